@@ -1,0 +1,2 @@
+//! The `rpcgauge` program.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Carries a plan out: subjects, calibration, blocks, environment.

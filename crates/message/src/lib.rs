@@ -1,0 +1,1 @@
+//! What is sent: descriptors, samples, encodings and compressions.

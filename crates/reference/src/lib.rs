@@ -1,0 +1,1 @@
+//! The embedded reference server: the subject that is always there.

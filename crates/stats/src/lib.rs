@@ -1,0 +1,1 @@
+//! Numbers in, numbers out: quantiles, bootstrap intervals, verdicts.
