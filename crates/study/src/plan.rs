@@ -1,0 +1,154 @@
+//! A resolved study: explicit trials in their order, no defaults left.
+
+use serde::{Deserialize, Serialize};
+
+use crate::settings::{Idle, Placement, Settings, Stop};
+
+/// What a run will do. Printed by `rpcgauge plan`, carried out by the lab, kept in the run
+/// directory as `plan.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The study's name: the built-in's name or the file's stem.
+    pub name: String,
+    /// The question in the study's first line.
+    pub question: String,
+    /// The seed of every random choice of this run.
+    pub seed: u64,
+    /// The variants, each under its own name.
+    pub variants: Vec<Variant>,
+    /// The pairs to compare.
+    pub pairs: Vec<Pair>,
+    /// The published figures to test.
+    pub claims: Vec<Claim>,
+    /// Fresh starts of the subjects.
+    pub invocations: u32,
+    /// Blocks in each invocation.
+    pub blocks: u32,
+    /// Where the processes run; the first is the study's own, the others check its headline pairs.
+    pub placements: Vec<Placement>,
+    /// Whether idle states are held off.
+    pub idle: Idle,
+    /// A difference whose interval lies within `1 ± margin` is no difference.
+    pub margin: f64,
+    /// The share of intervals that hold the true value.
+    pub confidence: f64,
+    /// Bounds of the warm-up of each trial.
+    pub warmup: Stop,
+    /// The trials in the order they run.
+    pub trials: Vec<TrialSpec>,
+}
+
+/// One way to call, under a name of its own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Variant {
+    /// Unique in the plan: lower-case words joined by `-`, with `name=value` parts for factors.
+    pub name: String,
+    /// The part of the study it belongs to, when a study asks several questions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// The variant that this one repeats under a second name (A/A).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<String>,
+    /// Everything that decides how it calls.
+    pub settings: Settings,
+}
+
+/// Two variants to compare on one metric.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pair {
+    /// Unique in the plan.
+    pub name: String,
+    /// What is asked, in words.
+    pub question: String,
+    /// The variant that the verdict is about.
+    pub of: String,
+    /// The variant it is held against.
+    pub against: String,
+    /// What is compared.
+    pub metric: Metric,
+    /// Measured under every placement of the plan, not only the first.
+    pub headline: bool,
+    /// This pair compares a variant with itself under a second name.
+    pub a_a: bool,
+}
+
+/// A figure of one trial that pairs and claims compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Metric {
+    /// Median latency, ns.
+    LatencyP50,
+    /// Mean latency, ns.
+    LatencyMean,
+    /// 99th percentile of latency, ns.
+    LatencyP99,
+    /// Mean request time: start of encoding until the handler has the message, ns.
+    RequestTime,
+    /// Mean response time: the handler's end until the client has decoded, ns.
+    ResponseTime,
+    /// Mean time to decode the answer, ns.
+    DecodeTime,
+    /// Successful calls a second. Higher is better.
+    Goodput,
+    /// Bytes of the answer's body, as carried.
+    ResponseBytes,
+    /// All bytes of a call on the connection, both directions.
+    CallBytes,
+    /// CPU of the client, ns a call.
+    ClientCpu,
+    /// CPU of the server, ns a call.
+    ServerCpu,
+}
+
+impl Metric {
+    /// Whether a larger figure is the better one.
+    pub fn higher_is_better(self) -> bool {
+        self == Self::Goodput
+    }
+}
+
+/// A published figure or sentence, put to the test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Claim {
+    /// Unique in the plan.
+    pub name: String,
+    /// Where it was published, and when.
+    pub source: String,
+    /// The published sentence, in our words.
+    pub says: String,
+    /// The variant the claim is about.
+    pub of: String,
+    /// The variant it was held against.
+    pub against: String,
+    /// What was compared.
+    pub metric: Metric,
+    /// The two published figures.
+    pub published: Published,
+}
+
+/// Two published figures in one unit. Only their ratio is compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// The figure of `of`.
+    pub of: f64,
+    /// The figure of `against`.
+    pub against: f64,
+    /// Their unit, as published: `ms`, `µs`, `bytes`, `requests/s`.
+    pub unit: String,
+}
+
+/// One trial of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrialSpec {
+    /// Its place in the plan, from 0; the key by which `--resume` knows what is done.
+    pub index: u32,
+    /// Which fresh start of the subjects, from 0.
+    pub invocation: u32,
+    /// Which block of the invocation, from 0.
+    pub block: u32,
+    /// The variant's index in [`Plan::variants`].
+    pub variant: u32,
+    /// Where client and server run.
+    pub placement: Placement,
+}

@@ -1,0 +1,371 @@
+//! What a run leaves behind: one JSON line a trial, and the environment it ran in.
+//!
+//! The lab writes these records and the report reads them; nothing else passes between the two.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::TrialSpec;
+use crate::settings::{Idle, Placement, Timing, Transport};
+
+/// The version of the run directory's schema that this program writes.
+pub const SCHEMA: u32 = 1;
+
+/// A line of `trials.jsonl`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "kebab-case")]
+pub enum Record {
+    /// A trial that ended, well or not.
+    Trial(Box<TrialRecord>),
+    /// A calibration of the floor.
+    Floor(FloorRecord),
+}
+
+/// One trial, as it ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialRecord {
+    /// Which trial of the plan this was.
+    pub trial: TrialSpec,
+    /// The variant's name, so that a line can be read on its own.
+    pub variant: String,
+    /// What was timed.
+    pub timing: Timing,
+    /// Whether idle states were in truth held off.
+    pub idle: Idle,
+    /// When it started, milliseconds since the Unix epoch.
+    pub started_at_ms: u64,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// How a trial ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
+pub enum Outcome {
+    /// It ran to its end.
+    Measured(Box<Measured>),
+    /// It could not be measured.
+    Failed {
+        /// One line: what, where, and what to do.
+        reason: String,
+        /// Whose fault it was.
+        fault: Fault,
+        /// The last lines of the subject's log, when it has any.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        log: String,
+    },
+}
+
+/// Whose fault a failure is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fault {
+    /// What the user asked for cannot be done.
+    User,
+    /// rpcgauge itself.
+    Instrument,
+    /// The stack under test.
+    Subject,
+    /// The machine: a port, a limit, memory, a disk.
+    Machine,
+}
+
+/// The figures of a trial that ran to its end. Times are nanoseconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// What became of every call.
+    pub calls: Calls,
+    /// The warm-up before the first measured call.
+    pub warmup: Warmup,
+    /// From the first measured call's due time to the last one's end.
+    pub elapsed_ns: u64,
+    /// Latency of the calls that succeeded, from due to done.
+    pub latency: Histogram,
+    /// Latency of the calls that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_latency: Option<Histogram>,
+    /// How long after it was due a call was sent.
+    pub send_delay: Histogram,
+    /// Time in each stage, for [`Timing::Stages`] trials.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub stages: BTreeMap<Stage, Histogram>,
+    /// The trial in at least 100 slices of equal length.
+    pub timeline: Timeline,
+    /// Bytes on the connections, both directions.
+    pub bytes: Bytes,
+    /// The encoded message sizes, before and after compression.
+    pub payload: Payload,
+    /// Processor time while the trial was measured.
+    pub cpu: CpuTimes,
+    /// Peak resident memory.
+    pub memory: Memory,
+    /// The share of its core that the client used, 0 to 1.
+    pub client_share: f64,
+    /// Whether generated or dynamic code made and read the messages on the client.
+    pub code: Code,
+    /// Connections that were opened during the measured part.
+    pub connections_opened: u64,
+    /// Up to a few distinct error texts with how often each came, as the server or system sent them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub error_samples: Vec<ErrorSample>,
+}
+
+/// A client above this share of its core is "client-bound": its trial says nothing of the server.
+pub const CLIENT_BOUND_SHARE: f64 = 0.8;
+
+/// What became of every call: `started = answered + failed + abandoned`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Calls {
+    /// Calls begun in the measured part.
+    pub started: u64,
+    /// Calls that succeeded.
+    pub answered: u64,
+    /// Calls that failed, by kind.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failed: BTreeMap<String, u64>,
+    /// Calls still open when the trial ended.
+    pub abandoned: u64,
+}
+
+impl Calls {
+    /// All calls that failed.
+    pub fn failed_total(&self) -> u64 {
+        self.failed.values().sum()
+    }
+}
+
+/// The warm-up of a trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Warmup {
+    /// Calls that were made before the first measured one.
+    pub calls: u64,
+    /// How long it took.
+    pub elapsed_ns: u64,
+    /// Whether the latency had stopped drifting; if not, the trial says so.
+    pub settled: bool,
+}
+
+/// The stages of a call, in their order (docs/method.md).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stage {
+    /// The connection's making, for calls that open their own.
+    Connect,
+    /// Message to bytes.
+    Encode,
+    /// Bytes to fewer bytes.
+    Compress,
+    /// First write until the last byte is handed to the kernel.
+    Send,
+    /// Until the first byte of the answer.
+    Wait,
+    /// Until its last byte.
+    Receive,
+    /// Back to the plain bytes.
+    Decompress,
+    /// Bytes to message.
+    Decode,
+    /// Start of encoding until the handler has the decoded message. Overlaps the client's stages.
+    RequestTime,
+    /// The handler's own time. Overlaps `Wait`.
+    HandlerTime,
+    /// The handler's end until the client has decoded. Overlaps the client's stages.
+    ResponseTime,
+}
+
+impl Stage {
+    /// The client's own stages in order; together they are the whole call.
+    pub const CLIENT: [Self; 8] = [
+        Self::Connect,
+        Self::Encode,
+        Self::Compress,
+        Self::Send,
+        Self::Wait,
+        Self::Receive,
+        Self::Decompress,
+        Self::Decode,
+    ];
+}
+
+/// A trial in slices of equal length.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Timeline {
+    /// Length of a slice.
+    pub slice_ns: u64,
+    /// The slices in order; empty ones are kept.
+    pub slices: Vec<Slice>,
+}
+
+/// What happened within one slice, by the time a call was due.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Slice {
+    /// Calls that succeeded.
+    pub answered: u64,
+    /// Calls that failed.
+    pub failed: u64,
+    /// Sum of the latencies of those that succeeded.
+    pub latency_sum_ns: u64,
+    /// The longest latency among them.
+    pub latency_max_ns: u64,
+}
+
+/// Bytes on the connections, by direction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bytes {
+    /// Client to server.
+    pub sent: Traffic,
+    /// Server to client.
+    pub received: Traffic,
+}
+
+/// Bytes in one direction, by what they are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traffic {
+    /// Header blocks and trailers.
+    pub headers: u64,
+    /// Bodies, as encoded and compressed.
+    pub bodies: u64,
+    /// Frames, chunking, message prefixes, connection set-up.
+    pub overhead: u64,
+}
+
+impl Traffic {
+    /// All bytes.
+    pub fn total(&self) -> u64 {
+        self.headers + self.bodies + self.overhead
+    }
+}
+
+/// Sizes of the encoded messages of one call, in bytes (the mean where they differ from call to
+/// call).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Payload {
+    /// Request, encoded.
+    pub request: f64,
+    /// Request, as carried after compression.
+    pub request_compressed: f64,
+    /// Answer, encoded.
+    pub response: f64,
+    /// Answer, as carried after compression.
+    pub response_compressed: f64,
+}
+
+/// Processor time of both sides, ns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuTimes {
+    /// The measuring thread.
+    pub client: Cpu,
+    /// The subject's process. Its split into user and system is the kernel's estimate in clock
+    /// ticks and is only good over many trials; the total is exact.
+    pub server: Cpu,
+}
+
+/// Processor time of one side, ns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cpu {
+    /// User and system together.
+    pub total_ns: u64,
+    /// In user mode.
+    pub user_ns: u64,
+    /// In the kernel.
+    pub system_ns: u64,
+}
+
+/// Peak resident memory, bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// The instrument's process.
+    pub client_peak: u64,
+    /// The subject's process.
+    pub server_peak: u64,
+}
+
+/// How a codec came to know its message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Code {
+    /// Code generated from the .proto file beforehand.
+    Generated,
+    /// A descriptor interpreted at run time.
+    Dynamic,
+}
+
+/// An error text and how often it came. The text is the other side's: escape it wherever it goes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorSample {
+    /// The kind it is counted under in [`Calls::failed`].
+    pub kind: String,
+    /// The text, shortened to 200 characters.
+    pub text: String,
+    /// How often it came.
+    pub count: u64,
+}
+
+/// The floor: what no client could beat here.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FloorRecord {
+    /// Which fresh start of the subjects.
+    pub invocation: u32,
+    /// Where the two bare loops ran.
+    pub placement: Placement,
+    /// Whether idle states were in truth held off.
+    pub idle: Idle,
+    /// What carried the bytes.
+    pub transport: Transport,
+    /// Bytes sent, each call.
+    pub request_bytes: u64,
+    /// Bytes answered, each call.
+    pub response_bytes: u64,
+    /// Round trips of the bare loops.
+    pub latency: Histogram,
+    /// The calling loop's processor time, ns a call.
+    pub client_cpu_ns: f64,
+    /// The variants this floor stands under.
+    pub variants: Vec<String>,
+}
+
+/// The machine and the programs of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    /// rpcgauge's own version.
+    pub rpcgauge: String,
+    /// The operating system and kernel.
+    pub system: String,
+    /// The processor's name, as the system tells it.
+    pub processor: String,
+    /// Cores this program may use.
+    pub cores: u32,
+    /// Memory of the machine, bytes.
+    pub memory_bytes: u64,
+    /// Whether it runs inside a virtual machine or container, where that can be told.
+    pub virtualization: Option<String>,
+    /// The frequency governor, where there is one.
+    pub governor: Option<String>,
+    /// What was asked of idle states, and what was got.
+    pub idle: IdleOutcome,
+    /// The subjects that took part, by name, with the versions they told.
+    pub subjects: BTreeMap<String, BTreeMap<String, String>>,
+    /// Anything else about the machine that makes figures noisy, one line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// What was asked of idle states, and what was got.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IdleOutcome {
+    /// What the study asked for.
+    pub asked: Idle,
+    /// What the machine granted.
+    pub got: Idle,
+    /// Why they differ, if they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Values with three significant digits, as an HDR histogram.
+///
+/// Written as the standard base64 of HdrHistogram's compressed V2 format, so that other tools can
+/// read it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Histogram(pub hdrhistogram::Histogram<u64>);
