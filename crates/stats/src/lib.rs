@@ -1,1 +1,39 @@
-//! Numbers in, numbers out: quantiles, bootstrap intervals, verdicts.
+//! Numbers in, numbers out: quantiles, bootstrap intervals, verdicts, warm-up.
+//!
+//! Nothing here reads a file, a clock or the environment: the same input always gives the same output. What each
+//! figure means, and why these methods were chosen, is told in `docs/method.md`.
+//!
+//! The way through the crate, from recorded trials to a sentence in a report:
+//!
+//! ```text
+//! block values ─► PairedRatios ─► compare ─► Estimate ─► judge (A/A guard) ─► Verdict ─► across_placements
+//!                                               │                                └────► check_claim
+//!                                               └────► smallest_difference, invocations_needed
+//! ```
+//!
+//! [`WarmUp`] stands apart: it is fed while a trial runs, and says when its latency has stopped drifting.
+
+mod claim;
+mod compare;
+mod distribution;
+mod error;
+mod estimate;
+mod paired;
+mod placement;
+mod power;
+mod quantile;
+mod rng;
+mod verdict;
+mod warmup;
+
+pub use claim::{ClaimOutcome, DEFAULT_SIZE_TOLERANCE, Published, SizeMatch, check_claim, check_count};
+pub use compare::{Bootstrap, compare};
+pub use error::StatsError;
+pub use estimate::{Estimate, Interval};
+pub use paired::{Pair, PairedRatios};
+pub use placement::{Combined, across_placements};
+pub use power::{More, POWER, RECOMMENDED_INVOCATIONS, invocations_needed, smallest_difference};
+pub use quantile::{mad, mean, median, quantile};
+pub use rng::SplitMix64;
+pub use verdict::{Better, DEFAULT_MARGIN, Direction, Outcome, Unresolved, Verdict, VerdictRule, judge};
+pub use warmup::{DriftRule, Settling, WarmUp};

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::histogram::Histogram;
 use crate::plan::TrialSpec;
 use crate::settings::{Idle, Placement, Timing, Transport};
 
@@ -362,10 +363,3 @@ pub struct IdleOutcome {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
-
-/// Values with three significant digits, as an HDR histogram.
-///
-/// Written as the standard base64 of HdrHistogram's compressed V2 format, so that other tools can
-/// read it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Histogram(pub hdrhistogram::Histogram<u64>);

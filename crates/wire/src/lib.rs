@@ -1,1 +1,42 @@
 //! How a call is framed: sans-I/O HTTP/1.1, HTTP/2, HPACK and gRPC clients.
+//!
+//! Bytes in, events out. Nothing here opens a socket or reads a clock, so the same code runs under
+//! any event loop, on byte arrays in tests, and under a fuzzer.
+//!
+//! One [`Client`] is one connection. The caller's loop is the same for both protocols:
+//!
+//! 1. While [`Client::capacity`] allows, [`Client::start`] calls. A [`Head`] is prepared once and
+//!    used for many calls; the body is given with each call.
+//! 2. Write [`Client::output`] to the transport and report what it took with
+//!    [`Client::consume_output`]. Many started calls leave in one write.
+//! 3. Hand what was read to [`Client::input`]; it calls back with [`Event`]s that borrow from the
+//!    bytes read. Then look again at `output` and `capacity`: both may have changed.
+//! 4. When the transport ends or breaks, [`Client::end_of_input`]. Once [`Client::is_closed`],
+//!    write what is left in `output` and close the transport.
+//!
+//! Every started call ends in exactly one of [`Event::Complete`], [`Event::Failed`], or a
+//! successful [`Client::cancel`].
+//!
+//! For gRPC, feed a call's events to a [`grpc::UnaryAnswer`], which ends in a status.
+
+mod client;
+mod error;
+mod event;
+mod limits;
+mod output;
+mod request;
+mod traffic;
+
+pub mod grpc;
+pub mod http1;
+pub mod http2;
+
+pub use client::{Client, Protocol, Token};
+pub use error::{
+    Closing, Failure, LimitExceeded, PrepareError, Side, Stage, StartError, Violation,
+};
+pub use event::{Event, FieldIter, Fields};
+pub use http2::ErrorCode;
+pub use limits::Limits;
+pub use request::{Head, HeadBuilder};
+pub use traffic::{ByteCount, Traffic};

@@ -1,0 +1,46 @@
+//! What can be wrong with the numbers given.
+
+/// Why a set of numbers cannot be evaluated. Each is the caller's to mend: nothing is dropped or repaired silently.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StatsError {
+    /// There are no values at all.
+    #[error("no values: at least one is needed")]
+    Empty,
+    /// An invocation holds no block.
+    #[error("invocation {invocation} holds no block: leave it out, or give it at least one")]
+    EmptyInvocation {
+        /// Position of the invocation, from 0.
+        invocation: usize,
+    },
+    /// A value in a list is not a finite number.
+    #[error("value {index} is {value}: only finite numbers can be evaluated")]
+    NotFinite {
+        /// Position of the value, from 0.
+        index: usize,
+        /// The value itself.
+        value: f64,
+    },
+    /// A paired value is zero, negative or not finite, so that it has no ratio.
+    #[error("{side} of invocation {invocation}, block {block} is {value}: a ratio needs finite values above 0")]
+    NoRatio {
+        /// Which number: "of", "against" or "ratio".
+        side: &'static str,
+        /// Position of the invocation, from 0.
+        invocation: usize,
+        /// Position of the block in its invocation, from 0.
+        block: usize,
+        /// The value itself.
+        value: f64,
+    },
+    /// A setting lies outside what it may be.
+    #[error("{name} is {value}: it must be {allowed}")]
+    Setting {
+        /// The setting's name.
+        name: &'static str,
+        /// What was given.
+        value: f64,
+        /// What may be given.
+        allowed: &'static str,
+    },
+}

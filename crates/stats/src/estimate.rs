@@ -1,0 +1,113 @@
+//! The result of a comparison: a ratio and how sure it is.
+
+/// An interval of ratios. Its ends are held as logarithms; `low` ≤ `high`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    log_low: f64,
+    log_high: f64,
+}
+
+impl Interval {
+    /// The interval between two ratios' logarithms, in either order.
+    pub(crate) fn from_logs(a: f64, b: f64) -> Self {
+        Self { log_low: a.min(b), log_high: a.max(b) }
+    }
+
+    /// The lower end, as a ratio.
+    #[must_use]
+    pub fn low(&self) -> f64 {
+        ratio(self.log_low)
+    }
+
+    /// The upper end, as a ratio.
+    #[must_use]
+    pub fn high(&self) -> f64 {
+        ratio(self.log_high)
+    }
+
+    /// Whether `ratio` lies inside, ends included.
+    #[must_use]
+    pub fn holds(&self, ratio: f64) -> bool {
+        (self.log_low..=self.log_high).contains(&ratio.ln())
+    }
+
+    /// Whether the whole interval lies from 1/(1 + `margin`) to 1 + `margin`.
+    #[must_use]
+    pub fn within_margin(&self, margin: f64) -> bool {
+        let reach = margin.ln_1p();
+        -reach <= self.log_low && self.log_high <= reach
+    }
+
+    /// The upper end divided by the lower, less 1: 0.04 where the interval is 4% wide.
+    #[must_use]
+    pub fn width(&self) -> f64 {
+        ratio(self.log_width()) - 1.0
+    }
+
+    pub(crate) fn log_width(&self) -> f64 {
+        self.log_high - self.log_low
+    }
+
+    pub(crate) fn log_low(&self) -> f64 {
+        self.log_low
+    }
+
+    pub(crate) fn log_high(&self) -> f64 {
+        self.log_high
+    }
+}
+
+/// A measured ratio of/against, with its interval where there is one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    pub(crate) log_ratio: f64,
+    pub(crate) interval: Option<Interval>,
+    pub(crate) confidence: f64,
+    pub(crate) invocations: usize,
+    pub(crate) blocks: usize,
+}
+
+impl Estimate {
+    /// The median ratio of/against over all blocks.
+    #[must_use]
+    pub fn ratio(&self) -> f64 {
+        ratio(self.log_ratio)
+    }
+
+    /// The confidence interval of the ratio; none where there were fewer than two invocations, since then nothing is
+    /// known of how much one invocation differs from the next.
+    #[must_use]
+    pub fn interval(&self) -> Option<Interval> {
+        self.interval
+    }
+
+    /// The probability with which the interval is to hold the true ratio: 0.95 unless set otherwise.
+    #[must_use]
+    pub fn confidence(&self) -> f64 {
+        self.confidence
+    }
+
+    /// How many invocations it rests on.
+    #[must_use]
+    pub fn invocations(&self) -> usize {
+        self.invocations
+    }
+
+    /// How many blocks it rests on, over all invocations.
+    #[must_use]
+    pub fn blocks(&self) -> usize {
+        self.blocks
+    }
+
+    /// The natural logarithm of the ratio.
+    #[must_use]
+    pub fn log_ratio(&self) -> f64 {
+        self.log_ratio
+    }
+}
+
+/// The ratio of a logarithm. Beyond what an f64 holds it is the nearest f64 above 0 and below infinity, so that every
+/// ratio can be inverted, compared and written down.
+pub(crate) fn ratio(log: f64) -> f64 {
+    log.exp().clamp(f64::MIN_POSITIVE, f64::MAX)
+}

@@ -1,0 +1,144 @@
+//! Quantiles, median, median absolute deviation and mean of a slice.
+//!
+//! The quantile is type 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages" (The American Statistician
+//! 50(4), 1996): linear interpolation between order statistics, with the smallest value at 0 and the largest at 1. It
+//! is the default of R and NumPy.
+
+use crate::error::StatsError;
+
+/// The type 7 quantile of `values` (any order) at probability `p` from 0 to 1.
+///
+/// # Errors
+/// [`StatsError::Empty`], [`StatsError::NotFinite`], or [`StatsError::Setting`] where `p` is not in 0 to 1.
+pub fn quantile(values: &[f64], p: f64) -> Result<f64, StatsError> {
+    if !(0.0..=1.0).contains(&p) {
+        return Err(StatsError::Setting { name: "quantile probability", value: p, allowed: "from 0 to 1" });
+    }
+    check(values)?;
+    Ok(sorted_quantile(&sorted(values), p))
+}
+
+/// The middle value; of an even number of values, the mean of the middle two.
+///
+/// # Errors
+/// [`StatsError::Empty`] or [`StatsError::NotFinite`].
+pub fn median(values: &[f64]) -> Result<f64, StatsError> {
+    quantile(values, 0.5)
+}
+
+/// The median absolute deviation: the median distance from the median, in the unit of the values, not scaled to a
+/// standard deviation (for normal data multiply by 1.4826).
+///
+/// # Errors
+/// [`StatsError::Empty`] or [`StatsError::NotFinite`].
+pub fn mad(values: &[f64]) -> Result<f64, StatsError> {
+    let centre = median(values)?;
+    // Two finite values can be further apart than the largest f64; then the distance is the largest f64.
+    let distances: Vec<f64> = values.iter().map(|v| (v - centre).abs().min(f64::MAX)).collect();
+    median(&distances)
+}
+
+/// The arithmetic mean.
+///
+/// # Errors
+/// [`StatsError::Empty`] or [`StatsError::NotFinite`].
+pub fn mean(values: &[f64]) -> Result<f64, StatsError> {
+    check(values)?;
+    Ok(running_mean(values))
+}
+
+/// The mean by running update, which cannot overflow where a sum could. `values` must not be empty.
+pub(crate) fn running_mean(values: &[f64]) -> f64 {
+    let mut mean = 0.0;
+    for (seen, value) in values.iter().enumerate() {
+        let weight = 1.0 / (seen + 1) as f64;
+        mean = mean * (1.0 - weight) + value * weight;
+    }
+    mean
+}
+
+/// The type 7 quantile of values already in ascending order. `sorted` must not be empty, `p` must be in 0 to 1.
+pub(crate) fn sorted_quantile(sorted: &[f64], p: f64) -> f64 {
+    let position = p * (sorted.len() - 1) as f64;
+    let below = position.floor() as usize;
+    let above = (below + 1).min(sorted.len() - 1);
+    between(sorted[below], sorted[above], position - position.floor())
+}
+
+/// The median of values in any order, which are reordered: the fast way inside a bootstrap. Must not be empty.
+pub(crate) fn median_in_place(values: &mut [f64]) -> f64 {
+    let upper = values.len() / 2;
+    let even = values.len().is_multiple_of(2);
+    let (left, middle, _) = values.select_nth_unstable_by(upper, f64::total_cmp);
+    if !even {
+        return *middle;
+    }
+    let lower = left.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    between(lower, *middle, 0.5)
+}
+
+/// The point `fraction` of the way from `low` to `high`; equal ends give exactly that value, and nothing overflows.
+fn between(low: f64, high: f64, fraction: f64) -> f64 {
+    if low == high || fraction == 0.0 {
+        return low;
+    }
+    low * (1.0 - fraction) + high * fraction
+}
+
+pub(crate) fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted
+}
+
+fn check(values: &[f64]) -> Result<(), StatsError> {
+    if values.is_empty() {
+        return Err(StatsError::Empty);
+    }
+    match values.iter().position(|v| !v.is_finite()) {
+        Some(index) => Err(StatsError::NotFinite { index, value: values[index] }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn type_7_interpolates_as_r_does() {
+        // R: quantile(c(1, 2, 4, 8, 16), c(0, .1, .25, .5, .9, 1), type = 7)
+        let values = [16.0, 1.0, 8.0, 2.0, 4.0];
+        for (p, expected) in [(0.0, 1.0), (0.1, 1.4), (0.25, 2.0), (0.5, 4.0), (0.9, 12.8), (1.0, 16.0)] {
+            assert!((quantile(&values, p).unwrap() - expected).abs() < 1e-12, "p = {p}");
+        }
+    }
+
+    #[test]
+    fn median_of_even_count_is_mean_of_middle_two() {
+        assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]).unwrap(), 2.5);
+        assert_eq!(median_in_place(&mut [4.0, 1.0, 3.0, 2.0]), 2.5);
+        assert_eq!(median_in_place(&mut [4.0, 1.0, 3.0]), 3.0);
+        assert_eq!(median_in_place(&mut [7.0]), 7.0);
+    }
+
+    #[test]
+    fn mad_is_not_moved_by_one_outlier() {
+        assert_eq!(mad(&[1.0, 2.0, 3.0, 4.0, 1e9]).unwrap(), 1.0);
+    }
+
+    #[test]
+    fn extreme_values_do_not_overflow() {
+        assert_eq!(mean(&[f64::MAX, f64::MAX]).unwrap(), f64::MAX);
+        assert_eq!(median(&[f64::MAX, f64::MAX]).unwrap(), f64::MAX);
+        assert!(mad(&[f64::MAX, f64::MIN]).unwrap().is_finite());
+    }
+
+    #[test]
+    fn bad_input_is_named() {
+        assert_eq!(median(&[]), Err(StatsError::Empty));
+        assert!(matches!(mean(&[1.0, f64::NAN]), Err(StatsError::NotFinite { index: 1, .. })));
+        assert!(matches!(quantile(&[1.0], 1.5), Err(StatsError::Setting { .. })));
+        assert!(matches!(quantile(&[1.0], f64::NAN), Err(StatsError::Setting { .. })));
+    }
+}

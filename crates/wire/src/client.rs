@@ -1,0 +1,165 @@
+//! One connection, whatever its protocol.
+
+use std::io::IoSlice;
+
+use bytes::Bytes;
+
+use crate::error::StartError;
+use crate::event::Event;
+use crate::limits::Limits;
+use crate::request::Head;
+use crate::traffic::Traffic;
+use crate::{http1, http2};
+
+/// The caller's name for a call. The connection hands it back and never looks into it; it must be
+/// unique among the calls in flight on one connection.
+pub type Token = u64;
+
+/// The protocol of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// HTTP/1.1 (RFC 9112), one call at a time.
+    Http1,
+    /// HTTP/2 (RFC 9113) with prior knowledge.
+    Http2,
+}
+
+/// The client's side of one connection. See the crate's documentation for how it is driven.
+#[derive(Debug)]
+pub struct Client {
+    inner: Inner,
+}
+
+#[derive(Debug)]
+enum Inner {
+    Http1(Box<http1::Connection>),
+    Http2(Box<http2::Connection>),
+}
+
+/// Calls the same method of either protocol's connection.
+macro_rules! either {
+    ($client:expr, $connection:ident => $call:expr) => {
+        match &$client.inner {
+            Inner::Http1($connection) => $call,
+            Inner::Http2($connection) => $call,
+        }
+    };
+    (mut $client:expr, $connection:ident => $call:expr) => {
+        match &mut $client.inner {
+            Inner::Http1($connection) => $call,
+            Inner::Http2($connection) => $call,
+        }
+    };
+}
+
+impl Client {
+    /// A connection that was just opened. HTTP/2 queues its preface and SETTINGS at once; they
+    /// leave together with the first call when that is started before the first write.
+    pub fn new(protocol: Protocol, limits: Limits) -> Client {
+        let inner = match protocol {
+            Protocol::Http1 => Inner::Http1(Box::new(http1::Connection::new(limits))),
+            Protocol::Http2 => Inner::Http2(Box::new(http2::Connection::new(limits))),
+        };
+        Client { inner }
+    }
+
+    /// The protocol given at the start.
+    pub fn protocol(&self) -> Protocol {
+        match &self.inner {
+            Inner::Http1(_) => Protocol::Http1,
+            Inner::Http2(_) => Protocol::Http2,
+        }
+    }
+
+    /// Queues a call. A large body is not copied: its reference is kept until it is written.
+    ///
+    /// # Errors
+    /// See [`StartError`]; nothing was queued then.
+    pub fn start(&mut self, head: &Head, body: &Bytes, token: Token) -> Result<(), StartError> {
+        either!(mut self, c => c.start(head, body, token))
+    }
+
+    /// How many more calls can be started now. 0 also once the connection is closing.
+    pub fn capacity(&self) -> usize {
+        either!(self, c => c.capacity())
+    }
+
+    /// How many calls are in flight: started and neither complete, failed nor cancelled.
+    pub fn in_flight(&self) -> usize {
+        either!(self, c => c.in_flight())
+    }
+
+    /// The next bytes to write, empty when there is nothing to write now. This is one contiguous
+    /// piece; more may follow once it is consumed.
+    pub fn output(&self) -> &[u8] {
+        either!(self, c => c.output())
+    }
+
+    /// Fills `slices` with what is to be written, in order, for one vectored write. Returns how
+    /// many slices were filled.
+    pub fn output_slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+        either!(self, c => c.output_slices(slices))
+    }
+
+    /// Tells that the transport took the first `n` bytes of the output. More may be queued by this
+    /// when a large body waited for room.
+    ///
+    /// # Panics
+    /// When `n` is more than was offered: a mistake of the caller, not of the server.
+    pub fn consume_output(&mut self, n: usize) {
+        either!(mut self, c => c.consume_output(n));
+    }
+
+    /// Whether every byte of every started call is written: no output is left and no body waits
+    /// for the server's flow control.
+    pub fn is_all_sent(&self) -> bool {
+        either!(self, c => c.is_all_sent())
+    }
+
+    /// Takes what was read and calls `sink` with what it means. All of `bytes` is taken. After the
+    /// connection is closed, bytes are ignored.
+    pub fn input<F: FnMut(Event<'_>)>(&mut self, bytes: &[u8], sink: &mut F) {
+        either!(mut self, c => c.input(bytes, sink));
+    }
+
+    /// Tells that the transport ended or broke: nothing will be read any more. Calls in flight
+    /// fail, except an HTTP/1.1 answer whose body ends with the connection, which completes. When
+    /// the transport broke rather than ended, say so with `orderly` false: such a body then fails.
+    pub fn end_of_input<F: FnMut(Event<'_>)>(&mut self, orderly: bool, sink: &mut F) {
+        either!(mut self, c => c.end_of_input(orderly, sink));
+    }
+
+    /// Gives a call up; no event for it comes any more. HTTP/2 queues RST_STREAM; HTTP/1.1 has no
+    /// such thing, and its connection is closed from then on. False when no such call is in flight.
+    pub fn cancel(&mut self, token: Token) -> bool {
+        either!(mut self, c => c.cancel(token))
+    }
+
+    /// Queues an orderly end: GOAWAY in HTTP/2, nothing in HTTP/1.1. No call can be started then.
+    pub fn shut_down(&mut self) {
+        either!(mut self, c => c.shut_down());
+    }
+
+    /// Whether the connection is over: no call is or can be in flight. Write what output is left
+    /// and close the transport.
+    pub fn is_closed(&self) -> bool {
+        either!(self, c => c.is_closed())
+    }
+
+    /// Bytes so far, both directions. The prefix of each gRPC message sent is counted as overhead
+    /// already; for received ones see [`Client::count_received_prefix`].
+    pub fn traffic(&self) -> &Traffic {
+        either!(self, c => c.traffic())
+    }
+
+    /// Counts `n` received body bytes as overhead instead: the message prefixes that
+    /// [`crate::grpc::UnaryAnswer`] found.
+    pub fn count_received_prefix(&mut self, n: u64) {
+        either!(mut self, c => c.traffic_mut().received.body_to_overhead(n));
+    }
+
+    /// Gives back the memory of buffers that are empty now. For connections that stay idle long.
+    pub fn release_buffers(&mut self) {
+        either!(mut self, c => c.release_buffers());
+    }
+}

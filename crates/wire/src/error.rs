@@ -1,0 +1,208 @@
+//! Why a call or a connection failed, and which side is at fault.
+
+use crate::http1;
+use crate::http2::{self, ErrorCode, hpack};
+
+/// The side that ended or broke a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// This program: it gave the call up, or its own limit was too small for the answer.
+    Client,
+    /// The server, or something in between that speaks for it.
+    Server,
+}
+
+/// How far an answer had come when the connection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// No byte of the answer had come.
+    BeforeHead,
+    /// Inside the head.
+    InHead,
+    /// The head was complete and the body or trailers were not.
+    InBody,
+}
+
+impl std::fmt::Display for Stage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Stage::BeforeHead => "before the answer",
+            Stage::InHead => "inside the answer's head",
+            Stage::InBody => "inside the answer's body",
+        })
+    }
+}
+
+/// Why a call ended without a complete answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// The connection ended too early.
+    #[error("the connection ended {stage}")]
+    Closed {
+        /// How far the answer had come.
+        stage: Stage,
+    },
+    /// The server sent RST_STREAM.
+    #[error("the server reset the call with {code}")]
+    Reset {
+        /// The server's reason.
+        code: ErrorCode,
+    },
+    /// The server sent GOAWAY and said that it did not process this call.
+    #[error("the server is going away ({code}) and did not process the call")]
+    GoneAway {
+        /// The server's reason.
+        code: ErrorCode,
+    },
+    /// What the server sent is not the protocol.
+    #[error("the server broke the protocol: {0}")]
+    Violation(#[from] Violation),
+    /// The answer is larger than the client accepts.
+    #[error("the answer is over a limit: {0}")]
+    Limit(#[from] LimitExceeded),
+}
+
+impl Failure {
+    /// A short stable name for counting by kind.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Failure::Closed { .. } => "closed",
+            Failure::Reset { .. } if self.not_processed() => "refused",
+            Failure::Reset { .. } => "reset",
+            Failure::GoneAway { .. } => "going-away",
+            Failure::Violation(_) => "protocol",
+            Failure::Limit(_) => "limit",
+        }
+    }
+
+    /// The side at fault.
+    pub fn side(&self) -> Side {
+        match self {
+            Failure::Limit(_) => Side::Client,
+            _ => Side::Server,
+        }
+    }
+
+    /// Whether the server says that it did not process the call, so that sending it again is safe
+    /// (RFC 9113 §8.7): refused, or above the last stream of GOAWAY.
+    pub fn not_processed(&self) -> bool {
+        matches!(
+            self,
+            Failure::GoneAway { .. } | Failure::Reset { code: ErrorCode::REFUSED_STREAM }
+        )
+    }
+}
+
+/// A rule of the protocol that the server broke.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Violation {
+    /// Of HTTP/1.1.
+    #[error(transparent)]
+    Http1(#[from] http1::Http1Violation),
+    /// Of HTTP/2.
+    #[error(transparent)]
+    Http2(#[from] http2::Http2Violation),
+    /// Of HPACK.
+    #[error(transparent)]
+    Hpack(#[from] hpack::HpackError),
+}
+
+/// A limit of [`crate::Limits`] that an answer exceeded. Each names its option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum LimitExceeded {
+    /// [`crate::Limits::max_head_bytes`].
+    #[error("a head of more than {0} bytes (max_head_bytes)")]
+    HeadBytes(usize),
+    /// [`crate::Limits::max_header_list_bytes`].
+    #[error("a field list of more than {0} bytes (max_header_list_bytes)")]
+    HeaderListBytes(u32),
+    /// [`crate::Limits::max_fields`].
+    #[error("more than {0} fields (max_fields)")]
+    Fields(usize),
+    /// [`crate::Limits::max_interim_responses`].
+    #[error("more than {0} interim responses (max_interim_responses)")]
+    InterimResponses(u32),
+    /// [`crate::Limits::max_body_bytes`].
+    #[error("a body of more than {0} bytes (max_body_bytes)")]
+    BodyBytes(u64),
+    /// [`crate::Limits::max_chunk_line_bytes`].
+    #[error("a chunk size line of more than {0} bytes (max_chunk_line_bytes)")]
+    ChunkLineBytes(usize),
+    /// [`crate::Limits::max_continuations`].
+    #[error("more than {0} CONTINUATION frames (max_continuations)")]
+    Continuations(u32),
+    /// [`crate::Limits::max_queued_replies`].
+    #[error("more than {0} bytes of replies that the server does not read (max_queued_replies)")]
+    QueuedReplies(usize),
+}
+
+/// Why a connection takes no more calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Closing {
+    /// The server ended it: `Connection: close`, an HTTP/1.0 answer, or a body that ends with the
+    /// connection.
+    #[error("the server closes the connection after this answer")]
+    ServerCloses,
+    /// The server sent GOAWAY.
+    #[error("the server is going away ({code})")]
+    GoAway {
+        /// The server's reason.
+        code: ErrorCode,
+    },
+    /// The transport ended or broke.
+    #[error("the connection ended")]
+    Ended,
+    /// The server broke the protocol or a limit, in a way that the connection cannot survive.
+    #[error("{0}")]
+    Failed(Failure),
+    /// The client used it up: an HTTP/1.1 call was cancelled or answered before it was sent, it
+    /// asked to close, or HTTP/2 stream numbers ran out.
+    #[error("the client cannot use the connection further")]
+    ClientCloses,
+}
+
+/// Why a call was not started. Nothing was queued for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum StartError {
+    /// As many calls as allowed are in flight; wait for one to end.
+    #[error("as many calls as the connection allows are in flight")]
+    Full,
+    /// The connection takes no more calls; use another.
+    #[error("the connection takes no more calls")]
+    Closing,
+    /// The head and its fields are more than the server accepts (its
+    /// SETTINGS_MAX_HEADER_LIST_SIZE).
+    #[error("the request's fields take {bytes} bytes and the server accepts {accepted}")]
+    HeadTooLarge {
+        /// Size of the field list as RFC 9113 §6.5.2 counts it.
+        bytes: u64,
+        /// What the server said.
+        accepted: u32,
+    },
+}
+
+/// What is wrong with a request's head.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PrepareError {
+    /// The method is no token.
+    #[error("method {0:?} is not a token: use letters, as in POST")]
+    Method(String),
+    /// The path does not start with `/`, or holds spaces or control characters.
+    #[error("path {0:?} must start with / and hold no spaces, # or control characters")]
+    Path(String),
+    /// The authority is empty or holds what no host and port can.
+    #[error("authority {0:?} must be HOST or HOST:PORT")]
+    Authority(String),
+    /// The scheme is neither http nor https.
+    #[error("scheme {0:?} must be http or https")]
+    Scheme(String),
+    /// A field's name is no token.
+    #[error("header name {0:?} is not a token: use letters, digits and -")]
+    FieldName(String),
+    /// A field that the connection itself sets.
+    #[error("header {0:?} is set by the protocol itself: leave it out")]
+    ReservedField(String),
+    /// A field's value holds control characters, or spaces around it.
+    #[error("header {0:?} has a value with control characters or spaces around it")]
+    FieldValue(String),
+}

@@ -1,0 +1,158 @@
+//! What a connection tells its caller.
+
+use crate::client::Token;
+use crate::error::{Closing, Failure};
+
+/// Something the server sent, in the order it came. Borrows from the bytes just read.
+///
+/// A call's events come as: `FirstByte`, any number of `Interim`, `Head`, any number of `Body`, at
+/// most one `Trailers`, then `Complete`. `Failed` may take the place of the rest at any point.
+#[derive(Debug, Clone, Copy)]
+pub enum Event<'a> {
+    /// The first byte of the call's answer is here (of its first frame, in HTTP/2). Comes once.
+    FirstByte {
+        /// The call.
+        token: Token,
+    },
+    /// An interim (1xx) response; the final one is still to come.
+    Interim {
+        /// The call.
+        token: Token,
+        /// The status, 100 to 199.
+        status: u16,
+    },
+    /// The head of the final response.
+    Head {
+        /// The call.
+        token: Token,
+        /// The HTTP status, 200 to 999.
+        status: u16,
+        /// All fields, in order, without pseudo-header fields.
+        fields: Fields<'a>,
+        /// Whether the answer ends here: no body and no trailers follow. A gRPC answer of this
+        /// shape is "trailers-only".
+        end: bool,
+    },
+    /// Some bytes of the body, never empty.
+    Body {
+        /// The call.
+        token: Token,
+        /// The bytes, after chunk or frame decoding.
+        data: &'a [u8],
+    },
+    /// The trailer section, after the last of the body.
+    Trailers {
+        /// The call.
+        token: Token,
+        /// All trailer fields, in order.
+        fields: Fields<'a>,
+    },
+    /// The answer is complete: its last byte is here.
+    Complete {
+        /// The call.
+        token: Token,
+    },
+    /// The call ended without a complete answer.
+    Failed {
+        /// The call.
+        token: Token,
+        /// Why, by kind.
+        failure: Failure,
+    },
+    /// The connection takes no more calls. Comes once; calls in flight may still complete.
+    Closing {
+        /// Why.
+        reason: Closing,
+    },
+}
+
+/// Where one field's name and value lie in its text. Offsets in bytes; the value starts at
+/// `value_start`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FieldRange {
+    pub(crate) name_start: u32,
+    pub(crate) name_end: u32,
+    pub(crate) value_start: u32,
+    pub(crate) value_end: u32,
+}
+
+/// The fields of a head or trailer section, in the order received.
+#[derive(Clone, Copy)]
+pub struct Fields<'a> {
+    text: &'a [u8],
+    ranges: &'a [FieldRange],
+}
+
+impl<'a> Fields<'a> {
+    pub(crate) fn new(text: &'a [u8], ranges: &'a [FieldRange]) -> Self {
+        Fields { text, ranges }
+    }
+
+    /// No fields at all.
+    pub fn empty() -> Self {
+        Fields { text: &[], ranges: &[] }
+    }
+
+    /// The number of fields; a name that comes twice counts twice.
+    pub fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Whether there is no field.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// All fields as (name, value). Names are as received: lower case in HTTP/2, any case in
+    /// HTTP/1.1. Values are without surrounding white space.
+    pub fn iter(&self) -> FieldIter<'a> {
+        FieldIter { text: self.text, ranges: self.ranges.iter() }
+    }
+
+    /// The value of the first field of this name, whatever its case.
+    pub fn get(&self, name: &[u8]) -> Option<&'a [u8]> {
+        self.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+}
+
+impl<'a> IntoIterator for Fields<'a> {
+    type Item = (&'a [u8], &'a [u8]);
+    type IntoIter = FieldIter<'a>;
+
+    fn into_iter(self) -> FieldIter<'a> {
+        self.iter()
+    }
+}
+
+impl std::fmt::Debug for Fields<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_map()
+            .entries(self.iter().map(|(n, v)| (n.escape_ascii().to_string(), v.escape_ascii())))
+            .finish()
+    }
+}
+
+/// Iterates over fields as (name, value).
+#[derive(Debug, Clone)]
+pub struct FieldIter<'a> {
+    text: &'a [u8],
+    ranges: std::slice::Iter<'a, FieldRange>,
+}
+
+impl<'a> Iterator for FieldIter<'a> {
+    type Item = (&'a [u8], &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let range = self.ranges.next()?;
+        Some((
+            &self.text[range.name_start as usize..range.name_end as usize],
+            &self.text[range.value_start as usize..range.value_end as usize],
+        ))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.ranges.size_hint()
+    }
+}
+
+impl ExactSizeIterator for FieldIter<'_> {}

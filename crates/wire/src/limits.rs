@@ -1,0 +1,68 @@
+//! What a server may make the client hold or do, with a name and a default for each.
+
+/// Bounds on one connection. A server that exceeds one fails its call (or the connection) with
+/// [`crate::Failure::Limit`]; nothing is cut off silently.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of one HTTP/1.1 response head or trailer section, and of one HTTP/2 field block on
+    /// the wire (HEADERS with its CONTINUATION frames). Default 65,536.
+    pub max_head_bytes: usize,
+    /// Bytes of one decoded HTTP/2 field list, each field counted as name + value + 32 (RFC 9113
+    /// §6.5.2). It is sent to the server as SETTINGS_MAX_HEADER_LIST_SIZE. Default 65,536.
+    pub max_header_list_bytes: u32,
+    /// Fields in one response head or trailer section. Default 256.
+    pub max_fields: usize,
+    /// Interim (1xx) responses before the final one. Default 16.
+    pub max_interim_responses: u32,
+    /// Bytes of one response body after transfer decoding. Default 1 GiB.
+    pub max_body_bytes: u64,
+    /// Bytes of one HTTP/1.1 chunk size line, with its extensions. Default 256.
+    pub max_chunk_line_bytes: usize,
+    /// CONTINUATION frames after one HEADERS frame. Default 32.
+    pub max_continuations: u32,
+    /// Bytes of queued replies (PING and SETTINGS acknowledgements, RST_STREAM, WINDOW_UPDATE) that
+    /// the server has not read yet. Default 1 MiB.
+    pub max_queued_replies: usize,
+
+    /// HTTP/2 calls in flight at most, whatever the server allows. Default 1,000.
+    pub max_calls_in_flight: u32,
+    /// HTTP/2 calls in flight at most until the server's SETTINGS have come. Default 1, so that no
+    /// call is refused only because the server's limit was not known yet.
+    pub max_calls_before_settings: u32,
+    /// Receive window of each HTTP/2 stream, in bytes (SETTINGS_INITIAL_WINDOW_SIZE). Default
+    /// 16 MiB: the client consumes what it reads at once, so that it need never slow a server.
+    pub stream_window: u32,
+    /// Receive window of the whole HTTP/2 connection, in bytes. Default 64 MiB.
+    pub connection_window: u32,
+    /// Largest HTTP/2 frame payload the server may send (SETTINGS_MAX_FRAME_SIZE). Default 16,384,
+    /// the protocol's own.
+    pub max_frame_size: u32,
+    /// Size of the HPACK table for what the server sends (SETTINGS_HEADER_TABLE_SIZE). Default
+    /// 4,096, the protocol's own.
+    pub header_table_size: u32,
+    /// Size of the HPACK table for what the client sends, at most what the server allows. Default
+    /// 4,096.
+    pub encoder_table_size: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            max_head_bytes: 64 * 1024,
+            max_header_list_bytes: 64 * 1024,
+            max_fields: 256,
+            max_interim_responses: 16,
+            max_body_bytes: 1 << 30,
+            max_chunk_line_bytes: 256,
+            max_continuations: 32,
+            max_queued_replies: 1 << 20,
+            max_calls_in_flight: 1000,
+            max_calls_before_settings: 1,
+            stream_window: 16 << 20,
+            connection_window: 64 << 20,
+            max_frame_size: 16_384,
+            header_table_size: 4096,
+            encoder_table_size: 4096,
+        }
+    }
+}
