@@ -88,7 +88,10 @@ impl Failure {
     pub fn not_processed(&self) -> bool {
         matches!(
             self,
-            Failure::GoneAway { .. } | Failure::Reset { code: ErrorCode::REFUSED_STREAM }
+            Failure::GoneAway { .. }
+                | Failure::Reset {
+                    code: ErrorCode::REFUSED_STREAM
+                }
         )
     }
 }

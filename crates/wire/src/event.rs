@@ -90,7 +90,10 @@ impl<'a> Fields<'a> {
 
     /// No fields at all.
     pub fn empty() -> Self {
-        Fields { text: &[], ranges: &[] }
+        Fields {
+            text: &[],
+            ranges: &[],
+        }
     }
 
     /// The number of fields; a name that comes twice counts twice.
@@ -106,12 +109,17 @@ impl<'a> Fields<'a> {
     /// All fields as (name, value). Names are as received: lower case in HTTP/2, any case in
     /// HTTP/1.1. Values are without surrounding white space.
     pub fn iter(&self) -> FieldIter<'a> {
-        FieldIter { text: self.text, ranges: self.ranges.iter() }
+        FieldIter {
+            text: self.text,
+            ranges: self.ranges.iter(),
+        }
     }
 
     /// The value of the first field of this name, whatever its case.
     pub fn get(&self, name: &[u8]) -> Option<&'a [u8]> {
-        self.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+        self.iter()
+            .find(|(n, _)| n.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value)
     }
 }
 
@@ -127,7 +135,10 @@ impl<'a> IntoIterator for Fields<'a> {
 impl std::fmt::Debug for Fields<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_map()
-            .entries(self.iter().map(|(n, v)| (n.escape_ascii().to_string(), v.escape_ascii())))
+            .entries(
+                self.iter()
+                    .map(|(n, v)| (n.escape_ascii().to_string(), v.escape_ascii())),
+            )
             .finish()
     }
 }

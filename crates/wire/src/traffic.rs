@@ -78,21 +78,59 @@ mod tests {
 
     #[test]
     fn moving_to_overhead_keeps_the_total() {
-        let mut count = ByteCount { header: 3, body: 10, overhead: 1 };
+        let mut count = ByteCount {
+            header: 3,
+            body: 10,
+            overhead: 1,
+        };
         count.body_to_overhead(5);
-        assert_eq!(count, ByteCount { header: 3, body: 5, overhead: 6 });
+        assert_eq!(
+            count,
+            ByteCount {
+                header: 3,
+                body: 5,
+                overhead: 6
+            }
+        );
         count.body_to_overhead(100);
-        assert_eq!(count, ByteCount { header: 3, body: 0, overhead: 11 });
+        assert_eq!(
+            count,
+            ByteCount {
+                header: 3,
+                body: 0,
+                overhead: 11
+            }
+        );
         assert_eq!(count.total(), 14);
     }
 
     #[test]
     fn since_undoes_add() {
-        let first = ByteCount { header: 1, body: 2, overhead: 3 };
-        let more = ByteCount { header: 10, body: 20, overhead: 30 };
-        let mut both = Traffic { sent: first, received: more };
+        let first = ByteCount {
+            header: 1,
+            body: 2,
+            overhead: 3,
+        };
+        let more = ByteCount {
+            header: 10,
+            body: 20,
+            overhead: 30,
+        };
+        let mut both = Traffic {
+            sent: first,
+            received: more,
+        };
         let before = both;
-        both += Traffic { sent: more, received: first };
-        assert_eq!(both.since(&before), Traffic { sent: more, received: first });
+        both += Traffic {
+            sent: more,
+            received: first,
+        };
+        assert_eq!(
+            both.since(&before),
+            Traffic {
+                sent: more,
+                received: first
+            }
+        );
     }
 }

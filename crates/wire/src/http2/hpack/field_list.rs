@@ -1,0 +1,60 @@
+//! An ordered list of fields in one allocation.
+
+/// Fields in order, with names, values and whether each may be indexed.
+#[derive(Debug, Clone, Default)]
+pub struct FieldList {
+    text: Vec<u8>,
+    fields: Vec<Entry>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    name_end: usize,
+    value_end: usize,
+    sensitive: bool,
+}
+
+/// One field of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field<'a> {
+    /// The name, in lower case.
+    pub name: &'a [u8],
+    /// The value.
+    pub value: &'a [u8],
+    /// Whether the value must never be put into a table (RFC 7541 §7.1.3).
+    pub sensitive: bool,
+}
+
+impl FieldList {
+    /// Adds a field at the end.
+    pub fn push(&mut self, name: &[u8], value: &[u8], sensitive: bool) {
+        self.text.extend_from_slice(name);
+        let name_end = self.text.len();
+        self.text.extend_from_slice(value);
+        self.fields.push(Entry {
+            name_end,
+            value_end: self.text.len(),
+            sensitive,
+        });
+    }
+
+    /// All fields in order.
+    pub fn iter(&self) -> impl Iterator<Item = Field<'_>> {
+        let mut start = 0;
+        self.fields.iter().map(move |entry| {
+            let name = &self.text[start..entry.name_end];
+            let value = &self.text[entry.name_end..entry.value_end];
+            start = entry.value_end;
+            Field {
+                name,
+                value,
+                sensitive: entry.sensitive,
+            }
+        })
+    }
+
+    /// Size as RFC 9113 §6.5.2 counts it: name + value + 32 bytes each.
+    pub fn list_size(&self) -> u64 {
+        self.text.len() as u64 + 32 * self.fields.len() as u64
+    }
+}

@@ -1,0 +1,201 @@
+//! The queue of bytes to write: small pieces gathered, large bodies by reference.
+
+use std::collections::VecDeque;
+use std::io::IoSlice;
+
+use bytes::Bytes;
+
+/// Body pieces at least this long (bytes) are queued by reference instead of copied. Below it, one
+/// copy is cheaper than one more entry of a vectored write.
+pub(crate) const COPY_BELOW: usize = 4096;
+
+/// An empty gathering buffer larger than this (bytes) is given back.
+const KEEP_CAPACITY: usize = 64 * 1024;
+
+/// Bytes to write, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Output {
+    /// Small pieces, one after the other.
+    gathered: Vec<u8>,
+    /// How much of `gathered` is written.
+    written: usize,
+    /// Large pieces, each with the position in `gathered` before which it stands.
+    by_reference: VecDeque<(usize, Bytes)>,
+    /// Unwritten bytes in all.
+    pending: usize,
+}
+
+impl Output {
+    /// Queues by copying.
+    pub(crate) fn copy(&mut self, bytes: &[u8]) {
+        self.gathered.extend_from_slice(bytes);
+        self.pending += bytes.len();
+    }
+
+    /// Queues by copying what `write` appends. Returns its length.
+    pub(crate) fn append(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> usize {
+        let before = self.gathered.len();
+        write(&mut self.gathered);
+        let added = self.gathered.len() - before;
+        self.pending += added;
+        added
+    }
+
+    /// Queues `body[start..end]`, by reference when it is long.
+    pub(crate) fn body(&mut self, body: &Bytes, start: usize, end: usize) {
+        if end - start < COPY_BELOW {
+            self.copy(&body[start..end]);
+        } else {
+            self.by_reference
+                .push_back((self.gathered.len(), body.slice(start..end)));
+            self.pending += end - start;
+        }
+    }
+
+    /// Unwritten bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.pending
+    }
+
+    /// The next piece.
+    pub(crate) fn first(&self) -> &[u8] {
+        match self.by_reference.front() {
+            Some((at, bytes)) if *at == self.written => bytes,
+            Some((at, _)) => &self.gathered[self.written..*at],
+            None => &self.gathered[self.written..],
+        }
+    }
+
+    /// As many pieces as `slices` has room for. Returns how many.
+    pub(crate) fn slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+        let mut filled = 0;
+        let mut put = |piece: &'a [u8]| {
+            if piece.is_empty() {
+                return true;
+            }
+            let Some(slot) = slices.get_mut(filled) else {
+                return false;
+            };
+            *slot = IoSlice::new(piece);
+            filled += 1;
+            true
+        };
+        let mut from = self.written;
+        let all = self.by_reference.iter().all(|(at, bytes)| {
+            let gathered = &self.gathered[from..*at];
+            from = *at;
+            put(gathered) && put(bytes)
+        });
+        if all {
+            put(&self.gathered[from..]);
+        }
+        filled
+    }
+
+    /// Drops the first `n` bytes: they are written.
+    pub(crate) fn consume(&mut self, mut n: usize) {
+        assert!(
+            n <= self.pending,
+            "{n} bytes written of {} offered",
+            self.pending
+        );
+        self.pending -= n;
+        while n > 0 {
+            let taken = n.min(self.first().len());
+            match self.by_reference.front_mut() {
+                Some((at, bytes)) if *at == self.written => {
+                    let _ = bytes.split_to(taken);
+                    if bytes.is_empty() {
+                        self.by_reference.pop_front();
+                    }
+                }
+                _ => self.written += taken,
+            }
+            n -= taken;
+        }
+        if self.pending == 0 {
+            self.gathered.clear();
+            self.written = 0;
+            if self.gathered.capacity() > KEEP_CAPACITY {
+                self.gathered = Vec::new();
+            }
+        }
+    }
+
+    /// Drops everything that is not written.
+    pub(crate) fn clear(&mut self) {
+        self.consume(self.pending);
+    }
+
+    /// Gives the memory back when nothing is queued.
+    pub(crate) fn release(&mut self) {
+        if self.pending == 0 {
+            *self = Output::default();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn all(output: &Output) -> Vec<u8> {
+        let mut slices = [IoSlice::new(&[]); 64];
+        let n = output.slices(&mut slices);
+        slices[..n].iter().flat_map(|s| s.to_vec()).collect()
+    }
+
+    #[test]
+    fn long_bodies_stand_between_gathered_pieces() {
+        let body = Bytes::from(vec![7; COPY_BELOW]);
+        let mut output = Output::default();
+        output.copy(b"ab");
+        output.body(&body, 0, COPY_BELOW);
+        output.copy(b"c");
+        assert_eq!(output.len(), COPY_BELOW + 3);
+        assert_eq!(output.first(), b"ab");
+        output.consume(2);
+        assert_eq!(output.first().as_ptr(), body.as_ptr(), "not copied");
+        output.consume(COPY_BELOW);
+        assert_eq!(output.first(), b"c");
+        output.consume(1);
+        assert_eq!((output.len(), output.first()), (0, &[][..]));
+    }
+
+    #[test]
+    fn slices_stop_where_there_is_no_room() {
+        let body = Bytes::from(vec![7; COPY_BELOW]);
+        let mut output = Output::default();
+        output.copy(b"ab");
+        output.body(&body, 0, COPY_BELOW);
+        output.copy(b"c");
+        let mut slices = [IoSlice::new(&[]); 2];
+        assert_eq!(output.slices(&mut slices), 2);
+        assert_eq!((&*slices[0], slices[1].len()), (&b"ab"[..], COPY_BELOW));
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_leave_in_the_order_queued(
+            pieces in prop::collection::vec(prop_oneof![0usize..20, COPY_BELOW..COPY_BELOW + 20], 0..12),
+            steps in prop::collection::vec(1usize..5000, 0..40),
+        ) {
+            let mut output = Output::default();
+            let mut expected = Vec::new();
+            for (i, &len) in pieces.iter().enumerate() {
+                let body = Bytes::from((0..len).map(|k| (k + i) as u8).collect::<Vec<_>>());
+                output.body(&body, 0, len);
+                expected.extend_from_slice(&body);
+            }
+            for step in steps {
+                prop_assert_eq!(&all(&output), &expected);
+                let n = step.min(output.len());
+                output.consume(n);
+                expected.drain(..n);
+            }
+            prop_assert_eq!(&all(&output), &expected);
+            prop_assert_eq!(output.len(), expected.len());
+        }
+    }
+}

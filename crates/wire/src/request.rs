@@ -1,0 +1,301 @@
+//! A request's head, checked and encoded once, used for many calls.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::PrepareError;
+use crate::http2::hpack;
+
+/// A prepared request head: method, target and fields. It serves both protocols and any number of
+/// connections; the body is given with each call.
+///
+/// HTTP/1.1 uses its bytes as they are and adds `content-length`. HTTP/2 makes a field block from
+/// it on first use on a connection and keeps the fully indexed block for later calls.
+#[derive(Debug)]
+pub struct Head {
+    /// Unlike any other head's in this process, so that a connection can know it again.
+    pub(crate) id: u64,
+    /// Request line and fields of HTTP/1.1, without `content-length` and the empty line.
+    pub(crate) http1: Box<[u8]>,
+    /// Pseudo-header fields, then fields, for HTTP/2; without `content-length`.
+    pub(crate) http2: hpack::FieldList,
+    /// Whether HTTP/2 states the body's length. HTTP/1.1 always does where there can be a body.
+    pub(crate) http2_content_length: bool,
+    /// Whether the method is one whose request has a body, even an empty one.
+    pub(crate) expects_body: bool,
+    /// Whether the method is HEAD, whose answer has no body.
+    pub(crate) is_head_method: bool,
+    /// Whether HTTP/1.1 asks to close the connection after the call.
+    pub(crate) close: bool,
+    /// How many bytes at the start of each body are framing of a layer above, counted as overhead.
+    pub(crate) body_prefix: u64,
+}
+
+impl Head {
+    /// Starts a head for `method` (as in `POST`) on `path` (with its query) at `authority`
+    /// (`HOST` or `HOST:PORT`; for a Unix socket, `localhost`).
+    pub fn builder(method: &str, path: &str, authority: &str) -> HeadBuilder {
+        HeadBuilder {
+            method: method.to_owned(),
+            path: path.to_owned(),
+            authority: authority.to_owned(),
+            scheme: "http".to_owned(),
+            fields: Vec::new(),
+            http2_content_length: true,
+            close: false,
+            body_prefix: 0,
+        }
+    }
+
+    /// Whether a `content-length` goes with a body of this length.
+    pub(crate) fn states_length(&self, body_length: usize) -> bool {
+        self.expects_body || body_length > 0
+    }
+}
+
+/// Builds a [`Head`].
+#[derive(Debug, Clone)]
+pub struct HeadBuilder {
+    method: String,
+    path: String,
+    authority: String,
+    scheme: String,
+    fields: Vec<BuilderField>,
+    http2_content_length: bool,
+    close: bool,
+    body_prefix: u64,
+}
+
+#[derive(Debug, Clone)]
+struct BuilderField {
+    name: String,
+    value: Vec<u8>,
+    sensitive: bool,
+}
+
+/// Fields that the protocol itself sets, or that belong to one connection and are forbidden in
+/// HTTP/2 (RFC 9113 §8.2.2).
+const RESERVED_FIELDS: [&str; 8] = [
+    "connection",
+    "content-length",
+    "host",
+    "keep-alive",
+    "proxy-connection",
+    "transfer-encoding",
+    "upgrade",
+    "expect",
+];
+
+impl HeadBuilder {
+    /// The scheme, `http` (the default) or `https`.
+    pub fn scheme(mut self, scheme: &str) -> Self {
+        scheme.clone_into(&mut self.scheme);
+        self
+    }
+
+    /// Adds a field. Its name is sent in lower case.
+    pub fn field(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        self.push(name, value.as_ref(), false);
+        self
+    }
+
+    /// Adds a field that HTTP/2 must never index, for secrets (RFC 7541 §7.1.3).
+    pub fn sensitive_field(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        self.push(name, value.as_ref(), true);
+        self
+    }
+
+    /// Whether HTTP/2 requests state `content-length`. Default true; gRPC clients do not.
+    pub fn http2_content_length(mut self, stated: bool) -> Self {
+        self.http2_content_length = stated;
+        self
+    }
+
+    /// Whether HTTP/1.1 requests ask to close the connection after the answer. Default false.
+    pub fn close(mut self, close: bool) -> Self {
+        self.close = close;
+        self
+    }
+
+    /// How many bytes at the start of each body count as overhead instead of body: 5 for gRPC's
+    /// message prefix. Default 0.
+    pub fn body_prefix(mut self, bytes: u64) -> Self {
+        self.body_prefix = bytes;
+        self
+    }
+
+    fn push(&mut self, name: &str, value: &[u8], sensitive: bool) {
+        let name = name.to_ascii_lowercase();
+        self.fields.push(BuilderField {
+            name,
+            value: value.to_vec(),
+            sensitive,
+        });
+    }
+
+    /// Checks everything and encodes the head.
+    ///
+    /// # Errors
+    /// [`PrepareError`] names the part that cannot be sent.
+    pub fn build(self) -> Result<Head, PrepareError> {
+        self.check()?;
+        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+        Ok(Head {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            http1: self.http1_bytes(),
+            http2: self.http2_fields(),
+            http2_content_length: self.http2_content_length,
+            expects_body: matches!(self.method.as_str(), "POST" | "PUT" | "PATCH"),
+            is_head_method: self.method == "HEAD",
+            close: self.close,
+            body_prefix: self.body_prefix,
+        })
+    }
+
+    fn check(&self) -> Result<(), PrepareError> {
+        let visible = |text: &str, refused: &str| {
+            text.bytes()
+                .all(|b| b.is_ascii_graphic() && !refused.as_bytes().contains(&b))
+        };
+        // CONNECT has another target form and turns the connection into a tunnel.
+        if !is_token(self.method.as_bytes()) || self.method == "CONNECT" {
+            return Err(PrepareError::Method(self.method.clone()));
+        }
+        let asterisk = self.method == "OPTIONS" && self.path == "*";
+        if !(self.path.starts_with('/') || asterisk) || !visible(&self.path, "#") {
+            return Err(PrepareError::Path(self.path.clone()));
+        }
+        if self.authority.is_empty() || !visible(&self.authority, "/?#@\\") {
+            return Err(PrepareError::Authority(self.authority.clone()));
+        }
+        if !matches!(self.scheme.as_str(), "http" | "https") {
+            return Err(PrepareError::Scheme(self.scheme.clone()));
+        }
+        self.fields.iter().try_for_each(check_field)
+    }
+
+    fn http1_bytes(&self) -> Box<[u8]> {
+        let mut head = Vec::with_capacity(256);
+        let line = format!("{} {} HTTP/1.1\r\nhost: ", self.method, self.path);
+        head.extend_from_slice(line.as_bytes());
+        head.extend_from_slice(self.authority.as_bytes());
+        head.extend_from_slice(b"\r\n");
+        for field in &self.fields {
+            head.extend_from_slice(field.name.as_bytes());
+            head.extend_from_slice(b": ");
+            head.extend_from_slice(&field.value);
+            head.extend_from_slice(b"\r\n");
+        }
+        if self.close {
+            head.extend_from_slice(b"connection: close\r\n");
+        }
+        head.into_boxed_slice()
+    }
+
+    fn http2_fields(&self) -> hpack::FieldList {
+        let mut list = hpack::FieldList::default();
+        list.push(b":method", self.method.as_bytes(), false);
+        list.push(b":scheme", self.scheme.as_bytes(), false);
+        list.push(b":authority", self.authority.as_bytes(), false);
+        list.push(b":path", self.path.as_bytes(), false);
+        for field in &self.fields {
+            list.push(field.name.as_bytes(), &field.value, field.sensitive);
+        }
+        list
+    }
+}
+
+fn check_field(field: &BuilderField) -> Result<(), PrepareError> {
+    let name = &field.name;
+    if !is_token(name.as_bytes()) {
+        return Err(PrepareError::FieldName(name.clone()));
+    }
+    let te_refused = name == "te" && field.value != b"trailers";
+    if RESERVED_FIELDS.contains(&name.as_str()) || te_refused {
+        return Err(PrepareError::ReservedField(name.clone()));
+    }
+    let value = field.value.as_slice();
+    if value.trim_ascii() != value || !value.iter().all(|&b| is_value_byte(b)) {
+        return Err(PrepareError::FieldValue(name.clone()));
+    }
+    Ok(())
+}
+
+/// RFC 9110 §5.6.2: what names of fields and methods are made of.
+pub(crate) fn is_token(text: &[u8]) -> bool {
+    !text.is_empty() && text.iter().all(|&b| is_token_byte(b))
+}
+
+/// One byte of a token (RFC 9110 §5.6.2).
+pub(crate) fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// One byte of a field value (RFC 9110 §5.5): no control characters but the tab.
+pub(crate) fn is_value_byte(byte: u8) -> bool {
+    byte >= 0x20 && byte != 0x7f || byte == b'\t'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn http1_bytes_are_the_head_without_its_end() {
+        let head = Head::builder("POST", "/a?b=c", "localhost:80")
+            .field("Accept", "*/*")
+            .close(true)
+            .build()
+            .unwrap();
+        assert_eq!(
+            &*head.http1,
+            b"POST /a?b=c HTTP/1.1\r\nhost: localhost:80\r\naccept: */*\r\nconnection: close\r\n"
+                .as_slice()
+        );
+        assert!(head.states_length(0));
+    }
+
+    #[test]
+    fn heads_have_their_own_ids() {
+        let head = || Head::builder("GET", "/", "a").build().unwrap();
+        assert_ne!(head().id, head().id);
+    }
+
+    #[test]
+    fn what_cannot_be_sent_is_refused_by_part() {
+        use PrepareError as E;
+        let build = |m: &str, p: &str, a: &str| Head::builder(m, p, a).build().map(|h| h.id);
+        assert_eq!(build("GE T", "/", "a"), Err(E::Method("GE T".into())));
+        assert_eq!(build("CONNECT", "/", "a"), Err(E::Method("CONNECT".into())));
+        assert_eq!(build("GET", "x", "a"), Err(E::Path("x".into())));
+        assert_eq!(build("GET", "/a b", "a"), Err(E::Path("/a b".into())));
+        assert_eq!(
+            build("GET", "/\r\nx: y", "a"),
+            Err(E::Path("/\r\nx: y".into()))
+        );
+        assert_eq!(build("GET", "/", ""), Err(E::Authority(String::new())));
+        assert_eq!(build("GET", "/", "a@b"), Err(E::Authority("a@b".into())));
+        assert!(build("OPTIONS", "*", "a").is_ok());
+        let scheme = Head::builder("GET", "/", "a")
+            .scheme("ftp")
+            .build()
+            .map(|h| h.id);
+        assert_eq!(scheme, Err(E::Scheme("ftp".into())));
+
+        let field = |n: &str, v: &str| {
+            Head::builder("GET", "/", "a")
+                .field(n, v)
+                .build()
+                .map(|h| h.id)
+                .unwrap_err()
+        };
+        assert_eq!(field("a b", "c"), E::FieldName("a b".into()));
+        assert_eq!(field(":path", "c"), E::FieldName(":path".into()));
+        assert_eq!(
+            field("Content-Length", "3"),
+            E::ReservedField("content-length".into())
+        );
+        assert_eq!(field("te", "gzip"), E::ReservedField("te".into()));
+        assert_eq!(field("a", "b\r\nc: d"), E::FieldValue("a".into()));
+        assert_eq!(field("a", " b"), E::FieldValue("a".into()));
+    }
+}
