@@ -53,7 +53,11 @@ fn t_cdf(t: f64, degrees: usize) -> f64 {
         term *= cos * cos * numerator / (numerator + 1.0);
         numerator += 2.0;
     }
-    let two_sided = if odd { 2.0 / PI * (angle + sin * sum) } else { sin * sum };
+    let two_sided = if odd {
+        2.0 / PI * (angle + sin * sum)
+    } else {
+        sin * sum
+    };
     0.5 + 0.5 * two_sided
 }
 
@@ -73,7 +77,11 @@ fn invert(rising: impl Fn(f64) -> f64, target: f64, mut low: f64, mut high: f64)
         if middle <= low || middle >= high {
             return middle;
         }
-        if rising(middle) < target { low = middle } else { high = middle }
+        if rising(middle) < target {
+            low = middle
+        } else {
+            high = middle
+        }
     }
 }
 
@@ -83,7 +91,12 @@ mod tests {
 
     #[test]
     fn normal_matches_tables() {
-        for (z, p) in [(0.0, 0.5), (1.0, 0.841_344_746_1), (1.959_963_985, 0.975), (-3.0, 0.001_349_898_0)] {
+        for (z, p) in [
+            (0.0, 0.5),
+            (1.0, 0.841_344_746_1),
+            (1.959_963_985, 0.975),
+            (-3.0, 0.001_349_898_0),
+        ] {
             assert!((normal_cdf(z) - p).abs() < 1e-9, "z = {z}");
         }
         assert!((normal_quantile(0.975) - 1.959_963_985).abs() < 1e-8);
@@ -92,10 +105,19 @@ mod tests {
 
     #[test]
     fn student_matches_tables() {
-        let table =
-            [(1, 12.706_205), (2, 4.302_653), (3, 3.182_446), (7, 2.364_624), (30, 2.042_272), (100, 1.983_972)];
+        let table = [
+            (1, 12.706_205),
+            (2, 4.302_653),
+            (3, 3.182_446),
+            (7, 2.364_624),
+            (30, 2.042_272),
+            (100, 1.983_972),
+        ];
         for (degrees, t) in table {
-            assert!((t_quantile(0.975, degrees) - t).abs() < 1e-6, "{degrees} degrees");
+            assert!(
+                (t_quantile(0.975, degrees) - t).abs() < 1e-6,
+                "{degrees} degrees"
+            );
         }
         assert!((t_quantile(0.8, 7) - 0.896_030).abs() < 1e-6);
     }

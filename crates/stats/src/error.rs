@@ -22,7 +22,9 @@ pub enum StatsError {
         value: f64,
     },
     /// A paired value is zero, negative or not finite, so that it has no ratio.
-    #[error("{side} of invocation {invocation}, block {block} is {value}: a ratio needs finite values above 0")]
+    #[error(
+        "{side} of invocation {invocation}, block {block} is {value}: a ratio needs finite values above 0"
+    )]
     NoRatio {
         /// Which number: "of", "against" or "ratio".
         side: &'static str,

@@ -10,7 +10,10 @@ pub struct Interval {
 impl Interval {
     /// The interval between two ratios' logarithms, in either order.
     pub(crate) fn from_logs(a: f64, b: f64) -> Self {
-        Self { log_low: a.min(b), log_high: a.max(b) }
+        Self {
+            log_low: a.min(b),
+            log_high: a.max(b),
+        }
     }
 
     /// The lower end, as a ratio.

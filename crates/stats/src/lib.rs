@@ -26,7 +26,9 @@ mod rng;
 mod verdict;
 mod warmup;
 
-pub use claim::{ClaimOutcome, DEFAULT_SIZE_TOLERANCE, Published, SizeMatch, check_claim, check_count};
+pub use claim::{
+    ClaimOutcome, DEFAULT_SIZE_TOLERANCE, Published, SizeMatch, check_claim, check_count,
+};
 pub use compare::{Bootstrap, compare};
 pub use error::StatsError;
 pub use estimate::{Estimate, Interval};
@@ -35,5 +37,7 @@ pub use placement::{Combined, across_placements};
 pub use power::{More, POWER, RECOMMENDED_INVOCATIONS, invocations_needed, smallest_difference};
 pub use quantile::{mad, mean, median, quantile};
 pub use rng::SplitMix64;
-pub use verdict::{Better, DEFAULT_MARGIN, Direction, Outcome, Unresolved, Verdict, VerdictRule, judge};
+pub use verdict::{
+    Better, DEFAULT_MARGIN, Direction, Outcome, Unresolved, Verdict, VerdictRule, judge,
+};
 pub use warmup::{DriftRule, Settling, WarmUp};

@@ -28,7 +28,9 @@ impl PairedRatios {
     pub fn from_pairs(invocations: &[Vec<Pair>]) -> Result<Self, StatsError> {
         // A difference of logarithms, not the logarithm of a quotient: it cannot overflow, and swapping the two
         // variants gives exactly the negative.
-        Self::collect(invocations, |pair, at| Ok(at.log("of", pair.of)? - at.log("against", pair.against)?))
+        Self::collect(invocations, |pair, at| {
+            Ok(at.log("of", pair.of)? - at.log("against", pair.against)?)
+        })
     }
 
     /// Takes the ratio of/against of each block, by invocation.
@@ -68,7 +70,10 @@ impl PairedRatios {
             if blocks.is_empty() {
                 return Err(StatsError::EmptyInvocation { invocation });
             }
-            let logs = blocks.iter().enumerate().map(|(block, value)| log_ratio(value, Place { invocation, block }));
+            let logs = blocks
+                .iter()
+                .enumerate()
+                .map(|(block, value)| log_ratio(value, Place { invocation, block }));
             log_ratios.push(logs.collect::<Result<Vec<f64>, _>>()?);
         }
         Ok(Self { log_ratios })
@@ -87,7 +92,12 @@ impl Place {
         if value.is_finite() && value > 0.0 {
             return Ok(value.ln());
         }
-        Err(StatsError::NoRatio { side, invocation: self.invocation, block: self.block, value })
+        Err(StatsError::NoRatio {
+            side,
+            invocation: self.invocation,
+            block: self.block,
+            value,
+        })
     }
 }
 
@@ -97,10 +107,32 @@ mod tests {
 
     #[test]
     fn errors_say_which_value_and_where() {
-        let bad = |of, against| PairedRatios::from_pairs(&[vec![Pair { of: 1.0, against: 1.0 }, Pair { of, against }]]);
+        let bad = |of, against| {
+            PairedRatios::from_pairs(&[vec![
+                Pair {
+                    of: 1.0,
+                    against: 1.0,
+                },
+                Pair { of, against },
+            ]])
+        };
         for value in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert!(matches!(bad(value, 1.0), Err(StatsError::NoRatio { side: "of", block: 1, .. })));
-            assert!(matches!(bad(1.0, value), Err(StatsError::NoRatio { side: "against", block: 1, .. })));
+            assert!(matches!(
+                bad(value, 1.0),
+                Err(StatsError::NoRatio {
+                    side: "of",
+                    block: 1,
+                    ..
+                })
+            ));
+            assert!(matches!(
+                bad(1.0, value),
+                Err(StatsError::NoRatio {
+                    side: "against",
+                    block: 1,
+                    ..
+                })
+            ));
         }
         assert_eq!(
             bad(1.0, 0.0).unwrap_err().to_string(),

@@ -12,7 +12,11 @@ use crate::error::StatsError;
 /// [`StatsError::Empty`], [`StatsError::NotFinite`], or [`StatsError::Setting`] where `p` is not in 0 to 1.
 pub fn quantile(values: &[f64], p: f64) -> Result<f64, StatsError> {
     if !(0.0..=1.0).contains(&p) {
-        return Err(StatsError::Setting { name: "quantile probability", value: p, allowed: "from 0 to 1" });
+        return Err(StatsError::Setting {
+            name: "quantile probability",
+            value: p,
+            allowed: "from 0 to 1",
+        });
     }
     check(values)?;
     Ok(sorted_quantile(&sorted(values), p))
@@ -34,7 +38,10 @@ pub fn median(values: &[f64]) -> Result<f64, StatsError> {
 pub fn mad(values: &[f64]) -> Result<f64, StatsError> {
     let centre = median(values)?;
     // Two finite values can be further apart than the largest f64; then the distance is the largest f64.
-    let distances: Vec<f64> = values.iter().map(|v| (v - centre).abs().min(f64::MAX)).collect();
+    let distances: Vec<f64> = values
+        .iter()
+        .map(|v| (v - centre).abs().min(f64::MAX))
+        .collect();
     median(&distances)
 }
 
@@ -96,7 +103,10 @@ fn check(values: &[f64]) -> Result<(), StatsError> {
         return Err(StatsError::Empty);
     }
     match values.iter().position(|v| !v.is_finite()) {
-        Some(index) => Err(StatsError::NotFinite { index, value: values[index] }),
+        Some(index) => Err(StatsError::NotFinite {
+            index,
+            value: values[index],
+        }),
         None => Ok(()),
     }
 }
@@ -109,8 +119,18 @@ mod tests {
     fn type_7_interpolates_as_r_does() {
         // R: quantile(c(1, 2, 4, 8, 16), c(0, .1, .25, .5, .9, 1), type = 7)
         let values = [16.0, 1.0, 8.0, 2.0, 4.0];
-        for (p, expected) in [(0.0, 1.0), (0.1, 1.4), (0.25, 2.0), (0.5, 4.0), (0.9, 12.8), (1.0, 16.0)] {
-            assert!((quantile(&values, p).unwrap() - expected).abs() < 1e-12, "p = {p}");
+        for (p, expected) in [
+            (0.0, 1.0),
+            (0.1, 1.4),
+            (0.25, 2.0),
+            (0.5, 4.0),
+            (0.9, 12.8),
+            (1.0, 16.0),
+        ] {
+            assert!(
+                (quantile(&values, p).unwrap() - expected).abs() < 1e-12,
+                "p = {p}"
+            );
         }
     }
 
@@ -137,8 +157,17 @@ mod tests {
     #[test]
     fn bad_input_is_named() {
         assert_eq!(median(&[]), Err(StatsError::Empty));
-        assert!(matches!(mean(&[1.0, f64::NAN]), Err(StatsError::NotFinite { index: 1, .. })));
-        assert!(matches!(quantile(&[1.0], 1.5), Err(StatsError::Setting { .. })));
-        assert!(matches!(quantile(&[1.0], f64::NAN), Err(StatsError::Setting { .. })));
+        assert!(matches!(
+            mean(&[1.0, f64::NAN]),
+            Err(StatsError::NotFinite { index: 1, .. })
+        ));
+        assert!(matches!(
+            quantile(&[1.0], 1.5),
+            Err(StatsError::Setting { .. })
+        ));
+        assert!(matches!(
+            quantile(&[1.0], f64::NAN),
+            Err(StatsError::Setting { .. })
+        ));
     }
 }

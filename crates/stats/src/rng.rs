@@ -64,7 +64,10 @@ mod tests {
         for _ in 0..50_000 {
             counts[rng.index(5)] += 1;
         }
-        assert!(counts.iter().all(|&c| (9_600..10_400).contains(&c)), "{counts:?}");
+        assert!(
+            counts.iter().all(|&c| (9_600..10_400).contains(&c)),
+            "{counts:?}"
+        );
         assert_eq!(rng.index(0), 0);
     }
 
@@ -74,6 +77,9 @@ mod tests {
         let draws: Vec<f64> = (0..50_000).map(|_| rng.normal()).collect();
         let mean = draws.iter().sum::<f64>() / 50_000.0;
         let variance = draws.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / 50_000.0;
-        assert!(mean.abs() < 0.02 && (variance - 1.0).abs() < 0.03, "mean {mean}, variance {variance}");
+        assert!(
+            mean.abs() < 0.02 && (variance - 1.0).abs() < 0.03,
+            "mean {mean}, variance {variance}"
+        );
     }
 }

@@ -1,0 +1,205 @@
+//! When a trial's warm-up ends: when its latency has stopped drifting.
+//!
+//! A trial is cut into slices; the median latency of each is fed to [`WarmUp::push`]. The last
+//! [`window`](DriftRule::window) of them are tested for a trend: by the Mann-Kendall test whether there is one (Mann
+//! 1945; Kendall 1975), and by the Theil-Sen slope (Sen 1968) whether it is large enough to matter. Both rest on ranks
+//! and medians, so that a single spike (a garbage collection, for one) does not look like drift.
+
+use crate::error::StatsError;
+use crate::quantile::median_in_place;
+
+/// When latency counts as settled.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DriftRule {
+    /// How many slices are looked at together; at least 8, below which the test cannot see a trend reliably.
+    pub window: usize,
+    /// How many windows in a row, each one slice further on, must show no drift; at least 1.
+    pub in_a_row: usize,
+    /// The drift over a window, as a part of its median, that does not matter: 0.02 for 2%.
+    pub tolerance: f64,
+    /// After how many slices the trial is said never to settle; at least `window` + `in_a_row` − 1.
+    pub limit: usize,
+}
+
+impl Default for DriftRule {
+    /// 20 slices, 5 windows in a row, 2%, given up after 200 slices.
+    fn default() -> Self {
+        Self {
+            window: 20,
+            in_a_row: 5,
+            tolerance: 0.02,
+            limit: 200,
+        }
+    }
+}
+
+/// Whether latency has settled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Settling {
+    /// Not yet: go on.
+    NotYet,
+    /// It has: the warm-up is over.
+    Settled {
+        /// After how many slices.
+        slices: usize,
+    },
+    /// It still drifted at the limit: measure, and say so.
+    NeverSettled,
+}
+
+/// Follows a trial's latency, slice by slice. Once it has said settled or never settled it stays with that.
+#[derive(Debug, Clone)]
+pub struct WarmUp {
+    rule: DriftRule,
+    slices: Vec<f64>,
+    calm_windows: usize,
+    state: Settling,
+}
+
+/// The Mann-Kendall statistic above which there is a trend, at the 5% level from both sides.
+const SIGNIFICANT: f64 = 1.959_964;
+
+impl WarmUp {
+    /// Starts a warm-up.
+    ///
+    /// # Errors
+    /// [`StatsError::Setting`] where a part of the rule is not as its field asks.
+    pub fn new(rule: DriftRule) -> Result<Self, StatsError> {
+        let check = |name, value, holds, allowed| {
+            if holds {
+                Ok(())
+            } else {
+                Err(StatsError::Setting {
+                    name,
+                    value,
+                    allowed,
+                })
+            }
+        };
+        check(
+            "warm-up window",
+            rule.window as f64,
+            rule.window >= 8,
+            "at least 8 slices",
+        )?;
+        check(
+            "warm-up windows in a row",
+            rule.in_a_row as f64,
+            rule.in_a_row >= 1,
+            "at least 1",
+        )?;
+        let tolerance = rule.tolerance;
+        check(
+            "warm-up tolerance",
+            tolerance,
+            tolerance.is_finite() && tolerance >= 0.0,
+            "a number, at least 0",
+        )?;
+        let least = rule.window.saturating_add(rule.in_a_row - 1);
+        check(
+            "warm-up limit",
+            rule.limit as f64,
+            rule.limit >= least,
+            "at least a window and its repeats",
+        )?;
+        Ok(Self {
+            rule,
+            slices: Vec::new(),
+            calm_windows: 0,
+            state: Settling::NotYet,
+        })
+    }
+
+    /// Takes the median latency of the next slice, in any unit, and says where the warm-up stands.
+    ///
+    /// # Errors
+    /// [`StatsError::NotFinite`] where it is not a finite number; the slice then does not count.
+    pub fn push(&mut self, slice_median: f64) -> Result<Settling, StatsError> {
+        if !slice_median.is_finite() {
+            return Err(StatsError::NotFinite {
+                index: self.slices.len(),
+                value: slice_median,
+            });
+        }
+        if self.state == Settling::NotYet {
+            self.slices.push(slice_median);
+            self.state = self.look();
+        }
+        Ok(self.state)
+    }
+
+    /// Where the warm-up stands.
+    #[must_use]
+    pub fn state(&self) -> Settling {
+        self.state
+    }
+
+    fn look(&mut self) -> Settling {
+        let slices = self.slices.len();
+        if let Some(start) = slices.checked_sub(self.rule.window) {
+            let calm = !drifts(&self.slices[start..], self.rule.tolerance);
+            self.calm_windows = if calm { self.calm_windows + 1 } else { 0 };
+        }
+        if self.calm_windows >= self.rule.in_a_row {
+            Settling::Settled { slices }
+        } else if slices >= self.rule.limit {
+            Settling::NeverSettled
+        } else {
+            Settling::NotYet
+        }
+    }
+}
+
+/// Whether a window has a trend that is both significant and larger than `tolerance` of its median.
+fn drifts(window: &[f64], tolerance: f64) -> bool {
+    if mann_kendall(window).abs() <= SIGNIFICANT {
+        return false;
+    }
+    let drift = theil_sen_slope(window).abs() * (window.len() - 1) as f64;
+    let level = median_in_place(&mut window.to_vec()).abs();
+    drift > tolerance * level
+}
+
+/// The Mann-Kendall statistic in standard deviations, with the corrections for ties and for continuity.
+fn mann_kendall(window: &[f64]) -> f64 {
+    let score: f64 = pairs(window)
+        .map(|(_, earlier, later)| {
+            if later > earlier {
+                1.0
+            } else if later < earlier {
+                -1.0
+            } else {
+                0.0
+            }
+        })
+        .sum();
+    let spread = |n: f64| n * (n - 1.0) * (2.0 * n + 5.0);
+    let ordered = crate::quantile::sorted(window);
+    let ties: f64 = ordered
+        .chunk_by(|a, b| a == b)
+        .map(|group| spread(group.len() as f64))
+        .sum();
+    let variance = (spread(window.len() as f64) - ties) / 18.0;
+    if variance <= 0.0 || score == 0.0 {
+        return 0.0;
+    }
+    (score - score.signum()) / variance.sqrt()
+}
+
+/// The median slope between any two slices, in latency a slice.
+fn theil_sen_slope(window: &[f64]) -> f64 {
+    let mut slopes: Vec<f64> = pairs(window)
+        .map(|(apart, earlier, later)| (later - earlier) / apart)
+        .collect();
+    median_in_place(&mut slopes)
+}
+
+/// Every two values of a window with how far apart they stand: (slices between, earlier, later).
+fn pairs(window: &[f64]) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
+    window.iter().enumerate().flat_map(move |(i, &earlier)| {
+        window[i + 1..]
+            .iter()
+            .enumerate()
+            .map(move |(gap, &later)| ((gap + 1) as f64, earlier, later))
+    })
+}
