@@ -1,0 +1,51 @@
+# Everything a contributor or the CI runs. `make help` lists it.
+
+CARGO ?= cargo
+
+# protoc for the tests; see scripts/install-test-tools.
+export PATH := $(CURDIR)/target/tools/bin:$(PATH)
+
+.PHONY: help build test check fmt clippy deps tools bench bench-quickstart bench-report bench-stamps bench-floor bench-aa bench-build
+
+help: ## This list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
+
+build: ## The program, optimised
+	$(CARGO) build --release --locked
+
+test: tools ## Every test; installs what it needs
+	$(CARGO) test --workspace --locked
+
+check: fmt clippy deps ## Formatting, lints, and who may use whom
+
+fmt:
+	$(CARGO) fmt --all --check
+
+clippy:
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+deps:
+	$(CARGO) test --locked -p rpcgauge --test architecture
+
+tools: ## What the tests use beside the Rust toolchain
+	./scripts/install-test-tools
+
+bench: bench-stamps bench-floor bench-quickstart bench-report ## The figures of docs/figures.md, one after the other
+
+bench-quickstart: build ## Time and peak memory of the quickstart
+	./scripts/bench-quickstart
+
+bench-report: build ## Size of report.html, and how fast Chromium draws it
+	./scripts/bench-report
+
+bench-stamps: ## What the stage stamps cost
+	$(CARGO) bench --locked -p rpcgauge-load --bench stage_stamps
+
+bench-floor: build ## Whether the floor is stable between two runs a minute apart
+	./scripts/bench-floor
+
+bench-aa: build ## How many of 20 quickstarts have an A/A interval that holds 1 (30 minutes)
+	./scripts/bench-aa
+
+bench-build: ## A cold release build, in a folder of its own
+	./scripts/bench-build

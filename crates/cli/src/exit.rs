@@ -1,0 +1,60 @@
+//! How the program ends: exit codes and the one line that says why.
+
+use std::fmt::Display;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+/// Everything that was asked for was done, but some trials of it failed.
+pub(crate) const SOME_TRIALS_FAILED: u8 = 1;
+/// The input was wrong: nothing was run.
+pub(crate) const BAD_INPUT: u8 = 2;
+/// The machine or rpcgauge itself stood in the way.
+pub(crate) const CANNOT: u8 = 3;
+/// Ended by Ctrl-C, with what was measured until then kept (128 + SIGINT).
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// Why a command ended early: one line and the exit code.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    line: String,
+    code: u8,
+}
+
+impl Failure {
+    /// What the user gave cannot be used.
+    pub(crate) fn input(error: impl Display) -> Self {
+        Self { line: error.to_string(), code: BAD_INPUT }
+    }
+
+    /// What the user gave is fine, but it cannot be done here.
+    pub(crate) fn cannot(error: impl Display) -> Self {
+        Self { line: error.to_string(), code: CANNOT }
+    }
+}
+
+/// What every command gives back.
+pub(crate) type Outcome = Result<ExitCode, Failure>;
+
+/// Prints the one line and turns it into the exit code.
+pub(crate) fn report_failure(failure: Failure) -> ExitCode {
+    // A closed standard error leaves nobody to tell; the code still says it.
+    let _ = writeln!(std::io::stderr(), "rpcgauge: {}", failure.line);
+    ExitCode::from(failure.code)
+}
+
+/// Writes a command's output; a reader that went away (`| head`) is no error.
+pub(crate) fn print(text: &str) -> Outcome {
+    match std::io::stdout().write_all(text.as_bytes()).and_then(|()| std::io::stdout().flush()) {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
+        Err(error) => Err(Failure::cannot(format!("cannot write to standard output: {error}"))),
+    }
+}
+
+/// Writes a value as JSON, for `--json`.
+pub(crate) fn print_json(value: &impl serde::Serialize) -> Outcome {
+    let mut text = serde_json::to_string_pretty(value)
+        .map_err(|error| Failure::cannot(format!("cannot write this as JSON: {error}")))?;
+    text.push('\n');
+    print(&text)
+}

@@ -1,0 +1,179 @@
+//! Holds ARCHITECTURE.md's rules against the code: who may use whom, and what must be absent.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// For each crate, the siblings that its own code may use. Tests may use more.
+const ALLOWED: [(&str, &[&str]); 9] = [
+    ("rpcgauge-message", &[]),
+    ("rpcgauge-wire", &[]),
+    ("rpcgauge-stats", &[]),
+    ("rpcgauge-study", &["rpcgauge-message"]),
+    ("rpcgauge-load", &["rpcgauge-wire"]),
+    ("rpcgauge-reference", &["rpcgauge-message"]),
+    (
+        "rpcgauge-lab",
+        &["rpcgauge-study", "rpcgauge-message", "rpcgauge-load", "rpcgauge-stats"],
+    ),
+    ("rpcgauge-report", &["rpcgauge-study", "rpcgauge-stats"]),
+    (
+        "rpcgauge",
+        &[
+            "rpcgauge-lab",
+            "rpcgauge-load",
+            "rpcgauge-message",
+            "rpcgauge-reference",
+            "rpcgauge-report",
+            "rpcgauge-stats",
+            "rpcgauge-study",
+            "rpcgauge-wire",
+        ],
+    ),
+];
+
+/// Libraries that must never reach a crate's own code, with the reason.
+const ABSENT: [(&str, &str, &str); 8] = [
+    ("rpcgauge-wire", "mio", "wire is sans-I/O"),
+    ("rpcgauge-wire", "libc", "wire is sans-I/O and has no clock"),
+    ("rpcgauge-wire", "tokio", "wire is sans-I/O"),
+    ("rpcgauge-load", "tokio", "no async runtime on the hot path"),
+    ("rpcgauge-load", "hyper", "the engine has its own client"),
+    ("rpcgauge-lab", "tokio", "the lab waits for processes, not for futures"),
+    ("rpcgauge-lab", "hyper", "every subject is a process behind the contract"),
+    ("rpcgauge-report", "hdrhistogram", "records own the histogram type"),
+];
+
+/// Words that may stand only in the named places of the crates' own code, with the reason.
+const ONLY_IN: [(&str, &[&str], &str); 2] = [
+    (
+        "process::Command",
+        &["crates/lab/src", "crates/message/src/schema"],
+        "only the lab starts subjects; message starts protoc or buf for editions",
+    ),
+    (
+        "CLOCK_MONOTONIC",
+        &["crates/load/src", "crates/reference/src"],
+        "only load reads the clock of a call, and the reference server its handler marks",
+    ),
+];
+
+/// The most packages Cargo.lock may hold.
+const MOST_PACKAGES: usize = 250;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the checkout")
+}
+
+/// Each workspace crate's own (not dev, not build) dependencies.
+fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
+        .current_dir(root())
+        .output()
+        .expect("cargo metadata runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata is JSON");
+    let text = |value: &Value| value.as_str().expect("a string").to_owned();
+    metadata["packages"]
+        .as_array()
+        .expect("packages")
+        .iter()
+        .map(|package| {
+            let own = package["dependencies"]
+                .as_array()
+                .expect("dependencies")
+                .iter()
+                .filter(|dependency| dependency["kind"].is_null())
+                .map(|dependency| text(&dependency["name"]))
+                .collect();
+            (text(&package["name"]), own)
+        })
+        .collect()
+}
+
+#[test]
+fn crates_use_only_the_siblings_they_may() {
+    let dependencies = dependencies();
+    let allowed: BTreeMap<_, _> = ALLOWED.into_iter().collect();
+    assert_eq!(
+        dependencies.keys().map(String::as_str).collect::<Vec<_>>(),
+        allowed.keys().copied().collect::<Vec<_>>(),
+        "the workspace's crates are those of ARCHITECTURE.md"
+    );
+    for (name, own) in &dependencies {
+        for sibling in own.iter().filter(|name| name.starts_with("rpcgauge")) {
+            assert!(
+                allowed[name.as_str()].contains(&sibling.as_str()),
+                "{name} may not use {sibling}: see ARCHITECTURE.md, \"Who may use whom\""
+            );
+        }
+    }
+}
+
+#[test]
+fn what_must_be_absent_is_absent() {
+    let dependencies = dependencies();
+    for (name, library, reason) in ABSENT {
+        assert!(!dependencies[name].contains(library), "{name} uses {library}, but {reason}");
+    }
+}
+
+#[test]
+fn the_lock_file_stays_small() {
+    let lock = fs::read_to_string(root().join("Cargo.lock")).expect("Cargo.lock");
+    let packages = lock.lines().filter(|line| *line == "[[package]]").count();
+    assert!(packages > 0 && packages <= MOST_PACKAGES, "{packages} packages in Cargo.lock");
+}
+
+#[test]
+fn processes_and_clocks_stay_where_they_belong() {
+    let root = root();
+    let mut found = BTreeMap::<&str, usize>::new();
+    for file in rust_sources(&root.join("crates")) {
+        let shown = file.strip_prefix(&root).expect("inside").to_string_lossy().into_owned();
+        let code = own_code(&fs::read_to_string(&file).expect("a source file"));
+        for (word, places, reason) in ONLY_IN {
+            if code.contains(word) {
+                *found.entry(word).or_default() += 1;
+                assert!(
+                    places.iter().any(|place| shown.starts_with(place)),
+                    "{shown} holds {word}, but {reason}"
+                );
+            }
+        }
+    }
+    for (word, ..) in ONLY_IN {
+        assert!(found.contains_key(word), "{word} is nowhere: this rule checks nothing any more");
+    }
+}
+
+/// Source files of the crates' own code: no tests, benches or examples.
+fn rust_sources(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        if path.is_dir() && !["tests", "benches", "examples"].contains(&name.as_str()) {
+            files.extend(rust_sources(&path));
+        } else if name.ends_with(".rs") && name != "tests.rs" && name != "build.rs" {
+            files.push(path);
+        }
+    }
+    files
+}
+
+/// The code before its unit tests, without comments.
+fn own_code(source: &str) -> String {
+    source
+        .split("#[cfg(test)]")
+        .next()
+        .unwrap_or_default()
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
