@@ -1,2 +1,27 @@
-//! gRPC over HTTP/2: message framing and status
-//! (<https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md>).
+//! gRPC over HTTP/2: message framing, status, and the head of a unary call.
+//!
+//! Sources: the gRPC project's `PROTOCOL-HTTP2.md`, `statuscodes.md` and
+//! `http-grpc-status-mapping.md`, called "gRPC HTTP/2 spec", "gRPC status codes" and "gRPC HTTP
+//! mapping" in the messages here.
+
+mod answer;
+mod code;
+mod deframer;
+mod error;
+mod percent;
+mod request;
+mod timeout;
+
+pub use answer::{Outcome, StatusSource, UnaryAnswer};
+pub use code::Code;
+pub use deframer::{Deframer, Piece};
+pub use error::GrpcViolation;
+pub use percent::decode_message;
+pub use request::{MessageTooLong, frame_message, head};
+pub use timeout::encode_timeout;
+
+/// Length of the prefix of each message, in bytes: the compressed flag and a 32-bit length.
+pub const PREFIX_LENGTH: usize = 5;
+
+/// The usual bound on one received message, in bytes: 4 MiB, as in grpc-go and grpc-java.
+pub const DEFAULT_MAX_MESSAGE_BYTES: u32 = 4 << 20;

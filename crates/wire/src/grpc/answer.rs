@@ -1,0 +1,254 @@
+//! A unary answer, from its head to its status.
+
+use super::code::Code;
+use super::deframer::{Deframer, Piece};
+use super::error::GrpcViolation;
+use super::percent::decode_message;
+use super::{DEFAULT_MAX_MESSAGE_BYTES, PREFIX_LENGTH};
+use crate::event::Fields;
+
+/// Where a call's status came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StatusSource {
+    /// The server sent it as `grpc-status`.
+    Server,
+    /// The client made it, since the answer broke a rule.
+    Client(GrpcViolation),
+}
+
+/// How a unary call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outcome<'a> {
+    /// The status.
+    pub code: Code,
+    /// The server's `grpc-message`, decoded; often empty. It is the server's text: escape it.
+    pub message: &'a str,
+    /// Who gave the status.
+    pub source: StatusSource,
+}
+
+/// Follows one unary answer through its events. Reusable: [`UnaryAnswer::reset`] keeps its memory.
+///
+/// A message is never held here: [`UnaryAnswer::body`] hands out the payload inside each chunk.
+#[derive(Debug, Clone)]
+pub struct UnaryAnswer {
+    max_message_bytes: u32,
+    deframer: Deframer,
+    http_status: u16,
+    /// The head says `grpc-encoding` other than `identity`.
+    has_encoding: bool,
+    message: Option<MessageInfo>,
+    prefixes: u64,
+    code: Option<Code>,
+    text: String,
+    violation: Option<GrpcViolation>,
+}
+
+/// What a message's prefix says.
+#[derive(Debug, Clone, Copy)]
+struct MessageInfo {
+    compressed: bool,
+    length: u32,
+}
+
+impl Default for UnaryAnswer {
+    fn default() -> Self {
+        UnaryAnswer::new(DEFAULT_MAX_MESSAGE_BYTES)
+    }
+}
+
+impl UnaryAnswer {
+    /// An answer whose message may have `max_message_bytes`.
+    pub fn new(max_message_bytes: u32) -> UnaryAnswer {
+        UnaryAnswer {
+            max_message_bytes,
+            deframer: Deframer::new(max_message_bytes),
+            http_status: 0,
+            has_encoding: false,
+            message: None,
+            prefixes: 0,
+            code: None,
+            text: String::new(),
+            violation: None,
+        }
+    }
+
+    /// Makes it ready for the next call.
+    pub fn reset(&mut self) {
+        let text = std::mem::take(&mut self.text);
+        *self = UnaryAnswer {
+            text,
+            ..UnaryAnswer::new(self.max_message_bytes)
+        };
+        self.text.clear();
+    }
+
+    /// Takes [`crate::Event::Head`]. `subtype` is what the call asked for, as in [`super::head`].
+    ///
+    /// # Errors
+    /// The answer is no gRPC of this kind; the rest of it says nothing more, and the call may be
+    /// cancelled. [`UnaryAnswer::finish`] gives the same error again.
+    pub fn head(
+        &mut self,
+        status: u16,
+        fields: &Fields<'_>,
+        end: bool,
+        subtype: Option<&str>,
+    ) -> Result<(), GrpcViolation> {
+        self.http_status = status;
+        let mut content_type = None;
+        for (name, value) in fields.iter() {
+            match name {
+                b"content-type" => content_type = Some(value),
+                b"grpc-encoding" => self.has_encoding = value != b"identity",
+                // A status in the head counts only when nothing follows ("trailers-only").
+                b"grpc-status" if end => self.set_status(value),
+                b"grpc-message" if end => decode_message(value, &mut self.text),
+                _ => {}
+            }
+        }
+        if self.code.is_some() {
+            return Ok(());
+        }
+        match check_content_type(content_type, subtype) {
+            Err(violation) => self.refuse(violation),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Takes [`crate::Event::Body`] and returns the bytes of the message in it, possibly none.
+    ///
+    /// # Errors
+    /// The body breaks a rule or the message is over the limit. As for [`UnaryAnswer::head`].
+    pub fn body<'a>(&mut self, mut data: &'a [u8]) -> Result<&'a [u8], GrpcViolation> {
+        if let Some(violation) = self.violation {
+            return Err(violation);
+        }
+        let mut payload: &[u8] = &[];
+        loop {
+            match self.deframer.next(&mut data) {
+                Ok(None) => return Ok(payload),
+                Ok(Some(Piece::Start { compressed, length })) => {
+                    self.prefixes += PREFIX_LENGTH as u64;
+                    if self.message.is_some() {
+                        return self.refuse(GrpcViolation::ManyMessages);
+                    }
+                    if compressed && !self.has_encoding {
+                        return self.refuse(GrpcViolation::UnnamedCompression);
+                    }
+                    self.message = Some(MessageInfo { compressed, length });
+                }
+                Ok(Some(Piece::Payload(bytes))) => payload = bytes,
+                Ok(Some(Piece::End)) => {}
+                Err(violation) => return self.refuse(violation),
+            }
+        }
+    }
+
+    /// Takes [`crate::Event::Trailers`].
+    pub fn trailers(&mut self, fields: &Fields<'_>) {
+        for (name, value) in fields.iter() {
+            match name {
+                b"grpc-status" => self.set_status(value),
+                b"grpc-message" => decode_message(value, &mut self.text),
+                _ => {}
+            }
+        }
+    }
+
+    /// Takes [`crate::Event::Complete`] and says how the call ended. A status other than OK from
+    /// the server stands, whatever came before it.
+    pub fn finish(&mut self) -> Outcome<'_> {
+        let by_server = self.code.filter(|code| *code != Code::OK);
+        let violation = self.violation.or_else(|| self.check_end());
+        let (code, source) = match (by_server, violation) {
+            (Some(code), _) => (code, StatusSource::Server),
+            (None, None) => (Code::OK, StatusSource::Server),
+            (None, Some(violation)) => {
+                let code = match violation {
+                    GrpcViolation::ContentType | GrpcViolation::StatusMissing => {
+                        Code::from_http_status(self.http_status)
+                    }
+                    other => other.code(),
+                };
+                (code, StatusSource::Client(violation))
+            }
+        };
+        Outcome {
+            code,
+            message: &self.text,
+            source,
+        }
+    }
+
+    /// Whether the message is compressed; false before its prefix has come.
+    pub fn is_compressed(&self) -> bool {
+        self.message.is_some_and(|message| message.compressed)
+    }
+
+    /// The message's length in bytes as its prefix states it, once that has come.
+    pub fn message_length(&self) -> Option<u32> {
+        self.message.map(|message| message.length)
+    }
+
+    /// Bytes of message prefixes so far, for [`crate::Client::count_received_prefix`].
+    pub fn prefix_bytes(&self) -> u64 {
+        self.prefixes
+    }
+
+    /// What an answer lacks at its end.
+    fn check_end(&self) -> Option<GrpcViolation> {
+        if self.code.is_none() {
+            Some(GrpcViolation::StatusMissing)
+        } else if !self.deframer.is_between_messages() {
+            Some(GrpcViolation::Truncated)
+        } else if self.message.is_none() {
+            Some(GrpcViolation::NoMessage)
+        } else {
+            None
+        }
+    }
+
+    fn set_status(&mut self, value: &[u8]) {
+        match Code::parse(value) {
+            Some(code) => self.code = Some(code),
+            None => self.violation = self.violation.or(Some(GrpcViolation::StatusMalformed)),
+        }
+    }
+
+    fn refuse<T>(&mut self, violation: GrpcViolation) -> Result<T, GrpcViolation> {
+        let first = *self.violation.get_or_insert(violation);
+        Err(first)
+    }
+}
+
+/// `application/grpc`, alone or with `+` and the subtype asked for; parameters are ignored. A bare
+/// `application/grpc` stands for any subtype in practice, since servers answer so.
+fn check_content_type(value: Option<&[u8]>, subtype: Option<&str>) -> Result<(), GrpcViolation> {
+    const GRPC: &[u8] = b"application/grpc";
+    let value = value.unwrap_or_default();
+    let media_type = value
+        .split(|&b| b == b';')
+        .next()
+        .unwrap_or_default()
+        .trim_ascii_end();
+    if media_type.len() < GRPC.len() || !media_type[..GRPC.len()].eq_ignore_ascii_case(GRPC) {
+        return Err(GrpcViolation::ContentType);
+    }
+    match &media_type[GRPC.len()..] {
+        [] => Ok(()),
+        [b'+', got @ ..] => {
+            let asked = subtype.unwrap_or("proto").as_bytes();
+            if got.eq_ignore_ascii_case(asked) {
+                Ok(())
+            } else {
+                Err(GrpcViolation::Subtype)
+            }
+        }
+        _ => Err(GrpcViolation::ContentType),
+    }
+}
+
+#[cfg(test)]
+#[path = "answer_tests.rs"]
+mod tests;

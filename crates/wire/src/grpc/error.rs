@@ -1,0 +1,70 @@
+//! The rules of gRPC that an answer can break.
+
+use super::code::Code;
+use crate::error::Side;
+
+/// A rule of the gRPC HTTP/2 spec that an answer broke, or the message size limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum GrpcViolation {
+    /// The content type is not `application/grpc`, alone or with the subtype that was asked.
+    #[error("the answer's content-type is not gRPC's (gRPC HTTP/2 spec, Responses)")]
+    ContentType,
+    /// The content type is gRPC's, with another subtype than was asked.
+    #[error("the answer is in another encoding than asked (gRPC HTTP/2 spec, Responses)")]
+    Subtype,
+    /// No `grpc-status`, neither in trailers nor in a trailers-only answer.
+    #[error("the answer has no grpc-status (gRPC HTTP/2 spec, Responses)")]
+    StatusMissing,
+    /// `grpc-status` is no number.
+    #[error("the answer's grpc-status is not a number (gRPC HTTP/2 spec, Responses)")]
+    StatusMalformed,
+    /// The flag before a message is neither 0 nor 1.
+    #[error("a message has an unknown flag (gRPC HTTP/2 spec, Length-Prefixed-Message)")]
+    Flag,
+    /// A compressed message where no compression was named.
+    #[error("a message is compressed without a grpc-encoding (gRPC HTTP/2 spec, Message-Encoding)")]
+    UnnamedCompression,
+    /// The body ends inside a message.
+    #[error("the answer ends inside a message (gRPC HTTP/2 spec, Length-Prefixed-Message)")]
+    Truncated,
+    /// Status OK without a message.
+    #[error("the answer is OK but has no message (gRPC status codes, cardinality)")]
+    NoMessage,
+    /// More than one message in a unary answer.
+    #[error("a unary answer has more than one message (gRPC status codes, cardinality)")]
+    ManyMessages,
+    /// A message over the client's limit.
+    #[error("a message of {length} bytes is over the limit of {limit} (max_message_bytes)")]
+    MessageTooLarge {
+        /// What the prefix says.
+        length: u32,
+        /// What the client accepts.
+        limit: u32,
+    },
+}
+
+impl GrpcViolation {
+    /// The status that the call ends with (gRPC status codes). For an answer that is no gRPC or
+    /// has no status, the HTTP status says more: see [`Code::from_http_status`].
+    pub fn code(&self) -> Code {
+        match self {
+            GrpcViolation::ContentType
+            | GrpcViolation::StatusMissing
+            | GrpcViolation::StatusMalformed => Code::UNKNOWN,
+            GrpcViolation::Subtype
+            | GrpcViolation::Flag
+            | GrpcViolation::UnnamedCompression
+            | GrpcViolation::Truncated => Code::INTERNAL,
+            GrpcViolation::NoMessage | GrpcViolation::ManyMessages => Code::UNIMPLEMENTED,
+            GrpcViolation::MessageTooLarge { .. } => Code::RESOURCE_EXHAUSTED,
+        }
+    }
+
+    /// The side at fault.
+    pub fn side(&self) -> Side {
+        match self {
+            GrpcViolation::MessageTooLarge { .. } => Side::Client,
+            _ => Side::Server,
+        }
+    }
+}
