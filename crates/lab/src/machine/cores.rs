@@ -1,0 +1,177 @@
+//! The cores that this program may use, and which of them client and server get.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use rustix::thread::{CpuSet, sched_getaffinity};
+
+/// A logical processor, as the kernel numbers it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Core {
+    /// The kernel's number.
+    pub id: usize,
+    /// The package (socket) it sits in.
+    pub package: u32,
+    /// The physical core within the package; hardware threads share one.
+    pub physical: u32,
+}
+
+impl Core {
+    /// Whether both run on the same physical core and so share its execution units.
+    pub fn shares_core_with(&self, other: &Core) -> bool {
+        self.package == other.package && self.physical == other.physical
+    }
+}
+
+/// A core each for client and server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CorePair {
+    /// The client's.
+    pub client: Core,
+    /// The server's.
+    pub server: Core,
+}
+
+impl CorePair {
+    /// Whether the two are hardware threads of one physical core, so that each slows the other.
+    pub fn is_one_physical_core(&self) -> bool {
+        self.client.shares_core_with(&self.server)
+    }
+}
+
+/// The cores that the calling thread may run on, in the kernel's order.
+///
+/// # Errors
+/// When the kernel does not tell the thread's affinity.
+pub fn allowed() -> io::Result<Vec<Core>> {
+    let set = sched_getaffinity(None)?;
+    let base = Path::new("/sys/devices/system/cpu");
+    Ok((0..CpuSet::MAX_CPU)
+        .filter(|&id| set.is_set(id))
+        .map(|id| described(base, id))
+        .collect())
+}
+
+/// Where the system does not tell the topology, each logical processor counts as a core.
+fn described(base: &Path, id: usize) -> Core {
+    let read = |name: &str| -> Option<u32> {
+        let path = base.join(format!("cpu{id}/topology/{name}"));
+        fs::read_to_string(path).ok()?.trim().parse().ok()
+    };
+    Core {
+        id,
+        package: read("physical_package_id").unwrap_or(0),
+        physical: read("core_id").unwrap_or(id as u32),
+    }
+}
+
+/// Chooses a core each for client and server, or `None` where there is only one.
+///
+/// Two physical cores of one package are best: hardware threads slow each other, and another
+/// package is farther away than a neighbouring service would be. The lowest core handles most
+/// interrupts on many machines, so it is left alone where there is a choice.
+pub fn choose_pair(allowed: &[Core]) -> Option<CorePair> {
+    let spared = if allowed.len() > 2 {
+        &allowed[1..]
+    } else {
+        allowed
+    };
+    [spared, allowed]
+        .into_iter()
+        .find_map(neighbours)
+        .or_else(|| any_pair(allowed))
+}
+
+fn neighbours(cores: &[Core]) -> Option<CorePair> {
+    pairs(cores)
+        .find(|pair| pair.client.package == pair.server.package && !pair.is_one_physical_core())
+}
+
+/// What is left: two packages rather than two threads of one core.
+fn any_pair(cores: &[Core]) -> Option<CorePair> {
+    pairs(cores)
+        .find(|pair| !pair.is_one_physical_core())
+        .or_else(|| pairs(cores).next())
+}
+
+fn pairs(cores: &[Core]) -> impl Iterator<Item = CorePair> + '_ {
+    cores.iter().enumerate().flat_map(move |(at, &client)| {
+        cores[at + 1..]
+            .iter()
+            .map(move |&server| CorePair { client, server })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cores(described: &[(usize, u32, u32)]) -> Vec<Core> {
+        described
+            .iter()
+            .map(|&(id, package, physical)| Core {
+                id,
+                package,
+                physical,
+            })
+            .collect()
+    }
+
+    fn chosen(described: &[(usize, u32, u32)]) -> Option<(usize, usize)> {
+        choose_pair(&cores(described)).map(|pair| (pair.client.id, pair.server.id))
+    }
+
+    #[test]
+    fn a_pair_is_two_physical_cores_of_one_package() {
+        let cases = [
+            ("two cores", vec![(0, 0, 0), (1, 0, 1)], Some((0, 1))),
+            (
+                "the lowest is spared",
+                vec![(0, 0, 0), (1, 0, 1), (2, 0, 2)],
+                Some((1, 2)),
+            ),
+            (
+                "no hardware threads",
+                vec![(0, 0, 0), (1, 0, 0), (2, 0, 1), (3, 0, 1)],
+                Some((1, 2)),
+            ),
+            (
+                "one package",
+                vec![(4, 0, 0), (5, 0, 1), (6, 1, 0), (7, 1, 1)],
+                Some((6, 7)),
+            ),
+            (
+                "the lowest, if need be",
+                vec![(0, 0, 0), (1, 0, 1), (2, 0, 1)],
+                Some((0, 1)),
+            ),
+            ("two packages", vec![(0, 0, 0), (1, 1, 0)], Some((0, 1))),
+            (
+                "threads, if need be",
+                vec![(0, 0, 0), (1, 0, 0)],
+                Some((0, 1)),
+            ),
+            ("one core", vec![(3, 0, 3)], None),
+            ("none", vec![], None),
+        ];
+        for (name, described, expected) in cases {
+            assert_eq!(chosen(&described), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn threads_of_one_core_are_known_as_such() {
+        let pair = choose_pair(&cores(&[(0, 0, 0), (1, 0, 0)])).unwrap();
+        assert!(pair.is_one_physical_core());
+        let pair = choose_pair(&cores(&[(0, 0, 0), (1, 1, 0)])).unwrap();
+        assert!(!pair.is_one_physical_core());
+    }
+
+    #[test]
+    fn this_thread_may_run_somewhere() {
+        let allowed = allowed().unwrap();
+        assert!(!allowed.is_empty());
+        assert!(allowed.is_sorted_by_key(|core| core.id));
+    }
+}

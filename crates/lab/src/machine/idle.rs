@@ -1,0 +1,108 @@
+//! Whether an idle core may sleep while a trial runs.
+//!
+//! A core that wakes from a deep idle state takes longer than a local call. Writing a 32-bit 0 to
+//! `/dev/cpu_dma_latency` asks the kernel for a wake-up latency of 0 µs for as long as the file
+//! stays open (the kernel's `Documentation/power/pm_qos_interface.rst`).
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use rpcgauge_study::record::IdleOutcome;
+use rpcgauge_study::settings::Idle;
+
+/// The kernel's PM QoS device.
+pub const DEVICE: &str = "/dev/cpu_dma_latency";
+
+/// The wake-up latency that is asked for, µs.
+const WAKE_UP_US: i32 = 0;
+
+/// Holds idle states off for as long as it lives, where that was asked for and granted.
+#[derive(Debug)]
+pub struct IdleHold {
+    outcome: IdleOutcome,
+    // The request ends when the file is closed.
+    _request: Option<File>,
+}
+
+impl IdleHold {
+    /// Asks for `asked`. What cannot be had is left as it is, with the reason.
+    pub fn ask(asked: Idle) -> Self {
+        Self::ask_at(asked, Path::new(DEVICE))
+    }
+
+    fn ask_at(asked: Idle, device: &Path) -> Self {
+        let (request, got, reason) = match asked {
+            Idle::AsIs => (None, Idle::AsIs, None),
+            Idle::Held => match request(device) {
+                Ok(file) => (Some(file), Idle::Held, None),
+                Err(error) => (None, Idle::AsIs, Some(refusal(device, &error))),
+            },
+        };
+        Self {
+            outcome: IdleOutcome { asked, got, reason },
+            _request: request,
+        }
+    }
+
+    /// What was asked and what was got.
+    pub fn outcome(&self) -> &IdleOutcome {
+        &self.outcome
+    }
+
+    /// What is in force while this lives.
+    pub fn got(&self) -> Idle {
+        self.outcome.got
+    }
+}
+
+fn request(device: &Path) -> io::Result<File> {
+    let mut file = OpenOptions::new().write(true).open(device)?;
+    file.write_all(&WAKE_UP_US.to_ne_bytes())?;
+    Ok(file)
+}
+
+fn refusal(device: &Path, error: &io::Error) -> String {
+    let device: PathBuf = device.to_owned();
+    let advice = match error.kind() {
+        io::ErrorKind::PermissionDenied => "run as root or allow this user to write it",
+        io::ErrorKind::NotFound => "the kernel or container does not offer it",
+        _ => "the kernel refused it",
+    };
+    format!(
+        "idle states were not held off: {}: {error}; {advice}, or expect more noise",
+        device.display()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_held_machine_gets_the_wake_up_latency() {
+        let folder = tempfile::tempdir().unwrap();
+        let device = folder.path().join("device");
+        std::fs::write(&device, b"").unwrap();
+        let hold = IdleHold::ask_at(Idle::Held, &device);
+        assert_eq!(hold.got(), Idle::Held);
+        assert_eq!(hold.outcome().reason, None);
+        assert_eq!(std::fs::read(&device).unwrap(), 0_i32.to_ne_bytes());
+    }
+
+    #[test]
+    fn without_the_device_it_stays_as_is_and_says_why() {
+        let hold = IdleHold::ask_at(Idle::Held, Path::new("/nonexistent/device"));
+        assert_eq!(hold.got(), Idle::AsIs);
+        assert_eq!(hold.outcome().asked, Idle::Held);
+        let reason = hold.outcome().reason.clone().unwrap();
+        assert!(reason.contains("/nonexistent/device"), "{reason}");
+    }
+
+    #[test]
+    fn as_is_asks_for_nothing() {
+        let hold = IdleHold::ask_at(Idle::AsIs, Path::new("/nonexistent/device"));
+        assert_eq!(hold.outcome().reason, None);
+        assert_eq!(hold.got(), Idle::AsIs);
+    }
+}

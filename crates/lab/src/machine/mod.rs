@@ -1,0 +1,6 @@
+//! The machine under everything: its cores, whether they sleep, and what its processes use.
+
+pub mod cores;
+pub mod idle;
+pub mod placement;
+pub mod process;

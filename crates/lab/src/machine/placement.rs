@@ -1,0 +1,232 @@
+//! Where client and server run.
+
+use std::fmt;
+use std::io;
+use std::marker::PhantomData;
+
+use rpcgauge_study::settings::Placement;
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use thiserror::Error;
+
+use crate::machine::cores::{self, Core, CorePair};
+
+/// Why processes could not be placed.
+#[derive(Debug, Error)]
+pub enum PlacementError {
+    /// Two cores were asked for and there is one.
+    #[error(
+        "placement two-cores needs two cores and this program may use one (core {only}); \
+         allow it more cores (taskset, the container's CPU set) or set the placement to one-core"
+    )]
+    OneCoreOnly {
+        /// The one core.
+        only: usize,
+    },
+    /// The kernel refused.
+    #[error("could not {what}: {source}; check the CPU set that this program runs in")]
+    Refused {
+        /// What was tried.
+        what: &'static str,
+        /// The kernel's reason.
+        source: io::Error,
+    },
+}
+
+/// The cores of one side; empty where the scheduler decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CoreSet(Vec<usize>);
+
+impl CoreSet {
+    /// The kernel's numbers, in order.
+    pub fn ids(&self) -> &[usize] {
+        &self.0
+    }
+
+    fn mask(&self) -> CpuSet {
+        let mut mask = CpuSet::new();
+        self.0.iter().for_each(|&id| mask.set(id));
+        mask
+    }
+
+    /// Binds the calling thread, and every thread and process that it starts later. Allocates
+    /// nothing, so that it may run between fork and exec.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn bind_this_thread(&self) -> io::Result<()> {
+        Ok(sched_setaffinity(None, &self.mask())?)
+    }
+
+    /// Binds one thread of another process.
+    ///
+    /// # Errors
+    /// The kernel's: mostly that there is no such thread any more.
+    pub fn bind_thread(&self, thread: Pid) -> io::Result<()> {
+        Ok(sched_setaffinity(Some(thread), &self.mask())?)
+    }
+}
+
+impl fmt::Display for CoreSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ids: Vec<String> = self.0.iter().map(usize::to_string).collect();
+        f.write_str(&ids.join(","))
+    }
+}
+
+/// The cores of both sides under one placement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    /// The measuring thread's.
+    pub client: CoreSet,
+    /// The subject process's.
+    pub server: CoreSet,
+}
+
+/// What placements this machine can give, decided once so that every trial gets the same cores.
+#[derive(Debug, Clone)]
+pub struct Placements {
+    allowed: Vec<Core>,
+    pair: Option<CorePair>,
+}
+
+impl Placements {
+    /// Looks at the cores that the calling thread may use.
+    ///
+    /// # Errors
+    /// [`PlacementError::Refused`] when the kernel does not tell them.
+    pub fn detect() -> Result<Self, PlacementError> {
+        let allowed = cores::allowed().map_err(|source| PlacementError::Refused {
+            what: "read the allowed cores",
+            source,
+        })?;
+        Ok(Self::among(allowed))
+    }
+
+    /// The placements among these cores.
+    pub fn among(allowed: Vec<Core>) -> Self {
+        let pair = cores::choose_pair(&allowed);
+        Self { allowed, pair }
+    }
+
+    /// The cores that this program may use.
+    pub fn allowed(&self) -> &[Core] {
+        &self.allowed
+    }
+
+    /// The cores of [`Placement::TwoCores`].
+    pub fn pair(&self) -> Option<CorePair> {
+        self.pair
+    }
+
+    /// The cores of both sides under `placement`.
+    ///
+    /// # Errors
+    /// [`PlacementError::OneCoreOnly`] for two cores where there is one.
+    pub fn layout(&self, placement: Placement) -> Result<Layout, PlacementError> {
+        let all = || CoreSet(self.allowed.iter().map(|core| core.id).collect());
+        let first = self.allowed.first().map_or(0, |core| core.id);
+        let (client, server) = match (placement, self.pair) {
+            (Placement::Free, _) => (all(), all()),
+            (Placement::TwoCores, Some(pair)) => {
+                (CoreSet(vec![pair.client.id]), CoreSet(vec![pair.server.id]))
+            }
+            (Placement::TwoCores, None) => return Err(PlacementError::OneCoreOnly { only: first }),
+            // The client's core of the pair, so that both placements are measured on the same one.
+            (Placement::OneCore, pair) => {
+                let shared = CoreSet(vec![pair.map_or(first, |pair| pair.client.id)]);
+                (shared.clone(), shared)
+            }
+        };
+        Ok(Layout { client, server })
+    }
+}
+
+/// The calling thread bound to cores; its own are given back when this is dropped.
+#[derive(Debug)]
+pub struct Bound {
+    before: CpuSet,
+    // The thread that was bound is the one to give back: this must not move to another.
+    _this_thread: PhantomData<*const ()>,
+}
+
+impl Bound {
+    /// Binds the calling thread.
+    ///
+    /// # Errors
+    /// [`PlacementError::Refused`] when the kernel does not allow it.
+    pub fn to(cores: &CoreSet) -> Result<Self, PlacementError> {
+        let refused = |what| move |source: io::Error| PlacementError::Refused { what, source };
+        let before = sched_getaffinity(None)
+            .map_err(io::Error::from)
+            .map_err(refused("read the allowed cores"))?;
+        cores
+            .bind_this_thread()
+            .map_err(refused("bind the measuring thread to its core"))?;
+        Ok(Self {
+            before,
+            _this_thread: PhantomData,
+        })
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        // A core can go offline meanwhile; the thread then keeps what it has.
+        let _ = sched_setaffinity(None, &self.before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn core(id: usize) -> Core {
+        Core {
+            id,
+            package: 0,
+            physical: id as u32,
+        }
+    }
+
+    #[test]
+    fn each_placement_has_its_cores() {
+        let placements = Placements::among(vec![core(2), core(3)]);
+        let ids = |placement| {
+            let layout = placements.layout(placement).unwrap();
+            (layout.client.to_string(), layout.server.to_string())
+        };
+        assert_eq!(ids(Placement::TwoCores), ("2".into(), "3".into()));
+        assert_eq!(ids(Placement::OneCore), ("2".into(), "2".into()));
+        assert_eq!(ids(Placement::Free), ("2,3".into(), "2,3".into()));
+    }
+
+    #[test]
+    fn two_cores_on_one_are_refused_with_what_to_do() {
+        let placements = Placements::among(vec![core(5)]);
+        let error = placements
+            .layout(Placement::TwoCores)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("core 5") && error.contains("one-core"),
+            "{error}"
+        );
+        assert!(placements.layout(Placement::OneCore).is_ok());
+        assert!(placements.layout(Placement::Free).is_ok());
+    }
+
+    #[test]
+    fn a_thread_gets_its_cores_back() {
+        std::thread::spawn(|| {
+            let before = cores::allowed().unwrap();
+            let one = CoreSet(vec![before[0].id]);
+            let bound = Bound::to(&one).unwrap();
+            assert_eq!(cores::allowed().unwrap().len(), 1);
+            drop(bound);
+            assert_eq!(cores::allowed().unwrap(), before);
+        })
+        .join()
+        .unwrap();
+    }
+}

@@ -1,0 +1,200 @@
+//! What a process has used: processor time and peak memory.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use rpcgauge_study::record::Cpu;
+
+/// Nanoseconds in a second.
+const NS: u64 = 1_000_000_000;
+
+/// Reads one process's processor time and peak memory.
+#[derive(Debug, Clone)]
+pub struct ProcessMeter {
+    folder: PathBuf,
+    clock: libc::clockid_t,
+}
+
+/// A process's processor time since its start. Only differences mean something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuReading {
+    /// Exact, ns.
+    total_ns: u64,
+    /// User mode, clock ticks.
+    user_ticks: u64,
+    /// Kernel mode, clock ticks.
+    system_ticks: u64,
+}
+
+impl CpuReading {
+    /// What was used since `earlier`. The total is exact; its split follows the kernel's ticks, and
+    /// is 0 and 0 where less than a tick was counted.
+    pub fn since(&self, earlier: &CpuReading) -> Cpu {
+        let total = self.total_ns.saturating_sub(earlier.total_ns);
+        let user = self.user_ticks.saturating_sub(earlier.user_ticks);
+        let system = self.system_ticks.saturating_sub(earlier.system_ticks);
+        let part = |ticks: u64| match user + system {
+            0 => 0,
+            all => (u128::from(total) * u128::from(ticks) / u128::from(all)) as u64,
+        };
+        let user_ns = part(user);
+        let system_ns = if user + system == 0 {
+            0
+        } else {
+            total - user_ns
+        };
+        Cpu {
+            total_ns: total,
+            user_ns,
+            system_ns,
+        }
+    }
+}
+
+impl ProcessMeter {
+    /// A meter of the process `pid`.
+    ///
+    /// # Errors
+    /// When there is no such process, or it may not be looked at.
+    pub fn of(pid: u32) -> io::Result<Self> {
+        let mut clock: libc::clockid_t = 0;
+        let id = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
+        // SAFETY: `clock` is a valid place for the result and outlives the call.
+        match unsafe { libc::clock_getcpuclockid(id, &raw mut clock) } {
+            0 => Ok(Self {
+                folder: PathBuf::from(format!("/proc/{pid}")),
+                clock,
+            }),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+
+    /// A meter of this program.
+    ///
+    /// # Errors
+    /// See [`ProcessMeter::of`].
+    pub fn of_self() -> io::Result<Self> {
+        Self::of(std::process::id())
+    }
+
+    /// The processor time so far, of all its threads.
+    ///
+    /// # Errors
+    /// When the process is gone.
+    pub fn cpu(&self) -> io::Result<CpuReading> {
+        let stat = fs::read_to_string(self.folder.join("stat"))?;
+        let (user_ticks, system_ticks) = ticks(&stat)
+            .ok_or_else(|| io::Error::other("/proc/<pid>/stat has no processor times"))?;
+        Ok(CpuReading {
+            total_ns: self.total_ns()?,
+            user_ticks,
+            system_ticks,
+        })
+    }
+
+    fn total_ns(&self) -> io::Result<u64> {
+        let mut time = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        // SAFETY: `time` is a valid place for the result and outlives the call.
+        if unsafe { libc::clock_gettime(self.clock, &raw mut time) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(time.tv_sec as u64 * NS + time.tv_nsec as u64)
+    }
+
+    /// Starts the peak anew from what is resident now (proc(5), `clear_refs` 5). False where the
+    /// kernel does not offer it: the peak is then the one since the process started.
+    pub fn reset_peak(&self) -> bool {
+        fs::write(self.folder.join("clear_refs"), "5").is_ok()
+    }
+
+    /// The peak resident size since the start or the last reset, bytes.
+    ///
+    /// # Errors
+    /// When the process is gone.
+    pub fn peak_bytes(&self) -> io::Result<u64> {
+        let status = fs::read_to_string(self.folder.join("status"))?;
+        peak(&status).ok_or_else(|| io::Error::other("/proc/<pid>/status has no VmHWM"))
+    }
+}
+
+/// Fields 14 and 15 of proc(5)'s `stat`. The second field is a name in parentheses, which may hold
+/// spaces and parentheses itself.
+fn ticks(stat: &str) -> Option<(u64, u64)> {
+    let (_, after_name) = stat.rsplit_once(')')?;
+    let mut fields = after_name.split_ascii_whitespace().skip(11);
+    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+}
+
+fn peak(status: &str) -> Option<u64> {
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stat_is_read_past_a_name_with_spaces_and_parentheses() {
+        let stat = "42 (a) b) (c) S 1 42 42 0 -1 4194560 99 0 0 0 17 23 0 0 20 0 1 0 100 0 0";
+        assert_eq!(ticks(stat), Some((17, 23)));
+        assert_eq!(ticks("42 (cut"), None);
+        assert_eq!(ticks("42 (cut) S 1"), None);
+    }
+
+    #[test]
+    fn status_tells_the_peak() {
+        assert_eq!(peak("Name:\ta\nVmHWM:\t    1764 kB\n"), Some(1764 * 1024));
+        assert_eq!(peak("Name:\tkernel thread\n"), None);
+    }
+
+    #[test]
+    fn the_split_adds_up_to_the_exact_total() {
+        let at = |total_ns, user_ticks, system_ticks| CpuReading {
+            total_ns,
+            user_ticks,
+            system_ticks,
+        };
+        let used = at(1_000, 4, 9).since(&at(100, 3, 7));
+        assert_eq!(
+            used,
+            Cpu {
+                total_ns: 900,
+                user_ns: 300,
+                system_ns: 600
+            }
+        );
+        let unsplit = at(1_000, 3, 7).since(&at(100, 3, 7));
+        assert_eq!(
+            unsplit,
+            Cpu {
+                total_ns: 900,
+                user_ns: 0,
+                system_ns: 0
+            }
+        );
+    }
+
+    #[test]
+    fn this_process_uses_time_and_memory() {
+        let meter = ProcessMeter::of_self().unwrap();
+        let before = meter.cpu().unwrap();
+        let sum: u64 = (0..1_000_000_u64).map(std::hint::black_box).sum();
+        assert!(sum > 0);
+        assert!(meter.cpu().unwrap().since(&before).total_ns > 0);
+        assert!(meter.peak_bytes().unwrap() > 100_000);
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_is_an_error() {
+        // Above the kernel's largest pid, 2^22.
+        assert!(ProcessMeter::of(4_194_305).is_err());
+    }
+}

@@ -1,0 +1,97 @@
+//! What a run tells while it goes on. Nothing is drawn here.
+
+use std::time::Duration;
+
+use rpcgauge_study::plan::{TrialSpec, Variant};
+use rpcgauge_study::record::{FloorRecord, TrialRecord};
+
+/// Is told how a run goes.
+///
+/// It is called between trials, never while one is measured, on the thread that measures: what it
+/// does takes time from the run but disturbs no figure.
+pub trait Observer {
+    /// Something happened.
+    fn notice(&mut self, event: &Event<'_>);
+}
+
+/// An observer that does not look.
+impl Observer for () {
+    fn notice(&mut self, _: &Event<'_>) {}
+}
+
+/// Any closure over an event is an observer.
+impl<F: FnMut(&Event<'_>)> Observer for F {
+    fn notice(&mut self, event: &Event<'_>) {
+        self(event);
+    }
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// Trials of the plan that are recorded, those of an earlier part of the run included.
+    pub done: usize,
+    /// Trials of the plan.
+    pub total: usize,
+    /// Since this part of the run started.
+    pub elapsed: Duration,
+    /// What is left will take about this long.
+    pub remaining: Duration,
+}
+
+/// What happened.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// Fresh processes from here on.
+    InvocationStarted {
+        /// Which, from 0.
+        invocation: u32,
+        /// Of how many.
+        of: u32,
+        /// How far the run is.
+        progress: Progress,
+    },
+    /// A variant's server is being started and proved right.
+    SubjectStarting {
+        /// The variant it is for.
+        variant: &'a Variant,
+        /// How far the run is.
+        progress: Progress,
+    },
+    /// A trial is about to be measured.
+    TrialStarted {
+        /// Its place in the plan.
+        trial: &'a TrialSpec,
+        /// What is measured.
+        variant: &'a Variant,
+        /// How far the run is.
+        progress: Progress,
+    },
+    /// A trial ended, well or not, and is recorded.
+    TrialEnded {
+        /// What was recorded.
+        record: &'a TrialRecord,
+        /// How far the run is.
+        progress: Progress,
+    },
+    /// A floor is about to be calibrated.
+    FloorStarted {
+        /// The variants it stands under.
+        variants: &'a [String],
+        /// How far the run is.
+        progress: Progress,
+    },
+    /// A floor was calibrated and is recorded.
+    FloorEnded {
+        /// What was recorded.
+        record: &'a FloorRecord,
+        /// How far the run is.
+        progress: Progress,
+    },
+    /// Something went wrong that fails no trial.
+    Warning {
+        /// One line: what, where, and what to do.
+        text: &'a str,
+    },
+}

@@ -1,0 +1,30 @@
+//! Subject processes: started, asked, ended.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// How a subject is started: the program and what follows it on its command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubjectCommand {
+    /// The program, looked up in `PATH` when it is a bare name.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// The folder it is started in, this program's own when absent.
+    pub folder: Option<PathBuf>,
+}
+
+impl SubjectCommand {
+    /// A command in this program's own folder.
+    pub fn new(
+        program: impl Into<PathBuf>,
+        args: impl IntoIterator<Item = impl Into<OsString>>,
+    ) -> Self {
+        let args = args.into_iter().map(Into::into).collect();
+        Self {
+            program: program.into(),
+            args,
+            folder: None,
+        }
+    }
+}
