@@ -2,6 +2,7 @@
 //! compression, and the built-in workloads.
 
 pub mod compression;
+pub mod contract;
 pub mod encoding;
 pub mod workload;
 

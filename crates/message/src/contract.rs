@@ -1,0 +1,312 @@
+//! The subject contract's messages: one line of JSON in, one line of JSON out.
+//!
+//! A subject reads one line of [`Settings`] from its standard input and writes one [`Reply`] line
+//! to its standard output; the prose and the JSON schemas are in `contract/`. What a subject obeys
+//! is strict: a setting that it does not know is refused, since ignoring it would measure
+//! something else than was asked. What it tells is lenient: unknown keys of a reply are skipped.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+mod address;
+mod error;
+mod line;
+
+#[cfg(test)]
+mod tests;
+
+pub use address::Address;
+pub use error::ContractError;
+
+use crate::workload::WorkloadSpec;
+use crate::{Compression, Encoding};
+
+/// The contract's version. A subject refuses every other one.
+pub const VERSION: u32 = 1;
+
+/// A started subject has this long to write its ready line, unless its `subject.toml` says more.
+/// A JVM on a busy machine needs most of it.
+pub const READY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A subject whose standard input was closed has this long to end before it is killed.
+pub const END_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Longest line either side accepts, in bytes: a user's descriptor set and samples fit in it.
+pub const MAX_LINE_BYTES: usize = 64 << 20;
+
+/// Response header: the host's monotonic clock in decimal nanoseconds when the handler had the
+/// decoded request.
+pub const HANDLER_START: &str = "rpcgauge-handler-start";
+
+/// Response header: the host's monotonic clock in decimal nanoseconds when the handler handed its
+/// answer back, before it was encoded.
+pub const HANDLER_END: &str = "rpcgauge-handler-end";
+
+/// What one subject process is asked to do: its role and that role's settings.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Settings {
+    /// Answer calls.
+    Server(Box<ServerSettings>),
+    /// Be the answering half of the floor's calibration.
+    Floor(FloorSettings),
+    /// Encode or decode a sample in batches.
+    Codec(Box<CodecSettings>),
+}
+
+/// Role `server`: answer calls of a workload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerSettings {
+    /// Which of the subject's stacks, by its name in `subject.toml`; absent for its first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<String>,
+    /// What is called.
+    pub workload: WorkloadSpec,
+    /// The protocol that will be called.
+    pub protocol: Protocol,
+    /// The HTTP version that will carry it.
+    pub http: HttpVersion,
+    /// The encoding of request and answer.
+    pub encoding: Encoding,
+    /// Where to listen.
+    pub listen: Listen,
+    /// How answers are compressed for a client that accepts it.
+    #[serde(default = "no_compression", skip_serializing_if = "is_no_compression")]
+    pub response_compression: Compression,
+    /// Threads that serve.
+    #[serde(default = "one_thread", skip_serializing_if = "is_one_thread")]
+    pub threads: u32,
+    /// Bounds of what is accepted, where they differ from the subject's defaults.
+    #[serde(default, skip_serializing_if = "Limits::is_default")]
+    pub limits: Limits,
+}
+
+/// Role `floor`: read so many bytes, answer so many, without framing or parsing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FloorSettings {
+    /// Where to listen.
+    pub listen: Listen,
+}
+
+/// Role `codec`: encode or decode one sample, batch after batch, and report each batch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CodecSettings {
+    /// Which of the subject's stacks, by its name in `subject.toml`; absent for its first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<String>,
+    /// Whose sample is used.
+    pub workload: WorkloadSpec,
+    /// The request's sample or the answer's.
+    pub sample: Sample,
+    /// The bytes' format.
+    pub encoding: Encoding,
+    /// The compression after encoding and before decoding.
+    #[serde(default = "no_compression", skip_serializing_if = "is_no_compression")]
+    pub compression: Compression,
+    /// Which direction is timed.
+    pub operation: Operation,
+    /// Batches to run. Each is reported; which of them were warm-up is not the subject's to say.
+    pub batches: u32,
+    /// Operations in each batch.
+    pub batch_size: u32,
+    /// Bounds of what is accepted, where they differ from the subject's defaults.
+    #[serde(default, skip_serializing_if = "Limits::is_default")]
+    pub limits: Limits,
+}
+
+/// The protocol of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// gRPC over HTTP/2 with prior knowledge.
+    Grpc,
+    /// A resource called with `POST`, its body in the encoding's media type.
+    Rest,
+}
+
+/// The version of HTTP that carries a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum HttpVersion {
+    /// HTTP/1.1 (RFC 9112).
+    #[serde(rename = "1.1")]
+    Http1,
+    /// HTTP/2 (RFC 9113), cleartext, with prior knowledge.
+    #[serde(rename = "2")]
+    Http2,
+}
+
+/// Where a subject listens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "transport", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Listen {
+    /// TCP, always at port 0: the ready line says which port it became.
+    Tcp {
+        /// A host name or address, the loopback interface when absent.
+        #[serde(default = "loopback", skip_serializing_if = "is_loopback")]
+        host: String,
+    },
+    /// A Unix domain socket.
+    Unix {
+        /// The socket's path, absolute.
+        path: PathBuf,
+    },
+}
+
+/// Which of a workload's two samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sample {
+    /// What a client sends.
+    Request,
+    /// What a server answers.
+    Response,
+}
+
+/// Which direction a codec is timed in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Operation {
+    /// Message to bytes, compression included.
+    Encode,
+    /// Bytes to message, decompression included.
+    Decode,
+}
+
+/// Bounds of what a subject accepts; an absent one is the subject's own default.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Largest encoded message, in bytes, after decompression.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_message_bytes: Option<usize>,
+    /// Deepest nesting of a message, in levels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_depth: Option<usize>,
+    /// How many times its compressed size a message may grow to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_inflation: Option<usize>,
+}
+
+/// What a subject answers to its settings, once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    /// It is up.
+    Ready(Ready),
+    /// It cannot do what was asked; it ends after this line.
+    Failed(Failed),
+}
+
+/// The subject is up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ready {
+    /// Where it listens; absent for a codec.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<Address>,
+    /// The process whose processor time and memory count as the subject's, where that is not the
+    /// process that was started (a wrapper script's child, for one).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// The language's, the libraries' and the subject's own versions, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub versions: BTreeMap<String, String>,
+    /// Whether generated or dynamic code makes and reads the messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
+    /// A codec's encoded and compressed sample as base64 (RFC 4648, section 4), so that it can be
+    /// proved right before its batches are believed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<String>,
+}
+
+/// Whether generated or dynamic code makes and reads the messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Code {
+    /// Code made from the message's description before the program was built.
+    Generated,
+    /// The description is read while the program runs.
+    Dynamic,
+}
+
+/// The subject cannot do what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failed {
+    /// One line: what, where, and what to do.
+    pub error: String,
+    /// Who can do something about it.
+    pub fault: Fault,
+}
+
+/// Who can do something about a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fault {
+    /// What the user asked for cannot be done: a sample that does not fit its message, for one.
+    User,
+    /// The one who wrote the settings line: it breaks the contract.
+    Instrument,
+    /// The subject: it lacks what it declared, or it broke.
+    Subject,
+    /// The machine: a port, a path, a limit, memory.
+    Machine,
+}
+
+impl Fault {
+    /// The exit code of a subject that ends with this fault.
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            Self::Subject => 1,
+            Self::User | Self::Instrument => 2,
+            Self::Machine => 3,
+        }
+    }
+}
+
+/// One batch of a codec, a line each after the ready line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Batch {
+    /// Which batch, from 0.
+    pub batch: u32,
+    /// Operations in it.
+    pub operations: u32,
+    /// Nanoseconds of the monotonic clock from before its first operation to after its last.
+    pub elapsed_ns: u64,
+}
+
+/// The address that is listened on unless another was asked for.
+pub const LOOPBACK: &str = "127.0.0.1";
+
+fn loopback() -> String {
+    LOOPBACK.to_owned()
+}
+
+fn is_loopback(host: &str) -> bool {
+    host == LOOPBACK
+}
+
+const fn no_compression() -> Compression {
+    Compression::None
+}
+
+const fn is_no_compression(compression: &Compression) -> bool {
+    matches!(compression, Compression::None)
+}
+
+const fn one_thread() -> u32 {
+    1
+}
+
+const fn is_one_thread(threads: &u32) -> bool {
+    *threads == 1
+}
+
+impl Limits {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}

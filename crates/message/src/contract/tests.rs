@@ -1,0 +1,157 @@
+//! Lines there and back, and every way a line can be wrong.
+
+use std::io::Cursor;
+use std::path::PathBuf;
+
+use super::*;
+
+const SERVER: &str = r#"{"contract":1,"role":"server","workload":{"name":"list","n":10},
+    "protocol":"grpc","http":"2","encoding":"protobuf","listen":{"transport":"tcp"}}"#;
+
+fn server() -> ServerSettings {
+    match Settings::parse(SERVER) {
+        Ok(Settings::Server(settings)) => *settings,
+        other => panic!("a server: {other:?}"),
+    }
+}
+
+fn refused(line: &str) -> String {
+    Settings::parse(line).expect_err("must be refused").to_string()
+}
+
+#[test]
+fn absent_settings_mean_loopback_uncompressed_and_one_thread() {
+    let settings = server();
+    assert_eq!(settings.listen, Listen::Tcp { host: "127.0.0.1".into() });
+    assert_eq!(settings.response_compression, Compression::None);
+    assert_eq!((settings.threads, settings.limits), (1, Limits::default()));
+}
+
+#[test]
+fn settings_come_back_from_their_line() {
+    let all = ServerSettings {
+        stack: Some("hyper".into()),
+        workload: WorkloadSpec::Echo { n: 3 },
+        protocol: Protocol::Rest,
+        http: HttpVersion::Http1,
+        encoding: Encoding::JsonProtoNames,
+        listen: Listen::Unix { path: "/run/a b.sock".into() },
+        response_compression: Compression::Gzip { level: 6 },
+        threads: 4,
+        limits: Limits { max_message_bytes: Some(9), max_depth: Some(8), max_inflation: Some(7) },
+    };
+    let codec = CodecSettings {
+        stack: None,
+        workload: WorkloadSpec::Hello,
+        sample: Sample::Response,
+        encoding: Encoding::Cbor,
+        compression: Compression::None,
+        operation: Operation::Decode,
+        batches: 5,
+        batch_size: 100,
+        limits: Limits::default(),
+    };
+    for settings in [
+        Settings::Server(Box::new(all)),
+        Settings::Server(Box::new(server())),
+        Settings::Floor(FloorSettings { listen: Listen::Tcp { host: "::1".into() } }),
+        Settings::Codec(Box::new(codec)),
+    ] {
+        let line = settings.to_line();
+        assert!(!line.contains('\n'), "{line}");
+        assert_eq!(Settings::parse(&line), Ok(settings));
+    }
+}
+
+#[test]
+fn a_line_of_another_version_is_called_that() {
+    let newer = r#"{"contract":2,"role":"chorus","news":true}"#;
+    assert_eq!(
+        refused(newer),
+        "the settings line is of contract version 2, but this side speaks version 1: \
+         use builds of the same contract version"
+    );
+    assert!(refused(r#"{"role":"server"}"#).contains("version (none)"));
+    assert!(refused(r#"{"contract":"1","role":"server"}"#).contains("version \"1\""));
+}
+
+#[test]
+fn an_unknown_role_names_the_known_ones() {
+    assert_eq!(
+        refused(r#"{"contract":1,"role":"chorus"}"#),
+        "unknown role \"chorus\": the roles of contract version 1 are server, floor and codec"
+    );
+    assert!(refused(r#"{"contract":1}"#).starts_with("unknown role (none)"));
+    let long = format!(r#"{{"contract":1,"role":"{}"}}"#, "é".repeat(1000));
+    assert!(refused(&long).len() < 200);
+}
+
+#[test]
+fn an_unknown_setting_is_refused_by_name() {
+    let line = SERVER.replacen("\"protocol\"", "\"tls\":true,\"protocol\"", 1);
+    assert!(refused(&line).contains("unknown field `tls`"), "{}", refused(&line));
+    let line = SERVER.replacen("\"tcp\"", "\"tcp\",\"port\":80", 1);
+    assert!(refused(&line).contains("unknown field `port`"), "{}", refused(&line));
+}
+
+#[test]
+fn missing_and_wrong_settings_are_refused() {
+    assert!(refused(r#"{"contract":1,"role":"floor"}"#).contains("missing field `listen`"));
+    assert!(refused(&SERVER.replace("\"2\"", "\"3\"")).contains("unknown variant `3`"));
+    assert!(refused("{]").starts_with("the settings line is no JSON object: "));
+    assert!(refused("[1]").starts_with("the settings line is no JSON object: "));
+}
+
+#[test]
+fn replies_come_back_from_their_line() {
+    let ready = Ready {
+        address: Some(Address::Tcp("[::1]:41234".parse().expect("an address"))),
+        pid: Some(7),
+        versions: [("hyper".to_owned(), "1".to_owned())].into(),
+        code: Some(Code::Generated),
+        sample: None,
+    };
+    let failed = Failed { error: "no port is free".into(), fault: Fault::Machine };
+    for reply in [Reply::Ready(ready), Reply::Failed(failed)] {
+        assert_eq!(Reply::parse(&reply.to_line()), Ok(reply));
+    }
+}
+
+#[test]
+fn unknown_keys_of_a_reply_are_skipped() {
+    let line = r#"{"contract":1,"ready":true,"address":"unix:/a","mood":"good"}"#;
+    let Ok(Reply::Ready(ready)) = Reply::parse(line) else { panic!("ready") };
+    assert_eq!(ready.address, Some(Address::Unix(PathBuf::from("/a"))));
+}
+
+#[test]
+fn a_reply_must_say_ready_or_error() {
+    for line in [r#"{"contract":1}"#, r#"{"contract":1,"ready":false}"#] {
+        let error = Reply::parse(line).expect_err("neither").to_string();
+        assert!(error.contains("neither"), "{error}");
+    }
+    assert!(Reply::parse(r#"{"contract":1,"ready":true,"address":"nowhere"}"#).is_err());
+}
+
+#[test]
+fn reading_takes_one_line_and_no_more() {
+    let mut stream = Cursor::new(format!("{}\r\nrest\n", SERVER.replace('\n', "")));
+    assert!(Settings::read(&mut stream).is_ok());
+    let mut rest = String::new();
+    std::io::Read::read_to_string(&mut stream, &mut rest).expect("in memory");
+    assert_eq!(rest, "rest\n");
+}
+
+#[test]
+fn an_ended_stream_and_wrong_bytes_are_told_apart() {
+    assert_eq!(Settings::read(Cursor::new("")), Err(ContractError::Missing("settings")));
+    let Err(ContractError::Stream { .. }) = Settings::read(Cursor::new([0xff, b'\n'])) else {
+        panic!("not UTF-8")
+    };
+}
+
+#[test]
+fn batches_come_back_from_their_line() {
+    let batch = Batch { batch: 1, operations: 100, elapsed_ns: 5 };
+    assert_eq!(Batch::parse(&batch.to_line()), Ok(batch));
+}
