@@ -31,7 +31,7 @@ impl Interval {
     /// Whether `ratio` lies inside, ends included.
     #[must_use]
     pub fn holds(&self, ratio: f64) -> bool {
-        (self.log_low..=self.log_high).contains(&ratio.ln())
+        (self.low()..=self.high()).contains(&ratio)
     }
 
     /// Whether the whole interval lies from 1/(1 + `margin`) to 1 + `margin`.
@@ -41,14 +41,15 @@ impl Interval {
         -reach <= self.log_low && self.log_high <= reach
     }
 
-    /// The upper end divided by the lower, less 1: 0.04 where the interval is 4% wide.
+    /// How far the interval reaches to either side of its middle: 0.02 for ±2%.
     #[must_use]
-    pub fn width(&self) -> f64 {
-        ratio(self.log_width()) - 1.0
+    pub fn half_width(&self) -> f64 {
+        ratio(self.log_half_width()) - 1.0
     }
 
-    pub(crate) fn log_width(&self) -> f64 {
-        self.log_high - self.log_low
+    /// Half the distance of the ends' logarithms.
+    pub(crate) fn log_half_width(&self) -> f64 {
+        (self.log_high - self.log_low) / 2.0
     }
 
     pub(crate) fn log_low(&self) -> f64 {
@@ -64,6 +65,7 @@ impl Interval {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     pub(crate) log_ratio: f64,
+    pub(crate) standard_error: Option<f64>,
     pub(crate) interval: Option<Interval>,
     pub(crate) confidence: f64,
     pub(crate) invocations: usize,
@@ -77,14 +79,15 @@ impl Estimate {
         ratio(self.log_ratio)
     }
 
-    /// The confidence interval of the ratio; none where there were fewer than two invocations, since then nothing is
-    /// known of how much one invocation differs from the next.
+    /// The confidence interval of the ratio; none where there were fewer than two invocations,
+    /// since then nothing is known of how much one invocation differs from the next.
     #[must_use]
     pub fn interval(&self) -> Option<Interval> {
         self.interval
     }
 
-    /// The probability with which the interval is to hold the true ratio: 0.95 unless set otherwise.
+    /// The probability with which the interval is to hold the true ratio: 0.95 unless set
+    /// otherwise.
     #[must_use]
     pub fn confidence(&self) -> f64 {
         self.confidence
@@ -102,6 +105,13 @@ impl Estimate {
         self.blocks
     }
 
+    /// The standard error of the ratio's logarithm, which for small values is that of the ratio
+    /// relative to itself: 0.01 for 1%. None where there is no interval.
+    #[must_use]
+    pub fn standard_error(&self) -> Option<f64> {
+        self.standard_error
+    }
+
     /// The natural logarithm of the ratio.
     #[must_use]
     pub fn log_ratio(&self) -> f64 {
@@ -109,8 +119,8 @@ impl Estimate {
     }
 }
 
-/// The ratio of a logarithm. Beyond what an f64 holds it is the nearest f64 above 0 and below infinity, so that every
-/// ratio can be inverted, compared and written down.
+/// The ratio of a logarithm. Beyond what an f64 holds it is the nearest f64 above 0 and below
+/// infinity, so that every ratio can be inverted, compared and written down.
 pub(crate) fn ratio(log: f64) -> f64 {
     log.exp().clamp(f64::MIN_POSITIVE, f64::MAX)
 }

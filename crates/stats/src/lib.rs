@@ -1,7 +1,7 @@
 //! Numbers in, numbers out: quantiles, bootstrap intervals, verdicts, warm-up.
 //!
-//! Nothing here reads a file, a clock or the environment: the same input always gives the same output. What each
-//! figure means, and why these methods were chosen, is told in `docs/method.md`.
+//! Nothing here reads a file, a clock or the environment: the same input always gives the same
+//! output. What each figure means, and why these methods were chosen, is told in `docs/method.md`.
 //!
 //! The way through the crate, from recorded trials to a sentence in a report:
 //!
@@ -11,7 +11,8 @@
 //!                                               └────► smallest_difference, invocations_needed
 //! ```
 //!
-//! [`WarmUp`] stands apart: it is fed while a trial runs, and says when its latency has stopped drifting.
+//! [`WarmUp`] stands apart: it is fed while a trial runs, and says when its latency has stopped
+//! drifting.
 
 mod claim;
 mod compare;
@@ -27,7 +28,8 @@ mod verdict;
 mod warmup;
 
 pub use claim::{
-    ClaimOutcome, DEFAULT_SIZE_TOLERANCE, Published, SizeMatch, check_claim, check_count,
+    ClaimCheck, ClaimOutcome, DEFAULT_COUNT_TOLERANCE, DEFAULT_SIZE_TOLERANCE, Published,
+    SizeMatch, check_claim, check_count,
 };
 pub use compare::{Bootstrap, compare};
 pub use error::StatsError;

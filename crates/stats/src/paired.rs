@@ -20,14 +20,15 @@ pub struct PairedRatios {
 }
 
 impl PairedRatios {
-    /// Takes the pairs of each block, by invocation; invocations may differ in their number of blocks.
+    /// Takes the pairs of each block, by invocation; invocations may differ in their number of
+    /// blocks.
     ///
     /// # Errors
-    /// [`StatsError::Empty`], [`StatsError::EmptyInvocation`], or [`StatsError::NoRatio`] where a value is zero,
-    /// negative or not finite.
+    /// [`StatsError::Empty`], [`StatsError::EmptyInvocation`], or [`StatsError::NoRatio`] where a
+    /// value is zero, negative or not finite.
     pub fn from_pairs(invocations: &[Vec<Pair>]) -> Result<Self, StatsError> {
-        // A difference of logarithms, not the logarithm of a quotient: it cannot overflow, and swapping the two
-        // variants gives exactly the negative.
+        // A difference of logarithms, not the logarithm of a quotient: it cannot overflow, and
+        // swapping the two variants gives exactly the negative.
         Self::collect(invocations, |pair, at| {
             Ok(at.log("of", pair.of)? - at.log("against", pair.against)?)
         })

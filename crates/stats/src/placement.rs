@@ -15,7 +15,8 @@ pub enum Combined {
     NotResolved,
 }
 
-/// Combines the verdicts of one comparison, one for each placement. No verdicts at all are not resolved.
+/// Combines the verdicts of one comparison, one for each placement. No verdicts at all are not
+/// resolved.
 #[must_use]
 pub fn across_placements(verdicts: &[Verdict]) -> Combined {
     let mut resolved = verdicts.iter().filter(|v| v.is_resolved());

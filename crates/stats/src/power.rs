@@ -1,10 +1,11 @@
 //! What a study could have seen, and how much more it would take.
 
+use crate::compare::interval_reach;
 use crate::distribution::t_quantile;
 use crate::estimate::{Estimate, ratio};
 
-/// The probability of resolving a difference that the power figures stand for: 80%, the usual choice since Cohen,
-/// "Statistical Power Analysis for the Behavioral Sciences" (1988).
+/// The probability of resolving a difference that the power figures stand for: 80%, the usual
+/// choice since Cohen, "Statistical Power Analysis for the Behavioral Sciences" (1988).
 pub const POWER: f64 = 0.8;
 
 /// The number of invocations a comparison should have where nothing is known of its noise.
@@ -38,19 +39,19 @@ impl More {
     }
 }
 
-/// The smallest ratio (above 1) that a study with this estimate's noise would resolve with 80% probability; its
-/// inverse is the smallest one below 1. None without an interval.
+/// The smallest ratio (above 1) that a study with this estimate's noise would resolve with 80%
+/// probability; its inverse is the smallest one below 1. None without an interval.
 #[must_use]
 pub fn smallest_difference(estimate: &Estimate) -> Option<f64> {
-    let error = standard_error(estimate)?;
+    let error = estimate.standard_error?;
     Some(ratio(
         error * detectable(estimate.confidence, estimate.invocations),
     ))
 }
 
-/// How much more would be needed to resolve a difference of `difference` (0.05 for 5%) with 80% probability. None
-/// without an interval, where the study could resolve it already, or where no number would do (`difference` not
-/// above 0).
+/// How much more would be needed to resolve a difference of `difference` (0.05 for 5%) with 80%
+/// probability. None without an interval, where the study could resolve it already, or where no
+/// number would do (`difference` not above 0).
 #[must_use]
 pub fn invocations_needed(estimate: &Estimate, difference: f64) -> Option<More> {
     let target = difference.ln_1p();
@@ -59,8 +60,8 @@ pub fn invocations_needed(estimate: &Estimate, difference: f64) -> Option<More> 
     })
 }
 
-/// How much more until the verdict is probably another than "not resolved", should the estimate be the true ratio:
-/// enough to tell it from 1, or to place it inside the margin, whichever is less.
+/// How much more until the verdict is probably another than "not resolved", should the estimate be
+/// the true ratio: enough to tell it from 1, or to place it inside the margin, whichever is less.
 pub(crate) fn invocations_to_settle(estimate: &Estimate, margin: f64) -> Option<More> {
     let from_one = estimate.log_ratio.abs();
     let target = from_one.max(margin.ln_1p() - from_one);
@@ -69,17 +70,17 @@ pub(crate) fn invocations_to_settle(estimate: &Estimate, margin: f64) -> Option<
     })
 }
 
-/// How much more until the interval is no wider than `log_width`.
-pub(crate) fn invocations_for_width(estimate: &Estimate, log_width: f64) -> Option<More> {
+/// How much more until the interval reaches no further than `log_half_width` to either side.
+pub(crate) fn invocations_for_half_width(estimate: &Estimate, log_half_width: f64) -> Option<More> {
     until(estimate, |error, invocations| {
-        2.0 * error * reach(estimate.confidence, invocations) <= log_width
+        error * interval_reach(estimate.confidence, invocations) <= log_half_width
     })
 }
 
-/// The least number of invocations at which `enough(standard error, invocations)` holds, which it must from some
-/// number on if at all; less what is there.
+/// The least number of invocations at which `enough(standard error, invocations)` holds, which it
+/// must from some number on if at all; less what is there.
 fn until(estimate: &Estimate, enough: impl Fn(f64, usize) -> bool) -> Option<More> {
-    let (now, error) = (estimate.invocations, standard_error(estimate)?);
+    let (now, error) = (estimate.invocations, estimate.standard_error?);
     let enough_at = |k: usize| enough(error * (now as f64 / k as f64).sqrt(), k);
     let mut high = now;
     while !enough_at(high) {
@@ -97,17 +98,7 @@ fn until(estimate: &Estimate, enough: impl Fn(f64, usize) -> bool) -> Option<Mor
     More::up_to(high, estimate)
 }
 
-/// The standard error of the log ratio that the interval amounts to.
-fn standard_error(estimate: &Estimate) -> Option<f64> {
-    Some(estimate.interval?.log_width() / 2.0 / reach(estimate.confidence, estimate.invocations))
-}
-
-/// How many standard errors an interval reaches to either side.
-fn reach(confidence: f64, invocations: usize) -> f64 {
-    t_quantile(0.5 + confidence / 2.0, invocations - 1)
-}
-
 /// How many standard errors a difference must have to be resolved with 80% probability.
 fn detectable(confidence: f64, invocations: usize) -> f64 {
-    reach(confidence, invocations) + t_quantile(POWER, invocations - 1)
+    interval_reach(confidence, invocations) + t_quantile(POWER, invocations - 1)
 }

@@ -1,15 +1,16 @@
 //! Quantiles, median, median absolute deviation and mean of a slice.
 //!
-//! The quantile is type 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages" (The American Statistician
-//! 50(4), 1996): linear interpolation between order statistics, with the smallest value at 0 and the largest at 1. It
-//! is the default of R and NumPy.
+//! The quantile is type 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages" (The
+//! American Statistician 50(4), 1996): linear interpolation between order statistics, with the
+//! smallest value at 0 and the largest at 1. It is the default of R and NumPy.
 
 use crate::error::StatsError;
 
 /// The type 7 quantile of `values` (any order) at probability `p` from 0 to 1.
 ///
 /// # Errors
-/// [`StatsError::Empty`], [`StatsError::NotFinite`], or [`StatsError::Setting`] where `p` is not in 0 to 1.
+/// [`StatsError::Empty`], [`StatsError::NotFinite`], or [`StatsError::Setting`] where `p` is not in
+/// 0 to 1.
 pub fn quantile(values: &[f64], p: f64) -> Result<f64, StatsError> {
     if !(0.0..=1.0).contains(&p) {
         return Err(StatsError::Setting {
@@ -30,14 +31,15 @@ pub fn median(values: &[f64]) -> Result<f64, StatsError> {
     quantile(values, 0.5)
 }
 
-/// The median absolute deviation: the median distance from the median, in the unit of the values, not scaled to a
-/// standard deviation (for normal data multiply by 1.4826).
+/// The median absolute deviation: the median distance from the median, in the unit of the values,
+/// not scaled to a standard deviation (for normal data multiply by 1.4826).
 ///
 /// # Errors
 /// [`StatsError::Empty`] or [`StatsError::NotFinite`].
 pub fn mad(values: &[f64]) -> Result<f64, StatsError> {
     let centre = median(values)?;
-    // Two finite values can be further apart than the largest f64; then the distance is the largest f64.
+    // Two finite values can be further apart than the largest f64; then the distance is the largest
+    // f64.
     let distances: Vec<f64> = values
         .iter()
         .map(|v| (v - centre).abs().min(f64::MAX))
@@ -64,7 +66,8 @@ pub(crate) fn running_mean(values: &[f64]) -> f64 {
     mean
 }
 
-/// The type 7 quantile of values already in ascending order. `sorted` must not be empty, `p` must be in 0 to 1.
+/// The type 7 quantile of values already in ascending order. `sorted` must not be empty, `p` must
+/// be in 0 to 1.
 pub(crate) fn sorted_quantile(sorted: &[f64], p: f64) -> f64 {
     let position = p * (sorted.len() - 1) as f64;
     let below = position.floor() as usize;
@@ -72,7 +75,8 @@ pub(crate) fn sorted_quantile(sorted: &[f64], p: f64) -> f64 {
     between(sorted[below], sorted[above], position - position.floor())
 }
 
-/// The median of values in any order, which are reordered: the fast way inside a bootstrap. Must not be empty.
+/// The median of values in any order, which are reordered: the fast way inside a bootstrap. Must
+/// not be empty.
 pub(crate) fn median_in_place(values: &mut [f64]) -> f64 {
     let upper = values.len() / 2;
     let even = values.len().is_multiple_of(2);
@@ -84,7 +88,8 @@ pub(crate) fn median_in_place(values: &mut [f64]) -> f64 {
     between(lower, *middle, 0.5)
 }
 
-/// The point `fraction` of the way from `low` to `high`; equal ends give exactly that value, and nothing overflows.
+/// The point `fraction` of the way from `low` to `high`; equal ends give exactly that value, and
+/// nothing overflows.
 fn between(low: f64, high: f64, fraction: f64) -> f64 {
     if low == high || fraction == 0.0 {
         return low;

@@ -1,10 +1,10 @@
 //! The seeded source of random numbers of every bootstrap.
 
-/// SplitMix64: a 64-bit counter put through a mixing function. Small, fast, passes BigCrush, and gives the same numbers
-/// on every machine for the same seed; not for secrets.
+/// SplitMix64: a 64-bit counter put through a mixing function. Small, fast, passes BigCrush, and
+/// gives the same numbers on every machine for the same seed; not for secrets.
 ///
-/// Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators" (OOPSLA 2014), with the constants of
-/// Vigna's reference version.
+/// Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators" (OOPSLA 2014),
+/// with the constants of Vigna's reference version.
 #[derive(Debug, Clone)]
 pub struct SplitMix64 {
     state: u64,
@@ -26,8 +26,8 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// An index from 0 to `count` − 1 (0 where `count` is 0). By multiply and shift: for the counts of blocks in a
-    /// study the bias is below one in 10^15.
+    /// An index from 0 to `count` − 1 (0 where `count` is 0). By multiply and shift: for the counts
+    /// of blocks in a study the bias is below one in 10^15.
     pub fn index(&mut self, count: usize) -> usize {
         ((u128::from(self.next_u64()) * count as u128) >> 64) as usize
     }

@@ -1,7 +1,7 @@
 //! From an estimate to a verdict, with the A/A pair as its guard.
 
 use crate::estimate::Estimate;
-use crate::power::{More, invocations_for_width, invocations_to_settle};
+use crate::power::{More, invocations_for_half_width, invocations_to_settle};
 
 /// The margin of "no difference" unless a study sets another: 3%.
 pub const DEFAULT_MARGIN: f64 = 0.03;
@@ -55,8 +55,9 @@ impl Direction {
 pub struct VerdictRule {
     /// Which way of the metric is the good one.
     pub better: Better,
-    /// How far from 1 a ratio may be and still make no difference that matters: 0.03 for ±3%. It reaches from
-    /// 1/(1 + margin) to 1 + margin, so that it is the same seen from either variant.
+    /// How far from 1 a ratio may be and still make no difference that matters: 0.03 for ±3%. It
+    /// reaches from 1/(1 + margin) to 1 + margin, so that it is the same seen from either variant.
+    /// One not above 0 leaves no room for "no difference".
     pub margin: f64,
 }
 
@@ -78,9 +79,12 @@ pub enum Unresolved {
     NoInterval,
     /// The interval holds 1 and reaches beyond the margin.
     IntervalTooWide,
+    /// The A/A pair has fewer than two invocations.
+    AaNoInterval,
     /// The A/A pair's interval does not hold 1: the study sees a difference where there is none.
     AaNotOne,
-    /// The A/A pair's interval is wider than the difference.
+    /// The A/A pair's interval is wider than the difference: a difference of 2% beside an A/A
+    /// interval of ±3%.
     AaTooWide,
 }
 
@@ -109,8 +113,8 @@ pub struct Verdict {
     pub estimate: Estimate,
     /// What it comes to.
     pub outcome: Outcome,
-    /// Which way of the metric is the good one.
-    pub better: Better,
+    /// How it was judged.
+    pub rule: VerdictRule,
 }
 
 impl Verdict {
@@ -130,25 +134,26 @@ impl Verdict {
         !matches!(self.outcome, Outcome::NotResolved { .. })
     }
 
-    /// How many times the worse variant's value is the better one's: 1.8 for "1.8 times faster" and for "1.8 times
-    /// slower". Always at least 1.
+    /// How many times the worse variant's value is the better one's: 1.8 for "1.8 times faster" and
+    /// for "1.8 times slower". Always at least 1.
     #[must_use]
     pub fn factor(&self) -> f64 {
         crate::estimate::ratio(self.estimate.log_ratio.abs())
     }
 }
 
-/// Judges an estimate. `aa` is the A/A pair of the same study, metric and placement; without one the verdict is
-/// unguarded, which a report must say.
+/// Judges an estimate. `aa` is the A/A pair of the same study, metric and placement; without one
+/// the verdict is unguarded, which a report must say.
 ///
-/// In this order: without an interval nothing is resolved; an interval inside the margin is no difference; one that
-/// holds 1 is not resolved; any other is faster or slower, unless the A/A pair forbids it.
+/// In this order: without an interval nothing is resolved; an interval inside the margin is no
+/// difference; one that holds 1 is not resolved; any other is faster or slower, unless the A/A pair
+/// forbids it.
 #[must_use]
 pub fn judge(estimate: &Estimate, aa: Option<&Estimate>, rule: &VerdictRule) -> Verdict {
     Verdict {
         estimate: *estimate,
         outcome: outcome(estimate, aa, rule),
-        better: rule.better,
+        rule: *rule,
     }
 }
 
@@ -185,17 +190,22 @@ fn outcome(estimate: &Estimate, aa: Option<&Estimate>, rule: &VerdictRule) -> Ou
 /// Whether the A/A pair forbids to claim the difference of `estimate`.
 fn forbids_difference(aa: &Estimate, estimate: &Estimate) -> Option<(Unresolved, Option<More>)> {
     let Some(interval) = aa.interval else {
-        return Some((Unresolved::NoInterval, More::to_recommended(aa)));
+        return Some((Unresolved::AaNoInterval, More::to_recommended(aa)));
     };
     if !interval.holds(1.0) {
         return Some((Unresolved::AaNotOne, None));
     }
     let difference = estimate.log_ratio.abs();
-    (interval.log_width() > difference)
-        .then(|| (Unresolved::AaTooWide, invocations_for_width(aa, difference)))
+    (interval.log_half_width() > difference).then(|| {
+        (
+            Unresolved::AaTooWide,
+            invocations_for_half_width(aa, difference),
+        )
+    })
 }
 
-/// Whether the A/A pair is off by more than the margin, so that lying inside the margin means nothing either.
+/// Whether the A/A pair is off by more than the margin, so that lying inside the margin means
+/// nothing either.
 fn forbids_no_difference(aa: &Estimate, rule: &VerdictRule) -> Option<Unresolved> {
     let interval = aa.interval?;
     (!interval.holds(1.0) && !interval.within_margin(rule.margin)).then_some(Unresolved::AaNotOne)

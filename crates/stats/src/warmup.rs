@@ -1,9 +1,10 @@
 //! When a trial's warm-up ends: when its latency has stopped drifting.
 //!
 //! A trial is cut into slices; the median latency of each is fed to [`WarmUp::push`]. The last
-//! [`window`](DriftRule::window) of them are tested for a trend: by the Mann-Kendall test whether there is one (Mann
-//! 1945; Kendall 1975), and by the Theil-Sen slope (Sen 1968) whether it is large enough to matter. Both rest on ranks
-//! and medians, so that a single spike (a garbage collection, for one) does not look like drift.
+//! [`window`](DriftRule::window) of them are tested for a trend: by the Mann-Kendall test whether
+//! there is one (Mann 1945; Kendall 1975), and by the Theil-Sen slope (Sen 1968) whether it is
+//! large enough to matter. Both rest on ranks and medians, so that a single spike (a garbage
+//! collection, for one) does not look like drift.
 
 use crate::error::StatsError;
 use crate::quantile::median_in_place;
@@ -11,7 +12,8 @@ use crate::quantile::median_in_place;
 /// When latency counts as settled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DriftRule {
-    /// How many slices are looked at together; at least 8, below which the test cannot see a trend reliably.
+    /// How many slices are looked at together; at least 8, below which the test cannot see a trend
+    /// reliably.
     pub window: usize,
     /// How many windows in a row, each one slice further on, must show no drift; at least 1.
     pub in_a_row: usize,
@@ -47,7 +49,8 @@ pub enum Settling {
     NeverSettled,
 }
 
-/// Follows a trial's latency, slice by slice. Once it has said settled or never settled it stays with that.
+/// Follows a trial's latency, slice by slice. Once it has said settled or never settled it stays
+/// with that.
 #[derive(Debug, Clone)]
 pub struct WarmUp {
     rule: DriftRule,
@@ -160,7 +163,8 @@ fn drifts(window: &[f64], tolerance: f64) -> bool {
     drift > tolerance * level
 }
 
-/// The Mann-Kendall statistic in standard deviations, with the corrections for ties and for continuity.
+/// The Mann-Kendall statistic in standard deviations, with the corrections for ties and for
+/// continuity.
 fn mann_kendall(window: &[f64]) -> f64 {
     let score: f64 = pairs(window)
         .map(|(_, earlier, later)| {
