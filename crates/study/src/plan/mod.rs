@@ -1,5 +1,7 @@
 //! A resolved study: explicit trials in their order, no defaults left.
 
+mod lookup;
+
 use serde::{Deserialize, Serialize};
 
 use crate::settings::{Idle, Placement, Settings, Stop};

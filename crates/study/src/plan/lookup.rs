@@ -1,0 +1,81 @@
+//! Questions that a plan answers about itself.
+
+use super::{Plan, TrialSpec, Variant};
+
+impl Plan {
+    /// The variant of that name.
+    pub fn variant(&self, name: &str) -> Option<&Variant> {
+        self.variants.iter().find(|variant| variant.name == name)
+    }
+
+    /// The variant that a trial measures.
+    pub fn variant_of(&self, trial: &TrialSpec) -> Option<&Variant> {
+        self.variants.get(trial.variant as usize)
+    }
+
+    /// The names of the groups in their order, each once. Empty when the study has none.
+    pub fn groups(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for group in self
+            .variants
+            .iter()
+            .filter_map(|variant| variant.group.as_deref())
+        {
+            if !names.contains(&group) {
+                names.push(group);
+            }
+        }
+        names
+    }
+
+    /// What differs first between this plan and `other`, as a sentence's part; nothing when they
+    /// are the same.
+    pub fn difference_from(&self, other: &Self) -> Option<String> {
+        // Numbers are compared as they read back from JSON: `other` may come from a file.
+        let this: Self = match serde_json::to_string(self).map(|text| serde_json::from_str(&text)) {
+            Ok(Ok(plan)) => plan,
+            _ => return Some("this plan cannot be written as JSON".to_owned()),
+        };
+        if this == *other {
+            return None;
+        }
+        Some(this.first_difference(other))
+    }
+
+    fn first_difference(&self, other: &Self) -> String {
+        let counts = |what: &str, now: usize, then: usize| {
+            (now != then).then(|| format!("the study has {now} {what} now, the run has {then}"))
+        };
+        let differs = |what: &str, same: bool| (!same).then(|| format!("its {what} differs"));
+        counts("variants", self.variants.len(), other.variants.len())
+            .or_else(|| {
+                let mut both = self.variants.iter().zip(&other.variants);
+                let (now, then) = both.find(|(now, then)| now != then)?;
+                Some(if now.name == then.name {
+                    format!("the variant \"{}\" has other settings now", now.name)
+                } else {
+                    format!(
+                        "the variant \"{}\" stands where \"{}\" stood",
+                        now.name, then.name
+                    )
+                })
+            })
+            .or_else(|| differs("name", self.name == other.name))
+            .or_else(|| differs("seed", self.seed == other.seed))
+            .or_else(|| {
+                counts(
+                    "invocations",
+                    self.invocations as usize,
+                    other.invocations as usize,
+                )
+            })
+            .or_else(|| counts("blocks", self.blocks as usize, other.blocks as usize))
+            .or_else(|| differs("placement", self.placements == other.placements))
+            .or_else(|| differs("warm-up", self.warmup == other.warmup))
+            .or_else(|| counts("trials", self.trials.len(), other.trials.len()))
+            .or_else(|| differs("order of trials", self.trials == other.trials))
+            .or_else(|| differs("list of pairs", self.pairs == other.pairs))
+            .or_else(|| differs("list of claims", self.claims == other.claims))
+            .unwrap_or_else(|| "its plan differs".to_owned())
+    }
+}

@@ -1,0 +1,130 @@
+//! What can be wrong with a run directory.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::record::SCHEMA;
+
+/// Why a run directory cannot be written or read. One line: what, where, what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// There is something at the place already.
+    #[error("{} exists already: give --out another directory, or --resume it", .0.display())]
+    Exists(PathBuf),
+    /// The directory cannot be made.
+    #[error("cannot make the run directory {}: {}; give --out a directory that can be written", .path.display(), plain(.source))]
+    Create {
+        /// The directory asked for.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// A file of the run cannot be written.
+    #[error("cannot write {}: {}; what was written before is kept{}", .path.display(), plain(.source), advice(.source))]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// A file of the run cannot be read.
+    #[error("cannot read {}: {}", .path.display(), plain(.source))]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The place is no run directory.
+    #[error("{} is no run directory: it has no {}; give the directory that rpcgauge run wrote", .0.display(), super::names::RUN)]
+    NoRun(PathBuf),
+    /// A file that every run has is not there.
+    #[error("the run directory {} is damaged: {file} is missing", .directory.display())]
+    Missing {
+        /// The run directory.
+        directory: PathBuf,
+        /// The file that should be there.
+        file: &'static str,
+    },
+    /// A file of the run does not hold what it should.
+    #[error("the run is damaged: {}{}: {problem}", .path.display(), at_line(*.line))]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1, in a file of lines.
+        line: Option<usize>,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The directory was written by a later version.
+    #[error("{} was written by a newer rpcgauge (schema {schema}, this one reads {SCHEMA}): use rpcgauge {rpcgauge} or later", .directory.display())]
+    Newer {
+        /// The run directory.
+        directory: PathBuf,
+        /// Its schema.
+        schema: u32,
+        /// The version of rpcgauge that wrote it.
+        rpcgauge: String,
+    },
+    /// The plan to go on with is not the one that was begun.
+    #[error("cannot resume {}: {difference}; run the study anew instead", .directory.display())]
+    OtherPlan {
+        /// The run directory.
+        directory: PathBuf,
+        /// The first difference.
+        difference: String,
+    },
+    /// Another program is writing the directory.
+    #[error("{} is being written by another rpcgauge: wait for it to end", .0.display())]
+    Locked(PathBuf),
+    /// A value could not be put into JSON.
+    #[error("cannot write {} as JSON: {problem}", .path.display())]
+    Encode {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+impl RunError {
+    pub(super) fn write(path: &Path, source: io::Error) -> Self {
+        Self::Write {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    pub(super) fn read(path: &Path, source: io::Error) -> Self {
+        Self::Read {
+            path: path.to_owned(),
+            source,
+        }
+    }
+}
+
+fn at_line(line: Option<usize>) -> String {
+    line.map_or_else(String::new, |line| format!(":{line}"))
+}
+
+/// The system's sentence without its number, in lower case as it stands inside ours.
+fn plain(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_lowercase().chain(letters).collect()
+    })
+}
+
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            ": make room, then go on with --resume"
+        }
+        _ => ": put it right, then go on with --resume",
+    }
+}

@@ -1,0 +1,286 @@
+//! Reading a run directory, and finding out whether it is whole.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::{RunError, RunInfo, names};
+use crate::plan::{Plan, TrialSpec};
+use crate::record::{Environment, FloorRecord, Record, SCHEMA, TrialRecord};
+
+/// A run as it lies on disk.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// Where it lies.
+    pub directory: PathBuf,
+    /// What it is.
+    pub info: RunInfo,
+    /// The study as given, when there was a file.
+    pub study: Option<String>,
+    /// What was to be done.
+    pub plan: Plan,
+    /// The machine; absent only in a run that ended before its first record.
+    pub environment: Option<Environment>,
+    /// The trials that ended, in the order they ended.
+    pub trials: Vec<TrialRecord>,
+    /// The floors, in the order they were calibrated.
+    pub floors: Vec<FloorRecord>,
+    /// What was found amiss and tolerated, one line each.
+    pub warnings: Vec<String>,
+    /// Bytes of `trials.jsonl` up to the end of its last whole line.
+    pub(super) whole_bytes: u64,
+}
+
+impl Run {
+    /// Reads the run in `directory`.
+    ///
+    /// A last line of `trials.jsonl` without its end, as a crash leaves it, is dropped with a
+    /// warning.
+    ///
+    /// # Errors
+    ///
+    /// When it is no run directory, was written by a newer version, a file of it is missing or
+    /// damaged, or a record does not belong to the plan.
+    pub fn read(directory: &Path) -> Result<Self, RunError> {
+        let info = Self::check(directory)?;
+        let plan: Plan = read_json(directory, names::PLAN)?;
+        check_plan(&directory.join(names::PLAN), &plan)?;
+        let mut run = Self {
+            directory: directory.to_owned(),
+            info,
+            study: optional(read_text(directory, names::STUDY))?,
+            plan,
+            environment: optional(read_json(directory, names::ENVIRONMENT))?,
+            trials: Vec::new(),
+            floors: Vec::new(),
+            warnings: Vec::new(),
+            whole_bytes: 0,
+        };
+        run.read_records()?;
+        if run.environment.is_none() && !(run.trials.is_empty() && run.floors.is_empty()) {
+            return Err(missing(directory, names::ENVIRONMENT));
+        }
+        Ok(run)
+    }
+
+    /// Reads `run.json` alone: whether there is a run here, of a schema that this program knows.
+    pub(super) fn check(directory: &Path) -> Result<RunInfo, RunError> {
+        /// The part of `run.json` that every schema has.
+        #[derive(Deserialize)]
+        struct Version {
+            schema: u32,
+            #[serde(default)]
+            rpcgauge: String,
+        }
+        let version: Version = match read_json(directory, names::RUN) {
+            Err(RunError::Missing { .. }) => return Err(RunError::NoRun(directory.to_owned())),
+            other => other?,
+        };
+        if version.schema > SCHEMA {
+            return Err(RunError::Newer {
+                directory: directory.to_owned(),
+                schema: version.schema,
+                rpcgauge: version.rpcgauge,
+            });
+        }
+        read_json(directory, names::RUN)
+    }
+
+    fn read_records(&mut self) -> Result<(), RunError> {
+        let path = self.directory.join(names::TRIALS);
+        let bytes = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(missing(&self.directory, names::TRIALS));
+            }
+            other => other.map_err(|source| RunError::read(&path, source))?,
+        };
+        let mut done: Vec<Option<usize>> = vec![None; self.plan.trials.len()];
+        let whole = bytes
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |end| end + 1);
+        for (number, line) in (1..).zip(bytes[..whole].split_inclusive(|byte| *byte == b'\n')) {
+            let damaged = |problem: String| RunError::Damaged {
+                path: path.clone(),
+                line: Some(number),
+                problem,
+            };
+            match serde_json::from_slice(line).map_err(|error| damaged(json_problem(&error)))? {
+                Record::Trial(trial) => {
+                    self.belongs(&trial, &mut done, number).map_err(damaged)?;
+                    self.trials.push(*trial);
+                }
+                Record::Floor(floor) => self.floors.push(floor),
+            }
+        }
+        if whole < bytes.len() {
+            self.warnings.push(format!(
+                "{}: the last line was cut off, as by a crash; the {} bytes of it were dropped",
+                path.display(),
+                bytes.len() - whole
+            ));
+        }
+        self.whole_bytes = whole as u64;
+        Ok(())
+    }
+
+    /// Checks a trial against the plan. `done` holds the line of each trial seen before.
+    fn belongs(
+        &self,
+        record: &TrialRecord,
+        done: &mut [Option<usize>],
+        line: usize,
+    ) -> Result<(), String> {
+        let index = record.trial.index;
+        let (Some(planned), Some(seen)) = (
+            self.plan.trials.get(index as usize),
+            done.get_mut(index as usize),
+        ) else {
+            let count = self.plan.trials.len();
+            return Err(format!(
+                "trial {index} is not in the plan, which has {count} trials"
+            ));
+        };
+        if *planned != record.trial {
+            return Err(format!("trial {index} is another one in the plan"));
+        }
+        let name = &self.plan.variants[planned.variant as usize].name;
+        if *name != record.variant {
+            return Err(format!(
+                "trial {index} says variant \"{}\", the plan says \"{name}\"",
+                record.variant
+            ));
+        }
+        if let Some(before) = seen.replace(line) {
+            return Err(format!(
+                "trial {index} was recorded already in line {before}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The trials of the plan that have no record yet, in the plan's order. A trial that failed
+    /// has one.
+    pub fn missing(&self) -> Vec<TrialSpec> {
+        let mut done = vec![false; self.plan.trials.len()];
+        for record in &self.trials {
+            if let Some(done) = done.get_mut(record.trial.index as usize) {
+                *done = true;
+            }
+        }
+        let trials = self.plan.trials.iter().zip(done);
+        trials
+            .filter(|(_, done)| !done)
+            .map(|(trial, _)| trial.clone())
+            .collect()
+    }
+
+    /// Checks that this run's plan is `expected`.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::OtherPlan`] with the first difference.
+    pub fn ensure_plan(&self, expected: &Plan) -> Result<(), RunError> {
+        match expected.difference_from(&self.plan) {
+            None => Ok(()),
+            Some(difference) => Err(RunError::OtherPlan {
+                directory: self.directory.clone(),
+                difference,
+            }),
+        }
+    }
+}
+
+/// A plan whose trials point outside of it would make every later look-up fail.
+fn check_plan(path: &Path, plan: &Plan) -> Result<(), RunError> {
+    let wrong = |problem: String| {
+        Err(RunError::Damaged {
+            path: path.to_owned(),
+            line: None,
+            problem,
+        })
+    };
+    for (place, trial) in plan.trials.iter().enumerate() {
+        if trial.index as usize != place {
+            return wrong(format!(
+                "trial {place} says that it is trial {}",
+                trial.index
+            ));
+        }
+        if trial.variant as usize >= plan.variants.len() {
+            return wrong(format!(
+                "trial {place} is of variant {}, which is not there",
+                trial.variant
+            ));
+        }
+    }
+    for pair in &plan.pairs {
+        for name in [&pair.of, &pair.against] {
+            if plan.variant(name).is_none() {
+                return wrong(format!(
+                    "pair {} names the variant \"{name}\", which is not there",
+                    pair.name
+                ));
+            }
+        }
+    }
+    for claim in &plan.claims {
+        for name in [&claim.of, &claim.against] {
+            if plan.variant(name).is_none() {
+                return wrong(format!(
+                    "claim {} names the variant \"{name}\", which is not there",
+                    claim.name
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn missing(directory: &Path, file: &'static str) -> RunError {
+    RunError::Missing {
+        directory: directory.to_owned(),
+        file,
+    }
+}
+
+fn optional<T>(result: Result<T, RunError>) -> Result<Option<T>, RunError> {
+    match result {
+        Err(RunError::Missing { .. }) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+fn read_text(directory: &Path, file: &'static str) -> Result<String, RunError> {
+    let path = directory.join(file);
+    fs::read_to_string(&path).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => missing(directory, file),
+        io::ErrorKind::InvalidData => RunError::Damaged {
+            path,
+            line: None,
+            problem: "it is not UTF-8 text".to_owned(),
+        },
+        _ => RunError::Read { path, source },
+    })
+}
+
+fn read_json<T: DeserializeOwned>(directory: &Path, file: &'static str) -> Result<T, RunError> {
+    let text = read_text(directory, file)?;
+    serde_json::from_str(&text).map_err(|error| RunError::Damaged {
+        path: directory.join(file),
+        line: Some(error.line()),
+        problem: json_problem(&error),
+    })
+}
+
+/// serde_json's sentence without the position, which counts within the line here.
+fn json_problem(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let sentence = text
+        .rsplit_once(" at line ")
+        .map_or(text.as_str(), |(sentence, _)| sentence);
+    format!("{sentence} (column {})", error.column())
+}

@@ -1,0 +1,312 @@
+//! Writing a run directory: made whole, then appended to one line at a time.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rustix::fs::{FlockOperation, flock};
+use serde::Serialize;
+
+use super::{Run, RunError, RunInfo, names};
+use crate::clock::Utc;
+use crate::plan::{Plan, TrialSpec};
+use crate::record::{Environment, Record, SCHEMA};
+
+/// What a new run directory begins with.
+#[derive(Debug, Clone, Copy)]
+pub struct NewRun<'a> {
+    /// The version of rpcgauge that runs it.
+    pub rpcgauge: &'a str,
+    /// When it begins.
+    pub created_at: SystemTime,
+    /// The study's text, when there was one.
+    pub study: Option<&'a str>,
+    /// What will be done.
+    pub plan: &'a Plan,
+}
+
+/// A run directory that this program, and no other, writes.
+#[derive(Debug)]
+pub struct RunWriter {
+    directory: PathBuf,
+    /// Carries the lock: an advisory one on the open file, which the system drops with the
+    /// process however it ends.
+    trials: File,
+    /// Where the last whole line ends.
+    length: u64,
+}
+
+/// A run taken up again.
+#[derive(Debug)]
+pub struct Resumed {
+    /// Appends to it.
+    pub writer: RunWriter,
+    /// What it holds so far, with any warnings about it.
+    pub run: Run,
+    /// The trials still to do, in the plan's order.
+    pub missing: Vec<TrialSpec>,
+}
+
+impl RunWriter {
+    /// Makes a run directory.
+    ///
+    /// # Errors
+    ///
+    /// When there is something at `directory` already (an empty directory is taken over), or it
+    /// cannot be made or filled. Nothing is left behind then.
+    pub fn create(directory: &Path, new: &NewRun<'_>) -> Result<Self, RunError> {
+        let failed = |source| RunError::Create {
+            path: directory.to_owned(),
+            source,
+        };
+        if is_occupied(directory).map_err(failed)? {
+            return Err(RunError::Exists(directory.to_owned()));
+        }
+        let parent = match directory.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let made = make_parents(parent).map_err(failed)?;
+        let draft = Draft::beside(parent).map_err(failed);
+        let result = draft.and_then(|draft| {
+            draft.fill(new)?;
+            draft.settle(directory)
+        });
+        if result.is_err() {
+            // Best effort: the error that is told is the first one.
+            for folder in made.iter().rev() {
+                let _ = fs::remove_dir(folder);
+            }
+        }
+        result?;
+        Self::open(directory)
+    }
+
+    /// Takes up an interrupted run. A last line that was cut off is removed from the file.
+    ///
+    /// # Errors
+    ///
+    /// When the directory cannot be read ([`Run::read`]), is being written by another program, or
+    /// its plan is not `expected` (where one is given).
+    pub fn resume(directory: &Path, expected: Option<&Plan>) -> Result<Resumed, RunError> {
+        // Locked before it is read, so that what is read is what is appended to.
+        Run::check(directory)?;
+        let mut writer = Self::open(directory)?;
+        let run = Run::read(directory)?;
+        if let Some(expected) = expected {
+            run.ensure_plan(expected)?;
+        }
+        writer.cut_to(run.whole_bytes)?;
+        let missing = run.missing();
+        Ok(Resumed {
+            writer,
+            run,
+            missing,
+        })
+    }
+
+    fn open(directory: &Path) -> Result<Self, RunError> {
+        let path = directory.join(names::TRIALS);
+        let failed = |source| RunError::write(&path, source);
+        let trials = OpenOptions::new()
+            .append(true)
+            .open(&path)
+            .map_err(failed)?;
+        flock(&trials, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
+            if error == rustix::io::Errno::WOULDBLOCK {
+                RunError::Locked(directory.to_owned())
+            } else {
+                failed(error.into())
+            }
+        })?;
+        let length = trials.metadata().map_err(failed)?.len();
+        Ok(Self {
+            directory: directory.to_owned(),
+            trials,
+            length,
+        })
+    }
+
+    /// The run directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Where a subject's log goes: `logs/<name>.log`, with every character of the name that is
+    /// not plain replaced.
+    pub fn log_path(&self, name: &str) -> PathBuf {
+        let plain: String = name
+            .chars()
+            .map(|c| {
+                if c.is_ascii_alphanumeric() || "-_=.".contains(c) {
+                    c
+                } else {
+                    '_'
+                }
+            })
+            .collect();
+        self.directory
+            .join(names::LOGS)
+            .join(format!("{plain}.log"))
+    }
+
+    /// Appends one record and hands it to the disk.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written; the file then ends with the record before it.
+    pub fn append(&mut self, record: &Record) -> Result<(), RunError> {
+        let path = self.directory.join(names::TRIALS);
+        let mut line = serde_json::to_vec(record).map_err(|error| RunError::Encode {
+            path: path.clone(),
+            problem: error.to_string(),
+        })?;
+        line.push(b'\n');
+        if let Err(source) = self
+            .trials
+            .write_all(&line)
+            .and_then(|()| self.trials.sync_data())
+        {
+            // A full disk may have taken half of the line. If even this fails, the reader drops
+            // the half line.
+            let _ = self.trials.set_len(self.length);
+            return Err(RunError::write(&path, source));
+        }
+        self.length += line.len() as u64;
+        Ok(())
+    }
+
+    /// Writes `environment.json`, in place of an earlier one.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written; an earlier one is then still whole.
+    pub fn write_environment(&self, environment: &Environment) -> Result<(), RunError> {
+        let path = self.directory.join(names::ENVIRONMENT);
+        let draft = self.directory.join(".environment.json.draft");
+        let written = write_json(&draft, environment)
+            .and_then(|()| fs::rename(&draft, &path).map_err(|e| RunError::write(&path, e)));
+        if written.is_err() {
+            let _ = fs::remove_file(&draft);
+        }
+        written
+    }
+
+    fn cut_to(&mut self, length: u64) -> Result<(), RunError> {
+        if length < self.length {
+            self.trials
+                .set_len(length)
+                .map_err(|source| RunError::write(&self.directory.join(names::TRIALS), source))?;
+            self.length = length;
+        }
+        Ok(())
+    }
+
+    #[cfg(test)]
+    pub(super) fn replace_file(&mut self, file: File) {
+        self.trials = file;
+    }
+}
+
+/// Whether something other than an empty directory is at `path`.
+fn is_occupied(path: &Path) -> io::Result<bool> {
+    match path.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+        Ok(meta) if meta.is_dir() => Ok(fs::read_dir(path)?.next().is_some()),
+        Ok(_) => Ok(true),
+    }
+}
+
+/// Makes the folders that are not there, and names those it made.
+fn make_parents(parent: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut absent: Vec<PathBuf> = parent
+        .ancestors()
+        .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists())
+        .map(Path::to_owned)
+        .collect();
+    absent.reverse();
+    for (made, folder) in absent.iter().enumerate() {
+        if let Err(error) = fs::create_dir(folder) {
+            for folder in absent[..made].iter().rev() {
+                let _ = fs::remove_dir(folder);
+            }
+            return Err(error);
+        }
+    }
+    Ok(absent)
+}
+
+/// A run directory under a temporary name, gone unless it settles.
+struct Draft(PathBuf);
+
+impl Draft {
+    fn beside(parent: &Path) -> io::Result<Self> {
+        let mut number = 0_u32;
+        loop {
+            let path = parent.join(format!(".rpcgauge-draft-{}-{number}", std::process::id()));
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(Self(path)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn fill(&self, new: &NewRun<'_>) -> Result<(), RunError> {
+        let info = RunInfo {
+            schema: SCHEMA,
+            rpcgauge: new.rpcgauge.to_owned(),
+            created_at: Utc::from(new.created_at).to_string(),
+            study: new.plan.name.clone(),
+            seed: new.plan.seed,
+        };
+        write_json(&self.0.join(names::RUN), &info)?;
+        write_json(&self.0.join(names::PLAN), new.plan)?;
+        if let Some(text) = new.study {
+            write_file(&self.0.join(names::STUDY), text.as_bytes())?;
+        }
+        write_file(&self.0.join(names::TRIALS), b"")?;
+        let logs = self.0.join(names::LOGS);
+        fs::create_dir(&logs).map_err(|source| RunError::write(&logs, source))
+    }
+
+    fn settle(self, place: &Path) -> Result<(), RunError> {
+        fs::rename(&self.0, place).map_err(|source| match source.kind() {
+            io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists => {
+                RunError::Exists(place.to_owned())
+            }
+            _ => RunError::Create {
+                path: place.to_owned(),
+                source,
+            },
+        })?;
+        std::mem::forget(self);
+        Ok(())
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn write_json(path: &Path, value: &impl Serialize) -> Result<(), RunError> {
+    let mut text = serde_json::to_vec_pretty(value).map_err(|e| RunError::Encode {
+        path: path.to_owned(),
+        problem: e.to_string(),
+    })?;
+    text.push(b'\n');
+    write_file(path, &text)
+}
+
+fn write_file(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
+    let write = || {
+        let mut file = File::create(path)?;
+        file.write_all(bytes)?;
+        file.sync_data()
+    };
+    write().map_err(|source| RunError::write(path, source))
+}
