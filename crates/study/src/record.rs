@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+pub use rpcgauge_message::contract::{Code, Fault};
 use serde::{Deserialize, Serialize};
 
 pub use crate::histogram::Histogram;
@@ -56,20 +57,6 @@ pub enum Outcome {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         log: String,
     },
-}
-
-/// Whose fault a failure is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Fault {
-    /// What the user asked for cannot be done.
-    User,
-    /// rpcgauge itself.
-    Instrument,
-    /// The stack under test.
-    Subject,
-    /// The machine: a port, a limit, memory, a disk.
-    Machine,
 }
 
 /// The figures of a trial that ran to its end. Times are nanoseconds.
@@ -280,16 +267,6 @@ pub struct Memory {
     pub client_peak: u64,
     /// The subject's process.
     pub server_peak: u64,
-}
-
-/// How a codec came to know its message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Code {
-    /// Code generated from the .proto file beforehand.
-    Generated,
-    /// A descriptor interpreted at run time.
-    Dynamic,
 }
 
 /// An error text and how often it came. The text is the other side's: escape it wherever it goes.

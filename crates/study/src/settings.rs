@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+pub use rpcgauge_message::contract::{HttpVersion, Protocol};
 use rpcgauge_message::{Compression, Encoding, workload::WorkloadSpec};
 use serde::{Deserialize, Serialize};
 
@@ -35,27 +36,6 @@ pub struct Settings {
     pub stop: Stop,
     /// A call that has not ended after this many milliseconds has failed.
     pub deadline_ms: u64,
-}
-
-/// The protocol of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Protocol {
-    /// gRPC over HTTP/2 with prior knowledge.
-    Grpc,
-    /// A resource called with `POST`, its body in the encoding's media type.
-    Rest,
-}
-
-/// The version of HTTP that carries a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum HttpVersion {
-    /// HTTP/1.1 (RFC 9112).
-    #[serde(rename = "1.1")]
-    Http1,
-    /// HTTP/2 (RFC 9113), cleartext, with prior knowledge.
-    #[serde(rename = "2")]
-    Http2,
 }
 
 /// What carries a connection.
