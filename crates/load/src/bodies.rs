@@ -1,0 +1,78 @@
+//! What calls carry: bodies made ready before the clock starts, or a codec that works inside it.
+
+/// What a codec could not do, in one line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct CodecError(pub String);
+
+/// Makes requests and reads answers, on the calling thread and inside the clock.
+///
+/// Each call goes through `encode`, `compress` (where [`Codec::compresses`]), then, once the answer
+/// is there, `decompress` (where the answer says that it is compressed), `decode`, and for the
+/// calls that are verified `verify`. gRPC's message prefix is no part of any of these bytes.
+///
+/// `out` is empty when it is given, and keeps its memory from call to call.
+pub trait Codec {
+    /// Writes the request message of the `call`-th call (0 is the first of the warm-up).
+    ///
+    /// # Errors
+    /// The call fails as `encode`.
+    fn encode(&mut self, call: u64, out: &mut Vec<u8>) -> Result<(), CodecError>;
+
+    /// Whether requests are compressed. Asked once, at the start.
+    fn compresses(&self) -> bool {
+        false
+    }
+
+    /// Compresses a request.
+    ///
+    /// # Errors
+    /// The call fails as `encode`.
+    fn compress(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), CodecError> {
+        out.extend_from_slice(plain);
+        Ok(())
+    }
+
+    /// Restores a compressed answer. Its encoding is [`crate::Expect::encoding`].
+    ///
+    /// # Errors
+    /// The call fails as `decompress`.
+    fn decompress(&mut self, carried: &[u8], out: &mut Vec<u8>) -> Result<(), CodecError>;
+
+    /// Reads an answer's message.
+    ///
+    /// # Errors
+    /// The call fails as `decode`.
+    fn decode(&mut self, plain: &[u8]) -> Result<(), CodecError>;
+
+    /// Compares what was decoded last with what the `call`-th call must answer.
+    ///
+    /// # Errors
+    /// The trial ends: a wrong answer's time means nothing.
+    fn verify(&mut self, call: u64) -> Result<(), CodecError>;
+}
+
+/// A request body made ready beforehand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Body {
+    /// The message as carried: encoded, and compressed if `compressed`; without gRPC's prefix.
+    pub bytes: Vec<u8>,
+    /// Whether `bytes` is compressed.
+    pub compressed: bool,
+    /// The message's length before compression, bytes.
+    pub plain_len: u64,
+}
+
+/// Where request bodies come from and what becomes of answers.
+pub enum Bodies<'a> {
+    /// Bodies made ready beforehand, used in turn. Answers are checked by status and headers and
+    /// counted, not decoded.
+    Prepared {
+        /// At least one body.
+        bodies: Vec<Body>,
+        /// Verifies the first answers of the warm-up, one for each body, where there is a warm-up.
+        verifier: Option<&'a mut dyn Codec>,
+    },
+    /// Encoded and decoded inside each call. The first answer of the warm-up is verified.
+    PerCall(&'a mut dyn Codec),
+}

@@ -1,0 +1,115 @@
+//! Why calls fail: kinds, the side at fault, and samples of what was said.
+
+use std::fmt;
+
+use rpcgauge_wire::grpc::Code;
+
+/// The side at fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Fault {
+    /// This program, its settings or its message.
+    Client,
+    /// The server, or something in between that speaks for it.
+    Server,
+    /// The machine that this program runs on: a port, a descriptor, memory.
+    Machine,
+}
+
+/// Why a call failed. Its `Display` is a short stable name for counting by kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FailureKind {
+    /// Nothing listens there.
+    ConnectRefused,
+    /// The connection could not be made for another reason.
+    ConnectFailed,
+    /// This process or machine is out of file descriptors.
+    OutOfFiles,
+    /// This machine is out of local ports.
+    OutOfPorts,
+    /// The connection was reset.
+    ConnectionReset,
+    /// The connection was closed before the answer was complete.
+    ConnectionClosed,
+    /// The deadline passed after the call was handed to its connection.
+    Deadline,
+    /// The deadline passed while the call waited to be sent.
+    DeadlineUnsent,
+    /// The server reset this call (RST_STREAM).
+    StreamReset,
+    /// The server said that it did not process the call (REFUSED_STREAM, GOAWAY).
+    NotProcessed,
+    /// What the server sent is not the protocol.
+    Protocol,
+    /// The answer is over one of the client's limits.
+    TooLarge,
+    /// The server accepts no request head of this size.
+    HeadTooLarge,
+    /// An HTTP status outside 200 to 299.
+    HttpStatus(u16),
+    /// A gRPC status other than OK, sent by the server. Codes above 16 are absurd and all counted
+    /// as 17.
+    GrpcStatus(u32),
+    /// The answer is of another media type than expected.
+    ContentType,
+    /// The answer is compressed in a way that was not asked for.
+    ContentEncoding,
+    /// The request could not be encoded or compressed.
+    Encode,
+    /// The answer could not be decompressed.
+    Decompress,
+    /// The answer could not be decoded.
+    Decode,
+}
+
+impl FailureKind {
+    /// The side at fault.
+    pub fn fault(self) -> Fault {
+        match self {
+            Self::OutOfFiles | Self::OutOfPorts => Fault::Machine,
+            Self::TooLarge | Self::Encode => Fault::Client,
+            _ => Fault::Server,
+        }
+    }
+}
+
+impl fmt::Display for FailureKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ConnectRefused => "connect-refused",
+            Self::ConnectFailed => "connect-failed",
+            Self::OutOfFiles => "out-of-files",
+            Self::OutOfPorts => "out-of-ports",
+            Self::ConnectionReset => "connection-reset",
+            Self::ConnectionClosed => "connection-closed",
+            Self::Deadline => "deadline",
+            Self::DeadlineUnsent => "deadline-unsent",
+            Self::StreamReset => "stream-reset",
+            Self::NotProcessed => "not-processed",
+            Self::Protocol => "protocol",
+            Self::TooLarge => "too-large",
+            Self::HeadTooLarge => "head-too-large",
+            Self::HttpStatus(status) => return write!(f, "http-{status}"),
+            Self::GrpcStatus(code) => {
+                let name = Code(*code).name().unwrap_or("invalid");
+                return write!(f, "grpc-{}", name.to_ascii_lowercase().replace('_', "-"));
+            }
+            Self::ContentType => "content-type",
+            Self::ContentEncoding => "content-encoding",
+            Self::Encode => "encode",
+            Self::Decompress => "decompress",
+            Self::Decode => "decode",
+        })
+    }
+}
+
+/// An error text and how often it came. The text may be the other side's: escape it wherever it
+/// goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ErrorSample {
+    /// The kind it is counted under.
+    pub kind: FailureKind,
+    /// The text, shortened to 200 characters.
+    pub text: String,
+    /// How often it came.
+    pub count: u64,
+}

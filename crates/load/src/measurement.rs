@@ -1,0 +1,121 @@
+//! What a trial leaves behind.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rpcgauge_wire::Traffic;
+
+use crate::Histogram;
+use crate::failure::{ErrorSample, FailureKind};
+use crate::stage::Stages;
+use crate::timeline::Timeline;
+
+/// The figures of a trial. All times are nanoseconds where nothing else is said.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measurement {
+    /// What became of every measured call.
+    pub calls: Calls,
+    /// The warm-up before the first measured call.
+    pub warmup: WarmupOutcome,
+    /// From the first measured call's due time to the last one's end.
+    pub elapsed: Duration,
+    /// Latency of the calls that succeeded, from due to done.
+    pub latency: Histogram,
+    /// Latency of the calls that failed.
+    pub failed_latency: Histogram,
+    /// How long after it was due each call was begun.
+    pub send_delay: Histogram,
+    /// Time in each stage; empty unless [`crate::Timing::Stages`] was asked for.
+    pub stages: Stages,
+    /// What became of the server's marks.
+    pub marks: Marks,
+    /// The trial in slices.
+    pub timeline: Timeline,
+    /// Bytes on the connections from the first measured call to the last one's end. Answers to
+    /// warm-up calls that were in flight at the switch are among those received.
+    pub traffic: Traffic,
+    /// Sizes of the messages.
+    pub payload: Payload,
+    /// Processor time of the measuring thread over the same span.
+    pub cpu: Cpu,
+    /// Connections opened during the measured part.
+    pub connections_opened: u64,
+    /// Answers that came uncompressed although [`crate::Expect::encoding`] names an encoding.
+    pub uncompressed_answers: u64,
+    /// Up to ten distinct error texts with how often each came.
+    pub error_samples: Vec<ErrorSample>,
+    /// Failures whose text is in none of the samples, since there were too many distinct ones.
+    pub errors_without_sample: u64,
+    /// Whether the stop flag ended the trial early. All figures are right for the part measured.
+    pub interrupted: bool,
+}
+
+/// What became of every measured call: `started = answered + failed + abandoned`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Calls {
+    /// Calls that were due in the measured part.
+    pub started: u64,
+    /// Calls that succeeded.
+    pub answered: u64,
+    /// Calls that failed, by kind.
+    pub failed: BTreeMap<FailureKind, u64>,
+    /// Calls still open when the trial ended.
+    pub abandoned: u64,
+    /// How many of the abandoned ones were due but never begun, since the trial's end came first.
+    pub never_begun: u64,
+}
+
+impl Calls {
+    /// All calls that failed.
+    pub fn failed_total(&self) -> u64 {
+        self.failed.values().sum()
+    }
+}
+
+/// The warm-up of a trial.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WarmupOutcome {
+    /// Calls begun before the first measured one.
+    pub calls: u64,
+    /// How many of them failed.
+    pub failed: u64,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// Whether the rule said that the latency had settled. False without a warm-up.
+    pub settled: bool,
+}
+
+/// How many succeeded calls of a stage trial had usable marks of the server's handler.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// Both marks inside the call and in order.
+    pub used: u64,
+    /// No marks, or only one.
+    pub absent: u64,
+    /// Marks that are no numbers, out of order, or outside the call: another host's clock, say.
+    pub implausible: u64,
+}
+
+/// Mean sizes of the messages of measured calls, bytes, without any framing.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Payload {
+    /// Request, encoded.
+    pub request: f64,
+    /// Request, as carried after compression.
+    pub request_carried: f64,
+    /// Answer, encoded. `None` when no answer was decompressed or decoded, and it was compressed.
+    pub response: Option<f64>,
+    /// Answer, as carried after compression.
+    pub response_carried: f64,
+}
+
+/// Processor time, ns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cpu {
+    /// User and system together.
+    pub total_ns: u64,
+    /// In user mode, by the kernel's estimate.
+    pub user_ns: u64,
+    /// In the kernel, by the kernel's estimate.
+    pub system_ns: u64,
+}

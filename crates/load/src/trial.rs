@@ -1,0 +1,188 @@
+//! What a trial calls, how, and for how long.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rpcgauge_wire::{Head, Limits, PrepareError, Protocol, grpc};
+
+use crate::error::LoadError;
+use crate::schedule::Schedule;
+use crate::stage::Timing;
+use crate::warmup::WarmupBounds;
+
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// A TCP address.
+    Tcp(SocketAddr),
+    /// The path of a Unix domain socket.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp(address) => address.fmt(f),
+            Address::Unix(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// A server and how to speak to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// Where it listens.
+    pub address: Address,
+    /// The version of HTTP spoken on every connection. gRPC needs HTTP/2.
+    pub protocol: Protocol,
+}
+
+/// What kind of call a request is: how its body is framed and how an answer says that it failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallStyle {
+    /// The body is the message; a status outside 200 to 299 is a failure.
+    Http {
+        /// The method, as in `POST`.
+        method: String,
+    },
+    /// A unary gRPC call. `content-type` and `te` are set, and each message gets its prefix here.
+    Grpc {
+        /// The content-subtype of the messages (`proto`, `json`, ...); `None` is plain
+        /// `application/grpc`.
+        subtype: Option<String>,
+    },
+}
+
+/// The head that all calls of a trial share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// How the call is made.
+    pub style: CallStyle,
+    /// The path with its query; for gRPC `/pkg.Service/Method`.
+    pub path: String,
+    /// `HOST` or `HOST:PORT` as the server is to see it; `localhost` for a Unix socket.
+    pub authority: String,
+    /// Further fields, such as `content-type`, `accept-encoding`, `grpc-encoding` and
+    /// `grpc-timeout`. Names may be in any case.
+    pub headers: Vec<(String, String)>,
+}
+
+impl Request {
+    /// Checks and encodes the head.
+    pub(crate) fn prepare(&self) -> Result<Head, PrepareError> {
+        let builder = match &self.style {
+            CallStyle::Http { method } => Head::builder(method, &self.path, &self.authority),
+            CallStyle::Grpc { subtype } => {
+                grpc::head(&self.path, &self.authority, subtype.as_deref())
+            }
+        };
+        self.headers
+            .iter()
+            .fold(builder, |builder, (name, value)| builder.field(name, value))
+            .build()
+    }
+}
+
+/// What an answer must be like, beside a good status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expect {
+    /// The media type of the answer (parameters are ignored); `None` takes any. gRPC calls check
+    /// theirs by [`CallStyle::Grpc`] and do not look at this.
+    pub content_type: Option<String>,
+    /// The `content-encoding` (HTTP) or `grpc-encoding` (gRPC) that the answer may have. An answer
+    /// may always be uncompressed; those are counted in
+    /// [`crate::Measurement::uncompressed_answers`] when an encoding is named here.
+    pub encoding: Option<String>,
+    /// Bytes of an answer's message, as carried, at most. Larger ones fail their call.
+    pub max_answer_bytes: u32,
+}
+
+/// 64 MiB: far above what a call should carry, and still bounded.
+const DEFAULT_MAX_ANSWER_BYTES: u32 = 64 << 20;
+
+impl Default for Expect {
+    /// Any content type, no encoding, answers of up to 64 MiB.
+    fn default() -> Self {
+        Expect {
+            content_type: None,
+            encoding: None,
+            max_answer_bytes: DEFAULT_MAX_ANSWER_BYTES,
+        }
+    }
+}
+
+/// Whether a connection serves many calls or one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ConnectionUse {
+    /// Connections are opened before the first call and kept; a lost one is opened again.
+    Reuse,
+    /// Every call opens a connection of its own and closes it.
+    PerCall,
+}
+
+/// When a trial's measured part ends: whichever comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stop {
+    /// After this many calls were started.
+    pub calls: Option<u64>,
+    /// Calls due this long after the first measured one are no part of it any more.
+    pub time: Option<Duration>,
+}
+
+/// Everything that decides how one variant is called and timed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trial {
+    /// What is called.
+    pub target: Target,
+    /// With which head.
+    pub request: Request,
+    /// What its answers must be like.
+    pub expect: Expect,
+    /// When calls are due.
+    pub schedule: Schedule,
+    /// Connections open at the same time, at least 1.
+    pub connections: u32,
+    /// How long a connection is used.
+    pub connection_use: ConnectionUse,
+    /// Whether stages are timed.
+    pub timing: Timing,
+    /// The bounds of the warm-up; `None` measures from the first call.
+    pub warmup: Option<WarmupBounds>,
+    /// When the measured part ends.
+    pub stop: Stop,
+    /// A call that has not ended this long after it was due has failed.
+    pub deadline: Duration,
+    /// How long calls in flight may still end after the last one was started.
+    pub drain: Duration,
+    /// What a server may make a connection hold.
+    pub limits: Limits,
+}
+
+impl Trial {
+    /// Refuses what cannot be carried out.
+    pub(crate) fn check(&self) -> Result<(), LoadError> {
+        let refuse = |what, allowed| Err(LoadError::Setting { what, allowed });
+        if self.connections == 0 {
+            return refuse("the number of connections", "at least 1");
+        }
+        if self.stop.calls.is_none() && self.stop.time.is_none() {
+            return refuse("the end of the trial", "a number of calls, a time, or both");
+        }
+        if self.stop.calls == Some(0) || self.stop.time.is_some_and(|time| time.is_zero()) {
+            return refuse("the end of the trial", "more than no calls and no time");
+        }
+        if self.deadline.is_zero() {
+            return refuse("the deadline", "more than 0");
+        }
+        let grpc = matches!(self.request.style, CallStyle::Grpc { .. });
+        if grpc && self.target.protocol != Protocol::Http2 {
+            return refuse("the protocol of a gRPC call", "HTTP/2");
+        }
+        if self.timing == Timing::Stages && self.schedule != (Schedule::Closed { in_flight: 1 }) {
+            return refuse("stage timing", "a closed loop with one call in flight");
+        }
+        self.schedule.check()
+    }
+}

@@ -1,0 +1,40 @@
+//! When the warm-up ends: a rule given from outside, fed slice by slice, within bounds.
+
+use std::time::Duration;
+
+/// The bounds of a warm-up and the size of the slices that its rule sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WarmupBounds {
+    /// The warm-up ends unsettled after this many calls have ended.
+    pub max_calls: u64,
+    /// The warm-up ends unsettled after this time.
+    pub max_time: Duration,
+    /// A slice has at least this many calls, at least 1.
+    pub slice_calls: u64,
+    /// And lasts at least this long.
+    pub slice_time: Duration,
+}
+
+/// One slice of the warm-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WarmupSlice {
+    /// Calls that ended in it, well or not.
+    pub calls: u64,
+    /// How many of them failed.
+    pub failed: u64,
+    /// Median latency of all of them, ns.
+    pub median_ns: u64,
+    /// Time since the warm-up began, at the slice's end.
+    pub elapsed: Duration,
+}
+
+/// What the rule says of the slices so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Settling {
+    /// Go on.
+    GoOn,
+    /// The latency has stopped drifting: measure.
+    Settled,
+    /// It will not be waited for any longer: measure, and say so.
+    NeverSettled,
+}
