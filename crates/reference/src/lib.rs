@@ -1,1 +1,4 @@
 //! The embedded reference server: the subject that is always there.
+
+pub mod floor;
+pub mod listen;

@@ -1,0 +1,269 @@
+//! Where the server listens, and every way that listening there can fail.
+
+use std::fmt;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::net::{self, SocketAddr, ToSocketAddrs};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use rpcgauge_message::contract::{self, Address, Fault};
+
+#[cfg(test)]
+mod tests;
+
+/// Longest path of a Unix domain socket, in bytes: `sun_path` has 108 on Linux, and the last one is
+/// the terminating zero (unix(7)).
+pub const MAX_SOCKET_PATH_BYTES: usize = 107;
+
+/// Where to listen, as it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ListenOn {
+    /// TCP.
+    Tcp {
+        /// A host name or address.
+        host: String,
+        /// A port; 0 for a free one.
+        port: u16,
+    },
+    /// A Unix domain socket at this path.
+    Unix(PathBuf),
+}
+
+impl ListenOn {
+    /// TCP on the loopback interface at a free port.
+    pub fn loopback() -> Self {
+        Self::Tcp { host: contract::LOOPBACK.to_owned(), port: 0 }
+    }
+}
+
+impl From<contract::Listen> for ListenOn {
+    /// The contract has no ports: a subject listens at a free one and says which.
+    fn from(listen: contract::Listen) -> Self {
+        match listen {
+            contract::Listen::Tcp { host } => Self::Tcp { host, port: 0 },
+            contract::Listen::Unix { path } => Self::Unix(path),
+        }
+    }
+}
+
+impl FromStr for ListenOn {
+    type Err = ListenError;
+
+    /// Takes `HOST:PORT`, `[IPV6]:PORT` or `unix:PATH`.
+    fn from_str(text: &str) -> Result<Self, ListenError> {
+        let wrong = || ListenError::Syntax(text.to_owned());
+        if let Some(path) = text.strip_prefix("unix:") {
+            return if path.is_empty() { Err(wrong()) } else { Ok(Self::Unix(path.into())) };
+        }
+        let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
+        let port = port.parse().map_err(|_| wrong())?;
+        let host = match host.strip_prefix('[') {
+            Some(inner) => inner.strip_suffix(']').ok_or_else(wrong)?,
+            None if host.contains(':') => return Err(wrong()),
+            None => host,
+        };
+        if host.is_empty() {
+            return Err(wrong());
+        }
+        Ok(Self::Tcp { host: host.to_owned(), port })
+    }
+}
+
+impl fmt::Display for ListenOn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Self::Tcp { host, port } => write!(f, "{host}:{port}"),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// Why the server cannot listen where it was told to.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// The text is no address.
+    #[error("\"{0}\" is no address to listen on: write HOST:PORT, [IPV6]:PORT or unix:PATH")]
+    Syntax(String),
+    /// The host's name has no address.
+    #[error("host {host} has no address ({detail}): use an address of this machine")]
+    UnknownHost {
+        /// As given.
+        host: String,
+        /// What the resolver says.
+        detail: String,
+    },
+    /// Another program has the port.
+    #[error("port {port} on {host} is in use: stop what listens there, or take another port (0 for a free one)")]
+    PortInUse {
+        /// As given.
+        host: String,
+        /// As given.
+        port: u16,
+    },
+    /// The address belongs to another machine.
+    #[error("{0} is no address of this machine: use 127.0.0.1, or one that `ip address` shows")]
+    AddressNotAvailable(String),
+    /// The path does not fit into a socket address.
+    #[error(
+        "socket path {} is {bytes} bytes long and the system takes {MAX_SOCKET_PATH_BYTES}: \
+         use a shorter one, in /tmp for example", path.display()
+    )]
+    PathTooLong {
+        /// As given.
+        path: PathBuf,
+        /// Its length.
+        bytes: usize,
+    },
+    /// Something else has the path.
+    #[error("{} is there and is no socket: it is left alone, use another path", .0.display())]
+    NotASocket(PathBuf),
+    /// A server answers on the socket.
+    #[error("socket {} is in use: stop the server that listens there, or use another path", .0.display())]
+    SocketInUse(PathBuf),
+    /// The path's folder is missing.
+    #[error("cannot make socket {}: its folder is not there; make it, or use another path", .0.display())]
+    NoFolder(PathBuf),
+    /// The system forbids it.
+    #[error("not permitted to listen on {0}: use a port from 1024 on, or a folder that you may write to")]
+    NotPermitted(ListenOn),
+    /// Anything else.
+    #[error("cannot listen on {on}: {source}")]
+    System {
+        /// As given.
+        on: ListenOn,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl ListenError {
+    /// Who can do something about it.
+    pub const fn fault(&self) -> Fault {
+        match self {
+            Self::Syntax(_) | Self::UnknownHost { .. } | Self::PathTooLong { .. } => Fault::User,
+            _ => Fault::Machine,
+        }
+    }
+}
+
+/// A socket that is listened on. A Unix domain socket's file goes away with it.
+#[derive(Debug)]
+pub struct Listener {
+    /// The socket, in blocking mode.
+    pub(crate) socket: Socket,
+    address: Address,
+    // Dropped with the listener, which removes the file.
+    _file: Option<SocketFile>,
+}
+
+/// The socket itself.
+#[derive(Debug)]
+pub(crate) enum Socket {
+    Tcp(net::TcpListener),
+    Unix(UnixListener),
+}
+
+impl Listener {
+    /// Listens. A stale socket file (nobody listens there any more) is replaced; anything else
+    /// that has the path is left alone.
+    pub fn bind(on: &ListenOn) -> Result<Self, ListenError> {
+        match on {
+            ListenOn::Tcp { host, port } => bind_tcp(on, host, *port),
+            ListenOn::Unix(path) => bind_unix(on, path),
+        }
+    }
+
+    /// Where it listens, with the port that the system gave.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+}
+
+fn bind_tcp(on: &ListenOn, host: &str, port: u16) -> Result<Listener, ListenError> {
+    let unknown = |detail: String| ListenError::UnknownHost { host: host.to_owned(), detail };
+    let candidates: Vec<SocketAddr> =
+        (host, port).to_socket_addrs().map_err(|error| unknown(error.to_string()))?.collect();
+    if candidates.is_empty() {
+        return Err(unknown("the resolver gave none".to_owned()));
+    }
+    let socket = net::TcpListener::bind(&candidates[..]).map_err(|source| match source.kind() {
+        ErrorKind::AddrInUse => ListenError::PortInUse { host: host.to_owned(), port },
+        ErrorKind::AddrNotAvailable => ListenError::AddressNotAvailable(host.to_owned()),
+        ErrorKind::PermissionDenied => ListenError::NotPermitted(on.clone()),
+        _ => ListenError::System { on: on.clone(), source },
+    })?;
+    let address =
+        socket.local_addr().map_err(|source| ListenError::System { on: on.clone(), source })?;
+    Ok(Listener { socket: Socket::Tcp(socket), address: Address::Tcp(address), _file: None })
+}
+
+fn bind_unix(on: &ListenOn, path: &Path) -> Result<Listener, ListenError> {
+    let bytes = path.as_os_str().as_bytes().len();
+    if bytes > MAX_SOCKET_PATH_BYTES {
+        return Err(ListenError::PathTooLong { path: path.to_owned(), bytes });
+    }
+    let system = |source: io::Error| match source.kind() {
+        ErrorKind::NotFound => ListenError::NoFolder(path.to_owned()),
+        ErrorKind::PermissionDenied => ListenError::NotPermitted(on.clone()),
+        ErrorKind::AddrInUse => ListenError::SocketInUse(path.to_owned()),
+        _ => ListenError::System { on: on.clone(), source },
+    };
+    clear_stale_socket(path, &system)?;
+    let socket = UnixListener::bind(path).map_err(system)?;
+    let file = SocketFile::of(path).map_err(system)?;
+    let address = Address::Unix(path.to_owned());
+    Ok(Listener { socket: Socket::Unix(socket), address, _file: Some(file) })
+}
+
+/// Removes a socket file that nobody listens on; refuses everything else that has the path.
+fn clear_stale_socket(
+    path: &Path,
+    system: &impl Fn(io::Error) -> ListenError,
+) -> Result<(), ListenError> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(system(error)),
+        Ok(found) if !found.file_type().is_socket() => {
+            return Err(ListenError::NotASocket(path.to_owned()));
+        }
+        Ok(_) => {}
+    }
+    match UnixStream::connect(path) {
+        Ok(_) => Err(ListenError::SocketInUse(path.to_owned())),
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+            fs::remove_file(path).map_err(system)
+        }
+        Err(error) => Err(system(error)),
+    }
+}
+
+/// A socket's file, removed when it goes out of scope if it is still the one that was made.
+#[derive(Debug)]
+struct SocketFile {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+impl SocketFile {
+    fn of(path: &Path) -> io::Result<Self> {
+        let made = fs::symlink_metadata(path)?;
+        Ok(Self { path: path.to_owned(), device: made.dev(), inode: made.ino() })
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let ours = fs::symlink_metadata(&self.path)
+            .is_ok_and(|now| now.dev() == self.device && now.ino() == self.inode);
+        if ours {
+            // Nobody is left to tell; a file that stays is taken for stale by the next server.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
