@@ -1,0 +1,227 @@
+//! Decodes field blocks (RFC 7541 §3.2, §6).
+
+use super::error::HpackError;
+use super::static_table::STATIC_TABLE;
+use super::table::DynamicTable;
+use super::{DEFAULT_TABLE_SIZE, ENTRY_OVERHEAD, huffman, integer};
+use crate::event::{FieldRange, Fields};
+
+/// The decoding side of a connection: its table and what was agreed about it.
+#[derive(Debug)]
+pub struct Decoder {
+    table: DynamicTable,
+    /// The most that a size update may set: our SETTINGS_HEADER_TABLE_SIZE, once acknowledged.
+    allowed: u32,
+    /// The limit was lowered below the table's size: the next block must begin with an update.
+    update_required: bool,
+}
+
+/// The fields of one block. Reused from block to block, so that decoding allocates nothing in
+/// steady use.
+#[derive(Debug, Default)]
+pub struct DecodedFields {
+    text: Vec<u8>,
+    ranges: Vec<FieldRange>,
+    list_size: u64,
+    max_list_size: u64,
+}
+
+impl DecodedFields {
+    /// Accepts lists of up to `max_list_size` bytes, each field counted as name + value + 32.
+    pub fn new(max_list_size: u32) -> DecodedFields {
+        DecodedFields {
+            max_list_size: u64::from(max_list_size),
+            ..DecodedFields::default()
+        }
+    }
+
+    /// Forgets the fields.
+    pub fn clear(&mut self) {
+        self.text.clear();
+        self.ranges.clear();
+        self.list_size = 0;
+    }
+
+    /// Whether the list was larger than accepted. The fields are not whole then.
+    pub fn is_over_limit(&self) -> bool {
+        self.list_size > self.max_list_size
+    }
+
+    /// All fields, pseudo-header fields among them.
+    pub fn fields(&self) -> Fields<'_> {
+        Fields::new(&self.text, &self.ranges)
+    }
+
+    /// All fields but the first `n`.
+    pub(crate) fn fields_after(&self, n: usize) -> Fields<'_> {
+        Fields::new(&self.text, &self.ranges[n.min(self.ranges.len())..])
+    }
+
+    /// Gives the memory back.
+    pub(crate) fn release(&mut self) {
+        *self = DecodedFields {
+            max_list_size: self.max_list_size,
+            ..DecodedFields::default()
+        };
+    }
+
+    /// Counts a field; false when the list is over its limit from here on.
+    fn count(&mut self, text_length: usize) -> bool {
+        self.list_size += (text_length + ENTRY_OVERHEAD) as u64;
+        !self.is_over_limit()
+    }
+
+    fn push(&mut self, name: &[u8], value: &[u8]) {
+        // Beyond the limit nothing is kept: a block may repeat a large entry for one byte each.
+        if self.count(name.len() + value.len()) {
+            let name_start = self.text.len();
+            self.text.extend_from_slice(name);
+            self.text.extend_from_slice(value);
+            self.push_range(name_start, name_start + name.len());
+        }
+    }
+
+    /// Adds the field whose text was just written to the end.
+    fn push_range(&mut self, name_start: usize, value_start: usize) {
+        self.ranges.push(FieldRange {
+            name_start: name_start as u32,
+            name_end: value_start as u32,
+            value_start: value_start as u32,
+            value_end: self.text.len() as u32,
+        });
+    }
+}
+
+impl Default for Decoder {
+    fn default() -> Self {
+        Decoder::new()
+    }
+}
+
+impl Decoder {
+    /// A decoder with a table of the protocol's default size.
+    pub fn new() -> Decoder {
+        Decoder {
+            table: DynamicTable::new(),
+            allowed: DEFAULT_TABLE_SIZE,
+            update_required: false,
+        }
+    }
+
+    /// Sets the most that the table may hold, in bytes, once the other side knows of it.
+    pub fn set_allowed_size(&mut self, allowed: u32) {
+        self.allowed = allowed;
+        self.update_required = self.table.max_size() > allowed as usize;
+    }
+
+    /// Decodes one whole block into `fields`, which is cleared first.
+    ///
+    /// # Errors
+    /// The block is damaged. The connection cannot go on then. A list over its limit is no error
+    /// here, since the tables still agree: see [`DecodedFields::is_over_limit`].
+    pub fn decode(
+        &mut self,
+        mut block: &[u8],
+        fields: &mut DecodedFields,
+    ) -> Result<(), HpackError> {
+        fields.clear();
+        let mut updates = 0;
+        while let Some(&first) = block.first() {
+            // Patterns of RFC 7541 §6, from the top bit down.
+            if first & 0b1110_0000 == 0b0010_0000 {
+                updates += 1;
+                if updates > 2 || fields.list_size > 0 {
+                    return Err(HpackError::TableSizePosition);
+                }
+                self.update_size(&mut block)?;
+                continue;
+            }
+            if self.update_required {
+                return Err(HpackError::TableSize);
+            }
+            if first & 0b1000_0000 != 0 {
+                let index = integer::decode(&mut block, 7)?;
+                let (name, value) = self.entry(index)?;
+                fields.push(name, value);
+            } else if first & 0b0100_0000 != 0 {
+                self.literal(&mut block, 6, true, fields)?;
+            } else {
+                self.literal(&mut block, 4, false, fields)?;
+            }
+        }
+        if self.update_required {
+            Err(HpackError::TableSize)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn update_size(&mut self, block: &mut &[u8]) -> Result<(), HpackError> {
+        let size = integer::decode(block, 5)?;
+        if size > self.allowed {
+            return Err(HpackError::TableSize);
+        }
+        self.table.set_max_size(size as usize);
+        self.update_required = false;
+        Ok(())
+    }
+
+    fn literal(
+        &mut self,
+        block: &mut &[u8],
+        prefix_bits: u32,
+        index_it: bool,
+        fields: &mut DecodedFields,
+    ) -> Result<(), HpackError> {
+        let name_start = fields.text.len();
+        match integer::decode(block, prefix_bits)? {
+            0 => string(block, &mut fields.text)?,
+            index => fields.text.extend_from_slice(self.entry(index)?.0),
+        }
+        let value_start = fields.text.len();
+        string(block, &mut fields.text)?;
+        if index_it {
+            let (name, value) = fields.text[name_start..].split_at(value_start - name_start);
+            self.table.insert(name, value);
+        }
+        if fields.count(fields.text.len() - name_start) {
+            fields.push_range(name_start, value_start);
+        } else {
+            fields.text.truncate(name_start);
+        }
+        Ok(())
+    }
+
+    fn entry(&self, index: u32) -> Result<(&[u8], &[u8]), HpackError> {
+        let at = (index as usize).checked_sub(1).ok_or(HpackError::Index)?;
+        match STATIC_TABLE.get(at) {
+            Some(entry) => Ok(*entry),
+            None => self
+                .table
+                .get(at - STATIC_TABLE.len())
+                .ok_or(HpackError::Index),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn table(&self) -> &DynamicTable {
+        &self.table
+    }
+}
+
+/// Reads a string (RFC 7541 §5.2) off the front of `block` and appends it to `text`.
+fn string(block: &mut &[u8], text: &mut Vec<u8>) -> Result<(), HpackError> {
+    let huffman_coded = block.first().is_some_and(|first| first & 0x80 != 0);
+    let length = integer::decode(block, 7)? as usize;
+    if length > block.len() {
+        return Err(HpackError::Truncated);
+    }
+    let (encoded, rest) = block.split_at(length);
+    *block = rest;
+    if huffman_coded {
+        huffman::decode(encoded, text)
+    } else {
+        text.extend_from_slice(encoded);
+        Ok(())
+    }
+}

@@ -1,0 +1,138 @@
+//! Encodes field blocks (RFC 7541 §6).
+
+use super::field_list::Field;
+use super::static_table::{self, CONTENT_LENGTH, Match, STATIC_TABLE};
+use super::table::DynamicTable;
+use super::{DEFAULT_TABLE_SIZE, ENTRY_OVERHEAD, huffman, integer};
+
+/// The encoding side of a connection. Fields are entered into the table on first use, so that the
+/// same list is all indices the next time.
+#[derive(Debug)]
+pub struct Encoder {
+    table: DynamicTable,
+    /// The most we want to use, in bytes.
+    preferred: u32,
+    /// The smallest and the last size since the last block, when it changed: both must be told
+    /// (RFC 7541 §4.2).
+    pending_sizes: Option<(u32, u32)>,
+    /// Counts changes of the table. A block made of indices alone is valid as long as this is what
+    /// it was.
+    generation: u64,
+}
+
+impl Encoder {
+    /// An encoder that uses a table of at most `preferred_size` bytes.
+    pub fn new(preferred_size: u32) -> Encoder {
+        let mut encoder = Encoder {
+            table: DynamicTable::new(),
+            preferred: preferred_size,
+            pending_sizes: None,
+            generation: 0,
+        };
+        if preferred_size < DEFAULT_TABLE_SIZE {
+            encoder.set_allowed_size(DEFAULT_TABLE_SIZE);
+        }
+        encoder
+    }
+
+    /// Sets the most that the other side lets the table hold (its SETTINGS_HEADER_TABLE_SIZE).
+    pub fn set_allowed_size(&mut self, allowed: u32) {
+        let size = allowed.min(self.preferred);
+        let current = self
+            .pending_sizes
+            .map_or(self.table.max_size() as u32, |(_, last)| last);
+        if size == current {
+            return;
+        }
+        let smallest = self
+            .pending_sizes
+            .map_or(size, |(smallest, _)| smallest.min(size));
+        self.pending_sizes = Some((smallest, size));
+        self.generation += 1;
+    }
+
+    /// Changes whenever blocks that were encoded before can no longer be repeated as they are.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Writes the size updates that are due at the start of a block.
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        let Some((smallest, last)) = self.pending_sizes.take() else {
+            return;
+        };
+        // Going below the last size on the way empties entries that the last size would hold.
+        if smallest < last {
+            self.table.set_max_size(smallest as usize);
+            integer::encode(out, 0b0010_0000, 5, smallest as usize);
+        }
+        self.table.set_max_size(last as usize);
+        integer::encode(out, 0b0010_0000, 5, last as usize);
+        self.generation += 1;
+    }
+
+    /// Appends a block of these fields. Its first fields may come in several calls, as long as
+    /// nothing else is encoded in between.
+    pub fn encode<'a>(&mut self, fields: impl Iterator<Item = Field<'a>>, out: &mut Vec<u8>) {
+        self.begin(out);
+        for field in fields {
+            self.encode_field(field, out);
+        }
+    }
+
+    fn encode_field(&mut self, field: Field<'_>, out: &mut Vec<u8>) {
+        let Field {
+            name,
+            value,
+            sensitive,
+        } = field;
+        let found = match static_table::find(name, value) {
+            Match::Field(index) if !sensitive => return integer::encode(out, 0x80, 7, index),
+            in_static => match (self.table.find(name, value), in_static) {
+                (Match::Field(at), _) if !sensitive => {
+                    return integer::encode(out, 0x80, 7, at + 1 + STATIC_TABLE.len());
+                }
+                (_, Match::Field(index) | Match::Name(index)) => index,
+                (Match::Field(at) | Match::Name(at), _) => at + 1 + STATIC_TABLE.len(),
+                (Match::None, Match::None) => 0,
+            },
+        };
+        let fits = name.len() + value.len() + ENTRY_OVERHEAD <= self.table.max_size();
+        match (sensitive, fits) {
+            (true, _) => integer::encode(out, 0b0001_0000, 4, found),
+            (false, true) => integer::encode(out, 0b0100_0000, 6, found),
+            (false, false) => integer::encode(out, 0, 4, found),
+        }
+        if found == 0 {
+            string(name, out);
+        }
+        string(value, out);
+        if !sensitive && fits {
+            self.table.insert(name, value);
+            self.generation += 1;
+        }
+    }
+
+    /// Appends `content-length` without entering it into the table, for lengths that change.
+    pub fn encode_content_length(digits: &[u8], out: &mut Vec<u8>) {
+        integer::encode(out, 0, 4, CONTENT_LENGTH);
+        string(digits, out);
+    }
+
+    #[cfg(test)]
+    pub(super) fn table(&self) -> &DynamicTable {
+        &self.table
+    }
+}
+
+/// Appends a string (RFC 7541 §5.2), Huffman-coded where that is shorter.
+fn string(text: &[u8], out: &mut Vec<u8>) {
+    let coded = huffman::encoded_length(text);
+    if coded < text.len() {
+        integer::encode(out, 0x80, 7, coded);
+        huffman::encode(text, out);
+    } else {
+        integer::encode(out, 0, 7, text.len());
+        out.extend_from_slice(text);
+    }
+}

@@ -1,0 +1,182 @@
+//! The dynamic table (RFC 7541 §2.3.2, §4).
+
+use std::collections::VecDeque;
+
+use super::static_table::Match;
+use super::{DEFAULT_TABLE_SIZE, ENTRY_OVERHEAD};
+
+/// Entries with the newest first, bounded by their size. Their text lies in one buffer that is
+/// reused, so that a table in steady use allocates nothing.
+#[derive(Debug)]
+pub(super) struct DynamicTable {
+    /// Text of all entries, oldest first. What lies before the oldest is free.
+    text: Vec<u8>,
+    /// Oldest first.
+    entries: VecDeque<Entry>,
+    size: usize,
+    max_size: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    start: usize,
+    name_length: usize,
+    value_length: usize,
+}
+
+impl Entry {
+    fn size(&self) -> usize {
+        self.name_length + self.value_length + ENTRY_OVERHEAD
+    }
+}
+
+impl DynamicTable {
+    /// An empty table of the protocol's default size.
+    pub(super) fn new() -> DynamicTable {
+        DynamicTable {
+            text: Vec::new(),
+            entries: VecDeque::new(),
+            size: 0,
+            max_size: DEFAULT_TABLE_SIZE as usize,
+        }
+    }
+
+    /// Size of all entries as RFC 7541 §4.1 counts it, in bytes.
+    #[cfg(test)]
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(super) fn max_size(&self) -> usize {
+        self.max_size
+    }
+
+    /// Sets the bound and evicts what is over it.
+    pub(super) fn set_max_size(&mut self, max_size: usize) {
+        self.max_size = max_size;
+        self.evict_to(max_size);
+    }
+
+    /// The entry at `position`, 0 being the newest.
+    pub(super) fn get(&self, position: usize) -> Option<(&[u8], &[u8])> {
+        let at = self.entries.len().checked_sub(position + 1)?;
+        let entry = self.entries[at];
+        let text = &self.text[entry.start..];
+        let (name, rest) = text.split_at(entry.name_length);
+        Some((name, &rest[..entry.value_length]))
+    }
+
+    /// Adds an entry, evicting the oldest ones until it fits. One larger than the whole table
+    /// empties it and is not added (RFC 7541 §4.4).
+    pub(super) fn insert(&mut self, name: &[u8], value: &[u8]) {
+        let size = name.len() + value.len() + ENTRY_OVERHEAD;
+        self.evict_to(self.max_size.saturating_sub(size));
+        if size > self.max_size {
+            return;
+        }
+        self.compact();
+        let entry = Entry {
+            start: self.text.len(),
+            name_length: name.len(),
+            value_length: value.len(),
+        };
+        self.text.extend_from_slice(name);
+        self.text.extend_from_slice(value);
+        self.entries.push_back(entry);
+        self.size += size;
+    }
+
+    /// Position of an entry with this name and value, or else of one with this name.
+    pub(super) fn find(&self, name: &[u8], value: &[u8]) -> Match {
+        let mut found = Match::None;
+        for position in 0..self.entries.len() {
+            match self.get(position) {
+                Some((n, v)) if n == name && v == value => return Match::Field(position),
+                Some((n, _)) if n == name && found == Match::None => found = Match::Name(position),
+                _ => {}
+            }
+        }
+        found
+    }
+
+    fn evict_to(&mut self, size: usize) {
+        while self.size > size {
+            match self.entries.pop_front() {
+                Some(entry) => self.size -= entry.size(),
+                None => break,
+            }
+        }
+        if self.entries.is_empty() {
+            self.text.clear();
+        }
+    }
+
+    /// Moves the text to the front once as much is free as a full table can hold, so that each
+    /// byte is moved at most once for each byte inserted.
+    fn compact(&mut self) {
+        let free = self.entries.front().map_or(0, |oldest| oldest.start);
+        if free >= self.max_size {
+            self.text.drain(..free);
+            for entry in &mut self.entries {
+                entry.start -= free;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_entry_larger_than_the_table_empties_it() {
+        let mut table = DynamicTable::new();
+        table.set_max_size(40);
+        table.insert(b"a", b"b");
+        assert_eq!((table.len(), table.size()), (1, 34));
+        table.insert(b"abcdefgh", b"i");
+        assert_eq!((table.len(), table.size()), (0, 0));
+    }
+
+    proptest! {
+        /// Against a plain list as the model.
+        #[test]
+        fn keeps_the_newest_that_fit(
+            steps in prop::collection::vec((0usize..40, 0usize..40, any::<u8>(), 0u8..8), 0..300),
+        ) {
+            let mut table = DynamicTable::new();
+            table.set_max_size(300);
+            let mut max_size = 300;
+            let mut model: VecDeque<(Vec<u8>, Vec<u8>)> = VecDeque::new();
+            let size = |model: &VecDeque<(Vec<u8>, Vec<u8>)>| -> usize {
+                model.iter().map(|(n, v)| n.len() + v.len() + 32).sum()
+            };
+            for (name, value, byte, choice) in steps {
+                if choice == 0 {
+                    max_size = usize::from(byte) * 2;
+                    table.set_max_size(max_size);
+                } else {
+                    let (name, value) = (vec![byte; name], vec![byte.wrapping_add(1); value]);
+                    table.insert(&name, &value);
+                    model.push_front((name, value));
+                }
+                while size(&model) > max_size {
+                    // An entry that is too large alone leaves with all the others.
+                    model.pop_back();
+                }
+                prop_assert_eq!(table.len(), model.len());
+                prop_assert_eq!(table.size(), size(&model));
+                for (i, (name, value)) in model.iter().enumerate() {
+                    prop_assert_eq!(table.get(i), Some((&name[..], &value[..])));
+                }
+                prop_assert_eq!(table.get(model.len()), None);
+                prop_assert!(table.text.len() <= 2 * 512 + 80, "the buffer stays bounded");
+            }
+        }
+    }
+}
