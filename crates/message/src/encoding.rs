@@ -1,10 +1,16 @@
 //! How a message becomes bytes.
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
 
-/// How a message becomes bytes, whatever protocol carries it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::nearest::{Nearest, or_list};
+
+/// How a message becomes bytes, whatever protocol carries it. `docs/encodings.md` has the mappings.
+///
+/// Written in files and on the command line as [`Encoding::name`] says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Encoding {
     /// The protobuf binary format.
     Protobuf,
@@ -12,10 +18,100 @@ pub enum Encoding {
     Json,
     /// The proto3 JSON mapping with the field names as written in the .proto file.
     JsonProtoNames,
-    /// MessagePack.
+    /// MessagePack, keyed by the JSON names.
     Msgpack,
-    /// CBOR (RFC 8949).
+    /// CBOR (RFC 8949), keyed by the JSON names.
     Cbor,
-    /// A JSON string inside a protobuf message.
+    /// A JSON string inside a protobuf message (`contract/proto/hybrid.proto`).
     Hybrid,
+}
+
+impl Encoding {
+    /// Every encoding.
+    pub const ALL: [Self; 6] = [
+        Self::Protobuf,
+        Self::Json,
+        Self::JsonProtoNames,
+        Self::Msgpack,
+        Self::Cbor,
+        Self::Hybrid,
+    ];
+
+    /// The name in files and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Protobuf => "protobuf",
+            Self::Json => "json",
+            Self::JsonProtoNames => "json-proto-names",
+            Self::Msgpack => "msgpack",
+            Self::Cbor => "cbor",
+            Self::Hybrid => "hybrid",
+        }
+    }
+}
+
+impl fmt::Display for Encoding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A name that is no encoding's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown encoding `{name}`{nearest}; it is one of {}", or_list(Encoding::ALL.map(Encoding::name)))]
+pub struct UnknownEncoding {
+    name: String,
+    nearest: Nearest,
+}
+
+impl FromStr for Encoding {
+    type Err = UnknownEncoding;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|e| e.name() == name)
+            .ok_or_else(|| UnknownEncoding {
+                name: name.to_owned(),
+                nearest: Nearest::of(name, Self::ALL.map(Self::name)),
+            })
+    }
+}
+
+impl Serialize for Encoding {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Encoding {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_reads_back() {
+        for encoding in Encoding::ALL {
+            assert_eq!(encoding.name().parse(), Ok(encoding));
+            let json = serde_json::to_string(&encoding).unwrap();
+            assert_eq!(json, format!("\"{encoding}\""));
+            assert_eq!(serde_json::from_str::<Encoding>(&json).unwrap(), encoding);
+        }
+    }
+
+    #[test]
+    fn a_misspelt_name_is_refused_with_the_nearest() {
+        assert_eq!(
+            "msgpak".parse::<Encoding>().unwrap_err().to_string(),
+            "unknown encoding `msgpak`, did you mean `msgpack`?; it is one of protobuf, json, \
+             json-proto-names, msgpack, cbor or hybrid"
+        );
+    }
 }

@@ -1,10 +1,34 @@
 //! What is sent: descriptors from .proto files or a descriptor set, samples, encodings,
 //! compression, and the built-in workloads.
+//!
+//! A [`Schema`] has [`MessageType`]s and [`Method`]s; a [`MessageType`] reads a [`Message`] from a
+//! sample or from bytes; a [`Codec`] turns messages into bytes and back stage by stage. A
+//! [`Workload`] puts these together: what is called, with which requests, and what is the right
+//! answer. Which protobuf library is used stays inside this crate.
 
+pub mod codec;
+pub mod compress;
 pub mod compression;
+pub mod content_type;
 pub mod contract;
+pub mod diff;
 pub mod encoding;
+pub mod error;
+pub mod limits;
+pub mod message;
+pub mod nearest;
+pub mod schema;
+pub mod sizes;
 pub mod workload;
 
+pub use codec::Codec;
+pub use compress::{Compressor, Decompressor};
 pub use compression::Compression;
+pub use diff::{Difference, first_difference};
 pub use encoding::Encoding;
+pub use error::{DecodeError, EncodeError, SampleError};
+pub use limits::{BrokenLimit, Limits};
+pub use message::{Code, Message, MessageType};
+pub use schema::{Method, Schema, SchemaError};
+pub use sizes::{SizeRow, sizes};
+pub use workload::{Workload, WorkloadSpec};

@@ -1,4 +1,4 @@
-//! What is called: the built-in workloads and a user's own method.
+//! Which workload, as a study or the subject contract names it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,0 +1,144 @@
+//! The names of encodings in the `content-type` header.
+//!
+//! gRPC names an encoding as a content-subtype of `application/grpc`; REST has a media type for
+//! each. In both, `json` and `json-proto-names` share a name, since either is the proto3 JSON
+//! mapping, whose readers take both kinds of field names.
+
+use crate::Encoding;
+
+/// The content type of gRPC with protobuf.
+pub const GRPC: &str = "application/grpc";
+
+/// The `content-type` of a gRPC call in an encoding.
+pub const fn grpc(encoding: Encoding) -> &'static str {
+    match encoding {
+        Encoding::Protobuf => "application/grpc+proto",
+        Encoding::Json | Encoding::JsonProtoNames => "application/grpc+json",
+        Encoding::Msgpack => "application/grpc+msgpack",
+        Encoding::Cbor => "application/grpc+cbor",
+        Encoding::Hybrid => "application/grpc+hybrid",
+    }
+}
+
+/// The media type of a REST call in an encoding.
+pub const fn rest(encoding: Encoding) -> &'static str {
+    match encoding {
+        Encoding::Protobuf => "application/protobuf",
+        Encoding::Json | Encoding::JsonProtoNames => "application/json",
+        Encoding::Msgpack => "application/msgpack",
+        Encoding::Cbor => "application/cbor",
+        Encoding::Hybrid => "application/vnd.rpcgauge.hybrid+protobuf",
+    }
+}
+
+/// The encoding of a gRPC call's `content-type`; `None` when it is not gRPC's, or a subtype that
+/// is not known here. Case does not matter and parameters are passed over.
+pub fn parse_grpc(content_type: &str) -> Option<Encoding> {
+    let essence = essence(content_type);
+    let rest = strip_prefix_ignore_case(essence, GRPC)?;
+    if rest.is_empty() {
+        return Some(Encoding::Protobuf);
+    }
+    let subtype = rest.strip_prefix('+')?;
+    first_named(
+        subtype,
+        &[
+            ("proto", Encoding::Protobuf),
+            ("json", Encoding::Json),
+            ("msgpack", Encoding::Msgpack),
+            ("cbor", Encoding::Cbor),
+            ("hybrid", Encoding::Hybrid),
+        ],
+    )
+}
+
+/// The encoding of a REST call's `content-type`; `None` for a media type that is not known here.
+/// Case does not matter and parameters are passed over. The older unregistered names
+/// (`application/x-protobuf`, `application/x-msgpack`, `application/vnd.msgpack`) are understood.
+pub fn parse_rest(content_type: &str) -> Option<Encoding> {
+    first_named(
+        essence(content_type),
+        &[
+            ("application/json", Encoding::Json),
+            ("application/msgpack", Encoding::Msgpack),
+            ("application/vnd.msgpack", Encoding::Msgpack),
+            ("application/x-msgpack", Encoding::Msgpack),
+            ("application/cbor", Encoding::Cbor),
+            ("application/protobuf", Encoding::Protobuf),
+            ("application/x-protobuf", Encoding::Protobuf),
+            ("application/vnd.rpcgauge.hybrid+protobuf", Encoding::Hybrid),
+        ],
+    )
+}
+
+/// The media type without its parameters (RFC 9110, section 8.3.1).
+fn essence(content_type: &str) -> &str {
+    content_type
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim_matches([' ', '\t'])
+}
+
+fn first_named(name: &str, names: &[(&str, Encoding)]) -> Option<Encoding> {
+    names
+        .iter()
+        .find(|(known, _)| known.eq_ignore_ascii_case(name))
+        .map(|(_, encoding)| *encoding)
+}
+
+fn strip_prefix_ignore_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
+    let head = text.get(..prefix.len())?;
+    head.eq_ignore_ascii_case(prefix)
+        .then(|| &text[prefix.len()..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_reads_back_as_an_encoding_with_that_name() {
+        for encoding in Encoding::ALL {
+            assert_eq!(parse_grpc(grpc(encoding)).map(grpc), Some(grpc(encoding)));
+            assert_eq!(parse_rest(rest(encoding)).map(rest), Some(rest(encoding)));
+        }
+    }
+
+    #[test]
+    fn case_and_parameters_do_not_matter() {
+        assert_eq!(
+            parse_rest("Application/JSON; charset=utf-8"),
+            Some(Encoding::Json)
+        );
+        assert_eq!(parse_rest(" application/cbor ;x=1"), Some(Encoding::Cbor));
+        assert_eq!(parse_grpc("application/grpc"), Some(Encoding::Protobuf));
+        assert_eq!(
+            parse_grpc("application/GRPC+Json;a=b"),
+            Some(Encoding::Json)
+        );
+    }
+
+    #[test]
+    fn strangers_are_not_taken() {
+        for strange in [
+            "",
+            "application/grpc-web",
+            "application/grpc+",
+            "application/grpc+thrift",
+            "application/json",
+            "application/gröc",
+        ] {
+            assert_eq!(parse_grpc(strange), None, "{strange}");
+        }
+        for strange in [
+            "",
+            ";",
+            "text/plain",
+            "application/grpc+json",
+            "application/jsonp",
+        ] {
+            assert_eq!(parse_rest(strange), None, "{strange}");
+        }
+    }
+}

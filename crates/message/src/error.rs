@@ -1,0 +1,83 @@
+//! What can go wrong between a message and its bytes.
+
+use crate::limits::BrokenLimit;
+use crate::{Compression, Encoding};
+
+/// Bytes that are no message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// The bytes break a limit.
+    #[error("{0}")]
+    Limit(BrokenLimit),
+    /// The bytes are damaged, or hold something else than the message's type.
+    #[error("not a {message_type} in {encoding}: {what}")]
+    Malformed {
+        /// The full name of the type that was wanted.
+        message_type: String,
+        /// The encoding that was wanted.
+        encoding: Encoding,
+        /// What is wrong; begins with a path (`$.items[2].price: `) where there is one.
+        what: String,
+    },
+    /// The compressed bytes are damaged.
+    #[error("not {}: {what}", .compression.coding())]
+    Compressed {
+        /// The compression that was wanted.
+        compression: Compression,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+/// A message that cannot be encoded, or bytes that cannot be compressed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EncodeError {
+    /// The message is of another type than the codec's.
+    #[error("a {given} was given where a {wanted} is encoded")]
+    WrongType {
+        /// The full name of the codec's type.
+        wanted: String,
+        /// The full name of the message's type.
+        given: String,
+    },
+    /// The encoding has no form for a value in the message.
+    #[error("a {message_type} has no form in {encoding}: {what}")]
+    NoForm {
+        /// The message's type.
+        message_type: String,
+        /// The encoding.
+        encoding: Encoding,
+        /// Which value, and why.
+        what: String,
+    },
+    /// The compressor failed.
+    #[error("{} could not compress: {what}", .compression.coding())]
+    Compress {
+        /// The compression.
+        compression: Compression,
+        /// Its own words.
+        what: String,
+    },
+}
+
+/// A sample in JSON that does not fit its message type.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SampleError {
+    /// A value does not fit. The path is in the style of JSONPath (RFC 9535): `$.items[2].price`.
+    #[error("{path}: {what}")]
+    At {
+        /// Where.
+        path: String,
+        /// What is wrong, and what is wanted.
+        what: String,
+    },
+    /// The text is not JSON at all.
+    #[error("{what}")]
+    NotJson {
+        /// What is wrong, with line and column.
+        what: String,
+    },
+    /// The sample breaks a limit.
+    #[error("{0}")]
+    Limit(BrokenLimit),
+}

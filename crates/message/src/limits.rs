@@ -1,0 +1,84 @@
+//! How much of what another program sent is accepted.
+
+use std::fmt;
+
+/// Bounds of decoding. Each has a name, a default and an option of the same name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Largest message in bytes, both as it arrived and after decompression
+    /// (`--max-message-bytes`).
+    pub max_message_bytes: usize,
+    /// Deepest nesting in levels, the message itself being the first (`--max-depth`). Objects,
+    /// arrays and protobuf's submessages and groups each are a level.
+    pub max_depth: usize,
+    /// How many times its compressed size a message may grow to (`--max-inflation`). Checked from
+    /// [`INFLATION_FREE_BYTES`] on.
+    pub max_inflation: usize,
+}
+
+impl Limits {
+    /// The defaults.
+    ///
+    /// * 16 MiB: four times gRPC's usual default, since whole data sets are among the workloads.
+    /// * 100 levels: protobuf's own default in most languages.
+    /// * 1,000 times: nearly the 1,032 that DEFLATE can reach, so that real data passes, however
+    ///   repetitive, and what only a bomb reaches does not.
+    pub const DEFAULT: Self = Self {
+        max_message_bytes: 16 << 20,
+        max_depth: 100,
+        max_inflation: 1_000,
+    };
+}
+
+/// A decompressed message below this size is never refused for how far it grew: a few bytes can
+/// honestly stand for a few thousand.
+pub const INFLATION_FREE_BYTES: usize = 64 << 10;
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+impl From<crate::contract::Limits> for Limits {
+    fn from(asked: crate::contract::Limits) -> Self {
+        Self {
+            max_message_bytes: asked
+                .max_message_bytes
+                .unwrap_or(Self::DEFAULT.max_message_bytes),
+            max_depth: asked.max_depth.unwrap_or(Self::DEFAULT.max_depth),
+            max_inflation: asked.max_inflation.unwrap_or(Self::DEFAULT.max_inflation),
+        }
+    }
+}
+
+/// A limit that a message broke.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BrokenLimit {
+    /// [`Limits::max_message_bytes`], with its value.
+    MessageBytes(usize),
+    /// [`Limits::max_depth`], with its value.
+    Depth(usize),
+    /// [`Limits::max_inflation`], with its value.
+    Inflation(usize),
+}
+
+impl fmt::Display for BrokenLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MessageBytes(limit) => write!(
+                f,
+                "the message is larger than {limit} bytes; --max-message-bytes sets this limit"
+            ),
+            Self::Depth(limit) => write!(
+                f,
+                "the message nests deeper than {limit} levels; --max-depth sets this limit"
+            ),
+            Self::Inflation(limit) => write!(
+                f,
+                "the message grows to over {limit} times its compressed size; --max-inflation sets \
+                 this limit"
+            ),
+        }
+    }
+}
