@@ -1,12 +1,18 @@
 //! What was asked and what was recorded.
 //!
-//! A study file is parsed as written (`file`), resolved into a [`plan::Plan`] with no defaults
+//! A study file is parsed as written ([`file`]), resolved into a [`plan::Plan`] with no defaults
 //! left, and what the lab measures is appended as [`record`]s to a run directory ([`run`]). This
 //! crate measures nothing and draws nothing: the lab writes what it defines, the report reads it.
 
 pub mod clock;
+mod error;
+pub mod features;
+pub mod file;
 pub mod histogram;
 pub mod plan;
 pub mod record;
 pub mod run;
 pub mod settings;
+pub mod words;
+
+pub use error::{Position, StudyError};

@@ -1,0 +1,90 @@
+//! The one error of studies: a place in the file and a sentence.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What is wrong with a study: one line with the file, the line, the column and what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{}{message}", Place(*position))]
+pub struct StudyError {
+    /// The file, as it was named to [`crate::file::StudyFile::parse`].
+    pub file: String,
+    /// Where in it, unless the whole study is meant.
+    pub position: Option<Position>,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+/// A place in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+}
+
+struct Place(Option<Position>);
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(Position { line, column }) => write!(f, "{line}:{column}: "),
+            None => f.write_str(" "),
+        }
+    }
+}
+
+/// A study's text under its name, to say where something stands in it.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    pub(crate) file: Arc<str>,
+    pub(crate) text: Arc<str>,
+}
+
+impl Source {
+    /// An error at a span of bytes.
+    pub(crate) fn error(&self, span: Range<usize>, message: impl Into<String>) -> StudyError {
+        StudyError {
+            file: self.file.to_string(),
+            position: Some(self.position(span.start)),
+            message: one_line(message.into()),
+        }
+    }
+
+    /// An error of the study as a whole.
+    pub(crate) fn whole(&self, message: impl Into<String>) -> StudyError {
+        let file = self.file.to_string();
+        StudyError {
+            file,
+            position: None,
+            message: one_line(message.into()),
+        }
+    }
+
+    fn position(&self, byte: usize) -> Position {
+        let mut end = byte.min(self.text.len());
+        while !self.text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let before = &self.text[..end];
+        let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+        Position {
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+        }
+    }
+}
+
+/// Control characters, which only a value of the user's can have brought in, must not break the
+/// line or the terminal.
+fn one_line(message: String) -> String {
+    if message.chars().any(char::is_control) {
+        return message
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect();
+    }
+    message
+}

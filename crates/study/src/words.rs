@@ -1,0 +1,275 @@
+//! The words of every closed set of values, as studies write them and messages show them.
+
+use rpcgauge_message::{Compression, Encoding};
+
+use crate::plan::Metric;
+use crate::settings::{Arrivals, ConnectionUse, HttpVersion, Idle, Placement, Protocol, Transport};
+
+/// A closed set of values, each with a word.
+pub trait Word: Copy + PartialEq + Sized + 'static {
+    /// What a value of the set is called in a sentence.
+    const WHAT: &'static str;
+    /// Every value with its word, in the order to show them.
+    const WORDS: &'static [(&'static str, Self)];
+
+    /// The value's word.
+    fn word(self) -> &'static str {
+        // Every value is in the list: the tests below walk through the sets.
+        Self::WORDS
+            .iter()
+            .find(|(_, value)| *value == self)
+            .map_or("", |(word, _)| word)
+    }
+
+    /// The value of a word.
+    fn from_word(word: &str) -> Option<Self> {
+        Self::WORDS
+            .iter()
+            .find(|(known, _)| *known == word)
+            .map(|(_, value)| *value)
+    }
+}
+
+impl Word for Protocol {
+    const WHAT: &'static str = "protocol";
+    const WORDS: &'static [(&'static str, Self)] = &[("grpc", Self::Grpc), ("rest", Self::Rest)];
+}
+
+impl Word for HttpVersion {
+    const WHAT: &'static str = "HTTP version";
+    const WORDS: &'static [(&'static str, Self)] = &[("1.1", Self::Http1), ("2", Self::Http2)];
+}
+
+impl Word for Encoding {
+    const WHAT: &'static str = "encoding";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("protobuf", Self::Protobuf),
+        ("json", Self::Json),
+        ("json-proto-names", Self::JsonProtoNames),
+        ("msgpack", Self::Msgpack),
+        ("cbor", Self::Cbor),
+        ("hybrid", Self::Hybrid),
+    ];
+}
+
+impl Word for Transport {
+    const WHAT: &'static str = "transport";
+    const WORDS: &'static [(&'static str, Self)] = &[("tcp", Self::Tcp), ("unix", Self::Unix)];
+}
+
+impl Word for ConnectionUse {
+    const WHAT: &'static str = "connection use";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("reuse", Self::Reuse), ("per-call", Self::PerCall)];
+}
+
+impl Word for Arrivals {
+    const WHAT: &'static str = "spacing of arrivals";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("constant", Self::Constant), ("poisson", Self::Poisson)];
+}
+
+impl Word for Placement {
+    const WHAT: &'static str = "placement";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("one-core", Self::OneCore),
+        ("two-cores", Self::TwoCores),
+        ("free", Self::Free),
+    ];
+}
+
+impl Word for Idle {
+    const WHAT: &'static str = "idle state";
+    const WORDS: &'static [(&'static str, Self)] = &[("held", Self::Held), ("as-is", Self::AsIs)];
+}
+
+impl Word for Metric {
+    const WHAT: &'static str = "metric";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("latency-p50", Self::LatencyP50),
+        ("latency-mean", Self::LatencyMean),
+        ("latency-p99", Self::LatencyP99),
+        ("request-time", Self::RequestTime),
+        ("response-time", Self::ResponseTime),
+        ("decode-time", Self::DecodeTime),
+        ("goodput", Self::Goodput),
+        ("response-bytes", Self::ResponseBytes),
+        ("call-bytes", Self::CallBytes),
+        ("client-cpu", Self::ClientCpu),
+        ("server-cpu", Self::ServerCpu),
+    ];
+}
+
+/// gzip's level when none is written: the zlib default, which servers and clients use unless told
+/// otherwise.
+pub const GZIP_DEFAULT_LEVEL: u32 = 6;
+/// Zstandard's level when none is written: the library's own default.
+pub const ZSTD_DEFAULT_LEVEL: i32 = 3;
+
+/// A compression as written: `none`, `gzip`, `gzip:LEVEL`, `zstd`, `zstd:LEVEL`.
+///
+/// # Errors
+///
+/// One sentence that says which form or level is right.
+pub fn parse_compression(text: &str) -> Result<Compression, String> {
+    let (kind, level) = match text.split_once(':') {
+        Some((kind, level)) => (kind, Some(level)),
+        None => (text, None),
+    };
+    let level_in = |low: i32, high: i32, default: i32| match level {
+        None => Ok(default),
+        Some(text) => match text.parse() {
+            Ok(level) if (low..=high).contains(&level) => Ok(level),
+            _ => Err(format!(
+                "{kind} has the levels {low} to {high}, not \"{text}\""
+            )),
+        },
+    };
+    match kind {
+        "none" if level.is_none() => Ok(Compression::None),
+        "gzip" => level_in(1, 9, GZIP_DEFAULT_LEVEL as i32).map(|level| Compression::Gzip {
+            level: level.unsigned_abs(),
+        }),
+        "zstd" => level_in(1, 19, ZSTD_DEFAULT_LEVEL).map(|level| Compression::Zstd { level }),
+        _ => Err(format!(
+            "unknown compression \"{text}\"{}",
+            crate::file::hint(kind, ["none", "gzip", "zstd"])
+        )),
+    }
+}
+
+/// A compression as [`parse_compression`] reads it, the level left out where it is the default.
+pub fn compression_word(compression: Compression) -> String {
+    match compression {
+        Compression::None => "none".to_owned(),
+        Compression::Gzip {
+            level: GZIP_DEFAULT_LEVEL,
+        } => "gzip".to_owned(),
+        Compression::Gzip { level } => format!("gzip:{level}"),
+        Compression::Zstd {
+            level: ZSTD_DEFAULT_LEVEL,
+        } => "zstd".to_owned(),
+        Compression::Zstd { level } => format!("zstd:{level}"),
+    }
+}
+
+/// Longest time a study may write anywhere.
+const LONGEST_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// A time in milliseconds from `150ms`, `10s`, `2m`, `1m30s`, `1h`.
+///
+/// # Errors
+///
+/// One sentence that shows the form.
+pub fn parse_time_ms(text: &str) -> Result<u64, String> {
+    let wrong = || format!("\"{text}\" is no time; write it as 150ms, 10s or 1m30s");
+    let (mut total, mut rest) = (0_u64, text);
+    if rest.is_empty() {
+        return Err(wrong());
+    }
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
+        let number: u64 = rest[..digits].parse().map_err(|_| wrong())?;
+        rest = &rest[digits..];
+        let letters = rest
+            .find(|c: char| !c.is_ascii_alphabetic())
+            .unwrap_or(rest.len());
+        let unit = match &rest[..letters] {
+            "ms" => 1,
+            "s" => 1_000,
+            "m" => 60_000,
+            "h" => 3_600_000,
+            _ => return Err(wrong()),
+        };
+        rest = &rest[letters..];
+        total = number
+            .checked_mul(unit)
+            .and_then(|part| total.checked_add(part))
+            .filter(|total| *total <= LONGEST_MS)
+            .ok_or_else(|| format!("\"{text}\" is more than 24h"))?;
+    }
+    if total == 0 {
+        return Err(format!("\"{text}\" is no time at all; write at least 1ms"));
+    }
+    Ok(total)
+}
+
+/// A time as [`parse_time_ms`] reads it.
+pub fn time_word(ms: u64) -> String {
+    match ms {
+        _ if ms % 1_000 != 0 => format!("{ms}ms"),
+        _ if ms % 60_000 != 0 => format!("{}s", ms / 1_000),
+        _ => format!("{}m", ms / 60_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words_are_as_serde_writes_them<T>()
+    where
+        T: Word + serde::Serialize + serde::de::DeserializeOwned + std::fmt::Debug,
+    {
+        for (word, value) in T::WORDS {
+            assert_eq!(
+                serde_json::to_value(value).unwrap(),
+                serde_json::json!(word)
+            );
+            assert_eq!(T::from_word(word), Some(*value));
+            assert_eq!(value.word(), *word);
+        }
+    }
+
+    #[test]
+    fn one_word_for_one_value_everywhere() {
+        words_are_as_serde_writes_them::<Protocol>();
+        words_are_as_serde_writes_them::<HttpVersion>();
+        words_are_as_serde_writes_them::<Encoding>();
+        words_are_as_serde_writes_them::<Transport>();
+        words_are_as_serde_writes_them::<ConnectionUse>();
+        words_are_as_serde_writes_them::<Arrivals>();
+        words_are_as_serde_writes_them::<Placement>();
+        words_are_as_serde_writes_them::<Idle>();
+        words_are_as_serde_writes_them::<Metric>();
+    }
+
+    #[test]
+    fn compressions_are_read_as_they_are_written() {
+        for text in ["none", "gzip", "gzip:1", "gzip:9", "zstd", "zstd:19"] {
+            assert_eq!(compression_word(parse_compression(text).unwrap()), text);
+        }
+        assert_eq!(parse_compression("gzip:6"), parse_compression("gzip"));
+        for text in [
+            "", "gzip:", "gzip:0", "gzip:10", "zstd:-1", "zstd:x", "none:1", "gz",
+        ] {
+            assert!(parse_compression(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn times_are_read_as_they_are_written() {
+        for (text, ms) in [
+            ("150ms", 150),
+            ("10s", 10_000),
+            ("1m30s", 90_000),
+            ("24h", LONGEST_MS),
+        ] {
+            assert_eq!(parse_time_ms(text), Ok(ms), "{text}");
+            assert_eq!(parse_time_ms(&time_word(ms)), Ok(ms), "{text}");
+        }
+        for text in [
+            "",
+            "10",
+            "ms",
+            "0s",
+            "1.5s",
+            "-1s",
+            "25h",
+            "99999999999999999999s",
+            "1 s",
+        ] {
+            assert!(parse_time_ms(text).is_err(), "{text}");
+        }
+    }
+}
