@@ -25,6 +25,8 @@ mod event;
 mod limits;
 mod output;
 mod request;
+#[cfg(test)]
+mod testing;
 mod traffic;
 
 pub mod grpc;

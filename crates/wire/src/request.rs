@@ -235,6 +235,22 @@ pub(crate) fn is_value_byte(byte: u8) -> bool {
     byte >= 0x20 && byte != 0x7f || byte == b'\t'
 }
 
+/// Appends a number in decimal digits.
+pub(crate) fn push_decimal(out: &mut Vec<u8>, mut number: u64) {
+    // 2^64 has 20 digits.
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -252,6 +268,15 @@ mod tests {
                 .as_slice()
         );
         assert!(head.states_length(0));
+    }
+
+    #[test]
+    fn decimals() {
+        for number in [0, 9, 10, 1234567890, u64::MAX] {
+            let mut out = Vec::new();
+            push_decimal(&mut out, number);
+            assert_eq!(out, number.to_string().as_bytes());
+        }
     }
 
     #[test]

@@ -7,21 +7,25 @@ pub enum Http1Violation {
     #[error("the status line is malformed (RFC 9112 §4)")]
     StatusLine,
     /// The answer is not HTTP/1.0 or 1.1.
-    #[error("the answer is of another protocol than HTTP/1.x (RFC 9112 §2.3)")]
+    #[error("the answer is of another protocol version than HTTP/1.0 or 1.1 (RFC 9112 §2.3)")]
     Version,
     /// The answer starts as an HTTP/2 frame does.
-    #[error("the answer is HTTP/2, where HTTP/1.1 was asked (RFC 9113 §3.4)")]
+    #[error("the answer looks like HTTP/2, where HTTP/1.1 was asked (RFC 9113 §3.4)")]
     Http2Answer,
     /// A carriage return without a line feed.
     #[error("a carriage return stands without a line feed (RFC 9112 §2.2)")]
     BareCarriageReturn,
+    /// A line feed without a carriage return. RFC 9112 lets a client accept it; here it is refused,
+    /// since peers disagree about such heads.
+    #[error("a line ends without a carriage return (RFC 9112 §2.2)")]
+    BareLineFeed,
     /// A line that continues the one before.
     #[error("a header line is folded (RFC 9112 §5.2)")]
     FoldedLine,
     /// White space between a field's name and its colon.
     #[error("white space stands before a header's colon (RFC 9112 §5.1)")]
     SpaceBeforeColon,
-    /// A field's name is no token.
+    /// A field's name is no token, or there is no colon.
     #[error("a header's name is not a token (RFC 9112 §5.1)")]
     FieldName,
     /// A field's value holds control characters.
@@ -31,17 +35,14 @@ pub enum Http1Violation {
     #[error("content-length is not a number (RFC 9112 §6.3)")]
     ContentLength,
     /// Several Content-Length values that differ.
-    #[error("content-length is given twice with different values (RFC 9112 §6.3)")]
+    #[error("content-length is given with different values (RFC 9112 §6.3)")]
     ConflictingLengths,
-    /// Content-Length beside Transfer-Encoding: what request smuggling uses.
-    #[error("content-length stands beside transfer-encoding (RFC 9112 §6.1)")]
+    /// Content-Length beside Transfer-Encoding: what response splitting uses.
+    #[error("content-length stands beside transfer-encoding (RFC 9112 §6.3)")]
     LengthAndTransferEncoding,
     /// A transfer coding other than chunked alone, or one in an HTTP/1.0 answer.
     #[error("the transfer-encoding is not plain chunked of HTTP/1.1 (RFC 9112 §6.1)")]
     TransferEncoding,
-    /// Transfer-Encoding or Content-Length where no body can be.
-    #[error("an answer without a body states a body's length (RFC 9112 §6.1)")]
-    LengthWithoutBody,
     /// A chunk size that is no hexadecimal number, or too large.
     #[error("a chunk size is malformed (RFC 9112 §7.1)")]
     ChunkSize,
@@ -52,6 +53,6 @@ pub enum Http1Violation {
     #[error("the server switches protocols unasked (RFC 9110 §15.2.2)")]
     SwitchingProtocols,
     /// Bytes that belong to no answer.
-    #[error("bytes come after the answer that belong to no call (RFC 9112 §6.3)")]
+    #[error("bytes come that belong to no call (RFC 9112 §9.2)")]
     UnaskedBytes,
 }

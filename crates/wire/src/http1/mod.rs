@@ -1,7 +1,13 @@
-//! HTTP/1.1 client connections (RFC 9112).
+//! HTTP/1.1 client connections (RFC 9112): one call at a time, kept open between calls.
 
+mod chunked;
 mod connection;
 mod error;
+mod head;
+mod section;
 
 pub(crate) use connection::Connection;
 pub use error::Http1Violation;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,219 @@
+//! The chunked transfer coding (RFC 9112 §7.1), up to its trailer section.
+
+use super::error::Http1Violation;
+use crate::error::{Failure, LimitExceeded};
+use crate::request::is_value_byte;
+
+/// Where in the coding the next byte stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Chunked {
+    /// In a chunk's size line, of which `length` bytes are read.
+    Size {
+        size: u64,
+        digits: u8,
+        length: usize,
+        part: SizePart,
+    },
+    /// In a chunk's data.
+    Data { left: u64 },
+    /// Before the line end after a chunk's data: 2 or 1 bytes of it are missing.
+    DataEnd { missing: u8 },
+    /// After the last chunk: the trailer section follows.
+    Trailers,
+}
+
+/// Where in a size line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SizePart {
+    Digits,
+    /// White space after the digits; only an extension may follow.
+    Blank,
+    Extension,
+    LineFeed,
+}
+
+/// What the front of the input is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Part<'a> {
+    /// Body bytes.
+    Data(&'a [u8]),
+    /// So many bytes of framing.
+    Framing(usize),
+}
+
+impl Chunked {
+    /// Before the first chunk.
+    pub(super) const START: Chunked = Chunked::Size {
+        size: 0,
+        digits: 0,
+        length: 0,
+        part: SizePart::Digits,
+    };
+
+    /// Takes a part off the front of `input`, which is not empty. Not to be called at `Trailers`.
+    pub(super) fn take<'a>(
+        &mut self,
+        input: &mut &'a [u8],
+        max_line: usize,
+    ) -> Result<Part<'a>, Failure> {
+        if let Chunked::Data { left } = self {
+            let n = usize::try_from(*left)
+                .unwrap_or(usize::MAX)
+                .min(input.len());
+            let (data, rest) = input.split_at(n);
+            *input = rest;
+            *left -= n as u64;
+            if *left == 0 {
+                *self = Chunked::DataEnd { missing: 2 };
+            }
+            return Ok(Part::Data(data));
+        }
+        let mut taken = 0;
+        while let Some((&byte, rest)) = input.split_first() {
+            if matches!(self, Chunked::Data { .. } | Chunked::Trailers) {
+                break;
+            }
+            self.framing_byte(byte, max_line)?;
+            *input = rest;
+            taken += 1;
+        }
+        Ok(Part::Framing(taken))
+    }
+
+    fn framing_byte(&mut self, byte: u8, max_line: usize) -> Result<(), Failure> {
+        let bad = |violation: Http1Violation| Err(Failure::Violation(violation.into()));
+        match (&mut *self, byte) {
+            (
+                Chunked::DataEnd {
+                    missing: missing @ 2,
+                },
+                b'\r',
+            ) => *missing = 1,
+            (Chunked::DataEnd { missing: 1 }, b'\n') => *self = Chunked::START,
+            (Chunked::DataEnd { .. }, _) => return bad(Http1Violation::ChunkEnd),
+            (
+                Chunked::Size {
+                    size,
+                    part: SizePart::LineFeed,
+                    ..
+                },
+                b'\n',
+            ) => {
+                *self = match *size {
+                    0 => Chunked::Trailers,
+                    left => Chunked::Data { left },
+                };
+            }
+            (
+                Chunked::Size {
+                    size,
+                    digits,
+                    length,
+                    part,
+                },
+                _,
+            ) => {
+                *length += 1;
+                if *length > max_line {
+                    return Err(LimitExceeded::ChunkLineBytes(max_line).into());
+                }
+                if size_byte(size, digits, part, byte).is_none() {
+                    return bad(Http1Violation::ChunkSize);
+                }
+            }
+            (Chunked::Data { .. } | Chunked::Trailers, _) => {}
+        }
+        Ok(())
+    }
+}
+
+/// Takes one byte of a size line before its line feed. `None`: it may not stand there.
+fn size_byte(size: &mut u64, digits: &mut u8, part: &mut SizePart, byte: u8) -> Option<()> {
+    let digit = (byte as char).to_digit(16);
+    match (*part, digit) {
+        (SizePart::Digits, Some(digit)) => {
+            // 16 digits fill 64 bits; more, even of zeros, serve nobody.
+            *digits += 1;
+            (*digits <= 16).then(|| *size = *size << 4 | u64::from(digit))
+        }
+        (SizePart::Digits, None) if *digits == 0 => None,
+        (SizePart::Digits | SizePart::Extension, None) if byte == b'\r' => {
+            *part = SizePart::LineFeed;
+            Some(())
+        }
+        (SizePart::Digits | SizePart::Blank, None) if byte == b';' => {
+            *part = SizePart::Extension;
+            Some(())
+        }
+        (SizePart::Digits | SizePart::Blank, None) if matches!(byte, b' ' | b'\t') => {
+            *part = SizePart::Blank;
+            Some(())
+        }
+        (SizePart::Extension, _) if is_value_byte(byte) => Some(()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The body in `text` and the bytes after the last chunk.
+    fn decode(text: &str) -> Result<(String, &str), Failure> {
+        let mut state = Chunked::START;
+        let mut input = text.as_bytes();
+        let mut body = Vec::new();
+        while state != Chunked::Trailers && !input.is_empty() {
+            if let Part::Data(data) = state.take(&mut input, 20)? {
+                body.extend_from_slice(data);
+            }
+        }
+        assert_eq!(state, Chunked::Trailers, "the body is whole");
+        Ok((
+            String::from_utf8(body).unwrap(),
+            &text[text.len() - input.len()..],
+        ))
+    }
+
+    #[test]
+    fn chunks_are_joined() {
+        assert_eq!(
+            decode("3\r\nabc\r\n00a\r\n0123456789\r\n0\r\n\r\n"),
+            Ok(("abc0123456789".into(), "\r\n"))
+        );
+        assert_eq!(
+            decode("1;x=y\r\na\r\n0 \t;z\r\nT: u\r\n"),
+            Ok(("a".into(), "T: u\r\n"))
+        );
+    }
+
+    #[test]
+    fn bad_sizes_and_ends_are_refused() {
+        let size = Err(Failure::Violation(Http1Violation::ChunkSize.into()));
+        for bad in [
+            "\r\n",
+            ";x\r\n",
+            "g\r\n",
+            "-1\r\n",
+            "+1\r\n",
+            "0x1\r\n",
+            " 1\r\n",
+            "1 \r\n",
+            "1\n",
+            "1 2\r\n",
+            "1\rx",
+            "1;a\rb\r\n",
+            "1;\0\r\n",
+            "1_0\r\n",
+            "12345678123456781\r\n",
+        ] {
+            assert_eq!(decode(bad), size, "{bad:?}");
+        }
+        let end = Err(Failure::Violation(Http1Violation::ChunkEnd.into()));
+        for bad in ["1\r\nab", "1\r\na\n", "1\r\na\rb"] {
+            assert_eq!(decode(bad), end, "{bad:?}");
+        }
+        let long = format!("1;{}", "x".repeat(30));
+        assert_eq!(decode(&long), Err(LimitExceeded::ChunkLineBytes(20).into()));
+    }
+}

@@ -1,0 +1,247 @@
+//! The head of an answer: status line, fields, and how its body is delimited.
+
+use super::error::Http1Violation;
+use super::section::{line_length, parse_fields};
+use crate::error::Failure;
+use crate::event::FieldRange;
+use crate::limits::Limits;
+
+/// What a head says about its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) status: u16,
+    pub(super) framing: Framing,
+    /// Whether the connection serves no further call.
+    pub(super) close: bool,
+}
+
+/// How long the body is (RFC 9112 §6.3), for an answer that may have one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Framing {
+    Length(u64),
+    Chunked,
+    UntilClose,
+}
+
+/// What the fields say about framing and persistence, as they go by.
+#[derive(Debug, Default)]
+struct FramingFields {
+    length: Option<u64>,
+    codings: Option<bool>,
+    close: bool,
+    keep_alive: bool,
+}
+
+/// Whether `bytes`, the first of an answer, can be the start of one. Tells early what would
+/// otherwise be waited for in vain.
+pub(super) fn check_start(bytes: &[u8]) -> Result<(), Http1Violation> {
+    let expected = b"HTTP/";
+    let n = bytes.len().min(expected.len());
+    if bytes[..n] == expected[..n] {
+        Ok(())
+    } else if bytes[0] == 0 {
+        // The length of an HTTP/2 frame, which is below 64 KiB in any server's first frame.
+        Err(Http1Violation::Http2Answer)
+    } else {
+        Err(Http1Violation::StatusLine)
+    }
+}
+
+/// Parses a whole head and leaves its fields in `ranges`.
+pub(super) fn parse(
+    text: &[u8],
+    limits: &Limits,
+    ranges: &mut Vec<FieldRange>,
+) -> Result<Head, Failure> {
+    let line = &text[..line_length(text)];
+    let (minor, status) = status_line(line).map_err(|v| Failure::Violation(v.into()))?;
+    let mut seen = FramingFields::default();
+    let start = line.len() + 2;
+    parse_fields(text, start, limits.max_fields, ranges, |name, value| {
+        seen.note(name, value)
+    })?;
+    let framing = seen
+        .framing(minor)
+        .map_err(|v| Failure::Violation(v.into()))?;
+    let persistent = if minor == 0 { seen.keep_alive } else { true };
+    Ok(Head {
+        status,
+        framing,
+        close: seen.close || !persistent,
+    })
+}
+
+/// The minor version and the status of `HTTP/1.x NNN [reason]`.
+fn status_line(line: &[u8]) -> Result<(u8, u16), Http1Violation> {
+    let rest = line
+        .strip_prefix(b"HTTP/")
+        .ok_or(Http1Violation::StatusLine)?;
+    let [major, b'.', minor, b' ', status @ ..] = rest else {
+        return Err(Http1Violation::StatusLine);
+    };
+    match (major, minor) {
+        (b'1', b'0' | b'1') => {}
+        (b'0'..=b'9', b'0'..=b'9') => return Err(Http1Violation::Version),
+        _ => return Err(Http1Violation::StatusLine),
+    }
+    let [
+        a @ b'1'..=b'9',
+        b @ b'0'..=b'9',
+        c @ b'0'..=b'9',
+        reason @ ..,
+    ] = status
+    else {
+        return Err(Http1Violation::StatusLine);
+    };
+    let reason_ok = match reason {
+        [] => true,
+        [b' ', text @ ..] => text.iter().all(|&b| crate::request::is_value_byte(b)),
+        _ => false,
+    };
+    if !reason_ok {
+        return Err(Http1Violation::StatusLine);
+    }
+    let digit = |d: &u8| u16::from(d - b'0');
+    Ok((minor - b'0', digit(a) * 100 + digit(b) * 10 + digit(c)))
+}
+
+impl FramingFields {
+    fn note(&mut self, name: &[u8], value: &[u8]) -> Result<(), Http1Violation> {
+        // The lengths of the three names differ, which spares most comparisons.
+        match name.len() {
+            14 if name.eq_ignore_ascii_case(b"content-length") => self.note_length(value),
+            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
+                let chunked = value.eq_ignore_ascii_case(b"chunked");
+                // A second line makes a list of codings, which is not plain chunked.
+                self.codings = Some(chunked && self.codings.is_none());
+                Ok(())
+            }
+            10 if name.eq_ignore_ascii_case(b"connection") => {
+                for option in value.split(|&b| b == b',').map(<[u8]>::trim_ascii) {
+                    self.close |= option.eq_ignore_ascii_case(b"close");
+                    self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A list of equal numbers counts as one (RFC 9112 §6.3, point 5).
+    fn note_length(&mut self, value: &[u8]) -> Result<(), Http1Violation> {
+        for number in value.split(|&b| b == b',').map(<[u8]>::trim_ascii) {
+            if number.is_empty() || !number.iter().all(u8::is_ascii_digit) {
+                return Err(Http1Violation::ContentLength);
+            }
+            let text = std::str::from_utf8(number).map_err(|_| Http1Violation::ContentLength)?;
+            let length = text.parse().map_err(|_| Http1Violation::ContentLength)?;
+            if self.length.is_some_and(|earlier| earlier != length) {
+                return Err(Http1Violation::ConflictingLengths);
+            }
+            self.length = Some(length);
+        }
+        Ok(())
+    }
+
+    fn framing(&self, minor: u8) -> Result<Framing, Http1Violation> {
+        match (self.codings, self.length) {
+            (Some(_), Some(_)) => Err(Http1Violation::LengthAndTransferEncoding),
+            (Some(true), None) if minor == 1 => Ok(Framing::Chunked),
+            (Some(_), None) => Err(Http1Violation::TransferEncoding),
+            (None, Some(length)) => Ok(Framing::Length(length)),
+            (None, None) => Ok(Framing::UntilClose),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Head, Http1Violation> {
+        let text = format!("{text}\r\n\r\n");
+        match parse(text.as_bytes(), &Limits::default(), &mut Vec::new()) {
+            Ok(head) => Ok(head),
+            Err(Failure::Violation(crate::Violation::Http1(violation))) => Err(violation),
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    fn framing(fields: &str) -> Result<Framing, Http1Violation> {
+        parsed(&format!("HTTP/1.1 200 OK\r\n{fields}")).map(|head| head.framing)
+    }
+
+    #[test]
+    fn status_lines() {
+        use Http1Violation as V;
+        let status = |line: &str| parsed(line).map(|head| head.status);
+        assert_eq!(status("HTTP/1.1 200 OK"), Ok(200));
+        assert_eq!(status("HTTP/1.1 404 "), Ok(404));
+        assert_eq!(status("HTTP/1.1 503"), Ok(503));
+        assert_eq!(status("HTTP/1.0 800 Whatever it is"), Ok(800));
+        for bad in [
+            "HTTP/1.1 20 OK",
+            "HTTP/1.1 2000",
+            "HTTP/1.1  200",
+            "HTTP/1.1 099 x",
+            "HTTP/11",
+        ] {
+            assert_eq!(status(bad), Err(V::StatusLine), "{bad}");
+        }
+        assert_eq!(status("HTTP/2.0 200 OK"), Err(V::Version));
+        assert_eq!(status("HTTP/1.2 200 OK"), Err(V::Version));
+    }
+
+    #[test]
+    fn bodies_are_delimited_by_one_rule_only() {
+        use Http1Violation as V;
+        assert_eq!(framing("Content-Length: 5"), Ok(Framing::Length(5)));
+        assert_eq!(
+            framing("content-length: 5, 5\r\nContent-Length: 5"),
+            Ok(Framing::Length(5))
+        );
+        assert_eq!(framing("Transfer-Encoding: Chunked"), Ok(Framing::Chunked));
+        assert_eq!(framing("x: y"), Ok(Framing::UntilClose));
+        assert_eq!(
+            framing("content-length: 5\r\ncontent-length: 6"),
+            Err(V::ConflictingLengths)
+        );
+        assert_eq!(framing("content-length: 5,6"), Err(V::ConflictingLengths));
+        for bad in ["-1", "+1", "5 5", "0x5", "", "5,", "18446744073709551616"] {
+            let got = framing(&format!("content-length: {bad}"));
+            assert_eq!(got, Err(V::ContentLength), "{bad}");
+        }
+        let both = "content-length: 5\r\ntransfer-encoding: chunked";
+        assert_eq!(framing(both), Err(V::LengthAndTransferEncoding));
+        let both = "transfer-encoding: chunked\r\ncontent-length: 5";
+        assert_eq!(framing(both), Err(V::LengthAndTransferEncoding));
+        for bad in ["gzip", "gzip, chunked", "chunked, gzip", "xchunked", ""] {
+            let got = framing(&format!("transfer-encoding: {bad}"));
+            assert_eq!(got, Err(V::TransferEncoding), "{bad}");
+        }
+        let twice = "transfer-encoding: chunked\r\ntransfer-encoding: chunked";
+        assert_eq!(framing(twice), Err(V::TransferEncoding));
+        let old = parsed("HTTP/1.0 200 OK\r\ntransfer-encoding: chunked");
+        assert_eq!(old, Err(V::TransferEncoding));
+    }
+
+    #[test]
+    fn persistence_follows_version_and_connection() {
+        let close = |text: &str| parsed(text).unwrap().close;
+        assert!(!close("HTTP/1.1 200 OK"));
+        assert!(close("HTTP/1.1 200 OK\r\nConnection: foo, Close"));
+        assert!(close("HTTP/1.0 200 OK"));
+        assert!(!close("HTTP/1.0 200 OK\r\nconnection: Keep-Alive"));
+    }
+
+    #[test]
+    fn another_protocol_is_told_from_the_first_bytes() {
+        assert_eq!(check_start(b"H"), Ok(()));
+        assert_eq!(check_start(b"HTTP/1.1 "), Ok(()));
+        assert_eq!(check_start(b"HTTX"), Err(Http1Violation::StatusLine));
+        assert_eq!(
+            check_start(b"\0\0\x12\x04"),
+            Err(Http1Violation::Http2Answer)
+        );
+    }
+}

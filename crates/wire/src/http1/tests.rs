@@ -1,0 +1,450 @@
+//! Whole HTTP/1.1 conversations.
+
+use bytes::Bytes;
+use proptest::prelude::*;
+
+use crate::testing::Played;
+use crate::{Closing, Head, Limits, Protocol, StartError};
+
+fn post() -> Head {
+    Head::builder("POST", "/echo", "localhost")
+        .field("accept", "*/*")
+        .build()
+        .unwrap()
+}
+
+fn get() -> Head {
+    Head::builder("GET", "/", "localhost").build().unwrap()
+}
+
+fn started(head: &Head) -> Played {
+    with_limits(head, Limits::default())
+}
+
+fn with_limits(head: &Head, limits: Limits) -> Played {
+    let mut played = Played::new(Protocol::Http1, limits);
+    played
+        .client
+        .start(head, &Bytes::from_static(b"{}"), 1)
+        .unwrap();
+    played.output();
+    played
+}
+
+/// What an answer leads to, with the end of the transport after it; the same however it is cut.
+fn answer_to(head: &Head, limits: Limits, answer: &[u8]) -> Vec<String> {
+    let mut whole = with_limits(head, limits.clone());
+    whole.feed(answer);
+    let lines = whole.end(true);
+    let mut bytewise = with_limits(head, limits);
+    for byte in answer {
+        bytewise.feed(std::slice::from_ref(byte));
+    }
+    assert_eq!(bytewise.end(true), lines, "byte by byte");
+    // What of a damaged part was interpreted before the damage showed depends on the cuts.
+    if !lines
+        .iter()
+        .any(|line| line.contains("broke") || line.contains("limit"))
+    {
+        assert_eq!(bytewise.client.traffic(), whole.client.traffic());
+    }
+    lines
+}
+
+fn answer(text: &str) -> Vec<String> {
+    answer_to(&get(), Limits::default(), text.as_bytes())
+}
+
+/// The one failure that an answer leads to.
+fn failure(text: &str) -> String {
+    let lines = answer(text);
+    let failed: Vec<_> = lines
+        .iter()
+        .filter_map(|l| l.strip_prefix("1 failed: "))
+        .collect();
+    assert_eq!(failed.len(), 1, "{lines:?}");
+    assert!(lines.last().unwrap().starts_with("closing: "), "{lines:?}");
+    failed[0].to_owned()
+}
+
+#[test]
+fn calls_follow_each_other_on_one_connection() {
+    let mut played = Played::new(Protocol::Http1, Limits::default());
+    let head = post();
+    for token in 1..=2 {
+        assert_eq!(played.client.capacity(), 1);
+        played
+            .client
+            .start(&head, &Bytes::from_static(b"{\"a\":1}"), token)
+            .unwrap();
+        assert_eq!(
+            played.client.start(&head, &Bytes::new(), 9),
+            Err(StartError::Full)
+        );
+        assert!(!played.client.is_all_sent());
+        assert_eq!(
+            played.output(),
+            b"POST /echo HTTP/1.1\r\nhost: localhost\r\naccept: */*\r\ncontent-length: 7\r\n\r\n{\"a\":1}"
+        );
+        assert!(played.client.is_all_sent());
+        assert_eq!(
+            played.input(b"HTTP/1.1 200 OK\r\nContent-Type: a/b\r\nContent-Length: 3\r\n\r\nxyz"),
+            [
+                format!("{token} first byte"),
+                format!("{token} head 200 Content-Type=a/b Content-Length=3"),
+                format!("{token} body xyz"),
+                format!("{token} complete"),
+            ]
+        );
+    }
+    assert_eq!(played.client.in_flight(), 0);
+    let traffic = *played.client.traffic();
+    assert_eq!(
+        (
+            traffic.sent.header,
+            traffic.sent.body,
+            traffic.sent.overhead
+        ),
+        (2 * 72, 14, 0)
+    );
+    assert_eq!(traffic.sent.total(), played.taken);
+    assert_eq!(
+        (traffic.received.header, traffic.received.body),
+        (2 * 57, 6)
+    );
+    assert_eq!(traffic.received.total(), played.given);
+}
+
+#[test]
+fn a_get_without_a_body_states_no_length() {
+    let mut played = Played::new(Protocol::Http1, Limits::default());
+    played.client.start(&get(), &Bytes::new(), 1).unwrap();
+    assert_eq!(
+        played.output(),
+        b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    );
+}
+
+#[test]
+fn chunks_and_trailers() {
+    let text = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
+                3;x\r\nabc\r\n2\r\nde\r\n0\r\nX-T: u\r\n\r\n";
+    assert_eq!(
+        answer(text),
+        [
+            "1 first byte",
+            "1 head 200 Transfer-Encoding=chunked",
+            "1 body abcde",
+            "1 trailers X-T=u",
+            "1 complete",
+            "closing: the connection ended",
+        ]
+    );
+    let mut played = started(&get());
+    played.input(text.as_bytes());
+    let received = played.client.traffic().received;
+    // Overhead: "3;x\r\n", "\r\n", "2\r\n", "\r\n", "0\r\n".
+    assert_eq!((received.body, received.overhead), (5, 5 + 2 + 3 + 2 + 3));
+    assert_eq!(received.total(), text.len() as u64);
+    assert_eq!(played.client.capacity(), 1);
+}
+
+#[test]
+fn interim_answers_come_before_the_final_one() {
+    assert_eq!(
+        answer("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 x\r\na: b\r\n\r\nHTTP/1.1 204 x\r\n\r\n"),
+        [
+            "1 first byte",
+            "1 interim 100",
+            "1 interim 103",
+            "1 head 204 end",
+            "1 complete",
+            "closing: the connection ended",
+        ]
+    );
+    let limits = Limits {
+        max_interim_responses: 2,
+        ..Limits::default()
+    };
+    let endless = "HTTP/1.1 100 x\r\n\r\n".repeat(3);
+    let lines = answer_to(&get(), limits, endless.as_bytes());
+    assert!(
+        lines[3].contains("more than 2 interim responses"),
+        "{lines:?}"
+    );
+    let switch = failure("HTTP/1.1 101 Switching Protocols\r\n\r\n");
+    assert!(switch.contains("switches protocols"), "{switch}");
+}
+
+#[test]
+fn some_answers_have_no_body_whatever_they_say() {
+    let head = Head::builder("HEAD", "/", "a").build().unwrap();
+    let text = b"HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n";
+    let mut played = started(&head);
+    let lines = played.input(text);
+    assert_eq!(
+        lines[1..],
+        ["1 head 200 content-length=500 end", "1 complete"]
+    );
+    assert_eq!(played.client.capacity(), 1);
+    for status in [204, 304] {
+        let mut played = started(&get());
+        let text = format!("HTTP/1.1 {status} x\r\ntransfer-encoding: chunked\r\n\r\n");
+        let lines = played.input(text.as_bytes());
+        assert_eq!(lines.last().unwrap(), "1 complete");
+        assert_eq!(played.client.capacity(), 1);
+    }
+    let mut played = started(&get());
+    let lines = played.input(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+    assert_eq!(
+        lines[1..],
+        ["1 head 200 content-length=0 end", "1 complete"]
+    );
+}
+
+#[test]
+fn a_body_may_end_with_the_connection_if_that_ends_in_order() {
+    let text = "HTTP/1.1 200 OK\r\n\r\nabc";
+    assert_eq!(
+        answer(text)[1..],
+        [
+            "1 head 200",
+            "1 body abc",
+            "1 complete",
+            "closing: the connection ended"
+        ]
+    );
+    let mut played = started(&get());
+    played.input(text.as_bytes());
+    let lines = played.end(false);
+    assert_eq!(
+        lines[0],
+        "1 failed: the connection ended inside the answer's body"
+    );
+}
+
+#[test]
+fn the_connection_closes_when_either_side_asks() {
+    let mut played = started(&get());
+    let lines = played.input(b"HTTP/1.1 200 OK\r\nConnection: close\r\ncontent-length: 1\r\n\r\nx");
+    assert_eq!(
+        lines[2..],
+        [
+            "1 body x",
+            "1 complete",
+            &format!("closing: {}", Closing::ServerCloses)
+        ]
+    );
+    assert!(played.client.is_closed());
+    assert_eq!(
+        played.client.start(&get(), &Bytes::new(), 2),
+        Err(StartError::Closing)
+    );
+
+    let head = Head::builder("GET", "/", "a").close(true).build().unwrap();
+    let mut played = started(&head);
+    played.input(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+    assert!(played.client.is_closed());
+}
+
+#[test]
+fn an_answer_before_the_request_is_out_ends_the_connection() {
+    let mut played = Played::new(Protocol::Http1, Limits::default());
+    played
+        .client
+        .start(&post(), &Bytes::from(vec![0; 100_000]), 1)
+        .unwrap();
+    played.client.consume_output(50);
+    let lines = played.input(b"HTTP/1.1 413 x\r\ncontent-length: 0\r\n\r\n");
+    assert_eq!(
+        lines[2..],
+        ["1 complete", &format!("closing: {}", Closing::ClientCloses)]
+    );
+    assert_eq!(played.client.output(), b"");
+}
+
+#[test]
+fn every_cut_is_told_by_where_it_was() {
+    assert_eq!(failure(""), "the connection ended before the answer");
+    assert_eq!(
+        failure("HTTP/1"),
+        "the connection ended inside the answer's head"
+    );
+    assert_eq!(
+        failure("HTTP/1.1 100 x\r\n\r\n"),
+        "the connection ended inside the answer's head"
+    );
+    let cut_bodies = [
+        "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nab",
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nab",
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n",
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\na: b\r\n",
+    ];
+    for text in cut_bodies {
+        assert_eq!(
+            failure(text),
+            "the connection ended inside the answer's body",
+            "{text}"
+        );
+    }
+    let mut idle = Played::new(Protocol::Http1, Limits::default());
+    assert_eq!(idle.end(true), ["closing: the connection ended"]);
+    assert!(idle.client.is_closed());
+}
+
+#[test]
+fn smuggling_shapes_are_refused() {
+    let cases = [
+        ("content-length: 1\r\ncontent-length: 2", "different values"),
+        (
+            "content-length: 1\r\ntransfer-encoding: chunked",
+            "beside transfer-encoding",
+        ),
+        ("transfer-encoding: gzip, chunked", "not plain chunked"),
+        ("a: b\r\n c", "folded"),
+        ("a : b", "before a header's colon"),
+        ("a: b\rc", "carriage return stands"),
+        ("a: b\nc: d", "without a carriage return"),
+    ];
+    for (fields, rule) in cases {
+        let told = failure(&format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\nx"));
+        assert!(told.contains(rule), "{fields:?}: {told}");
+    }
+    let chunk = failure("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0x3\r\nabc\r\n");
+    assert!(chunk.contains("chunk size"), "{chunk}");
+}
+
+#[test]
+fn what_is_no_http_1_answer_is_told_at_once() {
+    let mut played = started(&get());
+    let lines = played.input(b"\0\0\x06\x04");
+    assert!(lines[1].contains("looks like HTTP/2"), "{lines:?}");
+    let mut played = started(&get());
+    let lines = played.input(b"SSH-2.0");
+    assert!(lines[1].contains("status line is malformed"), "{lines:?}");
+}
+
+#[test]
+fn bytes_that_belong_to_no_call_end_the_connection() {
+    let mut played = started(&get());
+    let lines = played.input(b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nxHTTP/1.1 200");
+    assert_eq!(lines[3], "1 complete");
+    assert!(
+        lines[4].starts_with("closing: the server broke the protocol: bytes come"),
+        "{lines:?}"
+    );
+    assert!(played.client.is_closed());
+    assert_eq!(played.input(b"more"), Vec::<String>::new());
+}
+
+#[test]
+fn limits_fail_the_call_and_name_themselves() {
+    let limits = Limits {
+        max_head_bytes: 100,
+        max_fields: 3,
+        max_body_bytes: 10,
+        max_chunk_line_bytes: 8,
+        ..Limits::default()
+    };
+    let fails = |text: &str, limit: &str| {
+        let lines = answer_to(&get(), limits.clone(), text.as_bytes());
+        assert!(
+            lines
+                .iter()
+                .any(|l| l.starts_with("1 failed") && l.contains(limit)),
+            "{lines:?}"
+        );
+    };
+    fails(
+        &format!("HTTP/1.1 200 OK\r\na: {}\r\n\r\n", "x".repeat(100)),
+        "max_head_bytes",
+    );
+    fails(
+        &format!("HTTP/1.1 200 OK\r\na: {}", "x".repeat(200)),
+        "max_head_bytes",
+    );
+    fails(
+        "HTTP/1.1 200 OK\r\na: 1\r\nb: 2\r\nc: 3\r\nd: 4\r\n\r\n",
+        "max_fields",
+    );
+    fails(
+        "HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\n12345678901",
+        "max_body_bytes",
+    );
+    let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+    fails(&format!("{chunked}1;234567890"), "max_chunk_line_bytes");
+    fails(
+        &format!("{chunked}0\r\na: {}", "x".repeat(200)),
+        "max_head_bytes",
+    );
+    // At the limit itself nothing fails.
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-length: 0\r\na: {}\r\n\r\n",
+        "x".repeat(57)
+    );
+    assert_eq!(head.len(), 100);
+    assert!(answer_to(&get(), limits, head.as_bytes()).contains(&"1 complete".to_owned()));
+}
+
+#[test]
+fn a_cancelled_call_takes_its_connection_along() {
+    let mut played = started(&get());
+    assert!(!played.client.cancel(2));
+    assert!(played.client.cancel(1));
+    assert!(played.client.is_closed());
+    assert_eq!(
+        played.input(b"HTTP/1.1 200 OK\r\n\r\n"),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn a_grpc_prefix_counts_as_overhead() {
+    let mut played = Played::new(Protocol::Http1, Limits::default());
+    let head = crate::grpc::head("/a/b", "x", None).build().unwrap();
+    played
+        .client
+        .start(&head, &Bytes::from_static(b"\0\0\0\0\x01x"), 1)
+        .unwrap();
+    let sent = played.client.traffic().sent;
+    assert_eq!((sent.body, sent.overhead), (1, 5));
+}
+
+/// Answers that are nearly right, for the parser to get far into.
+fn nearly_http() -> impl Strategy<Value = Vec<u8>> {
+    let pieces = prop_oneof![
+        Just("HTTP/1.1 200 OK\r\n"),
+        Just("HTTP/1.1 100 x\r\n\r\n"),
+        Just("content-length: 3\r\n"),
+        Just("transfer-encoding: chunked\r\n"),
+        Just("connection: close\r\n"),
+        Just("\r\n"),
+        Just("3\r\nabc\r\n"),
+        Just("0\r\n"),
+        Just("abc"),
+        Just("a: b\r\n"),
+        Just("\r"),
+        Just("\n"),
+        Just(" "),
+    ];
+    prop::collection::vec(pieces, 0..10).prop_map(|pieces| pieces.concat().into_bytes())
+}
+
+proptest! {
+    #[test]
+    fn the_cuts_make_no_difference(start in any::<bool>(), tail in nearly_http(), cut in 1usize..9) {
+        let mut bytes = if start { b"HTTP/1.1 200 OK\r\n".to_vec() } else { Vec::new() };
+        bytes.extend_from_slice(&tail);
+        let expected = answer_to(&get(), Limits::default(), &bytes);
+        let mut played = started(&get());
+        bytes.chunks(cut).for_each(|chunk| played.feed(chunk));
+        prop_assert_eq!(played.end(true), expected);
+    }
+
+    #[test]
+    fn any_bytes_end_the_call_in_one_way(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let lines = answer_to(&get(), Limits::default(), &bytes);
+        let ends = lines.iter().filter(|l| l.contains("complete") || l.contains("failed")).count();
+        prop_assert_eq!(ends, 1);
+    }
+}

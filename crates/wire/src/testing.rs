@@ -1,0 +1,123 @@
+//! Writes events down as lines, so that tests read as scripts.
+
+use crate::client::{Client, Protocol, Token};
+use crate::event::{Event, Fields};
+use crate::limits::Limits;
+
+/// The events of a connection, one line each. Body pieces of one call that follow each other are
+/// joined, so that the lines do not depend on how the input was cut.
+#[derive(Debug, Default)]
+pub(crate) struct Script {
+    pub(crate) lines: Vec<String>,
+    body: Option<(Token, Vec<u8>)>,
+}
+
+impl Script {
+    pub(crate) fn note(&mut self, event: Event<'_>) {
+        if let Event::Body { token, data } = event {
+            assert!(!data.is_empty(), "a body event has bytes");
+            match &mut self.body {
+                Some((of, body)) if *of == token => body.extend_from_slice(data),
+                _ => {
+                    self.end_body();
+                    self.body = Some((token, data.to_vec()));
+                }
+            }
+            return;
+        }
+        self.end_body();
+        self.lines.push(match event {
+            Event::FirstByte { token } => format!("{token} first byte"),
+            Event::Interim { token, status } => format!("{token} interim {status}"),
+            Event::Head {
+                token,
+                status,
+                fields,
+                end,
+            } => {
+                let end = if end { " end" } else { "" };
+                format!("{token} head {status}{}{end}", list(&fields))
+            }
+            Event::Trailers { token, fields } => format!("{token} trailers{}", list(&fields)),
+            Event::Complete { token } => format!("{token} complete"),
+            Event::Failed { token, failure } => format!("{token} failed: {failure}"),
+            Event::Closing { reason } => format!("closing: {reason}"),
+            Event::Body { .. } => unreachable!("handled above"),
+        });
+    }
+
+    fn end_body(&mut self) {
+        if let Some((token, body)) = self.body.take() {
+            let text = match body.len() {
+                0..=40 => body.escape_ascii().to_string(),
+                n => format!("of {n} bytes"),
+            };
+            self.lines.push(format!("{token} body {text}"));
+        }
+    }
+
+    pub(crate) fn take(&mut self) -> Vec<String> {
+        self.end_body();
+        std::mem::take(&mut self.lines)
+    }
+}
+
+fn list(fields: &Fields<'_>) -> String {
+    let show = |bytes: &[u8]| bytes.escape_ascii().to_string();
+    fields
+        .iter()
+        .map(|(name, value)| format!(" {}={}", show(name), show(value)))
+        .collect()
+}
+
+/// A client with its script.
+pub(crate) struct Played {
+    pub(crate) client: Client,
+    pub(crate) script: Script,
+    /// Bytes given as input.
+    pub(crate) given: u64,
+    /// Bytes taken as output.
+    pub(crate) taken: u64,
+}
+
+impl Played {
+    pub(crate) fn new(protocol: Protocol, limits: Limits) -> Played {
+        Played {
+            client: Client::new(protocol, limits),
+            script: Script::default(),
+            given: 0,
+            taken: 0,
+        }
+    }
+
+    /// Everything there is to write.
+    pub(crate) fn output(&mut self) -> Vec<u8> {
+        let mut all = Vec::new();
+        while !self.client.output().is_empty() {
+            let piece = self.client.output().to_vec();
+            self.client.consume_output(piece.len());
+            all.extend_from_slice(&piece);
+        }
+        self.taken += all.len() as u64;
+        all
+    }
+
+    pub(crate) fn input(&mut self, bytes: &[u8]) -> Vec<String> {
+        self.feed(bytes);
+        self.script.take()
+    }
+
+    /// Gives input without ending the current body line.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        self.given += bytes.len() as u64;
+        let script = &mut self.script;
+        self.client.input(bytes, &mut |event| script.note(event));
+    }
+
+    pub(crate) fn end(&mut self, orderly: bool) -> Vec<String> {
+        let script = &mut self.script;
+        self.client
+            .end_of_input(orderly, &mut |event| script.note(event));
+        self.script.take()
+    }
+}
