@@ -267,16 +267,22 @@ impl Connection {
         let Some(call) = &mut self.call else {
             return Ok(());
         };
-        call.body_bytes += data.len() as u64;
-        self.traffic.received.body += data.len() as u64;
-        if call.body_bytes > self.limits.max_body_bytes {
-            return Err(LimitExceeded::BodyBytes(self.limits.max_body_bytes).into());
+        let max = self.limits.max_body_bytes;
+        let room = usize::try_from(max - call.body_bytes).unwrap_or(usize::MAX);
+        let within = &data[..data.len().min(room)];
+        call.body_bytes += within.len() as u64;
+        self.traffic.received.body += within.len() as u64;
+        if !within.is_empty() {
+            sink(Event::Body {
+                token: call.token,
+                data: within,
+            });
         }
-        sink(Event::Body {
-            token: call.token,
-            data,
-        });
-        Ok(())
+        if within.len() < data.len() {
+            Err(LimitExceeded::BodyBytes(max).into())
+        } else {
+            Ok(())
+        }
     }
 
     /// Collects a head or trailer section until it is whole, then takes it in. It is parsed where
