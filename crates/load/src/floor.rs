@@ -1,23 +1,30 @@
 //! The calling half of the floor calibration: a bare blocking ping-pong (docs/method.md).
+//!
+//! It speaks first: two little-endian `u64`, the bytes of a request and of a response. From then on
+//! the other half answers each full request with a full response.
 
-use std::io;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use crate::Histogram;
+use crate::clock;
+use crate::recorder::{histogram, record};
 use crate::trial::Address;
 
 /// What the ping-pong carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FloorCall {
-    /// Bytes written each time.
+    /// Bytes written each time, at least 1.
     pub request_bytes: u64,
-    /// Bytes read each time.
+    /// Bytes read each time, at least 1.
     pub response_bytes: u64,
     /// Round trips before the measured ones.
     pub warmup_calls: u64,
     /// Measured round trips, at least 1.
     pub calls: u64,
-    /// No read or write may take longer than this.
+    /// No connect, read or write may take longer than this; more than 0.
     pub timeout: Duration,
 }
 
@@ -30,12 +37,87 @@ pub struct Floor {
     pub client_cpu_ns: f64,
 }
 
-/// Connects to the answering half at `address`, tells it the sizes as two little-endian `u64`, and
-/// plays ping-pong with it.
+/// Larger messages are written and read in pieces of this many bytes.
+const PIECE: u64 = 256 * 1024;
+
+/// Connects to the answering half at `address` and plays ping-pong with it.
 ///
 /// # Errors
-/// The other half cannot be reached, ends, or does not answer in time.
+/// A setting is out of range, or the other half cannot be reached, ends, or does not answer in
+/// time.
 pub fn ping_pong(address: &Address, call: &FloorCall) -> io::Result<Floor> {
-    let _ = (address, call);
-    Err(io::Error::other("being filled in"))
+    if call.request_bytes == 0 || call.response_bytes == 0 || call.calls == 0 {
+        return Err(io::Error::new(
+            ErrorKind::InvalidInput,
+            "the floor needs at least 1 byte each way and 1 call",
+        ));
+    }
+    match address {
+        Address::Tcp(address) => {
+            let stream = TcpStream::connect_timeout(address, call.timeout)?;
+            stream.set_nodelay(true)?;
+            stream.set_read_timeout(Some(call.timeout))?;
+            stream.set_write_timeout(Some(call.timeout))?;
+            play(stream, call)
+        }
+        Address::Unix(path) => {
+            let stream = UnixStream::connect(path)?;
+            stream.set_read_timeout(Some(call.timeout))?;
+            stream.set_write_timeout(Some(call.timeout))?;
+            play(stream, call)
+        }
+    }
+}
+
+fn play(mut stream: impl Read + Write, call: &FloorCall) -> io::Result<Floor> {
+    let mut sizes = [0; 16];
+    sizes[..8].copy_from_slice(&call.request_bytes.to_le_bytes());
+    sizes[8..].copy_from_slice(&call.response_bytes.to_le_bytes());
+    stream.write_all(&sizes)?;
+
+    let request = vec![0x5a; call.request_bytes.min(PIECE) as usize];
+    let mut response = vec![0; call.response_bytes.min(PIECE) as usize];
+    for _ in 0..call.warmup_calls {
+        round_trip(&mut stream, call, &request, &mut response)?;
+    }
+    let mut latency = histogram();
+    let cpu = clock::cpu();
+    let mut before = clock::now();
+    for _ in 0..call.calls {
+        round_trip(&mut stream, call, &request, &mut response)?;
+        let now = clock::now();
+        record(&mut latency, now - before);
+        before = now;
+    }
+    let cpu = clock::cpu().since(&cpu);
+    Ok(Floor {
+        latency,
+        client_cpu_ns: cpu.total_ns as f64 / call.calls as f64,
+    })
+}
+
+fn round_trip(
+    stream: &mut (impl Read + Write),
+    call: &FloorCall,
+    request: &[u8],
+    response: &mut [u8],
+) -> io::Result<()> {
+    let mut left = call.request_bytes;
+    while left > 0 {
+        let piece = left.min(request.len() as u64);
+        stream.write_all(&request[..piece as usize])?;
+        left -= piece;
+    }
+    let mut left = call.response_bytes;
+    while left > 0 {
+        let room = left.min(response.len() as u64) as usize;
+        match stream.read(&mut response[..room]) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(n) => left -= n as u64,
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) if e.kind() == ErrorKind::WouldBlock => return Err(ErrorKind::TimedOut.into()),
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
 }

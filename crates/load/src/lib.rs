@@ -15,10 +15,12 @@
 //! CLOCK_MONOTONIC.
 
 mod bodies;
+mod clock;
 mod engine;
 mod error;
 mod failure;
 mod measurement;
+mod recorder;
 mod schedule;
 mod stage;
 mod timeline;
@@ -31,7 +33,7 @@ pub use bodies::{Bodies, Body, Codec, CodecError};
 pub use engine::measure;
 pub use error::{Blame, LoadError};
 pub use failure::{ErrorSample, FailureKind, Fault};
-pub use measurement::{Calls, Cpu, Marks, Measurement, Payload, WarmupOutcome};
+pub use measurement::{Calls, Cpu, Ending, Marks, Measurement, Payload, WarmupOutcome};
 pub use rpcgauge_wire::{ByteCount, Limits, Protocol, Traffic};
 pub use schedule::{Arrivals, Schedule};
 pub use stage::{Stage, Stages, Timing};

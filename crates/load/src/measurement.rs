@@ -46,8 +46,19 @@ pub struct Measurement {
     pub error_samples: Vec<ErrorSample>,
     /// Failures whose text is in none of the samples, since there were too many distinct ones.
     pub errors_without_sample: u64,
-    /// Whether the stop flag ended the trial early. All figures are right for the part measured.
-    pub interrupted: bool,
+    /// Why the trial ended. All figures are right for the part measured, whatever the reason.
+    pub ending: Ending,
+}
+
+/// Why a trial ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Ending {
+    /// It reached its [`crate::Stop`].
+    Complete,
+    /// The stop flag was set.
+    Interrupted,
+    /// No call succeeded for as long as [`crate::Trial::patience`].
+    GaveUp,
 }
 
 /// What became of every measured call: `started = answered + failed + abandoned`.

@@ -40,5 +40,22 @@ pub enum Stage {
     ResponseTime,
 }
 
+impl Stage {
+    /// All of them, in their order.
+    pub const ALL: [Stage; 11] = [
+        Stage::Connect,
+        Stage::Encode,
+        Stage::Compress,
+        Stage::Send,
+        Stage::Wait,
+        Stage::Receive,
+        Stage::Decompress,
+        Stage::Decode,
+        Stage::RequestTime,
+        Stage::HandlerTime,
+        Stage::ResponseTime,
+    ];
+}
+
 /// Time in each stage over the calls that succeeded, ns. A stage that no call had is absent.
 pub type Stages = BTreeMap<Stage, Histogram>;

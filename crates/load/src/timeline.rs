@@ -1,4 +1,4 @@
-//! A trial in slices of equal length.
+//! A trial in slices of equal length, whatever its length will be.
 
 /// What happened within one slice, by the time a call was due.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,4 +20,167 @@ pub struct Timeline {
     pub slice_ns: u64,
     /// The slices in order; empty ones are kept.
     pub slices: Vec<Slice>,
+}
+
+/// The most slices that are kept. When they are full, each two become one and the length doubles.
+const MOST_SLICES: usize = 200;
+
+/// The length of the first slices, ns. The finest there is: 40 doublings later a slice is 18
+/// minutes long, and each doubling adds 100 pairs.
+const FIRST_SLICE_NS: u64 = 1;
+
+/// Fills a [`Timeline`] whose end is not known yet.
+#[derive(Debug)]
+pub(crate) struct TimelineRecorder {
+    slice_ns: u64,
+    slices: Vec<Slice>,
+}
+
+impl TimelineRecorder {
+    pub(crate) fn new() -> Self {
+        TimelineRecorder {
+            slice_ns: FIRST_SLICE_NS,
+            slices: Vec::with_capacity(MOST_SLICES),
+        }
+    }
+
+    /// Counts a call that succeeded, due `due_ns` after the trial's start.
+    pub(crate) fn answered(&mut self, due_ns: u64, latency_ns: u64) {
+        let slice = self.slice(due_ns);
+        slice.answered += 1;
+        slice.latency_sum_ns = slice.latency_sum_ns.saturating_add(latency_ns);
+        slice.latency_max_ns = slice.latency_max_ns.max(latency_ns);
+    }
+
+    /// Counts a call that failed.
+    pub(crate) fn failed(&mut self, due_ns: u64) {
+        self.slice(due_ns).failed += 1;
+    }
+
+    /// Ends the timeline: it covers `elapsed_ns` and every call, in at least 100 slices where
+    /// there are as many nanoseconds.
+    pub(crate) fn finish(mut self, elapsed_ns: u64) -> Timeline {
+        self.slice(elapsed_ns.saturating_sub(1));
+        Timeline {
+            slice_ns: self.slice_ns,
+            slices: self.slices,
+        }
+    }
+
+    /// The slice that holds `at_ns`, made if need be.
+    fn slice(&mut self, at_ns: u64) -> &mut Slice {
+        while at_ns / self.slice_ns >= MOST_SLICES as u64 {
+            self.halve();
+        }
+        let index = (at_ns / self.slice_ns) as usize;
+        if index >= self.slices.len() {
+            self.slices.resize(index + 1, Slice::default());
+        }
+        &mut self.slices[index]
+    }
+
+    fn halve(&mut self) {
+        let half = self.slices.len().div_ceil(2);
+        for i in 0..half {
+            let second = self.slices.get(2 * i + 1).copied().unwrap_or_default();
+            self.slices[i] = self.slices[2 * i].plus(second);
+        }
+        self.slices.truncate(half);
+        self.slice_ns *= 2;
+    }
+}
+
+impl Slice {
+    fn plus(self, other: Slice) -> Slice {
+        Slice {
+            answered: self.answered + other.answered,
+            failed: self.failed + other.failed,
+            latency_sum_ns: self.latency_sum_ns.saturating_add(other.latency_sum_ns),
+            latency_max_ns: self.latency_max_ns.max(other.latency_max_ns),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_minute_has_100_to_200_slices() {
+        let mut timeline = TimelineRecorder::new();
+        for second in 0..60 {
+            timeline.answered(second * 1_000_000_000, 1000);
+        }
+        let timeline = timeline.finish(60_000_000_000);
+        assert_eq!(timeline.slice_ns, 1 << 29);
+        assert_eq!(timeline.slices.len(), 112);
+        assert_eq!(
+            timeline
+                .slices
+                .iter()
+                .map(|slice| slice.answered)
+                .sum::<u64>(),
+            60
+        );
+    }
+
+    #[test]
+    fn empty_slices_are_kept() {
+        let timeline = TimelineRecorder::new().finish(1_000_000);
+        assert_eq!(
+            timeline.slices.len() as u64,
+            1_000_000u64.div_ceil(timeline.slice_ns)
+        );
+        assert!(
+            timeline
+                .slices
+                .iter()
+                .all(|slice| *slice == Slice::default())
+        );
+    }
+
+    #[test]
+    fn a_spike_stays_where_it_was_due() {
+        let mut timeline = TimelineRecorder::new();
+        for ms in 0..1000u64 {
+            let latency = if ms == 777 { 90_000_000 } else { 50_000 };
+            timeline.answered(ms * 1_000_000, latency);
+        }
+        let timeline = timeline.finish(1_000_000_000);
+        let spike = (777_000_000 / timeline.slice_ns) as usize;
+        for (index, slice) in timeline.slices.iter().enumerate() {
+            assert_eq!(
+                slice.latency_max_ns > 1_000_000,
+                index == spike,
+                "slice {index}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_call_is_in_its_slice_and_none_is_lost(
+            calls in prop::collection::vec((0u64..1 << 45, any::<bool>(), 0u64..1 << 40), 1..300),
+        ) {
+            let mut recorder = TimelineRecorder::new();
+            for &(due, good, latency) in &calls {
+                if good { recorder.answered(due, latency) } else { recorder.failed(due) }
+            }
+            let elapsed = calls.iter().map(|call| call.0).max().unwrap_or_default() + 1;
+            let timeline = recorder.finish(elapsed);
+            prop_assert!(timeline.slices.len() <= MOST_SLICES);
+            prop_assert!(elapsed < 100 || timeline.slices.len() >= 100);
+            for (index, slice) in timeline.slices.iter().enumerate() {
+                let here = calls.iter().filter(|call| (call.0 / timeline.slice_ns) as usize == index);
+                let (good, bad): (Vec<&(u64, bool, u64)>, Vec<_>) = here.partition(|call| call.1);
+                prop_assert_eq!(slice.answered, good.len() as u64);
+                prop_assert_eq!(slice.failed, bad.len() as u64);
+                prop_assert_eq!(slice.latency_sum_ns, good.iter().map(|call| call.2).sum::<u64>());
+                let longest = good.iter().map(|call| call.2).max().unwrap_or_default();
+                prop_assert_eq!(slice.latency_max_ns, longest);
+            }
+        }
+    }
 }

@@ -142,7 +142,8 @@ pub struct Trial {
     pub expect: Expect,
     /// When calls are due.
     pub schedule: Schedule,
-    /// Connections open at the same time, at least 1.
+    /// Connections open at the same time, at least 1. A closed loop with
+    /// [`ConnectionUse::PerCall`] has one for each call in flight instead.
     pub connections: u32,
     /// How long a connection is used.
     pub connection_use: ConnectionUse,
@@ -156,6 +157,10 @@ pub struct Trial {
     pub deadline: Duration,
     /// How long calls in flight may still end after the last one was started.
     pub drain: Duration,
+    /// The trial ends early when no call has succeeded for this long: a server that answers none
+    /// would otherwise hold it for a deadline a call. Counted anew when the measured part begins.
+    /// At least the deadline.
+    pub patience: Duration,
     /// What a server may make a connection hold.
     pub limits: Limits,
 }
@@ -175,6 +180,9 @@ impl Trial {
         }
         if self.deadline.is_zero() {
             return refuse("the deadline", "more than 0");
+        }
+        if self.patience < self.deadline {
+            return refuse("the patience", "at least the deadline");
         }
         let grpc = matches!(self.request.style, CallStyle::Grpc { .. });
         if grpc && self.target.protocol != Protocol::Http2 {

@@ -1,0 +1,52 @@
+//! The clocks: monotonic time of calls, and processor time of the measuring thread.
+
+use std::mem::MaybeUninit;
+
+use crate::measurement::Cpu;
+
+/// Nanoseconds in a second.
+pub(crate) const SECOND: u64 = 1_000_000_000;
+
+/// Nanoseconds of CLOCK_MONOTONIC. The same clock gives the server's marks on the same host.
+pub(crate) fn now() -> u64 {
+    read(libc::CLOCK_MONOTONIC)
+}
+
+/// Processor time of this thread so far.
+pub(crate) fn cpu() -> Cpu {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is to a whole `rusage`, which the call fills in; all zeros is a valid
+    // one, should the call fail.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    let nanos = |time: libc::timeval| time.tv_sec as u64 * SECOND + time.tv_usec as u64 * 1000;
+    Cpu {
+        total_ns: read(libc::CLOCK_THREAD_CPUTIME_ID),
+        user_ns: nanos(usage.ru_utime),
+        system_ns: nanos(usage.ru_stime),
+    }
+}
+
+impl Cpu {
+    /// What was added since `earlier`, a reading of the same thread.
+    pub(crate) fn since(&self, earlier: &Cpu) -> Cpu {
+        Cpu {
+            total_ns: self.total_ns.saturating_sub(earlier.total_ns),
+            user_ns: self.user_ns.saturating_sub(earlier.user_ns),
+            system_ns: self.system_ns.saturating_sub(earlier.system_ns),
+        }
+    }
+}
+
+fn read(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the pointer is to a `timespec` that lives through the call. Both clocks used here
+    // are there on every Linux, so that the call cannot fail.
+    unsafe { libc::clock_gettime(clock, &mut time) };
+    time.tv_sec as u64 * SECOND + time.tv_nsec as u64
+}

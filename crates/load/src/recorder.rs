@@ -1,0 +1,449 @@
+//! Where the figures of the measured calls are gathered.
+
+use std::collections::BTreeMap;
+
+use crate::Histogram;
+use crate::error::LoadError;
+use crate::failure::{ErrorSample, FailureKind};
+use crate::measurement::{Calls, Marks};
+use crate::stage::{Stage, Stages, Timing};
+use crate::timeline::TimelineRecorder;
+
+/// Histograms have room for this from the start, ns: one second. They grow when a call takes
+/// longer, so that nothing is capped.
+const ROOM_AT_FIRST_NS: u64 = 1_000_000_000;
+
+/// Distinct error texts that are kept.
+const MOST_SAMPLES: usize = 10;
+
+/// Characters of an error text that are kept.
+pub(crate) const MOST_SAMPLE_CHARS: usize = 200;
+
+/// An empty histogram of nanoseconds, three significant digits, that grows.
+pub(crate) fn histogram() -> Histogram {
+    let mut histogram = Histogram::new_with_bounds(1, ROOM_AT_FIRST_NS, 3)
+        .expect("these constant bounds are valid");
+    histogram.auto(true);
+    histogram
+}
+
+/// Counts `ns` in a histogram made by [`histogram`].
+pub(crate) fn record(histogram: &mut Histogram, ns: u64) {
+    histogram
+        .record(ns)
+        .expect("a histogram that grows takes every 64-bit value");
+}
+
+/// A succeeded call's times in its stages, ns; `None` for what it did not have.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct StageTimes {
+    pub(crate) connect: Option<u64>,
+    pub(crate) encode: Option<u64>,
+    pub(crate) compress: Option<u64>,
+    pub(crate) send: u64,
+    pub(crate) wait: u64,
+    pub(crate) receive: u64,
+    pub(crate) decompress: Option<u64>,
+    pub(crate) decode: Option<u64>,
+    /// Request, handler and response time.
+    pub(crate) server: MarkTimes,
+}
+
+/// What the server's marks give.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum MarkTimes {
+    #[default]
+    Absent,
+    Implausible,
+    Used {
+        request: u64,
+        handler: u64,
+        response: u64,
+    },
+}
+
+impl MarkTimes {
+    /// Request, handler and response time from the marks and the call's own times, all ns of one
+    /// clock. Marks of another clock lie outside the call, but for a chance that is as small as
+    /// the call is short.
+    pub(crate) fn from_marks(handler: (u64, u64), encode_start: u64, done: u64) -> MarkTimes {
+        let (start, end) = handler;
+        if encode_start <= start && start <= end && end <= done {
+            MarkTimes::Used {
+                request: start - encode_start,
+                handler: end - start,
+                response: done - end,
+            }
+        } else {
+            MarkTimes::Implausible
+        }
+    }
+}
+
+/// Gathers the measured calls' figures.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    /// When the first measured call was due, once there is one.
+    pub(crate) start: Option<u64>,
+    /// When the last measured call ended.
+    pub(crate) end: u64,
+    pub(crate) latency: Histogram,
+    pub(crate) failed_latency: Histogram,
+    pub(crate) send_delay: Histogram,
+    stages: Vec<(Stage, Histogram)>,
+    pub(crate) marks: Marks,
+    timeline: TimelineRecorder,
+    pub(crate) account: Account,
+    pub(crate) errors: ErrorSamples,
+}
+
+impl Recorder {
+    pub(crate) fn new(timing: Timing) -> Recorder {
+        let stages = match timing {
+            Timing::Calls => Vec::new(),
+            Timing::Stages => Stage::ALL.map(|stage| (stage, histogram())).to_vec(),
+        };
+        Recorder {
+            start: None,
+            end: 0,
+            latency: histogram(),
+            failed_latency: histogram(),
+            send_delay: histogram(),
+            stages,
+            marks: Marks::default(),
+            timeline: TimelineRecorder::new(),
+            account: Account::default(),
+            errors: ErrorSamples::default(),
+        }
+    }
+
+    /// A call was taken from the schedule.
+    pub(crate) fn started(&mut self, due: u64) {
+        self.start.get_or_insert(due);
+        self.account.started += 1;
+    }
+
+    /// The program began to work on a call.
+    pub(crate) fn begun(&mut self, due: u64, now: u64) {
+        record(&mut self.send_delay, now.saturating_sub(due));
+    }
+
+    /// A call succeeded.
+    pub(crate) fn answered(&mut self, due: u64, done: u64) {
+        let latency = done.saturating_sub(due);
+        record(&mut self.latency, latency);
+        let offset = self.offset(due);
+        self.timeline.answered(offset, latency);
+        self.account.answered += 1;
+        self.end = self.end.max(done);
+    }
+
+    /// A call failed.
+    pub(crate) fn failed(&mut self, due: u64, done: u64, kind: FailureKind, text: &str) {
+        record(&mut self.failed_latency, done.saturating_sub(due));
+        let offset = self.offset(due);
+        self.timeline.failed(offset);
+        *self.account.failed.entry(kind).or_default() += 1;
+        self.errors.add(kind, text);
+        self.end = self.end.max(done);
+    }
+
+    /// A succeeded call's stages.
+    pub(crate) fn stages(&mut self, times: &StageTimes) {
+        let (request, handler, response) = match times.server {
+            MarkTimes::Used {
+                request,
+                handler,
+                response,
+            } => {
+                self.marks.used += 1;
+                (Some(request), Some(handler), Some(response))
+            }
+            MarkTimes::Absent => {
+                self.marks.absent += 1;
+                (None, None, None)
+            }
+            MarkTimes::Implausible => {
+                self.marks.implausible += 1;
+                (None, None, None)
+            }
+        };
+        // In the order of `Stage::ALL`.
+        let values = [
+            times.connect,
+            times.encode,
+            times.compress,
+            Some(times.send),
+            Some(times.wait),
+            Some(times.receive),
+            times.decompress,
+            times.decode,
+            request,
+            handler,
+            response,
+        ];
+        for ((_, histogram), value) in self.stages.iter_mut().zip(values) {
+            if let Some(value) = value {
+                record(histogram, value);
+            }
+        }
+    }
+
+    /// From the first measured call's due time to the last one's end, ns.
+    pub(crate) fn elapsed_ns(&self) -> u64 {
+        self.end.saturating_sub(self.start.unwrap_or(self.end))
+    }
+
+    /// What the stages, the timeline and the samples came to.
+    pub(crate) fn finish(self) -> Recorded {
+        let elapsed_ns = self.elapsed_ns();
+        let stages = self
+            .stages
+            .into_iter()
+            .filter(|(_, histogram)| !histogram.is_empty())
+            .collect();
+        Recorded {
+            elapsed_ns,
+            latency: self.latency,
+            failed_latency: self.failed_latency,
+            send_delay: self.send_delay,
+            stages,
+            marks: self.marks,
+            timeline: self.timeline.finish(elapsed_ns),
+            account: self.account,
+            errors: self.errors,
+        }
+    }
+
+    fn offset(&self, due: u64) -> u64 {
+        due.saturating_sub(self.start.unwrap_or(due))
+    }
+}
+
+/// A recorder's figures at the end of a trial.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    pub(crate) elapsed_ns: u64,
+    pub(crate) latency: Histogram,
+    pub(crate) failed_latency: Histogram,
+    pub(crate) send_delay: Histogram,
+    pub(crate) stages: Stages,
+    pub(crate) marks: Marks,
+    pub(crate) timeline: crate::timeline::Timeline,
+    pub(crate) account: Account,
+    pub(crate) errors: ErrorSamples,
+}
+
+/// What becomes of every measured call. Each number is counted where it happens, apart from the
+/// others, so that their sum proves something.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Account {
+    pub(crate) started: u64,
+    pub(crate) answered: u64,
+    pub(crate) failed: BTreeMap<FailureKind, u64>,
+    pub(crate) abandoned: u64,
+    pub(crate) never_begun: u64,
+}
+
+impl Account {
+    /// Holds the sum against what was started.
+    pub(crate) fn close(self) -> Result<Calls, LoadError> {
+        let failed: u64 = self.failed.values().sum();
+        let ended = self
+            .answered
+            .checked_add(failed)
+            .and_then(|sum| sum.checked_add(self.abandoned));
+        if ended != Some(self.started) || self.never_begun > self.abandoned {
+            return Err(LoadError::Accounting {
+                started: self.started,
+                answered: self.answered,
+                failed,
+                abandoned: self.abandoned,
+            });
+        }
+        Ok(Calls {
+            started: self.started,
+            answered: self.answered,
+            failed: self.failed,
+            abandoned: self.abandoned,
+            never_begun: self.never_begun,
+        })
+    }
+}
+
+/// Distinct error texts, a bounded number of them.
+#[derive(Debug, Default)]
+pub(crate) struct ErrorSamples {
+    pub(crate) samples: Vec<ErrorSample>,
+    /// Errors that found no place.
+    pub(crate) without_sample: u64,
+}
+
+impl ErrorSamples {
+    fn add(&mut self, kind: FailureKind, text: &str) {
+        let text = shortened(text);
+        let known = self
+            .samples
+            .iter_mut()
+            .find(|sample| sample.kind == kind && sample.text == text);
+        if let Some(sample) = known {
+            sample.count += 1;
+        } else if self.samples.len() < MOST_SAMPLES {
+            self.samples.push(ErrorSample {
+                kind,
+                text: text.to_owned(),
+                count: 1,
+            });
+        } else {
+            self.without_sample += 1;
+        }
+    }
+}
+
+/// The first [`MOST_SAMPLE_CHARS`] characters.
+pub(crate) fn shortened(text: &str) -> &str {
+    match text.char_indices().nth(MOST_SAMPLE_CHARS) {
+        Some((end, _)) => &text[..end],
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::schedule::{Arrivals, Dues, Schedule};
+
+    #[test]
+    fn values_beyond_the_first_room_are_not_capped() {
+        let mut histogram = histogram();
+        let hour = 3600 * ROOM_AT_FIRST_NS;
+        record(&mut histogram, hour);
+        assert!(histogram.max() >= hour && histogram.max() < hour + hour / 1000);
+        record(&mut histogram, 0);
+        assert_eq!(histogram.min(), 0);
+        record(&mut histogram, u64::MAX);
+        assert_eq!(histogram.len(), 3);
+    }
+
+    #[test]
+    fn marks_count_only_inside_the_call() {
+        let used = MarkTimes::Used {
+            request: 10,
+            handler: 5,
+            response: 85,
+        };
+        assert_eq!(MarkTimes::from_marks((110, 115), 100, 200), used);
+        for outside in [(99, 115), (110, 201), (115, 110)] {
+            let times = MarkTimes::from_marks(outside, 100, 200);
+            assert_eq!(times, MarkTimes::Implausible, "{outside:?}");
+        }
+    }
+
+    #[test]
+    fn a_lost_call_is_the_instruments_fault() {
+        let mut recorder = Recorder::new(Timing::Calls);
+        recorder.started(0);
+        recorder.started(1);
+        recorder.answered(0, 10);
+        let error = recorder.finish().account.close().unwrap_err();
+        assert!(matches!(
+            error,
+            LoadError::Accounting {
+                started: 2,
+                answered: 1,
+                failed: 0,
+                abandoned: 0
+            }
+        ));
+    }
+
+    #[test]
+    fn error_texts_are_bounded_in_number_and_length() {
+        let mut errors = ErrorSamples::default();
+        for i in 0..30 {
+            errors.add(FailureKind::Protocol, &format!("text {}", i % 15));
+        }
+        assert_eq!((errors.samples.len(), errors.without_sample), (10, 10));
+        assert!(errors.samples.iter().all(|sample| sample.count == 2));
+        assert_eq!(
+            shortened(&"ä".repeat(300)).chars().count(),
+            MOST_SAMPLE_CHARS
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn sums_hold_and_every_figure_agrees(
+            ends in prop::collection::vec((0u8..4, 0u64..1 << 30, 0u64..1 << 20), 0..200),
+        ) {
+            let mut recorder = Recorder::new(Timing::Calls);
+            for &(end, due, latency) in &ends {
+                recorder.started(due);
+                match end {
+                    0 => recorder.answered(due, due + latency),
+                    1 => recorder.failed(due, due + latency, FailureKind::Deadline, "late"),
+                    2 => recorder.failed(due, due + latency, FailureKind::HttpStatus(503), ""),
+                    _ => recorder.account.abandoned += 1,
+                }
+            }
+            let recorded = recorder.finish();
+            let calls = recorded.account.close().unwrap();
+            prop_assert_eq!(calls.started, ends.len() as u64);
+            prop_assert_eq!(calls.answered, recorded.latency.len());
+            prop_assert_eq!(calls.failed_total(), recorded.failed_latency.len());
+            let slices = &recorded.timeline.slices;
+            prop_assert_eq!(slices.iter().map(|s| s.answered).sum::<u64>(), calls.answered);
+            prop_assert_eq!(slices.iter().map(|s| s.failed).sum::<u64>(), calls.failed_total());
+        }
+    }
+
+    /// A server that answers one call after the other in no time, but stands still for the first
+    /// 100 ms of every second, called 1,000 times a second in virtual time. A call due at `t`
+    /// inside the pause waits until the pause's end, so of all latencies 90% are 0 and the rest
+    /// run evenly from 0 to 100 ms: p95 is 50 ms, p99 is 90 ms, the maximum 100 ms. A client that
+    /// times from the send instead sees almost none of it.
+    #[test]
+    fn a_stalled_server_shows_in_the_latency_however_few_calls_are_in_flight() {
+        const MS: u64 = 1_000_000;
+        let schedule = Schedule::Rate {
+            per_second: 1000.0,
+            arrivals: Arrivals::Constant,
+        };
+        let mut dues = Dues::new(&schedule, 0);
+        let mut recorder = Recorder::new(Timing::Calls);
+        let mut from_send = histogram();
+        let mut free = 0;
+        for _ in 0..60_000 {
+            let due = dues.take().unwrap();
+            // One call in flight: it is sent when the one before has ended, or when due.
+            let sent = due.max(free);
+            let done = if sent % (1000 * MS) < 100 * MS {
+                sent - sent % (1000 * MS) + 100 * MS
+            } else {
+                sent
+            };
+            recorder.started(due);
+            recorder.begun(due, sent);
+            recorder.answered(due, done);
+            record(&mut from_send, done - sent);
+            free = done;
+        }
+        let recorded = recorder.finish();
+        for (quantile, truth_ms) in [(0.5, 0), (0.95, 50), (0.99, 90), (1.0, 100)] {
+            let got = recorded.latency.value_at_quantile(quantile) as f64 / MS as f64;
+            assert!((got - truth_ms as f64).abs() <= 1.1, "{quantile}: {got} ms");
+        }
+        assert_eq!(recorded.send_delay.value_at_quantile(0.5), 0);
+        assert!(
+            recorded.send_delay.max() >= 98 * MS,
+            "the delay of sends is kept beside it"
+        );
+        assert_eq!(
+            from_send.value_at_quantile(0.99),
+            0,
+            "what timing from the send would say"
+        );
+    }
+}
