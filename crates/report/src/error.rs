@@ -1,0 +1,80 @@
+//! What can go wrong between a run directory and a report.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why there is no report. Each message says what, where, and what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReportError {
+    /// A record belongs to no trial of the plan.
+    #[error(
+        "trial {index} ({variant}) is not in the plan, which has {planned} trials: \
+         the run directory holds records of another run; run the study again"
+    )]
+    NotInPlan {
+        /// The record's trial.
+        index: u32,
+        /// The variant the record names.
+        variant: String,
+        /// How many trials the plan has.
+        planned: usize,
+    },
+    /// A pair or claim names a variant that the plan does not have.
+    #[error(
+        "{place} names the variant {variant:?}, which the plan does not have: \
+         the run directory's plan is damaged; run the study again"
+    )]
+    UnknownVariant {
+        /// Which pair or claim.
+        place: String,
+        /// The name it gives.
+        variant: String,
+    },
+    /// Two trials of a plan measure the same thing in the same block.
+    #[error(
+        "trials {first} and {second} both measure {variant} in the same block: \
+         the run directory's plan is damaged; run the study again"
+    )]
+    TwiceInBlock {
+        /// The first trial.
+        first: u32,
+        /// The second trial.
+        second: u32,
+        /// The variant both measure.
+        variant: String,
+    },
+    /// A trial's histograms cannot be put together.
+    #[error("a histogram of {variant} cannot be merged ({problem}): run the study again")]
+    Histogram {
+        /// The variant.
+        variant: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// Findings that a newer program wrote.
+    #[error(
+        "report.json has schema {found}, and this program knows up to {known}: \
+         use the rpcgauge that wrote it, or write the report again with `rpcgauge report`"
+    )]
+    NewerSchema {
+        /// The file's schema.
+        found: u32,
+        /// The newest schema this program knows.
+        known: u32,
+    },
+    /// Findings that are not what they should be.
+    #[error("report.json is damaged ({0}): write it again with `rpcgauge report`")]
+    Json(#[from] serde_json::Error),
+    /// The page's template does not fit its data: a defect of rpcgauge.
+    #[error("the report's page cannot be drawn ({0}): this is a defect of rpcgauge; please report it")]
+    Template(#[from] minijinja::Error),
+    /// A file cannot be written.
+    #[error("cannot write {}: {source}; check the folder's permissions and free space", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}

@@ -1,0 +1,255 @@
+//! The measured trials of one variant under one placement, put together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rpcgauge_study::record::{
+    Code, Cpu, ErrorSample, FloorRecord, Histogram, Measured, Memory, Payload, Stage, Traffic,
+    TrialRecord,
+};
+use rpcgauge_study::settings::{Idle, Timing};
+
+use super::model::{
+    BytesPerCall, CallCounts, CpuPerCall, CpuSide, Distribution, Figures, Floor, StageFindings,
+    TrafficPerCall,
+};
+use super::timeline;
+use super::trial::{goodput, supported};
+use crate::error::ReportError;
+
+/// Distinct error texts that are listed; others are counted.
+pub const MOST_ERRORS: usize = 10;
+
+/// A trial that ran to its end, and its figures.
+pub(crate) type MeasuredTrial<'a> = (&'a TrialRecord, &'a Measured);
+
+/// Puts the measured trials of a cell together; none where there are none.
+pub(crate) fn figures(
+    variant: &str,
+    trials: &[MeasuredTrial<'_>],
+    floors: &[&FloorRecord],
+) -> Result<Option<Figures>, ReportError> {
+    let Some((first, _)) = trials.first() else { return Ok(None) };
+    let timing = first.timing;
+    let measured = || trials.iter().map(|(_, m)| *m);
+    let merge = |histograms: Vec<&Histogram>| merged(variant, &histograms);
+    let distribution = |histograms| Ok::<_, ReportError>(merge(histograms)?.map(Distribution::of));
+
+    let calls = calls(trials);
+    let per_call = PerCall(calls.ended());
+    let latency = distribution(measured().map(|m| &m.latency).collect())?;
+    let mean = latency.as_ref().map(|l| l.mean_ns);
+    let stages = stages(variant, trials, mean)?;
+    let elapsed_ns = sum(measured().map(|m| m.elapsed_ns));
+    let (errors, errors_left_out) = errors(trials);
+    let shares: Vec<f64> = measured().map(|m| m.client_share).collect();
+    Ok(Some(Figures {
+        elapsed_ns,
+        idle: distinct(trials.iter().map(|(t, _)| t.idle)),
+        goodput: goodput(calls.answered, elapsed_ns).unwrap_or(0.0),
+        failed_latency: distribution(measured().filter_map(|m| m.failed_latency.as_ref()).collect())?,
+        send_delay: distribution(measured().map(|m| &m.send_delay).collect())?,
+        between_stages_ns: between_stages(&stages, mean),
+        floor: floor(variant, floors, latency.as_ref(), timing)?,
+        latency,
+        stages,
+        bytes: BytesPerCall {
+            sent: per_call.traffic(measured().map(|m| &m.bytes.sent)),
+            received: per_call.traffic(measured().map(|m| &m.bytes.received)),
+        },
+        payload: payload(trials),
+        cpu: CpuPerCall {
+            client: per_call.cpu(measured().map(|m| &m.cpu.client)),
+            server: per_call.cpu(measured().map(|m| &m.cpu.server)),
+        },
+        memory: Memory {
+            client_peak: measured().map(|m| m.memory.client_peak).max().unwrap_or(0),
+            server_peak: measured().map(|m| m.memory.server_peak).max().unwrap_or(0),
+        },
+        client_share: rpcgauge_stats::median(&shares).unwrap_or(0.0),
+        client_share_max: shares.iter().copied().fold(0.0, f64::max),
+        code: code(trials),
+        connections_per_call: per_call.of(sum(measured().map(|m| m.connections_opened))),
+        timeline: timeline::merge(trials),
+        errors,
+        errors_left_out,
+        calls,
+    }))
+}
+
+/// Sums over a cell, divided by its calls.
+struct PerCall(u64);
+
+impl PerCall {
+    fn of(&self, amount: u64) -> f64 {
+        if self.0 == 0 { 0.0 } else { amount as f64 / self.0 as f64 }
+    }
+
+    fn traffic<'a>(&self, all: impl Iterator<Item = &'a Traffic> + Clone) -> TrafficPerCall {
+        TrafficPerCall {
+            headers: self.of(sum(all.clone().map(|t| t.headers))),
+            bodies: self.of(sum(all.clone().map(|t| t.bodies))),
+            overhead: self.of(sum(all.map(|t| t.overhead))),
+        }
+    }
+
+    fn cpu<'a>(&self, all: impl Iterator<Item = &'a Cpu> + Clone) -> CpuSide {
+        CpuSide {
+            total_ns: self.of(sum(all.clone().map(|c| c.total_ns))),
+            user_ns: self.of(sum(all.clone().map(|c| c.user_ns))),
+            system_ns: self.of(sum(all.map(|c| c.system_ns))),
+        }
+    }
+}
+
+impl Distribution {
+    /// What a histogram that is not empty says.
+    pub(crate) fn of(histogram: Histogram) -> Self {
+        let percentile = |quantile| supported(&histogram, quantile);
+        Self {
+            count: histogram.0.len(),
+            mean_ns: histogram.0.mean(),
+            min_ns: histogram.0.min(),
+            p50_ns: histogram.0.value_at_quantile(0.5),
+            p90_ns: percentile(0.9),
+            p95_ns: percentile(0.95),
+            p99_ns: percentile(0.99),
+            p999_ns: percentile(0.999),
+            max_ns: histogram.0.max(),
+            histogram,
+        }
+    }
+}
+
+/// Adds histograms up; none where they hold no value.
+fn merged(variant: &str, histograms: &[&Histogram]) -> Result<Option<Histogram>, ReportError> {
+    let mut filled = histograms.iter().filter(|h| !h.0.is_empty());
+    let Some(first) = filled.next() else { return Ok(None) };
+    let mut sum = first.0.clone();
+    sum.auto(true);
+    for histogram in filled {
+        sum.add(&histogram.0).map_err(|problem| ReportError::Histogram {
+            variant: variant.to_owned(),
+            problem: problem.to_string(),
+        })?;
+    }
+    Ok(Some(Histogram(sum)))
+}
+
+fn calls(trials: &[MeasuredTrial<'_>]) -> CallCounts {
+    let mut all = CallCounts::default();
+    for (_, measured) in trials {
+        let calls = &measured.calls;
+        all.started = all.started.saturating_add(calls.started);
+        all.answered = all.answered.saturating_add(calls.answered);
+        all.abandoned = all.abandoned.saturating_add(calls.abandoned);
+        for (kind, count) in &calls.failed {
+            let failed = all.failed.entry(kind.clone()).or_default();
+            *failed = failed.saturating_add(*count);
+        }
+    }
+    all
+}
+
+fn stages(
+    variant: &str,
+    trials: &[MeasuredTrial<'_>],
+    mean_call: Option<f64>,
+) -> Result<Vec<StageFindings>, ReportError> {
+    let spans = [Stage::RequestTime, Stage::HandlerTime, Stage::ResponseTime];
+    let mut findings = Vec::new();
+    for stage in Stage::CLIENT.into_iter().chain(spans) {
+        let histograms: Vec<&Histogram> =
+            trials.iter().filter_map(|(_, m)| m.stages.get(&stage)).collect();
+        if let Some(histogram) = merged(variant, &histograms)? {
+            let mean_ns = histogram.0.mean();
+            findings.push(StageFindings {
+                stage,
+                mean_ns,
+                p50_ns: histogram.0.value_at_quantile(0.5),
+                share: mean_call.filter(|call| *call > 0.0).map_or(0.0, |call| mean_ns / call),
+            });
+        }
+    }
+    Ok(findings)
+}
+
+fn between_stages(stages: &[StageFindings], mean_call: Option<f64>) -> Option<f64> {
+    let own = stages.iter().filter(|s| Stage::CLIENT.contains(&s.stage));
+    let staged: f64 = own.map(|s| s.mean_ns).sum();
+    mean_call.filter(|_| staged > 0.0).map(|call| (call - staged).max(0.0))
+}
+
+fn floor(
+    variant: &str,
+    floors: &[&FloorRecord],
+    latency: Option<&Distribution>,
+    timing: Timing,
+) -> Result<Option<Floor>, ReportError> {
+    let histograms: Vec<&Histogram> = floors.iter().map(|f| &f.latency).collect();
+    let (Some(first), Some(histogram)) = (floors.first(), merged(variant, &histograms)?) else {
+        return Ok(None);
+    };
+    let count = histogram.0.len();
+    let p50_ns = histogram.0.value_at_quantile(0.5);
+    let cpu: f64 = floors.iter().map(|f| f.client_cpu_ns * f.latency.0.len() as f64).sum();
+    let call = latency.map(|l| l.p50_ns).filter(|ns| *ns > 0 && timing == Timing::Stages);
+    Ok(Some(Floor {
+        p50_ns,
+        count,
+        client_cpu_ns: cpu / count as f64,
+        request_bytes: first.request_bytes,
+        response_bytes: first.response_bytes,
+        share: call.map(|ns| p50_ns as f64 / ns as f64),
+        stack_ns: call.map(|ns| ns.saturating_sub(p50_ns)),
+    }))
+}
+
+/// Message sizes: the mean over trials, each weighted by its answered calls.
+fn payload(trials: &[MeasuredTrial<'_>]) -> Payload {
+    let weight = |m: &Measured| m.calls.answered.max(1) as f64;
+    let all: f64 = trials.iter().map(|(_, m)| weight(m)).sum();
+    let mean = |size: fn(&Payload) -> f64| {
+        trials.iter().map(|(_, m)| size(&m.payload) * weight(m)).sum::<f64>() / all
+    };
+    Payload {
+        request: mean(|p| p.request),
+        request_compressed: mean(|p| p.request_compressed),
+        response: mean(|p| p.response),
+        response_compressed: mean(|p| p.response_compressed),
+    }
+}
+
+fn code(trials: &[MeasuredTrial<'_>]) -> Vec<Code> {
+    let is = |code| trials.iter().any(|(_, m)| m.code == code);
+    [Code::Generated, Code::Dynamic].into_iter().filter(|code| is(*code)).collect()
+}
+
+fn distinct(idle: impl Iterator<Item = Idle>) -> Vec<Idle> {
+    idle.collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// The most frequent error texts, and how many others there are.
+fn errors(trials: &[MeasuredTrial<'_>]) -> (Vec<ErrorSample>, u64) {
+    let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for sample in trials.iter().flat_map(|(_, m)| &m.error_samples) {
+        let count = counts.entry((&sample.kind, &sample.text)).or_default();
+        *count = count.saturating_add(sample.count);
+    }
+    let mut errors: Vec<ErrorSample> = counts
+        .into_iter()
+        .map(|((kind, text), count)| ErrorSample {
+            kind: kind.to_owned(),
+            text: text.to_owned(),
+            count,
+        })
+        .collect();
+    // A stable sort: texts of the same count stay in the alphabet's order.
+    errors.sort_by_key(|error| std::cmp::Reverse(error.count));
+    let left_out = errors.len().saturating_sub(MOST_ERRORS) as u64;
+    errors.truncate(MOST_ERRORS);
+    (errors, left_out)
+}
+
+fn sum(values: impl Iterator<Item = u64>) -> u64 {
+    values.fold(0, u64::saturating_add)
+}

@@ -1,0 +1,72 @@
+//! Published figures against measured ones.
+
+use rpcgauge_stats as stats;
+use rpcgauge_stats::DEFAULT_SIZE_TOLERANCE;
+use rpcgauge_study::plan::Claim;
+
+use super::compare::{Blocks, Judged};
+use super::verdict::{ClaimFindings, ClaimMeasured, ClaimOutcome, SizeMatch};
+use crate::error::ReportError;
+use crate::words;
+
+/// Puts a claim of the plan to the test.
+pub(crate) fn check(claim: &Claim, blocks: &Blocks<'_>) -> Result<ClaimFindings, ReportError> {
+    let place = || format!("the claim {:?}", claim.name);
+    let judged = blocks.judge_all(&claim.of, &claim.against, claim.metric, false, place)?;
+    let ratio = claim.published.of / claim.published.against;
+    let published_ratio = (ratio.is_finite() && ratio > 0.0).then_some(ratio);
+    let placements: Vec<ClaimMeasured> =
+        judged.into_iter().map(|j| measured(j, published_ratio)).collect();
+    let depends_on_placement = differ(&placements);
+    let mut findings = ClaimFindings {
+        name: claim.name.clone(),
+        source: claim.source.clone(),
+        says: claim.says.clone(),
+        of: claim.of.clone(),
+        against: claim.against.clone(),
+        metric: claim.metric,
+        published: claim.published.clone(),
+        published_ratio,
+        outcome: outcome(&placements, depends_on_placement),
+        placements,
+        depends_on_placement,
+        sentence: String::new(),
+    };
+    findings.sentence = words::claim(&findings);
+    Ok(findings)
+}
+
+fn measured(judged: Judged, published_ratio: Option<f64>) -> ClaimMeasured {
+    let published = published_ratio.map(stats::Published::Ratio);
+    let check = published
+        .zip(judged.stats)
+        .and_then(|(p, verdict)| stats::check_claim(p, &verdict, DEFAULT_SIZE_TOLERANCE).ok());
+    ClaimMeasured {
+        verdict: judged.verdict,
+        claim: check.map_or(ClaimOutcome::NotResolved, |c| match c.outcome {
+            stats::ClaimOutcome::Reproduced => ClaimOutcome::Reproduced,
+            stats::ClaimOutcome::Contradicted => ClaimOutcome::Contradicted,
+            stats::ClaimOutcome::NotResolved => ClaimOutcome::NotResolved,
+        }),
+        size: check.and_then(|c| c.size).map(|size| match size {
+            stats::SizeMatch::Agrees => SizeMatch::Agrees,
+            stats::SizeMatch::Smaller => SizeMatch::Smaller,
+            stats::SizeMatch::Larger => SizeMatch::Larger,
+        }),
+    }
+}
+
+/// Whether two placements are resolved in different ways.
+fn differ(placements: &[ClaimMeasured]) -> bool {
+    let mut resolved =
+        placements.iter().map(|p| p.claim).filter(|c| *c != ClaimOutcome::NotResolved);
+    let first = resolved.next();
+    resolved.any(|claim| Some(claim) != first)
+}
+
+fn outcome(placements: &[ClaimMeasured], depends_on_placement: bool) -> ClaimOutcome {
+    match placements.first() {
+        Some(own) if !depends_on_placement => own.claim,
+        _ => ClaimOutcome::NotResolved,
+    }
+}

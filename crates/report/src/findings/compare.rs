@@ -1,0 +1,260 @@
+//! From the blocks of two variants to a verdict under each placement.
+
+use std::collections::BTreeMap;
+
+use rpcgauge_stats as stats;
+use rpcgauge_stats::{Better, Bootstrap, PairedRatios, VerdictRule};
+use rpcgauge_study::plan::{Metric, Pair, Plan};
+use rpcgauge_study::settings::{Placement, Timing};
+
+use super::model::VariantFindings;
+use super::notes;
+use super::trial::TrialRow;
+use super::verdict::{
+    BlockCounts, Combined, Comparison, Estimate, Guard, Outcome, PlacementVerdict, Withheld,
+};
+use crate::error::ReportError;
+use crate::words;
+
+/// Where a trial stands, apart from its variant: placement, invocation, block.
+type Block = (Placement, u32, u32);
+
+/// The trials of a plan as they stand in blocks, and which of them were measured.
+pub(crate) struct Blocks<'a> {
+    plan: &'a Plan,
+    variants: &'a [VariantFindings],
+    planned: BTreeMap<(u32, Block), u32>,
+    rows: BTreeMap<u32, &'a TrialRow>,
+}
+
+/// A comparison under one placement, with what the statistics said of it.
+pub(crate) struct Judged {
+    pub(crate) verdict: PlacementVerdict,
+    /// None where there was nothing to judge.
+    pub(crate) stats: Option<stats::Verdict>,
+}
+
+/// The pairs of figures of two variants, and the blocks that gave none.
+struct Paired {
+    invocations: Vec<Vec<stats::Pair>>,
+    counts: BlockCounts,
+}
+
+impl<'a> Blocks<'a> {
+    /// Puts the measured trials where the plan has them.
+    pub(crate) fn new(
+        plan: &'a Plan,
+        variants: &'a [VariantFindings],
+        rows: &'a [TrialRow],
+    ) -> Result<Self, ReportError> {
+        let mut planned = BTreeMap::new();
+        for spec in &plan.trials {
+            let block = (spec.placement, spec.invocation, spec.block);
+            if let Some(first) = planned.insert((spec.variant, block), spec.index) {
+                let variant = plan.variants.get(spec.variant as usize);
+                return Err(ReportError::TwiceInBlock {
+                    first,
+                    second: spec.index,
+                    variant: variant.map_or_else(String::new, |v| v.name.clone()),
+                });
+            }
+        }
+        let rows = rows.iter().map(|row| (row.index, row)).collect();
+        Ok(Self { plan, variants, planned, rows })
+    }
+
+    /// The comparison that a pair of the plan asks for.
+    pub(crate) fn comparison(&self, pair: &Pair) -> Result<Comparison, ReportError> {
+        let place = || format!("the pair {:?}", pair.name);
+        let judged = self.judge_all(&pair.of, &pair.against, pair.metric, pair.a_a, place)?;
+        let combined = combined(&judged);
+        let mut comparison = Comparison {
+            pair: pair.name.clone(),
+            question: pair.question.clone(),
+            of: pair.of.clone(),
+            against: pair.against.clone(),
+            metric: pair.metric,
+            headline: pair.headline,
+            a_a: pair.a_a,
+            placements: judged.into_iter().map(|j| j.verdict).collect(),
+            combined,
+            sentence: String::new(),
+        };
+        comparison.sentence = words::comparison(&comparison, self.plan.margin);
+        Ok(comparison)
+    }
+
+    /// Judges two variants under every placement that the plan has both of them under; under the
+    /// first placement where there is none, to say that nothing was measured.
+    pub(crate) fn judge_all(
+        &self,
+        of: &str,
+        against: &str,
+        metric: Metric,
+        a_a: bool,
+        place: impl Fn() -> String,
+    ) -> Result<Vec<Judged>, ReportError> {
+        let of = self.variant(of, &place)?;
+        let against = self.variant(against, &place)?;
+        let planned = |placement: &&Placement| self.blocks(of, against, **placement).next().is_some();
+        let mut placements: Vec<Placement> =
+            self.plan.placements.iter().filter(planned).copied().collect();
+        if placements.is_empty() {
+            placements.extend(self.plan.placements.first());
+        }
+        Ok(placements.into_iter().map(|p| self.judge(of, against, metric, p, a_a)).collect())
+    }
+
+    fn variant(&self, name: &str, place: &impl Fn() -> String) -> Result<u32, ReportError> {
+        let position = self.plan.variants.iter().position(|v| v.name == name);
+        position.and_then(|p| u32::try_from(p).ok()).ok_or_else(|| ReportError::UnknownVariant {
+            place: place(),
+            variant: name.to_owned(),
+        })
+    }
+
+    fn judge(
+        &self,
+        of: u32,
+        against: u32,
+        metric: Metric,
+        placement: Placement,
+        a_a: bool,
+    ) -> Judged {
+        let (of_variant, against_variant) = (self.named(of), self.named(against));
+        let paired = self.paired(of, against, metric, placement);
+        let guard = if a_a { None } else { self.guard(of, metric, placement) };
+        let estimate = self.estimate(&paired);
+        let client_bound = paired.counts.client_bound * 2 > paired.counts.planned - paired.counts.missing;
+        let rule = VerdictRule { better: better(metric), margin: self.plan.margin };
+        let aa = guard.as_ref().map(|(_, estimate)| estimate);
+        let stats = estimate.filter(|_| !client_bound).map(|e| stats::judge(&e, aa, &rule));
+        let outcome = match stats {
+            Some(verdict) => Outcome::from(verdict.outcome),
+            None if client_bound => Outcome::NoVerdict { reason: Withheld::ClientBound },
+            None => Outcome::NoVerdict { reason: Withheld::NotMeasured },
+        };
+        let value = |variant: &VariantFindings| {
+            variant.cell(placement).and_then(|c| c.figures.as_ref()?.metric(metric))
+        };
+        let mut verdict = PlacementVerdict {
+            placement,
+            timing: of_variant.timing,
+            of_value: value(of_variant),
+            against_value: value(against_variant),
+            estimate: estimate.as_ref().map(Estimate::of),
+            outcome,
+            blocks: paired.counts,
+            guard: guard.map(|(guard, _)| guard),
+            smallest_difference: estimate.as_ref().and_then(stats::smallest_difference),
+            notes: Vec::new(),
+        };
+        verdict.notes = notes::notes(&verdict, of_variant, against_variant, a_a);
+        Judged { verdict, stats }
+    }
+
+    fn named(&self, variant: u32) -> &VariantFindings {
+        &self.variants[variant as usize]
+    }
+
+    /// The blocks that the plan has both variants in, with the two trials' places in it.
+    fn blocks(
+        &self,
+        of: u32,
+        against: u32,
+        placement: Placement,
+    ) -> impl Iterator<Item = (Block, u32, u32)> {
+        let of_trials = self.planned.range((of, (placement, 0, 0))..=(of, (placement, u32::MAX, u32::MAX)));
+        of_trials.filter_map(move |(&(_, block), &first)| {
+            self.planned.get(&(against, block)).map(|&second| (block, first, second))
+        })
+    }
+
+    fn paired(&self, of: u32, against: u32, metric: Metric, placement: Placement) -> Paired {
+        let mut counts = BlockCounts::default();
+        let mut invocations: BTreeMap<u32, Vec<stats::Pair>> = BTreeMap::new();
+        for ((_, invocation, _), first, second) in self.blocks(of, against, placement) {
+            counts.planned += 1;
+            let (Some(of), Some(against)) = (self.rows.get(&first), self.rows.get(&second)) else {
+                counts.missing += 1;
+                continue;
+            };
+            if is_about_server(metric, of.timing) && (of.client_bound || against.client_bound) {
+                counts.client_bound += 1;
+                continue;
+            }
+            match (figure(of, metric), figure(against, metric)) {
+                (Some(of), Some(against)) => {
+                    counts.used += 1;
+                    invocations.entry(invocation).or_default().push(stats::Pair { of, against });
+                }
+                _ => counts.no_value += 1,
+            }
+        }
+        Paired { invocations: invocations.into_values().collect(), counts }
+    }
+
+    fn estimate(&self, paired: &Paired) -> Option<stats::Estimate> {
+        let ratios = PairedRatios::from_pairs(&paired.invocations).ok()?;
+        let bootstrap = Bootstrap {
+            confidence: self.plan.confidence,
+            seed: self.plan.seed,
+            ..Bootstrap::default()
+        };
+        stats::compare(&ratios, &bootstrap).ok()
+    }
+
+    /// The A/A pair of this metric and placement: one of the variant's own group before any other,
+    /// one timed in the same way before any other, then the study's first.
+    fn guard(&self, of: u32, metric: Metric, placement: Placement) -> Option<(Guard, stats::Estimate)> {
+        let guarded = self.named(of);
+        let repeats = (0..).zip(&self.plan.variants).filter_map(|(again, variant)| {
+            let name = variant.repeats.as_deref()?;
+            let original = (0..).zip(&self.plan.variants).find(|(_, v)| v.name == name)?.0;
+            let paired = self.paired(again, original, metric, placement);
+            Some((again, original, self.estimate(&paired)?))
+        });
+        let (again, original, estimate) = repeats.min_by_key(|(again, ..)| {
+            let variant = self.named(*again);
+            (variant.group != guarded.group, variant.timing != guarded.timing)
+        })?;
+        let guard = Guard {
+            of: self.named(original).name.clone(),
+            again: self.named(again).name.clone(),
+            estimate: Estimate::of(&estimate),
+        };
+        Some((guard, estimate))
+    }
+}
+
+/// A figure that has a logarithm.
+fn figure(row: &TrialRow, metric: Metric) -> Option<f64> {
+    row.figures.get(metric).filter(|value| value.is_finite() && *value > 0.0)
+}
+
+/// Which way of a metric is the good one.
+pub(crate) fn better(metric: Metric) -> Better {
+    if metric.higher_is_better() { Better::Higher } else { Better::Lower }
+}
+
+/// Whether a metric would be put down to the server although a client at its limit set it. In a
+/// stage trial the client's work is part of what is measured, and bytes and CPU are what they are.
+fn is_about_server(metric: Metric, timing: Timing) -> bool {
+    let timed = matches!(
+        metric,
+        Metric::LatencyP50 | Metric::LatencyMean | Metric::LatencyP99 | Metric::Goodput
+    );
+    timing == Timing::Load && timed
+}
+
+/// What the verdicts under all placements come to.
+fn combined(judged: &[Judged]) -> Combined {
+    let verdicts: Vec<stats::Verdict> = judged.iter().filter_map(|j| j.stats).collect();
+    let all_judged = verdicts.len() == judged.len();
+    match stats::across_placements(&verdicts) {
+        stats::Combined::Same(_) if all_judged => Combined::Same,
+        stats::Combined::Same(_) | stats::Combined::Unconfirmed(_) => Combined::Unconfirmed,
+        stats::Combined::DependsOnPlacement => Combined::DependsOnPlacement,
+        stats::Combined::NotResolved => Combined::NotResolved,
+    }
+}

@@ -1,0 +1,160 @@
+//! How a variant calls, in words.
+
+use rpcgauge_study::settings::{
+    Arrivals, ConnectionUse, HttpVersion, Protocol, Schedule, Settings, Transport,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// How a variant calls: its settings, each in a few words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HowItCalls {
+    /// The stack under test.
+    pub subject: String,
+    /// What is called: `list, n = 100`, or a user's own method.
+    pub workload: String,
+    /// `gRPC` or `REST`.
+    pub protocol: String,
+    /// `HTTP/1.1` or `HTTP/2`.
+    pub http: String,
+    /// `protobuf`, `json`, ...
+    pub encoding: String,
+    /// `none`, `gzip 6`, ...
+    pub request_compression: String,
+    /// `none`, `gzip 6`, ...
+    pub response_compression: String,
+    /// `TCP` or `Unix socket`.
+    pub transport: String,
+    /// Whether a connection serves many calls or one.
+    pub connection: String,
+    /// Connections open at the same time.
+    pub connections: u32,
+    /// When calls are sent.
+    pub schedule: String,
+    /// A call that took longer than this many milliseconds has failed.
+    pub deadline_ms: u64,
+    /// All of it in one line.
+    pub line: String,
+}
+
+impl HowItCalls {
+    /// Puts settings into words.
+    #[must_use]
+    pub fn of(settings: &Settings) -> Self {
+        let mut how = Self {
+            subject: settings.subject.clone(),
+            workload: workload(settings),
+            protocol: protocol(settings.protocol).to_owned(),
+            http: http(settings.http).to_owned(),
+            encoding: tagged(&settings.encoding, "name"),
+            request_compression: tagged(&settings.request_compression, "kind"),
+            response_compression: tagged(&settings.response_compression, "kind"),
+            transport: transport(settings.transport).to_owned(),
+            connection: connection(settings.connection).to_owned(),
+            connections: settings.connections,
+            schedule: schedule(settings.schedule),
+            deadline_ms: settings.deadline_ms,
+            line: String::new(),
+        };
+        how.line = how.in_one_line();
+        how
+    }
+
+    fn in_one_line(&self) -> String {
+        let compression = match (&*self.request_compression, &*self.response_compression) {
+            ("none", "none") => String::new(),
+            (request, response) if request == response => format!(", {request}"),
+            ("none", response) => format!(", answer {response}"),
+            (request, "none") => format!(", request {request}"),
+            (request, response) => format!(", request {request}, answer {response}"),
+        };
+        let connections = if self.connections == 1 {
+            self.connection.clone()
+        } else {
+            format!("{}, {} at a time", self.connection, self.connections)
+        };
+        format!(
+            "{} {} over {} on {}{compression}; {connections}; {}; {} ({})",
+            self.protocol,
+            self.encoding,
+            self.http,
+            self.transport,
+            self.schedule,
+            self.workload,
+            self.subject,
+        )
+    }
+}
+
+fn protocol(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Grpc => "gRPC",
+        Protocol::Rest => "REST",
+    }
+}
+
+fn http(version: HttpVersion) -> &'static str {
+    match version {
+        HttpVersion::Http1 => "HTTP/1.1",
+        HttpVersion::Http2 => "HTTP/2",
+    }
+}
+
+fn transport(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Tcp => "TCP",
+        Transport::Unix => "Unix socket",
+    }
+}
+
+fn connection(connection: ConnectionUse) -> &'static str {
+    match connection {
+        ConnectionUse::Reuse => "connection kept",
+        ConnectionUse::PerCall => "new connection every call",
+    }
+}
+
+fn schedule(schedule: Schedule) -> String {
+    match schedule {
+        Schedule::Closed { in_flight: 1 } => "one call after the other".to_owned(),
+        Schedule::Closed { in_flight } => format!("{in_flight} calls in flight"),
+        Schedule::Rate { per_second, arrivals } => {
+            let spacing = match arrivals {
+                Arrivals::Constant => "evenly spaced",
+                Arrivals::Poisson => "at random (Poisson)",
+            };
+            format!("{per_second} calls/s, {spacing}")
+        }
+    }
+}
+
+fn workload(settings: &Settings) -> String {
+    match serde_json::to_value(&settings.workload) {
+        Ok(Value::Object(fields)) => {
+            let text = |key: &str| fields.get(key).and_then(Value::as_str);
+            match (text("method"), text("name"), fields.get("n")) {
+                (Some(method), _, _) => method.to_owned(),
+                (None, Some(name), Some(n)) => format!("{name}, n = {n}"),
+                (None, Some(name), None) => name.to_owned(),
+                (None, None, _) => "unnamed".to_owned(),
+            }
+        }
+        _ => "unnamed".to_owned(),
+    }
+}
+
+/// A setting of a crate that this one must not use, in the words of its serialised form: its tag
+/// (under `key` where it has more to it), and its level if it has one.
+fn tagged(setting: &impl Serialize, key: &str) -> String {
+    match serde_json::to_value(setting) {
+        Ok(Value::String(tag)) => tag,
+        Ok(Value::Object(fields)) => {
+            let tag = fields.get(key).and_then(Value::as_str).unwrap_or("unnamed");
+            match fields.get("level") {
+                Some(level) => format!("{tag} {level}"),
+                None => tag.to_owned(),
+            }
+        }
+        _ => "unnamed".to_owned(),
+    }
+}

@@ -1,0 +1,256 @@
+//! From a plan, an environment and records to what they mean.
+//!
+//! ```text
+//! records ─► one per trial ─► cells (variant × placement): histograms merged ─► Figures
+//!                      └────► rows (one a trial) ─► blocks ─► Comparisons, Claims
+//! ```
+//!
+//! Pure: the same input gives the same findings, in whatever order the records come.
+
+mod cell;
+mod claim;
+mod compare;
+pub mod describe;
+mod model;
+mod notes;
+pub mod timeline;
+pub mod trial;
+pub mod verdict;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use rpcgauge_study::plan::Plan;
+use rpcgauge_study::record::{
+    CLIENT_BOUND_SHARE, Environment, FloorRecord, Measured, Outcome, Record, TrialRecord,
+};
+use rpcgauge_study::settings::Placement;
+
+pub use cell::MOST_ERRORS;
+pub use model::*;
+
+pub(crate) use compare::better;
+
+use crate::error::ReportError;
+use cell::MeasuredTrial;
+use compare::Blocks;
+use describe::HowItCalls;
+use trial::TrialRow;
+
+impl Findings {
+    /// What a plan's records mean. Works with as many records as there are.
+    ///
+    /// A trial may have several records, when a failed one was run again: a measured one counts
+    /// before a failed one, and of two equal ones the later.
+    ///
+    /// # Errors
+    /// [`ReportError`] where plan and records do not fit together.
+    pub fn new(
+        plan: &Plan,
+        environment: &Environment,
+        records: &[Record],
+    ) -> Result<Self, ReportError> {
+        let ended = ended(plan, records)?;
+        let floors: Vec<&FloorRecord> = floors(records);
+        let rows: Vec<TrialRow> = measured(&ended).map(|(t, m)| TrialRow::of(t, m)).collect();
+        let variants = (0..)
+            .zip(&plan.variants)
+            .map(|(index, _)| variant(plan, index, &ended, &floors))
+            .collect::<Result<Vec<_>, _>>()?;
+        let blocks = Blocks::new(plan, &variants, &rows)?;
+        let comparisons = plan.pairs.iter().map(|pair| blocks.comparison(pair));
+        let comparisons = comparisons.collect::<Result<Vec<_>, _>>()?;
+        let claims = plan.claims.iter().map(|claim| claim::check(claim, &blocks));
+        let claims = claims.collect::<Result<Vec<_>, _>>()?;
+        Ok(Self {
+            schema: SCHEMA,
+            study: study(plan),
+            progress: progress(plan, &ended),
+            environment: environment.clone(),
+            comparisons,
+            claims,
+            variants,
+            failures: failures(&ended),
+            trials: rows,
+        })
+    }
+}
+
+/// The record that counts of each trial that ended, in the plan's order.
+type Ended<'a> = BTreeMap<u32, &'a TrialRecord>;
+
+fn ended<'a>(plan: &Plan, records: &'a [Record]) -> Result<Ended<'a>, ReportError> {
+    let specs: BTreeMap<u32, _> = plan.trials.iter().map(|spec| (spec.index, spec)).collect();
+    let mut ended = Ended::new();
+    for record in records {
+        let Record::Trial(trial) = record else { continue };
+        if specs.get(&trial.trial.index).is_none_or(|spec| **spec != trial.trial) {
+            return Err(ReportError::NotInPlan {
+                index: trial.trial.index,
+                variant: trial.variant.clone(),
+                planned: plan.trials.len(),
+            });
+        }
+        let rank = |t: &TrialRecord| {
+            (matches!(t.outcome, Outcome::Measured(_)), t.started_at_ms)
+        };
+        let kept = ended.entry(trial.trial.index).or_insert(trial);
+        if rank(trial) > rank(kept) {
+            *kept = trial;
+        }
+    }
+    Ok(ended)
+}
+
+fn measured<'a>(ended: &Ended<'a>) -> impl Iterator<Item = MeasuredTrial<'a>> {
+    ended.values().filter_map(|trial| match &trial.outcome {
+        Outcome::Measured(measured) => Some((*trial, &**measured)),
+        Outcome::Failed { .. } => None,
+    })
+}
+
+/// The floors in an order of their own, since merging them must not depend on the records' order.
+fn floors(records: &[Record]) -> Vec<&FloorRecord> {
+    let mut floors: Vec<&FloorRecord> = records
+        .iter()
+        .filter_map(|record| match record {
+            Record::Floor(floor) => Some(floor),
+            Record::Trial(_) => None,
+        })
+        .collect();
+    floors.sort_by(|a, b| {
+        let key = |f: &FloorRecord| (f.placement, f.invocation, f.request_bytes, f.response_bytes, f.latency.0.len());
+        key(a).cmp(&key(b)).then(a.client_cpu_ns.total_cmp(&b.client_cpu_ns))
+    });
+    floors
+}
+
+fn variant(
+    plan: &Plan,
+    index: u32,
+    ended: &Ended<'_>,
+    floors: &[&FloorRecord],
+) -> Result<VariantFindings, ReportError> {
+    let variant = &plan.variants[index as usize];
+    let placements = plan.placements.iter().filter(|placement| {
+        plan.trials.iter().any(|t| t.variant == index && t.placement == **placement)
+    });
+    let cells = placements
+        .map(|&placement| cell(plan, index, placement, ended, floors))
+        .collect::<Result<Vec<_>, _>>()?;
+    let not_run = if cells.iter().any(|cell| cell.figures.is_some()) {
+        Vec::new()
+    } else {
+        reasons(index, ended)
+    };
+    Ok(VariantFindings {
+        name: variant.name.clone(),
+        group: variant.group.clone(),
+        repeats: variant.repeats.clone(),
+        how: HowItCalls::of(&variant.settings),
+        timing: variant.settings.timing(),
+        cells,
+        not_run,
+    })
+}
+
+fn cell(
+    plan: &Plan,
+    variant: u32,
+    placement: Placement,
+    ended: &Ended<'_>,
+    floors: &[&FloorRecord],
+) -> Result<Cell, ReportError> {
+    let name = &plan.variants[variant as usize].name;
+    let here = |t: &TrialRecord| t.trial.variant == variant && t.trial.placement == placement;
+    let trials: Vec<MeasuredTrial<'_>> = measured(ended).filter(|(t, _)| here(t)).collect();
+    let floors: Vec<&FloorRecord> = floors
+        .iter()
+        .filter(|f| f.placement == placement && f.variants.iter().any(|v| v == name))
+        .copied()
+        .collect();
+    let count = |holds: fn(&Measured) -> bool| trials.iter().filter(|(_, m)| holds(m)).count() as u64;
+    let client_bound = count(|m| m.client_share > CLIENT_BOUND_SHARE);
+    let all_ended = ended.values().filter(|t| here(t)).count() as u64;
+    let planned = plan.trials.iter().filter(|t| t.variant == variant && t.placement == placement);
+    let measured = trials.len() as u64;
+    Ok(Cell {
+        placement,
+        trials: TrialCounts {
+            planned: planned.count() as u64,
+            measured,
+            failed: all_ended - measured,
+            unsettled: count(|m| !m.warmup.settled),
+            client_bound,
+            is_client_bound: client_bound * 2 > measured,
+        },
+        figures: cell::figures(name, &trials, &floors)?.map(Box::new),
+    })
+}
+
+/// Why nothing was measured of a variant: each distinct reason once.
+fn reasons(variant: u32, ended: &Ended<'_>) -> Vec<String> {
+    let mut reasons: Vec<String> = Vec::new();
+    for trial in ended.values().filter(|t| t.trial.variant == variant) {
+        if let Outcome::Failed { reason, .. } = &trial.outcome {
+            if !reasons.contains(reason) {
+                reasons.push(reason.clone());
+            }
+        }
+    }
+    if reasons.is_empty() {
+        reasons.push("the run was interrupted before its first trial".to_owned());
+    }
+    reasons
+}
+
+fn study(plan: &Plan) -> StudyFindings {
+    StudyFindings {
+        name: plan.name.clone(),
+        question: plan.question.clone(),
+        seed: plan.seed,
+        invocations: plan.invocations,
+        blocks: plan.blocks,
+        placements: plan.placements.clone(),
+        idle: plan.idle,
+        margin: plan.margin,
+        confidence: plan.confidence,
+    }
+}
+
+fn progress(plan: &Plan, ended: &Ended<'_>) -> Progress {
+    let planned = plan.trials.len() as u64;
+    let measured_trials = measured(ended).count() as u64;
+    let all_ended = ended.len() as u64;
+    let end = |(t, m): MeasuredTrial<'_>| {
+        let took_ns = m.warmup.elapsed_ns.saturating_add(m.elapsed_ns);
+        t.started_at_ms.saturating_add(took_ns / 1_000_000)
+    };
+    Progress {
+        planned,
+        measured: measured_trials,
+        failed: all_ended - measured_trials,
+        missing: planned - all_ended,
+        started_at_ms: ended.values().map(|t| t.started_at_ms).min(),
+        ended_at_ms: measured(ended).map(end).max(),
+    }
+}
+
+fn failures(ended: &Ended<'_>) -> Vec<FailedTrial> {
+    let failed = ended.values().filter_map(|t| match &t.outcome {
+        Outcome::Failed { reason, fault, log } => Some(FailedTrial {
+            index: t.trial.index,
+            variant: t.variant.clone(),
+            invocation: t.trial.invocation,
+            block: t.trial.block,
+            placement: t.trial.placement,
+            reason: reason.clone(),
+            fault: *fault,
+            log: log.clone(),
+        }),
+        Outcome::Measured(_) => None,
+    });
+    failed.collect()
+}

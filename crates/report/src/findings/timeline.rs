@@ -1,0 +1,199 @@
+//! The trials of a cell one after the other in slices, and the spikes among them.
+//!
+//! **Spikes.** Within one trial, each slice that answered at least one call has a longest call. On
+//! the logarithms of these, a slice is a spike when it lies above
+//!
+//! ```text
+//! median + max(6 × 1.4826 × MAD, ln 3)
+//! ```
+//!
+//! that is: more than six robust standard deviations above the usual slice, and at least three
+//! times its longest call. Median and median absolute deviation (MAD) do not move with the spikes
+//! that are looked for. Neighbouring slices make one spike. Trials with fewer than
+//! [`LEAST_SLICES`] such slices are not searched.
+
+use rpcgauge_stats::{mad, median};
+use rpcgauge_study::record::{Measured, Slice, TrialRecord};
+use serde::{Deserialize, Serialize};
+
+/// Robust standard deviations above the usual slice from which on a slice is a spike.
+pub const SPIKE_DEVIATIONS: f64 = 6.0;
+
+/// The least factor between the usual slice's longest call and a spike's.
+pub const SPIKE_FACTOR: f64 = 3.0;
+
+/// What makes a median absolute deviation into a standard deviation, for normal data.
+const MAD_TO_DEVIATION: f64 = 1.4826;
+
+/// A trial with fewer slices that answered a call is not searched for spikes.
+pub const LEAST_SLICES: usize = 20;
+
+/// The merged timeline has at most this many bins; each holds whole slices.
+pub const MOST_BINS: usize = 240;
+
+/// Of more spikes than this, the highest are listed; all are counted.
+pub const MOST_SPIKES: usize = 20;
+
+/// The trials of a cell one after the other, in the order they ran.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TimelineFindings {
+    /// The bins in order.
+    pub bins: Vec<Bin>,
+    /// Where in the bins each trial begins, in the order they ran; bins never span two trials
+    /// unless there are more trials than bins.
+    pub trial_starts_ns: Vec<u64>,
+    /// How many slices of all trials are spikes, neighbours counted once.
+    pub spikes_found: u64,
+    /// The highest of them, in the order they came.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spikes: Vec<Spike>,
+    /// Trials too short to be searched.
+    pub trials_not_searched: u64,
+}
+
+/// Some neighbouring slices together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Bin {
+    /// When it begins, counted over the measured time of all trials so far.
+    pub start_ns: u64,
+    /// How long it is.
+    pub length_ns: u64,
+    /// Calls that succeeded.
+    pub answered: u64,
+    /// Calls that failed.
+    pub failed: u64,
+    /// Mean latency of those that succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_ns: Option<f64>,
+    /// The longest of them.
+    pub max_ns: u64,
+}
+
+/// A moment in which a call took far longer than usual.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Spike {
+    /// The trial's place in the plan.
+    pub trial: u32,
+    /// When it began, counted over the measured time of all trials so far.
+    pub start_ns: u64,
+    /// When it began, counted from the trial's first measured call.
+    pub offset_ns: u64,
+    /// The same moment on the wall clock, milliseconds since the Unix epoch, to be put beside the
+    /// subject's log.
+    pub at_ms: u64,
+    /// How long it lasted, in whole slices.
+    pub length_ns: u64,
+    /// The longest call in it.
+    pub max_ns: u64,
+    /// That call over the median of the slices' longest calls.
+    pub factor: f64,
+}
+
+/// Puts measured trials, in the order they ran, into one timeline.
+pub(crate) fn merge(trials: &[(&TrialRecord, &Measured)]) -> TimelineFindings {
+    let mut timeline = TimelineFindings::default();
+    let slices_in_all: usize = trials.iter().map(|(_, m)| m.timeline.slices.len()).sum();
+    let per_bin = slices_in_all.div_ceil(MOST_BINS).max(1);
+    let mut start_ns = 0_u64;
+    for (record, measured) in trials {
+        timeline.trial_starts_ns.push(start_ns);
+        match spikes(record, measured, start_ns) {
+            Some(found) => timeline.spikes.extend(found),
+            None => timeline.trials_not_searched += 1,
+        }
+        let slice_ns = measured.timeline.slice_ns;
+        for slices in measured.timeline.slices.chunks(per_bin) {
+            let bin = bin(slices, slice_ns, start_ns);
+            start_ns = start_ns.saturating_add(bin.length_ns);
+            timeline.bins.push(bin);
+        }
+    }
+    join_down_to_most(&mut timeline.bins);
+    keep_highest(&mut timeline);
+    timeline
+}
+
+fn bin(slices: &[Slice], slice_ns: u64, start_ns: u64) -> Bin {
+    let add = |value: fn(&Slice) -> u64| slices.iter().map(value).fold(0_u64, u64::saturating_add);
+    let answered = add(|s| s.answered);
+    let sum = add(|s| s.latency_sum_ns);
+    Bin {
+        start_ns,
+        length_ns: slice_ns.saturating_mul(slices.len() as u64),
+        answered,
+        failed: add(|s| s.failed),
+        mean_ns: (answered > 0).then(|| sum as f64 / answered as f64),
+        max_ns: slices.iter().map(|s| s.latency_max_ns).max().unwrap_or(0),
+    }
+}
+
+/// Each trial's last bin may be a short one, so that there can be more than [`MOST_BINS`] yet.
+fn join_down_to_most(bins: &mut Vec<Bin>) {
+    let together = bins.len().div_ceil(MOST_BINS).max(1);
+    if together > 1 {
+        *bins = bins.chunks(together).map(join).collect();
+    }
+}
+
+fn join(bins: &[Bin]) -> Bin {
+    let add = |value: fn(&Bin) -> u64| bins.iter().map(value).fold(0_u64, u64::saturating_add);
+    let answered = add(|b| b.answered);
+    let weighted: f64 = bins.iter().map(|b| b.mean_ns.unwrap_or(0.0) * b.answered as f64).sum();
+    Bin {
+        start_ns: bins.first().map_or(0, |b| b.start_ns),
+        length_ns: add(|b| b.length_ns),
+        answered,
+        failed: add(|b| b.failed),
+        mean_ns: (answered > 0).then(|| weighted / answered as f64),
+        max_ns: bins.iter().map(|b| b.max_ns).max().unwrap_or(0),
+    }
+}
+
+/// The spikes of one trial, or none where it is too short to be searched.
+fn spikes(record: &TrialRecord, measured: &Measured, start_ns: u64) -> Option<Vec<Spike>> {
+    let timeline = &measured.timeline;
+    let longest = |slice: &Slice| (slice.latency_max_ns > 0).then(|| (slice.latency_max_ns as f64).ln());
+    let logs: Vec<f64> = timeline.slices.iter().filter_map(longest).collect();
+    if logs.len() < LEAST_SLICES {
+        return None;
+    }
+    let usual = median(&logs).ok()?;
+    let reach = (SPIKE_DEVIATIONS * MAD_TO_DEVIATION * mad(&logs).ok()?).max(SPIKE_FACTOR.ln());
+    let measured_from_ms = record.started_at_ms.saturating_add(measured.warmup.elapsed_ns / 1_000_000);
+    let mut found: Vec<Spike> = Vec::new();
+    let mut previous = None;
+    for (index, slice) in timeline.slices.iter().enumerate() {
+        if longest(slice).is_none_or(|log| log <= usual + reach) {
+            continue;
+        }
+        let factor = slice.latency_max_ns as f64 / usual.exp();
+        match found.last_mut().filter(|_| previous == index.checked_sub(1)) {
+            Some(spike) => {
+                spike.length_ns = spike.length_ns.saturating_add(timeline.slice_ns);
+                spike.max_ns = spike.max_ns.max(slice.latency_max_ns);
+                spike.factor = spike.factor.max(factor);
+            }
+            None => {
+                let offset_ns = timeline.slice_ns.saturating_mul(index as u64);
+                found.push(Spike {
+                    trial: record.trial.index,
+                    start_ns: start_ns.saturating_add(offset_ns),
+                    offset_ns,
+                    at_ms: measured_from_ms.saturating_add(offset_ns / 1_000_000),
+                    length_ns: timeline.slice_ns,
+                    max_ns: slice.latency_max_ns,
+                    factor,
+                });
+            }
+        }
+        previous = Some(index);
+    }
+    Some(found)
+}
+
+fn keep_highest(timeline: &mut TimelineFindings) {
+    timeline.spikes_found = timeline.spikes.len() as u64;
+    timeline.spikes.sort_by(|a, b| b.max_ns.cmp(&a.max_ns).then(a.start_ns.cmp(&b.start_ns)));
+    timeline.spikes.truncate(MOST_SPIKES);
+    timeline.spikes.sort_by_key(|spike| spike.start_ns);
+}

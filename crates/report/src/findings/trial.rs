@@ -1,0 +1,168 @@
+//! One row a measured trial: what the CSV holds and what two runs are compared by.
+
+use rpcgauge_study::plan::Metric;
+use rpcgauge_study::record::{CLIENT_BOUND_SHARE, Histogram, Measured, Stage, TrialRecord};
+use rpcgauge_study::settings::{Idle, Placement, Timing};
+use serde::{Deserialize, Serialize};
+
+/// The figures of one measured trial. Times are nanoseconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialRow {
+    /// Its place in the plan.
+    pub index: u32,
+    /// The variant.
+    pub variant: String,
+    /// Which fresh start.
+    pub invocation: u32,
+    /// Which block.
+    pub block: u32,
+    /// Where client and server ran.
+    pub placement: Placement,
+    /// Whether idle states were in truth held off.
+    pub idle: Idle,
+    /// What was timed.
+    pub timing: Timing,
+    /// When it started, milliseconds since the Unix epoch.
+    pub started_at_ms: u64,
+    /// Measured time.
+    pub elapsed_ns: u64,
+    /// Whether latency had stopped drifting before measuring began.
+    pub settled: bool,
+    /// Whether the client used more than 80% of its core.
+    pub client_bound: bool,
+    /// The share of its core that the client used.
+    pub client_share: f64,
+    /// Calls begun.
+    pub started: u64,
+    /// Calls that succeeded.
+    pub answered: u64,
+    /// Calls that failed.
+    pub failed: u64,
+    /// Calls still open at the end.
+    pub abandoned: u64,
+    /// The figures that pairs and claims compare, as far as the trial has them.
+    pub figures: TrialFigures,
+}
+
+/// The figures of one trial that can be compared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TrialFigures {
+    /// Median latency.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_p50: Option<f64>,
+    /// Mean latency.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_mean: Option<f64>,
+    /// 99th percentile of latency; absent with fewer than 100 calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_p99: Option<f64>,
+    /// Mean request time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_time: Option<f64>,
+    /// Mean response time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_time: Option<f64>,
+    /// Mean time to decode the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decode_time: Option<f64>,
+    /// Successful calls a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goodput: Option<f64>,
+    /// Bytes of the answer's body, as carried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_bytes: Option<f64>,
+    /// All bytes of a call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call_bytes: Option<f64>,
+    /// CPU of the client a call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_cpu: Option<f64>,
+    /// CPU of the server a call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_cpu: Option<f64>,
+}
+
+impl TrialFigures {
+    /// The figure of a metric.
+    #[must_use]
+    pub fn get(&self, metric: Metric) -> Option<f64> {
+        match metric {
+            Metric::LatencyP50 => self.latency_p50,
+            Metric::LatencyMean => self.latency_mean,
+            Metric::LatencyP99 => self.latency_p99,
+            Metric::RequestTime => self.request_time,
+            Metric::ResponseTime => self.response_time,
+            Metric::DecodeTime => self.decode_time,
+            Metric::Goodput => self.goodput,
+            Metric::ResponseBytes => self.response_bytes,
+            Metric::CallBytes => self.call_bytes,
+            Metric::ClientCpu => self.client_cpu,
+            Metric::ServerCpu => self.server_cpu,
+        }
+    }
+
+    fn of(measured: &Measured) -> Self {
+        let latency = Some(&measured.latency).filter(|h| !h.0.is_empty());
+        let stage = |stage| measured.stages.get(&stage).filter(|h| !h.0.is_empty());
+        let mean = |histogram: &Histogram| histogram.0.mean();
+        let ended = measured.calls.answered.saturating_add(failed_total(measured));
+        let per_call = |amount: u64| (ended > 0).then(|| amount as f64 / ended as f64);
+        let bytes = &measured.bytes;
+        Self {
+            latency_p50: latency.map(|h| h.0.value_at_quantile(0.5) as f64),
+            latency_mean: latency.map(mean),
+            latency_p99: latency.and_then(|h| supported(h, 0.99)).map(|ns| ns as f64),
+            request_time: stage(Stage::RequestTime).map(mean),
+            response_time: stage(Stage::ResponseTime).map(mean),
+            decode_time: stage(Stage::Decode).map(mean),
+            goodput: goodput(measured.calls.answered, measured.elapsed_ns),
+            response_bytes: (measured.calls.answered > 0)
+                .then_some(measured.payload.response_compressed),
+            call_bytes: per_call(bytes.sent.total().saturating_add(bytes.received.total())),
+            client_cpu: per_call(measured.cpu.client.total_ns),
+            server_cpu: per_call(measured.cpu.server.total_ns),
+        }
+    }
+}
+
+impl TrialRow {
+    /// The row of a measured trial.
+    pub(crate) fn of(record: &TrialRecord, measured: &Measured) -> Self {
+        Self {
+            index: record.trial.index,
+            variant: record.variant.clone(),
+            invocation: record.trial.invocation,
+            block: record.trial.block,
+            placement: record.trial.placement,
+            idle: record.idle,
+            timing: record.timing,
+            started_at_ms: record.started_at_ms,
+            elapsed_ns: measured.elapsed_ns,
+            settled: measured.warmup.settled,
+            client_bound: measured.client_share > CLIENT_BOUND_SHARE,
+            client_share: measured.client_share,
+            started: measured.calls.started,
+            answered: measured.calls.answered,
+            failed: failed_total(measured),
+            abandoned: measured.calls.abandoned,
+            figures: TrialFigures::of(measured),
+        }
+    }
+}
+
+/// Successful calls a second.
+pub(crate) fn goodput(answered: u64, elapsed_ns: u64) -> Option<f64> {
+    (elapsed_ns > 0).then(|| answered as f64 * 1e9 / elapsed_ns as f64)
+}
+
+/// A percentile, where at least one value lies beyond it.
+pub(crate) fn supported(histogram: &Histogram, quantile: f64) -> Option<u64> {
+    // 100 values are enough for the 99th percentile, although 100 × (1 − 0.99) is a little below 1.
+    let beyond = histogram.0.len() as f64 * (1.0 - quantile);
+    (beyond > 1.0 - 1e-6).then(|| histogram.0.value_at_quantile(quantile))
+}
+
+fn failed_total(measured: &Measured) -> u64 {
+    measured.calls.failed.values().fold(0, |sum, n| sum.saturating_add(*n))
+}

@@ -1,0 +1,328 @@
+//! The types of verdicts and claims, as they stand in the findings.
+
+use rpcgauge_stats as stats;
+use rpcgauge_study::plan::{Metric, Published};
+use rpcgauge_study::settings::{Placement, Timing};
+use serde::{Deserialize, Serialize};
+
+/// A pair of variants compared on one metric, under each placement it was planned for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The pair's name in the study.
+    pub pair: String,
+    /// What is asked.
+    pub question: String,
+    /// The variant that the verdict is about.
+    pub of: String,
+    /// The variant it is held against.
+    pub against: String,
+    /// What is compared.
+    pub metric: Metric,
+    /// Whether it was planned under every placement.
+    pub headline: bool,
+    /// Whether it compares a variant with itself under a second name.
+    pub a_a: bool,
+    /// The verdict under each placement; the first is the study's own.
+    pub placements: Vec<PlacementVerdict>,
+    /// What these come to together.
+    pub combined: Combined,
+    /// All of it in plain sentences.
+    pub sentence: String,
+}
+
+/// A verdict under one placement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlacementVerdict {
+    /// Where client and server ran.
+    pub placement: Placement,
+    /// What was timed.
+    pub timing: Timing,
+    /// The metric of `of`, over all its trials there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_value: Option<f64>,
+    /// The metric of `against`, over all its trials there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against_value: Option<f64>,
+    /// The median of the blocks' ratios of/against, with its interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Estimate>,
+    /// What it comes to.
+    pub outcome: Outcome,
+    /// The blocks it rests on, and those it does not.
+    pub blocks: BlockCounts,
+    /// The A/A pair that guards it; without one the verdict is unguarded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guard: Option<Guard>,
+    /// The smallest ratio (above 1) that this comparison would resolve with 80% probability.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smallest_difference: Option<f64>,
+    /// What a reader must know beside it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
+}
+
+/// A measured ratio of/against.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The median ratio over all blocks.
+    pub ratio: f64,
+    /// The interval's ends; absent with fewer than two invocations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<[f64; 2]>,
+    /// The probability with which the interval is to hold the true ratio.
+    pub confidence: f64,
+    /// Invocations it rests on.
+    pub invocations: u64,
+    /// Blocks it rests on.
+    pub blocks: u64,
+}
+
+impl Estimate {
+    pub(crate) fn of(estimate: &stats::Estimate) -> Self {
+        Self {
+            ratio: estimate.ratio(),
+            interval: estimate.interval().map(|i| [i.low(), i.high()]),
+            confidence: estimate.confidence(),
+            invocations: estimate.invocations() as u64,
+            blocks: estimate.blocks() as u64,
+        }
+    }
+}
+
+/// What a comparison comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "kebab-case")]
+pub enum Outcome {
+    /// `of` is better: faster, smaller, or more of a yield.
+    Faster,
+    /// `of` is worse.
+    Slower,
+    /// The whole interval lies inside the margin.
+    NoDifference,
+    /// The figures do not decide it.
+    NotResolved {
+        /// Why not.
+        reason: Unresolved,
+        /// How much more measuring would probably decide it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        more: Option<More>,
+    },
+    /// There is nothing to judge.
+    NoVerdict {
+        /// Why not.
+        reason: Withheld,
+    },
+}
+
+/// Why a comparison is not resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unresolved {
+    /// Fewer than two invocations: nothing is known of how they differ.
+    NoInterval,
+    /// The interval holds 1 and reaches beyond the margin.
+    IntervalTooWide,
+    /// The A/A pair differs from 1.
+    AaNotOne,
+    /// The A/A pair's interval is wider than the difference.
+    AaTooWide,
+    /// The A/A pair has no interval, so that nothing is known of what it would allow.
+    AaNoInterval,
+}
+
+/// Why a comparison has no verdict at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Withheld {
+    /// No block holds both variants' figures.
+    NotMeasured,
+    /// More than half of the blocks were client-bound: they say nothing of the server.
+    ClientBound,
+}
+
+/// How much more measuring would be needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct More {
+    /// Further invocations.
+    pub invocations: u64,
+    /// The blocks in these.
+    pub blocks: u64,
+}
+
+impl From<stats::More> for More {
+    fn from(more: stats::More) -> Self {
+        Self { invocations: more.invocations as u64, blocks: more.blocks as u64 }
+    }
+}
+
+impl From<stats::Outcome> for Outcome {
+    fn from(outcome: stats::Outcome) -> Self {
+        match outcome {
+            stats::Outcome::Faster => Self::Faster,
+            stats::Outcome::Slower => Self::Slower,
+            stats::Outcome::NoDifference => Self::NoDifference,
+            stats::Outcome::NotResolved { reason, more } => Self::NotResolved {
+                reason: match reason {
+                    stats::Unresolved::NoInterval => Unresolved::NoInterval,
+                    stats::Unresolved::IntervalTooWide => Unresolved::IntervalTooWide,
+                    stats::Unresolved::AaNotOne => Unresolved::AaNotOne,
+                    stats::Unresolved::AaTooWide => Unresolved::AaTooWide,
+                    stats::Unresolved::AaNoInterval => Unresolved::AaNoInterval,
+                },
+                more: more.map(More::from),
+            },
+        }
+    }
+}
+
+/// The blocks of a comparison.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockCounts {
+    /// Blocks that the plan has for both variants.
+    pub planned: u64,
+    /// Blocks the estimate rests on.
+    pub used: u64,
+    /// Blocks in which one of the two was not measured: failed, or not reached.
+    pub missing: u64,
+    /// Blocks in which one of the two has no figure above 0 for the metric.
+    pub no_value: u64,
+    /// Blocks left out because one of the two was client-bound.
+    pub client_bound: u64,
+}
+
+/// The A/A pair that guards a verdict.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Guard {
+    /// The variant that was measured twice.
+    pub of: String,
+    /// Its second name.
+    pub again: String,
+    /// How much the two differ.
+    pub estimate: Estimate,
+}
+
+/// What a reader must know beside a verdict.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "note", rename_all = "kebab-case")]
+pub enum Note {
+    /// No A/A pair covers this metric and placement.
+    Unguarded,
+    /// Some of a variant's calls failed; latency counts only those that succeeded.
+    FailedCalls {
+        /// The variant.
+        variant: String,
+        /// The failed part of the calls that ended.
+        share: f64,
+    },
+    /// Some of a variant's trials were still drifting when measuring began.
+    Unsettled {
+        /// The variant.
+        variant: String,
+        /// Such trials.
+        trials: u64,
+        /// All its measured trials.
+        of: u64,
+    },
+    /// Some of a variant's trials kept the client above 80% of its core.
+    ClientBound {
+        /// The variant.
+        variant: String,
+        /// Such trials.
+        trials: u64,
+        /// All its measured trials.
+        of: u64,
+    },
+    /// Blocks are left out of the estimate.
+    BlocksLeftOut {
+        /// How many.
+        left_out: u64,
+        /// Of how many.
+        planned: u64,
+    },
+    /// Idle states were not the same in all trials.
+    MixedIdle {
+        /// The variant.
+        variant: String,
+    },
+}
+
+/// What the verdicts under several placements come to together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Combined {
+    /// Every placement gives the same resolved verdict; also where there is only one.
+    Same,
+    /// Placements give different resolved verdicts: neither is the answer.
+    DependsOnPlacement,
+    /// Those placements that are resolved agree, but others are not resolved.
+    Unconfirmed,
+    /// No placement is resolved.
+    NotResolved,
+}
+
+/// A published figure, and what became of it here.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClaimFindings {
+    /// The claim's name in the study.
+    pub name: String,
+    /// Where it was published, and when.
+    pub source: String,
+    /// The published sentence.
+    pub says: String,
+    /// The variant the claim is about.
+    pub of: String,
+    /// The variant it was held against.
+    pub against: String,
+    /// What was compared.
+    pub metric: Metric,
+    /// The published figures.
+    pub published: Published,
+    /// Their ratio of/against, where they have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published_ratio: Option<f64>,
+    /// What was measured under each placement; the first is the study's own.
+    pub placements: Vec<ClaimMeasured>,
+    /// What it comes to: the first placement's outcome, unless others contradict it.
+    pub outcome: ClaimOutcome,
+    /// Whether placements give different resolved outcomes.
+    pub depends_on_placement: bool,
+    /// All of it in a plain sentence.
+    pub sentence: String,
+}
+
+/// A claim under one placement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClaimMeasured {
+    /// The comparison it rests on.
+    #[serde(flatten)]
+    pub verdict: PlacementVerdict,
+    /// What it comes to there.
+    pub claim: ClaimOutcome,
+    /// How the measured size stands to the published one, where both have a size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<SizeMatch>,
+}
+
+/// What a claim comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClaimOutcome {
+    /// The direction (or the absence of a difference) is as published.
+    Reproduced,
+    /// The opposite, or a difference where none was published, or none where one was.
+    Contradicted,
+    /// The comparison is not resolved, or depends on placement.
+    NotResolved,
+}
+
+/// How a measured ratio stands to the published one in size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SizeMatch {
+    /// The interval, widened by a quarter, holds the published ratio.
+    Agrees,
+    /// The measured difference is smaller than published.
+    Smaller,
+    /// The measured difference is larger than published.
+    Larger,
+}
