@@ -156,3 +156,127 @@ fn not_negative(name: &'static str, value: f64) -> Result<(), StatsError> {
         allowed: "a finite number, at least 0",
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate::Estimate;
+    use crate::verdict::{Better, VerdictRule, judge};
+
+    use ClaimOutcome::{Contradicted, NotResolved, Reproduced};
+    use SizeMatch::{Agrees, Larger, Smaller};
+
+    fn verdict(low: f64, high: f64) -> Verdict {
+        judge(
+            &Estimate::sample(low, high),
+            None,
+            &VerdictRule::new(Better::Lower),
+        )
+    }
+
+    fn check(published: Published, measured: (f64, f64)) -> (ClaimOutcome, Option<SizeMatch>) {
+        let verdict = verdict(measured.0, measured.1);
+        let check = check_claim(published, &verdict, DEFAULT_SIZE_TOLERANCE).unwrap();
+        (check.outcome, check.size)
+    }
+
+    #[test]
+    fn ratio_is_reproduced_in_direction_and_told_in_size() {
+        let table = [
+            // Published 2.45 times faster, as several's request time was.
+            (0.408, (0.39, 0.43), Reproduced, Some(Agrees)),
+            (0.408, (0.45, 0.48), Reproduced, Some(Agrees)),
+            (0.408, (0.90, 0.95), Reproduced, Some(Smaller)),
+            (0.408, (0.10, 0.12), Reproduced, Some(Larger)),
+            (0.408, (1.10, 1.20), Contradicted, None),
+            (0.408, (0.99, 1.01), Contradicted, Some(Smaller)),
+            // It cannot be told from 1, but is no 2.45 either way.
+            (0.408, (0.80, 1.10), NotResolved, Some(Smaller)),
+            (0.408, (0.30, 1.10), NotResolved, Some(Agrees)),
+            // Published 5 times slower, as gzip's one record was.
+            (5.0, (4.5, 5.5), Reproduced, Some(Agrees)),
+            (5.0, (8.0, 9.0), Reproduced, Some(Larger)),
+            (5.0, (1.2, 1.3), Reproduced, Some(Smaller)),
+            (5.0, (0.5, 0.6), Contradicted, None),
+        ];
+        for (published, measured, outcome, size) in table {
+            let checked = check(Published::Ratio(published), measured);
+            assert_eq!(checked, (outcome, size), "{published}, {measured:?}");
+        }
+    }
+
+    #[test]
+    fn sentences_have_no_size() {
+        let (faster, none) = (
+            Published::Direction(Direction::Faster),
+            Published::NoDifference,
+        );
+        let table = [
+            (faster, (0.5, 0.6), Reproduced),
+            (faster, (1.5, 1.6), Contradicted),
+            (faster, (0.99, 1.01), Contradicted),
+            (faster, (0.8, 1.2), NotResolved),
+            (none, (0.99, 1.01), Reproduced),
+            (none, (0.5, 0.6), Contradicted),
+            (none, (0.8, 1.2), NotResolved),
+            // A ratio inside the margin is such a sentence too.
+            (Published::Ratio(1.02), (0.99, 1.01), Reproduced),
+            (Published::Ratio(1.02), (1.10, 1.20), Contradicted),
+        ];
+        for (published, measured, outcome) in table {
+            assert_eq!(
+                check(published, measured),
+                (outcome, None),
+                "{published:?}, {measured:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn one_invocation_checks_nothing() {
+        let rule = VerdictRule::new(Better::Lower);
+        let verdict = judge(&Estimate::sample_of_one(0.4), None, &rule);
+        let check = check_claim(Published::Ratio(0.4), &verdict, 0.25).unwrap();
+        assert_eq!(
+            check,
+            ClaimCheck {
+                outcome: NotResolved,
+                size: None
+            }
+        );
+    }
+
+    #[test]
+    fn counts_agree_within_their_tolerance() {
+        let table = [
+            (701.0, 701.0, 0.0, Reproduced),
+            (701.0, 702.0, 0.0, Contradicted),
+            (1705.0, 1640.0, DEFAULT_COUNT_TOLERANCE, Reproduced),
+            (1705.0, 1500.0, DEFAULT_COUNT_TOLERANCE, Contradicted),
+            (0.0, 0.0, DEFAULT_COUNT_TOLERANCE, Reproduced),
+        ];
+        for (published, measured, tolerance, expected) in table {
+            assert_eq!(
+                check_count(published, measured, tolerance).unwrap(),
+                expected
+            );
+        }
+    }
+
+    #[test]
+    fn impossible_figures_are_named() {
+        let verdict = verdict(0.5, 0.6);
+        for value in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let error = check_claim(Published::Ratio(value), &verdict, 0.25).unwrap_err();
+            assert!(matches!(
+                error,
+                StatsError::Setting {
+                    name: "published ratio",
+                    ..
+                }
+            ));
+        }
+        assert!(check_claim(Published::NoDifference, &verdict, -0.1).is_err());
+        assert!(check_count(-1.0, 1.0, 0.0).is_err() && check_count(1.0, f64::NAN, 0.0).is_err());
+    }
+}

@@ -146,3 +146,131 @@ fn order(a: &[f64], b: &[f64]) -> Ordering {
     // `partial_cmp` takes 0 and −0 as equal, as it must here; no log ratio is NaN.
     a.partial_cmp(b).unwrap_or(Ordering::Equal)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::paired::Pair;
+
+    fn ratios(invocations: &[&[f64]]) -> PairedRatios {
+        let owned: Vec<Vec<f64>> = invocations.iter().map(|blocks| blocks.to_vec()).collect();
+        PairedRatios::from_ratios(&owned).unwrap()
+    }
+
+    fn estimate(invocations: &[&[f64]]) -> Estimate {
+        compare(&ratios(invocations), &Bootstrap::default()).unwrap()
+    }
+
+    #[test]
+    fn estimate_is_the_median_ratio_over_all_blocks() {
+        let estimate = estimate(&[&[1.1, 1.3], &[1.2], &[9.0, 0.1]]);
+        assert!((estimate.ratio() - 1.2).abs() < 1e-12);
+        assert_eq!((estimate.invocations(), estimate.blocks()), (3, 5));
+    }
+
+    #[test]
+    fn one_invocation_gives_no_interval_however_many_blocks() {
+        for only in [&[1.5][..], &[1.5, 1.5, 1.6, 1.4, 1.5, 1.5]] {
+            let estimate = estimate(&[only]);
+            assert_eq!(
+                (estimate.interval(), estimate.standard_error()),
+                (None, None)
+            );
+        }
+    }
+
+    #[test]
+    fn two_invocations_of_one_block_give_the_t_interval_of_their_mean() {
+        // Resamples are both low (1/4), one each (1/2), both high (1/4); freed of its narrowness
+        // their deviation is that of the mean of two, so that t with 1 degree of freedom is exact.
+        let ratios = ratios(&[&[1.0], &[1.02]]);
+        let bootstrap = Bootstrap {
+            resamples: 200_000,
+            ..Bootstrap::default()
+        };
+        let interval = compare(&ratios, &bootstrap).unwrap().interval().unwrap();
+        let (middle, reach) = (1.02_f64.ln() / 2.0, 12.7062 * 1.02_f64.ln() / 2.0);
+        assert!((interval.log_low() / (middle - reach) - 1.0).abs() < 0.01);
+        assert!((interval.log_high() / (middle + reach) - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn what_is_common_to_an_invocation_counts_for_more_than_what_differs_in_it() {
+        let study = |value: fn(usize, usize) -> usize| {
+            let blocks = |i| (0..5).map(|j| 1.0 + 0.01 * value(i, j) as f64).collect();
+            let ratios = PairedRatios::from_ratios(&(0..5).map(blocks).collect::<Vec<_>>());
+            compare(&ratios.unwrap(), &Bootstrap::default()).unwrap()
+        };
+        let mixed = study(|invocation, block| invocation + 5 * block);
+        let grouped = study(|invocation, block| 5 * invocation + block);
+        assert_eq!(mixed.ratio(), grouped.ratio());
+        assert!(1.5 * mixed.standard_error().unwrap() < grouped.standard_error().unwrap());
+    }
+
+    #[test]
+    fn one_wild_block_of_eight_invocations_hardly_moves_the_interval() {
+        let mut blocks = [[1.0, 1.01], [1.02, 0.99], [1.01, 1.0], [0.98, 1.0]].repeat(2);
+        let half_width = |blocks: &[[f64; 2]]| {
+            let blocks: Vec<&[f64]> = blocks.iter().map(|b| &b[..]).collect();
+            estimate(&blocks).interval().unwrap().half_width()
+        };
+        let calm = half_width(&blocks);
+        blocks[3][1] = 50.0;
+        let wild = half_width(&blocks);
+        assert!(wild < 2.0 * calm, "±{calm} without it, ±{wild} with it");
+    }
+
+    #[test]
+    fn same_seed_same_interval_and_another_seed_nearly() {
+        let ratios = ratios(&[&[1.0, 1.03], &[1.02, 0.99], &[1.04, 1.0], &[0.98, 1.01]]);
+        let with = |seed| {
+            compare(
+                &ratios,
+                &Bootstrap {
+                    seed,
+                    ..Bootstrap::default()
+                },
+            )
+            .unwrap()
+        };
+        assert_eq!(with(1), with(1));
+        let errors = (
+            with(1).standard_error().unwrap(),
+            with(2).standard_error().unwrap(),
+        );
+        assert!(
+            errors.0 != errors.1 && (errors.0 / errors.1 - 1.0).abs() < 0.1,
+            "{errors:?}"
+        );
+    }
+
+    #[test]
+    fn pairs_of_equal_ratio_need_not_be_of_equal_size() {
+        let pair = |of, against| vec![Pair { of, against }];
+        let mood = PairedRatios::from_pairs(&[pair(2.0, 1.0), pair(20.0, 10.0)]).unwrap();
+        let estimate = compare(&mood, &Bootstrap::default()).unwrap();
+        assert!((estimate.ratio() - 2.0).abs() < 1e-12);
+        assert!(estimate.interval().unwrap().half_width() < 1e-9);
+    }
+
+    #[test]
+    fn settings_out_of_range_are_named() {
+        let compare = |bootstrap| {
+            compare(&ratios(&[&[1.0]]), &bootstrap)
+                .unwrap_err()
+                .to_string()
+        };
+        let few = Bootstrap {
+            resamples: 99,
+            ..Bootstrap::default()
+        };
+        assert_eq!(compare(few), "resamples is 99: it must be at least 100");
+        for confidence in [0.5, 1.0, f64::NAN] {
+            let message = compare(Bootstrap {
+                confidence,
+                ..Bootstrap::default()
+            });
+            assert!(message.starts_with("confidence is "), "{message}");
+        }
+    }
+}

@@ -124,3 +124,33 @@ impl Estimate {
 pub(crate) fn ratio(log: f64) -> f64 {
     log.exp().clamp(f64::MIN_POSITIVE, f64::MAX)
 }
+
+#[cfg(test)]
+impl Estimate {
+    /// An estimate from 8 invocations of 2 blocks with the interval given, for tests of what rests
+    /// on one.
+    pub(crate) fn sample(low: f64, high: f64) -> Self {
+        let interval = Interval::from_logs(low.ln(), high.ln());
+        let reach = crate::compare::interval_reach(0.95, 8);
+        Self {
+            log_ratio: f64::midpoint(low.ln(), high.ln()),
+            standard_error: Some(interval.log_half_width() / reach),
+            interval: Some(interval),
+            confidence: 0.95,
+            invocations: 8,
+            blocks: 16,
+        }
+    }
+
+    /// An estimate from one invocation of 3 blocks.
+    pub(crate) fn sample_of_one(value: f64) -> Self {
+        Self {
+            log_ratio: value.ln(),
+            standard_error: None,
+            interval: None,
+            confidence: 0.95,
+            invocations: 1,
+            blocks: 3,
+        }
+    }
+}

@@ -11,6 +11,22 @@
 //!                                               └────► smallest_difference, invocations_needed
 //! ```
 //!
+//! ```
+//! use rpcgauge_stats::{Better, Bootstrap, Outcome, Pair, PairedRatios, VerdictRule, compare, judge};
+//!
+//! // Microseconds a call, two blocks in each of three invocations: about half as long throughout.
+//! let pair = |of, against| Pair { of, against };
+//! let ratios = PairedRatios::from_pairs(&[
+//!     vec![pair(40.0, 80.0), pair(41.0, 81.0)],
+//!     vec![pair(43.0, 85.0), pair(40.0, 81.0)],
+//!     vec![pair(39.0, 79.0), pair(41.0, 80.0)],
+//! ])?;
+//! let estimate = compare(&ratios, &Bootstrap::default())?;
+//! let verdict = judge(&estimate, None, &VerdictRule::new(Better::Lower));
+//! assert_eq!(verdict.outcome, Outcome::Faster);
+//! # Ok::<(), rpcgauge_stats::StatsError>(())
+//! ```
+//!
 //! [`WarmUp`] stands apart: it is fed while a trial runs, and says when its latency has stopped
 //! drifting.
 

@@ -32,3 +32,43 @@ pub fn across_placements(verdicts: &[Verdict]) -> Combined {
         Combined::Unconfirmed(first.outcome)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate::Estimate;
+    use crate::verdict::{Better, VerdictRule, judge};
+
+    fn verdict(low: f64, high: f64) -> Verdict {
+        judge(
+            &Estimate::sample(low, high),
+            None,
+            &VerdictRule::new(Better::Lower),
+        )
+    }
+
+    #[test]
+    fn verdicts_are_combined_as_told() {
+        let (faster, slower) = (verdict(0.5, 0.6), verdict(1.5, 1.6));
+        let (same, unknown) = (verdict(0.99, 1.01), verdict(0.8, 1.2));
+        let table = [
+            (
+                vec![faster, verdict(0.8, 0.9)],
+                Combined::Same(Outcome::Faster),
+            ),
+            (vec![same], Combined::Same(Outcome::NoDifference)),
+            (vec![faster, slower], Combined::DependsOnPlacement),
+            (vec![faster, same], Combined::DependsOnPlacement),
+            (vec![unknown, faster, slower], Combined::DependsOnPlacement),
+            (
+                vec![unknown, slower],
+                Combined::Unconfirmed(Outcome::Slower),
+            ),
+            (vec![unknown, unknown], Combined::NotResolved),
+            (vec![], Combined::NotResolved),
+        ];
+        for (verdicts, expected) in table {
+            assert_eq!(across_placements(&verdicts), expected);
+        }
+    }
+}

@@ -102,3 +102,54 @@ fn until(estimate: &Estimate, enough: impl Fn(f64, usize) -> bool) -> Option<Mor
 fn detectable(confidence: f64, invocations: usize) -> f64 {
     interval_reach(confidence, invocations) + t_quantile(POWER, invocations - 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn smallest_difference_is_two_t_quantiles_of_the_error() {
+        let estimate = Estimate::sample(0.98, 1.0 / 0.98);
+        // With 7 degrees of freedom the quantiles at 97.5% and 80% are 2.3646 and 0.8960.
+        let expected = (1.0_f64 / 0.98).powf((2.3646 + 0.8960) / 2.3646);
+        assert!((smallest_difference(&estimate).unwrap() - expected).abs() < 1e-6);
+        assert_eq!(smallest_difference(&Estimate::sample_of_one(1.0)), None);
+    }
+
+    #[test]
+    fn needed_invocations_follow_the_square_of_the_difference() {
+        let estimate = Estimate::sample(0.9, 1.0 / 0.9);
+        let total = |difference| {
+            8 + invocations_needed(&estimate, difference)
+                .unwrap()
+                .invocations
+        };
+        let quadrupled = total(0.01) as f64 / total(0.02) as f64;
+        assert!((3.8..4.1).contains(&quadrupled), "{quadrupled}");
+    }
+
+    #[test]
+    fn exactly_what_is_missing_is_named() {
+        let estimate = Estimate::sample(0.95, 1.0 / 0.95);
+        let more = invocations_needed(&estimate, 0.04).unwrap();
+        let enough = |k: usize| {
+            let error = estimate.standard_error.unwrap() * (8.0 / k as f64).sqrt();
+            error * detectable(0.95, k) <= 0.04_f64.ln_1p()
+        };
+        assert!(enough(8 + more.invocations) && !enough(8 + more.invocations - 1));
+        assert_eq!(more.blocks, 2 * more.invocations);
+    }
+
+    #[test]
+    fn nothing_is_named_where_nothing_helps_or_is_missing() {
+        let estimate = Estimate::sample(0.95, 1.0 / 0.95);
+        for difference in [0.0, -0.5, f64::NAN] {
+            assert_eq!(invocations_needed(&estimate, difference), None);
+        }
+        assert_eq!(invocations_needed(&estimate, 0.5), None);
+        assert_eq!(
+            invocations_needed(&Estimate::sample_of_one(1.0), 0.05),
+            None
+        );
+    }
+}

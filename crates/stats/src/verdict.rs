@@ -210,3 +210,6 @@ fn forbids_no_difference(aa: &Estimate, rule: &VerdictRule) -> Option<Unresolved
     let interval = aa.interval?;
     (!interval.holds(1.0) && !interval.within_margin(rule.margin)).then_some(Unresolved::AaNotOne)
 }
+
+#[cfg(test)]
+mod tests;

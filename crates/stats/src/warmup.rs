@@ -24,11 +24,11 @@ pub struct DriftRule {
 }
 
 impl Default for DriftRule {
-    /// 20 slices, 5 windows in a row, 2%, given up after 200 slices.
+    /// 20 slices, 10 windows in a row, 2%, given up after 200 slices.
     fn default() -> Self {
         Self {
             window: 20,
-            in_a_row: 5,
+            in_a_row: 10,
             tolerance: 0.02,
             limit: 200,
         }
@@ -207,3 +207,6 @@ fn pairs(window: &[f64]) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
             .map(move |(gap, &later)| ((gap + 1) as f64, earlier, later))
     })
 }
+
+#[cfg(test)]
+mod tests;
