@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod exit;
+mod inputs;
 mod progress;
 
 use std::process::ExitCode;

@@ -1,0 +1,14 @@
+//! One module a command.
+
+pub(crate) mod compare;
+pub(crate) mod completions;
+pub(crate) mod diff;
+pub(crate) mod doctor;
+pub(crate) mod measure;
+pub(crate) mod plan;
+pub(crate) mod report;
+pub(crate) mod run;
+pub(crate) mod serve;
+pub(crate) mod size;
+pub(crate) mod studies;
+pub(crate) mod subject;

@@ -1,0 +1,116 @@
+//! `rpcgauge size`: encoded sizes of a sample; runs nothing.
+
+use std::fmt::Write as _;
+
+use rpcgauge_message::{Compression, Message, MessageType, SizeRow};
+use serde::Serialize;
+
+use crate::args::SizeArgs;
+use crate::exit::{Failure, Outcome, print, print_json};
+use crate::inputs;
+
+/// The columns of the table.
+const COMPRESSIONS: [Compression; 3] = [Compression::None, Compression::GZIP, Compression::ZSTD];
+
+pub(crate) fn run(args: SizeArgs) -> Outcome {
+    let message_type = message_type(&args)?;
+    let text = inputs::sample_text(&args.sample)?;
+    let message = message_type
+        .from_json(&text)
+        .map_err(|error| Failure::input(format!("{}: {error}", args.sample.display())))?;
+    let rows =
+        rpcgauge_message::sizes(&message, &COMPRESSIONS).map_err(Failure::input)?;
+    if args.json { print_json(&Sizes::new(&message, &rows)) } else { print(&table(&message, &rows)) }
+}
+
+fn message_type(args: &SizeArgs) -> Result<MessageType, Failure> {
+    let schema = inputs::schema(&args.schema)?;
+    if let Some(name) = &args.message {
+        return schema.message_type(name).map_err(Failure::input);
+    }
+    // clap asks for one of the two.
+    let method = schema.method(args.method.as_deref().unwrap_or_default()).map_err(Failure::input)?;
+    Ok(if args.answer { method.response } else { method.request })
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Sizes {
+    message: String,
+    sizes: Vec<Size>,
+}
+
+#[derive(Serialize)]
+struct Size {
+    encoding: String,
+    compression: String,
+    bytes: usize,
+}
+
+impl Sizes {
+    fn new(message: &Message, rows: &[SizeRow]) -> Self {
+        let sizes = rows
+            .iter()
+            .flat_map(|row| {
+                COMPRESSIONS.iter().zip(&row.bytes).map(|(compression, bytes)| Size {
+                    encoding: row.encoding.to_string(),
+                    compression: compression.to_string(),
+                    bytes: *bytes,
+                })
+            })
+            .collect();
+        Self { message: message.type_name().to_owned(), sizes }
+    }
+}
+
+fn table(message: &Message, rows: &[SizeRow]) -> String {
+    let mut text = format!("{}: bytes on the wire, without framing\n\n", message.type_name());
+    let json = rows
+        .iter()
+        .find(|row| row.encoding == rpcgauge_message::Encoding::Json)
+        .and_then(|row| row.bytes.first().copied());
+    // Writing into a String cannot fail.
+    let _ = write!(text, "{:<18}", "encoding");
+    for compression in COMPRESSIONS {
+        let _ = write!(text, "{:>12}", compression.to_string());
+    }
+    let _ = writeln!(text, "{:>16}", "plain / JSON");
+    for row in rows {
+        let _ = write!(text, "{:<18}", row.encoding.to_string());
+        for bytes in &row.bytes {
+            let _ = write!(text, "{:>12}", grouped(*bytes));
+        }
+        match (row.bytes.first(), json) {
+            (Some(&plain), Some(json)) if json > 0 => {
+                let _ = writeln!(text, "{:>16}", format!("{:.2}", plain as f64 / json as f64));
+            }
+            _ => text.push('\n'),
+        }
+    }
+    text
+}
+
+/// `1,234,567`.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::grouped;
+
+    #[test]
+    fn digits_stand_in_threes() {
+        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(grouped(number), text);
+        }
+    }
+}
