@@ -5,6 +5,9 @@
 //! there is one (Mann 1945; Kendall 1975), and by the Theil-Sen slope (Sen 1968) whether it is
 //! large enough to matter. Both rest on ranks and medians, so that a single spike (a garbage
 //! collection, for one) does not look like drift.
+//!
+//! What it cannot see: a rise that a fall undoes inside every window it looks at. A wave of more
+//! than about 120 slices passes for settled at its crest.
 
 use crate::error::StatsError;
 use crate::quantile::median_in_place;

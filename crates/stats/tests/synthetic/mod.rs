@@ -13,7 +13,7 @@ pub(crate) struct Noise {
     pub(crate) outlier: f64,
 }
 
-/// The noise of a real run: 1% between invocations, 1.5% between blocks, and one trial in fifty 10%
+/// The noise assumed of a real run: 1% between invocations, 1.5% between blocks, and one trial in fifty 10%
 /// too slow.
 pub(crate) const REAL_RUN: Noise = Noise {
     invocation: 0.01,
