@@ -1,4 +1,26 @@
 //! The embedded reference server: the subject that is always there.
+//!
+//! [`server`] answers gRPC and REST calls of one workload, in every encoding that
+//! `rpcgauge-message` has, over TCP or a Unix domain socket. [`floor`] is the answering half of
+//! the floor's calibration. [`subject`] starts either through the subject contract
+//! (`contract/README.md`), which is the only way that the lab uses.
+//!
+//! ```text
+//! listen ─► accept ─► connection ─┬─► grpc ─┐
+//!                                 └─► rest ─┴─► service ─► workload (rpcgauge-message)
+//! ```
 
+mod accept;
+mod body;
+mod clock;
+mod connection;
 pub mod floor;
+mod grpc;
 pub mod listen;
+mod log;
+mod rest;
+pub mod server;
+mod service;
+
+pub use listen::{ListenError, ListenOn};
+pub use server::{ServeError, Server, Settings};

@@ -1,0 +1,158 @@
+//! New connections, and which thread serves them.
+
+use std::io;
+use std::net;
+use std::os::unix::net as unix;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use rustix::net::sockopt;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use crate::listen::Socket;
+use crate::service::Service;
+use crate::{connection, log};
+
+/// After a failed accept (no file descriptors left, for one) the next is tried this much later.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// A TCP client that was silent for this long is asked whether it is still there. The kernel does
+/// that, so that no call pays for it.
+const KEEPALIVE_AFTER: Duration = Duration::from_secs(60);
+
+/// A thread that serves: its runtime and its own service.
+pub(crate) struct Worker {
+    pub(crate) handle: Handle,
+    pub(crate) service: Arc<Service>,
+}
+
+/// Accepts connections and deals them to the workers in turn. The first worker's runtime must be
+/// the one that this runs on. Ends only when the socket cannot be used at all.
+pub(crate) async fn accept(
+    socket: &Socket,
+    workers: &[Worker],
+    stop: &watch::Receiver<()>,
+) -> io::Error {
+    let result = match socket {
+        Socket::Tcp(socket) => socket.try_clone().and_then(|socket| {
+            socket.set_nonblocking(true)?;
+            TcpListener::from_std(socket).map(Acceptor::Tcp)
+        }),
+        Socket::Unix(socket) => socket.try_clone().and_then(|socket| {
+            socket.set_nonblocking(true)?;
+            UnixListener::from_std(socket).map(Acceptor::Unix)
+        }),
+    };
+    match result {
+        Err(error) => error,
+        Ok(Acceptor::Tcp(listener)) => {
+            let next = async || listener.accept().await.map(|(stream, _)| stream);
+            deal(next, tune, workers, stop).await
+        }
+        Ok(Acceptor::Unix(listener)) => {
+            let next = async || listener.accept().await.map(|(stream, _)| stream);
+            deal(next, |_| Ok(()), workers, stop).await
+        }
+    }
+}
+
+enum Acceptor {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+/// Answers go out at once, and clients that vanished are noticed.
+fn tune(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, KEEPALIVE_AFTER)?;
+    Ok(())
+}
+
+async fn deal<S: Stream>(
+    next: impl AsyncFn() -> io::Result<S>,
+    tune: impl Fn(&S) -> io::Result<()>,
+    workers: &[Worker],
+    stop: &watch::Receiver<()>,
+) -> io::Error {
+    let builder = Arc::new(connection::builder());
+    for (index, worker) in workers.iter().enumerate().cycle() {
+        let stream = loop {
+            match next().await.and_then(|stream| tune(&stream).map(|()| stream)) {
+                Ok(stream) => break stream,
+                Err(error) => {
+                    log::connection_error(&format!("not accepted: {error}"));
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        };
+        spawn(stream, index == 0, worker, Arc::clone(&builder), stop.clone());
+    }
+    // Only without workers does the cycle end.
+    io::Error::other("no thread serves")
+}
+
+/// Serves a connection on a worker. On this very runtime it stays registered as it is; for another
+/// one it is registered anew.
+fn spawn<S: Stream>(
+    stream: S,
+    own_runtime: bool,
+    worker: &Worker,
+    builder: Arc<auto::Builder<TokioExecutor>>,
+    stop: watch::Receiver<()>,
+) {
+    let service = Arc::clone(&worker.service);
+    if own_runtime {
+        worker.handle.spawn(async move {
+            connection::serve(TokioIo::new(stream), &builder, service, stop).await;
+        });
+        return;
+    }
+    match stream.into_std() {
+        Ok(stream) => {
+            worker.handle.spawn(async move {
+                match S::from_std(stream) {
+                    Ok(stream) => {
+                        connection::serve(TokioIo::new(stream), &builder, service, stop).await;
+                    }
+                    Err(error) => log::connection_error(&error),
+                }
+            });
+        }
+        Err(error) => log::connection_error(&error),
+    }
+}
+
+/// A connection that can go from one runtime to another.
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {
+    type Std: Send + 'static;
+    fn into_std(self) -> io::Result<Self::Std>;
+    fn from_std(stream: Self::Std) -> io::Result<Self>
+    where
+        Self: Sized;
+}
+
+impl Stream for TcpStream {
+    type Std = net::TcpStream;
+    fn into_std(self) -> io::Result<Self::Std> {
+        Self::into_std(self)
+    }
+    fn from_std(stream: Self::Std) -> io::Result<Self> {
+        Self::from_std(stream)
+    }
+}
+
+impl Stream for UnixStream {
+    type Std = unix::UnixStream;
+    fn into_std(self) -> io::Result<Self::Std> {
+        Self::into_std(self)
+    }
+    fn from_std(stream: Self::Std) -> io::Result<Self> {
+        Self::from_std(stream)
+    }
+}

@@ -1,0 +1,124 @@
+//! Bodies: a request's, read within bounds, and an answer's, written in one piece.
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+
+/// A client has this long to send a request's body after its head.
+pub(crate) const REQUEST_BODY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A request's body, as far as it was read. A body in one piece is never copied.
+pub(crate) struct RequestBody {
+    incoming: Incoming,
+    read: Read,
+}
+
+enum Read {
+    OnePiece(Bytes),
+    Pieces(Vec<u8>),
+}
+
+impl RequestBody {
+    pub(crate) fn new(incoming: Incoming) -> Self {
+        Self { incoming, read: Read::OnePiece(Bytes::new()) }
+    }
+
+    /// How many bytes the client said it would send, if it did.
+    pub(crate) fn announced_bytes(&self) -> Option<u64> {
+        self.incoming.size_hint().exact()
+    }
+
+    /// Waits for more; false at the body's end. `most` bounds what room is taken in advance.
+    pub(crate) async fn more(&mut self, most: usize) -> Result<bool, hyper::Error> {
+        loop {
+            if self.incoming.is_end_stream() {
+                return Ok(false);
+            }
+            let frame = poll_fn(|context| Pin::new(&mut self.incoming).poll_frame(context)).await;
+            let Some(frame) = frame else { return Ok(false) };
+            // Trailers of a request say nothing to this server.
+            if let Ok(data) = frame?.into_data()
+                && !data.is_empty()
+            {
+                self.append(data, most);
+                return Ok(true);
+            }
+        }
+    }
+
+    fn append(&mut self, data: Bytes, most: usize) {
+        match &mut self.read {
+            Read::OnePiece(first) if first.is_empty() => *first = data,
+            Read::OnePiece(first) => {
+                let left = usize::try_from(self.incoming.size_hint().lower()).unwrap_or(most);
+                let room = (first.len() + data.len()).saturating_add(left.min(most));
+                let mut all = Vec::with_capacity(room);
+                all.extend_from_slice(first);
+                all.extend_from_slice(&data);
+                self.read = Read::Pieces(all);
+            }
+            Read::Pieces(all) => all.extend_from_slice(&data),
+        }
+    }
+
+    /// What was read so far.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match &self.read {
+            Read::OnePiece(bytes) => bytes,
+            Read::Pieces(bytes) => bytes,
+        }
+    }
+}
+
+/// An answer's body: all its bytes, then trailers if it has any.
+#[derive(Debug, Default)]
+pub(crate) struct AnswerBody {
+    data: Bytes,
+    trailers: Option<HeaderMap>,
+}
+
+impl AnswerBody {
+    pub(crate) fn new(data: Vec<u8>) -> Self {
+        Self { data: data.into(), trailers: None }
+    }
+
+    pub(crate) fn with_trailers(data: Vec<u8>, trailers: HeaderMap) -> Self {
+        Self { data: data.into(), trailers: Some(trailers) }
+    }
+}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let this = self.get_mut();
+        let frame = if this.data.is_empty() {
+            this.trailers.take().map(Frame::trailers)
+        } else {
+            Some(Frame::data(std::mem::take(&mut this.data)))
+        };
+        Poll::Ready(frame.map(Ok))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.data.is_empty() && self.trailers.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self.trailers {
+            None => SizeHint::with_exact(self.data.len() as u64),
+            // gRPC frames its messages itself and sends no content-length.
+            Some(_) => SizeHint::default(),
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! The host's monotonic clock, which the handler marks are read from.
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// CLOCK_MONOTONIC in nanoseconds: the one clock that all processes of a host share, so that a
+/// client on the same host can subtract its own stamps from the marks.
+pub(crate) fn monotonic_ns() -> u64 {
+    const NS_PER_SECOND: u64 = 1_000_000_000;
+    let now = clock_gettime(ClockId::Monotonic);
+    // The clock counts from boot: neither part is ever negative.
+    now.tv_sec.unsigned_abs() * NS_PER_SECOND + now.tv_nsec.unsigned_abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::monotonic_ns;
+
+    #[test]
+    fn the_clock_never_goes_back() {
+        let stamps: Vec<u64> = (0..1000).map(|_| monotonic_ns()).collect();
+        assert!(stamps.is_sorted());
+        assert!(stamps[0] > 0);
+    }
+}

@@ -1,0 +1,137 @@
+//! Length-prefixed messages (PROTOCOL-HTTP2.md, "Length-Prefixed-Message").
+//!
+//! ```text
+//! +------------------+----------------------------+----------------+
+//! | compressed: 1 B  | length: 4 B, big-endian    | message        |
+//! +------------------+----------------------------+----------------+
+//! ```
+
+use super::status::{Code, Status};
+
+/// Bytes before each message.
+pub(super) const PREFIX_BYTES: usize = 5;
+
+/// What stands before a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Prefix {
+    pub(super) compressed: bool,
+    pub(super) message_bytes: usize,
+}
+
+/// Takes the first prefix apart, once it is there.
+fn prefix(bytes: &[u8], most: usize) -> Result<Option<Prefix>, Status> {
+    let Some(&[flag, a, b, c, d]) = bytes.first_chunk::<PREFIX_BYTES>() else { return Ok(None) };
+    let compressed = match flag {
+        0 => false,
+        1 => true,
+        other => {
+            let detail = format!("the message's compressed flag is {other}, not 0 or 1");
+            return Err(Status::new(Code::Internal, detail));
+        }
+    };
+    let message_bytes = u32::from_be_bytes([a, b, c, d]);
+    match usize::try_from(message_bytes) {
+        Ok(message_bytes) if message_bytes <= most => {
+            Ok(Some(Prefix { compressed, message_bytes }))
+        }
+        _ => {
+            let detail = format!(
+                "the message has {message_bytes} bytes and the limit is {most}; \
+                 --max-message-bytes sets it"
+            );
+            Err(Status::new(Code::ResourceExhausted, detail))
+        }
+    }
+}
+
+/// Refuses a body as soon as it cannot become exactly one message of at most `most` bytes.
+pub(super) fn check_so_far(bytes: &[u8], most: usize) -> Result<(), Status> {
+    match prefix(bytes, most)? {
+        Some(prefix) if bytes.len() - PREFIX_BYTES > prefix.message_bytes => {
+            Err(cardinality("more than one message came"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The prefix of a whole body, which must be exactly one message.
+pub(super) fn read(bytes: &[u8], most: usize) -> Result<Prefix, Status> {
+    if bytes.is_empty() {
+        return Err(cardinality("no message came"));
+    }
+    check_so_far(bytes, most)?;
+    match prefix(bytes, most)? {
+        Some(prefix) if bytes.len() - PREFIX_BYTES == prefix.message_bytes => Ok(prefix),
+        _ => {
+            let detail = format!("the body ends inside its message, after {} bytes", bytes.len());
+            Err(Status::new(Code::Internal, detail))
+        }
+    }
+}
+
+/// A unary call has one request message (doc/statuscodes.md: "Request cardinality violation").
+fn cardinality(what: &str) -> Status {
+    Status::new(Code::Unimplemented, format!("a unary call has one request message, but {what}"))
+}
+
+/// Fills in the prefix that was left free before an answer.
+pub(super) fn write(bytes: &mut [u8], compressed: bool) -> Result<(), Status> {
+    let length = u32::try_from(bytes.len() - PREFIX_BYTES).map_err(|_| {
+        Status::new(Code::ResourceExhausted, "the answer is longer than gRPC's 4 GiB for a message")
+    })?;
+    bytes[0] = u8::from(compressed);
+    bytes[1..PREFIX_BYTES].copy_from_slice(&length.to_be_bytes());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MOST: usize = 100;
+
+    fn code(result: Result<impl Sized, Status>) -> Option<Code> {
+        result.err().map(|status| status.code())
+    }
+
+    #[test]
+    fn exactly_one_whole_message_is_read() {
+        let want = Prefix { compressed: true, message_bytes: 2 };
+        assert_eq!(read(&[1, 0, 0, 0, 2, 9, 9], MOST).ok(), Some(want));
+        assert_eq!(code(read(&[0, 0, 0, 0, 0], MOST)), None, "an empty message is a message");
+        assert_eq!(code(read(&[], MOST)), Some(Code::Unimplemented));
+        assert_eq!(code(read(&[0, 0, 0, 0, 0, 0], MOST)), Some(Code::Unimplemented));
+        assert_eq!(code(read(&[0, 0, 0, 0, 2, 9], MOST)), Some(Code::Internal));
+        assert_eq!(code(read(&[0, 0, 0], MOST)), Some(Code::Internal));
+        assert_eq!(code(read(&[2, 0, 0, 0, 0], MOST)), Some(Code::Internal));
+    }
+
+    #[test]
+    fn a_message_is_refused_by_what_it_announces() {
+        assert_eq!(code(check_so_far(&[0, 0, 0, 0, 100], MOST)), None);
+        assert_eq!(code(check_so_far(&[0, 0, 0, 0, 101], MOST)), Some(Code::ResourceExhausted));
+        assert_eq!(code(check_so_far(&[0, 255, 255, 255, 255], MOST)), Some(Code::ResourceExhausted));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(message in proptest::collection::vec(any::<u8>(), 0..100), compressed: bool) {
+            let mut bytes = vec![0; PREFIX_BYTES];
+            bytes.extend_from_slice(&message);
+            prop_assert!(write(&mut bytes, compressed).is_ok());
+            let want = Prefix { compressed, message_bytes: message.len() };
+            prop_assert_eq!(read(&bytes, MOST).ok(), Some(want));
+        }
+
+        #[test]
+        fn no_bytes_break_it(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            // What is accepted as a whole was acceptable at every length before.
+            if read(&bytes, MOST).is_ok() {
+                for end in 0..bytes.len() {
+                    prop_assert!(check_so_far(&bytes[..end], MOST).is_ok());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Unary gRPC over HTTP/2 (the gRPC project's doc/PROTOCOL-HTTP2.md and doc/compression.md).
+
+mod frame;
+mod status;
+mod timeout;
+
+use std::time::Duration;
+
+use http::header::{ALLOW, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
+use hyper::body::Incoming;
+use rpcgauge_message::contract::{HANDLER_END, HANDLER_START};
+use rpcgauge_message::{Compression, Encoding, content_type};
+use tokio::time::Instant;
+
+use crate::body::{AnswerBody, REQUEST_BODY_TIMEOUT, RequestBody};
+use crate::service::{Answered, Call, CallError, Service};
+use frame::{PREFIX_BYTES, Prefix};
+use status::{Code, Status};
+
+const GRPC_ENCODING: &str = "grpc-encoding";
+const GRPC_ACCEPT_ENCODING: &str = "grpc-accept-encoding";
+const GRPC_TIMEOUT: &str = "grpc-timeout";
+
+/// What request messages may be compressed with.
+const ACCEPTED_CODINGS: HeaderValue = HeaderValue::from_static("identity,gzip,zstd");
+
+/// Whether a request is meant as gRPC's, by its content type alone.
+pub(crate) fn is_meant(headers: &HeaderMap) -> bool {
+    let prefix = content_type::GRPC.as_bytes();
+    headers.get(CONTENT_TYPE).is_some_and(|value| {
+        value.as_bytes().get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+    })
+}
+
+/// Answers one call. What HTTP itself forbids gets an HTTP status; everything else is HTTP's 200
+/// with a gRPC status.
+pub(crate) async fn answer(service: &Service, request: Request<Incoming>) -> Response<AnswerBody> {
+    let content_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let Some(content_type) = content_type else {
+        return refused(StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    };
+    // A subtype that is not known here cannot even carry a gRPC status (PROTOCOL-HTTP2.md, 415).
+    let Some(encoding) = content_type::parse_grpc(content_type) else {
+        return refused(StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    };
+    if request.version() != Version::HTTP_2 {
+        return refused(StatusCode::HTTP_VERSION_NOT_SUPPORTED);
+    }
+    if request.method() != Method::POST {
+        let mut response = refused(StatusCode::METHOD_NOT_ALLOWED);
+        response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+        return response;
+    }
+    let reply_type = reply_type(content_type, encoding);
+    match answer_call(service, encoding, request).await {
+        Ok((answered, compression)) => succeeded(answered, compression, reply_type),
+        Err(status) => status.into_response(reply_type),
+    }
+}
+
+/// The answer's content type: the request's own, without a subtype where it had none.
+fn reply_type(asked: &str, encoding: Encoding) -> HeaderValue {
+    HeaderValue::from_static(match asked.contains('+') {
+        true => content_type::grpc(encoding),
+        false => content_type::GRPC,
+    })
+}
+
+/// Reads, answers and encodes within the client's deadline.
+async fn answer_call(
+    service: &Service,
+    encoding: Encoding,
+    request: Request<Incoming>,
+) -> Result<(Answered, Compression), Status> {
+    let (head, body) = request.into_parts();
+    let deadline = match head.headers.get(GRPC_TIMEOUT) {
+        None => None,
+        Some(value) => {
+            let timeout = timeout::parse(value).ok_or_else(|| {
+                Status::new(Code::Internal, "grpc-timeout is not 1 to 8 digits and a unit of HMSmun")
+            })?;
+            Instant::now().checked_add(timeout)
+        }
+    };
+    if head.uri.path() != service.workload.method_path() {
+        let detail = format!(
+            "unknown method {}; this server has {}",
+            head.uri.path(),
+            service.workload.method_path()
+        );
+        return Err(Status::new(Code::Unimplemented, detail));
+    }
+    let request_coding = request_coding(&head.headers)?;
+    let compress_response = accepts(&head.headers, service.response_compression);
+
+    let body = read_message(body, service.limits.max_message_bytes, deadline).await?;
+    let prefix = frame::read(body.bytes(), service.limits.max_message_bytes)?;
+    let call = Call {
+        request: &body.bytes()[PREFIX_BYTES..],
+        request_compression: message_compression(&prefix, request_coding)?,
+        request_encoding: encoding,
+        response_encoding: service.named_as_set(encoding),
+        compress_response,
+        prefix_bytes: PREFIX_BYTES,
+    };
+    let mut answered = service.call(&call)?;
+    if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+        return Err(deadline_exceeded());
+    }
+    frame::write(&mut answered.bytes, compress_response)?;
+    let compression =
+        if compress_response { service.response_compression } else { Compression::None };
+    Ok((answered, compression))
+}
+
+/// Reads the body as far as one message goes. More than one is refused as soon as it is seen, and
+/// so is one that announces itself as too large.
+async fn read_message(
+    body: Incoming,
+    most: usize,
+    deadline: Option<Instant>,
+) -> Result<RequestBody, Status> {
+    let until = match deadline {
+        Some(deadline) => deadline,
+        None => Instant::now() + REQUEST_BODY_TIMEOUT,
+    };
+    let mut body = RequestBody::new(body);
+    let reading = async {
+        while body.more(most).await.map_err(broken_off)? {
+            frame::check_so_far(body.bytes(), most)?;
+        }
+        Ok(())
+    };
+    match tokio::time::timeout_at(until, reading).await {
+        Ok(result) => result.map(|()| body),
+        Err(_) if deadline.is_some() => Err(deadline_exceeded()),
+        Err(_) => {
+            let seconds = Duration::as_secs(&REQUEST_BODY_TIMEOUT);
+            let detail = format!("the request's message did not come within {seconds} s");
+            Err(Status::new(Code::Cancelled, detail))
+        }
+    }
+}
+
+fn deadline_exceeded() -> Status {
+    Status::new(Code::DeadlineExceeded, "the call's own grpc-timeout has passed")
+}
+
+fn broken_off(error: hyper::Error) -> Status {
+    Status::new(Code::Cancelled, format!("the request broke off: {error}"))
+}
+
+/// What a compressed request message would be compressed with.
+fn request_coding(headers: &HeaderMap) -> Result<Compression, Status> {
+    let Some(value) = headers.get(GRPC_ENCODING) else { return Ok(Compression::None) };
+    value.to_str().ok().and_then(Compression::from_coding).ok_or_else(|| {
+        let shown = String::from_utf8_lossy(value.as_bytes());
+        let detail = format!("grpc-encoding {shown} is not known here; see grpc-accept-encoding");
+        Status::new(Code::Unimplemented, detail).with(GRPC_ACCEPT_ENCODING, ACCEPTED_CODINGS)
+    })
+}
+
+/// What this message is compressed with, by its own flag.
+fn message_compression(prefix: &Prefix, coding: Compression) -> Result<Compression, Status> {
+    match (prefix.compressed, coding) {
+        (false, _) => Ok(Compression::None),
+        (true, Compression::None) => Err(Status::new(
+            Code::Internal,
+            "the message's compressed flag is set, but grpc-encoding names no compression",
+        )),
+        (true, coding) => Ok(coding),
+    }
+}
+
+/// Whether the client takes messages in this compression.
+fn accepts(headers: &HeaderMap, compression: Compression) -> bool {
+    !compression.is_none()
+        && headers.get_all(GRPC_ACCEPT_ENCODING).iter().any(|value| {
+            value.to_str().is_ok_and(|list| {
+                list.split(',').any(|name| name.trim().eq_ignore_ascii_case(compression.coding()))
+            })
+        })
+}
+
+impl From<CallError> for Status {
+    /// The codes of the gRPC project's doc/statuscodes.md: a request that cannot be decompressed
+    /// or parsed is INTERNAL, one over a limit RESOURCE_EXHAUSTED.
+    fn from(error: CallError) -> Self {
+        let code = match &error {
+            error if error.is_too_large() => Code::ResourceExhausted,
+            CallError::Answer(_) => Code::InvalidArgument,
+            CallError::Decode(_) | CallError::Encode(_) => Code::Internal,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+/// The initial headers, the message, and the trailers with status OK.
+fn succeeded(
+    answered: Answered,
+    compression: Compression,
+    reply_type: HeaderValue,
+) -> Response<AnswerBody> {
+    let body = AnswerBody::with_trailers(answered.bytes, status::ok_trailers());
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, reply_type);
+    if !compression.is_none() {
+        headers.insert(GRPC_ENCODING, HeaderValue::from_static(compression.coding()));
+    }
+    headers.insert(HANDLER_START, answered.handler_start_ns.into());
+    headers.insert(HANDLER_END, answered.handler_end_ns.into());
+    response
+}
+
+/// A refusal by HTTP itself.
+fn refused(status: StatusCode) -> Response<AnswerBody> {
+    let mut response = Response::new(AnswerBody::default());
+    *response.status_mut() = status;
+    response
+}

@@ -1,0 +1,179 @@
+//! REST: a resource called by `POST`, its body in the encoding's media type (RFC 9110).
+
+mod negotiation;
+mod problem;
+
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, VARY,
+};
+use http::{Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use rpcgauge_message::contract::{HANDLER_END, HANDLER_START};
+use rpcgauge_message::{Compression, Encoding, content_type};
+
+use crate::body::{AnswerBody, REQUEST_BODY_TIMEOUT, RequestBody};
+use crate::service::{Answered, Call, CallError, Service};
+use problem::Problem;
+
+/// Codings that a request's body may have.
+const ACCEPTED_CODINGS: HeaderValue = HeaderValue::from_static("gzip, zstd");
+
+/// Answers one call.
+pub(crate) async fn answer(service: &Service, request: Request<Incoming>) -> Response<AnswerBody> {
+    match answer_call(service, request).await {
+        Ok(response) => response,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// What the headers say about both bodies.
+struct Agreed {
+    request_encoding: Encoding,
+    request_compression: Compression,
+    response_encoding: Encoding,
+    compress_response: bool,
+}
+
+async fn answer_call(
+    service: &Service,
+    request: Request<Incoming>,
+) -> Result<Response<AnswerBody>, Problem> {
+    let (head, body) = request.into_parts();
+    if head.uri.path() != service.workload.rest_path() {
+        let detail =
+            format!("{} is not here; there is {}", head.uri.path(), service.workload.rest_path());
+        return Err(Problem::new(StatusCode::NOT_FOUND, detail));
+    }
+    if head.method != Method::POST {
+        let detail = format!("{} is not allowed here; use POST", head.method);
+        return Err(Problem::new(StatusCode::METHOD_NOT_ALLOWED, detail)
+            .with(ALLOW, HeaderValue::from_static("POST")));
+    }
+    let agreed = agree(service, &head.headers)?;
+    let body = read_body(body, service.limits.max_message_bytes).await?;
+    let answered = service.call(&Call {
+        request: body.bytes(),
+        request_compression: agreed.request_compression,
+        request_encoding: agreed.request_encoding,
+        response_encoding: agreed.response_encoding,
+        compress_response: agreed.compress_response,
+        prefix_bytes: 0,
+    })?;
+    Ok(succeeded(service, answered, &agreed))
+}
+
+/// Settles encodings and codings, or says what there is to choose from.
+fn agree(service: &Service, headers: &HeaderMap) -> Result<Agreed, Problem> {
+    let request_encoding = request_encoding(headers)?;
+    let request_compression = request_compression(headers)?;
+    let response_encoding = negotiation::encoding(headers, request_encoding)
+        .map(|encoding| service.named_as_set(encoding))
+        .ok_or_else(|| {
+            let detail = format!("accept allows none of {}", media_types());
+            Problem::new(StatusCode::NOT_ACCEPTABLE, detail)
+        })?;
+    let compress_response = negotiation::compress(headers, service.response_compression)
+        .ok_or_else(|| {
+            let detail = "accept-encoding forbids identity and allows no coding that is served";
+            Problem::new(StatusCode::NOT_ACCEPTABLE, detail)
+        })?;
+    Ok(Agreed { request_encoding, request_compression, response_encoding, compress_response })
+}
+
+fn request_encoding(headers: &HeaderMap) -> Result<Encoding, Problem> {
+    let value = headers.get(CONTENT_TYPE);
+    let known = value.and_then(|value| value.to_str().ok()).and_then(content_type::parse_rest);
+    known.ok_or_else(|| {
+        let given = match value {
+            Some(value) => format!("content-type {}", String::from_utf8_lossy(value.as_bytes())),
+            None => "a body without content-type".to_owned(),
+        };
+        let types = media_types();
+        let detail = format!("{given} is not taken; use one of {types}");
+        let problem = Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail);
+        match HeaderValue::from_str(&types) {
+            Ok(types) => problem.with(ACCEPT, types),
+            Err(_) => problem,
+        }
+    })
+}
+
+fn request_compression(headers: &HeaderMap) -> Result<Compression, Problem> {
+    negotiation::coding(headers).map_err(|given| {
+        let detail = format!("content-encoding {given} is not taken; use gzip, zstd or none");
+        Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail)
+            .with(ACCEPT_ENCODING, ACCEPTED_CODINGS)
+    })
+}
+
+/// The media types that are taken and served, as `accept` lists them.
+fn media_types() -> String {
+    negotiation::SERVED.map(content_type::rest).join(", ")
+}
+
+/// Reads the whole body within the limit and the time for it.
+async fn read_body(body: Incoming, most: usize) -> Result<RequestBody, Problem> {
+    let mut body = RequestBody::new(body);
+    if body.announced_bytes().is_some_and(|bytes| bytes > most as u64) {
+        return Err(too_large(most));
+    }
+    let reading = async {
+        while body.more(most).await.map_err(broken_off)? {
+            if body.bytes().len() > most {
+                return Err(too_large(most));
+            }
+        }
+        Ok(())
+    };
+    match tokio::time::timeout(REQUEST_BODY_TIMEOUT, reading).await {
+        Ok(result) => result.map(|()| body),
+        Err(_) => {
+            let seconds = REQUEST_BODY_TIMEOUT.as_secs();
+            let detail = format!("the body did not come within {seconds} s");
+            Err(Problem::new(StatusCode::REQUEST_TIMEOUT, detail))
+        }
+    }
+}
+
+fn too_large(most: usize) -> Problem {
+    let detail = format!("the body is larger than {most} bytes; --max-message-bytes sets this limit");
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+}
+
+fn broken_off(error: hyper::Error) -> Problem {
+    Problem::new(StatusCode::BAD_REQUEST, format!("the body broke off: {error}"))
+}
+
+impl From<CallError> for Problem {
+    fn from(error: CallError) -> Self {
+        let status = match &error {
+            error if error.is_too_large() => StatusCode::PAYLOAD_TOO_LARGE,
+            CallError::Decode(_) | CallError::Answer(_) => StatusCode::BAD_REQUEST,
+            CallError::Encode(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+fn succeeded(service: &Service, answered: Answered, agreed: &Agreed) -> Response<AnswerBody> {
+    let mut response = Response::new(AnswerBody::new(answered.bytes));
+    let headers = response.headers_mut();
+    let media_type = content_type::rest(agreed.response_encoding);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    let compression = service.response_compression;
+    if agreed.compress_response {
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static(compression.coding()));
+    }
+    // What the answer's form depended on (RFC 9110, section 12.5.5).
+    headers.insert(
+        VARY,
+        HeaderValue::from_static(if compression.is_none() {
+            "accept"
+        } else {
+            "accept, accept-encoding"
+        }),
+    );
+    headers.insert(HANDLER_START, answered.handler_start_ns.into());
+    headers.insert(HANDLER_END, answered.handler_end_ns.into());
+    response
+}

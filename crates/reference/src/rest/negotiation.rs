@@ -1,0 +1,245 @@
+//! Proactive negotiation: `accept`, `accept-encoding` and `content-encoding` (RFC 9110, sections
+//! 8.4 and 12.5).
+
+use http::HeaderMap;
+use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HeaderName};
+use rpcgauge_message::{Compression, Encoding, content_type};
+
+/// What is served, most widely read first. JSON's two kinds of names share a media type.
+pub(super) const SERVED: [Encoding; 5] =
+    [Encoding::Json, Encoding::Msgpack, Encoding::Cbor, Encoding::Protobuf, Encoding::Hybrid];
+
+/// A weight in thousandths (section 12.4.2); 0 is "not acceptable".
+type Weight = u16;
+
+const FULL_WEIGHT: Weight = 1000;
+
+/// The encoding to answer in; `None` when `accept` allows no served one. Between equals the
+/// request's own wins, and without `accept` it is always that.
+pub(super) fn encoding(headers: &HeaderMap, request: Encoding) -> Option<Encoding> {
+    if !headers.contains_key(ACCEPT) {
+        return Some(request);
+    }
+    let ranges: Vec<(&str, Weight)> = weighted(headers, &ACCEPT).collect();
+    let mut best = (request, weight_of_encoding(&ranges, request));
+    for candidate in SERVED {
+        let weight = weight_of_encoding(&ranges, candidate);
+        if weight > best.1 {
+            best = (candidate, weight);
+        }
+    }
+    (best.1 > 0).then_some(best.0)
+}
+
+/// The weight of the most specific range that covers an encoding's media type.
+fn weight_of_encoding(ranges: &[(&str, Weight)], encoding: Encoding) -> Weight {
+    let named = |range: &str| {
+        content_type::parse_rest(range).map(content_type::rest) == Some(content_type::rest(encoding))
+    };
+    let weight_where = |covers: &dyn Fn(&str) -> bool| {
+        ranges.iter().filter(|(range, _)| covers(range)).map(|(_, weight)| *weight).max()
+    };
+    weight_where(&named)
+        .or_else(|| weight_where(&|range| range.eq_ignore_ascii_case("application/*")))
+        .or_else(|| weight_where(&|range| range == "*/*"))
+        .unwrap_or(0)
+}
+
+/// Whether the answer is compressed; `None` when the client allows neither that nor the plain
+/// bytes. A client that says nothing, or likes the plain bytes better, gets them plain.
+pub(super) fn compress(headers: &HeaderMap, compression: Compression) -> Option<bool> {
+    if !headers.contains_key(ACCEPT_ENCODING) {
+        return Some(false);
+    }
+    let (mut own, mut identity, mut any) = (None, None, None);
+    for (name, weight) in weighted(headers, &ACCEPT_ENCODING) {
+        let slot = match Compression::from_coding(name) {
+            Some(Compression::None) => &mut identity,
+            Some(known) if known.coding() == compression.coding() => &mut own,
+            _ if name == "*" => &mut any,
+            _ => continue,
+        };
+        *slot = Some(slot.unwrap_or(0).max(weight));
+    }
+    let own = if compression.is_none() { 0 } else { own.or(any).unwrap_or(0) };
+    if own > 0 && own >= identity.unwrap_or(0) {
+        return Some(true);
+    }
+    // Plain bytes are fine unless they are refused by name or by a `*;q=0`.
+    (identity.or(any.filter(|weight| *weight == 0)) != Some(0)).then_some(false)
+}
+
+/// The coding of the request's body. Fails with what was given when it is unknown, or when there
+/// is more than one.
+pub(super) fn coding(headers: &HeaderMap) -> Result<Compression, String> {
+    let mut found = Compression::None;
+    for value in headers.get_all(CONTENT_ENCODING) {
+        let text = String::from_utf8_lossy(value.as_bytes());
+        for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            let coding = Compression::from_coding(name).ok_or_else(|| name.to_owned())?;
+            if !found.is_none() && !coding.is_none() {
+                return Err(format!("{} and {name} together", found.coding()));
+            }
+            if !coding.is_none() {
+                found = coding;
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The elements of a list header with their weights. Elements whose weight is malformed, and
+/// values that are not text, are passed over.
+fn weighted<'a>(
+    headers: &'a HeaderMap,
+    name: &'a HeaderName,
+) -> impl Iterator<Item = (&'a str, Weight)> {
+    headers
+        .get_all(name)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(element)
+        .filter(|(name, _)| !name.is_empty())
+}
+
+/// One element: a name, and parameters of which only `q` counts.
+fn element(text: &str) -> Option<(&str, Weight)> {
+    let mut parts = text.split(';').map(str::trim);
+    let name = parts.next()?;
+    let mut weight = FULL_WEIGHT;
+    for parameter in parts {
+        if let Some(("q" | "Q", value)) = parameter.split_once('=') {
+            weight = parse_weight(value)?;
+        }
+    }
+    Some((name, weight))
+}
+
+/// `0` to `1` with at most three digits after the point.
+fn parse_weight(text: &str) -> Option<Weight> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if fraction.len() > 3 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let thousandths: Weight = format!("{fraction:0<3}").parse().ok()?;
+    match (whole, thousandths) {
+        ("0", thousandths) => Some(thousandths),
+        ("1", 0) => Some(FULL_WEIGHT),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+    use proptest::prelude::*;
+
+    fn headers(name: HeaderName, values: &[&str]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(&name, HeaderValue::from_str(value).expect("a header value"));
+        }
+        headers
+    }
+
+    #[test]
+    fn accept_chooses_by_weight_and_specificity() {
+        use Encoding::{Cbor, Json, Msgpack, Protobuf};
+        for (accept, request, want) in [
+            (&[][..], Cbor, Some(Cbor)),
+            (&["*/*"], Cbor, Some(Cbor)),
+            (&["application/*"], Protobuf, Some(Protobuf)),
+            (&["application/json"], Cbor, Some(Json)),
+            (&["Application/JSON; charset=utf-8"], Cbor, Some(Json)),
+            (&["application/x-msgpack"], Json, Some(Msgpack)),
+            (&["application/json;q=0.5, application/cbor;q=0.501"], Json, Some(Cbor)),
+            (&["application/json;q=0.5", "application/cbor"], Json, Some(Cbor)),
+            (&["application/json;q=0, */*"], Json, Some(Msgpack)),
+            (&["application/json;q=0"], Json, None),
+            (&["application/json;q=2, application/cbor;q=0.1"], Json, Some(Cbor)),
+            (&["text/html, image/*"], Json, None),
+            (&["text/html, */*;q=0.1"], Json, Some(Json)),
+            (&[""], Json, None),
+            (&[",,;q=1,"], Json, None),
+        ] {
+            assert_eq!(encoding(&headers(ACCEPT, accept), request), want, "{accept:?}");
+        }
+    }
+
+    #[test]
+    fn accept_encoding_decides_about_compression() {
+        let gzip = Compression::GZIP;
+        for (accept, compression, want) in [
+            (&[][..], gzip, Some(false)),
+            (&["gzip"], gzip, Some(true)),
+            (&["gzip"], Compression::None, Some(false)),
+            (&["x-gzip"], gzip, Some(true)),
+            (&["zstd, GZIP;q=0.5"], gzip, Some(true)),
+            (&["zstd"], gzip, Some(false)),
+            (&["*"], gzip, Some(true)),
+            (&["gzip;q=0, *"], gzip, Some(false)),
+            (&["gzip;q=0"], gzip, Some(false)),
+            (&["gzip;q=0.5, identity"], gzip, Some(false)),
+            (&["gzip;q=0.5, identity;q=0.5"], gzip, Some(true)),
+            (&["identity;q=0"], gzip, None),
+            (&["*;q=0"], gzip, None),
+            (&["*;q=0, gzip"], gzip, Some(true)),
+            (&["*;q=0, identity"], gzip, Some(false)),
+            (&["identity;q=0, gzip"], Compression::None, None),
+            (&[""], gzip, Some(false)),
+        ] {
+            assert_eq!(compress(&headers(ACCEPT_ENCODING, accept), compression), want, "{accept:?}");
+        }
+    }
+
+    #[test]
+    fn a_body_has_one_known_coding_or_none() {
+        for (values, want) in [
+            (&[][..], Ok(Compression::None)),
+            (&["identity"], Ok(Compression::None)),
+            (&["gzip"], Ok(Compression::GZIP)),
+            (&["identity", "zstd"], Ok(Compression::ZSTD)),
+            (&["br"], Err("br")),
+            (&["gzip, zstd"], Err("gzip and zstd together")),
+            (&["gzip", "gzip"], Err("gzip and gzip together")),
+        ] {
+            let got = coding(&headers(CONTENT_ENCODING, values));
+            assert_eq!(got, want.map_err(str::to_owned), "{values:?}");
+        }
+    }
+
+    #[test]
+    fn weights_are_of_the_rfcs_form() {
+        for (text, want) in [
+            ("1", Some(1000)),
+            ("1.000", Some(1000)),
+            ("0", Some(0)),
+            ("0.", Some(0)),
+            ("0.5", Some(500)),
+            ("0.123", Some(123)),
+            ("0.1234", None),
+            ("1.001", None),
+            ("2", None),
+            ("-1", None),
+            ("", None),
+            ("q", None),
+            ("0.+1", None),
+        ] {
+            assert_eq!(parse_weight(text), want, "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_answer_is_never_in_an_encoding_that_was_refused(text in "[ -~]{0,60}") {
+            let headers = headers(ACCEPT, &[&text]);
+            let ranges: Vec<_> = weighted(&headers, &ACCEPT).collect();
+            if let Some(chosen) = encoding(&headers, Encoding::Json) {
+                prop_assert!(weight_of_encoding(&ranges, chosen) > 0);
+            }
+            let _ = compress(&self::headers(ACCEPT_ENCODING, &[&text]), Compression::GZIP);
+        }
+    }
+}

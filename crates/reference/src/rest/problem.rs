@@ -1,0 +1,88 @@
+//! Problem details (RFC 9457): an error as a JSON body.
+
+use http::header::CONTENT_TYPE;
+use http::{HeaderName, HeaderValue, Response, StatusCode};
+use serde_json::{Map, Value};
+
+use crate::body::AnswerBody;
+
+/// Why a call failed.
+#[derive(Debug)]
+pub(super) struct Problem {
+    status: StatusCode,
+    detail: String,
+    header: Option<(HeaderName, HeaderValue)>,
+}
+
+impl Problem {
+    pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self { status, detail: detail.into(), header: None }
+    }
+
+    /// With a header that says what would have worked.
+    pub(super) fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.header = Some((name, value));
+        self
+    }
+
+    pub(super) fn into_response(self) -> Response<AnswerBody> {
+        let mut response = Response::new(AnswerBody::new(self.body().to_string().into_bytes()));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if let Some((name, value)) = self.header {
+            headers.insert(name, value);
+        }
+        response
+    }
+
+    /// `type` is left out: it then is `about:blank`, and `title` the status' own name (RFC 9457,
+    /// section 4.2.1). `path` is an extension member: the JSON path of the value at fault.
+    fn body(&self) -> Value {
+        let mut body = Map::new();
+        body.insert("status".into(), self.status.as_u16().into());
+        if let Some(title) = self.status.canonical_reason() {
+            body.insert("title".into(), title.into());
+        }
+        if let Some(path) = json_path(&self.detail) {
+            body.insert("path".into(), path.into());
+        }
+        body.insert("detail".into(), self.detail.as_str().into());
+        Value::Object(body)
+    }
+}
+
+/// The JSON path (`$.items[2].price`) that an error's text names before a colon.
+fn json_path(detail: &str) -> Option<&str> {
+    let start = if detail.starts_with('$') { 0 } else { detail.find(": $")? + 2 };
+    let path = &detail[start..];
+    path.find(": ").map(|end| &path[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_at_fault_is_found() {
+        for (detail, want) in [
+            ("not a shop.Order in json: $.items[2].price: a number is wanted", Some("$.items[2].price")),
+            ("$: an object is wanted", Some("$")),
+            ("not a shop.Order in json: expected value at line 1", None),
+            ("costs: $", None),
+            ("", None),
+        ] {
+            assert_eq!(json_path(detail), want, "{detail}");
+        }
+    }
+
+    #[test]
+    fn a_problem_has_the_members_of_its_rfc() {
+        let problem = Problem::new(StatusCode::BAD_REQUEST, "not a X: $.a: wrong");
+        let body = problem.body();
+        assert_eq!(body["status"], 400);
+        assert_eq!(body["title"], "Bad Request");
+        assert_eq!(body["path"], "$.a");
+        assert_eq!(body["detail"], "not a X: $.a: wrong");
+    }
+}

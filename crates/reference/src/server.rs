@@ -1,0 +1,219 @@
+//! The server: a listener, threads that serve, and an end.
+//!
+//! Each thread runs its own single-threaded runtime. The first one also accepts, and deals new
+//! connections to the threads in turn; a connection stays on its thread.
+
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rpcgauge_message::contract::{Address, Code, Fault};
+use rpcgauge_message::error::EncodeError;
+use rpcgauge_message::workload::WorkloadError;
+use rpcgauge_message::{Compression, Encoding, Limits, Workload, WorkloadSpec};
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::{oneshot, watch};
+
+use crate::accept::{Worker, accept};
+use crate::listen::{ListenError, ListenOn, Listener};
+use crate::service::Service;
+
+/// Calls in flight have this long to be answered after the server was told to end.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Most threads that serve.
+pub const MAX_THREADS: u32 = 1024;
+
+/// What is served, where and how.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// What is called.
+    pub workload: WorkloadSpec,
+    /// Where to listen.
+    pub listen: ListenOn,
+    /// How answers are compressed for a client that accepts it.
+    pub response_compression: Compression,
+    /// Whether JSON is answered with the field names as written in the .proto file. Content types
+    /// do not tell the two kinds apart; both are always read.
+    pub json_proto_names: bool,
+    /// Threads that serve, 1 to [`MAX_THREADS`].
+    pub threads: u32,
+    /// Bounds of what is accepted.
+    pub limits: Limits,
+}
+
+impl Settings {
+    /// A workload on the loopback interface at a free port: uncompressed, one thread, the default
+    /// limits.
+    pub fn new(workload: WorkloadSpec) -> Self {
+        Self {
+            workload,
+            listen: ListenOn::loopback(),
+            response_compression: Compression::None,
+            json_proto_names: false,
+            threads: 1,
+            limits: Limits::DEFAULT,
+        }
+    }
+}
+
+/// Why the server cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// It cannot listen.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// The workload cannot be made.
+    #[error("cannot serve the workload: {0}")]
+    Workload(#[from] WorkloadError),
+    /// The compression of answers does not exist.
+    #[error("cannot compress answers: {0}")]
+    Compression(#[from] EncodeError),
+    /// No such number of threads.
+    #[error("{0} threads cannot serve: use 1 to {MAX_THREADS}")]
+    Threads(u32),
+    /// The system refused a runtime, a thread or a socket.
+    #[error("the server cannot go on: {0}")]
+    System(#[from] io::Error),
+}
+
+impl ServeError {
+    /// Who can do something about it.
+    pub const fn fault(&self) -> Fault {
+        match self {
+            Self::Listen(error) => error.fault(),
+            Self::Workload(_) | Self::Compression(_) | Self::Threads(_) => Fault::User,
+            Self::System(_) => Fault::Machine,
+        }
+    }
+}
+
+/// A server that listens but does not serve yet: calls made now are answered once it does.
+pub struct Server {
+    listener: Listener,
+    /// One for each thread.
+    services: Vec<Arc<Service>>,
+    code: Code,
+    method_path: String,
+    rest_path: String,
+}
+
+impl Server {
+    /// Makes the workload ready and listens.
+    pub fn bind(settings: &Settings) -> Result<Self, ServeError> {
+        if !(1..=MAX_THREADS).contains(&settings.threads) {
+            return Err(ServeError::Threads(settings.threads));
+        }
+        let workload = Workload::new(&settings.workload)?;
+        let json =
+            if settings.json_proto_names { Encoding::JsonProtoNames } else { Encoding::Json };
+        let service = || {
+            let (compression, limits) = (settings.response_compression, settings.limits);
+            Service::new(workload.clone(), limits, compression, json).map(Arc::new)
+        };
+        let services = (0..settings.threads).map(|_| service()).collect::<Result<_, _>>()?;
+        Ok(Self {
+            listener: Listener::bind(&settings.listen)?,
+            services,
+            code: workload.code(),
+            method_path: workload.method_path().to_owned(),
+            rest_path: workload.rest_path().to_owned(),
+        })
+    }
+
+    /// Where it listens, with the port that the system gave.
+    pub fn address(&self) -> &Address {
+        self.listener.address()
+    }
+
+    /// Whether generated or dynamic code reads and writes the messages.
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    /// The path of a gRPC call.
+    pub fn method_path(&self) -> &str {
+        &self.method_path
+    }
+
+    /// The path of a REST call.
+    pub fn rest_path(&self) -> &str {
+        &self.rest_path
+    }
+
+    /// Serves until `wait`, on a thread of its own, returns. Otherwise as [`Server::serve`].
+    pub fn serve_until(self, wait: impl FnOnce() + Send + 'static) -> Result<(), ServeError> {
+        let (done, waited) = oneshot::channel();
+        thread::Builder::new().name("wait-for-end".to_owned()).spawn(move || {
+            wait();
+            // The server has ended already if nobody listens.
+            let _ = done.send(());
+        })?;
+        self.serve(async move {
+            // Without a sender (`wait` panicked) there is no way to end but this one.
+            let _ = waited.await;
+        })
+    }
+
+    /// Serves until `shutdown` is done; then answers the calls that are in flight, for at most two
+    /// seconds, and removes a Unix domain socket's file. Blocks its thread, which must not belong
+    /// to an async runtime.
+    pub fn serve(self, shutdown: impl Future<Output = ()>) -> Result<(), ServeError> {
+        let (stop, stopped) = watch::channel(());
+        let runtime = runtime()?;
+        let helpers =
+            (1..self.services.len()).map(Helper::start).collect::<io::Result<Vec<_>>>()?;
+        let handles = [runtime.handle()].into_iter().chain(helpers.iter().map(|h| &h.handle));
+        let workers: Vec<Worker> = handles
+            .zip(self.services)
+            .map(|(handle, service)| Worker { handle: handle.clone(), service })
+            .collect();
+        let socket = &self.listener.socket;
+        let result = runtime.block_on(async {
+            let result = tokio::select! {
+                () = shutdown => Ok(()),
+                error = accept(socket, &workers, &stopped) => Err(error),
+            };
+            drop(stopped);
+            // Without a receiver every connection has ended already.
+            let _ = stop.send(());
+            let _ = tokio::time::timeout(DRAIN_TIMEOUT, stop.closed()).await;
+            result
+        });
+        helpers.into_iter().for_each(Helper::end);
+        Ok(result?)
+    }
+}
+
+/// Another thread's runtime.
+struct Helper {
+    handle: Handle,
+    thread: JoinHandle<()>,
+    end: oneshot::Sender<()>,
+}
+
+impl Helper {
+    fn start(index: usize) -> io::Result<Self> {
+        let runtime = runtime()?;
+        let handle = runtime.handle().clone();
+        let (end, ended) = oneshot::channel();
+        let thread = thread::Builder::new().name(format!("serve-{index}")).spawn(move || {
+            // Sent or dropped, either way it is the end.
+            let _ = runtime.block_on(ended);
+        })?;
+        Ok(Self { handle, thread, end })
+    }
+
+    /// Ends the thread and what is left of its connections.
+    fn end(self) {
+        drop(self.end);
+        // It panics only where a connection's task cannot, and it holds nothing that is missed.
+        let _ = self.thread.join();
+    }
+}
+
+fn runtime() -> io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
+}

@@ -1,0 +1,173 @@
+//! A workload behind bytes: request bytes in, answer bytes and handler marks out.
+//!
+//! Both protocols come here with the body of a call; what differs between them (framing, headers,
+//! statuses) stays in [`crate::grpc`] and [`crate::rest`].
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rpcgauge_message::error::{DecodeError, EncodeError};
+use rpcgauge_message::workload::AnswerError;
+use rpcgauge_message::{
+    BrokenLimit, Compression, Compressor, Decompressor, Encoding, Limits, Workload,
+};
+
+use crate::clock::monotonic_ns;
+
+/// A workload, how it is served, and what is kept from call to call. Each serving thread has its
+/// own, so that its lock is never waited for.
+pub(crate) struct Service {
+    pub(crate) workload: Workload,
+    pub(crate) limits: Limits,
+    /// How answers are compressed for a client that accepts it.
+    pub(crate) response_compression: Compression,
+    /// [`Encoding::Json`] or [`Encoding::JsonProtoNames`]: content types do not tell them apart.
+    json: Encoding,
+    kept: Mutex<Kept>,
+}
+
+/// One call's body and what to do with it.
+pub(crate) struct Call<'a> {
+    /// The request's bytes as they came.
+    pub(crate) request: &'a [u8],
+    /// What they are compressed with.
+    pub(crate) request_compression: Compression,
+    /// Their encoding.
+    pub(crate) request_encoding: Encoding,
+    /// The answer's encoding.
+    pub(crate) response_encoding: Encoding,
+    /// Whether the answer is compressed with [`Service::response_compression`].
+    pub(crate) compress_response: bool,
+    /// Zero bytes to leave before the answer's bytes, for the protocol's framing.
+    pub(crate) prefix_bytes: usize,
+}
+
+/// A call's answer.
+pub(crate) struct Answered {
+    /// The prefix, then the encoded and compressed answer.
+    pub(crate) bytes: Vec<u8>,
+    /// When the handler had the decoded request: CLOCK_MONOTONIC nanoseconds.
+    pub(crate) handler_start_ns: u64,
+    /// When the handler handed its answer back.
+    pub(crate) handler_end_ns: u64,
+}
+
+/// Why a call has no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CallError {
+    /// The request cannot be decompressed or decoded.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    /// The workload has no answer to this request.
+    #[error(transparent)]
+    Answer(#[from] AnswerError),
+    /// The answer cannot be encoded or compressed.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+}
+
+impl CallError {
+    /// Whether the request is larger, or grows to more, than is accepted.
+    pub(crate) fn is_too_large(&self) -> bool {
+        matches!(
+            self,
+            Self::Decode(DecodeError::Limit(
+                BrokenLimit::MessageBytes(_) | BrokenLimit::Inflation(_)
+            ))
+        )
+    }
+}
+
+/// What is kept from call to call, to allocate it once.
+struct Kept {
+    gzip: Decompressor,
+    zstd: Decompressor,
+    compressor: Compressor,
+    decompressed: Vec<u8>,
+    encoded: Vec<u8>,
+    compressed: Vec<u8>,
+    /// Length of the last uncompressed answer: most workloads' answers are alike, so that room for
+    /// one is taken in one piece.
+    last_answer_bytes: usize,
+}
+
+impl Service {
+    /// Fails for a compression level that does not exist.
+    pub(crate) fn new(
+        workload: Workload,
+        limits: Limits,
+        response_compression: Compression,
+        json: Encoding,
+    ) -> Result<Self, EncodeError> {
+        let kept = Kept {
+            gzip: Decompressor::new(Compression::GZIP, limits),
+            zstd: Decompressor::new(Compression::ZSTD, limits),
+            compressor: Compressor::new(response_compression)?,
+            decompressed: Vec::new(),
+            encoded: Vec::new(),
+            compressed: Vec::new(),
+            last_answer_bytes: 0,
+        };
+        Ok(Self { workload, limits, response_compression, json, kept: Mutex::new(kept) })
+    }
+
+    /// The encoding to answer in where the content type says `encoding`.
+    pub(crate) fn named_as_set(&self, encoding: Encoding) -> Encoding {
+        match encoding {
+            Encoding::Json | Encoding::JsonProtoNames => self.json,
+            other => other,
+        }
+    }
+
+    /// Decodes, answers and encodes one call.
+    pub(crate) fn call(&self, call: &Call<'_>) -> Result<Answered, CallError> {
+        let mut kept = self.kept();
+        let Kept { gzip, zstd, decompressed, .. } = &mut *kept;
+        let plain = match call.request_compression {
+            Compression::None => call.request,
+            Compression::Gzip { .. } => {
+                gzip.decompress(call.request, decompressed)?;
+                decompressed
+            }
+            Compression::Zstd { .. } => {
+                zstd.decompress(call.request, decompressed)?;
+                decompressed
+            }
+        };
+        let request =
+            self.workload.request_type().decode(plain, call.request_encoding, &self.limits)?;
+        let handler_start_ns = monotonic_ns();
+        let answer = self.workload.answer(&request)?;
+        let handler_end_ns = monotonic_ns();
+        let bytes = kept.encode(&answer, call)?;
+        Ok(Answered { bytes, handler_start_ns, handler_end_ns })
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        // Every call replaces what it uses of it, so that a call that broke off leaves no damage.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    /// The prefix and the answer's bytes.
+    fn encode(
+        &mut self,
+        answer: &rpcgauge_message::Message,
+        call: &Call<'_>,
+    ) -> Result<Vec<u8>, EncodeError> {
+        if !call.compress_response {
+            let mut bytes = Vec::with_capacity(call.prefix_bytes + self.last_answer_bytes);
+            bytes.resize(call.prefix_bytes, 0);
+            answer.encode(call.response_encoding, &mut bytes)?;
+            self.last_answer_bytes = bytes.len() - call.prefix_bytes;
+            return Ok(bytes);
+        }
+        self.encoded.clear();
+        answer.encode(call.response_encoding, &mut self.encoded)?;
+        self.compressor.compress(&self.encoded, &mut self.compressed)?;
+        let mut bytes = Vec::with_capacity(call.prefix_bytes + self.compressed.len());
+        bytes.resize(call.prefix_bytes, 0);
+        bytes.extend_from_slice(&self.compressed);
+        Ok(bytes)
+    }
+}
