@@ -195,6 +195,7 @@ mod tests {
             (0.408, (0.30, 1.10), NotResolved, Some(Agrees)),
             // Published 5 times slower, as gzip's one record was.
             (5.0, (4.5, 5.5), Reproduced, Some(Agrees)),
+            (5.0, (3.9, 4.2), Reproduced, Some(Agrees)),
             (5.0, (8.0, 9.0), Reproduced, Some(Larger)),
             (5.0, (1.2, 1.3), Reproduced, Some(Smaller)),
             (5.0, (0.5, 0.6), Contradicted, None),
