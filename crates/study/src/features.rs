@@ -124,38 +124,42 @@ impl Features {
         }
     }
 
-    /// The first thing that `settings` need and this subject lacks, as the end of a sentence that
-    /// begins with the subject's name.
-    pub fn lack(&self, settings: &Settings) -> Option<String> {
-        fn words<T: Word>(values: &[T]) -> String {
-            values
-                .iter()
-                .map(|value| value.word())
-                .collect::<Vec<_>>()
-                .join(", ")
-        }
-        fn missing<T: Word>(has: &[T], needed: T) -> Option<String> {
-            (!has.contains(&needed)).then(|| {
-                format!(
-                    "has no {} \"{}\" (it has: {})",
+    /// The first thing that `settings` need and this subject lacks.
+    pub fn lack(&self, settings: &Settings) -> Option<Lack> {
+        fn missing<T: Word>(setting: &'static str, has: &[T], needed: T) -> Option<Lack> {
+            let words: Vec<&str> = has.iter().map(|value| value.word()).collect();
+            (!has.contains(&needed)).then(|| Lack {
+                setting,
+                sentence: format!(
+                    "has no {} \"{}\" (it has {})",
                     T::WHAT,
                     needed.word(),
-                    words(has)
-                )
+                    words.join(", ")
+                ),
             })
         }
         let Some(versions) = self.protocols.get(&settings.protocol) else {
             let has: Vec<Protocol> = self.protocols.keys().copied().collect();
-            return missing(&has, settings.protocol);
+            return missing("protocol", &has, settings.protocol);
         };
-        missing(versions, settings.http)
-            .map(|lack| format!("{lack} for {}", settings.protocol.word()))
-            .or_else(|| missing(&self.encodings, settings.encoding))
-            .or_else(|| missing(&self.compressions, settings.request_compression.into()))
-            .or_else(|| missing(&self.compressions, settings.response_compression.into()))
-            .or_else(|| missing(&self.transports, settings.transport))
-            .or_else(|| missing(&self.workloads, WorkloadKind::from(&settings.workload)))
+        let [request, response] =
+            [settings.request_compression, settings.response_compression].map(Into::into);
+        missing("http", versions, settings.http)
+            .or_else(|| missing("encoding", &self.encodings, settings.encoding))
+            .or_else(|| missing("request-compression", &self.compressions, request))
+            .or_else(|| missing("response-compression", &self.compressions, response))
+            .or_else(|| missing("transport", &self.transports, settings.transport))
+            .or_else(|| missing("workload", &self.workloads, (&settings.workload).into()))
     }
+}
+
+/// Something that settings need and a subject has not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lack {
+    /// The key of the setting, as a study writes it.
+    pub setting: &'static str,
+    /// The rest of a sentence that begins with the subject.
+    pub sentence: String,
 }
 
 /// The subjects of a run by name: the embedded server alone.

@@ -4,14 +4,18 @@
 //! left, and what the lab measures is appended as [`record`]s to a run directory ([`run`]). This
 //! crate measures nothing and draws nothing: the lab writes what it defines, the report reads it.
 
+pub mod builtin;
 pub mod clock;
+pub mod compare;
 mod error;
 pub mod features;
 pub mod file;
 pub mod histogram;
 pub mod plan;
 pub mod record;
+pub mod resolve;
 pub mod run;
+pub mod scale;
 pub mod settings;
 pub mod words;
 

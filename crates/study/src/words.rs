@@ -1,6 +1,6 @@
 //! The words of every closed set of values, as studies write them and messages show them.
 
-use rpcgauge_message::{Compression, Encoding};
+use rpcgauge_message::Encoding;
 
 use crate::plan::Metric;
 use crate::settings::{Arrivals, ConnectionUse, HttpVersion, Idle, Placement, Protocol, Transport};
@@ -100,59 +100,6 @@ impl Word for Metric {
     ];
 }
 
-/// gzip's level when none is written: the zlib default, which servers and clients use unless told
-/// otherwise.
-pub const GZIP_DEFAULT_LEVEL: u32 = 6;
-/// Zstandard's level when none is written: the library's own default.
-pub const ZSTD_DEFAULT_LEVEL: i32 = 3;
-
-/// A compression as written: `none`, `gzip`, `gzip:LEVEL`, `zstd`, `zstd:LEVEL`.
-///
-/// # Errors
-///
-/// One sentence that says which form or level is right.
-pub fn parse_compression(text: &str) -> Result<Compression, String> {
-    let (kind, level) = match text.split_once(':') {
-        Some((kind, level)) => (kind, Some(level)),
-        None => (text, None),
-    };
-    let level_in = |low: i32, high: i32, default: i32| match level {
-        None => Ok(default),
-        Some(text) => match text.parse() {
-            Ok(level) if (low..=high).contains(&level) => Ok(level),
-            _ => Err(format!(
-                "{kind} has the levels {low} to {high}, not \"{text}\""
-            )),
-        },
-    };
-    match kind {
-        "none" if level.is_none() => Ok(Compression::None),
-        "gzip" => level_in(1, 9, GZIP_DEFAULT_LEVEL as i32).map(|level| Compression::Gzip {
-            level: level.unsigned_abs(),
-        }),
-        "zstd" => level_in(1, 19, ZSTD_DEFAULT_LEVEL).map(|level| Compression::Zstd { level }),
-        _ => Err(format!(
-            "unknown compression \"{text}\"{}",
-            crate::file::hint(kind, ["none", "gzip", "zstd"])
-        )),
-    }
-}
-
-/// A compression as [`parse_compression`] reads it, the level left out where it is the default.
-pub fn compression_word(compression: Compression) -> String {
-    match compression {
-        Compression::None => "none".to_owned(),
-        Compression::Gzip {
-            level: GZIP_DEFAULT_LEVEL,
-        } => "gzip".to_owned(),
-        Compression::Gzip { level } => format!("gzip:{level}"),
-        Compression::Zstd {
-            level: ZSTD_DEFAULT_LEVEL,
-        } => "zstd".to_owned(),
-        Compression::Zstd { level } => format!("zstd:{level}"),
-    }
-}
-
 /// Longest time a study may write anywhere.
 const LONGEST_MS: u64 = 24 * 60 * 60 * 1_000;
 
@@ -232,19 +179,6 @@ mod tests {
         words_are_as_serde_writes_them::<Placement>();
         words_are_as_serde_writes_them::<Idle>();
         words_are_as_serde_writes_them::<Metric>();
-    }
-
-    #[test]
-    fn compressions_are_read_as_they_are_written() {
-        for text in ["none", "gzip", "gzip:1", "gzip:9", "zstd", "zstd:19"] {
-            assert_eq!(compression_word(parse_compression(text).unwrap()), text);
-        }
-        assert_eq!(parse_compression("gzip:6"), parse_compression("gzip"));
-        for text in [
-            "", "gzip:", "gzip:0", "gzip:10", "zstd:-1", "zstd:x", "none:1", "gz",
-        ] {
-            assert!(parse_compression(text).is_err(), "{text}");
-        }
     }
 
     #[test]

@@ -20,9 +20,9 @@ use toml::de::DeTable;
 use crate::error::{Source, StudyError};
 
 pub(crate) use nearest::hint;
-pub(crate) use part::{ClaimWritten, Group, Names, PairWritten, Part, VariantWritten};
+pub(crate) use part::{ClaimWritten, Names, PairWritten, Part, VariantWritten};
 pub(crate) use setting::{Key, Layer, Value};
-pub(crate) use top::{Top, WarmupWritten};
+pub(crate) use top::Top;
 pub(crate) use workload::{OwnWritten, WorkloadWritten};
 
 /// A study file, parsed as written and not yet resolved.

@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
+use rpcgauge_message::compression::UnknownCompression;
 use rpcgauge_message::{Compression, Encoding};
 use toml::Spanned;
 
 use super::read::{Entry, Table};
 use crate::error::StudyError;
 use crate::settings::{Arrivals, ConnectionUse, HttpVersion, Protocol, Transport};
-use crate::words::{Word, compression_word, parse_compression, time_word};
+use crate::words::{Word, time_word};
 
 /// The key of a setting. The order is the order of their parts in a variant's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -103,7 +104,10 @@ impl Key {
             Self::Encoding => spanned(entry.word()?, Value::Encoding),
             Self::Compression | Self::RequestCompression | Self::ResponseCompression => {
                 let text = entry.string()?;
-                let compression = parse_compression(text.get_ref()).map_err(|p| entry.error(p))?;
+                let compression: Compression = text
+                    .get_ref()
+                    .parse()
+                    .map_err(|error: UnknownCompression| entry.error(error.to_string()))?;
                 Spanned::new(text.span(), Value::Compression(compression))
             }
             Self::Transport => spanned(entry.word()?, Value::Transport),
@@ -144,7 +148,7 @@ impl fmt::Display for Value {
             Self::Protocol(value) => f.write_str(value.word()),
             Self::Http(value) => f.write_str(value.word()),
             Self::Encoding(value) => f.write_str(value.word()),
-            Self::Compression(value) => f.write_str(&compression_word(*value)),
+            Self::Compression(value) => value.fmt(f),
             Self::Transport(value) => f.write_str(value.word()),
             Self::Connection(value) => f.write_str(value.word()),
             Self::Arrivals(value) => f.write_str(value.word()),
@@ -211,7 +215,7 @@ impl Layer {
     /// against: a rate the calls in flight, both directions' compression each direction's, and
     /// either bound of a trial the two below.
     pub(crate) fn overlay(&mut self, over: &Self) {
-        const PUSHED_OUT: [(Key, &[Key]); 6] = [
+        const PUSHED_OUT: [(Key, &[Key]); 5] = [
             (Key::Rate, &[Key::InFlight]),
             (Key::InFlight, &[Key::Rate, Key::Arrivals]),
             (
@@ -220,7 +224,6 @@ impl Layer {
             ),
             (Key::Calls, &[Key::Time]),
             (Key::Time, &[Key::Calls]),
-            (Key::Protocol, &[]),
         ];
         for (key, out) in PUSHED_OUT {
             if over.0.contains_key(&key) {

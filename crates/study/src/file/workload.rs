@@ -7,7 +7,6 @@ use toml::Spanned;
 use super::read::{Entry, Table};
 use crate::error::StudyError;
 use crate::features::WorkloadKind;
-use crate::words::Word;
 
 /// What is called, as written.
 #[derive(Debug, Clone, PartialEq)]

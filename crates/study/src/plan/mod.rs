@@ -1,8 +1,14 @@
 //! A resolved study: explicit trials in their order, no defaults left.
 
+pub(crate) mod draft;
+pub mod estimate;
 mod lookup;
+mod order;
+mod render;
 
 use serde::{Deserialize, Serialize};
+
+pub use render::workload_words;
 
 use crate::settings::{Idle, Placement, Settings, Stop};
 

@@ -1,0 +1,79 @@
+//! The built-in studies. They are inside the program, so that it needs no file beside it.
+
+use crate::error::StudyError;
+use crate::file::{StudyFile, hint};
+
+/// A built-in study.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BuiltIn {
+    /// The name to run it by.
+    pub name: &'static str,
+    /// Its file's text.
+    pub text: &'static str,
+}
+
+macro_rules! built_in {
+    ($name:literal) => {
+        BuiltIn {
+            name: $name,
+            text: include_str!(concat!("../../../studies/", $name, ".toml")),
+        }
+    };
+}
+
+/// All built-in studies, the one to begin with first.
+pub const ALL: [BuiltIn; 7] = [
+    built_in!("quickstart"),
+    built_in!("several"),
+    built_in!("list"),
+    built_in!("gzip"),
+    built_in!("unix-socket"),
+    built_in!("encodings"),
+    built_in!("connections"),
+];
+
+/// All built-in studies, the one to begin with first.
+pub fn all() -> &'static [BuiltIn] {
+    &ALL
+}
+
+/// There is no built-in study of that name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no built-in study \"{name}\"{hint}")]
+pub struct NoSuchStudy {
+    name: String,
+    hint: String,
+}
+
+/// The built-in study of that name.
+///
+/// # Errors
+///
+/// When there is none, with the nearest name.
+pub fn find(name: &str) -> Result<&'static BuiltIn, NoSuchStudy> {
+    ALL.iter()
+        .find(|study| study.name == name)
+        .ok_or_else(|| NoSuchStudy {
+            name: name.to_owned(),
+            hint: hint(name, ALL.iter().map(|study| study.name)),
+        })
+}
+
+impl BuiltIn {
+    /// Its question.
+    pub fn question(&self) -> &'static str {
+        self.text
+            .lines()
+            .next()
+            .map_or("", |line| line.trim_start_matches(['#', ' ']))
+    }
+
+    /// Parses it, like a user's own.
+    ///
+    /// # Errors
+    ///
+    /// None, as the tests see to; a caller treats it as any other file.
+    pub fn parse(&self) -> Result<StudyFile, StudyError> {
+        StudyFile::parse(self.text, self.name)
+    }
+}

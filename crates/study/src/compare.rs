@@ -1,0 +1,393 @@
+//! `rpcgauge compare`: a study made from flags, on a user's own method.
+//!
+//! The variants differ from one another by one choice where they can: `rest-json` is what most
+//! services do, `grpc` is the usual other, and the rest change one thing of these two.
+
+use std::time::Duration;
+
+use rpcgauge_message::workload::OwnWorkload;
+use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
+
+use crate::file::hint;
+use crate::plan::draft::{Checks, Draft, Rounds};
+use crate::plan::estimate::guess_call;
+use crate::plan::{Metric, Pair, Plan, Variant};
+use crate::resolve::{DEFAULT_CONFIDENCE, DEFAULT_DEADLINE_MS, DEFAULT_MARGIN, DEFAULT_SEED};
+use crate::scale::{self, ScaleError};
+use crate::settings::{
+    ConnectionUse, HttpVersion, Idle, Placement, Protocol, Schedule, Settings, Stop, Transport,
+};
+
+/// One of the ways to call that are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Way {
+    /// Its name, for `--only` and `--against`.
+    pub name: &'static str,
+    /// What it is, in words.
+    pub what: &'static str,
+    protocol: Protocol,
+    encoding: Encoding,
+    compression: Compression,
+    transport: Transport,
+}
+
+/// All ways, in the order they are shown.
+pub const WAYS: [Way; 6] = [
+    Way {
+        name: "rest-json",
+        what: "REST with JSON over HTTP/1.1",
+        protocol: Protocol::Rest,
+        encoding: Encoding::Json,
+        compression: Compression::None,
+        transport: Transport::Tcp,
+    },
+    Way {
+        name: "grpc",
+        what: "gRPC with protobuf",
+        protocol: Protocol::Grpc,
+        encoding: Encoding::Protobuf,
+        compression: Compression::None,
+        transport: Transport::Tcp,
+    },
+    Way {
+        name: "grpc-gzip",
+        what: "gRPC with protobuf, compressed by gzip",
+        protocol: Protocol::Grpc,
+        encoding: Encoding::Protobuf,
+        compression: Compression::GZIP,
+        transport: Transport::Tcp,
+    },
+    Way {
+        name: "grpc-unix",
+        what: "gRPC with protobuf over a Unix domain socket",
+        protocol: Protocol::Grpc,
+        encoding: Encoding::Protobuf,
+        compression: Compression::None,
+        transport: Transport::Unix,
+    },
+    Way {
+        name: "msgpack",
+        what: "REST with MessagePack over HTTP/1.1",
+        protocol: Protocol::Rest,
+        encoding: Encoding::Msgpack,
+        compression: Compression::None,
+        transport: Transport::Tcp,
+    },
+    Way {
+        name: "hybrid",
+        what: "gRPC with a JSON string inside a protobuf message",
+        protocol: Protocol::Grpc,
+        encoding: Encoding::Hybrid,
+        compression: Compression::None,
+        transport: Transport::Tcp,
+    },
+];
+
+/// What the command line asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CompareOptions {
+    /// The names of the ways to compare; empty for all.
+    pub only: Vec<String>,
+    /// The way that every other is held against.
+    pub against: String,
+    /// How many times as long the answer is made, each a size of its own; empty for the sample's.
+    pub sizes: Vec<u32>,
+    /// How long all of it may take, as far as can be told before it runs.
+    pub budget: Duration,
+    /// Seed of every random choice.
+    pub seed: Option<u64>,
+    /// Cores this program may use.
+    pub cores: u32,
+}
+
+impl Default for CompareOptions {
+    /// All ways against `rest-json` in a minute, on two cores.
+    fn default() -> Self {
+        Self {
+            only: Vec::new(),
+            against: "rest-json".to_owned(),
+            sizes: Vec::new(),
+            budget: Duration::from_secs(60),
+            seed: None,
+            cores: 2,
+        }
+    }
+}
+
+/// Why a comparison cannot be planned. One line each.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CompareError {
+    /// `--only` or `--against` names no way.
+    #[error("{option}: there is no variant \"{name}\"{hint}")]
+    NoSuchWay {
+        /// The option.
+        option: &'static str,
+        /// What was written.
+        name: String,
+        /// The nearest name.
+        hint: String,
+    },
+    /// There is nothing to hold the `--against` way against.
+    #[error("--only leaves nothing to compare with \"{0}\"; name another variant")]
+    Alone(String),
+    /// A size of nothing, or one that stands twice.
+    #[error("--size-sweep: {0} must be at least 1, and stand there once")]
+    BadSize(u32),
+    /// The answer cannot be made longer.
+    #[error("--size-sweep: {0}")]
+    Scale(#[from] ScaleError),
+    /// Too little time for a result.
+    #[error(
+        "--budget: {} is too short for {variants} variants; give at least {}, or take fewer by --only",
+        seconds(*.budget),
+        seconds(*.needed)
+    )]
+    Budget {
+        /// The time asked for.
+        budget: Duration,
+        /// The least that would do.
+        needed: Duration,
+        /// How many variants there are.
+        variants: usize,
+    },
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{}s", time.as_secs_f64().ceil())
+}
+
+/// Plans a comparison of `own` that fits the budget.
+///
+/// # Errors
+///
+/// When an option names what is not there, or the budget is too short.
+pub fn study(own: &OwnWorkload, options: &CompareOptions) -> Result<Plan, CompareError> {
+    let ways = chosen(options)?;
+    let sizes = sized(own, &options.sizes)?;
+    let fitted = |rhythm: Rhythm| draft(&ways, &sizes, own, options, rhythm).finish();
+    let mut least = Duration::MAX;
+    for (invocations, blocks) in REPETITIONS {
+        // The time of a trial follows from what is left when all trials take no time at all.
+        let rhythm = |trial_ms| Rhythm {
+            rounds: Rounds {
+                invocations,
+                blocks,
+            },
+            trial_ms,
+        };
+        let plan = |trial_ms| fitted(rhythm(trial_ms)).ok();
+        let Some(shortest) = plan(SHORTEST_TRIAL_MS) else {
+            continue;
+        };
+        least = least.min(shortest.estimate());
+        let fits =
+            |trial_ms: &u64| plan(*trial_ms).is_some_and(|plan| plan.estimate() <= options.budget);
+        if let Some(longest) = TRIALS_MS.iter().copied().filter(fits).max() {
+            if longest >= wanted_trial_ms(&shortest) || (invocations, blocks) == LAST_RESORT {
+                if let Some(plan) = plan(longest) {
+                    return Ok(plan);
+                }
+            }
+        }
+    }
+    let variants = ways.len() * sizes.len();
+    Err(CompareError::Budget {
+        budget: options.budget,
+        needed: least,
+        variants,
+    })
+}
+
+/// Shortest measured part of a trial: below it, the warm-up's end is all that is seen.
+const SHORTEST_TRIAL_MS: u64 = 50;
+/// Lengths of a trial that a budget may come to.
+const TRIALS_MS: [u64; 9] = [SHORTEST_TRIAL_MS, 75, 100, 150, 200, 300, 500, 750, 1_000];
+/// Invocations and blocks, the most wanted first: intervals over few invocations are wide, so
+/// that blocks go first.
+const REPETITIONS: [(u32, u32); 7] = [
+    (12, 3),
+    (12, 2),
+    (10, 2),
+    (8, 2),
+    (8, 1),
+    (6, 1),
+    LAST_RESORT,
+];
+/// The fewest repetitions that still give an interval.
+const LAST_RESORT: (u32, u32) = (5, 1);
+/// Calls that a trial should have room for, so that its median means something.
+const CALLS_A_TRIAL: u64 = 10;
+
+/// How often and how long.
+#[derive(Debug, Clone, Copy)]
+struct Rhythm {
+    rounds: Rounds,
+    trial_ms: u64,
+}
+
+/// The length of a trial that gives the slowest variant enough calls.
+fn wanted_trial_ms(plan: &Plan) -> u64 {
+    let slowest = plan
+        .variants
+        .iter()
+        .map(|variant| guess_call(&variant.settings))
+        .max();
+    let enough = slowest.unwrap_or_default().as_millis() as u64 * CALLS_A_TRIAL;
+    enough.clamp(100, 1_000)
+}
+
+fn chosen(options: &CompareOptions) -> Result<Vec<Way>, CompareError> {
+    let find = |option: &'static str, name: &str| {
+        WAYS.iter()
+            .find(|way| way.name == name)
+            .ok_or_else(|| CompareError::NoSuchWay {
+                option,
+                name: name.to_owned(),
+                hint: hint(name, WAYS.iter().map(|way| way.name)),
+            })
+    };
+    let against = find("--against", &options.against)?;
+    let mut only = Vec::new();
+    for name in &options.only {
+        only.push(find("--only", name)?.name);
+    }
+    let is_in =
+        |way: &&Way| only.is_empty() || way.name == against.name || only.contains(&way.name);
+    let ways: Vec<Way> = WAYS.iter().filter(is_in).copied().collect();
+    if ways.len() < 2 {
+        return Err(CompareError::Alone(against.name.to_owned()));
+    }
+    Ok(ways)
+}
+
+/// One size of the answer: how its variants' names end, and its workload.
+struct Sized {
+    suffix: String,
+    workload: OwnWorkload,
+}
+
+fn sized(own: &OwnWorkload, sizes: &[u32]) -> Result<Vec<Sized>, CompareError> {
+    if sizes.is_empty() {
+        return Ok(vec![Sized {
+            suffix: String::new(),
+            workload: own.clone(),
+        }]);
+    }
+    let mut all = Vec::new();
+    for (place, factor) in sizes.iter().enumerate() {
+        if *factor == 0 || sizes[..place].contains(factor) {
+            return Err(CompareError::BadSize(*factor));
+        }
+        let workload = scale::answer(own, *factor)?;
+        all.push(Sized {
+            suffix: format!("-scale={factor}"),
+            workload,
+        });
+    }
+    Ok(all)
+}
+
+fn draft(
+    ways: &[Way],
+    sizes: &[Sized],
+    own: &OwnWorkload,
+    options: &CompareOptions,
+    rhythm: Rhythm,
+) -> Draft {
+    let stop = Stop {
+        calls: None,
+        time_ms: Some(rhythm.trial_ms),
+    };
+    let mut variants = Vec::new();
+    let mut pairs = Vec::new();
+    for size in sizes {
+        let name = |way: &Way| format!("{}{}", way.name, size.suffix);
+        for way in ways {
+            let settings = way.settings(&size.workload, stop);
+            let variant = Variant {
+                name: name(way),
+                group: None,
+                repeats: None,
+                settings,
+            };
+            variants.push((variant, rhythm.rounds));
+        }
+        let against = ways.iter().find(|way| way.name == options.against);
+        for (of, against) in ways.iter().filter_map(|of| Some((of, against?))) {
+            if of.name != against.name {
+                pairs.push(pair(name(of), name(against)));
+            }
+        }
+    }
+    let two_cores = options.cores >= 2;
+    let method = own.method.rsplit(['/', '.']).next().unwrap_or(&own.method);
+    let plain = |c: char| if c.is_alphanumeric() { c } else { '-' };
+    Draft {
+        name: format!("compare-{}", method.chars().map(plain).collect::<String>()),
+        question: format!("Which way of calling {} is the fastest?", own.method),
+        seed: options.seed.unwrap_or(DEFAULT_SEED),
+        main: if two_cores {
+            Placement::TwoCores
+        } else {
+            Placement::OneCore
+        },
+        checks: Checks {
+            placements: vec![if two_cores {
+                Placement::OneCore
+            } else {
+                Placement::Free
+            }],
+            // Enough to see a verdict flip, in a small part of the time.
+            rounds: Rounds {
+                invocations: rhythm.rounds.invocations.div_ceil(2).max(4),
+                blocks: 1,
+            },
+        },
+        idle: Idle::Held,
+        margin: DEFAULT_MARGIN,
+        confidence: DEFAULT_CONFIDENCE,
+        warmup: Stop {
+            calls: None,
+            time_ms: Some((rhythm.trial_ms / 2).max(SHORTEST_TRIAL_MS)),
+        },
+        variants,
+        pairs,
+        claims: Vec::new(),
+        a_a: None,
+    }
+}
+
+fn pair(of: String, against: String) -> Pair {
+    Pair {
+        name: format!("{of}-vs-{against}"),
+        question: format!("Is a call faster with {of} than with {against}?"),
+        of,
+        against,
+        metric: Metric::LatencyP50,
+        headline: true,
+        a_a: false,
+    }
+}
+
+impl Way {
+    fn settings(&self, workload: &OwnWorkload, stop: Stop) -> Settings {
+        Settings {
+            subject: crate::features::REFERENCE.to_owned(),
+            workload: WorkloadSpec::Own(Box::new(workload.clone())),
+            protocol: self.protocol,
+            http: match self.protocol {
+                Protocol::Grpc => HttpVersion::Http2,
+                Protocol::Rest => HttpVersion::Http1,
+            },
+            encoding: self.encoding,
+            request_compression: self.compression,
+            response_compression: self.compression,
+            transport: self.transport,
+            connection: ConnectionUse::Reuse,
+            connections: 1,
+            schedule: Schedule::Closed { in_flight: 1 },
+            stop,
+            deadline_ms: DEFAULT_DEADLINE_MS,
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! A plan in the making: from variants and pairs to trials in their order.
+//!
+//! Studies and `rpcgauge compare` both end here, so that both get the A/A pair, the other
+//! placements and the seeded order.
+
+use super::order::{Lane, trials};
+use super::{Claim, Metric, Pair, Plan, Variant};
+use crate::file::hint;
+use crate::settings::{Idle, Placement, Stop};
+
+/// How often something is repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Rounds {
+    /// Fresh starts of the subjects.
+    pub(crate) invocations: u32,
+    /// Blocks in each.
+    pub(crate) blocks: u32,
+}
+
+impl Rounds {
+    fn at_most(self, other: Self) -> Self {
+        Self {
+            invocations: self.invocations.min(other.invocations),
+            blocks: self.blocks.min(other.blocks),
+        }
+    }
+
+    fn trials(self) -> u64 {
+        u64::from(self.invocations) * u64::from(self.blocks)
+    }
+}
+
+/// The placements that headline pairs are measured under besides the main one.
+#[derive(Debug, Clone)]
+pub(crate) struct Checks {
+    pub(crate) placements: Vec<Placement>,
+    pub(crate) rounds: Rounds,
+}
+
+/// Everything a plan needs but its trials.
+#[derive(Debug, Clone)]
+pub(crate) struct Draft {
+    pub(crate) name: String,
+    pub(crate) question: String,
+    pub(crate) seed: u64,
+    pub(crate) main: Placement,
+    pub(crate) checks: Checks,
+    pub(crate) idle: Idle,
+    pub(crate) margin: f64,
+    pub(crate) confidence: f64,
+    pub(crate) warmup: Stop,
+    pub(crate) variants: Vec<(Variant, Rounds)>,
+    pub(crate) pairs: Vec<Pair>,
+    pub(crate) claims: Vec<Claim>,
+    /// The variant to measure twice; otherwise the one that the first headline pair is against.
+    pub(crate) a_a: Option<String>,
+}
+
+/// What the second name of the variant that is measured twice ends with.
+const AGAIN: &str = "again";
+
+impl Draft {
+    /// Keeps the variants whose name contains one of `words`, and the pairs and claims that still
+    /// have both of theirs.
+    pub(crate) fn only(mut self, words: &[String]) -> Result<Self, String> {
+        if words.is_empty() {
+            return Ok(self);
+        }
+        let names = || {
+            self.variants
+                .iter()
+                .map(|(variant, _)| variant.name.as_str())
+        };
+        for word in words {
+            if !names().any(|name| name.contains(word.as_str())) {
+                return Err(format!(
+                    "--only: no variant's name contains \"{word}\"{}",
+                    hint(word, names())
+                ));
+            }
+        }
+        self.variants.retain(|(variant, _)| {
+            words
+                .iter()
+                .any(|word| variant.name.contains(word.as_str()))
+        });
+        let has = |name: &String| {
+            self.variants
+                .iter()
+                .any(|(variant, _)| variant.name == *name)
+        };
+        self.pairs
+            .retain(|pair| has(&pair.of) && has(&pair.against));
+        self.claims
+            .retain(|claim| has(&claim.of) && has(&claim.against));
+        self.a_a = self.a_a.take().filter(has);
+        Ok(self)
+    }
+
+    /// The trials that this will become, without making them.
+    pub(crate) fn trial_count(&self) -> u64 {
+        let lanes = 1 + self.checks.placements.len() as u64;
+        // An upper bound: not every variant is checked under the other placements.
+        self.variants
+            .iter()
+            .map(|(_, rounds)| rounds.trials() * lanes)
+            .sum()
+    }
+
+    /// Adds the A/A pair, and orders the trials.
+    pub(crate) fn finish(mut self) -> Result<Plan, String> {
+        if !self.pairs.iter().any(|pair| pair.headline) {
+            if let Some(first) = self.pairs.first_mut() {
+                first.headline = true;
+            }
+        }
+        self.number_twins();
+        self.add_a_a()?;
+        let lanes = self.lanes();
+        let most = |count: fn(&Rounds) -> u32| {
+            self.variants
+                .iter()
+                .map(|(_, rounds)| count(rounds))
+                .max()
+                .unwrap_or(0)
+        };
+        Ok(Plan {
+            invocations: most(|rounds| rounds.invocations),
+            blocks: most(|rounds| rounds.blocks),
+            placements: lanes.iter().map(|lane| lane.placement).collect(),
+            trials: trials(self.seed, &lanes),
+            name: self.name,
+            question: self.question,
+            seed: self.seed,
+            variants: self
+                .variants
+                .into_iter()
+                .map(|(variant, _)| variant)
+                .collect(),
+            pairs: self.pairs,
+            claims: self.claims,
+            idle: self.idle,
+            margin: self.margin,
+            confidence: self.confidence,
+            warmup: self.warmup,
+        })
+    }
+
+    /// Pairs that would have the same name get a number: the same two variants may be asked about
+    /// twice in different words.
+    fn number_twins(&mut self) {
+        for place in 1..self.pairs.len() {
+            let plain = self.pairs[place].name.clone();
+            let mut number = 2;
+            while self.pairs[..place]
+                .iter()
+                .any(|pair| pair.name == self.pairs[place].name)
+            {
+                self.pairs[place].name = format!("{plain}-{number}");
+                number += 1;
+            }
+        }
+    }
+
+    fn add_a_a(&mut self) -> Result<(), String> {
+        let first_headline = self.pairs.iter().find(|pair| pair.headline);
+        let name = self
+            .a_a
+            .clone()
+            .or_else(|| first_headline.map(|pair| pair.against.clone()))
+            .or_else(|| {
+                self.variants
+                    .first()
+                    .map(|(variant, _)| variant.name.clone())
+            });
+        let find = |name: &str| {
+            self.variants
+                .iter()
+                .find(|(variant, _)| variant.name == name)
+        };
+        let Some((variant, rounds)) = name.as_deref().and_then(find).cloned() else {
+            return Err("there is no variant to measure".to_owned());
+        };
+        let again = format!("{}-{AGAIN}", variant.name);
+        if find(&again).is_some() {
+            return Err(format!(
+                "the name \"{again}\" is taken for the A/A pair; give that variant another name"
+            ));
+        }
+        self.pairs.push(Pair {
+            name: format!("{}-a-a", variant.name),
+            question: format!("Is {} as fast as itself?", variant.name),
+            of: again.clone(),
+            against: variant.name.clone(),
+            metric: Metric::LatencyP50,
+            // Verdicts under the other placements need their own A/A pair.
+            headline: true,
+            a_a: true,
+        });
+        let repeats = Some(variant.name.clone());
+        self.variants.push((
+            Variant {
+                name: again,
+                repeats,
+                ..variant
+            },
+            rounds,
+        ));
+        Ok(())
+    }
+
+    fn lanes(&self) -> Vec<Lane> {
+        let headline = |name: &str| {
+            self.pairs
+                .iter()
+                .any(|pair| pair.headline && (pair.of == name || pair.against == name))
+        };
+        let indexed = || (0_u32..).zip(&self.variants);
+        let main = Lane {
+            placement: self.main,
+            variants: indexed()
+                .map(|(index, (_, rounds))| (index, *rounds))
+                .collect(),
+        };
+        let others = self.checks.placements.iter().map(|placement| Lane {
+            placement: *placement,
+            variants: indexed()
+                .filter(|(_, (variant, _))| headline(&variant.name))
+                .map(|(index, (_, rounds))| (index, rounds.at_most(self.checks.rounds)))
+                .collect(),
+        });
+        std::iter::once(main).chain(others).collect()
+    }
+}

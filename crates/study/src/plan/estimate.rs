@@ -1,0 +1,129 @@
+//! How long a plan takes, before anything has been measured.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
+
+use super::{Plan, Variant};
+use crate::settings::{ConnectionUse, Schedule, Settings, Stop};
+
+/// From starting a subject until its answers are proved right, for each variant of an invocation.
+pub const START: Duration = Duration::from_millis(25);
+/// Around each trial: connecting, moving processes to their cores, writing the record.
+pub const AROUND_TRIAL: Duration = Duration::from_millis(8);
+/// One calibration of the floor, for each variant and placement of the first invocation.
+pub const FLOOR: Duration = Duration::from_millis(40);
+
+/// Guesses for a call that nothing is known of. They steer progress and budgets only; no figure
+/// of a report rests on them.
+mod guess {
+    /// A call without payload over a kept connection, ns.
+    pub(super) const CALL_NS: f64 = 80_000.0;
+    /// Opening and closing a connection, ns.
+    pub(super) const CONNECTION_NS: f64 = 120_000.0;
+    /// Bytes of a call's messages as JSON, for each element of a workload.
+    pub(super) const ECHO_BYTES: f64 = 2.0 * 23.0;
+    pub(super) const LIST_BYTES: f64 = 187.0;
+    pub(super) const RECORD_BYTES: f64 = 427.0;
+    pub(super) const ID_BYTES: f64 = 5.0;
+    pub(super) const SMALL_BYTES: f64 = 100.0;
+    /// Encoding and decoding, ns for each byte of JSON.
+    pub(super) const JSON_NS: f64 = 14.0;
+    pub(super) const BINARY_NS: f64 = 6.0;
+    pub(super) const GZIP_NS: f64 = 40.0;
+    pub(super) const ZSTD_NS: f64 = 12.0;
+    /// How much longer dynamic code takes than generated code.
+    pub(super) const DYNAMIC: f64 = 4.0;
+}
+
+impl Plan {
+    /// How long the plan takes at most, as far as can be told before it runs: warm-ups are taken
+    /// up to their bounds, calls at a guess.
+    pub fn estimate(&self) -> Duration {
+        self.estimate_with(|_| None)
+    }
+
+    /// As [`Plan::estimate`], with what is known of a call's latency, by variant.
+    pub fn estimate_with(&self, known: impl Fn(&Variant) -> Option<Duration>) -> Duration {
+        let each: Vec<Duration> = self
+            .variants
+            .iter()
+            .map(|variant| {
+                let call = known(variant).unwrap_or_else(|| guess_call(&variant.settings));
+                trial_time(&variant.settings, self.warmup, call)
+            })
+            .collect();
+        let trials: Duration = self
+            .trials
+            .iter()
+            .filter_map(|trial| each.get(trial.variant as usize))
+            .sum();
+        let starts: BTreeSet<(u32, u32)> = self
+            .trials
+            .iter()
+            .map(|trial| (trial.invocation, trial.variant))
+            .collect();
+        let floors: BTreeSet<_> = self
+            .trials
+            .iter()
+            .map(|trial| (trial.variant, trial.placement))
+            .collect();
+        trials + START * starts.len() as u32 + FLOOR * floors.len() as u32
+    }
+}
+
+/// One trial with its warm-up and what is around it.
+fn trial_time(settings: &Settings, warmup: Stop, call: Duration) -> Duration {
+    let rate = match settings.schedule {
+        Schedule::Closed { in_flight } => {
+            // On one core, calls in flight share it; more of them do not end sooner.
+            f64::from(in_flight.min(2)) / call.as_secs_f64().max(1e-6)
+        }
+        Schedule::Rate { per_second, .. } => per_second,
+    };
+    let bounded = |stop: Stop| {
+        let calls = stop.calls.map(|calls| calls as f64 / rate);
+        let time = stop.time_ms.map(|ms| ms as f64 / 1_000.0);
+        let seconds = match (calls, time) {
+            (Some(calls), Some(time)) => calls.min(time),
+            (calls, time) => calls.or(time).unwrap_or(0.0),
+        };
+        // The call that is under way at the bound is waited for.
+        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX / 1_000_000) + call
+    };
+    bounded(warmup) + bounded(settings.stop) + AROUND_TRIAL
+}
+
+/// A guess of one call's latency.
+pub fn guess_call(settings: &Settings) -> Duration {
+    let bytes = match &settings.workload {
+        WorkloadSpec::Echo { n } => f64::from(*n) * guess::ECHO_BYTES,
+        WorkloadSpec::List { n } => f64::from(*n) * guess::LIST_BYTES,
+        WorkloadSpec::Records { n } => f64::from(*n) * guess::RECORD_BYTES,
+        WorkloadSpec::Followers { n } => f64::from(*n) * guess::ID_BYTES,
+        WorkloadSpec::Hello | WorkloadSpec::Profile => guess::SMALL_BYTES,
+        WorkloadSpec::Own(own) => {
+            let json = own.request.to_string().len() + own.response.to_string().len();
+            json as f64 * guess::DYNAMIC
+        }
+    };
+    let encoding = match settings.encoding {
+        Encoding::Protobuf | Encoding::Msgpack | Encoding::Cbor => guess::BINARY_NS,
+        Encoding::Json | Encoding::JsonProtoNames | Encoding::Hybrid => guess::JSON_NS,
+    };
+    let compressing = |compression: Compression| match compression {
+        Compression::None => 0.0,
+        Compression::Gzip { .. } => guess::GZIP_NS,
+        Compression::Zstd { .. } => guess::ZSTD_NS,
+    };
+    // The answer is the larger message in all workloads but echo, where both are as large.
+    let compression =
+        compressing(settings.request_compression).max(compressing(settings.response_compression));
+    let connection = match settings.connection {
+        ConnectionUse::Reuse => 0.0,
+        ConnectionUse::PerCall => guess::CONNECTION_NS,
+    };
+    let ns = guess::CALL_NS + connection + bytes * (encoding + compression);
+    Duration::from_nanos(ns as u64)
+}

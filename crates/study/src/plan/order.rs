@@ -1,0 +1,171 @@
+//! The order of trials: seeded, so that the same plan comes out on every machine.
+
+use super::TrialSpec;
+use super::draft::Rounds;
+use crate::settings::Placement;
+
+/// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014):
+/// small, fixed for ever, and more than random enough to order trials.
+#[derive(Debug, Clone)]
+pub(super) struct SplitMix64(u64);
+
+impl SplitMix64 {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `bound`, from the high part of a product, whose bias is below 2⁻³² for the
+    /// bounds of a plan.
+    fn below(&mut self, bound: usize) -> usize {
+        ((u128::from(self.next()) * bound as u128) >> 64) as usize
+    }
+
+    /// Shuffles in place: every order is as likely (Fisher and Yates).
+    pub(super) fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last + 1));
+        }
+    }
+}
+
+/// Which variants run under a placement, and how often.
+pub(super) struct Lane {
+    pub(super) placement: Placement,
+    /// Indices of variants with their repetitions.
+    pub(super) variants: Vec<(u32, Rounds)>,
+}
+
+/// The trials of all lanes: in each block of each invocation the lanes in random order, and in
+/// each lane its variants in random order.
+pub(super) fn trials(seed: u64, lanes: &[Lane]) -> Vec<TrialSpec> {
+    let most = |count: fn(&Rounds) -> u32| {
+        lanes
+            .iter()
+            .flat_map(|lane| &lane.variants)
+            .map(|(_, rounds)| count(rounds))
+            .max()
+            .unwrap_or(0)
+    };
+    let mut random = SplitMix64::new(seed);
+    let mut trials = Vec::new();
+    for invocation in 0..most(|rounds| rounds.invocations) {
+        for block in 0..most(|rounds| rounds.blocks) {
+            let mut order: Vec<&Lane> = lanes.iter().collect();
+            random.shuffle(&mut order);
+            for lane in order {
+                let mut variants: Vec<u32> = lane
+                    .variants
+                    .iter()
+                    .filter(|(_, rounds)| invocation < rounds.invocations && block < rounds.blocks)
+                    .map(|(variant, _)| *variant)
+                    .collect();
+                random.shuffle(&mut variants);
+                for variant in variants {
+                    let index = trials.len() as u32;
+                    let placement = lane.placement;
+                    trials.push(TrialSpec {
+                        index,
+                        invocation,
+                        block,
+                        variant,
+                        placement,
+                    });
+                }
+            }
+        }
+    }
+    trials
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_shuffle_is_a_permutation(seed: u64, count in 0_usize..200) {
+            let mut items: Vec<usize> = (0..count).collect();
+            SplitMix64::new(seed).shuffle(&mut items);
+            items.sort_unstable();
+            prop_assert_eq!(items, (0..count).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn every_block_holds_every_variant_once(
+            seed: u64, variants in 1_u32..12, invocations in 1_u32..5, blocks in 1_u32..4,
+        ) {
+            let rounds = Rounds { invocations, blocks };
+            let all = (0..variants).map(|variant| (variant, rounds)).collect();
+            let lane = Lane { placement: Placement::Free, variants: all };
+            let trials = trials(seed, &[lane]);
+            prop_assert_eq!(trials.len() as u32, variants * invocations * blocks);
+            let distinct: BTreeSet<_> =
+                trials.iter().map(|t| (t.invocation, t.block, t.variant)).collect();
+            prop_assert_eq!(distinct.len(), trials.len());
+            for (place, trial) in trials.iter().enumerate() {
+                prop_assert_eq!(trial.index as usize, place);
+            }
+            prop_assert!(trials.is_sorted_by_key(|t| (t.invocation, t.block)));
+        }
+    }
+
+    #[test]
+    fn the_generator_is_the_published_one() {
+        let mut random = SplitMix64::new(1_234_567);
+        assert_eq!(random.next(), 6_457_827_717_110_365_317);
+        assert_eq!(random.next(), 3_203_168_211_198_807_973);
+    }
+
+    #[test]
+    fn blocks_are_in_different_orders() {
+        let rounds = Rounds {
+            invocations: 4,
+            blocks: 4,
+        };
+        let variants = (0..8).map(|variant| (variant, rounds)).collect();
+        let trials = trials(
+            1,
+            &[Lane {
+                placement: Placement::Free,
+                variants,
+            }],
+        );
+        let orders: BTreeSet<Vec<u32>> = trials
+            .chunks(8)
+            .map(|block| block.iter().map(|t| t.variant).collect())
+            .collect();
+        assert!(orders.len() > 12, "{orders:?}");
+    }
+
+    #[test]
+    fn a_variant_with_fewer_rounds_runs_in_the_first() {
+        let often = Rounds {
+            invocations: 3,
+            blocks: 2,
+        };
+        let once = Rounds {
+            invocations: 1,
+            blocks: 1,
+        };
+        let lane = Lane {
+            placement: Placement::Free,
+            variants: vec![(0, often), (1, once)],
+        };
+        let trials = trials(7, &[lane]);
+        let of_once: Vec<_> = trials.iter().filter(|t| t.variant == 1).collect();
+        assert_eq!(of_once.len(), 1);
+        assert_eq!((of_once[0].invocation, of_once[0].block), (0, 0));
+    }
+}

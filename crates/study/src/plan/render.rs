@@ -1,0 +1,255 @@
+//! A plan as text, for `rpcgauge plan`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use rpcgauge_message::WorkloadSpec;
+
+use super::{Pair, Plan, Variant};
+use crate::settings::{ConnectionUse, Schedule, Settings, Stop};
+use crate::words::{Word as _, time_word};
+
+/// A table that is aligned when it is printed. Numbers are few here, so that all is to the left.
+struct Table(Vec<Vec<String>>);
+
+impl Table {
+    fn of<const N: usize>(head: [&str; N]) -> Self {
+        Self(vec![head.map(str::to_owned).to_vec()])
+    }
+
+    fn row<const N: usize>(&mut self, cells: [String; N]) {
+        self.0.push(cells.to_vec());
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = self.0.first().map_or(0, Vec::len);
+        let width = |column: usize| {
+            self.0
+                .iter()
+                .map(|row| row[column].chars().count())
+                .max()
+                .unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        for row in &self.0 {
+            let line: String = row
+                .iter()
+                .zip(&widths)
+                .map(|(cell, width)| format!("{cell:<width$}  "))
+                .collect();
+            writeln!(f, "  {}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+/// The plan's variants, pairs and claims in aligned tables, with counts and the time it takes.
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: {}", self.name, self.question)?;
+        writeln!(f)?;
+        self.summary(f)?;
+        writeln!(f)?;
+        writeln!(f, "Variants")?;
+        write!(f, "{}", self.variant_table())?;
+        writeln!(f)?;
+        writeln!(f, "Pairs (* headline: under every placement)")?;
+        write!(f, "{}", self.pair_table())?;
+        if !self.claims.is_empty() {
+            writeln!(f)?;
+            writeln!(f, "Claims")?;
+            write!(f, "{}", self.claim_table())?;
+        }
+        Ok(())
+    }
+}
+
+impl Plan {
+    fn summary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let placements: Vec<String> = self.placements.iter().map(ToString::to_string).collect();
+        let (main, others) = placements
+            .split_first()
+            .map_or(("", &[][..]), |(m, o)| (m.as_str(), o));
+        let checked = if others.is_empty() {
+            String::new()
+        } else {
+            format!("; headline pairs also on {}", others.join(", "))
+        };
+        let minutes = self.estimate().as_secs() / 60;
+        let seconds = self.estimate().as_secs() % 60;
+        let time = if minutes == 0 {
+            format!("{seconds}s")
+        } else {
+            format!("{minutes}m{seconds:02}s")
+        };
+        writeln!(f, "  time       at most about {time}")?;
+        writeln!(
+            f,
+            "  trials     {} in {} × {}",
+            self.trials.len(),
+            counted(self.invocations as usize, "invocation"),
+            counted(self.blocks as usize, "block")
+        )?;
+        writeln!(f, "  placement  {main}{checked}; {}", self.idle)?;
+        writeln!(
+            f,
+            "  warm-up    until it settles, at most {}",
+            stop_words(self.warmup)
+        )?;
+        writeln!(
+            f,
+            "  verdicts   within ±{} is no difference, {} intervals",
+            percent(self.margin),
+            percent(self.confidence)
+        )?;
+        writeln!(f, "  seed       {}", self.seed)
+    }
+
+    fn variant_table(&self) -> Table {
+        let mut trials: BTreeMap<u32, usize> = BTreeMap::new();
+        for trial in &self.trials {
+            *trials.entry(trial.variant).or_default() += 1;
+        }
+        let mut table = Table::of([
+            "name",
+            "calls",
+            "protocol",
+            "encoding",
+            "compression",
+            "over",
+            "sent",
+            "until",
+            "trials",
+        ]);
+        for (
+            index,
+            Variant {
+                name,
+                repeats,
+                settings,
+                ..
+            },
+        ) in (0_u32..).zip(&self.variants)
+        {
+            let again = if repeats.is_some() { " (A/A)" } else { "" };
+            table.row([
+                format!("{name}{again}"),
+                workload_words(&settings.workload),
+                format!(
+                    "{} on HTTP/{}",
+                    settings.protocol.word(),
+                    settings.http.word()
+                ),
+                settings.encoding.to_string(),
+                compression_words(settings),
+                transport_words(settings),
+                schedule_words(settings.schedule),
+                stop_words(settings.stop),
+                trials.get(&index).copied().unwrap_or(0).to_string(),
+            ]);
+        }
+        table
+    }
+
+    fn pair_table(&self) -> Table {
+        let mut table = Table::of(["", "of", "against", "metric", "question"]);
+        for Pair {
+            question,
+            of,
+            against,
+            metric,
+            headline,
+            ..
+        } in &self.pairs
+        {
+            let mark = if *headline { "*" } else { "" };
+            table.row([
+                mark.into(),
+                of.clone(),
+                against.clone(),
+                metric.word().into(),
+                question.clone(),
+            ]);
+        }
+        table
+    }
+
+    fn claim_table(&self) -> Table {
+        let mut table = Table::of(["of", "against", "metric", "published", "source"]);
+        for claim in &self.claims {
+            let published = &claim.published;
+            table.row([
+                claim.of.clone(),
+                claim.against.clone(),
+                claim.metric.word().into(),
+                format!(
+                    "{} against {} {}",
+                    published.of, published.against, published.unit
+                ),
+                claim.source.clone(),
+            ]);
+        }
+        table
+    }
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+fn percent(share: f64) -> String {
+    // Rounded to what a person would have written: 0.03 is 3%, not 3.0000000000000004%.
+    format!("{}%", (share * 1e6).round() / 1e4)
+}
+
+/// A workload with its size: `list n=10`, or the method's name for a user's own.
+pub fn workload_words(workload: &WorkloadSpec) -> String {
+    match workload {
+        WorkloadSpec::Echo { n } => format!("echo n={n}"),
+        WorkloadSpec::Hello => "hello".to_owned(),
+        WorkloadSpec::List { n } => format!("list n={n}"),
+        WorkloadSpec::Records { n } => format!("records n={n}"),
+        WorkloadSpec::Profile => "profile".to_owned(),
+        WorkloadSpec::Followers { n } => format!("followers n={n}"),
+        WorkloadSpec::Own(own) => own.method.clone(),
+    }
+}
+
+fn compression_words(settings: &Settings) -> String {
+    let (request, response) = (settings.request_compression, settings.response_compression);
+    if request == response {
+        request.to_string()
+    } else {
+        format!("{request} there, {response} back")
+    }
+}
+
+fn transport_words(settings: &Settings) -> String {
+    let transport = settings.transport.word();
+    match (settings.connection, settings.connections) {
+        (ConnectionUse::PerCall, _) => format!("{transport}, one each call"),
+        (ConnectionUse::Reuse, 1) => transport.to_owned(),
+        (ConnectionUse::Reuse, connections) => format!("{transport} × {connections}"),
+    }
+}
+
+fn schedule_words(schedule: Schedule) -> String {
+    match schedule {
+        Schedule::Closed { in_flight } => format!("{in_flight} in flight"),
+        Schedule::Rate {
+            per_second,
+            arrivals,
+        } => format!("{per_second}/s {}", arrivals.word()),
+    }
+}
+
+fn stop_words(stop: Stop) -> String {
+    let calls = stop.calls.map(|calls| counted(calls as usize, "call"));
+    let parts: Vec<String> = calls
+        .into_iter()
+        .chain(stop.time_ms.map(time_word))
+        .collect();
+    parts.join(" or ")
+}

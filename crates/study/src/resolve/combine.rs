@@ -1,0 +1,224 @@
+//! Listed variants times factors, without what is excluded.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use toml::Spanned;
+
+use super::settings::{complete, settings_of};
+use super::{Combined, MAX_VARIANTS, Resolver, Section};
+use crate::error::StudyError;
+use crate::file::{Key, Layer, StudyFile, Value, VariantWritten, WorkloadWritten};
+use crate::plan::Variant;
+use crate::plan::draft::Rounds;
+use crate::words::Word;
+
+/// The name of the only variant of a study that lists none and varies nothing.
+const ONLY_VARIANT: &str = "base";
+
+/// Settings under construction: what all layers so far say.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Merged<'a> {
+    pub(super) workload: Option<&'a WorkloadWritten>,
+    pub(super) layer: Layer,
+}
+
+impl<'a> Merged<'a> {
+    fn lay(&mut self, workload: Option<&'a WorkloadWritten>, layer: &Layer) {
+        if workload.is_some() {
+            self.workload = workload;
+            // A size belongs to the workload it was written for.
+            self.layer.0.remove(&Key::N);
+            self.layer.0.remove(&Key::Scale);
+        }
+        self.layer.overlay(layer);
+    }
+}
+
+impl<'a> Resolver<'a> {
+    /// All variants of a section, in the order listed, then by the factors.
+    pub(super) fn combine(
+        &mut self,
+        study: &StudyFile,
+        section: &Section<'_>,
+        rounds: Rounds,
+    ) -> Result<Vec<Combined>, StudyError> {
+        let part = section.part;
+        let mut base = Merged::default();
+        base.lay(study.top.part.workload.as_ref(), &study.top.part.base);
+        if section.group.is_some() {
+            base.lay(part.workload.as_ref(), &part.base);
+        }
+        let points = product(&part.factors).ok_or_else(|| self.too_many(section))?;
+        let listed: Vec<Option<&VariantWritten>> = if part.variants.is_empty() {
+            vec![None]
+        } else {
+            part.variants.iter().map(Some).collect()
+        };
+        if listed.len().saturating_mul(points.len()) > MAX_VARIANTS {
+            return Err(self.too_many(section));
+        }
+        let mut excluded = vec![0_usize; part.excludes.len()];
+        let mut combined = Vec::new();
+        for listed in listed {
+            let mut merged = base.clone();
+            if let Some(listed) = listed {
+                merged.lay(listed.workload.as_ref(), &listed.settings);
+            }
+            for point in &points {
+                let mut merged = merged.clone();
+                merged.lay(None, point);
+                let names = Names::of(section.group, listed, point);
+                let span = listed.map_or_else(
+                    || section_span(study, section, point),
+                    |listed| listed.name.span(),
+                );
+                complete(&mut merged.layer);
+                if let Some(place) = part
+                    .excludes
+                    .iter()
+                    .position(|exclude| matches(exclude.get_ref(), &merged.layer))
+                {
+                    excluded[place] += 1;
+                    continue;
+                }
+                let settings = settings_of(self, &names.full, &span, &merged)?;
+                combined.push(Combined {
+                    variant: Variant {
+                        name: names.full,
+                        group: section.group.map(str::to_owned),
+                        repeats: None,
+                        settings,
+                    },
+                    local: names.local,
+                    listed: listed.map(|listed| listed.name.get_ref().clone()),
+                    label: names.label,
+                    rounds,
+                    span,
+                });
+            }
+        }
+        self.check_excludes(section, &excluded, combined.is_empty())?;
+        Ok(combined)
+    }
+
+    fn too_many(&self, section: &Section<'_>) -> StudyError {
+        let message =
+            format!("the factors make more than {MAX_VARIANTS} variants; take fewer values");
+        match section
+            .part
+            .factors
+            .values()
+            .next()
+            .and_then(|values| values.first())
+        {
+            Some(first) => self.source.error(first.span(), message),
+            None => self.source.whole(message),
+        }
+    }
+
+    /// An exclusion that leaves nothing, or that meets nothing, is a mistake.
+    fn check_excludes(
+        &self,
+        section: &Section<'_>,
+        excluded: &[usize],
+        nothing_left: bool,
+    ) -> Result<(), StudyError> {
+        let place = if nothing_left {
+            excluded.iter().rposition(|count| *count > 0)
+        } else {
+            excluded.iter().position(|count| *count == 0)
+        };
+        let Some(place) = place else { return Ok(()) };
+        let message = if nothing_left {
+            "nothing is left: the exclusions up to this one exclude every variant"
+        } else {
+            "this exclusion meets no variant; remove it, or put its values right"
+        };
+        Err(self
+            .source
+            .error(section.part.excludes[place].span(), message))
+    }
+}
+
+/// Where to point for a variant that is not listed: its first factor, its group, or the start.
+fn section_span(study: &StudyFile, section: &Section<'_>, point: &Layer) -> Range<usize> {
+    let factor = point.0.values().next().map(Spanned::span);
+    let group = || {
+        let name = section.group?;
+        let group = study
+            .top
+            .groups
+            .iter()
+            .find(|group| group.name.get_ref() == name)?;
+        Some(group.name.span())
+    };
+    factor.or_else(group).unwrap_or(0..0)
+}
+
+/// Every combination of one value for each factor, in the keys' own order, whatever the order in
+/// the file. `None` when they are too many.
+fn product(factors: &BTreeMap<Key, Vec<Spanned<Value>>>) -> Option<Vec<Layer>> {
+    let mut points = vec![Layer::default()];
+    for (key, values) in factors {
+        if points.len().saturating_mul(values.len()) > MAX_VARIANTS {
+            return None;
+        }
+        points = points
+            .iter()
+            .flat_map(|point| {
+                values.iter().map(move |value| {
+                    let mut point = point.clone();
+                    point.0.insert(*key, value.clone());
+                    point
+                })
+            })
+            .collect();
+    }
+    Some(points)
+}
+
+fn matches(exclude: &BTreeMap<Key, Vec<Spanned<Value>>>, layer: &Layer) -> bool {
+    exclude.iter().all(|(key, values)| {
+        layer
+            .get(*key)
+            .is_some_and(|set| values.iter().any(|value| value.get_ref() == set))
+    })
+}
+
+/// A variant's names.
+struct Names {
+    full: String,
+    local: String,
+    label: String,
+}
+
+impl Names {
+    fn of(group: Option<&str>, listed: Option<&VariantWritten>, point: &Layer) -> Self {
+        let label = point
+            .0
+            .iter()
+            .map(|(key, value)| {
+                let value = value.get_ref();
+                if key.speaks_for_itself() {
+                    value.to_string()
+                } else {
+                    format!("{}={value}", key.word())
+                }
+            })
+            .collect::<Vec<_>>()
+            .join("-");
+        let listed = listed.map(|listed| listed.name.get_ref().as_str());
+        let parts: Vec<&str> = listed
+            .into_iter()
+            .chain((!label.is_empty()).then_some(label.as_str()))
+            .collect();
+        let local = if parts.is_empty() {
+            ONLY_VARIANT.to_owned()
+        } else {
+            parts.join("-")
+        };
+        let full = group.map_or_else(|| local.clone(), |group| format!("{group}-{local}"));
+        Self { full, local, label }
+    }
+}

@@ -1,0 +1,301 @@
+//! From a study as written to a plan: the second step, where the whole and other files count.
+//!
+//! ```text
+//! StudyFile ─► layers (study < group < variant < factor) ─► settings ─► variants ─► Draft ─► Plan
+//!              combine.rs                                   settings.rs names.rs    plan/draft.rs
+//! ```
+
+mod combine;
+mod names;
+pub mod own;
+mod settings;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use toml::Spanned;
+
+use crate::error::{Source, StudyError};
+use crate::features::Features;
+use crate::file::{Part, StudyFile};
+use crate::plan::draft::{Checks, Draft, Rounds};
+use crate::plan::{Plan, Variant};
+use crate::settings::{Idle, Placement, Stop};
+use own::{OwnCache, OwnLoader};
+
+/// What resolving needs to know beside the study.
+#[derive(Clone, Copy)]
+pub struct ResolveContext<'a> {
+    /// The subjects that can be started, by name, with what each can do.
+    pub subjects: &'a BTreeMap<String, Features>,
+    /// Loads a user's own methods and samples.
+    pub loader: &'a dyn OwnLoader,
+    /// Cores this program may use.
+    pub cores: u32,
+    /// What the command line changes.
+    pub overrides: &'a Overrides,
+}
+
+/// What a command line may change of a study.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// Only variants whose name contains one of these; empty for all.
+    pub only: Vec<String>,
+    /// Fresh starts of the subjects. A group that has fewer of its own keeps them.
+    pub invocations: Option<u32>,
+    /// Blocks in each invocation. A group that has fewer of its own keeps them.
+    pub blocks: Option<u32>,
+    /// Seed of every random choice.
+    pub seed: Option<u64>,
+}
+
+/// The seed of a study that says none: fixed, so that a plan printed is the plan run.
+pub const DEFAULT_SEED: u64 = 1;
+/// Fresh starts of the subjects: fewer make intervals over invocations wide.
+pub const DEFAULT_INVOCATIONS: u32 = 8;
+/// Blocks in each invocation.
+pub const DEFAULT_BLOCKS: u32 = 3;
+/// The share either way that counts as no difference (docs/method.md).
+pub const DEFAULT_MARGIN: f64 = 0.03;
+/// The share of intervals that hold the true value (docs/method.md).
+pub const DEFAULT_CONFIDENCE: f64 = 0.95;
+/// A trial that has not settled after this is measured as it is, and says so.
+pub const DEFAULT_WARMUP: Stop = Stop {
+    calls: None,
+    time_ms: Some(500),
+};
+pub use settings::{DEFAULT_DEADLINE_MS, DEFAULT_STOP};
+/// Most variants of a plan: more are a slip in the factors, not a study that ends.
+pub const MAX_VARIANTS: usize = 1_000;
+/// Most trials of a plan, for the same reason.
+pub const MAX_TRIALS: u64 = 200_000;
+
+/// A variant on its way into the plan.
+#[derive(Debug, Clone)]
+struct Combined {
+    variant: Variant,
+    /// Its name within its group.
+    local: String,
+    /// The listed variant it was made from, if any.
+    listed: Option<String>,
+    /// The factors' part of its name, e.g. `n=10`; empty without factors.
+    label: String,
+    rounds: Rounds,
+    /// Where to point when something is wrong with it.
+    span: std::ops::Range<usize>,
+}
+
+/// The study's own part (no group) or a group, with its place in the list of variants.
+struct Section<'a> {
+    group: Option<&'a str>,
+    part: &'a Part,
+}
+
+struct Resolver<'a> {
+    source: &'a Source,
+    context: &'a ResolveContext<'a>,
+    own: OwnCache<'a>,
+}
+
+impl StudyFile {
+    /// Resolves the study into a plan: explicit trials in their order, no defaults left.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that contradicts, names what is not there, or cannot be loaded, with its
+    /// line and column.
+    pub fn resolve(&self, context: &ResolveContext<'_>) -> Result<Plan, StudyError> {
+        let mut resolver = Resolver {
+            source: &self.source,
+            context,
+            own: OwnCache::new(context.loader),
+        };
+        let (main, others) = resolver.placements(self)?;
+        let combined = resolver.variants(self)?;
+        let (pairs, claims) = resolver.pairs_and_claims(self, &combined)?;
+        let a_a = match &self.top.a_a {
+            None => None,
+            Some(name) => Some(resolver.a_a(self, &combined, name)?),
+        };
+        let top = &self.top;
+        let draft = Draft {
+            name: self.name.clone(),
+            question: top.question.clone(),
+            seed: context.overrides.seed.or(top.seed).unwrap_or(DEFAULT_SEED),
+            checks: Checks {
+                placements: others,
+                rounds: resolver.check_rounds(self),
+            },
+            main,
+            idle: top.idle.unwrap_or(Idle::Held),
+            margin: top.margin.unwrap_or(DEFAULT_MARGIN),
+            confidence: top.confidence.unwrap_or(DEFAULT_CONFIDENCE),
+            warmup: match (top.warmup.calls, top.warmup.time_ms) {
+                (None, None) => DEFAULT_WARMUP,
+                (calls, time_ms) => Stop { calls, time_ms },
+            },
+            variants: combined
+                .into_iter()
+                .map(|one| (one.variant, one.rounds))
+                .collect(),
+            pairs,
+            claims,
+            a_a,
+        };
+        let draft = draft
+            .only(&context.overrides.only)
+            .map_err(|e| self.source.whole(e))?;
+        let trials = draft.trial_count();
+        if trials > MAX_TRIALS {
+            return Err(self.source.whole(format!(
+                "the plan has {trials} trials, more than {MAX_TRIALS}: take fewer values of the \
+                 factors, invocations or blocks"
+            )));
+        }
+        draft.finish().map_err(|problem| self.source.whole(problem))
+    }
+}
+
+impl<'a> Resolver<'a> {
+    /// The study's own placement, then those that check its headline pairs.
+    fn placements(&self, study: &StudyFile) -> Result<(Placement, Vec<Placement>), StudyError> {
+        let written = &study.top.placement;
+        let cores = self.context.cores;
+        let fits = |placement: Placement| placement != Placement::TwoCores || cores >= 2;
+        for placement in written.main.iter().chain(written.others.iter().flatten()) {
+            if !fits(*placement.get_ref()) {
+                return Err(self.source.error(
+                    placement.span(),
+                    format!("two-cores needs 2 cores, and this program may use {cores}; write \"one-core\" or \"free\""),
+                ));
+            }
+        }
+        let default = if fits(Placement::TwoCores) {
+            Placement::TwoCores
+        } else {
+            Placement::OneCore
+        };
+        let main = written
+            .main
+            .as_ref()
+            .map_or(default, |main| *main.get_ref());
+        let others = match &written.others {
+            Some(others) => others.iter().map(|other| *other.get_ref()).collect(),
+            None if main == Placement::OneCore && fits(Placement::TwoCores) => {
+                vec![Placement::TwoCores]
+            }
+            None if main == Placement::OneCore => vec![Placement::Free],
+            None => vec![Placement::OneCore],
+        };
+        // The machine may have made an "other" the default main.
+        Ok((
+            main,
+            others.into_iter().filter(|other| *other != main).collect(),
+        ))
+    }
+
+    /// The repetitions of the study, or of a group that has its own.
+    fn rounds(&self, study: &Part, group: Option<&Part>) -> Rounds {
+        let overrides = self.context.overrides;
+        let study = Rounds {
+            invocations: overrides
+                .invocations
+                .or_else(|| study.invocations.as_ref().map(|n| *n.get_ref()))
+                .unwrap_or(DEFAULT_INVOCATIONS),
+            blocks: overrides
+                .blocks
+                .or_else(|| study.blocks.as_ref().map(|n| *n.get_ref()))
+                .unwrap_or(DEFAULT_BLOCKS),
+        };
+        let Some(group) = group else { return study };
+        own_rounds(
+            study,
+            overrides,
+            group.invocations.as_ref(),
+            group.blocks.as_ref(),
+        )
+    }
+
+    /// The repetitions under other placements.
+    fn check_rounds(&self, study: &StudyFile) -> Rounds {
+        let written = &study.top.placement;
+        let all = self.rounds(&study.top.part, None);
+        own_rounds(
+            all,
+            self.context.overrides,
+            written.invocations.as_ref(),
+            written.blocks.as_ref(),
+        )
+    }
+
+    fn variants(&mut self, study: &StudyFile) -> Result<Vec<Combined>, StudyError> {
+        let mut combined = Vec::new();
+        for section in study.sections() {
+            let rounds = self.rounds(&study.top.part, section.group.map(|_| section.part));
+            combined.extend(self.combine(study, &section, rounds)?);
+            if combined.len() > MAX_VARIANTS {
+                let message = format!(
+                    "the factors make more than {MAX_VARIANTS} variants; take fewer values, or exclude some"
+                );
+                return Err(self.source.whole(message));
+            }
+        }
+        for (place, one) in combined.iter().enumerate() {
+            if combined[..place]
+                .iter()
+                .any(|other| other.variant.name == one.variant.name)
+            {
+                return Err(self.source.error(
+                    one.span.clone(),
+                    format!(
+                        "the variant \"{}\" is there twice; give one another name",
+                        one.variant.name
+                    ),
+                ));
+            }
+        }
+        Ok(combined)
+    }
+}
+
+/// A part's own repetitions; a command line's number is an upper bound of them.
+fn own_rounds(
+    study: Rounds,
+    overrides: &Overrides,
+    invocations: Option<&Spanned<u32>>,
+    blocks: Option<&Spanned<u32>>,
+) -> Rounds {
+    let own = |own: Option<&Spanned<u32>>, study: u32, overridden: bool| match own {
+        None => study,
+        Some(own) if overridden => study.min(*own.get_ref()),
+        Some(own) => *own.get_ref(),
+    };
+    Rounds {
+        invocations: own(
+            invocations,
+            study.invocations,
+            overrides.invocations.is_some(),
+        ),
+        blocks: own(blocks, study.blocks, overrides.blocks.is_some()),
+    }
+}
+
+impl StudyFile {
+    /// The study's own part, where it has variants or nothing else has, then the groups.
+    fn sections(&self) -> Vec<Section<'_>> {
+        let top = &self.top.part;
+        let has_own =
+            self.top.groups.is_empty() || !top.variants.is_empty() || !top.factors.is_empty();
+        let own = has_own.then_some(Section {
+            group: None,
+            part: top,
+        });
+        let groups = self.top.groups.iter().map(|group| Section {
+            group: Some(group.name.get_ref()),
+            part: &group.part,
+        });
+        own.into_iter().chain(groups).collect()
+    }
+}

@@ -1,0 +1,311 @@
+//! Pairs and claims: names to variants.
+//!
+//! A name is a variant's own, its group's prefix left out where the group is clear, or that of a
+//! listed variant, which then stands for all that the factors made of it.
+
+use toml::Spanned;
+
+use super::{Combined, Resolver, Section};
+use crate::error::StudyError;
+use crate::file::{ClaimWritten, Names, PairWritten, StudyFile, hint};
+use crate::plan::{Claim, Metric, Pair};
+use crate::words::Word as _;
+
+/// The variants that a name stands for.
+enum Meaning<'v> {
+    /// One variant, named in full.
+    One(&'v Combined),
+    /// A listed variant under every combination of factors.
+    Listed(Vec<&'v Combined>),
+}
+
+impl<'v> Meaning<'v> {
+    fn all(&self) -> Vec<&'v Combined> {
+        match self {
+            Self::One(one) => vec![one],
+            Self::Listed(all) => all.clone(),
+        }
+    }
+}
+
+impl Resolver<'_> {
+    pub(super) fn pairs_and_claims(
+        &self,
+        study: &StudyFile,
+        variants: &[Combined],
+    ) -> Result<(Vec<Pair>, Vec<Claim>), StudyError> {
+        let (mut pairs, mut claims) = (Vec::new(), Vec::new());
+        for section in &study.all_sections() {
+            for written in &section.part.pairs {
+                pairs.extend(self.pair(section, variants, written)?);
+            }
+            for written in &section.part.claims {
+                let claim = self.claim(section, variants, written)?;
+                if claims.iter().any(|other: &Claim| other.name == claim.name) {
+                    let message = format!(
+                        "the claim \"{}\" is there twice; give one another name",
+                        claim.name
+                    );
+                    return Err(self.source.error(written.span.clone(), message));
+                }
+                claims.push(claim);
+            }
+        }
+        if pairs.is_empty() {
+            pairs = default_pairs(&study.sections(), variants);
+        }
+        Ok((pairs, claims))
+    }
+
+    fn pair(
+        &self,
+        section: &Section<'_>,
+        variants: &[Combined],
+        written: &PairWritten,
+    ) -> Result<Vec<Pair>, StudyError> {
+        let joined = self.join(section, variants, &written.names)?;
+        let mut pairs = Vec::new();
+        for (of, against) in joined {
+            for metric in &written.metrics {
+                let mut pair = Pair {
+                    headline: written.headline,
+                    ..pair_of(of, against, *metric)
+                };
+                if let Some(question) = &written.question {
+                    pair.question = with_label(question, of, against);
+                }
+                pairs.push(pair);
+            }
+        }
+        Ok(pairs)
+    }
+
+    /// The variants of a pair, those under the same factors together.
+    fn join<'v>(
+        &self,
+        section: &Section<'_>,
+        variants: &'v [Combined],
+        names: &Names,
+    ) -> Result<Vec<(&'v Combined, &'v Combined)>, StudyError> {
+        let of = self.find(section, variants, &names.of)?;
+        let against = self.find(section, variants, &names.against)?;
+        let same_factors = matches!((&of, &against), (Meaning::Listed(_), Meaning::Listed(_)));
+        let mut joined = Vec::new();
+        for of in of.all() {
+            for against in against.all() {
+                if (!same_factors || of.label == against.label)
+                    && of.variant.name != against.variant.name
+                {
+                    joined.push((of, against));
+                }
+            }
+        }
+        if joined.is_empty() {
+            return Err(self.source.error(
+                names.of.span(),
+                format!(
+                    "\"{}\" and \"{}\" have no combination of factors in common",
+                    names.of.get_ref(),
+                    names.against.get_ref()
+                ),
+            ));
+        }
+        Ok(joined)
+    }
+
+    fn claim(
+        &self,
+        section: &Section<'_>,
+        variants: &[Combined],
+        written: &ClaimWritten,
+    ) -> Result<Claim, StudyError> {
+        let of = self.find_one(section, variants, &written.names.of)?;
+        let against = self.find_one(section, variants, &written.names.against)?;
+        let metric = written.metric;
+        let name = written
+            .name
+            .clone()
+            .unwrap_or_else(|| pair_name(of, against, metric, true));
+        Ok(Claim {
+            name,
+            source: written.source.clone(),
+            says: written.says.clone(),
+            of: of.variant.name.clone(),
+            against: against.variant.name.clone(),
+            metric,
+            published: written.published.clone(),
+        })
+    }
+
+    /// The name of the variant that the study wants measured twice.
+    pub(super) fn a_a(
+        &self,
+        study: &StudyFile,
+        variants: &[Combined],
+        name: &Spanned<String>,
+    ) -> Result<String, StudyError> {
+        let top = Section {
+            group: None,
+            part: &study.top.part,
+        };
+        Ok(self.find_one(&top, variants, name)?.variant.name.clone())
+    }
+
+    fn find_one<'v>(
+        &self,
+        section: &Section<'_>,
+        variants: &'v [Combined],
+        name: &Spanned<String>,
+    ) -> Result<&'v Combined, StudyError> {
+        let all = self.find(section, variants, name)?.all();
+        match all.as_slice() {
+            [one] => Ok(one),
+            all => Err(self.source.error(
+                name.span(),
+                format!(
+                    "\"{}\" stands for {} variants here; name one of them, such as \"{}\"",
+                    name.get_ref(),
+                    all.len(),
+                    all.first().map_or("", |first| first.local.as_str())
+                ),
+            )),
+        }
+    }
+
+    fn find<'v>(
+        &self,
+        section: &Section<'_>,
+        variants: &'v [Combined],
+        name: &Spanned<String>,
+    ) -> Result<Meaning<'v>, StudyError> {
+        let wanted = name.get_ref().as_str();
+        let here = |one: &&Combined| one.variant.group.as_deref() == section.group;
+        let exact = variants
+            .iter()
+            .filter(here)
+            .find(|one| one.local == wanted)
+            .or_else(|| variants.iter().find(|one| one.variant.name == wanted));
+        if let Some(one) = exact {
+            return Ok(Meaning::One(one));
+        }
+        let listed: Vec<&Combined> = variants
+            .iter()
+            .filter(here)
+            .filter(|one| one.listed.as_deref() == Some(wanted))
+            .collect();
+        if !listed.is_empty() {
+            return Ok(Meaning::Listed(listed));
+        }
+        let known = variants
+            .iter()
+            .filter(here)
+            .flat_map(|one| {
+                one.listed
+                    .as_deref()
+                    .into_iter()
+                    .chain([one.local.as_str()])
+            })
+            .chain(variants.iter().map(|one| one.variant.name.as_str()));
+        let mut names: Vec<&str> = Vec::new();
+        for name in known {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let message = format!("there is no variant \"{wanted}\"{}", hint(wanted, names));
+        Err(self.source.error(name.span(), message))
+    }
+}
+
+impl StudyFile {
+    /// The study's own part and all groups, for the pairs and claims that they write.
+    fn all_sections(&self) -> Vec<Section<'_>> {
+        let own = Section {
+            group: None,
+            part: &self.top.part,
+        };
+        let groups = self.top.groups.iter().map(|group| Section {
+            group: Some(group.name.get_ref()),
+            part: &group.part,
+        });
+        std::iter::once(own).chain(groups).collect()
+    }
+}
+
+/// Without any pair, every variant is held against the first listed one under the same factors,
+/// or against the first of all where none is listed.
+fn default_pairs(sections: &[Section<'_>], variants: &[Combined]) -> Vec<Pair> {
+    let mut pairs = Vec::new();
+    for section in sections {
+        let here: Vec<&Combined> = variants
+            .iter()
+            .filter(|one| one.variant.group.as_deref() == section.group)
+            .collect();
+        let Some(first) = here.first() else { continue };
+        for of in &here {
+            let against = match &first.listed {
+                None => Some(first),
+                listed => here
+                    .iter()
+                    .find(|one| one.listed == *listed && one.label == of.label),
+            };
+            if let Some(against) = against.filter(|against| against.variant.name != of.variant.name)
+            {
+                pairs.push(pair_of(of, against, Metric::LatencyP50));
+            }
+        }
+    }
+    pairs
+}
+
+fn pair_of(of: &Combined, against: &Combined, metric: Metric) -> Pair {
+    Pair {
+        name: pair_name(of, against, metric, false),
+        question: default_question(metric, &of.local, &against.local),
+        of: of.variant.name.clone(),
+        against: against.variant.name.clone(),
+        metric,
+        headline: false,
+        a_a: false,
+    }
+}
+
+fn pair_name(of: &Combined, against: &Combined, metric: Metric, always_metric: bool) -> String {
+    let same_group = of.variant.group == against.variant.group;
+    let against = if same_group {
+        &against.local
+    } else {
+        &against.variant.name
+    };
+    let name = format!("{}-vs-{against}", of.variant.name);
+    if always_metric || metric != Metric::LatencyP50 {
+        format!("{name}-{}", metric.word())
+    } else {
+        name
+    }
+}
+
+/// A question of the study's, with the factors it is asked under this time.
+fn with_label(question: &str, of: &Combined, against: &Combined) -> String {
+    if of.label.is_empty() || of.label != against.label || of.listed.is_none() {
+        return question.to_owned();
+    }
+    format!("{question} ({})", of.label)
+}
+
+fn default_question(metric: Metric, of: &str, against: &str) -> String {
+    let asked = match metric {
+        Metric::LatencyP50 => "Is a call faster",
+        Metric::LatencyMean => "Is a call faster on average",
+        Metric::LatencyP99 => "Are the slowest calls faster",
+        Metric::RequestTime => "Is the request sooner with the handler",
+        Metric::ResponseTime => "Is the answer sooner with the client",
+        Metric::DecodeTime => "Is the answer decoded faster",
+        Metric::Goodput => "Are there more calls a second",
+        Metric::ResponseBytes => "Is the answer smaller",
+        Metric::CallBytes => "Are there fewer bytes a call",
+        Metric::ClientCpu => "Does the client use less CPU",
+        Metric::ServerCpu => "Does the server use less CPU",
+    };
+    format!("{asked} with {of} than with {against}?")
+}

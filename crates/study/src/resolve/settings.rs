@@ -1,0 +1,318 @@
+//! Merged layers to settings: defaults filled in, contradictions refused at their place.
+
+use std::ops::Range;
+
+use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
+use toml::Spanned;
+
+use super::Resolver;
+use super::combine::Merged;
+use crate::error::StudyError;
+use crate::features::{REFERENCE, WorkloadKind};
+use crate::file::{Key, Layer, Value, WorkloadWritten, hint};
+use crate::settings::{
+    Arrivals, ConnectionUse, HttpVersion, Protocol, Schedule, Settings, Stop, Transport,
+};
+use crate::words::Word as _;
+
+/// How long a trial runs when a study bounds it neither by calls nor by time.
+pub const DEFAULT_STOP: Stop = Stop {
+    calls: None,
+    time_ms: Some(1_000),
+};
+/// When a call that has not ended has failed, unless a study says otherwise.
+pub const DEFAULT_DEADLINE_MS: u64 = 10_000;
+
+macro_rules! getter {
+    ($name:ident, $variant:ident, $type:ty) => {
+        fn $name(layer: &Layer, key: Key) -> Option<$type> {
+            match layer.get(key) {
+                Some(Value::$variant(value)) => Some(value.clone()),
+                _ => None,
+            }
+        }
+    };
+}
+getter!(text, Subject, String);
+getter!(protocol, Protocol, Protocol);
+getter!(http, Http, HttpVersion);
+getter!(encoding, Encoding, Encoding);
+getter!(compression, Compression, Compression);
+getter!(transport, Transport, Transport);
+getter!(connection, Connection, ConnectionUse);
+getter!(arrivals, Arrivals, Arrivals);
+getter!(count, Count, u32);
+getter!(rate, Rate, f64);
+getter!(calls, Calls, u64);
+getter!(time, Time, u64);
+
+/// Fills in the defaults that depend on nothing but other settings, so that an exclusion can name
+/// them whether or not they were written.
+pub(super) fn complete(layer: &mut Layer) {
+    let mut fill = |key: Key, like: Key, value: Value| {
+        let span = layer.span(key).or_else(|| layer.span(like)).unwrap_or(0..0);
+        layer
+            .0
+            .entry(key)
+            .or_insert_with(|| Spanned::new(span, value));
+    };
+    fill(
+        Key::Subject,
+        Key::Subject,
+        Value::Subject(REFERENCE.to_owned()),
+    );
+    fill(
+        Key::Transport,
+        Key::Transport,
+        Value::Transport(Transport::Tcp),
+    );
+    fill(
+        Key::Connection,
+        Key::Connection,
+        Value::Connection(ConnectionUse::Reuse),
+    );
+    complete_compression(layer);
+    if let Some(protocol) = protocol(layer, Key::Protocol) {
+        let (version, format) = match protocol {
+            Protocol::Grpc => (HttpVersion::Http2, Encoding::Protobuf),
+            Protocol::Rest => (HttpVersion::Http1, Encoding::Json),
+        };
+        let place = layer.span(Key::Protocol).unwrap_or(0..0);
+        let at = |value| Spanned::new(place.clone(), value);
+        layer.0.entry(Key::Http).or_insert(at(Value::Http(version)));
+        layer
+            .0
+            .entry(Key::Encoding)
+            .or_insert(at(Value::Encoding(format)));
+    }
+}
+
+/// `compression` stands for both directions where they are the same.
+fn complete_compression(layer: &mut Layer) {
+    let both = compression(layer, Key::Compression).unwrap_or(Compression::None);
+    let place = layer.span(Key::Compression).unwrap_or(0..0);
+    let both = Spanned::new(place, Value::Compression(both));
+    for key in [Key::RequestCompression, Key::ResponseCompression] {
+        layer.0.entry(key).or_insert_with(|| both.clone());
+    }
+    let request = layer.0.get(&Key::RequestCompression).cloned();
+    match request {
+        Some(request) if layer.get(Key::ResponseCompression) == Some(request.get_ref()) => {
+            layer.0.insert(Key::Compression, request);
+        }
+        _ => {
+            layer.0.remove(&Key::Compression);
+        }
+    }
+}
+
+/// One variant under completion, with all that an error about it needs.
+struct Subject<'r, 'a> {
+    resolver: &'r Resolver<'a>,
+    name: &'r str,
+    span: &'r Range<usize>,
+    layer: &'r Layer,
+}
+
+/// The settings of a variant.
+pub(super) fn settings_of(
+    resolver: &mut Resolver<'_>,
+    name: &str,
+    span: &Range<usize>,
+    merged: &Merged<'_>,
+) -> Result<Settings, StudyError> {
+    let workload = workload(resolver, name, span, merged)?;
+    let layer = &merged.layer;
+    let subject = Subject {
+        resolver,
+        name,
+        span,
+        layer,
+    };
+    let Some(protocol) = protocol(layer, Key::Protocol) else {
+        return Err(subject.error(
+            None,
+            "it has no protocol; write protocol = \"grpc\" or \"rest\"",
+        ));
+    };
+    let settings = Settings {
+        subject: text(layer, Key::Subject).unwrap_or_default(),
+        workload,
+        protocol,
+        http: http(layer, Key::Http).unwrap_or(HttpVersion::Http2),
+        encoding: encoding(layer, Key::Encoding).unwrap_or(Encoding::Protobuf),
+        request_compression: compression(layer, Key::RequestCompression)
+            .unwrap_or(Compression::None),
+        response_compression: compression(layer, Key::ResponseCompression)
+            .unwrap_or(Compression::None),
+        transport: transport(layer, Key::Transport).unwrap_or(Transport::Tcp),
+        connection: connection(layer, Key::Connection).unwrap_or(ConnectionUse::Reuse),
+        connections: 1,
+        schedule: schedule(layer),
+        stop: match (calls(layer, Key::Calls), time(layer, Key::Time)) {
+            (None, None) => DEFAULT_STOP,
+            (calls, time_ms) => Stop { calls, time_ms },
+        },
+        deadline_ms: time(layer, Key::Deadline).unwrap_or(DEFAULT_DEADLINE_MS),
+    };
+    let connections = subject.connections(&settings)?;
+    let settings = Settings {
+        connections,
+        ..settings
+    };
+    subject.check(&settings)?;
+    Ok(settings)
+}
+
+fn schedule(layer: &Layer) -> Schedule {
+    match rate(layer, Key::Rate) {
+        Some(per_second) => Schedule::Rate {
+            per_second,
+            arrivals: arrivals(layer, Key::Arrivals).unwrap_or(Arrivals::Poisson),
+        },
+        None => Schedule::Closed {
+            in_flight: count(layer, Key::InFlight).unwrap_or(1),
+        },
+    }
+}
+
+impl Subject<'_, '_> {
+    fn error(&self, key: Option<Key>, message: impl std::fmt::Display) -> StudyError {
+        let place = key
+            .and_then(|key| self.layer.span(key))
+            .filter(|place| !place.is_empty());
+        let place = place.unwrap_or_else(|| self.span.clone());
+        self.resolver
+            .source
+            .error(place, format!("variant \"{}\": {message}", self.name))
+    }
+
+    /// Connections open at once. HTTP/1.1 carries one call at a time on a connection, and so does
+    /// a connection that is made for one call: then they must be as many as the calls in flight.
+    fn connections(&self, settings: &Settings) -> Result<u32, StudyError> {
+        let asked = count(self.layer, Key::Connections);
+        let one_each =
+            settings.http == HttpVersion::Http1 || settings.connection == ConnectionUse::PerCall;
+        let why = if settings.connection == ConnectionUse::PerCall {
+            "a connection made for one call carries one call"
+        } else {
+            "HTTP/1.1 carries one call at a time on a connection"
+        };
+        match (settings.schedule, asked) {
+            (Schedule::Closed { in_flight }, None) if one_each => Ok(in_flight),
+            (Schedule::Closed { in_flight }, Some(asked)) if one_each && asked != in_flight => {
+                Err(self.error(
+                    Some(Key::Connections),
+                    format!("{why}, so {in_flight} in flight need {in_flight} connections, not {asked}; leave \"connections\" out"),
+                ))
+            }
+            (Schedule::Closed { in_flight }, Some(asked)) if asked > in_flight => Err(self.error(
+                Some(Key::Connections),
+                format!("{in_flight} in flight cannot use {asked} connections; write fewer, or a larger in-flight"),
+            )),
+            (Schedule::Rate { .. }, None) if one_each => Err(self.error(
+                Some(Key::Rate),
+                format!("{why}, so a rate needs their number; write connections = 8"),
+            )),
+            (_, asked) => Ok(asked.unwrap_or(1)),
+        }
+    }
+
+    fn check(&self, settings: &Settings) -> Result<(), StudyError> {
+        if settings.protocol == Protocol::Grpc && settings.http == HttpVersion::Http1 {
+            return Err(self.error(
+                Some(Key::Http),
+                "gRPC needs HTTP/2; write http = \"2\", or exclude it by [[exclude]] with protocol = \"grpc\" and http = \"1.1\"",
+            ));
+        }
+        if self.layer.get(Key::Arrivals).is_some() && self.layer.get(Key::Rate).is_none() {
+            return Err(self.error(
+                Some(Key::Arrivals),
+                "\"arrivals\" spaces calls at a \"rate\", and there is none; write rate = 1000",
+            ));
+        }
+        let subjects = self.resolver.context.subjects;
+        let Some(features) = subjects.get(&settings.subject) else {
+            let hint = hint(&settings.subject, subjects.keys().map(String::as_str));
+            let message = format!("there is no subject \"{}\"{hint}", settings.subject);
+            return Err(self.error(Some(Key::Subject), message));
+        };
+        match features.lack(settings) {
+            None => Ok(()),
+            Some(lack) => {
+                let message = format!("the subject \"{}\" {}", settings.subject, lack.sentence);
+                Err(self.error(Key::from_word(lack.setting), message))
+            }
+        }
+    }
+}
+
+/// The workload with its size: the layers' `n` or `scale`, or else the workload's own.
+fn workload(
+    resolver: &mut Resolver<'_>,
+    name: &str,
+    span: &Range<usize>,
+    merged: &Merged<'_>,
+) -> Result<WorkloadSpec, StudyError> {
+    let source = resolver.source;
+    let size = |key: Key| {
+        let size = count(&merged.layer, key)?;
+        Some(Spanned::new(merged.layer.span(key)?, size))
+    };
+    match merged.workload {
+        None => Err(source.error(
+            span.clone(),
+            format!("variant \"{name}\": it calls nothing; write [workload] with name = \"echo\" and n = 10"),
+        )),
+        Some(WorkloadWritten::Own(own)) => {
+            if let Some(n) = size(Key::N) {
+                let message = "\"n\" is for built-in workloads; \"scale\" makes your own answer longer";
+                return Err(source.error(n.span(), message));
+            }
+            let scale = size(Key::Scale).or_else(|| own.scale.clone());
+            resolver.own.load(source, own, scale).map(|own| WorkloadSpec::Own(Box::new(own)))
+        }
+        Some(WorkloadWritten::BuiltIn { kind, n }) => {
+            if let Some(scale) = size(Key::Scale) {
+                let message = "\"scale\" is for a method of your own; built-in workloads have \"n\"";
+                return Err(source.error(scale.span(), message));
+            }
+            let n = size(Key::N).or_else(|| n.clone());
+            built_in(source, kind, n)
+        }
+    }
+}
+
+fn built_in(
+    source: &crate::error::Source,
+    kind: &Spanned<WorkloadKind>,
+    n: Option<Spanned<u32>>,
+) -> Result<WorkloadSpec, StudyError> {
+    let word = kind.get_ref().word();
+    let needed = || {
+        n.as_ref().map(|n| *n.get_ref()).ok_or_else(|| {
+            source.error(
+                kind.span(),
+                format!("the workload \"{word}\" needs its size; write n = 10"),
+            )
+        })
+    };
+    let fixed = |spec: WorkloadSpec| match &n {
+        None => Ok(spec),
+        Some(n) => Err(source.error(
+            n.span(),
+            format!("the workload \"{word}\" has one size; leave \"n\" out"),
+        )),
+    };
+    match kind.get_ref() {
+        WorkloadKind::Echo => needed().map(|n| WorkloadSpec::Echo { n }),
+        WorkloadKind::List => needed().map(|n| WorkloadSpec::List { n }),
+        WorkloadKind::Records => needed().map(|n| WorkloadSpec::Records { n }),
+        WorkloadKind::Followers => needed().map(|n| WorkloadSpec::Followers { n }),
+        WorkloadKind::Hello => fixed(WorkloadSpec::Hello),
+        WorkloadKind::Profile => fixed(WorkloadSpec::Profile),
+        WorkloadKind::Own => {
+            Err(source.error(kind.span(), "a method of your own has no name here"))
+        }
+    }
+}
