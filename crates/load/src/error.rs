@@ -71,6 +71,11 @@ pub enum Blame {
 }
 
 impl LoadError {
+    /// Makes an error of the machine from what the system said.
+    pub(crate) fn machine(what: &'static str) -> impl FnOnce(io::Error) -> LoadError {
+        move |source| LoadError::Machine { what, source }
+    }
+
     /// Who must act.
     pub fn blame(&self) -> Blame {
         match self {

@@ -70,8 +70,8 @@ pub struct Request {
 }
 
 impl Request {
-    /// Checks and encodes the head.
-    pub(crate) fn prepare(&self) -> Result<Head, PrepareError> {
+    /// Checks and encodes the head. `close` says that the connection ends with the call.
+    pub(crate) fn prepare(&self, close: bool) -> Result<Head, PrepareError> {
         let builder = match &self.style {
             CallStyle::Http { method } => Head::builder(method, &self.path, &self.authority),
             CallStyle::Grpc { subtype } => {
@@ -80,7 +80,9 @@ impl Request {
         };
         self.headers
             .iter()
-            .fold(builder, |builder, (name, value)| builder.field(name, value))
+            .fold(builder.close(close), |builder, (name, value)| {
+                builder.field(name, value)
+            })
             .build()
     }
 }

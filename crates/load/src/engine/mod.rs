@@ -1,12 +1,56 @@
-//! Carries a trial out.
+//! Carries a trial out: one event loop on the calling thread.
+//!
+//! Each turn begins the calls that are due on the connections that have room, writes what
+//! connections have to write, waits for the system, and reads what came. What the turn decides
+//! stands in files by concern: `phases` (which part of the trial it is), `opening` (connections),
+//! `calling` (calls), `moving` (bytes).
 
-use std::sync::atomic::AtomicBool;
+mod answer;
+mod calling;
+mod calls;
+mod connection;
+mod moving;
+mod opening;
+mod outcome;
+mod phases;
+mod source;
+mod stream;
+mod timer;
 
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use mio::{Events, Poll, Token};
+use rpcgauge_wire::{Failure, Head, Limits, Protocol, Traffic};
+
+use self::answer::Rules;
+use self::calling::Sizes;
+use self::calls::Calls;
+use self::connection::Connection;
+use self::phases::{Phase, Warming, nanos};
+use self::source::Source;
+use self::timer::Timer;
 use crate::bodies::Bodies;
+use crate::clock;
 use crate::error::LoadError;
-use crate::measurement::Measurement;
-use crate::trial::Trial;
+use crate::measurement::{Cpu, Ending, Measurement, WarmupOutcome};
+use crate::recorder::Recorder;
+use crate::schedule::{Dues, Schedule};
+use crate::stage::Timing;
+use crate::trial::{CallStyle, ConnectionUse, Trial};
 use crate::warmup::{Settling, WarmupSlice};
+
+/// The loop looks at the stop flag at least this often, ns.
+const LOOK_UP_NS: u64 = 50_000_000;
+
+/// Bytes read at once. Larger ones save few calls to the system and leave the nearer caches.
+const READ_BUFFER: usize = 64 * 1024;
+
+/// Events taken from the system at once.
+const EVENTS_A_TURN: usize = 1024;
+
+/// The timer's token; connections have their index.
+const TIMER: Token = Token(usize::MAX);
 
 /// Carries `trial` out on the calling thread.
 ///
@@ -16,16 +60,292 @@ use crate::warmup::{Settling, WarmupSlice};
 /// # Errors
 /// [`LoadError`] when there is nothing to measure with. Calls that fail are no error of the trial:
 /// they are counted in [`Measurement::calls`].
-pub fn measure(
-    trial: &Trial,
-    bodies: Bodies<'_>,
-    rule: &mut dyn FnMut(WarmupSlice) -> Settling,
+pub fn measure<'a>(
+    trial: &'a Trial,
+    bodies: Bodies<'a>,
+    rule: &'a mut dyn FnMut(WarmupSlice) -> Settling,
     stop: &AtomicBool,
 ) -> Result<Measurement, LoadError> {
     trial.check()?;
-    let _ = (trial.request.prepare()?, bodies, rule, stop);
-    Err(LoadError::Setting {
-        what: "the engine",
-        allowed: "finished first",
-    })
+    let mut engine = Engine::new(trial, bodies, rule)?;
+    engine.run(stop)?;
+    engine.outcome()
+}
+
+/// A call that the input just read has ended.
+#[derive(Debug)]
+struct Ended {
+    token: u64,
+    /// `None` when the answer is complete.
+    failure: Option<Failure>,
+}
+
+/// Everything that one trial holds.
+struct Engine<'a> {
+    trial: &'a Trial,
+    head: Head,
+    limits: Limits,
+    rules: Rules<'a>,
+    source: Source<'a>,
+    rule: &'a mut dyn FnMut(WarmupSlice) -> Settling,
+    /// Whether stages are stamped.
+    timed: bool,
+
+    poll: Poll,
+    timer: Timer,
+    buffer: Box<[u8]>,
+
+    connections: Vec<Connection>,
+    /// Connections that may have room for a call, in turn.
+    with_room: VecDeque<usize>,
+    /// Connections with something to write.
+    dirty: Vec<usize>,
+    /// Connections with more to read, and whether they have ended.
+    unread: VecDeque<(usize, bool)>,
+    /// Connections that are closed or being made, where somebody must look after them.
+    not_open: Vec<usize>,
+    connecting: usize,
+    open: usize,
+    connections_opened: u64,
+    /// Bytes of connections that are closed.
+    traffic_closed: Traffic,
+
+    dues: Dues,
+    calls: Calls,
+    calls_begun: u64,
+    measured_in_flight: u64,
+    /// Answers of the warm-up that are verified.
+    to_verify: u64,
+    /// The call whose last byte is not handed to the kernel yet, where stages are stamped.
+    unsent: Option<u64>,
+    /// Calls that the input just read has ended.
+    ended: Vec<Ended>,
+
+    phase: Phase,
+    phase_started_at: u64,
+    /// When a call last succeeded, or the part began.
+    progress_at: u64,
+    drained_by: u64,
+    warming: Option<Warming>,
+    warmup: WarmupOutcome,
+    ending: Ending,
+
+    recorder: Recorder,
+    sizes: Sizes,
+    traffic_before: Traffic,
+    cpu_before: Cpu,
+}
+
+impl<'a> Engine<'a> {
+    fn new(
+        trial: &'a Trial,
+        bodies: Bodies<'a>,
+        rule: &'a mut dyn FnMut(WarmupSlice) -> Settling,
+    ) -> Result<Self, LoadError> {
+        let timed = trial.timing == Timing::Stages;
+        let grpc = matches!(trial.request.style, CallStyle::Grpc { .. });
+        let source = Source::new(bodies, grpc, timed)?;
+        let poll = Poll::new().map_err(LoadError::machine("make an event loop"))?;
+        let timer =
+            Timer::new(poll.registry(), TIMER).map_err(LoadError::machine("make a timer"))?;
+        let connections = places(trial);
+        let now = clock::now();
+        let mut engine = Engine {
+            trial,
+            head: trial.request.prepare(closes_after_call(trial))?,
+            limits: limits(trial),
+            rules: Rules {
+                style: &trial.request.style,
+                expect: &trial.expect,
+                marks: timed,
+            },
+            to_verify: source.to_verify(),
+            source,
+            rule,
+            timed,
+            poll,
+            timer,
+            buffer: vec![0; READ_BUFFER].into_boxed_slice(),
+            with_room: VecDeque::with_capacity(connections.len()),
+            dirty: Vec::with_capacity(connections.len()),
+            unread: VecDeque::new(),
+            not_open: Vec::new(),
+            connections,
+            connecting: 0,
+            open: 0,
+            connections_opened: 0,
+            traffic_closed: Traffic::default(),
+            dues: Dues::new(&trial.schedule, u64::MAX),
+            calls: Calls::default(),
+            calls_begun: 0,
+            measured_in_flight: 0,
+            unsent: None,
+            ended: Vec::new(),
+            phase: Phase::Opening,
+            phase_started_at: now,
+            progress_at: now,
+            drained_by: u64::MAX,
+            warming: None,
+            warmup: WarmupOutcome::default(),
+            ending: Ending::Complete,
+            recorder: Recorder::new(trial.timing),
+            sizes: Sizes::default(),
+            traffic_before: Traffic::default(),
+            cpu_before: Cpu::default(),
+        };
+        for index in 0..engine.connections.len() {
+            match trial.connection_use {
+                ConnectionUse::Reuse => engine.not_open.push(index),
+                ConnectionUse::PerCall => engine.queue(index),
+            }
+        }
+        Ok(engine)
+    }
+
+    fn run(&mut self, stop: &AtomicBool) -> Result<(), LoadError> {
+        let mut events = Events::with_capacity(EVENTS_A_TURN);
+        loop {
+            if stop.load(Ordering::Relaxed) {
+                self.ending = Ending::Interrupted;
+                return Ok(());
+            }
+            let now = clock::now();
+            self.tend_connections(now)?;
+            self.expire(now)?;
+            if self.advance(now) {
+                return Ok(());
+            }
+            self.begin_due(now)?;
+            self.write_all()?;
+            self.wait(&mut events)?;
+            self.read_events(&events)?;
+        }
+    }
+
+    /// Waits until something can be read or written, or until it is time for something.
+    fn wait(&mut self, events: &mut Events) -> Result<(), LoadError> {
+        let now = clock::now();
+        let wake = self.wake_by(now);
+        let timeout = if wake <= now {
+            Some(std::time::Duration::ZERO)
+        } else {
+            self.timer
+                .wake_by(wake, now)
+                .map_err(LoadError::machine("set a timer"))?;
+            None
+        };
+        match self.poll.poll(events, timeout) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {
+                events.clear();
+                Ok(())
+            }
+            result => result.map_err(LoadError::machine("wait for the network")),
+        }
+    }
+
+    /// When the loop has something to do, whatever the network brings.
+    fn wake_by(&self, now: u64) -> u64 {
+        if !self.unread.is_empty() || !self.dirty.is_empty() {
+            return now;
+        }
+        let deadline = nanos(self.trial.deadline);
+        let mut wake = now + LOOK_UP_NS;
+        wake = wake.min(self.phase_ends_by(now));
+        if let Some((_, due)) = self.calls.oldest() {
+            wake = wake.min(due.saturating_add(deadline));
+        }
+        if let Some(due) = self.dues.next().filter(|due| self.may_begin(*due)) {
+            // One that is due already waits for room, which the network brings, or for its end.
+            wake = wake.min(if due > now {
+                due
+            } else {
+                due.saturating_add(deadline)
+            });
+        }
+        wake.min(self.tend_by(now))
+    }
+
+    fn read_events(&mut self, events: &Events) -> Result<(), LoadError> {
+        // Those that had their share in the turn before come after the new ones of this turn.
+        let left_over = self.unread.len();
+        for event in events {
+            if event.token() == TIMER {
+                continue;
+            }
+            let index = event.token().0;
+            if event.is_writable() {
+                self.look_at_connecting(index)?;
+                if self.connections[index]
+                    .open()
+                    .is_some_and(|open| open.blocked)
+                {
+                    self.write(index)?;
+                }
+            }
+            if event.is_readable() || event.is_error() {
+                self.look_at_connecting(index)?;
+                self.read(index, event.is_read_closed() || event.is_error())?;
+            }
+        }
+        for _ in 0..left_over {
+            if let Some((index, ended)) = self.unread.pop_front() {
+                self.connections[index].unread = false;
+                self.read(index, ended)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes on all connections so far.
+    fn traffic(&self) -> Traffic {
+        let mut sum = self.traffic_closed;
+        for connection in &self.connections {
+            sum += connection.traffic();
+        }
+        sum
+    }
+}
+
+/// The places for a trial's connections, with the calls in flight that the schedule allows each.
+fn places(trial: &Trial) -> Vec<Connection> {
+    let connections = trial.connections as usize;
+    match (trial.connection_use, trial.schedule) {
+        (ConnectionUse::PerCall, Schedule::Closed { in_flight }) => {
+            (0..in_flight).map(|_| Connection::new(1)).collect()
+        }
+        (ConnectionUse::PerCall, Schedule::Rate { .. }) => {
+            (0..connections).map(|_| Connection::new(1)).collect()
+        }
+        (ConnectionUse::Reuse, Schedule::Rate { .. }) => (0..connections)
+            .map(|_| Connection::new(usize::MAX))
+            .collect(),
+        (ConnectionUse::Reuse, Schedule::Closed { in_flight }) => {
+            // An equal share each; the first ones take what is left.
+            let (share, left) = (
+                in_flight as usize / connections,
+                in_flight as usize % connections,
+            );
+            (0..connections)
+                .map(|index| Connection::new(share + usize::from(index < left)))
+                .collect()
+        }
+    }
+}
+
+/// Whether requests say that their connection ends with them: HTTP/1.1 has a header for it.
+fn closes_after_call(trial: &Trial) -> bool {
+    trial.connection_use == ConnectionUse::PerCall && trial.target.protocol == Protocol::Http1
+}
+
+/// The limits of a connection, with the trial's own bound on answers.
+fn limits(trial: &Trial) -> Limits {
+    let prefix = match trial.request.style {
+        CallStyle::Http { .. } => 0,
+        CallStyle::Grpc { .. } => rpcgauge_wire::grpc::PREFIX_LENGTH as u64,
+    };
+    let bound = u64::from(trial.expect.max_answer_bytes) + prefix;
+    Limits {
+        max_body_bytes: trial.limits.max_body_bytes.min(bound),
+        ..trial.limits.clone()
+    }
 }

@@ -1,0 +1,272 @@
+//! What a server answers to one call, from its head to whether it is good.
+
+use rpcgauge_wire::Fields;
+use rpcgauge_wire::grpc::{Code, GrpcViolation, StatusSource, UnaryAnswer};
+
+use crate::failure::FailureKind;
+use crate::recorder::{MOST_SAMPLE_CHARS, shortened};
+use crate::trial::{CallStyle, Expect};
+
+/// The header in which a server says when its handler had the decoded request (decimal ns of its
+/// host's CLOCK_MONOTONIC).
+const HANDLER_START: &[u8] = b"rpcgauge-handler-start";
+
+/// And when its handler handed the answer back.
+const HANDLER_END: &[u8] = b"rpcgauge-handler-end";
+
+/// gRPC status codes above this are absurd; they are counted as one kind.
+const LAST_GRPC_CODE: u32 = 16;
+
+/// What answers are held against; the same for all calls of a trial.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules<'a> {
+    pub(super) style: &'a CallStyle,
+    pub(super) expect: &'a Expect,
+    /// Whether the server's marks are looked for.
+    pub(super) marks: bool,
+}
+
+/// A server's mark of time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Mark {
+    #[default]
+    Absent,
+    /// Not a number.
+    Damaged,
+    At(u64),
+}
+
+/// One answer. Reusable: [`Answer::reset`] keeps its memory.
+#[derive(Debug)]
+pub(super) struct Answer {
+    grpc: Option<UnaryAnswer>,
+    /// Whether the message is kept for decoding.
+    keep: bool,
+    /// The first thing that is wrong, and what is said of it.
+    problem: Option<FailureKind>,
+    text: String,
+    status: u16,
+    /// The encoding named in the head is the expected one.
+    encoded: bool,
+    /// Another encoding is named.
+    encoded_otherwise: bool,
+    message: Vec<u8>,
+    carried: u64,
+    pub(super) handler_start: Mark,
+    pub(super) handler_end: Mark,
+}
+
+impl Answer {
+    pub(super) fn new(style: &CallStyle, expect: &Expect) -> Answer {
+        let grpc = match style {
+            CallStyle::Http { .. } => None,
+            CallStyle::Grpc { .. } => Some(UnaryAnswer::new(expect.max_answer_bytes)),
+        };
+        Answer {
+            grpc,
+            keep: false,
+            problem: None,
+            text: String::new(),
+            status: 0,
+            encoded: false,
+            encoded_otherwise: false,
+            message: Vec::new(),
+            carried: 0,
+            handler_start: Mark::Absent,
+            handler_end: Mark::Absent,
+        }
+    }
+
+    /// Makes it ready for the next call; `keep` says whether the message is wanted.
+    pub(super) fn reset(&mut self, keep: bool) {
+        if let Some(grpc) = &mut self.grpc {
+            grpc.reset();
+        }
+        self.keep = keep;
+        self.problem = None;
+        self.text.clear();
+        self.status = 0;
+        self.encoded = false;
+        self.encoded_otherwise = false;
+        self.message.clear();
+        self.carried = 0;
+        self.handler_start = Mark::Absent;
+        self.handler_end = Mark::Absent;
+    }
+
+    /// Takes the head of the final response.
+    pub(super) fn head(&mut self, rules: &Rules<'_>, status: u16, fields: Fields<'_>, end: bool) {
+        self.status = status;
+        if rules.marks {
+            self.marks(fields);
+        }
+        match (&mut self.grpc, rules.style) {
+            (Some(grpc), CallStyle::Grpc { subtype }) => {
+                // What is wrong is told again at the end, together with the status.
+                let _ = grpc.head(status, &fields, end, subtype.as_deref());
+                self.encoding(rules.expect, fields.get(b"grpc-encoding"));
+            }
+            _ => self.http_head(rules.expect, status, fields),
+        }
+    }
+
+    /// Takes a piece of the body.
+    pub(super) fn body(&mut self, data: &[u8]) {
+        let payload = match &mut self.grpc {
+            // As for the head; what cannot be read is not counted.
+            Some(grpc) => grpc.body(data).unwrap_or_default(),
+            None => data,
+        };
+        self.carried += payload.len() as u64;
+        if self.keep {
+            self.message.extend_from_slice(payload);
+        } else if self.problem.is_some() && self.message.len() < MOST_SAMPLE_CHARS {
+            // What a server says of its error is worth a sample.
+            let room = MOST_SAMPLE_CHARS - self.message.len();
+            self.message
+                .extend_from_slice(&payload[..payload.len().min(room)]);
+        }
+    }
+
+    /// Takes the trailers.
+    pub(super) fn trailers(&mut self, rules: &Rules<'_>, fields: Fields<'_>) {
+        if rules.marks {
+            self.marks(fields);
+        }
+        if let Some(grpc) = &mut self.grpc {
+            grpc.trailers(&fields);
+        }
+    }
+
+    /// Says whether the complete answer is good; the text is in [`Answer::text`] when it is not.
+    pub(super) fn finish(&mut self) -> Result<(), FailureKind> {
+        self.finish_grpc();
+        if self.problem.is_none() && self.encoded_otherwise && self.may_be_compressed() {
+            self.text
+                .push_str("the answer is compressed in a way that was not asked for");
+            self.problem = Some(FailureKind::ContentEncoding);
+        }
+        match self.problem {
+            None => Ok(()),
+            Some(kind) => {
+                if let FailureKind::HttpStatus(status) = kind {
+                    self.tell_status(status);
+                }
+                Err(kind)
+            }
+        }
+    }
+
+    /// What [`Answer::finish`] found wrong. It may hold the server's own words.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The message as carried, if it was kept.
+    pub(super) fn message(&self) -> &[u8] {
+        &self.message
+    }
+
+    /// Length of the message as carried.
+    pub(super) fn carried(&self) -> u64 {
+        self.carried
+    }
+
+    /// Bytes of gRPC's message prefixes.
+    pub(super) fn prefix_bytes(&self) -> u64 {
+        self.grpc.as_ref().map_or(0, UnaryAnswer::prefix_bytes)
+    }
+
+    /// Whether the message is to be decompressed.
+    pub(super) fn is_compressed(&self) -> bool {
+        match &self.grpc {
+            Some(grpc) => grpc.is_compressed(),
+            None => self.encoded,
+        }
+    }
+
+    /// In gRPC an encoding may be named although the message is not compressed.
+    fn may_be_compressed(&self) -> bool {
+        self.grpc.as_ref().is_none_or(UnaryAnswer::is_compressed)
+    }
+
+    fn http_head(&mut self, expect: &Expect, status: u16, fields: Fields<'_>) {
+        self.encoding(expect, fields.get(b"content-encoding"));
+        if !(200..300).contains(&status) {
+            self.problem = Some(FailureKind::HttpStatus(status));
+            return;
+        }
+        let Some(expected) = &expect.content_type else {
+            return;
+        };
+        let got = fields.get(b"content-type").unwrap_or_default();
+        let media_type = got.split(|&byte| byte == b';').next().unwrap_or_default();
+        if !media_type
+            .trim_ascii()
+            .eq_ignore_ascii_case(expected.as_bytes())
+        {
+            self.problem = Some(FailureKind::ContentType);
+            let got = String::from_utf8_lossy(got);
+            self.text = format!("the answer's content-type is {got:?} instead of {expected}");
+        }
+    }
+
+    fn encoding(&mut self, expect: &Expect, named: Option<&[u8]>) {
+        let Some(named) = named.filter(|named| !named.eq_ignore_ascii_case(b"identity")) else {
+            return;
+        };
+        let expected = expect.encoding.as_deref().unwrap_or_default();
+        self.encoded = named.eq_ignore_ascii_case(expected.as_bytes());
+        self.encoded_otherwise = !self.encoded;
+    }
+
+    fn finish_grpc(&mut self) {
+        let Some(grpc) = &mut self.grpc else {
+            return;
+        };
+        let outcome = grpc.finish();
+        let kind = match outcome.source {
+            StatusSource::Server if outcome.code == Code::OK => return,
+            StatusSource::Server => {
+                self.text.push_str(outcome.message);
+                FailureKind::GrpcStatus(outcome.code.0.min(LAST_GRPC_CODE + 1))
+            }
+            StatusSource::Client(violation) => {
+                self.text = violation.to_string();
+                match violation {
+                    GrpcViolation::ContentType | GrpcViolation::StatusMissing
+                        if self.status != 200 =>
+                    {
+                        self.text.clear();
+                        FailureKind::HttpStatus(self.status)
+                    }
+                    GrpcViolation::ContentType | GrpcViolation::Subtype => FailureKind::ContentType,
+                    GrpcViolation::MessageTooLarge { .. } => FailureKind::TooLarge,
+                    _ => FailureKind::Protocol,
+                }
+            }
+        };
+        self.problem = Some(kind);
+    }
+
+    fn tell_status(&mut self, status: u16) {
+        let said = String::from_utf8_lossy(&self.message);
+        let said = shortened(said.trim());
+        self.text = match said.is_empty() {
+            true => format!("HTTP status {status}"),
+            false => format!("HTTP status {status}: {said}"),
+        };
+    }
+
+    fn marks(&mut self, fields: Fields<'_>) {
+        let mark = |name| {
+            let value = fields.get(name)?;
+            let number = std::str::from_utf8(value)
+                .ok()
+                .and_then(|text| text.parse().ok());
+            Some(number.map_or(Mark::Damaged, Mark::At))
+        };
+        self.handler_start = mark(HANDLER_START).unwrap_or(self.handler_start);
+        self.handler_end = mark(HANDLER_END).unwrap_or(self.handler_end);
+    }
+}

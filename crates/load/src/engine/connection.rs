@@ -1,0 +1,127 @@
+//! One connection's place: what stands there now, and when it may be opened again.
+
+use rpcgauge_wire::{Client, Traffic};
+
+use super::stream::Stream;
+
+/// The shortest rest before a connection is opened again, ns, once openings have been in vain.
+const FIRST_REST_NS: u64 = 1_000_000;
+
+/// The longest rest, ns. A server that comes back is found within this time.
+const LONGEST_REST_NS: u64 = 100_000_000;
+
+/// So many openings in vain, one after the other, are followed by another at once.
+const FREE_TRIES: u32 = 2;
+
+/// A place for a connection. Connections come and go in it.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) state: State,
+    /// Calls in flight at most, from the schedule.
+    pub(super) quota: usize,
+    /// Openings in a row that led to no answered call.
+    pub(super) in_vain: u32,
+    /// Whether it was tried at all.
+    pub(super) tried: bool,
+    /// Whether it stands in the queue of connections that may have room.
+    pub(super) queued: bool,
+    /// Whether it stands in the list of connections with something to write.
+    pub(super) dirty: bool,
+    /// Whether it stands in the list of connections with more to read.
+    pub(super) unread: bool,
+}
+
+/// What stands in a place.
+#[derive(Debug)]
+pub(super) enum State {
+    /// Nothing. It may be opened from `retry_at` (ns) on.
+    Closed { retry_at: u64 },
+    /// A connection being made since `since` (ns).
+    Connecting(Connecting),
+    /// A connection.
+    Open(Open),
+}
+
+/// A connection being made.
+#[derive(Debug)]
+pub(super) struct Connecting {
+    /// `None` while a Unix socket's queue of waiting connections is full.
+    pub(super) stream: Option<Stream>,
+    pub(super) since: u64,
+    /// The call that it is made for, with [`crate::ConnectionUse::PerCall`].
+    pub(super) call: Option<u64>,
+}
+
+/// An open connection.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) stream: Stream,
+    pub(super) client: Client,
+    /// The transport took less than it was given; it says when there is room again.
+    pub(super) blocked: bool,
+    /// Whether the loop asked to be told of room for writing.
+    pub(super) watches_writable: bool,
+}
+
+impl Connection {
+    pub(super) fn new(quota: usize) -> Connection {
+        Connection {
+            state: State::Closed { retry_at: 0 },
+            quota,
+            in_vain: 0,
+            tried: false,
+            queued: false,
+            dirty: false,
+            unread: false,
+        }
+    }
+
+    /// How many more calls may be started here now. A connection whose transport is full takes
+    /// none, so that what waits to be written stays bounded.
+    pub(super) fn room(&self) -> usize {
+        match &self.state {
+            State::Open(open) if !open.blocked => {
+                let by_schedule = self.quota.saturating_sub(open.client.in_flight());
+                by_schedule.min(open.client.capacity())
+            }
+            _ => 0,
+        }
+    }
+
+    pub(super) fn open(&mut self) -> Option<&mut Open> {
+        match &mut self.state {
+            State::Open(open) => Some(open),
+            _ => None,
+        }
+    }
+
+    /// Bytes of the connection that stands here.
+    pub(super) fn traffic(&self) -> Traffic {
+        match &self.state {
+            State::Open(open) => *open.client.traffic(),
+            _ => Traffic::default(),
+        }
+    }
+}
+
+/// How long to rest after `in_vain` openings in a row led to no answered call, ns. Without it a
+/// server that refuses everything would be called as fast as the machine can.
+pub(super) fn rest(in_vain: u32) -> u64 {
+    match in_vain.checked_sub(FREE_TRIES + 1) {
+        None => 0,
+        Some(doublings) => (FIRST_REST_NS << doublings.min(16)).min(LONGEST_REST_NS),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rests_grow_up_to_a_bound() {
+        let ms = |in_vain| rest(in_vain) / 1_000_000;
+        let table: Vec<u64> = (0..12).map(ms).collect();
+        assert_eq!(table, [0, 0, 0, 1, 2, 4, 8, 16, 32, 64, 100, 100]);
+        assert_eq!(ms(u32::MAX), 100);
+    }
+}

@@ -1,0 +1,285 @@
+//! Moving bytes between connections and their transports.
+
+use std::io::{self, ErrorKind, IoSlice};
+
+use rpcgauge_wire::{Event, Failure};
+
+use super::answer::Rules;
+use super::calls::Calls;
+use super::connection::State;
+use super::{Ended, Engine};
+use crate::clock;
+use crate::error::LoadError;
+use crate::failure::FailureKind;
+
+/// Pieces that one write gathers.
+const PIECES: usize = 16;
+
+/// Reads from one connection before the others have their turn.
+const READS_A_TURN: usize = 16;
+
+impl Engine<'_> {
+    pub(super) fn mark_dirty(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        if !connection.dirty {
+            connection.dirty = true;
+            self.dirty.push(index);
+        }
+    }
+
+    /// Writes what connections have to write, many calls in one write.
+    pub(super) fn write_all(&mut self) -> Result<(), LoadError> {
+        while let Some(index) = self.dirty.pop() {
+            self.connections[index].dirty = false;
+            self.write(index)?;
+        }
+        Ok(())
+    }
+
+    /// Writes until all is written or the transport is full.
+    pub(super) fn write(&mut self, index: usize) -> Result<(), LoadError> {
+        let Some(open) = self.connections[index].open() else {
+            return Ok(());
+        };
+        let was_blocked = open.blocked;
+        open.blocked = false;
+        loop {
+            let mut pieces = [IoSlice::new(&[]); PIECES];
+            let filled = open.client.output_slices(&mut pieces);
+            if filled == 0 {
+                break;
+            }
+            match open.stream.write(&pieces[..filled]) {
+                Ok(n) => open.client.consume_output(n),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    open.blocked = true;
+                    break;
+                }
+                // The server may have answered before it stopped to read: look for that first.
+                Err(error) => return self.read_rest(index, &error),
+            }
+        }
+        if open.blocked != open.watches_writable {
+            open.watches_writable = open.blocked;
+            open.stream
+                .watch_writable(self.poll.registry(), index, open.blocked)
+                .map_err(LoadError::machine("watch a connection"))?;
+        }
+        let all_sent = open.client.is_all_sent();
+        if was_blocked && !open.blocked {
+            self.queue(index);
+        }
+        if all_sent
+            && let Some(token) = self.unsent.take()
+            && let Some(call) = self.calls.get(token)
+        {
+            call.stamps.sent = clock::now();
+        }
+        Ok(())
+    }
+
+    /// Reads what is there, up to this connection's share of a turn. `ended` says that the system
+    /// has told of the connection's end, so that it is read to there.
+    pub(super) fn read(&mut self, index: usize, ended: bool) -> Result<(), LoadError> {
+        for _ in 0..READS_A_TURN {
+            let Some(open) = self.connections[index].open() else {
+                return Ok(());
+            };
+            match open.stream.read(&mut self.buffer) {
+                Ok(0) => return self.lose(index, None),
+                Ok(n) => {
+                    self.take_input(index, n)?;
+                    // A short read leaves nothing behind; what comes later is told of anew.
+                    if n < self.buffer.len() && !ended {
+                        return Ok(());
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return self.lose(index, Some(&error)),
+            }
+        }
+        let connection = &mut self.connections[index];
+        if !connection.unread {
+            connection.unread = true;
+            self.unread.push_back((index, ended));
+        }
+        Ok(())
+    }
+
+    /// Gives `n` bytes of the buffer to the connection's client and follows what they mean.
+    fn take_input(&mut self, index: usize, n: usize) -> Result<(), LoadError> {
+        let at = clock::now();
+        let State::Open(open) = &mut self.connections[index].state else {
+            return Ok(());
+        };
+        let (calls, ended, rules) = (&mut self.calls, &mut self.ended, &self.rules);
+        open.client.input(&self.buffer[..n], &mut |event| {
+            follow(calls, ended, rules, at, event);
+        });
+        let replies = !open.client.is_all_sent();
+        self.end_calls(index, at, None)?;
+        if replies {
+            self.mark_dirty(index);
+        }
+        self.queue(index);
+        self.close_if_over(index, at);
+        Ok(())
+    }
+
+    /// The transport ended (`error` none) or broke: the calls on it end.
+    fn lose(&mut self, index: usize, error: Option<&io::Error>) -> Result<(), LoadError> {
+        let at = clock::now();
+        let State::Open(open) = &mut self.connections[index].state else {
+            return Ok(());
+        };
+        let (calls, ended, rules) = (&mut self.calls, &mut self.ended, &self.rules);
+        open.client.end_of_input(error.is_none(), &mut |event| {
+            follow(calls, ended, rules, at, event);
+        });
+        // Reset to 0 by a call that was answered on it: two such ends in a row are two in vain.
+        let connection = &mut self.connections[index];
+        connection.in_vain = connection.in_vain.saturating_add(1);
+        self.end_calls(index, at, error)?;
+        if self.connections[index].open().is_some() {
+            self.close(index, at);
+        }
+        Ok(())
+    }
+
+    /// Reads what a server said before it closed its side for `error`.
+    fn read_rest(&mut self, index: usize, error: &io::Error) -> Result<(), LoadError> {
+        self.read(index, true)?;
+        match self.connections[index].unread {
+            true => Ok(()),
+            false => self.lose(index, Some(error)),
+        }
+    }
+
+    /// Ends the calls that the last input ended.
+    fn end_calls(
+        &mut self,
+        index: usize,
+        at: u64,
+        broken: Option<&io::Error>,
+    ) -> Result<(), LoadError> {
+        let mut ended = std::mem::take(&mut self.ended);
+        for Ended { token, failure } in ended.drain(..) {
+            match failure {
+                None => {
+                    self.count_prefix(index, token);
+                    self.complete(token, at)?;
+                }
+                Some(failure) => {
+                    let kind = FailureKind::of_wire(&failure, broken);
+                    let text = match broken {
+                        Some(error) => format!("{failure}: {error}"),
+                        None => failure.to_string(),
+                    };
+                    self.end_call(token, at, Err((kind, &text)))?;
+                }
+            }
+            self.close_after_call(index)?;
+        }
+        self.ended = ended;
+        Ok(())
+    }
+
+    /// gRPC's prefix of the message received is framing, not body.
+    fn count_prefix(&mut self, index: usize, token: u64) {
+        let prefix = self
+            .calls
+            .get(token)
+            .map_or(0, |call| call.answer.prefix_bytes());
+        if let Some(open) = self.connections[index].open().filter(|_| prefix > 0) {
+            open.client.count_received_prefix(prefix);
+        }
+    }
+
+    fn close_if_over(&mut self, index: usize, at: u64) {
+        let over = self.connections[index]
+            .open()
+            .is_some_and(|open| open.client.is_closed());
+        if over {
+            self.say_goodbye(index);
+            self.close(index, at);
+        }
+    }
+
+    /// Offers the last bytes (GOAWAY) to a transport that is about to be closed. What it does not
+    /// take is lost, and nothing depends on it.
+    pub(super) fn say_goodbye(&mut self, index: usize) {
+        if let Some(open) = self.connections[index].open() {
+            let mut pieces = [IoSlice::new(&[]); PIECES];
+            let filled = open.client.output_slices(&mut pieces);
+            if filled > 0 && !open.blocked {
+                let _ = open.stream.write(&pieces[..filled]);
+            }
+        }
+    }
+}
+
+/// Follows one event into its call.
+fn follow(calls: &mut Calls, ended: &mut Vec<Ended>, rules: &Rules<'_>, at: u64, event: Event<'_>) {
+    match event {
+        Event::FirstByte { token } => {
+            if let Some(call) = calls.get(token) {
+                call.stamps.first_byte = at;
+            }
+        }
+        Event::Head {
+            token,
+            status,
+            fields,
+            end,
+        } => {
+            if let Some(call) = calls.get(token) {
+                call.answer.head(rules, status, fields, end);
+            }
+        }
+        Event::Body { token, data } => {
+            if let Some(call) = calls.get(token) {
+                call.answer.body(data);
+            }
+        }
+        Event::Trailers { token, fields } => {
+            if let Some(call) = calls.get(token) {
+                call.answer.trailers(rules, fields);
+            }
+        }
+        Event::Complete { token } => ended.push(Ended {
+            token,
+            failure: None,
+        }),
+        Event::Failed { token, failure } => ended.push(Ended {
+            token,
+            failure: Some(failure),
+        }),
+        Event::Interim { .. } | Event::Closing { .. } => {}
+    }
+}
+
+impl FailureKind {
+    /// The kind of a failure that the connection told of; `broken` is what the transport said.
+    fn of_wire(failure: &Failure, broken: Option<&io::Error>) -> FailureKind {
+        match failure {
+            Failure::Closed { .. } if broken.is_some() => FailureKind::ConnectionReset,
+            Failure::Closed { .. } => FailureKind::ConnectionClosed,
+            failure if failure.not_processed() => FailureKind::NotProcessed,
+            Failure::Reset { .. } | Failure::GoneAway { .. } => FailureKind::StreamReset,
+            Failure::Violation(_) => FailureKind::Protocol,
+            Failure::Limit(_) => FailureKind::TooLarge,
+        }
+    }
+
+    /// The kind of a failure to connect.
+    pub(super) fn of_connect(error: &io::Error) -> FailureKind {
+        match error.raw_os_error() {
+            Some(libc::ECONNREFUSED) => FailureKind::ConnectRefused,
+            Some(libc::EMFILE | libc::ENFILE) => FailureKind::OutOfFiles,
+            Some(libc::EADDRNOTAVAIL) => FailureKind::OutOfPorts,
+            _ => FailureKind::ConnectFailed,
+        }
+    }
+}

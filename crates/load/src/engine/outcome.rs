@@ -1,0 +1,50 @@
+//! What a trial came to.
+
+use std::time::Duration;
+
+use super::Engine;
+use super::calling::Sizes;
+use crate::clock;
+use crate::error::LoadError;
+use crate::measurement::{Measurement, Payload};
+
+impl Engine<'_> {
+    /// Closes the account and gathers the figures.
+    pub(super) fn outcome(mut self) -> Result<Measurement, LoadError> {
+        let cpu = self.cpu_used();
+        let traffic = self.traffic().since(&self.traffic_before);
+        self.abandon_the_rest(clock::now());
+        let recorded = self.recorder.finish();
+        Ok(Measurement {
+            calls: recorded.account.close()?,
+            warmup: self.warmup,
+            elapsed: Duration::from_nanos(recorded.elapsed_ns),
+            latency: recorded.latency,
+            failed_latency: recorded.failed_latency,
+            send_delay: recorded.send_delay,
+            stages: recorded.stages,
+            marks: recorded.marks,
+            timeline: recorded.timeline,
+            traffic,
+            payload: self.sizes.means(),
+            cpu,
+            connections_opened: self.connections_opened,
+            uncompressed_answers: self.sizes.uncompressed,
+            error_samples: recorded.errors.samples,
+            errors_without_sample: recorded.errors.without_sample,
+            ending: self.ending,
+        })
+    }
+}
+
+impl Sizes {
+    fn means(&self) -> Payload {
+        let mean = |sum: u64, count: u64| sum as f64 / count.max(1) as f64;
+        Payload {
+            request: mean(self.request_plain, self.requests),
+            request_carried: mean(self.request_carried, self.requests),
+            response: (self.plain_answers > 0).then(|| mean(self.answer_plain, self.plain_answers)),
+            response_carried: mean(self.answer_carried, self.answers),
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! Which part of the trial a moment belongs to, and when the next one begins.
+
+use std::time::Duration;
+
+use super::Engine;
+use crate::Histogram;
+use crate::clock;
+use crate::measurement::{Cpu, Ending, WarmupOutcome};
+use crate::recorder::{histogram, record};
+use crate::warmup::{Settling, WarmupBounds, WarmupSlice};
+
+/// The parts of a trial, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Connections are opened; no call is made.
+    Opening,
+    /// Calls are made and not counted.
+    WarmUp,
+    /// Calls are made and counted.
+    Measured,
+    /// No call is begun any more; those in flight may end.
+    Draining,
+}
+
+/// What is known of the warm-up so far.
+#[derive(Debug)]
+pub(super) struct Warming {
+    bounds: WarmupBounds,
+    started_at: u64,
+    ended: u64,
+    slice: Histogram,
+    slice_failed: u64,
+    slice_started_at: u64,
+}
+
+impl Warming {
+    fn new(bounds: WarmupBounds, now: u64) -> Warming {
+        Warming {
+            bounds,
+            started_at: now,
+            ended: 0,
+            slice: histogram(),
+            slice_failed: 0,
+            slice_started_at: now,
+        }
+    }
+
+    /// Takes a call that ended; returns the slice that it completes.
+    pub(super) fn call_ended(
+        &mut self,
+        done: u64,
+        latency: u64,
+        succeeded: bool,
+    ) -> Option<WarmupSlice> {
+        self.ended += 1;
+        record(&mut self.slice, latency);
+        self.slice_failed += u64::from(!succeeded);
+        let lasted = done.saturating_sub(self.slice_started_at);
+        if self.slice.len() < self.bounds.slice_calls || lasted < nanos(self.bounds.slice_time) {
+            return None;
+        }
+        let slice = WarmupSlice {
+            calls: self.slice.len(),
+            failed: self.slice_failed,
+            median_ns: self.slice.value_at_quantile(0.5),
+            elapsed: Duration::from_nanos(done.saturating_sub(self.started_at)),
+        };
+        self.slice.reset();
+        self.slice_failed = 0;
+        self.slice_started_at = done;
+        Some(slice)
+    }
+
+    /// Whether a bound is reached.
+    pub(super) fn is_over(&self, now: u64) -> bool {
+        self.ended >= self.bounds.max_calls || now >= self.ends_by()
+    }
+
+    /// When the bound on time is reached.
+    pub(super) fn ends_by(&self) -> u64 {
+        self.started_at.saturating_add(nanos(self.bounds.max_time))
+    }
+}
+
+/// A duration in ns; beyond 584 years it is that.
+pub(super) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl Engine<'_> {
+    /// Goes on to the next part where it is time. True when the trial is over.
+    pub(super) fn advance(&mut self, now: u64) -> bool {
+        match self.phase {
+            Phase::Opening => {
+                if self.all_tried() || now >= self.opening_ends_by() {
+                    self.start_calls(now);
+                }
+                false
+            }
+            Phase::WarmUp => {
+                let over = self
+                    .warming
+                    .as_ref()
+                    .is_none_or(|warming| warming.is_over(now));
+                if over || self.out_of_patience(now) {
+                    self.start_measuring(false);
+                }
+                false
+            }
+            Phase::Measured => {
+                if self.out_of_patience(now) {
+                    self.ending = Ending::GaveUp;
+                    return true;
+                }
+                if self.nothing_left_to_begin(now) {
+                    self.phase = Phase::Draining;
+                    let from = self.calls_due_before().min(now);
+                    self.drained_by = from.saturating_add(nanos(self.trial.drain));
+                } else if now >= self.backlog_ends_by() {
+                    return true;
+                }
+                self.phase == Phase::Draining && self.measured_in_flight == 0
+            }
+            Phase::Draining => self.measured_in_flight == 0 || now >= self.drained_by,
+        }
+    }
+
+    /// Whether a call that is due at `due` is to be begun in this part.
+    pub(super) fn may_begin(&self, due: u64) -> bool {
+        match self.phase {
+            Phase::WarmUp => true,
+            Phase::Measured => self.calls_left() > 0 && due < self.calls_due_before(),
+            Phase::Opening | Phase::Draining => false,
+        }
+    }
+
+    /// When the present part ends at the latest.
+    pub(super) fn phase_ends_by(&self, now: u64) -> u64 {
+        let patience = self.patience_ends_by();
+        match self.phase {
+            Phase::Opening => self.opening_ends_by(),
+            Phase::WarmUp => self
+                .warming
+                .as_ref()
+                .map_or(0, Warming::ends_by)
+                .min(patience),
+            // Before the time is up only the first bound matters, after it only the second.
+            Phase::Measured if now < self.calls_due_before() => {
+                self.calls_due_before().min(patience)
+            }
+            Phase::Measured => self.backlog_ends_by().min(patience),
+            Phase::Draining => self.drained_by,
+        }
+    }
+
+    /// Ends the warm-up by its rule, where that says so.
+    pub(super) fn warmup_call_ended(&mut self, done: u64, latency: u64, succeeded: bool) {
+        self.warmup.failed += u64::from(!succeeded);
+        let Some(warming) = &mut self.warming else {
+            return;
+        };
+        if let Some(slice) = warming.call_ended(done, latency, succeeded) {
+            match (self.rule)(slice) {
+                Settling::GoOn => {}
+                Settling::Settled => self.start_measuring(true),
+                Settling::NeverSettled => self.start_measuring(false),
+            }
+        }
+    }
+
+    /// Counts the calls that are due but will not be begun, when the trial ends before them.
+    pub(super) fn abandon_the_rest(&mut self, now: u64) {
+        while let Some(due) = self.dues.next() {
+            if due > now || !self.may_begin(due) || self.phase != Phase::Measured {
+                break;
+            }
+            self.dues.take();
+            self.recorder.started(due);
+            self.recorder.account.abandoned += 1;
+            self.recorder.account.never_begun += 1;
+        }
+        self.recorder.account.abandoned += self.calls.measured();
+    }
+
+    fn start_calls(&mut self, now: u64) {
+        self.dues = crate::schedule::Dues::new(&self.trial.schedule, now);
+        self.progress_at = now;
+        self.phase_started_at = now;
+        match self.trial.warmup {
+            Some(bounds) => {
+                self.warming = Some(Warming::new(bounds, now));
+                self.phase = Phase::WarmUp;
+            }
+            None => self.start_measuring(false),
+        }
+    }
+
+    fn start_measuring(&mut self, settled: bool) {
+        let now = clock::now();
+        let started_at = self
+            .warming
+            .take()
+            .map_or(now, |warming| warming.started_at);
+        self.warmup = WarmupOutcome {
+            elapsed: Duration::from_nanos(now.saturating_sub(started_at)),
+            settled,
+            ..self.warmup
+        };
+        self.phase = Phase::Measured;
+        self.phase_started_at = now;
+        self.progress_at = now;
+        self.connections_opened = 0;
+        self.traffic_before = self.traffic();
+        self.cpu_before = clock::cpu();
+    }
+
+    /// Processor time since the measured part began.
+    pub(super) fn cpu_used(&self) -> Cpu {
+        match self.phase {
+            Phase::Measured | Phase::Draining => clock::cpu().since(&self.cpu_before),
+            Phase::Opening | Phase::WarmUp => Cpu::default(),
+        }
+    }
+
+    fn nothing_left_to_begin(&self, now: u64) -> bool {
+        if self.calls_left() == 0 {
+            return true;
+        }
+        let end = self.calls_due_before();
+        now >= end && self.dues.next().is_none_or(|due| due >= end)
+    }
+
+    /// Calls that may still be begun.
+    fn calls_left(&self) -> u64 {
+        let most = self.trial.stop.calls.unwrap_or(u64::MAX);
+        most.saturating_sub(self.recorder.account.started)
+    }
+
+    /// Calls due from then on are no part of the trial.
+    fn calls_due_before(&self) -> u64 {
+        let start = self.recorder.start.unwrap_or(self.phase_started_at);
+        let time = self.trial.stop.time.map_or(u64::MAX, nanos);
+        start.saturating_add(time)
+    }
+
+    /// Calls that were due in time may be begun until then.
+    fn backlog_ends_by(&self) -> u64 {
+        self.calls_due_before()
+            .saturating_add(nanos(self.trial.drain))
+    }
+
+    fn opening_ends_by(&self) -> u64 {
+        self.phase_started_at
+            .saturating_add(nanos(self.trial.deadline))
+    }
+
+    fn out_of_patience(&self, now: u64) -> bool {
+        now >= self.patience_ends_by()
+    }
+
+    fn patience_ends_by(&self) -> u64 {
+        self.progress_at.saturating_add(nanos(self.trial.patience))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn warming() -> Warming {
+        let bounds = WarmupBounds {
+            max_calls: 7,
+            max_time: Duration::from_nanos(1000),
+            slice_calls: 3,
+            slice_time: Duration::from_nanos(100),
+        };
+        Warming::new(bounds, 5000)
+    }
+
+    #[test]
+    fn a_slice_has_its_calls_and_its_time() {
+        let mut warming = warming();
+        assert_eq!(warming.call_ended(5010, 10, true), None);
+        assert_eq!(warming.call_ended(5020, 30, false), None);
+        assert_eq!(warming.call_ended(5030, 20, true), None, "too short");
+        let slice = WarmupSlice {
+            calls: 4,
+            failed: 1,
+            median_ns: 20,
+            elapsed: Duration::from_nanos(100),
+        };
+        assert_eq!(warming.call_ended(5100, 40, true), Some(slice));
+        assert_eq!(warming.call_ended(5300, 40, true), None, "too few calls");
+    }
+
+    #[test]
+    fn a_warmup_is_bounded_by_calls_and_time() {
+        let mut warming = warming();
+        for _ in 0..6 {
+            warming.call_ended(5001, 1, true);
+        }
+        assert!(!warming.is_over(5999));
+        assert!(warming.is_over(6000));
+        warming.call_ended(5001, 1, true);
+        assert!(warming.is_over(5001));
+    }
+
+    #[test]
+    fn durations_beyond_the_clock_are_bounded() {
+        assert_eq!(nanos(Duration::MAX), u64::MAX);
+        assert_eq!(nanos(Duration::from_micros(3)), 3000);
+    }
+}

@@ -1,0 +1,256 @@
+//! Where requests come from, and what reads their answers.
+
+use bytes::Bytes;
+use rpcgauge_wire::grpc::{self, MessageTooLong, PREFIX_LENGTH};
+
+use super::answer::Answer;
+use super::calls::Stamps;
+use crate::bodies::{Bodies, Body, Codec, CodecError};
+use crate::clock;
+use crate::error::LoadError;
+use crate::failure::FailureKind;
+
+/// A request that is ready to go.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    /// As given to the connection, with gRPC's prefix.
+    pub(super) body: Bytes,
+    /// The message's length before compression.
+    pub(super) plain: u64,
+    /// And after.
+    pub(super) carried: u64,
+}
+
+/// Why an answer's message was not accepted.
+#[derive(Debug)]
+pub(super) enum Unread {
+    /// The call fails.
+    Failed(FailureKind, CodecError),
+    /// The trial fails: the server answers something else than it should.
+    Wrong(CodecError),
+}
+
+/// Prepared bodies or a codec, ready for calls.
+pub(super) struct Source<'a> {
+    kind: Kind<'a>,
+    grpc: bool,
+    /// Whether encoding and decoding are stamped.
+    timed: bool,
+    /// The plain request where it is compressed, and the plain answer where it was.
+    plain: Vec<u8>,
+    /// The body of the call before, whose memory is used again once the connection let it go.
+    last_body: Bytes,
+}
+
+enum Kind<'a> {
+    Prepared {
+        bodies: Vec<Outgoing>,
+        verifier: Option<&'a mut dyn Codec>,
+    },
+    PerCall {
+        codec: &'a mut dyn Codec,
+        compresses: bool,
+    },
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn new(bodies: Bodies<'a>, grpc: bool, timed: bool) -> Result<Self, LoadError> {
+        let kind = match bodies {
+            Bodies::Prepared { bodies, .. } if bodies.is_empty() => {
+                return Err(LoadError::Setting {
+                    what: "the prepared request bodies",
+                    allowed: "at least 1",
+                });
+            }
+            Bodies::Prepared { bodies, verifier } => Kind::Prepared {
+                bodies: bodies
+                    .into_iter()
+                    .map(|body| framed(body, grpc))
+                    .collect::<Result<_, _>>()?,
+                verifier,
+            },
+            Bodies::PerCall(codec) => Kind::PerCall {
+                compresses: codec.compresses(),
+                codec,
+            },
+        };
+        Ok(Source {
+            kind,
+            grpc,
+            timed,
+            plain: Vec::new(),
+            last_body: Bytes::new(),
+        })
+    }
+
+    /// How many answers of the warm-up are to be verified.
+    pub(super) fn to_verify(&self) -> u64 {
+        match &self.kind {
+            Kind::Prepared { verifier: None, .. } => 0,
+            Kind::Prepared { bodies, .. } => bodies.len() as u64,
+            Kind::PerCall { .. } => 1,
+        }
+    }
+
+    /// Whether answers of calls that are not verified are decoded too.
+    pub(super) fn decodes(&self) -> bool {
+        matches!(self.kind, Kind::PerCall { .. })
+    }
+
+    /// Makes the request of the `number`-th call.
+    pub(super) fn request(
+        &mut self,
+        number: u64,
+        stamps: &mut Stamps,
+    ) -> Result<Outgoing, CodecError> {
+        match &mut self.kind {
+            Kind::Prepared { bodies, .. } => {
+                let body = &bodies[(number % bodies.len() as u64) as usize];
+                Ok(Outgoing {
+                    body: body.body.clone(),
+                    ..*body
+                })
+            }
+            Kind::PerCall { codec, compresses } => {
+                let prefix = if self.grpc { PREFIX_LENGTH } else { 0 };
+                let mut framed = reclaimed(std::mem::take(&mut self.last_body));
+                framed.resize(prefix, 0);
+                let plain = if *compresses {
+                    self.plain.clear();
+                    codec.encode(number, &mut self.plain)?;
+                    stamp(self.timed, &mut stamps.encoded);
+                    codec.compress(&self.plain, &mut framed)?;
+                    stamp(self.timed, &mut stamps.compressed);
+                    self.plain.len()
+                } else {
+                    codec.encode(number, &mut framed)?;
+                    stamp(self.timed, &mut stamps.encoded);
+                    framed.len().saturating_sub(prefix)
+                };
+                let carried = framed.len().saturating_sub(prefix);
+                if self.grpc {
+                    write_prefix(&mut framed, carried, *compresses)?;
+                }
+                self.last_body = Bytes::from(framed);
+                Ok(Outgoing {
+                    body: self.last_body.clone(),
+                    plain: plain as u64,
+                    carried: carried as u64,
+                })
+            }
+        }
+    }
+
+    /// Reads a good answer's message. Returns its plain length, where that is known.
+    pub(super) fn read(
+        &mut self,
+        number: u64,
+        verify: bool,
+        answer: &Answer,
+        stamps: &mut Stamps,
+    ) -> Result<Option<u64>, Unread> {
+        let compressed = answer.is_compressed();
+        let codec = match &mut self.kind {
+            Kind::PerCall { codec, .. } => codec,
+            Kind::Prepared {
+                verifier: Some(codec),
+                ..
+            } if verify => codec,
+            Kind::Prepared { .. } => return Ok((!compressed).then_some(answer.carried())),
+        };
+        let plain = if compressed {
+            self.plain.clear();
+            codec
+                .decompress(answer.message(), &mut self.plain)
+                .map_err(|error| Unread::Failed(FailureKind::Decompress, error))?;
+            stamp(self.timed, &mut stamps.decompressed);
+            self.plain.as_slice()
+        } else {
+            answer.message()
+        };
+        codec
+            .decode(plain)
+            .map_err(|error| Unread::Failed(FailureKind::Decode, error))?;
+        stamp(self.timed, &mut stamps.decoded);
+        if verify {
+            codec.verify(number).map_err(Unread::Wrong)?;
+        }
+        Ok(Some(plain.len() as u64))
+    }
+}
+
+fn stamp(timed: bool, stamp: &mut u64) {
+    if timed {
+        *stamp = clock::now();
+    }
+}
+
+/// Frames a body beforehand.
+fn framed(body: Body, grpc: bool) -> Result<Outgoing, MessageTooLong> {
+    let carried = body.bytes.len() as u64;
+    let bytes = if grpc {
+        grpc::frame_message(&body.bytes, body.compressed)?
+    } else {
+        Bytes::from(body.bytes)
+    };
+    Ok(Outgoing {
+        body: bytes,
+        plain: body.plain_len,
+        carried,
+    })
+}
+
+/// Fills in the room that was left for gRPC's prefix.
+fn write_prefix(framed: &mut [u8], length: usize, compressed: bool) -> Result<(), CodecError> {
+    let length =
+        u32::try_from(length).map_err(|_| CodecError(MessageTooLong(length).to_string()))?;
+    match framed.get_mut(..PREFIX_LENGTH) {
+        Some(prefix) => {
+            prefix[0] = u8::from(compressed);
+            prefix[1..].copy_from_slice(&length.to_be_bytes());
+            Ok(())
+        }
+        None => Err(CodecError(
+            "the codec removed what was in its output".to_owned(),
+        )),
+    }
+}
+
+/// The memory of a body that nobody else holds, emptied; new memory otherwise.
+fn reclaimed(body: Bytes) -> Vec<u8> {
+    match body.try_into_mut() {
+        Ok(body) => {
+            let mut memory = Vec::from(body);
+            memory.clear();
+            memory
+        }
+        Err(_) => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_that_was_let_go_lends_its_memory() {
+        let mut memory = Vec::with_capacity(100_000);
+        memory.extend_from_slice(&[1; 70_000]);
+        let address = memory.as_ptr();
+        let body = Bytes::from(memory);
+        let held = body.slice(10..20);
+        assert_eq!(reclaimed(body.clone()).capacity(), 0, "somebody holds it");
+        drop((held, body.clone()));
+        let again = reclaimed(body);
+        assert_eq!((again.len(), again.as_ptr()), (0, address));
+        assert!(again.capacity() >= 70_000);
+    }
+
+    #[test]
+    fn the_prefix_goes_where_its_room_is() {
+        let mut framed = vec![0, 0, 0, 0, 0, 7, 8];
+        write_prefix(&mut framed, 2, true).unwrap();
+        assert_eq!(framed, [1, 0, 0, 0, 2, 7, 8]);
+        assert!(write_prefix(&mut [1, 2], 0, false).is_err());
+    }
+}
