@@ -1,7 +1,15 @@
-//! Subject processes: started, asked, ended.
+//! Subject processes: started, asked, ended (contract/README.md).
+
+mod conversation;
+mod error;
+mod log;
+mod process;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+
+pub use error::SubjectError;
+pub use process::{Start, Subject};
 
 /// How a subject is started: the program and what follows it on its command line.
 #[derive(Debug, Clone, PartialEq, Eq)]

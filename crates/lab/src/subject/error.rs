@@ -1,0 +1,117 @@
+//! Why a subject could not be used.
+
+use std::io;
+use std::time::Duration;
+
+use rpcgauge_message::contract;
+use rpcgauge_study::record::Fault;
+use thiserror::Error;
+
+use crate::error::TrialFailure;
+
+/// Why a subject could not be used. Its log is kept beside it.
+#[derive(Debug, Error)]
+pub enum SubjectError {
+    /// The command could not be started.
+    #[error(
+        "could not start the subject {program}: {source}; check that it is installed and executable"
+    )]
+    Start {
+        /// The command's program.
+        program: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// It ended without a line.
+    #[error("the subject ended before it was ready ({status}); see its log")]
+    Ended {
+        /// How it ended, in words.
+        status: String,
+    },
+    /// It was not ready in time.
+    #[error("the subject was not ready after {} s; see its log", .0.as_secs_f64())]
+    NotReady(Duration),
+    /// What it wrote is not what the contract asks for.
+    #[error("the subject broke the contract: {0}; see contract/README.md")]
+    Contract(String),
+    /// It said that it cannot do what was asked.
+    #[error("the subject refused: {}", one_line(.0.error.as_str()))]
+    Refused(contract::Failed),
+    /// The pipes to it failed.
+    #[error("could not talk to the subject: {0}; check the limit of open files")]
+    Pipe(#[source] io::Error),
+    /// It listens elsewhere than asked, or its process cannot be looked at.
+    #[error("the processor time of the subject's process {pid} cannot be read: {source}")]
+    Meter {
+        /// The process.
+        pid: u32,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The run was asked to stop meanwhile.
+    #[error("stopped while the subject was starting")]
+    Stopped,
+}
+
+impl SubjectError {
+    /// Whose fault it is.
+    pub fn fault(&self) -> Fault {
+        match self {
+            Self::Start { .. } | Self::Pipe(_) => Fault::Machine,
+            Self::Ended { .. } | Self::NotReady(_) | Self::Contract(_) | Self::Meter { .. } => {
+                Fault::Subject
+            }
+            Self::Refused(failed) => recorded(failed.fault),
+            Self::Stopped => Fault::Instrument,
+        }
+    }
+}
+
+impl From<SubjectError> for TrialFailure {
+    fn from(error: SubjectError) -> Self {
+        Self::new(error.fault(), error.to_string())
+    }
+}
+
+fn recorded(fault: contract::Fault) -> Fault {
+    match fault {
+        contract::Fault::User => Fault::User,
+        contract::Fault::Instrument => Fault::Instrument,
+        contract::Fault::Subject => Fault::Subject,
+        contract::Fault::Machine => Fault::Machine,
+    }
+}
+
+/// What a subject says is shown in one line and not longer than this many characters.
+const MOST_SHOWN: usize = 400;
+
+/// The other side's text, made fit for one line.
+pub(crate) fn one_line(text: &str) -> String {
+    let clean = |c: char| if c.is_control() { ' ' } else { c };
+    let mut shown: String = text.trim().chars().take(MOST_SHOWN).map(clean).collect();
+    if text.trim().chars().nth(MOST_SHOWN).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_subject_says_becomes_one_line() {
+        assert_eq!(one_line("a\nb\u{1b}[31m\t \n"), "a b [31m");
+        let long = one_line(&"x".repeat(1_000));
+        assert_eq!(long.chars().count(), MOST_SHOWN + 1);
+    }
+
+    #[test]
+    fn a_refusal_keeps_its_fault() {
+        let failed = contract::Failed {
+            error: "no".into(),
+            fault: contract::Fault::User,
+        };
+        assert_eq!(SubjectError::Refused(failed).fault(), Fault::User);
+    }
+}

@@ -1,0 +1,186 @@
+//! A subject's log: its standard error, kept in a file of bounded size.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+/// The most that is kept of one process's log, bytes. What follows is counted, not kept.
+const MAX_LOG_BYTES: u64 = 4 << 20;
+
+/// The end of the log that goes into a failed trial's record, bytes.
+const TAIL_BYTES: usize = 4 << 10;
+
+/// The end of the log that goes into a failed trial's record, lines.
+const TAIL_LINES: usize = 20;
+
+/// A log that threads of this program fill. The file is made with its first byte.
+#[derive(Debug, Clone)]
+pub(super) struct Log {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug)]
+struct State {
+    path: PathBuf,
+    file: Option<File>,
+    limit: u64,
+    kept: u64,
+    dropped: u64,
+    tail: VecDeque<u8>,
+}
+
+impl Log {
+    pub(super) fn new(path: &Path) -> Self {
+        Self::with_limit(path, MAX_LOG_BYTES)
+    }
+
+    fn with_limit(path: &Path, limit: u64) -> Self {
+        let state = State {
+            path: path.to_owned(),
+            file: None,
+            limit,
+            kept: 0,
+            dropped: 0,
+            tail: VecDeque::new(),
+        };
+        Self {
+            state: Arc::new(Mutex::new(state)),
+        }
+    }
+
+    /// Copies everything from `stream` until it ends, on a thread of its own.
+    pub(super) fn follow(&self, stream: impl Read + Send + 'static) -> thread::JoinHandle<()> {
+        let log = self.clone();
+        thread::spawn(move || log.copy(stream))
+    }
+
+    fn copy(&self, mut stream: impl Read) {
+        let mut chunk = [0; 8 << 10];
+        loop {
+            match stream.read(&mut chunk) {
+                Ok(0) => break,
+                Ok(n) => self.add(&chunk[..n]),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+    }
+
+    pub(super) fn add(&self, bytes: &[u8]) {
+        self.state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .add(bytes);
+    }
+
+    /// The last lines, as text.
+    pub(super) fn tail(&self) -> String {
+        self.state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .tail()
+    }
+
+    /// Says at the end of the file how much was not kept.
+    pub(super) fn finish(&self) {
+        self.state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .finish();
+    }
+}
+
+impl State {
+    fn add(&mut self, bytes: &[u8]) {
+        self.tail.extend(bytes);
+        let excess = self.tail.len().saturating_sub(TAIL_BYTES);
+        self.tail.drain(..excess);
+
+        let room = (self.limit - self.kept).min(bytes.len() as u64) as usize;
+        let kept = if self.write(&bytes[..room]) { room } else { 0 };
+        self.kept += kept as u64;
+        self.dropped += (bytes.len() - kept) as u64;
+    }
+
+    /// A log that cannot be written fails no trial: its tail is still in memory.
+    fn write(&mut self, bytes: &[u8]) -> bool {
+        if bytes.is_empty() {
+            return true;
+        }
+        if self.file.is_none() {
+            self.file = File::create(&self.path).ok();
+        }
+        self.file
+            .as_mut()
+            .is_some_and(|file| file.write_all(bytes).is_ok())
+    }
+
+    fn tail(&self) -> String {
+        let bytes: Vec<u8> = self.tail.iter().copied().collect();
+        let text = String::from_utf8_lossy(&bytes);
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
+    }
+
+    fn finish(&mut self) {
+        if self.dropped > 0 {
+            let note = format!("\n[rpcgauge: {} more bytes were not kept]\n", self.dropped);
+            self.write(note.as_bytes());
+            self.dropped = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_kept_up_to_its_limit_and_says_what_is_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.log");
+        let log = Log::with_limit(&path, 10);
+        log.add(b"123456");
+        log.add(b"789012345");
+        log.finish();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text, "1234567890\n[rpcgauge: 5 more bytes were not kept]\n");
+        assert_eq!(log.tail(), "123456789012345");
+    }
+
+    #[test]
+    fn a_silent_subject_leaves_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.log");
+        let log = Log::new(&path);
+        log.follow(std::io::empty()).join().unwrap();
+        log.finish();
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn the_tail_is_the_last_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = Log::new(&folder.path().join("a.log"));
+        let lines: Vec<String> = (0..2_000).map(|n| format!("line {n}")).collect();
+        log.follow(std::io::Cursor::new(lines.join("\n")))
+            .join()
+            .unwrap();
+        let tail = log.tail();
+        assert_eq!(tail.lines().count(), TAIL_LINES);
+        assert!(
+            tail.starts_with("line 1980") && tail.ends_with("line 1999"),
+            "{tail}"
+        );
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_written_still_has_its_tail() {
+        let log = Log::new(Path::new("/nonexistent/folder/a.log"));
+        log.add(b"why it failed");
+        assert_eq!(log.tail(), "why it failed");
+    }
+}

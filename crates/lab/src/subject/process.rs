@@ -1,0 +1,298 @@
+//! One subject process, from its start to its end.
+
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rpcgauge_message::contract::{Ready, Reply, Settings};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, getpid, getppid, kill_process_group,
+    set_parent_process_death_signal, waitid,
+};
+
+use super::SubjectCommand;
+use super::conversation::{Heard, exchange};
+use super::error::{SubjectError, one_line};
+use super::log::Log;
+use crate::error::TrialFailure;
+use crate::machine::placement::CoreSet;
+use crate::machine::process::ProcessMeter;
+
+/// A process that was told to end by signal has this long before it is killed.
+const TERM_GRACE: Duration = Duration::from_secs(1);
+
+/// How often an ending process is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// What is needed to start a subject.
+#[derive(Debug)]
+pub struct Start<'a> {
+    /// The command.
+    pub command: &'a SubjectCommand,
+    /// Its settings line.
+    pub settings: &'a Settings,
+    /// The cores it may use, from before its first instruction on: runtimes count them then.
+    pub cores: Option<&'a CoreSet>,
+    /// The file for its log, made when it says something.
+    pub log: &'a Path,
+    /// How long it may take until it is ready.
+    pub ready_timeout: Duration,
+    /// How long it may take to end when it is asked to.
+    pub end_timeout: Duration,
+}
+
+/// A subject that is up. It is ended when this is dropped, and killed by the kernel when the
+/// thread that started it ends in any other way.
+#[derive(Debug)]
+pub struct Subject {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    log: Log,
+    followers: Vec<JoinHandle<()>>,
+    end_timeout: Duration,
+    ready: Ready,
+    meter: ProcessMeter,
+}
+
+/// A process that was started and is not known to be ready yet.
+struct Starting {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    log: Log,
+    followers: Vec<JoinHandle<()>>,
+    end_timeout: Duration,
+}
+
+impl Subject {
+    /// Starts a subject and waits until it is ready.
+    ///
+    /// # Errors
+    /// A [`TrialFailure`] with the last lines of its log; no process is left then. It is
+    /// [`SubjectError::Stopped`]'s when `stop` became true meanwhile.
+    pub fn start(start: &Start<'_>, stop: &AtomicBool) -> Result<Self, TrialFailure> {
+        let mut starting = Starting::spawn(start)?;
+        match starting.hear(start, stop) {
+            Ok((ready, meter)) => {
+                let Starting {
+                    child,
+                    stdin,
+                    log,
+                    followers,
+                    end_timeout,
+                } = starting;
+                Ok(Self {
+                    child,
+                    stdin,
+                    log,
+                    followers,
+                    end_timeout,
+                    ready,
+                    meter,
+                })
+            }
+            Err(error) => {
+                let error = starting.explained(error);
+                starting.end(Duration::ZERO);
+                Err(TrialFailure::from(error).with_log(starting.log.tail()))
+            }
+        }
+    }
+
+    /// What it said when it was ready.
+    pub fn ready(&self) -> &Ready {
+        &self.ready
+    }
+
+    /// Reads its processor time and memory.
+    pub fn meter(&self) -> &ProcessMeter {
+        &self.meter
+    }
+
+    /// How it ended, in words, if it is no longer there.
+    pub fn ended(&self) -> Option<String> {
+        how_it_ended(&self.child)
+    }
+
+    /// The last lines of its log.
+    pub fn log_tail(&self) -> String {
+        self.log.tail()
+    }
+}
+
+impl Drop for Subject {
+    fn drop(&mut self) {
+        end(&mut self.child, &mut self.stdin, self.end_timeout);
+        finish_log(&self.log, &mut self.followers);
+    }
+}
+
+impl Starting {
+    fn spawn(start: &Start<'_>) -> Result<Self, SubjectError> {
+        let mut command = command(start);
+        let mut child = command.spawn().map_err(|source| SubjectError::Start {
+            program: start.command.program.display().to_string(),
+            source,
+        })?;
+        let log = Log::new(start.log);
+        let stderr = child.stderr.take().map(|stderr| log.follow(stderr));
+        let stdin = child.stdin.take();
+        let followers = stderr.into_iter().collect();
+        Ok(Self {
+            child,
+            stdin,
+            log,
+            followers,
+            end_timeout: start.end_timeout,
+        })
+    }
+
+    fn hear(
+        &mut self,
+        start: &Start<'_>,
+        stop: &AtomicBool,
+    ) -> Result<(Ready, ProcessMeter), SubjectError> {
+        let no_pipe = || SubjectError::Pipe(io::ErrorKind::BrokenPipe.into());
+        let stdin = self.stdin.as_ref().ok_or_else(no_pipe)?;
+        let mut stdout = self.child.stdout.take().ok_or_else(no_pipe)?;
+        let line = start.settings.to_line();
+        let (line, rest) = match exchange(stdin, &mut stdout, &line, start.ready_timeout, stop)? {
+            Heard::Line(line, rest) => (line, rest),
+            Heard::End(before) => return Err(ended_early(&before)),
+        };
+        // Whatever else it writes there belongs to the log, and must not fill the pipe.
+        self.log.add(&rest);
+        self.followers.push(self.log.follow(stdout));
+        let ready = match Reply::parse(&line) {
+            Ok(Reply::Ready(ready)) => ready,
+            Ok(Reply::Failed(failed)) => return Err(SubjectError::Refused(failed)),
+            Err(error) => return Err(SubjectError::Contract(wrong_line(&error, &line))),
+        };
+        let pid = ready.pid.unwrap_or(self.child.id());
+        let meter = ProcessMeter::of(pid).map_err(|source| SubjectError::Meter { pid, source })?;
+        Ok((ready, meter))
+    }
+
+    /// A closed output is soon followed by the end of the process, which says more.
+    fn explained(&self, error: SubjectError) -> SubjectError {
+        if !matches!(error, SubjectError::Ended { .. }) {
+            return error;
+        }
+        wait_until_ended(&self.child, Instant::now() + TERM_GRACE);
+        how_it_ended(&self.child).map_or(error, |status| SubjectError::Ended { status })
+    }
+
+    fn end(&mut self, patience: Duration) {
+        end(
+            &mut self.child,
+            &mut self.stdin,
+            patience.min(self.end_timeout),
+        );
+        finish_log(&self.log, &mut self.followers);
+    }
+}
+
+fn command(start: &Start<'_>) -> Command {
+    let mut command = Command::new(&start.command.program);
+    command
+        .args(&start.command.args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // A group of its own: Ctrl-C at the terminal is for the lab, which ends its subjects in
+        // order; and what a wrapper script started can be ended with it.
+        .process_group(0);
+    if let Some(folder) = &start.command.folder {
+        command.current_dir(folder);
+    }
+    let cores = start.cores.cloned();
+    let lab = getpid();
+    // SAFETY: between fork and exec only system calls are made; nothing allocates or locks.
+    unsafe {
+        command.pre_exec(move || prepare(lab, cores.as_ref()));
+    }
+    command
+}
+
+/// Runs in the new process before the subject's program does.
+fn prepare(lab: Pid, cores: Option<&CoreSet>) -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    // The lab may have died before that call.
+    if getppid() != Some(lab) {
+        return Err(io::ErrorKind::NotConnected.into());
+    }
+    cores.map_or(Ok(()), CoreSet::bind_this_thread)
+}
+
+fn ended_early(before: &[u8]) -> SubjectError {
+    if before.is_empty() {
+        return SubjectError::Ended {
+            status: "its output closed".to_owned(),
+        };
+    }
+    let text = one_line(&String::from_utf8_lossy(before));
+    SubjectError::Contract(format!("it ended in the middle of its first line: {text}"))
+}
+
+fn wrong_line(error: &impl ToString, line: &str) -> String {
+    const MOST_SHOWN: usize = 80;
+    let shown: String = one_line(line).chars().take(MOST_SHOWN).collect();
+    format!("{}; it wrote: {shown}", one_line(&error.to_string()))
+}
+
+/// Ends a process: its input is closed, then SIGTERM, then SIGKILL. The signals go to its group,
+/// and before it is reaped: until then the group's number cannot become another's.
+fn end(child: &mut Child, stdin: &mut Option<ChildStdin>, patience: Duration) {
+    drop(stdin.take());
+    let group = Pid::from_child(child);
+    if !wait_until_ended(child, Instant::now() + patience) {
+        // It fails only where nobody is left, here and below.
+        let _ = kill_process_group(group, Signal::TERM);
+        wait_until_ended(child, Instant::now() + TERM_GRACE);
+    }
+    // Also for what a wrapper script left behind.
+    let _ = kill_process_group(group, Signal::KILL);
+    let _ = child.wait();
+}
+
+/// Waits for the threads that fill the log. Every writer of the pipes is dead by now, except one
+/// that left the process group on purpose: it is not waited for.
+fn finish_log(log: &Log, followers: &mut Vec<JoinHandle<()>>) {
+    let deadline = Instant::now() + TERM_GRACE;
+    while followers.iter().any(|follower| !follower.is_finished()) && Instant::now() < deadline {
+        std::thread::sleep(LOOK_EVERY);
+    }
+    followers.clear();
+    log.finish();
+}
+
+/// Waits until the process has ended, at most until `deadline`; false when it then has not.
+fn wait_until_ended(child: &Child, deadline: Instant) -> bool {
+    while how_it_ended(child).is_none() {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    true
+}
+
+/// How a process has ended, in words. It is not reaped, so that its number stays its own.
+fn how_it_ended(child: &Child) -> Option<String> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    match waitid(WaitId::Pid(Pid::from_child(child)), options) {
+        Ok(status) => {
+            status.map(
+                |status| match (status.exit_status(), status.terminating_signal()) {
+                    (Some(code), _) => format!("exit code {code}"),
+                    (_, Some(signal)) => format!("killed by signal {signal}"),
+                    _ => "ended".to_owned(),
+                },
+            )
+        }
+        Err(_) => Some("ended".to_owned()),
+    }
+}

@@ -1,0 +1,309 @@
+//! Subjects that behave and subjects that do not, each a few lines of shell.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use rpcgauge_lab::TrialFailure;
+use rpcgauge_lab::machine::placement::Placements;
+use rpcgauge_lab::subject::{Start, Subject, SubjectCommand};
+use rpcgauge_message::contract::{FloorSettings, Listen, Settings};
+use rpcgauge_message::workload::{OwnWorkload, WorkloadSpec};
+use rpcgauge_study::record::Fault;
+use rpcgauge_study::settings::Placement;
+
+const READY: &str = r#"echo '{"contract":1,"ready":true,"address":"127.0.0.1:9"}';"#;
+
+/// What a test changes of a start.
+struct Case<'a> {
+    script: &'a str,
+    settings: Settings,
+    placement: Option<Placement>,
+    stop: bool,
+}
+
+impl<'a> Case<'a> {
+    fn new(script: &'a str) -> Self {
+        let listen = Listen::Tcp {
+            host: "127.0.0.1".to_owned(),
+        };
+        let settings = Settings::Floor(FloorSettings { listen });
+        Self {
+            script,
+            settings,
+            placement: None,
+            stop: false,
+        }
+    }
+
+    fn start(&self, folder: &Path) -> Result<Subject, TrialFailure> {
+        let layout = self
+            .placement
+            .map(|p| Placements::detect().unwrap().layout(p).unwrap());
+        let start = Start {
+            command: &SubjectCommand::new("/bin/sh", ["-c", self.script]),
+            settings: &self.settings,
+            cores: layout.as_ref().map(|layout| &layout.server),
+            log: &folder.join("subject.log"),
+            ready_timeout: Duration::from_millis(500),
+            end_timeout: Duration::from_millis(200),
+        };
+        Subject::start(&start, &AtomicBool::new(self.stop))
+    }
+}
+
+fn failure(script: &str) -> TrialFailure {
+    let folder = tempfile::tempdir().unwrap();
+    Case::new(script)
+        .start(folder.path())
+        .map(|_| ())
+        .unwrap_err()
+}
+
+fn is_alive(pid: &str) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
+        !stat
+            .rsplit(')')
+            .next()
+            .unwrap()
+            .trim_start()
+            .starts_with('Z')
+    })
+}
+
+/// Waits for something that will be so soon.
+fn eventually(holds: impl Fn() -> bool) {
+    let start = std::time::Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < Duration::from_secs(20), "it never was so");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn log(folder: &tempfile::TempDir) -> String {
+    std::fs::read_to_string(folder.path().join("subject.log")).unwrap_or_default()
+}
+
+#[test]
+fn one_that_behaves_is_ready_and_ends_when_its_input_closes() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!("read line; echo \"got $line\" >&2; {READY} read more; echo bye >&2");
+    let subject = Case::new(&script).start(folder.path()).unwrap();
+    let address = subject.ready().address.as_ref().unwrap();
+    assert_eq!(address.to_string(), "127.0.0.1:9");
+    assert_eq!(subject.ended(), None);
+    assert!(subject.meter().peak_bytes().unwrap() > 0);
+    drop(subject);
+    let log = log(&folder);
+    assert!(
+        log.contains("\"role\":\"floor\"") && log.ends_with("bye\n"),
+        "{log}"
+    );
+}
+
+#[test]
+fn one_that_ends_at_once_fails_with_its_log_and_status() {
+    let failure = failure("echo 'no such library' >&2; exit 3");
+    assert_eq!(failure.fault, Fault::Subject);
+    assert!(failure.reason.contains("exit code 3"), "{}", failure.reason);
+    assert_eq!(failure.log, "no such library");
+}
+
+#[test]
+fn one_that_is_killed_says_so() {
+    let failure = failure("kill -9 $$");
+    assert!(failure.reason.contains("signal 9"), "{}", failure.reason);
+}
+
+#[test]
+fn garbage_is_a_broken_contract() {
+    for (script, told) in [
+        ("echo hello", "it wrote: hello"),
+        ("echo '{\"ready\":true}'", "version"),
+        ("echo '{\"contract\":9,\"ready\":true}'", "version 9"),
+        ("echo '{\"contract\":1}'", "ready"),
+        (
+            "printf 'half a li'",
+            "in the middle of its first line: half a li",
+        ),
+        ("printf '\\377\\n'", "UTF-8"),
+    ] {
+        let failure = failure(script);
+        assert_eq!(failure.fault, Fault::Subject, "{script}");
+        assert!(
+            failure.reason.contains(told),
+            "{script}: {}",
+            failure.reason
+        );
+        assert_eq!(
+            failure.reason.lines().count(),
+            1,
+            "{script}: {}",
+            failure.reason
+        );
+    }
+}
+
+#[test]
+fn one_that_is_never_ready_is_given_up() {
+    let failure = failure("echo starting >&2; exec sleep 60");
+    assert!(
+        failure.reason.contains("not ready after 0.5 s"),
+        "{}",
+        failure.reason
+    );
+    assert_eq!(failure.log, "starting");
+}
+
+#[test]
+fn one_that_does_not_read_a_large_settings_line_is_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut case = Case::new("exec sleep 60");
+    let own = OwnWorkload {
+        descriptor_set: "x".repeat(1 << 20),
+        method: "a.B/C".to_owned(),
+        request: serde_json::json!({}),
+        response: serde_json::json!({}),
+    };
+    case.settings = Settings::Server(Box::new(rpcgauge_message::contract::ServerSettings {
+        stack: None,
+        workload: WorkloadSpec::Own(Box::new(own)),
+        protocol: rpcgauge_message::contract::Protocol::Grpc,
+        http: rpcgauge_message::contract::HttpVersion::Http2,
+        encoding: rpcgauge_message::Encoding::Protobuf,
+        listen: Listen::Tcp {
+            host: "127.0.0.1".to_owned(),
+        },
+        response_compression: rpcgauge_message::Compression::None,
+        threads: 1,
+        limits: rpcgauge_message::contract::Limits::default(),
+    }));
+    let failure = case.start(folder.path()).map(|_| ()).unwrap_err();
+    assert!(failure.reason.contains("not ready"), "{}", failure.reason);
+
+    case.script = "read line; echo ${#line} >&2; exit 1";
+    let failure = case.start(folder.path()).map(|_| ()).unwrap_err();
+    let read: usize = failure.log.trim().parse().unwrap();
+    assert_eq!(read, case.settings.to_line().len());
+}
+
+#[test]
+fn a_refusal_keeps_its_words_and_its_fault() {
+    let failure = failure(
+        r#"printf '%s\n' '{"contract":1,"error":"no zstd here;\nrebuild with it","fault":"user"}'"#,
+    );
+    assert_eq!(failure.fault, Fault::User);
+    assert_eq!(
+        failure.reason,
+        "the subject refused: no zstd here; rebuild with it"
+    );
+}
+
+#[test]
+fn a_program_that_is_not_there_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let case = Case::new("");
+    let start = Start {
+        command: &SubjectCommand::new("/nonexistent/subject", ["x"]),
+        settings: &case.settings,
+        cores: None,
+        log: &folder.path().join("subject.log"),
+        ready_timeout: Duration::from_secs(1),
+        end_timeout: Duration::from_secs(1),
+    };
+    let failure = Subject::start(&start, &AtomicBool::new(false))
+        .map(|_| ())
+        .unwrap_err();
+    assert_eq!(failure.fault, Fault::Machine);
+    assert!(
+        failure.reason.contains("/nonexistent/subject"),
+        "{}",
+        failure.reason
+    );
+}
+
+#[test]
+fn one_that_will_not_end_is_killed_with_what_it_started() {
+    let folder = tempfile::tempdir().unwrap();
+    let script =
+        format!("trap '' TERM; sleep 60 & echo $! >&2; {READY} while :; do sleep 60; done");
+    let subject = Case::new(&script).start(folder.path()).unwrap();
+    eventually(|| !subject.log_tail().is_empty());
+    let child = subject.log_tail().trim().to_owned();
+    assert!(is_alive(&child));
+    drop(subject);
+    // It was told to die; its new parent reaps it when it comes to that.
+    eventually(|| !is_alive(&child));
+}
+
+#[test]
+fn one_that_dies_later_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!("{READY} read line; read line; exit 7");
+    let subject = Case::new(&script).start(folder.path()).unwrap();
+    assert_eq!(subject.ended(), None);
+
+    let script = format!("{READY} exit 7");
+    let subject = Case::new(&script).start(folder.path());
+    // It may be gone before its processor time can be looked up, which is told as well.
+    if let Ok(subject) = subject {
+        eventually(|| subject.ended().is_some());
+        assert_eq!(subject.ended().as_deref(), Some("exit code 7"));
+    }
+}
+
+#[test]
+fn the_pid_that_it_names_is_the_one_that_is_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = std::process::id();
+    let script = format!(
+        "echo '{{\"contract\":1,\"ready\":true,\"pid\":{own},\"more\":[]}}'; read a; read b"
+    );
+    let subject = Case::new(&script).start(folder.path()).unwrap();
+    assert_eq!(subject.ready().pid, Some(own));
+    let mine = rpcgauge_lab::machine::process::ProcessMeter::of_self().unwrap();
+    let (named, mine) = (
+        subject.meter().peak_bytes().unwrap(),
+        mine.peak_bytes().unwrap(),
+    );
+    assert!(mine >= named && named * 2 > mine, "{named} against {mine}");
+
+    let failure = failure("echo '{\"contract\":1,\"ready\":true,\"pid\":4194305}'; read a; read b");
+    assert!(failure.reason.contains("4194305"), "{}", failure.reason);
+}
+
+#[test]
+fn its_cores_are_its_own_from_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!("grep Cpus_allowed_list /proc/self/status >&2; {READY} read a; read b");
+    let mut case = Case::new(&script);
+    case.placement = Some(Placement::OneCore);
+    let subject = case.start(folder.path()).unwrap();
+    let log = subject.log_tail();
+    let layout = Placements::detect()
+        .unwrap()
+        .layout(Placement::OneCore)
+        .unwrap();
+    assert_eq!(log.trim(), format!("Cpus_allowed_list:\t{}", layout.server));
+}
+
+#[test]
+fn chatter_on_its_output_neither_blocks_it_nor_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!(
+        "{READY} i=0; while [ $i -lt 5000 ]; do echo 'chatter that nobody asked for'; i=$((i+1)); \
+         done; echo done >&2; read a; read b"
+    );
+    let subject = Case::new(&script).start(folder.path()).unwrap();
+    eventually(|| log(&folder).contains("done"));
+    assert!(log(&folder).contains("chatter"));
+}
+
+#[test]
+fn a_stopped_run_does_not_wait_for_a_slow_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut case = Case::new("exec sleep 60");
+    case.stop = true;
+    let failure = case.start(folder.path()).map(|_| ()).unwrap_err();
+    assert!(failure.reason.contains("stopped"), "{}", failure.reason);
+}
