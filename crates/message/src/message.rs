@@ -1,69 +1,259 @@
 //! A message in memory, and its type, whether generated or dynamic code stands behind them.
 
+use std::sync::Arc;
+
+use buffa_descriptor::{DynamicMessage, MessageIndex};
+
 pub use crate::contract::Code;
 use crate::error::{DecodeError, EncodeError, SampleError};
+use crate::format::{self, Unread};
+use crate::generated::{Generated, GeneratedType};
+use crate::schema::Types;
 use crate::{Encoding, Limits};
 
 /// The type of a message. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct MessageType(());
+pub struct MessageType {
+    /// The description, which dynamic code works with.
+    types: Arc<Types>,
+    index: MessageIndex,
+    /// The code that was generated for it.
+    generated: Option<GeneratedType>,
+}
 
 impl MessageType {
+    pub(crate) fn dynamic(types: Arc<Types>, index: MessageIndex) -> Self {
+        Self {
+            types,
+            index,
+            generated: None,
+        }
+    }
+
+    pub(crate) fn with_generated(self, generated: GeneratedType) -> Self {
+        Self {
+            generated: Some(generated),
+            ..self
+        }
+    }
+
+    /// The same type without its generated code.
+    pub fn without_generated(self) -> Self {
+        Self {
+            generated: None,
+            ..self
+        }
+    }
+
     /// `package.Message`.
     pub fn full_name(&self) -> &str {
-        todo!()
+        self.types.pool.message(self.index).full_name()
     }
 
     /// Whether generated or dynamic code reads and writes messages of this type.
     pub fn code(&self) -> Code {
-        todo!()
+        match self.generated {
+            Some(_) => Code::Generated,
+            None => Code::Dynamic,
+        }
     }
 
     /// The message of this type with nothing set.
     pub fn empty(&self) -> Message {
-        todo!()
+        match self.generated {
+            Some(generated) => self.of_generated((generated.empty)()),
+            None => self.of_dynamic(DynamicMessage::new(self.types.pool.clone(), self.index)),
+        }
     }
 
-    /// Reads a sample in the proto3 JSON mapping (either kind of field names).
-    pub fn from_json(&self, _json: &str) -> Result<Message, SampleError> {
-        todo!()
+    /// Reads a sample in the proto3 JSON mapping, with either kind of field names.
+    ///
+    /// # Errors
+    /// Text that is no JSON, and a value that does not fit, with its JSON path.
+    pub fn from_json(&self, json: &str) -> Result<Message, SampleError> {
+        let unread = |unread| match unread {
+            Unread::Limit(limit) => SampleError::Limit(limit),
+            Unread::At { path, what } => SampleError::At { path, what },
+            Unread::NotJson(what) => SampleError::NotJson { what },
+        };
+        let limits = Limits {
+            max_message_bytes: usize::MAX,
+            ..Limits::DEFAULT
+        };
+        let message = format::read_dynamic(
+            &self.types,
+            self.index,
+            json.as_bytes(),
+            Encoding::Json,
+            &limits,
+        )
+        .map_err(unread)?;
+        if let Some(path) = self.types.missing_required(&message) {
+            return Err(SampleError::At {
+                path,
+                what: "a required field is missing".to_owned(),
+            });
+        }
+        self.adopt(message).map_err(|e| SampleError::At {
+            path: "$".to_owned(),
+            what: e.to_string(),
+        })
     }
 
-    /// Reads a message from its bytes.
+    /// Reads a message from its bytes, all of them.
+    ///
+    /// # Errors
+    /// Damage, values that do not fit, and broken limits.
     pub fn decode(
         &self,
-        _bytes: &[u8],
-        _encoding: Encoding,
-        _limits: &Limits,
+        bytes: &[u8],
+        encoding: Encoding,
+        limits: &Limits,
     ) -> Result<Message, DecodeError> {
-        todo!()
+        let Some(generated) = self.generated else {
+            return self
+                .decode_dynamic(bytes, encoding, limits)
+                .map(|m| self.of_dynamic(m));
+        };
+        match (generated.decode)(bytes, encoding, limits) {
+            Ok(message) => Ok(self.of_generated(message)),
+            // The dynamic reader knows where it is and what was meant.
+            Err(error) => Err(self
+                .decode_dynamic(bytes, encoding, limits)
+                .err()
+                .unwrap_or(error)),
+        }
+    }
+
+    fn decode_dynamic(
+        &self,
+        bytes: &[u8],
+        encoding: Encoding,
+        limits: &Limits,
+    ) -> Result<DynamicMessage, DecodeError> {
+        format::decode_dynamic(&self.types, self.index, bytes, encoding, limits)
+    }
+
+    /// Whether two stand for the same type, whatever code is behind them.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.full_name() == other.full_name()
+    }
+
+    /// A dynamic message of this type as one that this type's code has made.
+    fn adopt(&self, message: DynamicMessage) -> Result<Message, DecodeError> {
+        match self.generated {
+            None => Ok(self.of_dynamic(message)),
+            Some(_) => {
+                let limits = Limits {
+                    max_message_bytes: usize::MAX,
+                    ..Limits::DEFAULT
+                };
+                self.decode(&message.encode_to_vec(), Encoding::Protobuf, &limits)
+            }
+        }
+    }
+
+    pub(crate) fn of_generated(&self, message: Arc<dyn Generated>) -> Message {
+        Message {
+            message_type: self.clone(),
+            value: Value::Generated(message),
+        }
+    }
+
+    fn of_dynamic(&self, message: DynamicMessage) -> Message {
+        Message {
+            message_type: self.clone(),
+            value: Value::Dynamic(Arc::new(message)),
+        }
     }
 }
 
 /// A message in memory. Not changed after it was made, so that a clone is a counted reference.
 #[derive(Debug, Clone)]
-pub struct Message(());
+pub struct Message {
+    message_type: MessageType,
+    value: Value,
+}
+
+#[derive(Debug, Clone)]
+enum Value {
+    Generated(Arc<dyn Generated>),
+    Dynamic(Arc<DynamicMessage>),
+}
 
 impl Message {
+    /// Its type.
+    pub fn message_type(&self) -> &MessageType {
+        &self.message_type
+    }
+
     /// The full name of its type.
     pub fn type_name(&self) -> &str {
-        todo!()
+        self.message_type.full_name()
     }
 
     /// Whether generated or dynamic code stands behind it.
     pub fn code(&self) -> Code {
-        todo!()
+        match self.value {
+            Value::Generated(_) => Code::Generated,
+            Value::Dynamic(_) => Code::Dynamic,
+        }
     }
 
     /// Appends the message's bytes to `out`.
-    pub fn encode(&self, _encoding: Encoding, _out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        todo!()
+    ///
+    /// # Errors
+    /// A value that the encoding has no form for, such as a time before the year 1 in JSON.
+    pub fn encode(&self, encoding: Encoding, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        match &self.value {
+            Value::Generated(message) => message.encode(encoding, out),
+            Value::Dynamic(message) => {
+                format::encode_dynamic(message, self.type_name(), encoding, out)
+            }
+        }
     }
 
     /// The message's bytes.
+    ///
+    /// # Errors
+    /// As [`Message::encode`].
     pub fn to_bytes(&self, encoding: Encoding) -> Result<Vec<u8>, EncodeError> {
         let mut out = Vec::new();
         self.encode(encoding, &mut out)?;
         Ok(out)
+    }
+
+    /// The generated message, where it is one of type `M`.
+    pub(crate) fn downcast<M: 'static>(&self) -> Option<&M> {
+        match &self.value {
+            Value::Generated(message) => message.as_any().downcast_ref(),
+            Value::Dynamic(_) => None,
+        }
+    }
+
+    /// The message as a dynamic one.
+    pub(crate) fn to_dynamic(&self) -> Result<Arc<DynamicMessage>, String> {
+        match &self.value {
+            Value::Dynamic(message) => Ok(Arc::clone(message)),
+            Value::Generated(_) => {
+                let bytes = self
+                    .to_bytes(Encoding::Protobuf)
+                    .map_err(|e| e.to_string())?;
+                let limits = Limits {
+                    max_message_bytes: usize::MAX,
+                    ..Limits::DEFAULT
+                };
+                let message = self
+                    .message_type
+                    .decode_dynamic(&bytes, Encoding::Protobuf, &limits)
+                    .map_err(|e| e.to_string())?;
+                Ok(Arc::new(message))
+            }
+        }
+    }
+
+    /// The unknown fields' count, for tests and differences.
+    pub(crate) fn has_unknown_fields(message: &DynamicMessage) -> bool {
+        !message.unknown_fields().is_empty()
     }
 }

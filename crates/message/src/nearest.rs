@@ -31,6 +31,11 @@ impl Nearest {
                 .collect(),
         )
     }
+
+    /// Whether nothing is near.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 impl fmt::Display for Nearest {

@@ -1,16 +1,27 @@
 //! What messages and methods there are: from .proto files, or from a compiled descriptor set.
 
+mod compile;
+mod editions;
 mod error;
+mod types;
 
 use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
+
+use buffa_descriptor::{MethodDescriptor, ServiceDescriptor};
 
 pub use error::SchemaError;
+pub(crate) use types::Types;
 
+use crate::generated::WORKLOADS_DESCRIPTOR_SET;
 use crate::message::MessageType;
+use crate::nearest::{Nearest, or_list};
 
 /// Message types and methods of compiled .proto files. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Schema(());
+pub struct Schema {
+    types: Arc<Types>,
+}
 
 /// A method that can be called: unary, with its message types.
 #[derive(Debug, Clone)]
@@ -24,36 +35,120 @@ pub struct Method {
 }
 
 impl Schema {
-    /// Compiles .proto files. Imports are looked for in `includes`; where it is empty, in the
-    /// folder of each file. The well-known types are always there.
-    pub fn compile(_files: &[PathBuf], _includes: &[PathBuf]) -> Result<Self, SchemaError> {
-        todo!()
+    /// Compiles .proto files, proto2 and proto3 with the compiler inside, files with editions with
+    /// `protoc` or `buf` from the PATH. Imports are looked for in `includes`; where it is empty, in
+    /// the folder of each file. The well-known types are always there.
+    ///
+    /// # Errors
+    /// Files that are not right, with line and column, and files that cannot be found.
+    pub fn compile(files: &[PathBuf], includes: &[PathBuf]) -> Result<Self, SchemaError> {
+        Self::from_descriptor_set(&compile::compile(files, includes)?)
     }
 
     /// Takes an encoded `google.protobuf.FileDescriptorSet` that holds its imports, as
     /// `protoc --include_imports --descriptor_set_out` and `buf build` write it.
-    pub fn from_descriptor_set(_bytes: &[u8]) -> Result<Self, SchemaError> {
-        todo!()
+    ///
+    /// # Errors
+    /// Bytes that are no descriptor set, or one that is not complete.
+    pub fn from_descriptor_set(bytes: &[u8]) -> Result<Self, SchemaError> {
+        Ok(Self {
+            types: Arc::new(Types::new(bytes.to_vec())?),
+        })
+    }
+
+    /// The schema of the built-in workloads.
+    pub fn workloads() -> &'static Self {
+        static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
+            Schema::from_descriptor_set(WORKLOADS_DESCRIPTOR_SET)
+                .expect("the build script compiled this descriptor set")
+        });
+        &SCHEMA
     }
 
     /// The encoded `google.protobuf.FileDescriptorSet`, complete with imports.
     pub fn descriptor_set(&self) -> &[u8] {
-        todo!()
+        &self.types.descriptor_set
     }
 
-    /// Finds a method by `package.Service/Method` (a leading `/` or a `.` for the `/` is fine).
-    /// Streaming methods are refused.
-    pub fn method(&self, _name: &str) -> Result<Method, SchemaError> {
-        todo!()
+    /// Finds a method by `package.Service/Method` (a leading `/`, or a `.` in place of the `/`, is
+    /// fine).
+    ///
+    /// # Errors
+    /// A name that no method has, and a method that streams.
+    pub fn method(&self, name: &str) -> Result<Method, SchemaError> {
+        let wanted = name.strip_prefix('/').unwrap_or(name);
+        let (name, method) = self
+            .methods()
+            .find(|(full_name, _)| full_name == wanted || full_name.replace('/', ".") == wanted)
+            .ok_or_else(|| self.unknown_method(wanted))?;
+        let kind = match (method.is_client_streaming(), method.is_server_streaming()) {
+            (false, false) => {
+                let of = |index| MessageType::dynamic(Arc::clone(&self.types), index);
+                return Ok(Method {
+                    name,
+                    request: of(method.input()),
+                    response: of(method.output()),
+                });
+            }
+            (true, false) => "client",
+            (false, true) => "server",
+            (true, true) => "bidirectional",
+        };
+        Err(SchemaError::Streaming { name, kind })
     }
 
     /// The names of all methods, `package.Service/Method`, in the order of the files.
     pub fn method_names(&self) -> Vec<String> {
-        todo!()
+        self.methods().map(|(name, _)| name).collect()
     }
 
     /// Finds a message type by `package.Message`.
-    pub fn message_type(&self, _full_name: &str) -> Result<MessageType, SchemaError> {
-        todo!()
+    ///
+    /// # Errors
+    /// A name that no message type has.
+    pub fn message_type(&self, full_name: &str) -> Result<MessageType, SchemaError> {
+        let pool = &self.types.pool;
+        match pool.message_index(full_name) {
+            Some(index) => Ok(MessageType::dynamic(Arc::clone(&self.types), index)),
+            None => Err(SchemaError::UnknownType {
+                name: full_name.to_owned(),
+                nearest: Nearest::of(full_name, pool.messages().iter().map(|m| m.full_name())),
+            }),
+        }
+    }
+
+    fn methods(&self) -> impl Iterator<Item = (String, &MethodDescriptor)> {
+        self.types
+            .pool
+            .services()
+            .iter()
+            .flat_map(|service: &ServiceDescriptor| {
+                service
+                    .methods()
+                    .iter()
+                    .map(|method| (format!("{}/{}", service.full_name(), method.name()), method))
+            })
+    }
+
+    fn unknown_method(&self, name: &str) -> SchemaError {
+        /// How many methods are listed where none is near.
+        const LISTED: usize = 5;
+        let names = self.method_names();
+        let nearest = Nearest::of(name, names.iter().map(String::as_str));
+        let known = match names.len() {
+            _ if !nearest.is_empty() => String::new(),
+            0 => "; the files have no service".to_owned(),
+            1..=LISTED => format!("; there is {}", or_list(names)),
+            more => format!(
+                "; there is {} and {} more",
+                names[..LISTED].join(", "),
+                more - LISTED
+            ),
+        };
+        SchemaError::UnknownMethod {
+            name: name.to_owned(),
+            nearest,
+            known,
+        }
     }
 }

@@ -1,0 +1,346 @@
+//! Messages to bytes and back, one function for each direction of generated and dynamic messages.
+//!
+//! Both go through the same mapping ([`crate::mapping`]) and the same format libraries, so that
+//! they have the same bytes. Only the dynamic reader knows where in a message an error is: the
+//! generated one stays lean, and what it refuses is read once more to say what is wrong.
+
+use buffa::{DecodeOptions, Message as _};
+use buffa_descriptor::{DynamicMessage, MessageIndex};
+use rmp_serde::decode::Error as MsgpackError;
+use serde::Serialize;
+use serde::de::DeserializeSeed;
+
+use crate::Encoding;
+use crate::error::{DecodeError, EncodeError};
+use crate::generated::GeneratedMessage;
+use crate::generated::workloads::rpcgauge::Hybrid;
+use crate::limits::{BrokenLimit, Limits};
+use crate::mapping::Names;
+use crate::mapping::generated::{ReadElement, WriteElement};
+use crate::mapping::read::{ReadMessage, Reader};
+use crate::mapping::trail::{Trail, clip};
+use crate::mapping::write::WriteMessage;
+use crate::schema::Types;
+
+/// Appends a generated message's bytes.
+pub(crate) fn encode_generated<M: GeneratedMessage>(
+    message: &M,
+    encoding: Encoding,
+    out: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    let result = match encoding {
+        Encoding::Protobuf => message.try_encode(out).map_err(|e| e.to_string()),
+        _ => encode_mapped(&WriteElement(message, names(encoding)), encoding, out),
+    };
+    result.map_err(|what| no_form(M::TYPE_NAME, encoding, &what))
+}
+
+/// Appends a dynamic message's bytes.
+pub(crate) fn encode_dynamic(
+    message: &DynamicMessage,
+    full_name: &str,
+    encoding: Encoding,
+    out: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    let result = match encoding {
+        Encoding::Protobuf => message.try_encode(out).map_err(|e| e.to_string()),
+        _ => encode_mapped(&WriteMessage::new(message, names(encoding)), encoding, out),
+    };
+    result.map_err(|what| no_form(full_name, encoding, &what))
+}
+
+const fn names(encoding: Encoding) -> Names {
+    match encoding {
+        Encoding::JsonProtoNames => Names::Proto,
+        _ => Names::Json,
+    }
+}
+
+fn encode_mapped(
+    value: &impl Serialize,
+    encoding: Encoding,
+    out: &mut Vec<u8>,
+) -> Result<(), String> {
+    match encoding {
+        Encoding::Json | Encoding::JsonProtoNames => {
+            serde_json::to_writer(out, value).map_err(|e| e.to_string())
+        }
+        Encoding::Msgpack => value
+            .serialize(&mut rmp_serde::Serializer::new(out))
+            .map_err(|e| e.to_string()),
+        Encoding::Cbor => value
+            .serialize(&mut minicbor_serde::Serializer::new(out))
+            .map_err(|e| e.to_string()),
+        Encoding::Hybrid => {
+            let json = serde_json::to_string(value).map_err(|e| e.to_string())?;
+            Hybrid {
+                json,
+                ..Hybrid::default()
+            }
+            .try_encode(out)
+            .map_err(|e| e.to_string())
+        }
+        Encoding::Protobuf => Err("protobuf is not in the mapping".to_owned()),
+    }
+}
+
+fn no_form(message_type: &str, encoding: Encoding, what: &str) -> EncodeError {
+    EncodeError::NoForm {
+        message_type: message_type.to_owned(),
+        encoding,
+        what: clip(what),
+    }
+}
+
+/// Why bytes are no message, before the message's type is named.
+enum Refusal {
+    Limit(BrokenLimit),
+    Malformed(String),
+}
+
+impl Refusal {
+    fn of(self, message_type: &str, encoding: Encoding) -> DecodeError {
+        match self {
+            Self::Limit(limit) => DecodeError::Limit(limit),
+            Self::Malformed(what) => DecodeError::Malformed {
+                message_type: message_type.to_owned(),
+                encoding,
+                what,
+            },
+        }
+    }
+}
+
+/// Reads a generated message.
+pub(crate) fn decode_generated<M: GeneratedMessage>(
+    bytes: &[u8],
+    encoding: Encoding,
+    limits: &Limits,
+) -> Result<M, DecodeError> {
+    let seed = || ReadElement::<M>::new(limits.max_depth);
+    let refused = |refusal: Refusal| refusal.of(M::TYPE_NAME, encoding);
+    check_size(bytes, limits).map_err(refused)?;
+    let read = match encoding {
+        Encoding::Protobuf => {
+            return options(limits)
+                .decode_from_slice(bytes)
+                .map_err(|e| refused(from_protobuf(&e, limits)));
+        }
+        Encoding::Hybrid => read_json(
+            open_hybrid(bytes, limits).map_err(refused)?.as_bytes(),
+            seed(),
+        ),
+        _ => read_mapped(bytes, encoding, seed()),
+    };
+    read.and_then(|message| message.ok_or_else(null))
+        .map_err(|what| refused(Refusal::Malformed(clip(&what))))
+}
+
+/// Reads a dynamic message.
+pub(crate) fn decode_dynamic(
+    types: &Types,
+    index: MessageIndex,
+    bytes: &[u8],
+    encoding: Encoding,
+    limits: &Limits,
+) -> Result<DynamicMessage, DecodeError> {
+    let full_name = types.pool.message(index).full_name();
+    let refused = |refusal: Refusal| refusal.of(full_name, encoding);
+    check_size(bytes, limits).map_err(refused)?;
+    let message = match encoding {
+        Encoding::Protobuf => {
+            DynamicMessage::decode_with_options(types.pool.clone(), index, bytes, &options(limits))
+                .map_err(|e| refused(from_protobuf(&e, limits)))?
+        }
+        _ => {
+            let opened;
+            let (bytes, inner) = if encoding == Encoding::Hybrid {
+                opened = open_hybrid(bytes, limits).map_err(refused)?;
+                (opened.as_bytes(), Encoding::Json)
+            } else {
+                (bytes, encoding)
+            };
+            read_dynamic(types, index, bytes, inner, limits).map_err(|unread| {
+                refused(match unread {
+                    Unread::Limit(limit) => Refusal::Limit(limit),
+                    Unread::At { path, what } if path == "$" => Refusal::Malformed(what),
+                    Unread::At { path, what } => Refusal::Malformed(format!("{path}: {what}")),
+                    Unread::NotJson(what) => Refusal::Malformed(what),
+                })
+            })?
+        }
+    };
+    match types.missing_required(&message) {
+        Some(path) => Err(refused(Refusal::Malformed(format!(
+            "{path}: a required field is missing"
+        )))),
+        None => Ok(message),
+    }
+}
+
+/// Why a dynamic message could not be read from a mapped encoding.
+pub(crate) enum Unread {
+    Limit(BrokenLimit),
+    /// A value does not fit.
+    At {
+        path: String,
+        what: String,
+    },
+    /// The JSON itself is broken, with line and column.
+    NotJson(String),
+}
+
+/// Reads a dynamic message from one of the mapped encodings.
+pub(crate) fn read_dynamic(
+    types: &Types,
+    index: MessageIndex,
+    bytes: &[u8],
+    encoding: Encoding,
+    limits: &Limits,
+) -> Result<DynamicMessage, Unread> {
+    let trail = Trail::new(limits);
+    let seed = ReadMessage {
+        reader: Reader {
+            pool: &types.pool,
+            trail: &trail,
+        },
+        index,
+    };
+    let read = match encoding {
+        Encoding::Json | Encoding::JsonProtoNames => {
+            read_json_value(bytes, seed).map_err(|e| (e.is_syntax() || e.is_eof(), e.to_string()))
+        }
+        _ => read_mapped(bytes, encoding, seed).map_err(|what| (false, what)),
+    };
+    match read {
+        Ok(Some(message)) => Ok(message),
+        Ok(None) => Err(Unread::At {
+            path: "$".to_owned(),
+            what: null(),
+        }),
+        Err(_) if trail.broken().is_some() => {
+            // Set just now, so it is there.
+            Err(trail
+                .broken()
+                .map_or_else(|| Unread::NotJson(String::new()), Unread::Limit))
+        }
+        Err((true, what)) => Err(Unread::NotJson(clip(&what))),
+        Err((false, what)) => {
+            let (path, what) = trail.into_error(what);
+            Err(Unread::At { path, what })
+        }
+    }
+}
+
+fn null() -> String {
+    "null is no message".to_owned()
+}
+
+fn check_size(bytes: &[u8], limits: &Limits) -> Result<(), Refusal> {
+    if bytes.len() > limits.max_message_bytes {
+        return Err(Refusal::Limit(BrokenLimit::MessageBytes(
+            limits.max_message_bytes,
+        )));
+    }
+    Ok(())
+}
+
+/// Memory that a decoded message may take, in multiples of the largest encoded one: a list of
+/// empty messages is two bytes each on the wire and a few dozen in memory.
+const MEMORY_FOR_A_BYTE: usize = 32;
+
+/// Unknown fields that are kept of one message. The schema is known to both sides here, so that
+/// more of them than this can only be damage.
+const UNKNOWN_FIELDS: usize = 10_000;
+
+fn options(limits: &Limits) -> DecodeOptions {
+    DecodeOptions::new()
+        .with_recursion_limit(u32::try_from(limits.max_depth).unwrap_or(u32::MAX))
+        .with_element_memory_limit(limits.max_message_bytes.saturating_mul(MEMORY_FOR_A_BYTE))
+        .with_unknown_field_limit(UNKNOWN_FIELDS)
+}
+
+fn from_protobuf(error: &buffa::DecodeError, limits: &Limits) -> Refusal {
+    use buffa::DecodeError as E;
+    match error {
+        E::RecursionLimitExceeded => Refusal::Limit(BrokenLimit::Depth(limits.max_depth)),
+        E::ElementMemoryLimitExceeded => {
+            Refusal::Limit(BrokenLimit::MessageBytes(limits.max_message_bytes))
+        }
+        other => Refusal::Malformed(other.to_string()),
+    }
+}
+
+/// The JSON inside the envelope of the `hybrid` encoding.
+fn open_hybrid(bytes: &[u8], limits: &Limits) -> Result<String, Refusal> {
+    let envelope: Hybrid = options(limits)
+        .decode_from_slice(bytes)
+        .map_err(|e| from_protobuf(&e, limits))?;
+    Ok(envelope.json)
+}
+
+fn read_mapped<'de, S: DeserializeSeed<'de>>(
+    bytes: &'de [u8],
+    encoding: Encoding,
+    seed: S,
+) -> Result<S::Value, String> {
+    match encoding {
+        Encoding::Json | Encoding::JsonProtoNames => read_json(bytes, seed),
+        Encoding::Msgpack => read_msgpack(bytes, seed),
+        Encoding::Cbor => read_cbor(bytes, seed),
+        Encoding::Protobuf | Encoding::Hybrid => Err(format!("{encoding} is not in the mapping")),
+    }
+}
+
+fn read_json<'de, S: DeserializeSeed<'de>>(bytes: &'de [u8], seed: S) -> Result<S::Value, String> {
+    read_json_value(bytes, seed).map_err(|e| e.to_string())
+}
+
+fn read_json_value<'de, S: DeserializeSeed<'de>>(
+    bytes: &'de [u8],
+    seed: S,
+) -> Result<S::Value, serde_json::Error> {
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    // The readers count levels themselves, and never skip over a value.
+    deserializer.disable_recursion_limit();
+    let value = seed.deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(value)
+}
+
+fn read_msgpack<'de, S: DeserializeSeed<'de>>(
+    bytes: &'de [u8],
+    seed: S,
+) -> Result<S::Value, String> {
+    let mut deserializer = rmp_serde::Deserializer::from_read_ref(bytes);
+    deserializer.set_max_depth(usize::from(u16::MAX));
+    let value = seed
+        .deserialize(&mut deserializer)
+        .map_err(|e| msgpack_error(&e))?;
+    // The library does not tell how much it has read: nothing is left when a marker cannot be had.
+    match <u8 as serde::Deserialize>::deserialize(&mut deserializer) {
+        Err(MsgpackError::InvalidMarkerRead(_)) => Ok(value),
+        _ => Err("there are bytes after the message".to_owned()),
+    }
+}
+
+/// The library's words, where they would only say that reading from memory failed.
+fn msgpack_error(error: &MsgpackError) -> String {
+    match error {
+        MsgpackError::InvalidMarkerRead(_) | MsgpackError::InvalidDataRead(_) => {
+            "the bytes end before the message does".to_owned()
+        }
+        other => other.to_string(),
+    }
+}
+
+fn read_cbor<'de, S: DeserializeSeed<'de>>(bytes: &'de [u8], seed: S) -> Result<S::Value, String> {
+    let mut deserializer = minicbor_serde::Deserializer::new(bytes);
+    let value = seed
+        .deserialize(&mut deserializer)
+        .map_err(|e| e.to_string())?;
+    if deserializer.decoder().position() != bytes.len() {
+        return Err("there are bytes after the message".to_owned());
+    }
+    Ok(value)
+}

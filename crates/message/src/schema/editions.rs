@@ -1,0 +1,176 @@
+//! Files with `edition = "...";`, which the compiler inside does not take: `protoc` or `buf` from
+//! the PATH compiles them.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs, io};
+
+use super::SchemaError;
+use super::compile::{find, list};
+
+/// The first of the files, or of what they import, that declares an edition.
+pub(super) fn first_with_edition(files: &[PathBuf], includes: &[PathBuf]) -> Option<PathBuf> {
+    let mut seen = HashSet::new();
+    let mut open: Vec<PathBuf> = files.to_vec();
+    while let Some(file) = open.pop() {
+        let path = if file.is_file() {
+            file
+        } else {
+            find(&file.to_string_lossy(), includes).into()
+        };
+        let Ok(source) = fs::read_to_string(&path) else {
+            continue;
+        };
+        if !seen.insert(path.clone()) {
+            continue;
+        }
+        for line in source.lines().map(str::trim) {
+            if is_statement(line, "edition") {
+                return Some(path);
+            }
+            if line.starts_with("import ") {
+                open.extend(line.split(['"', '\'']).nth(1).map(PathBuf::from));
+            }
+        }
+    }
+    None
+}
+
+/// Whether a line is `keyword = "..."`.
+fn is_statement(line: &str, keyword: &str) -> bool {
+    line.strip_prefix(keyword)
+        .and_then(|rest| rest.trim_start().strip_prefix('='))
+        .is_some_and(|rest| rest.trim_start().starts_with(['"', '\'']))
+}
+
+/// Compiles with `protoc`, and where that is missing or too old, with `buf`.
+pub(super) fn compile(
+    edition_file: &Path,
+    files: &[PathBuf],
+    includes: &[PathBuf],
+) -> Result<Vec<u8>, SchemaError> {
+    let compilers = [("protoc", protoc as Compiler), ("buf", buf as Compiler)];
+    let mut found = Vec::new();
+    for (name, run) in compilers {
+        match run(files, includes) {
+            Ok(Outcome::Compiled(bytes)) => return Ok(bytes),
+            Ok(Outcome::TooOld) => found.push(format!("{name} is too old")),
+            Ok(Outcome::Refused(what)) => {
+                return Err(SchemaError::Compiler {
+                    compiler: name.to_owned(),
+                    what,
+                });
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                found.push(format!("{name} is missing"));
+            }
+            Err(error) => found.push(format!("{name} does not start ({error})")),
+        }
+    }
+    Err(SchemaError::NoEditionsCompiler {
+        file: edition_file.display().to_string(),
+        found: found.join(" and "),
+    })
+}
+
+type Compiler = fn(&[PathBuf], &[PathBuf]) -> io::Result<Outcome>;
+
+enum Outcome {
+    Compiled(Vec<u8>),
+    TooOld,
+    /// The compiler's first complaint.
+    Refused(String),
+}
+
+fn protoc(files: &[PathBuf], includes: &[PathBuf]) -> io::Result<Outcome> {
+    let out = Scratch::new()?;
+    let mut command = Command::new("protoc");
+    command
+        .arg("--include_imports")
+        .arg(option("--descriptor_set_out=", &out.file));
+    command.args(includes.iter().map(|include| option("-I", include)));
+    command.args(files);
+    run(command, &out)
+}
+
+fn buf(files: &[PathBuf], includes: &[PathBuf]) -> io::Result<Outcome> {
+    // buf has no include paths: each is a module of a workspace of its own.
+    let out = Scratch::new()?;
+    let mut config = String::from("version: v2\nmodules:\n");
+    for include in includes {
+        config.push_str(&format!("  - path: {:?}\n", fs::canonicalize(include)?));
+    }
+    let mut command = Command::new("buf");
+    command.args(["build", "--as-file-descriptor-set", "--config", &config]);
+    command.arg(option("--output=", &out.file));
+    for file in files {
+        command.arg("--path").arg(fs::canonicalize(file)?);
+    }
+    command.current_dir("/");
+    run(command, &out)
+}
+
+fn option(name: &str, path: &Path) -> OsString {
+    let mut option = OsString::from(name);
+    option.push(path);
+    option
+}
+
+fn run(mut command: Command, out: &Scratch) -> io::Result<Outcome> {
+    let output = command.output()?;
+    if output.status.success() {
+        return fs::read(&out.file).map(Outcome::Compiled);
+    }
+    let words = String::from_utf8_lossy(&output.stderr);
+    // protoc before 27 takes `edition` for a syntax error or for an experiment.
+    let too_old = words.contains("Editions are experimental")
+        || words.contains("edition") && words.contains("Expected top-level statement")
+        || words.contains("unknown edition")
+        || words.contains("later than the maximum supported edition");
+    if too_old {
+        return Ok(Outcome::TooOld);
+    }
+    let first = words
+        .lines()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or("it failed");
+    Ok(Outcome::Refused(first.trim().to_owned()))
+}
+
+/// A file that is gone when this is dropped.
+struct Scratch {
+    folder: PathBuf,
+    file: PathBuf,
+}
+
+impl Scratch {
+    fn new() -> io::Result<Self> {
+        let base = env::temp_dir();
+        for attempt in 0..100u32 {
+            let folder = base.join(format!("rpcgauge-schema-{}-{attempt}", std::process::id()));
+            match fs::create_dir(&folder) {
+                Ok(()) => {
+                    return Ok(Self {
+                        file: folder.join("set.binpb"),
+                        folder,
+                    });
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::Error::other(format!(
+            "no scratch folder in {}",
+            list(&[base])
+        )))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Only a leftover in the folder for temporary files when it fails.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}

@@ -1,0 +1,75 @@
+//! The linked descriptors of a schema.
+
+use std::sync::Arc;
+
+use buffa::editions::FieldPresence;
+use buffa_descriptor::{DescriptorPool, DynamicMessage, ReflectMessage, Value};
+
+use super::SchemaError;
+
+/// The linked descriptors of a schema, with the bytes that they came from.
+pub(crate) struct Types {
+    pub(crate) pool: Arc<DescriptorPool>,
+    pub(crate) descriptor_set: Vec<u8>,
+    /// Whether any field is required, which is looked for only then.
+    has_required: bool,
+}
+
+impl std::fmt::Debug for Types {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Types({} messages)", self.pool.messages().len())
+    }
+}
+
+impl Types {
+    pub(crate) fn new(descriptor_set: Vec<u8>) -> Result<Self, SchemaError> {
+        let pool =
+            DescriptorPool::decode(&descriptor_set).map_err(|e| SchemaError::DescriptorSet {
+                what: e.to_string(),
+            })?;
+        let has_required = pool.messages().iter().any(|message| {
+            message
+                .fields()
+                .iter()
+                .any(|f| f.presence() == FieldPresence::LegacyRequired)
+        });
+        Ok(Self {
+            pool: Arc::new(pool),
+            descriptor_set,
+            has_required,
+        })
+    }
+
+    /// The path to the first required field (proto2) that a message lacks.
+    pub(crate) fn missing_required(&self, message: &DynamicMessage) -> Option<String> {
+        if !self.has_required {
+            return None;
+        }
+        missing(message).map(|path| format!("${path}"))
+    }
+}
+
+fn missing(message: &DynamicMessage) -> Option<String> {
+    for field in message.message_descriptor().fields() {
+        let name = field.json_name();
+        let found = match message.field_by_number(field.number()) {
+            None if field.presence() == FieldPresence::LegacyRequired => Some(String::new()),
+            None => None,
+            Some(Value::Message(child)) => missing(child),
+            Some(Value::List(items)) => items.iter().enumerate().find_map(|(i, item)| match item {
+                Value::Message(child) => missing(child).map(|path| format!("[{i}]{path}")),
+                _ => None,
+            }),
+            Some(Value::Map(entries)) => entries.iter().find_map(|(key, value)| match value {
+                Value::Message(child) => missing(child)
+                    .map(|path| format!("[{:?}]{path}", crate::mapping::read::key_text(key))),
+                _ => None,
+            }),
+            Some(_) => None,
+        };
+        if let Some(path) = found {
+            return Some(format!(".{name}{path}"));
+        }
+    }
+    None
+}
