@@ -227,28 +227,65 @@ pub(crate) fn is_token(text: &[u8]) -> bool {
 
 /// One byte of a token (RFC 9110 §5.6.2).
 pub(crate) fn is_token_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+    BYTE_CLASSES[usize::from(byte)] & TOKEN != 0
 }
 
 /// One byte of a field value (RFC 9110 §5.5): no control characters but the tab.
 pub(crate) fn is_value_byte(byte: u8) -> bool {
-    byte >= 0x20 && byte != 0x7f || byte == b'\t'
+    BYTE_CLASSES[usize::from(byte)] & VALUE != 0
 }
 
-/// Appends a number in decimal digits.
-pub(crate) fn push_decimal(out: &mut Vec<u8>, mut number: u64) {
-    // 2^64 has 20 digits.
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
+const TOKEN: u8 = 1;
+const VALUE: u8 = 2;
+
+/// What each byte may be part of. A table, since every byte of every head is looked up.
+static BYTE_CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let b = byte as u8;
+        if b.is_ascii_alphanumeric() {
+            classes[byte] |= TOKEN;
+        }
+        if b >= 0x20 && b != 0x7f || b == b'\t' {
+            classes[byte] |= VALUE;
+        }
+        byte += 1;
+    }
+    let signs = b"!#$%&'*+-.^_`|~";
+    let mut i = 0;
+    while i < signs.len() {
+        classes[signs[i] as usize] |= TOKEN;
+        i += 1;
+    }
+    classes
+};
+
+/// A number in decimal digits, without an allocation.
+#[derive(Debug)]
+pub(crate) struct Decimal {
+    /// 2^64 has 20 digits.
+    digits: [u8; 20],
+    start: usize,
+}
+
+impl Decimal {
+    pub(crate) fn new(mut number: u64) -> Decimal {
+        let mut digits = [0; 20];
+        let mut start = digits.len();
+        loop {
+            start -= 1;
+            digits[start] = b'0' + (number % 10) as u8;
+            number /= 10;
+            if number == 0 {
+                return Decimal { digits, start };
+            }
         }
     }
-    out.extend_from_slice(&digits[at..]);
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.digits[self.start..]
+    }
 }
 
 #[cfg(test)]
@@ -273,9 +310,10 @@ mod tests {
     #[test]
     fn decimals() {
         for number in [0, 9, 10, 1234567890, u64::MAX] {
-            let mut out = Vec::new();
-            push_decimal(&mut out, number);
-            assert_eq!(out, number.to_string().as_bytes());
+            assert_eq!(
+                Decimal::new(number).as_bytes(),
+                number.to_string().as_bytes()
+            );
         }
     }
 

@@ -23,7 +23,7 @@ use crate::error::{Closing, Failure, LimitExceeded, Stage, StartError};
 use crate::event::{Event, FieldRange, Fields};
 use crate::limits::Limits;
 use crate::output::Output;
-use crate::request::Head;
+use crate::request::{Decimal, Head};
 use crate::traffic::Traffic;
 
 #[derive(Debug)]
@@ -92,7 +92,7 @@ impl Connection {
             out.extend_from_slice(&head.http1);
             if head.states_length(body.len()) {
                 out.extend_from_slice(b"content-length: ");
-                crate::request::push_decimal(out, body.len() as u64);
+                out.extend_from_slice(Decimal::new(body.len() as u64).as_bytes());
                 out.extend_from_slice(b"\r\n");
             }
             out.extend_from_slice(b"\r\n");

@@ -1,72 +1,349 @@
-//! One HTTP/2 connection as a state machine (being filled in).
+//! One HTTP/2 connection: what the caller asks of it, and how it and its calls end.
+//!
+//! ```text
+//!   open ──GOAWAY, shut down, numbers used up──► closing ──last call ends──► closed
+//!     └──────────violation, transport ends───────────┴────────────────────────► dead
+//! ```
+//!
+//! [`super::receive`] takes the server's frames in, [`super::send`] writes the client's.
 
+use std::collections::VecDeque;
 use std::io::IoSlice;
 
 use bytes::Bytes;
 
+use super::error::{ErrorCode, code_for};
+use super::frame::settings::{
+    ClientSettings, DEFAULT_FRAME_SIZE, DEFAULT_WINDOW, MOST_FRAME_SIZE, MOST_WINDOW,
+};
+use super::frame::{goaway, rst_stream, settings, window_update};
+use super::hpack::{DecodedFields, Decoder};
+use super::receive::Receiver;
+use super::send::Sender;
+use super::streams::{Stream, Streams};
 use crate::client::Token;
-use crate::error::StartError;
+use crate::error::{Closing, Failure, LimitExceeded, Stage, StartError};
 use crate::event::Event;
 use crate::limits::Limits;
 use crate::output::Output;
 use crate::request::Head;
 use crate::traffic::Traffic;
 
+/// What a client says first (RFC 9113 §3.4).
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// The highest stream number (RFC 9113 §5.1.1).
+const LAST_STREAM: u32 = (1 << 31) - 1;
+
+/// How many streams that the client reset are remembered, so that what the server sent before it
+/// knew is told from frames on streams that are long over.
+const REMEMBERED_RESETS: usize = 256;
+
 #[derive(Debug)]
 pub(crate) struct Connection {
-    output: Output,
-    traffic: Traffic,
+    pub(super) limits: Limits,
+    pub(super) output: Output,
+    pub(super) traffic: Traffic,
+    pub(super) streams: Streams,
+    pub(super) next_stream: u32,
+    pub(super) sender: Sender,
+    pub(super) receiver: Receiver,
+    pub(super) decoder: Decoder,
+    pub(super) fields: DecodedFields,
+    /// The last stream that the server's GOAWAY names.
+    pub(super) last_processed: Option<u32>,
+    /// Streams that the client reset lately.
+    resets: VecDeque<u32>,
+    /// Some reset streams are forgotten already.
+    resets_forgotten: bool,
+    /// Bytes of replies that are queued and not written, at most.
+    queued_replies: usize,
+    closing: bool,
+    dead: bool,
 }
 
 impl Connection {
-    pub(crate) fn new(_limits: Limits) -> Self {
-        Connection {
+    /// Values of `limits` that RFC 9113 does not allow are brought into its range.
+    pub(crate) fn new(mut limits: Limits) -> Self {
+        limits.stream_window = limits.stream_window.clamp(1, MOST_WINDOW);
+        limits.connection_window = limits.connection_window.clamp(DEFAULT_WINDOW, MOST_WINDOW);
+        limits.max_frame_size = limits
+            .max_frame_size
+            .clamp(DEFAULT_FRAME_SIZE, MOST_FRAME_SIZE);
+        let mut connection = Connection {
             output: Output::default(),
             traffic: Traffic::default(),
-        }
+            streams: Streams::default(),
+            next_stream: 1,
+            sender: Sender::new(limits.encoder_table_size),
+            receiver: Receiver::new(limits.connection_window, limits.stream_window),
+            decoder: Decoder::new(),
+            fields: DecodedFields::new(limits.max_header_list_bytes),
+            last_processed: None,
+            resets: VecDeque::new(),
+            resets_forgotten: false,
+            queued_replies: 0,
+            closing: false,
+            dead: false,
+            limits,
+        };
+        connection.write_preface();
+        connection
     }
+
+    fn write_preface(&mut self) {
+        let limits = &self.limits;
+        let ours = ClientSettings {
+            header_table_size: limits.header_table_size,
+            initial_window_size: limits.stream_window,
+            max_frame_size: limits.max_frame_size,
+            max_header_list_size: limits.max_header_list_bytes,
+        };
+        let written = self.output.append(|out| {
+            out.extend_from_slice(PREFACE);
+            settings::write(out, &ours);
+            if limits.connection_window > DEFAULT_WINDOW {
+                window_update::write(out, 0, limits.connection_window - DEFAULT_WINDOW);
+            }
+        });
+        self.traffic.sent.overhead += written as u64;
+    }
+
     pub(crate) fn start(
         &mut self,
-        _head: &Head,
-        _body: &Bytes,
-        _token: Token,
+        head: &Head,
+        body: &Bytes,
+        token: Token,
     ) -> Result<(), StartError> {
-        Err(StartError::Closing)
+        if self.closing || self.dead {
+            return Err(StartError::Closing);
+        }
+        if self.capacity() == 0 {
+            return Err(StartError::Full);
+        }
+        let stated = head.http2_content_length && head.states_length(body.len());
+        let length = stated.then_some(body.len() as u64);
+        self.sender.check_size(head, length)?;
+        let id = self.next_stream;
+        self.next_stream += 2;
+        // The last number there is; the connection takes no more calls after this one.
+        self.closing = self.next_stream > LAST_STREAM;
+        let mut stream = Stream {
+            id,
+            token,
+            send_window: i64::from(self.sender.initial_window),
+            body: Bytes::new(),
+            sent: 0,
+            prefix_left: head.body_prefix,
+            blocked: false,
+            receive_window: self.receiver.initial_window,
+            unannounced: 0,
+            head_method: head.is_head_method,
+            first_byte_seen: false,
+            head_seen: false,
+            interim: 0,
+            body_left: None,
+            body_bytes: 0,
+        };
+        let (output, sent) = (&mut self.output, &mut self.traffic.sent);
+        self.sender
+            .write_head(head, length, id, body.is_empty(), output, sent);
+        self.sender.start_body(&mut stream, body, output, sent);
+        self.streams.insert(stream);
+        self.pump();
+        Ok(())
     }
+
     pub(crate) fn capacity(&self) -> usize {
-        0
+        if self.closing || self.dead {
+            return 0;
+        }
+        let most = match self.sender.max_concurrent {
+            None => self.limits.max_calls_before_settings,
+            Some(allowed) => allowed.min(self.limits.max_calls_in_flight),
+        };
+        (most as usize).saturating_sub(self.streams.len())
     }
+
     pub(crate) fn in_flight(&self) -> usize {
-        0
+        self.streams.len()
     }
+
     pub(crate) fn output(&self) -> &[u8] {
         self.output.first()
     }
+
     pub(crate) fn output_slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         self.output.slices(slices)
     }
+
     pub(crate) fn consume_output(&mut self, n: usize) {
         self.output.consume(n);
+        self.queued_replies = self.queued_replies.min(self.output.len());
+        self.pump();
     }
+
     pub(crate) fn is_all_sent(&self) -> bool {
-        self.output.len() == 0
+        self.output.len() == 0 && !self.sender.is_sending()
     }
-    pub(crate) fn input<F: FnMut(Event<'_>)>(&mut self, _bytes: &[u8], _sink: &mut F) {}
-    pub(crate) fn end_of_input<F: FnMut(Event<'_>)>(&mut self, _orderly: bool, _sink: &mut F) {}
-    pub(crate) fn cancel(&mut self, _token: Token) -> bool {
-        false
-    }
-    pub(crate) fn shut_down(&mut self) {}
-    pub(crate) fn is_closed(&self) -> bool {
+
+    pub(crate) fn cancel(&mut self, token: Token) -> bool {
+        let id = self
+            .streams
+            .iter_mut()
+            .find(|stream| stream.token == token)
+            .map(|s| s.id);
+        let Some(id) = id else { return false };
+        self.remove(id);
+        self.reset(id, ErrorCode::CANCEL);
         true
     }
+
+    pub(crate) fn shut_down(&mut self) {
+        if !self.closing && !self.dead {
+            self.closing = true;
+            self.write_goaway(ErrorCode::NO_ERROR);
+        }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.dead || self.closing && self.streams.len() == 0
+    }
+
     pub(crate) fn traffic(&self) -> &Traffic {
         &self.traffic
     }
+
     pub(crate) fn traffic_mut(&mut self) -> &mut Traffic {
         &mut self.traffic
     }
+
     pub(crate) fn release_buffers(&mut self) {
         self.output.release();
+        self.streams.release();
+        self.sender.release();
+        self.receiver.release();
+        self.fields.release();
+    }
+
+    pub(crate) fn input<F: FnMut(Event<'_>)>(&mut self, mut bytes: &[u8], sink: &mut F) {
+        while !bytes.is_empty() && !self.dead {
+            let result = self
+                .receive(&mut bytes, sink)
+                .and_then(|()| self.check_replies());
+            if let Err(failure) = result {
+                self.fail(failure, sink);
+            }
+        }
+    }
+
+    pub(crate) fn end_of_input<F: FnMut(Event<'_>)>(&mut self, _orderly: bool, sink: &mut F) {
+        if self.dead {
+            return;
+        }
+        self.output.clear();
+        self.end_all(sink, |stream| Failure::Closed {
+            stage: match stream {
+                Stream {
+                    head_seen: true, ..
+                } => Stage::InBody,
+                Stream {
+                    first_byte_seen: true,
+                    ..
+                } => Stage::InHead,
+                _ => Stage::BeforeHead,
+            },
+        });
+        self.close(Closing::Ended, sink);
+        self.dead = true;
+    }
+
+    /// Ends the connection for something that it cannot survive.
+    fn fail<F: FnMut(Event<'_>)>(&mut self, failure: Failure, sink: &mut F) {
+        self.write_goaway(code_for(&failure));
+        self.end_all(sink, |_| failure);
+        self.close(Closing::Failed(failure), sink);
+        self.dead = true;
+    }
+
+    /// Tells once that no more calls can be started.
+    pub(super) fn close<F: FnMut(Event<'_>)>(&mut self, reason: Closing, sink: &mut F) {
+        if !std::mem::replace(&mut self.closing, true) {
+            sink(Event::Closing { reason });
+        }
+    }
+
+    fn end_all<F: FnMut(Event<'_>)>(&mut self, sink: &mut F, why: impl Fn(&Stream) -> Failure) {
+        for stream in self.streams.remove_above(0) {
+            self.sender.forget(&stream);
+            sink(Event::Failed {
+                token: stream.token,
+                failure: why(&stream),
+            });
+        }
+    }
+
+    /// Removes a call that is over.
+    pub(super) fn remove(&mut self, id: u32) -> Option<Stream> {
+        let stream = self.streams.remove(id)?;
+        self.sender.forget(&stream);
+        Some(stream)
+    }
+
+    /// Ends one call for something that the connection survives.
+    pub(super) fn fail_stream<F: FnMut(Event<'_>)>(
+        &mut self,
+        id: u32,
+        failure: Failure,
+        sink: &mut F,
+    ) {
+        if let Some(stream) = self.remove(id) {
+            self.reset(id, code_for(&failure));
+            sink(Event::Failed {
+                token: stream.token,
+                failure,
+            });
+        }
+    }
+
+    /// Queues RST_STREAM and remembers it.
+    pub(super) fn reset(&mut self, id: u32, code: ErrorCode) {
+        if self.resets.len() == REMEMBERED_RESETS {
+            self.resets.pop_front();
+            self.resets_forgotten = true;
+        }
+        self.resets.push_back(id);
+        self.reply(|out| rst_stream::write(out, id, code));
+    }
+
+    /// Whether the server may still send on a stream that is over, since the client ended it.
+    pub(super) fn may_be_reset(&self, id: u32) -> bool {
+        self.resets_forgotten || self.resets.contains(&id)
+    }
+
+    fn write_goaway(&mut self, code: ErrorCode) {
+        self.reply(|out| goaway::write(out, code));
+    }
+
+    /// Queues a frame of the connection's own keeping.
+    pub(super) fn reply(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let written = self.output.append(write);
+        self.queued_replies += written;
+        self.traffic.sent.overhead += written as u64;
+    }
+
+    /// A server that makes the client answer and does not read the answers fills its memory.
+    fn check_replies(&self) -> Result<(), Failure> {
+        let max = self.limits.max_queued_replies;
+        if self.queued_replies > max {
+            return Err(LimitExceeded::QueuedReplies(max).into());
+        }
+        Ok(())
+    }
+
+    /// Queues what bodies the windows allow.
+    pub(super) fn pump(&mut self) {
+        self.sender
+            .pump(&mut self.streams, &mut self.output, &mut self.traffic.sent);
     }
 }

@@ -1,5 +1,7 @@
 //! HTTP/2 error codes, and the rules of HTTP/2 that a server can break.
 
+use crate::error::{Failure, Violation};
+
 /// An error code of RST_STREAM and GOAWAY (RFC 9113 §7). Unknown codes are kept as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ErrorCode(pub u32);
@@ -74,4 +76,123 @@ pub enum Http2Violation {
     /// The first bytes are an HTTP/1.x answer.
     #[error("the server speaks HTTP/1.x only, where HTTP/2 is needed (RFC 9113 §3.4)")]
     Http1Answer,
+    /// A frame is longer than SETTINGS_MAX_FRAME_SIZE.
+    #[error("a frame is longer than allowed (RFC 9113 §4.2)")]
+    FrameTooLong,
+    /// A frame of fixed layout has another length.
+    #[error("a {0} frame has a wrong length (RFC 9113 §4.2, §6)")]
+    FrameLength(&'static str),
+    /// A frame on stream 0 that belongs to a call, or the other way round.
+    #[error("a {0} frame is on a stream it cannot be on (RFC 9113 §6)")]
+    FrameStream(&'static str),
+    /// Padding as long as the frame or longer.
+    #[error("a frame's padding is longer than the frame (RFC 9113 §6.1)")]
+    Padding,
+    /// Something else stands between HEADERS and its CONTINUATION.
+    #[error("a field block is interrupted (RFC 9113 §6.10)")]
+    BlockInterrupted,
+    /// CONTINUATION without HEADERS before it.
+    #[error("a CONTINUATION frame continues nothing (RFC 9113 §6.10)")]
+    UnexpectedContinuation,
+    /// PUSH_PROMISE although push is switched off.
+    #[error("the server pushes although push is switched off (RFC 9113 §8.4)")]
+    Push,
+    /// A setting with a value it cannot have.
+    #[error("a setting has a value it cannot have (RFC 9113 §6.5.2)")]
+    SettingValue,
+    /// SETTINGS_INITIAL_WINDOW_SIZE above 2^31-1, or one that makes a window exceed that.
+    #[error("a window grows beyond 2^31-1 bytes (RFC 9113 §6.9.1, §6.9.2)")]
+    WindowOverflow,
+    /// WINDOW_UPDATE by nothing.
+    #[error("a window is increased by 0 (RFC 9113 §6.9)")]
+    WindowIncrement,
+    /// More data than the window allows.
+    #[error("the server sends more than flow control allows (RFC 9113 §6.9.1)")]
+    FlowControl,
+    /// A frame on a stream that was never opened.
+    #[error("a frame is on a stream that was not opened (RFC 9113 §5.1)")]
+    IdleStream,
+    /// A frame after the end of its stream.
+    #[error("a frame comes after its stream's end (RFC 9113 §5.1)")]
+    ClosedStream,
+    /// A later GOAWAY names a higher stream.
+    #[error("a second GOAWAY takes back what the first said (RFC 9113 §6.8)")]
+    GoAwayIncreased,
+    /// Data before the final head.
+    #[error("data comes before the answer's head (RFC 9113 §8.1)")]
+    DataBeforeHead,
+    /// A pseudo-header field that is unknown, misplaced, or given twice, or no status at all.
+    #[error("the pseudo-header fields are not exactly one :status in front (RFC 9113 §8.3)")]
+    PseudoFields,
+    /// `:status` is no three-digit number.
+    #[error(":status is not three digits (RFC 9113 §8.3.2)")]
+    Status,
+    /// A name with upper case letters or with what no name can hold.
+    #[error("a field's name is malformed or not in lower case (RFC 9113 §8.2.1)")]
+    FieldName,
+    /// A value with line ends or zeros, or with white space around it.
+    #[error("a field's value is malformed (RFC 9113 §8.2.1)")]
+    FieldValue,
+    /// A field of HTTP/1.1's connection handling.
+    #[error("a connection-specific field stands in an answer (RFC 9113 §8.2.2)")]
+    ConnectionField,
+    /// A trailer section that does not end the stream, or a head after the final one.
+    #[error("trailers do not end their stream (RFC 9113 §8.1)")]
+    TrailersNotLast,
+    /// An interim answer that ends the stream, or status 101.
+    #[error("an interim answer ends its stream or is 101 (RFC 9113 §8.1, §8.6)")]
+    Interim,
+    /// Content-Length is no number or given with several values.
+    #[error("content-length is malformed (RFC 9113 §8.1.1)")]
+    ContentLength,
+    /// The body is not as long as Content-Length says.
+    #[error("the body's length is not its content-length (RFC 9113 §8.1.1)")]
+    LengthMismatch,
+}
+
+impl Http2Violation {
+    /// The code that goes to the server in GOAWAY or RST_STREAM.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Http2Violation::FrameTooLong | Http2Violation::FrameLength(_) => {
+                ErrorCode::FRAME_SIZE_ERROR
+            }
+            Http2Violation::WindowOverflow | Http2Violation::FlowControl => {
+                ErrorCode::FLOW_CONTROL_ERROR
+            }
+            Http2Violation::ClosedStream => ErrorCode::STREAM_CLOSED,
+            _ => ErrorCode::PROTOCOL_ERROR,
+        }
+    }
+}
+
+impl From<Http2Violation> for Failure {
+    fn from(violation: Http2Violation) -> Failure {
+        Failure::Violation(Violation::Http2(violation))
+    }
+}
+
+/// The code that tells the server why the client ends a stream or the connection.
+pub(super) fn code_for(failure: &Failure) -> ErrorCode {
+    match failure {
+        Failure::Violation(Violation::Http2(violation)) => violation.code(),
+        Failure::Violation(Violation::Hpack(_)) => ErrorCode::COMPRESSION_ERROR,
+        Failure::Limit(_) => ErrorCode::ENHANCE_YOUR_CALM,
+        _ => ErrorCode::PROTOCOL_ERROR,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_have_their_registered_names() {
+        assert_eq!(ErrorCode(0x7).to_string(), "REFUSED_STREAM");
+        assert_eq!(
+            ErrorCode::HTTP_1_1_REQUIRED.to_string(),
+            "HTTP_1_1_REQUIRED"
+        );
+        assert_eq!(ErrorCode(0x1f).to_string(), "error code 0x1f");
+    }
 }

@@ -2,7 +2,16 @@
 
 mod connection;
 mod error;
+mod frame;
+mod head_blocks;
 pub mod hpack;
+mod receive;
+mod response;
+mod send;
+mod streams;
 
 pub(crate) use connection::Connection;
 pub use error::{ErrorCode, Http2Violation};
+
+#[cfg(test)]
+mod tests;

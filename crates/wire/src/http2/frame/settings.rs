@@ -1,0 +1,134 @@
+//! SETTINGS (RFC 9113 §6.5).
+
+use super::{ACK, write_header};
+use crate::http2::error::Http2Violation;
+
+pub(in crate::http2) const KIND: u8 = 0x4;
+
+/// Values that apply until SETTINGS say otherwise (RFC 9113 §6.5.2).
+pub(in crate::http2) const DEFAULT_WINDOW: u32 = 65_535;
+pub(in crate::http2) const DEFAULT_FRAME_SIZE: u32 = 16_384;
+
+/// Bounds of what SETTINGS may say.
+pub(in crate::http2) const MOST_WINDOW: u32 = (1 << 31) - 1;
+pub(in crate::http2) const MOST_FRAME_SIZE: u32 = (1 << 24) - 1;
+
+const HEADER_TABLE_SIZE: u16 = 0x1;
+const ENABLE_PUSH: u16 = 0x2;
+const MAX_CONCURRENT_STREAMS: u16 = 0x3;
+const INITIAL_WINDOW_SIZE: u16 = 0x4;
+const MAX_FRAME_SIZE: u16 = 0x5;
+const MAX_HEADER_LIST_SIZE: u16 = 0x6;
+
+/// One setting, its value checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::http2) enum Setting {
+    HeaderTableSize(u32),
+    MaxConcurrentStreams(u32),
+    InitialWindowSize(u32),
+    MaxFrameSize(u32),
+    MaxHeaderListSize(u32),
+    /// Unknown, or without meaning for a client.
+    Ignored,
+}
+
+/// The settings of a payload, in order.
+pub(in crate::http2) fn read(
+    payload: &[u8],
+) -> Result<impl Iterator<Item = Result<Setting, Http2Violation>> + '_, Http2Violation> {
+    let (settings, rest) = payload.as_chunks::<6>();
+    if !rest.is_empty() {
+        return Err(Http2Violation::FrameLength("SETTINGS"));
+    }
+    Ok(settings.iter().map(|[i0, i1, value @ ..]| {
+        check(u16::from_be_bytes([*i0, *i1]), u32::from_be_bytes(*value))
+    }))
+}
+
+fn check(id: u16, value: u32) -> Result<Setting, Http2Violation> {
+    Ok(match id {
+        HEADER_TABLE_SIZE => Setting::HeaderTableSize(value),
+        // Only a client may allow push (RFC 9113 §6.5.2).
+        ENABLE_PUSH if value != 0 => return Err(Http2Violation::SettingValue),
+        MAX_CONCURRENT_STREAMS => Setting::MaxConcurrentStreams(value),
+        INITIAL_WINDOW_SIZE if value > MOST_WINDOW => return Err(Http2Violation::WindowOverflow),
+        INITIAL_WINDOW_SIZE => Setting::InitialWindowSize(value),
+        MAX_FRAME_SIZE if !(DEFAULT_FRAME_SIZE..=MOST_FRAME_SIZE).contains(&value) => {
+            return Err(Http2Violation::SettingValue);
+        }
+        MAX_FRAME_SIZE => Setting::MaxFrameSize(value),
+        MAX_HEADER_LIST_SIZE => Setting::MaxHeaderListSize(value),
+        _ => Setting::Ignored,
+    })
+}
+
+/// What the client tells; values that are the protocol's defaults are left out.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::http2) struct ClientSettings {
+    pub(in crate::http2) header_table_size: u32,
+    pub(in crate::http2) initial_window_size: u32,
+    pub(in crate::http2) max_frame_size: u32,
+    pub(in crate::http2) max_header_list_size: u32,
+}
+
+pub(in crate::http2) fn write(out: &mut Vec<u8>, settings: &ClientSettings) {
+    let all = [
+        (ENABLE_PUSH, 0, 1),
+        (
+            HEADER_TABLE_SIZE,
+            settings.header_table_size,
+            crate::http2::hpack::DEFAULT_TABLE_SIZE,
+        ),
+        (
+            INITIAL_WINDOW_SIZE,
+            settings.initial_window_size,
+            DEFAULT_WINDOW,
+        ),
+        (MAX_FRAME_SIZE, settings.max_frame_size, DEFAULT_FRAME_SIZE),
+        (
+            MAX_HEADER_LIST_SIZE,
+            settings.max_header_list_size,
+            u32::MAX,
+        ),
+    ];
+    let told = all.iter().filter(|(_, value, default)| value != default);
+    write_header(out, 6 * told.clone().count(), KIND, 0, 0);
+    for (id, value, _) in told {
+        out.extend_from_slice(&id.to_be_bytes());
+        out.extend_from_slice(&value.to_be_bytes());
+    }
+}
+
+pub(in crate::http2) fn write_ack(out: &mut Vec<u8>) {
+    write_header(out, 0, KIND, ACK, 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(id: u16, value: u32) -> Result<Setting, Http2Violation> {
+        let payload = [&id.to_be_bytes()[..], &value.to_be_bytes()].concat();
+        read(&payload).unwrap().next().unwrap()
+    }
+
+    #[test]
+    fn values_are_checked() {
+        assert_eq!(one(1, 0), Ok(Setting::HeaderTableSize(0)));
+        assert_eq!(one(2, 0), Ok(Setting::Ignored));
+        assert_eq!(one(2, 1), Err(Http2Violation::SettingValue));
+        assert_eq!(
+            one(4, MOST_WINDOW),
+            Ok(Setting::InitialWindowSize(MOST_WINDOW))
+        );
+        assert_eq!(one(4, MOST_WINDOW + 1), Err(Http2Violation::WindowOverflow));
+        assert_eq!(one(5, 16_383), Err(Http2Violation::SettingValue));
+        assert_eq!(
+            one(5, MOST_FRAME_SIZE + 1),
+            Err(Http2Violation::SettingValue)
+        );
+        assert_eq!(one(0x99, 7), Ok(Setting::Ignored));
+        let length = read(&[0; 7]).map(|_| ()).unwrap_err();
+        assert_eq!(length, Http2Violation::FrameLength("SETTINGS"));
+    }
+}

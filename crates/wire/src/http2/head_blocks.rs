@@ -1,0 +1,211 @@
+//! Field blocks of requests, made once and repeated as long as the table allows.
+
+use super::hpack::{Encoder, FieldList};
+use crate::request::{Decimal, Head};
+
+/// How many heads' blocks are kept for one connection. Calls with more heads than that are encoded
+/// anew each time, which costs time and nothing else.
+const KEPT: usize = 16;
+
+/// Encodes heads for one connection.
+#[derive(Debug)]
+pub(super) struct HeadBlocks {
+    encoder: Encoder,
+    kept: Vec<KeptBlock>,
+    /// Where the next block goes when all places are taken.
+    next_place: usize,
+    scratch: Vec<u8>,
+}
+
+/// What is known of a head on this connection.
+#[derive(Debug)]
+struct KeptBlock {
+    head: u64,
+    /// The content-length of its first call. It is the only one that is entered into the table:
+    /// where lengths differ from call to call, entering each would push out everything else.
+    length: Option<u64>,
+    /// The block, all indices, as of this generation of the encoder.
+    generation: Option<u64>,
+    block: Vec<u8>,
+    /// Length of `block` without `content-length`.
+    without_length: usize,
+    /// Whether `content-length` is in it.
+    is_whole: bool,
+}
+
+impl KeptBlock {
+    /// Keeps a block without `content-length`.
+    fn keep(&mut self, generation: u64, block: &[u8]) {
+        self.generation = Some(generation);
+        self.block.clear();
+        self.block.extend_from_slice(block);
+        self.without_length = block.len();
+        self.is_whole = false;
+    }
+}
+
+impl HeadBlocks {
+    pub(super) fn new(table_size: u32) -> HeadBlocks {
+        HeadBlocks {
+            encoder: Encoder::new(table_size),
+            kept: Vec::new(),
+            next_place: 0,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// The server's SETTINGS_HEADER_TABLE_SIZE.
+    pub(super) fn set_allowed_size(&mut self, size: u32) {
+        self.encoder.set_allowed_size(size);
+    }
+
+    pub(super) fn release(&mut self) {
+        self.scratch = Vec::new();
+    }
+
+    /// The block for a call. It must be sent, and before any other one.
+    pub(super) fn block(&mut self, head: &Head, length: Option<u64>) -> &[u8] {
+        let at = match self.kept.iter().position(|kept| kept.head == head.id) {
+            Some(at) => at,
+            None => self.add(head, length),
+        };
+        let kept = &mut self.kept[at];
+        let same_length = kept.length == length;
+        let valid = kept.generation == Some(self.encoder.generation());
+        if valid && same_length && kept.is_whole {
+            return &kept.block;
+        }
+        self.scratch.clear();
+        if valid {
+            self.scratch
+                .extend_from_slice(&kept.block[..kept.without_length]);
+        } else {
+            let before = self.encoder.generation();
+            self.encoder.encode(head.http2.iter(), &mut self.scratch);
+            // Nothing was entered: the block can be repeated until something is.
+            if before == self.encoder.generation() {
+                kept.keep(before, &self.scratch);
+            }
+        }
+        if same_length {
+            let before = self.encoder.generation();
+            self.encoder
+                .encode(length_field(length).iter(), &mut self.scratch);
+            if kept.generation == Some(before) && before == self.encoder.generation() {
+                kept.block.clone_from(&self.scratch);
+                kept.is_whole = true;
+            }
+        } else if let Some(length) = length {
+            Encoder::encode_content_length(Decimal::new(length).as_bytes(), &mut self.scratch);
+        }
+        &self.scratch
+    }
+
+    fn add(&mut self, head: &Head, length: Option<u64>) -> usize {
+        let new = KeptBlock {
+            head: head.id,
+            length,
+            generation: None,
+            block: Vec::new(),
+            without_length: 0,
+            is_whole: false,
+        };
+        if self.kept.len() < KEPT {
+            self.kept.push(new);
+            return self.kept.len() - 1;
+        }
+        let at = self.next_place;
+        self.next_place = (at + 1) % KEPT;
+        self.kept[at] = new;
+        at
+    }
+}
+
+fn length_field(length: Option<u64>) -> FieldList {
+    let mut list = FieldList::default();
+    if let Some(length) = length {
+        list.push(b"content-length", Decimal::new(length).as_bytes(), false);
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::hpack::{DecodedFields, Decoder};
+    use super::*;
+
+    fn head(path: &str) -> Head {
+        Head::builder("POST", path, "localhost")
+            .field("x-a", "some value")
+            .build()
+            .unwrap()
+    }
+
+    fn decode(decoder: &mut Decoder, block: &[u8]) -> Vec<String> {
+        let mut fields = DecodedFields::new(10_000);
+        decoder.decode(block, &mut fields).unwrap();
+        let text = |b: &[u8]| String::from_utf8(b.to_vec()).unwrap();
+        fields
+            .fields()
+            .iter()
+            .map(|(n, v)| format!("{}={}", text(n), text(v)))
+            .collect()
+    }
+
+    fn expected(path: &str, length: Option<u64>) -> Vec<String> {
+        let mut all = vec![
+            ":method=POST".to_owned(),
+            ":scheme=http".to_owned(),
+            ":authority=localhost".to_owned(),
+            format!(":path={path}"),
+            "x-a=some value".to_owned(),
+        ];
+        all.extend(length.map(|n| format!("content-length={n}")));
+        all
+    }
+
+    #[test]
+    fn the_same_call_becomes_one_byte_a_field() {
+        let (mut blocks, head) = (HeadBlocks::new(4096), head("/p"));
+        assert!(blocks.block(&head, Some(5)).len() > 20);
+        for _ in 0..3 {
+            assert_eq!(blocks.block(&head, Some(5)).len(), 6);
+        }
+    }
+
+    #[test]
+    fn any_order_of_heads_lengths_and_table_sizes_decodes() {
+        let paths: Vec<String> = (0..20).map(|i| format!("/path/{i}")).collect();
+        let heads: Vec<Head> = paths.iter().map(|p| head(p)).collect();
+        for table_size in [4096, 300, 100, 0] {
+            let (mut blocks, mut decoder) = (HeadBlocks::new(4096), Decoder::new());
+            for call in 0..400usize {
+                if call == 100 {
+                    blocks.set_allowed_size(table_size);
+                    decoder.set_allowed_size(table_size);
+                }
+                let which = if call % 7 < 5 { 3 } else { call % heads.len() };
+                let length = (call % 5 > 0).then_some(call as u64 / 3 % 4);
+                let block = blocks.block(&heads[which], length).to_vec();
+                assert_eq!(
+                    decode(&mut decoder, &block),
+                    expected(&paths[which], length)
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn changing_lengths_do_not_churn_the_table() {
+        let (mut blocks, head) = (HeadBlocks::new(4096), head("/p"));
+        for length in 0..10 {
+            blocks.block(&head, Some(length));
+        }
+        let generation = blocks.encoder.generation();
+        for length in 0..1000 {
+            // Five indices, then content-length as a literal of at most 2 + 3 bytes.
+            assert!(blocks.block(&head, Some(length)).len() <= 5 + 6);
+        }
+        assert_eq!(blocks.encoder.generation(), generation);
+    }
+}

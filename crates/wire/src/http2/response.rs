@@ -1,0 +1,86 @@
+//! What makes an answer's fields well-formed (RFC 9113 §8.2, §8.3).
+
+use super::error::Http2Violation;
+use crate::event::Fields;
+use crate::request::{is_token_byte, is_value_byte};
+
+/// What an answer's head says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ResponseHead {
+    pub(super) status: u16,
+    pub(super) content_length: Option<u64>,
+}
+
+/// Checks a head: `:status` and nothing else of its kind in front, then ordinary fields.
+pub(super) fn check_head(fields: &Fields<'_>) -> Result<ResponseHead, Http2Violation> {
+    let mut fields = fields.iter();
+    let status = match fields.next() {
+        Some((b":status", value)) => read_status(value)?,
+        _ => return Err(Http2Violation::PseudoFields),
+    };
+    let mut content_length = None;
+    for (name, value) in fields {
+        check_field(name, value)?;
+        if name == b"content-length" {
+            let length = read_length(value)?;
+            if content_length.is_some_and(|earlier| earlier != length) {
+                return Err(Http2Violation::ContentLength);
+            }
+            content_length = Some(length);
+        }
+    }
+    Ok(ResponseHead {
+        status,
+        content_length,
+    })
+}
+
+/// Checks a trailer section: ordinary fields only.
+pub(super) fn check_trailers(fields: &Fields<'_>) -> Result<(), Http2Violation> {
+    fields
+        .iter()
+        .try_for_each(|(name, value)| check_field(name, value))
+}
+
+fn read_status(value: &[u8]) -> Result<u16, Http2Violation> {
+    match value {
+        [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] => {
+            let digit = |d: &u8| u16::from(d - b'0');
+            Ok(digit(a) * 100 + digit(b) * 10 + digit(c))
+        }
+        _ => Err(Http2Violation::Status),
+    }
+}
+
+fn read_length(value: &[u8]) -> Result<u64, Http2Violation> {
+    if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
+        return Err(Http2Violation::ContentLength);
+    }
+    let text = std::str::from_utf8(value).map_err(|_| Http2Violation::ContentLength)?;
+    text.parse().map_err(|_| Http2Violation::ContentLength)
+}
+
+fn check_field(name: &[u8], value: &[u8]) -> Result<(), Http2Violation> {
+    if name.first() == Some(&b':') {
+        return Err(Http2Violation::PseudoFields);
+    }
+    if name.is_empty()
+        || !name
+            .iter()
+            .all(|&b| is_token_byte(b) && !b.is_ascii_uppercase())
+    {
+        return Err(Http2Violation::FieldName);
+    }
+    let blank = |b: Option<&u8>| matches!(b, Some(b' ' | b'\t'));
+    let well_formed = value.iter().all(|&b| is_value_byte(b));
+    if !well_formed || blank(value.first()) || blank(value.last()) {
+        return Err(Http2Violation::FieldValue);
+    }
+    match name {
+        b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding" | b"upgrade" => {
+            Err(Http2Violation::ConnectionField)
+        }
+        b"te" if value != b"trailers" => Err(Http2Violation::ConnectionField),
+        _ => Ok(()),
+    }
+}

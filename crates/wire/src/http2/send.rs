@@ -1,0 +1,260 @@
+//! What the client sends: heads, and bodies as far as the windows allow (RFC 9113 §5.2, §6.9).
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+use super::error::Http2Violation;
+use super::frame::settings::{DEFAULT_FRAME_SIZE, DEFAULT_WINDOW, MOST_WINDOW, Setting};
+use super::frame::{
+    END_HEADERS, END_STREAM, HEADER_LENGTH, continuation, data, headers, write_header,
+};
+use super::head_blocks::HeadBlocks;
+use super::hpack::ENTRY_OVERHEAD;
+use super::streams::{Stream, Streams};
+use crate::error::StartError;
+use crate::output::Output;
+use crate::request::{Decimal, Head};
+use crate::traffic::ByteCount;
+
+/// Bodies are queued until so many bytes are unwritten, and no further before some are written: so
+/// a call that is given up leaves little behind, and calls share the connection.
+const ENOUGH_QUEUED: usize = 256 * 1024;
+
+/// The sending side of a connection.
+#[derive(Debug)]
+pub(super) struct Sender {
+    blocks: HeadBlocks,
+    /// The connection's window, in bytes. Never below 0, unlike a stream's.
+    window: i64,
+    /// Each new stream's window, in bytes (the server's SETTINGS_INITIAL_WINDOW_SIZE).
+    pub(super) initial_window: u32,
+    /// The server's SETTINGS_MAX_FRAME_SIZE.
+    max_frame: usize,
+    /// The server's SETTINGS_MAX_CONCURRENT_STREAMS, once its SETTINGS are here.
+    pub(super) max_concurrent: Option<u32>,
+    /// The server's SETTINGS_MAX_HEADER_LIST_SIZE.
+    max_header_list: Option<u32>,
+    /// Streams with a body to send and room in their window, in turn.
+    queue: VecDeque<u32>,
+    /// How many streams have some body unsent.
+    sending: usize,
+}
+
+impl Sender {
+    pub(super) fn new(table_size: u32) -> Sender {
+        Sender {
+            blocks: HeadBlocks::new(table_size),
+            window: i64::from(DEFAULT_WINDOW),
+            initial_window: DEFAULT_WINDOW,
+            max_frame: DEFAULT_FRAME_SIZE as usize,
+            max_concurrent: None,
+            max_header_list: None,
+            queue: VecDeque::new(),
+            sending: 0,
+        }
+    }
+
+    pub(super) fn is_sending(&self) -> bool {
+        self.sending > 0
+    }
+
+    pub(super) fn release(&mut self) {
+        self.blocks.release();
+        if self.queue.is_empty() {
+            self.queue = VecDeque::new();
+        }
+    }
+
+    /// Notes that a stream is over.
+    pub(super) fn forget(&mut self, stream: &Stream) {
+        self.sending -= usize::from(stream.is_sending());
+    }
+
+    /// Whether the server accepts a head of this size.
+    pub(super) fn check_size(&self, head: &Head, length: Option<u64>) -> Result<(), StartError> {
+        let Some(accepted) = self.max_header_list else {
+            return Ok(());
+        };
+        let of_length = length.map_or(0, |length| {
+            "content-length".len() + Decimal::new(length).as_bytes().len() + ENTRY_OVERHEAD
+        });
+        let bytes = head.http2.list_size() + of_length as u64;
+        if bytes > u64::from(accepted) {
+            return Err(StartError::HeadTooLarge { bytes, accepted });
+        }
+        Ok(())
+    }
+
+    /// Writes HEADERS, and CONTINUATION where the block is longer than a frame.
+    pub(super) fn write_head(
+        &mut self,
+        head: &Head,
+        length: Option<u64>,
+        stream: u32,
+        end: bool,
+        output: &mut Output,
+        sent: &mut ByteCount,
+    ) {
+        let max = self.max_frame;
+        let block = self.blocks.block(head, length);
+        let written = output.append(|out| {
+            let end_stream = if end { END_STREAM } else { 0 };
+            let (first, mut rest) = block.split_at(block.len().min(max));
+            let end_headers = |rest: &[u8]| if rest.is_empty() { END_HEADERS } else { 0 };
+            let flags = end_stream | end_headers(rest);
+            write_header(out, first.len(), headers::KIND, flags, stream);
+            out.extend_from_slice(first);
+            while !rest.is_empty() {
+                let (part, after) = rest.split_at(rest.len().min(max));
+                write_header(
+                    out,
+                    part.len(),
+                    continuation::KIND,
+                    end_headers(after),
+                    stream,
+                );
+                out.extend_from_slice(part);
+                rest = after;
+            }
+        });
+        sent.header += block.len() as u64;
+        sent.overhead += (written - block.len()) as u64;
+    }
+
+    /// Sends a short body at once where it may be, and leaves any other one to [`Sender::pump`].
+    pub(super) fn start_body(
+        &mut self,
+        stream: &mut Stream,
+        body: &Bytes,
+        output: &mut Output,
+        sent: &mut ByteCount,
+    ) {
+        let room = self.window.min(stream.send_window);
+        let fits = body.len() <= self.max_frame && body.len() as i64 <= room;
+        if body.is_empty() {
+        } else if fits && self.queue.is_empty() && output.len() < ENOUGH_QUEUED {
+            self.write_data(stream, body, body.len(), output, sent);
+            stream.sent = 0;
+        } else {
+            stream.body = body.clone();
+            self.sending += 1;
+            self.queue.push_back(stream.id);
+        }
+    }
+
+    /// Sends bodies in turn, one frame each, as far as windows and the queue's bound allow.
+    pub(super) fn pump(
+        &mut self,
+        streams: &mut Streams,
+        output: &mut Output,
+        sent: &mut ByteCount,
+    ) {
+        while self.window > 0 && output.len() < ENOUGH_QUEUED {
+            let Some(id) = self.queue.pop_front() else {
+                return;
+            };
+            // A stream that is over may still be in the queue.
+            let Some(stream) = streams.get(id) else {
+                continue;
+            };
+            let room = self.window.min(stream.send_window);
+            if room <= 0 {
+                stream.blocked = true;
+                continue;
+            }
+            let left = stream.body.len() - stream.sent;
+            let n = left
+                .min(self.max_frame)
+                .min(usize::try_from(room).unwrap_or(usize::MAX));
+            let body = std::mem::take(&mut stream.body);
+            self.write_data(stream, &body, n, output, sent);
+            if stream.sent < body.len() {
+                stream.body = body;
+                self.queue.push_back(id);
+            } else {
+                stream.sent = 0;
+                self.sending -= 1;
+            }
+        }
+    }
+
+    /// Writes the next `n` bytes of a body as one frame.
+    fn write_data(
+        &mut self,
+        stream: &mut Stream,
+        body: &Bytes,
+        n: usize,
+        output: &mut Output,
+        sent: &mut ByteCount,
+    ) {
+        let end = stream.sent + n;
+        let flags = if end == body.len() { END_STREAM } else { 0 };
+        output.append(|out| write_header(out, n, data::KIND, flags, stream.id));
+        output.body(body, stream.sent, end);
+        stream.sent = end;
+        stream.send_window -= n as i64;
+        self.window -= n as i64;
+        let of_prefix = stream.prefix_left.min(n as u64);
+        stream.prefix_left -= of_prefix;
+        sent.overhead += HEADER_LENGTH as u64 + of_prefix;
+        sent.body += n as u64 - of_prefix;
+    }
+
+    /// Widens the connection's window.
+    pub(super) fn widen(&mut self, by: u32) -> Result<(), Http2Violation> {
+        if by == 0 {
+            return Err(Http2Violation::WindowIncrement);
+        }
+        self.window += i64::from(by);
+        if self.window > i64::from(MOST_WINDOW) {
+            return Err(Http2Violation::WindowOverflow);
+        }
+        Ok(())
+    }
+
+    /// Changes a stream's window, by less than nothing too.
+    pub(super) fn widen_stream(
+        &mut self,
+        stream: &mut Stream,
+        by: i64,
+    ) -> Result<(), Http2Violation> {
+        stream.send_window += by;
+        if stream.send_window > i64::from(MOST_WINDOW) {
+            return Err(Http2Violation::WindowOverflow);
+        }
+        if stream.blocked && stream.send_window > 0 {
+            stream.blocked = false;
+            self.queue.push_back(stream.id);
+        }
+        Ok(())
+    }
+
+    /// Takes one of the server's settings in.
+    pub(super) fn set(
+        &mut self,
+        setting: Setting,
+        streams: &mut Streams,
+    ) -> Result<(), Http2Violation> {
+        match setting {
+            Setting::HeaderTableSize(size) => self.blocks.set_allowed_size(size),
+            Setting::MaxConcurrentStreams(most) => self.max_concurrent = Some(most),
+            Setting::InitialWindowSize(size) => {
+                let change = i64::from(size) - i64::from(self.initial_window);
+                self.initial_window = size;
+                for stream in streams.iter_mut() {
+                    self.widen_stream(stream, change)?;
+                }
+            }
+            Setting::MaxFrameSize(size) => self.max_frame = size as usize,
+            Setting::MaxHeaderListSize(size) => self.max_header_list = Some(size),
+            Setting::Ignored => {}
+        }
+        Ok(())
+    }
+
+    /// The server's first SETTINGS are here; what they leave out has no bound.
+    pub(super) fn settings_received(&mut self) {
+        self.max_concurrent.get_or_insert(u32::MAX);
+    }
+}

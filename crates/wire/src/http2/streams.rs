@@ -1,0 +1,227 @@
+//! The calls in flight, found by stream number.
+
+use bytes::Bytes;
+
+use crate::client::Token;
+
+/// One call in flight.
+///
+/// ```text
+///   sending:    body waits for windows ──► body sent (END_STREAM)
+///   receiving:  Head ──► Body ──► removed on END_STREAM
+/// ```
+#[derive(Debug)]
+pub(super) struct Stream {
+    pub(super) id: u32,
+    pub(super) token: Token,
+    /// What the server lets us send, in bytes; below 0 after a lowered setting (RFC 9113 §6.9.2).
+    pub(super) send_window: i64,
+    /// The body, as long as some of it is unsent; empty otherwise.
+    pub(super) body: Bytes,
+    /// How much of `body` is sent.
+    pub(super) sent: usize,
+    /// How much of the body still to be sent is another layer's framing.
+    pub(super) prefix_left: u64,
+    /// Out of the queue of senders, until the window opens.
+    pub(super) blocked: bool,
+    /// What we let the server send, in bytes.
+    pub(super) receive_window: i64,
+    /// Received since the last WINDOW_UPDATE, in bytes.
+    pub(super) unannounced: u32,
+    pub(super) head_method: bool,
+    pub(super) first_byte_seen: bool,
+    /// The final head is here.
+    pub(super) head_seen: bool,
+    pub(super) interim: u32,
+    /// Body bytes still to come, when the head says how many.
+    pub(super) body_left: Option<u64>,
+    pub(super) body_bytes: u64,
+}
+
+impl Stream {
+    /// Whether some of the request's body is not sent.
+    pub(super) fn is_sending(&self) -> bool {
+        self.sent < self.body.len()
+    }
+}
+
+/// Streams in reusable slots, and an index over their numbers.
+///
+/// Stream numbers of a client are odd and rise by two, so half of the number, cut to the size of
+/// the index, spreads them perfectly; a stream that lives long only makes its neighbours move by
+/// one (open addressing with linear probing).
+#[derive(Debug, Default)]
+pub(super) struct Streams {
+    slots: Vec<Option<Stream>>,
+    free: Vec<u32>,
+    /// Stream number and slot; number 0 is an empty place. Its length is a power of two.
+    index: Vec<(u32, u32)>,
+    count: usize,
+}
+
+impl Streams {
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+
+    pub(super) fn insert(&mut self, stream: Stream) {
+        if (self.count + 1) * 2 > self.index.len() {
+            self.grow();
+        }
+        let id = stream.id;
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = Some(stream);
+                slot
+            }
+            None => {
+                self.slots.push(Some(stream));
+                self.slots.len() as u32 - 1
+            }
+        };
+        self.place(id, slot);
+        self.count += 1;
+    }
+
+    pub(super) fn get(&mut self, id: u32) -> Option<&mut Stream> {
+        let at = self.find(id)?;
+        let slot = self.index[at].1;
+        self.slots[slot as usize].as_mut()
+    }
+
+    pub(super) fn remove(&mut self, id: u32) -> Option<Stream> {
+        let at = self.find(id)?;
+        let slot = self.index[at].1;
+        self.unplace(at);
+        self.free.push(slot);
+        self.count -= 1;
+        self.slots[slot as usize].take()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Stream> {
+        self.slots.iter_mut().flatten()
+    }
+
+    /// Removes the streams above `last`, in the order they were started.
+    pub(super) fn remove_above(&mut self, last: u32) -> Vec<Stream> {
+        let mut ids: Vec<u32> = self
+            .slots
+            .iter()
+            .flatten()
+            .map(|stream| stream.id)
+            .collect();
+        ids.retain(|id| *id > last);
+        ids.sort_unstable();
+        ids.into_iter().filter_map(|id| self.remove(id)).collect()
+    }
+
+    /// Gives memory back when there are no streams.
+    pub(super) fn release(&mut self) {
+        if self.count == 0 {
+            *self = Streams::default();
+        }
+    }
+
+    fn home(&self, id: u32) -> usize {
+        (id >> 1) as usize & (self.index.len() - 1)
+    }
+
+    fn find(&self, id: u32) -> Option<usize> {
+        if self.index.is_empty() || id == 0 {
+            return None;
+        }
+        let mut at = self.home(id);
+        // Half of the places are empty at least, so this ends.
+        while self.index[at].0 != id {
+            if self.index[at].0 == 0 {
+                return None;
+            }
+            at = (at + 1) & (self.index.len() - 1);
+        }
+        Some(at)
+    }
+
+    fn place(&mut self, id: u32, slot: u32) {
+        let mut at = self.home(id);
+        while self.index[at].0 != 0 {
+            at = (at + 1) & (self.index.len() - 1);
+        }
+        self.index[at] = (id, slot);
+    }
+
+    /// Empties a place and moves up those that were pushed past it.
+    fn unplace(&mut self, at: usize) {
+        let mask = self.index.len() - 1;
+        let mut hole = at;
+        let mut next = (at + 1) & mask;
+        while self.index[next].0 != 0 {
+            let home = self.home(self.index[next].0);
+            // Distance from home, going around: it may move to the hole when that is not before
+            // its home.
+            if (next.wrapping_sub(home) & mask) >= (next.wrapping_sub(hole) & mask) {
+                self.index[hole] = self.index[next];
+                hole = next;
+            }
+            next = (next + 1) & mask;
+        }
+        self.index[hole] = (0, 0);
+    }
+
+    fn grow(&mut self) {
+        let size = (self.index.len() * 2).max(4);
+        let old = std::mem::replace(&mut self.index, vec![(0, 0); size]);
+        for (id, slot) in old.into_iter().filter(|(id, _)| *id != 0) {
+            self.place(id, slot);
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) fn stream(id: u32) -> Stream {
+    Stream {
+        id,
+        token: u64::from(id),
+        send_window: 0,
+        body: Bytes::new(),
+        sent: 0,
+        prefix_left: 0,
+        blocked: false,
+        receive_window: 0,
+        unannounced: 0,
+        head_method: false,
+        first_byte_seen: false,
+        head_seen: false,
+        interim: 0,
+        body_left: None,
+        body_bytes: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn finds_what_a_set_would(steps in prop::collection::vec((any::<bool>(), 0u32..60), 0..400)) {
+            let mut streams = Streams::default();
+            let mut model = BTreeSet::new();
+            for (insert, number) in steps {
+                let id = number * 2 + 1;
+                if insert && model.insert(id) {
+                    streams.insert(stream(id));
+                } else if !insert {
+                    prop_assert_eq!(streams.remove(id).map(|s| s.id), model.take(&id));
+                }
+                prop_assert_eq!(streams.len(), model.len());
+                for id in (1..121).step_by(2) {
+                    prop_assert_eq!(streams.get(id).is_some(), model.contains(&id));
+                }
+            }
+            let above: Vec<u32> = streams.remove_above(50).iter().map(|s| s.id).collect();
+            prop_assert_eq!(above, model.into_iter().filter(|id| *id > 50).collect::<Vec<_>>());
+        }
+    }
+}

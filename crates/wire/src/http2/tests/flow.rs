@@ -1,0 +1,348 @@
+//! Flow control, both directions, to the byte.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use proptest::prelude::*;
+
+use super::script::{Frame, Server};
+use crate::{Head, Limits};
+
+fn head() -> Head {
+    Head::builder("POST", "/", "a").build().unwrap()
+}
+
+fn data_lengths(frames: &[Frame]) -> Vec<(u32, usize, bool)> {
+    let data = frames.iter().filter(|f| f.name() == "DATA");
+    data.map(|f| (f.stream, f.payload.len(), f.flags & 1 == 1))
+        .collect()
+}
+
+#[test]
+fn a_large_body_stops_at_the_window_and_goes_on_when_it_opens() {
+    let mut server = Server::ready();
+    let body = Bytes::from((0..100_000u32).map(|i| i as u8).collect::<Vec<_>>());
+    server.start(&head(), &body, 1);
+    let sent = data_lengths(&server.frames());
+    let frame = |n| (1, n, false);
+    assert_eq!(
+        sent,
+        [frame(16_384), frame(16_384), frame(16_384), frame(16_383)]
+    );
+    server.input(&Frame::window_update(1, 100_000).bytes());
+    assert_eq!(
+        server.frames(),
+        [],
+        "the connection's window is still closed"
+    );
+    server.input(&Frame::window_update(0, 1).bytes());
+    assert_eq!(data_lengths(&server.frames()), [frame(1)]);
+    server.input(&Frame::window_update(0, 1_000_000).bytes());
+    let sent = data_lengths(&server.frames());
+    assert_eq!(
+        sent,
+        [
+            frame(16_384),
+            frame(16_384),
+            (1, 100_000 - 65_536 - 32_768, true)
+        ]
+    );
+    assert!(server.played.client.is_all_sent());
+}
+
+#[test]
+fn a_lowered_window_may_fall_below_zero() {
+    let mut server = Server::ready();
+    server.start(&head(), &Bytes::from(vec![1; 100_000]), 1);
+    server.frames();
+    server.input(&Frame::window_update(0, 1 << 20).bytes());
+    // The stream's window was 65,535 and is used up; now it is 1,000 - 65,535.
+    server.settings(&[(4, 1_000)]);
+    server.input(&Frame::window_update(1, 64_535).bytes());
+    assert_eq!(data_lengths(&server.frames()), []);
+    server.input(&Frame::window_update(1, 1).bytes());
+    assert_eq!(data_lengths(&server.frames()), [(1, 1, false)]);
+    server.settings(&[(4, 1_010)]);
+    assert_eq!(data_lengths(&server.frames()), [(1, 10, false)]);
+}
+
+#[test]
+fn a_new_call_starts_with_the_window_that_is_set() {
+    let mut server = Server::ready();
+    server.settings(&[(4, 3)]);
+    server.start(&head(), &Bytes::from_static(b"hello"), 1);
+    assert_eq!(data_lengths(&server.frames()), [(1, 3, false)]);
+    server.input(&Frame::window_update(1, 2).bytes());
+    assert_eq!(data_lengths(&server.frames()), [(1, 2, true)]);
+}
+
+#[test]
+fn calls_share_the_window_in_turn() {
+    let mut server = Server::ready();
+    server.settings(&[(4, 1 << 20)]);
+    for token in 0..2 {
+        server.start(&head(), &Bytes::from(vec![0; 60_000]), token);
+    }
+    let before = data_lengths(&server.frames());
+    assert_eq!(before.iter().map(|(_, n, _)| n).sum::<usize>(), 65_535);
+    server.input(&Frame::window_update(0, 40_000).bytes());
+    let streams: Vec<u32> = data_lengths(&server.frames())
+        .iter()
+        .map(|(s, _, _)| *s)
+        .collect();
+    assert!(streams.contains(&3), "{streams:?}");
+}
+
+#[test]
+fn larger_frames_are_used_when_the_server_takes_them() {
+    let mut server = Server::ready();
+    server.settings(&[(5, 50_000)]);
+    server.start(&head(), &Bytes::from(vec![0; 60_000]), 1);
+    assert_eq!(
+        data_lengths(&server.frames()),
+        [(1, 50_000, false), (1, 10_000, true)]
+    );
+}
+
+#[test]
+fn a_body_is_not_queued_further_than_it_is_written() {
+    let mut server = Server::ready();
+    server.settings(&[(4, 1 << 30)]);
+    server.input(&Frame::window_update(0, 1 << 30).bytes());
+    let body = Bytes::from(vec![0; 10 << 20]);
+    server.start(&head(), &body, 1);
+    let traffic = server.played.client.traffic().sent.total();
+    assert!(traffic < 300_000, "{traffic}");
+    let sent: usize = data_lengths(&server.frames())
+        .iter()
+        .map(|(_, n, _)| n)
+        .sum();
+    assert_eq!(sent, 10 << 20);
+    assert_eq!(
+        server.played.client.traffic().sent.total(),
+        server.played.taken
+    );
+}
+
+#[test]
+fn received_bytes_are_given_back_in_batches() {
+    let limits = Limits {
+        stream_window: 100_000,
+        connection_window: 150_000,
+        ..Limits::default()
+    };
+    let mut server = Server::ready_with(limits);
+    server.start(&head(), &Bytes::new(), 1);
+    server.frames();
+    let block = server.block(&[(":status", "200")]);
+    server.input(&Frame::headers(1, &block).bytes());
+    let mut updates = Vec::new();
+    for _ in 0..50 {
+        server.input(&Frame::data(1, &[0; 10_000]).bytes());
+        updates.extend(server.frames().into_iter().map(|f| (f.stream, f.payload)));
+    }
+    let total = |stream| -> u32 {
+        let of_stream = updates.iter().filter(|(s, _)| *s == stream);
+        of_stream
+            .map(|(_, p)| u32::from_be_bytes(p[..].try_into().unwrap()))
+            .sum()
+    };
+    assert_eq!(total(1), 500_000);
+    assert_eq!(
+        total(0),
+        480_000,
+        "each 80,000, the first half window in whole frames"
+    );
+    assert_eq!(updates.len(), 10 + 6);
+}
+
+#[test]
+fn a_connection_window_overrun_ends_the_connection() {
+    let limits = Limits {
+        stream_window: 1 << 20,
+        connection_window: 65_535,
+        max_frame_size: 100_000,
+        ..Limits::default()
+    };
+    let mut server = Server::ready_with(limits);
+    server.start(&head(), &Bytes::new(), 1);
+    let block = server.block(&[(":status", "200")]);
+    server.input(&Frame::headers(1, &block).bytes());
+    let lines = server.input(&Frame::data(1, &[0; 65_536]).bytes());
+    assert!(
+        lines[0].contains("more than flow control allows"),
+        "{lines:?}"
+    );
+    let frames = server.frames();
+    let goaway = frames.last().unwrap();
+    assert_eq!((goaway.name(), goaway.payload[7]), ("GOAWAY", 3));
+}
+
+#[test]
+fn a_stream_window_overrun_ends_the_call_only() {
+    let limits = Limits {
+        stream_window: 70_000,
+        max_frame_size: 100_000,
+        ..Limits::default()
+    };
+    let mut server = Server::ready_with(limits);
+    server.start(&head(), &Bytes::new(), 1);
+    let block = server.block(&[(":status", "200")]);
+    server.input(&Frame::headers(1, &block).bytes());
+    let lines = server.input(&Frame::data(1, &[0; 70_001]).bytes());
+    assert_eq!(lines.len(), 1);
+    assert!(
+        lines[0].contains("more than flow control allows"),
+        "{lines:?}"
+    );
+    let frames = server.frames();
+    let reset = frames.last().unwrap();
+    assert_eq!((reset.name(), reset.payload[3]), ("RST_STREAM", 3));
+    assert_eq!(server.played.client.capacity(), 1000);
+}
+
+#[test]
+fn until_settings_are_acknowledged_the_default_window_holds() {
+    let limits = Limits {
+        stream_window: 10,
+        ..Limits::default()
+    };
+    let mut server = Server::silent(limits);
+    server.settings(&[]);
+    server.start(&head(), &Bytes::new(), 1);
+    let block = server.block(&[(":status", "200")]);
+    server.input(&Frame::headers(1, &block).bytes());
+    let lines = server.input(&Frame::data(1, &[0; 1000]).bytes());
+    assert_eq!(lines, ["1 body of 1000 bytes"]);
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Start(usize),
+    WidenConnection(u32),
+    WidenStream(u32, u32),
+    InitialWindow(u32),
+    FrameSize(u32),
+    Cancel(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        (0usize..60_000).prop_map(Step::Start),
+        (1u32..60_000).prop_map(Step::WidenConnection),
+        (0u32..12, 1u32..60_000).prop_map(|(n, by)| Step::WidenStream(n, by)),
+        (0u32..100_000).prop_map(Step::InitialWindow),
+        (16_384u32..40_000).prop_map(Step::FrameSize),
+        (0u64..12).prop_map(Step::Cancel),
+    ]
+}
+
+/// The server's own account of what the client may send.
+struct Account {
+    connection: i64,
+    initial: i64,
+    largest_frame: usize,
+    /// By stream: its window, what came, and how long the whole is.
+    streams: HashMap<u32, (i64, Vec<u8>, usize)>,
+}
+
+fn pattern(token: u64, length: usize) -> Bytes {
+    Bytes::from(
+        (0..length)
+            .map(|i| (i as u64 * 7 + token) as u8)
+            .collect::<Vec<_>>(),
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    /// Whatever the server does with its windows, the client keeps to them, and everything that
+    /// the windows allow arrives whole.
+    #[test]
+    fn the_client_keeps_to_every_window(steps in prop::collection::vec(step(), 1..60)) {
+        let mut server = Server::ready();
+        let mut account = Account {
+            connection: 65_535,
+            initial: 65_535,
+            largest_frame: 16_384,
+            streams: HashMap::new(),
+        };
+        let mut token = 0;
+        let mut cancelled = Vec::new();
+        for step in steps {
+            // What the client queued before it knew of a change is right by the old state, so the
+            // server looks at everything before it changes its mind.
+            for frame in server.frames() {
+                if frame.name() != "DATA" {
+                    continue;
+                }
+                let n = frame.payload.len();
+                prop_assert!(n <= account.largest_frame);
+                account.connection -= n as i64;
+                let (window, body, length) = account.streams.get_mut(&frame.stream).unwrap();
+                *window -= n as i64;
+                prop_assert!(account.connection >= 0);
+                prop_assert!(n == 0 || *window >= 0);
+                body.extend_from_slice(&frame.payload);
+                prop_assert_eq!(frame.flags & 1 == 1, body.len() == *length);
+            }
+            match step {
+                Step::Start(length) => {
+                    if server.played.client.capacity() > 0 {
+                        server.start(&head(), &pattern(token, length), token);
+                        let stream = token as u32 * 2 + 1;
+                        account.streams.insert(stream, (account.initial, Vec::new(), length));
+                        token += 1;
+                    }
+                }
+                Step::WidenConnection(by) => {
+                    account.connection += i64::from(by);
+                    server.input(&Frame::window_update(0, by).bytes());
+                }
+                Step::WidenStream(which, by) => {
+                    let stream = which * 2 + 1;
+                    if let Some((window, ..)) = account.streams.get_mut(&stream) {
+                        *window += i64::from(by);
+                        server.input(&Frame::window_update(stream, by).bytes());
+                    }
+                }
+                Step::InitialWindow(size) => {
+                    let change = i64::from(size) - account.initial;
+                    account.initial += change;
+                    account.streams.values_mut().for_each(|(window, ..)| *window += change);
+                    server.settings(&[(4, size)]);
+                }
+                Step::FrameSize(size) => {
+                    account.largest_frame = size as usize;
+                    server.settings(&[(5, size)]);
+                }
+                Step::Cancel(which) => {
+                    if server.played.client.cancel(which) {
+                        cancelled.push(which as u32 * 2 + 1);
+                    }
+                }
+            }
+        }
+        for frame in server.frames().into_iter().filter(|f| f.name() == "DATA") {
+            account.streams.get_mut(&frame.stream).unwrap().1.extend_from_slice(&frame.payload);
+        }
+        // Open everything: each call that was not given up is sent to its last byte.
+        server.settings(&[(4, 10_000_000)]);
+        server.input(&Frame::window_update(0, 100_000_000).bytes());
+        for frame in server.frames() {
+            if frame.name() == "DATA" {
+                account.streams.get_mut(&frame.stream).unwrap().1.extend_from_slice(&frame.payload);
+            }
+        }
+        prop_assert!(server.played.client.is_all_sent());
+        for (stream, (_, body, length)) in account.streams {
+            let whole = pattern(u64::from(stream / 2), length);
+            if cancelled.contains(&stream) {
+                prop_assert!(whole.starts_with(&body));
+            } else {
+                prop_assert_eq!(body, whole);
+            }
+        }
+        prop_assert_eq!(server.played.client.traffic().sent.total(), server.played.taken);
+    }
+}
