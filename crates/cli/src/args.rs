@@ -120,7 +120,12 @@ pub(crate) struct RunArgs {
 #[derive(Debug, Args)]
 pub(crate) struct OverrideArgs {
     /// Only variants whose name contains one of these
-    #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = "Study")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        help_heading = "Study"
+    )]
     pub(crate) only: Vec<String>,
     /// Fresh starts of the subjects
     #[arg(long, value_name = "N", help_heading = "Study")]
@@ -176,13 +181,28 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Message")]
     pub(crate) response: PathBuf,
     /// Only these variants, by name (see `--list`)
-    #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = "Comparison")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        help_heading = "Comparison"
+    )]
     pub(crate) only: Vec<String>,
     /// The variant that every other is held against
-    #[arg(long, value_name = "NAME", default_value = "rest-json", help_heading = "Comparison")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "rest-json",
+        help_heading = "Comparison"
+    )]
     pub(crate) against: String,
     /// Compare at several sizes: the answer's repeated fields made this many times as long
-    #[arg(long, value_name = "FACTOR", value_delimiter = ',', help_heading = "Comparison")]
+    #[arg(
+        long,
+        value_name = "FACTOR",
+        value_delimiter = ',',
+        help_heading = "Comparison"
+    )]
     pub(crate) size_sweep: Vec<u32>,
     /// About how long to measure, e.g. 30s or 2m
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration, help_heading = "Comparison")]
@@ -259,7 +279,12 @@ pub(crate) struct SizeArgs {
     )]
     pub(crate) message: Option<String>,
     /// A method, to take its request message (or, with --answer, its answer)
-    #[arg(long, value_name = "METHOD", conflicts_with = "message", help_heading = "Message")]
+    #[arg(
+        long,
+        value_name = "METHOD",
+        conflicts_with = "message",
+        help_heading = "Message"
+    )]
     pub(crate) method: Option<String>,
     /// The sample is the method's answer, not its request
     #[arg(long, requires = "method", help_heading = "Message")]
@@ -335,10 +360,20 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE", requires = "method", value_hint = ValueHint::FilePath, help_heading = "Message")]
     pub(crate) response: Option<PathBuf>,
     /// Where to listen: host:port, or unix:/path
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", help_heading = "Server")]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1:0",
+        help_heading = "Server"
+    )]
     pub(crate) listen: String,
     /// How answers are compressed for a client that accepts it: none, gzip[:level], zstd[:level]
-    #[arg(long, value_name = "COMPRESSION", default_value = "none", help_heading = "Server")]
+    #[arg(
+        long,
+        value_name = "COMPRESSION",
+        default_value = "none",
+        help_heading = "Server"
+    )]
     pub(crate) compression: String,
     /// Threads that serve
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Server")]
@@ -400,7 +435,9 @@ fn parse_duration(text: &str) -> Result<std::time::Duration, String> {
             .ok_or_else(wrong)?;
         let number: f64 = rest[..digits].parse().map_err(|_| wrong())?;
         rest = &rest[digits..];
-        let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+        let letters = rest
+            .find(|c: char| !c.is_ascii_alphabetic())
+            .unwrap_or(rest.len());
         let unit_ms = match &rest[..letters] {
             "ms" => 1.0,
             "s" => 1_000.0,
@@ -430,8 +467,17 @@ mod tests {
 
     #[test]
     fn durations_are_read_as_people_write_them() {
-        for (text, ms) in [("90s", 90_000), ("2m", 120_000), ("1m30s", 90_000), ("1500ms", 1_500)] {
-            assert_eq!(parse_duration(text), Ok(Duration::from_millis(ms)), "{text}");
+        for (text, ms) in [
+            ("90s", 90_000),
+            ("2m", 120_000),
+            ("1m30s", 90_000),
+            ("1500ms", 1_500),
+        ] {
+            assert_eq!(
+                parse_duration(text),
+                Ok(Duration::from_millis(ms)),
+                "{text}"
+            );
         }
         for text in ["", "90", "s", "1.2.3s", "-5s", "0s", "5 parsecs", "48h"] {
             assert!(parse_duration(text).is_err(), "{text}");

@@ -23,12 +23,18 @@ pub(crate) struct Failure {
 impl Failure {
     /// What the user gave cannot be used.
     pub(crate) fn input(error: impl Display) -> Self {
-        Self { line: error.to_string(), code: BAD_INPUT }
+        Self {
+            line: error.to_string(),
+            code: BAD_INPUT,
+        }
     }
 
     /// What the user gave is fine, but it cannot be done here.
     pub(crate) fn cannot(error: impl Display) -> Self {
-        Self { line: error.to_string(), code: CANNOT }
+        Self {
+            line: error.to_string(),
+            code: CANNOT,
+        }
     }
 }
 
@@ -44,10 +50,15 @@ pub(crate) fn report_failure(failure: Failure) -> ExitCode {
 
 /// Writes a command's output; a reader that went away (`| head`) is no error.
 pub(crate) fn print(text: &str) -> Outcome {
-    match std::io::stdout().write_all(text.as_bytes()).and_then(|()| std::io::stdout().flush()) {
+    match std::io::stdout()
+        .write_all(text.as_bytes())
+        .and_then(|()| std::io::stdout().flush())
+    {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
-        Err(error) => Err(Failure::cannot(format!("cannot write to standard output: {error}"))),
+        Err(error) => Err(Failure::cannot(format!(
+            "cannot write to standard output: {error}"
+        ))),
     }
 }
 

@@ -1,63 +1,63 @@
-//! What several commands take from files: a schema, a sample, a method of the user's own.
+//! What several commands take from files: a schema, a sample, a method of the user's own, a study.
 
 use std::fs;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use rpcgauge_message::contract;
 use rpcgauge_message::workload::OwnWorkload;
-use rpcgauge_message::{MessageType, Schema};
-use serde_json::Value;
+use rpcgauge_message::{Limits, Schema};
+use rpcgauge_study::builtin;
+use rpcgauge_study::features::embedded_only;
+use rpcgauge_study::file::StudyFile;
+use rpcgauge_study::plan::Plan;
+use rpcgauge_study::resolve::own::{FileLoader, OwnLoader as _, OwnSource};
+use rpcgauge_study::resolve::{Overrides, ResolveContext};
 
-use crate::args::{LimitArgs, SchemaArgs};
+use crate::args::{LimitArgs, OverrideArgs, SchemaArgs};
 use crate::exit::Failure;
 
-/// Largest sample file that is read, in bytes: far above any message limit.
-const MAX_SAMPLE_BYTES: u64 = 256 << 20;
+/// Largest file that is read, in bytes: far above any message limit.
+const MAX_FILE_BYTES: u64 = 256 << 20;
 
 /// Compiles the .proto files, or reads the descriptor set.
 pub(crate) fn schema(args: &SchemaArgs) -> Result<Schema, Failure> {
+    described(args)?;
     if let Some(path) = &args.descriptor_set {
         let bytes = fs::read(path).map_err(|error| unreadable(path, &error))?;
         return Schema::from_descriptor_set(&bytes)
             .map_err(|error| Failure::input(format!("{}: {error}", path.display())));
     }
-    if args.proto.is_empty() {
+    Schema::compile(&args.proto, &args.include).map_err(Failure::input)
+}
+
+fn described(args: &SchemaArgs) -> Result<(), Failure> {
+    if args.proto.is_empty() && args.descriptor_set.is_none() {
         return Err(Failure::input(
             "no message description: give --proto FILE or --descriptor-set FILE",
         ));
     }
-    Schema::compile(&args.proto, &args.include).map_err(Failure::input)
+    Ok(())
 }
 
-/// Reads a sample's text; `-` is standard input.
-pub(crate) fn sample_text(path: &Path) -> Result<String, Failure> {
+/// Reads a text file; `-` is standard input.
+pub(crate) fn text(path: &Path) -> Result<String, Failure> {
     let mut text = String::new();
     let read = if path == Path::new("-") {
-        std::io::stdin().lock().take(MAX_SAMPLE_BYTES).read_to_string(&mut text)
+        std::io::stdin()
+            .lock()
+            .take(MAX_FILE_BYTES)
+            .read_to_string(&mut text)
     } else {
-        fs::File::open(path).and_then(|file| file.take(MAX_SAMPLE_BYTES).read_to_string(&mut text))
+        fs::File::open(path).and_then(|file| file.take(MAX_FILE_BYTES).read_to_string(&mut text))
     };
     match read {
-        Ok(read) if read as u64 == MAX_SAMPLE_BYTES => Err(Failure::input(format!(
-            "{}: larger than {MAX_SAMPLE_BYTES} bytes; give a smaller sample",
+        Ok(read) if read as u64 == MAX_FILE_BYTES => Err(Failure::input(format!(
+            "{}: larger than {MAX_FILE_BYTES} bytes; give a smaller file",
             path.display()
         ))),
         Ok(_) => Ok(text),
         Err(error) => Err(unreadable(path, &error)),
     }
-}
-
-/// Reads a sample and proves that it is one of `message`.
-fn sample(path: &Path, message: &MessageType) -> Result<Value, Failure> {
-    let text = sample_text(path)?;
-    let wrong = |error: &dyn std::fmt::Display| {
-        Failure::input(format!("{}: {error}", path.display()))
-    };
-    message.from_json(&text).map_err(|error| wrong(&error))?;
-    serde_json::from_str(&text).map_err(|error| wrong(&error))
 }
 
 /// A user's own method with its samples, complete in itself.
@@ -67,23 +67,85 @@ pub(crate) fn own_workload(
     request: &Path,
     response: &Path,
 ) -> Result<OwnWorkload, Failure> {
-    let schema = self::schema(schema)?;
-    let found = schema.method(method).map_err(Failure::input)?;
-    Ok(OwnWorkload {
-        descriptor_set: STANDARD.encode(schema.descriptor_set()),
-        method: found.name.clone(),
-        request: sample(request, &found.request)?,
-        response: sample(response, &found.response)?,
+    described(schema)?;
+    let source = OwnSource {
+        proto: schema.proto.clone(),
+        include: schema.include.clone(),
+        descriptor_set: schema.descriptor_set.clone(),
+        method: method.to_owned(),
+        request: request.to_owned(),
+        response: response.to_owned(),
+    };
+    FileLoader {
+        folder: PathBuf::new(),
+    }
+    .load(&source)
+    .map_err(Failure::input)
+}
+
+/// A study, resolved, with its text.
+pub(crate) struct Resolved {
+    /// What will be done.
+    pub(crate) plan: Plan,
+    /// The study's text, where there is one.
+    pub(crate) text: Option<String>,
+}
+
+/// Resolves a built-in study by its name, or a file by its path.
+///
+/// A word that names a built-in study is that study, whatever files there are; anything with a `/`
+/// or ending in `.toml` is a path.
+pub(crate) fn study(word: &str, overrides: &OverrideArgs) -> Result<Resolved, Failure> {
+    let is_path = word.contains('/') || word.ends_with(".toml") || word == "-";
+    let (text, loader) = if is_path {
+        let path = Path::new(word);
+        (text(path)?, FileLoader::beside(path))
+    } else {
+        let builtin = builtin::find(word).map_err(|error| {
+            Failure::input(format!(
+                "{error}; `rpcgauge studies` lists them, and a path to a file ends in .toml"
+            ))
+        })?;
+        (
+            builtin.text.to_owned(),
+            FileLoader {
+                folder: PathBuf::new(),
+            },
+        )
+    };
+    let file = StudyFile::parse(&text, word).map_err(Failure::input)?;
+    let overrides = Overrides {
+        only: overrides.only.clone(),
+        invocations: overrides.invocations,
+        blocks: overrides.blocks,
+        seed: overrides.seed,
+    };
+    let context = ResolveContext {
+        subjects: &embedded_only(),
+        loader: &loader,
+        cores: cores(),
+        overrides: &overrides,
+    };
+    let plan = file.resolve(&context).map_err(Failure::input)?;
+    Ok(Resolved {
+        plan,
+        text: Some(text),
     })
 }
 
-impl From<&LimitArgs> for contract::Limits {
-    fn from(args: &LimitArgs) -> Self {
-        Self {
-            max_message_bytes: args.max_message_bytes,
-            max_depth: args.max_depth,
-            max_inflation: args.max_inflation,
-        }
+/// Cores this program may use.
+pub(crate) fn cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(1))
+}
+
+/// The limits of decoding that a command line sets.
+pub(crate) fn limits(args: &LimitArgs) -> Limits {
+    Limits {
+        max_message_bytes: args
+            .max_message_bytes
+            .unwrap_or(Limits::DEFAULT.max_message_bytes),
+        max_depth: args.max_depth.unwrap_or(Limits::DEFAULT.max_depth),
+        max_inflation: args.max_inflation.unwrap_or(Limits::DEFAULT.max_inflation),
     }
 }
 

@@ -5,6 +5,7 @@ mod commands;
 mod exit;
 mod inputs;
 mod progress;
+mod show;
 
 use std::process::ExitCode;
 

@@ -37,16 +37,23 @@ impl ProgressView {
         let bar = ProgressBar::with_draw_target(None, target);
         // A template that does not parse is a defect of this line, and the default style still
         // shows the run.
-        if let Ok(style) = ProgressStyle::with_template("{bar:28} {pos}/{len} {prefix:>14}  {wide_msg}") {
+        if let Ok(style) =
+            ProgressStyle::with_template("{bar:28} {pos}/{len} {prefix:>14}  {wide_msg}")
+        {
             bar.set_style(style.progress_chars("━╸ "));
         }
-        Self { bar, form, failed: 0 }
+        Self {
+            bar,
+            form,
+            failed: 0,
+        }
     }
 
     fn show(&self, progress: Progress, what: String) {
         self.bar.set_length(progress.total as u64);
         self.bar.set_position(progress.done as u64);
-        self.bar.set_prefix(format!("{} left", clock(progress.remaining)));
+        self.bar
+            .set_prefix(format!("{} left", clock(progress.remaining)));
         self.bar.set_message(match self.failed {
             0 => what,
             1 => format!("{what} · 1 trial failed"),
@@ -74,7 +81,11 @@ impl ProgressView {
 impl Observer for ProgressView {
     fn notice(&mut self, event: &Event<'_>) {
         match event {
-            Event::InvocationStarted { invocation, of, progress } => {
+            Event::InvocationStarted {
+                invocation,
+                of,
+                progress,
+            } => {
                 if self.form == Form::Lines {
                     let Progress { done, total, .. } = progress;
                     let left = clock(progress.remaining);
@@ -87,8 +98,15 @@ impl Observer for ProgressView {
             Event::SubjectStarting { variant, progress } => {
                 self.show(*progress, format!("starting a server for {}", variant.name));
             }
-            Event::TrialStarted { trial, variant, progress } => {
-                self.show(*progress, format!("{} on {}", variant.name, trial.placement));
+            Event::TrialStarted {
+                trial,
+                variant,
+                progress,
+            } => {
+                self.show(
+                    *progress,
+                    format!("{} on {}", variant.name, trial.placement),
+                );
             }
             Event::TrialEnded { record, progress } => {
                 if let Outcome::Failed { reason, .. } = &record.outcome {

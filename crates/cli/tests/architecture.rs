@@ -17,7 +17,12 @@ const ALLOWED: [(&str, &[&str]); 9] = [
     ("rpcgauge-reference", &["rpcgauge-message"]),
     (
         "rpcgauge-lab",
-        &["rpcgauge-study", "rpcgauge-message", "rpcgauge-load", "rpcgauge-stats"],
+        &[
+            "rpcgauge-study",
+            "rpcgauge-message",
+            "rpcgauge-load",
+            "rpcgauge-stats",
+        ],
     ),
     ("rpcgauge-report", &["rpcgauge-study", "rpcgauge-stats"]),
     (
@@ -42,9 +47,21 @@ const ABSENT: [(&str, &str, &str); 8] = [
     ("rpcgauge-wire", "tokio", "wire is sans-I/O"),
     ("rpcgauge-load", "tokio", "no async runtime on the hot path"),
     ("rpcgauge-load", "hyper", "the engine has its own client"),
-    ("rpcgauge-lab", "tokio", "the lab waits for processes, not for futures"),
-    ("rpcgauge-lab", "hyper", "every subject is a process behind the contract"),
-    ("rpcgauge-report", "hdrhistogram", "records own the histogram type"),
+    (
+        "rpcgauge-lab",
+        "tokio",
+        "the lab waits for processes, not for futures",
+    ),
+    (
+        "rpcgauge-lab",
+        "hyper",
+        "every subject is a process behind the contract",
+    ),
+    (
+        "rpcgauge-report",
+        "hdrhistogram",
+        "records own the histogram type",
+    ),
 ];
 
 /// Words that may stand only in the named places of the crates' own code, with the reason.
@@ -65,17 +82,30 @@ const ONLY_IN: [(&str, &[&str], &str); 2] = [
 const MOST_PACKAGES: usize = 250;
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the checkout")
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .expect("the checkout")
 }
 
 /// Each workspace crate's own (not dev, not build) dependencies.
 fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
+        .args([
+            "metadata",
+            "--no-deps",
+            "--format-version",
+            "1",
+            "--offline",
+        ])
         .current_dir(root())
         .output()
         .expect("cargo metadata runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata is JSON");
     let text = |value: &Value| value.as_str().expect("a string").to_owned();
     metadata["packages"]
@@ -118,7 +148,10 @@ fn crates_use_only_the_siblings_they_may() {
 fn what_must_be_absent_is_absent() {
     let dependencies = dependencies();
     for (name, library, reason) in ABSENT {
-        assert!(!dependencies[name].contains(library), "{name} uses {library}, but {reason}");
+        assert!(
+            !dependencies[name].contains(library),
+            "{name} uses {library}, but {reason}"
+        );
     }
 }
 
@@ -126,7 +159,10 @@ fn what_must_be_absent_is_absent() {
 fn the_lock_file_stays_small() {
     let lock = fs::read_to_string(root().join("Cargo.lock")).expect("Cargo.lock");
     let packages = lock.lines().filter(|line| *line == "[[package]]").count();
-    assert!(packages > 0 && packages <= MOST_PACKAGES, "{packages} packages in Cargo.lock");
+    assert!(
+        packages > 0 && packages <= MOST_PACKAGES,
+        "{packages} packages in Cargo.lock"
+    );
 }
 
 #[test]
@@ -134,7 +170,11 @@ fn processes_and_clocks_stay_where_they_belong() {
     let root = root();
     let mut found = BTreeMap::<&str, usize>::new();
     for file in rust_sources(&root.join("crates")) {
-        let shown = file.strip_prefix(&root).expect("inside").to_string_lossy().into_owned();
+        let shown = file
+            .strip_prefix(&root)
+            .expect("inside")
+            .to_string_lossy()
+            .into_owned();
         let code = own_code(&fs::read_to_string(&file).expect("a source file"));
         for (word, places, reason) in ONLY_IN {
             if code.contains(word) {
@@ -147,7 +187,10 @@ fn processes_and_clocks_stay_where_they_belong() {
         }
     }
     for (word, ..) in ONLY_IN {
-        assert!(found.contains_key(word), "{word} is nowhere: this rule checks nothing any more");
+        assert!(
+            found.contains_key(word),
+            "{word} is nowhere: this rule checks nothing any more"
+        );
     }
 }
 
@@ -156,7 +199,11 @@ fn rust_sources(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
-        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let name = path
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
         if path.is_dir() && !["tests", "benches", "examples"].contains(&name.as_str()) {
             files.extend(rust_sources(&path));
         } else if name.ends_with(".rs") && name != "tests.rs" && name != "build.rs" {

@@ -7,6 +7,11 @@ use crate::exit::{Outcome, print};
 
 pub(crate) fn run(args: CompletionsArgs) -> Outcome {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Arguments::command(), "rpcgauge", &mut script);
+    clap_complete::generate(
+        args.shell,
+        &mut Arguments::command(),
+        "rpcgauge",
+        &mut script,
+    );
     print(&String::from_utf8_lossy(&script))
 }

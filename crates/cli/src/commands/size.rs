@@ -14,13 +14,16 @@ const COMPRESSIONS: [Compression; 3] = [Compression::None, Compression::GZIP, Co
 
 pub(crate) fn run(args: SizeArgs) -> Outcome {
     let message_type = message_type(&args)?;
-    let text = inputs::sample_text(&args.sample)?;
+    let text = inputs::text(&args.sample)?;
     let message = message_type
         .from_json(&text)
         .map_err(|error| Failure::input(format!("{}: {error}", args.sample.display())))?;
-    let rows =
-        rpcgauge_message::sizes(&message, &COMPRESSIONS).map_err(Failure::input)?;
-    if args.json { print_json(&Sizes::new(&message, &rows)) } else { print(&table(&message, &rows)) }
+    let rows = rpcgauge_message::sizes(&message, &COMPRESSIONS).map_err(Failure::input)?;
+    if args.json {
+        print_json(&Sizes::new(&message, &rows))
+    } else {
+        print(&table(&message, &rows))
+    }
 }
 
 fn message_type(args: &SizeArgs) -> Result<MessageType, Failure> {
@@ -29,8 +32,14 @@ fn message_type(args: &SizeArgs) -> Result<MessageType, Failure> {
         return schema.message_type(name).map_err(Failure::input);
     }
     // clap asks for one of the two.
-    let method = schema.method(args.method.as_deref().unwrap_or_default()).map_err(Failure::input)?;
-    Ok(if args.answer { method.response } else { method.request })
+    let method = schema
+        .method(args.method.as_deref().unwrap_or_default())
+        .map_err(Failure::input)?;
+    Ok(if args.answer {
+        method.response
+    } else {
+        method.request
+    })
 }
 
 /// What `--json` prints.
@@ -52,19 +61,28 @@ impl Sizes {
         let sizes = rows
             .iter()
             .flat_map(|row| {
-                COMPRESSIONS.iter().zip(&row.bytes).map(|(compression, bytes)| Size {
-                    encoding: row.encoding.to_string(),
-                    compression: compression.to_string(),
-                    bytes: *bytes,
-                })
+                COMPRESSIONS
+                    .iter()
+                    .zip(&row.bytes)
+                    .map(|(compression, bytes)| Size {
+                        encoding: row.encoding.to_string(),
+                        compression: compression.to_string(),
+                        bytes: *bytes,
+                    })
             })
             .collect();
-        Self { message: message.type_name().to_owned(), sizes }
+        Self {
+            message: message.type_name().to_owned(),
+            sizes,
+        }
     }
 }
 
 fn table(message: &Message, rows: &[SizeRow]) -> String {
-    let mut text = format!("{}: bytes on the wire, without framing\n\n", message.type_name());
+    let mut text = format!(
+        "{}: bytes on the wire, without framing\n\n",
+        message.type_name()
+    );
     let json = rows
         .iter()
         .find(|row| row.encoding == rpcgauge_message::Encoding::Json)
@@ -109,7 +127,12 @@ mod tests {
 
     #[test]
     fn digits_stand_in_threes() {
-        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
+        for (number, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1,000"),
+            (1_234_567, "1,234,567"),
+        ] {
             assert_eq!(grouped(number), text);
         }
     }

@@ -1,0 +1,30 @@
+//! `rpcgauge compare`: the sensible ways to make the user's own call.
+
+use rpcgauge_study::compare::{self, CompareOptions};
+
+use super::measure::{self, Ended};
+use crate::args::CompareArgs;
+use crate::exit::{Failure, Outcome, print, print_json};
+use crate::inputs::{self, Resolved};
+
+pub(crate) fn run(args: CompareArgs) -> Outcome {
+    let own = inputs::own_workload(&args.schema, &args.method, &args.request, &args.response)?;
+    let options = CompareOptions {
+        only: args.only,
+        against: args.against,
+        sizes: args.size_sweep,
+        budget: args.budget,
+        seed: args.seed,
+        cores: inputs::cores(),
+    };
+    let plan = compare::study(&own, &options).map_err(Failure::input)?;
+    if args.plan {
+        return if args.output.json {
+            print_json(&plan)
+        } else {
+            print(&plan.to_string())
+        };
+    }
+    let stop = measure::stop_flag()?;
+    measure::start(&Resolved { plan, text: None }, &args.output, &stop).map(Ended::code)
+}

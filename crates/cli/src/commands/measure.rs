@@ -1,0 +1,201 @@
+//! From a plan to a run directory with its report: what `run`, `compare` and `--resume` share.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
+
+use rpcgauge_lab::{Ending, Lab, Options, Records, RecordsError, SubjectCommand, Summary};
+use rpcgauge_report::{Findings, files};
+use rpcgauge_study::plan::Plan;
+use rpcgauge_study::record::{Environment, Record};
+use rpcgauge_study::run::{NewRun, Run, RunWriter, default_directory, names};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::args::OutputArgs;
+use crate::exit::{self, Failure};
+use crate::inputs::Resolved;
+use crate::progress::ProgressView;
+use crate::show;
+
+/// Where runs go when no place is given.
+const RUNS: &str = "runs";
+
+/// How a run ended, for the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// Every trial was measured.
+    Well,
+    /// Every trial was run, and some failed.
+    WithFailures,
+    /// It was interrupted.
+    Interrupted,
+}
+
+impl Ended {
+    /// Several runs end as the worst of them did.
+    pub(crate) fn worst(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Interrupted, _) | (_, Self::Interrupted) => Self::Interrupted,
+            (Self::WithFailures, _) | (_, Self::WithFailures) => Self::WithFailures,
+            (Self::Well, Self::Well) => Self::Well,
+        }
+    }
+
+    pub(crate) fn code(self) -> ExitCode {
+        match self {
+            Self::Well => ExitCode::SUCCESS,
+            Self::WithFailures => ExitCode::from(exit::SOME_TRIALS_FAILED),
+            Self::Interrupted => ExitCode::from(exit::INTERRUPTED),
+        }
+    }
+}
+
+/// Set by Ctrl-C; a second one ends the program at once.
+pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        // The order matters: the second signal finds the flag set.
+        signal_hook::flag::register_conditional_shutdown(
+            signal,
+            i32::from(exit::INTERRUPTED),
+            Arc::clone(&stop),
+        )
+        .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
+        .map_err(|error| Failure::cannot(format!("cannot listen for Ctrl-C: {error}")))?;
+    }
+    Ok(stop)
+}
+
+/// Runs a plan in a new run directory and shows its report.
+pub(crate) fn start(
+    study: &Resolved,
+    output: &OutputArgs,
+    stop: &AtomicBool,
+) -> Result<Ended, Failure> {
+    let now = SystemTime::now();
+    let directory = match &output.out {
+        Some(directory) => directory.clone(),
+        None => default_directory(Path::new(RUNS), &study.plan.name, now),
+    };
+    let new = NewRun {
+        rpcgauge: env!("CARGO_PKG_VERSION"),
+        created_at: now,
+        study: study.text.as_deref(),
+        plan: &study.plan,
+    };
+    let writer = RunWriter::create(&directory, &new).map_err(Failure::input)?;
+    carry_out(
+        &study.plan,
+        RunRecords {
+            writer,
+            recorded: Vec::new(),
+        },
+        output,
+        stop,
+    )
+}
+
+/// Goes on with an interrupted run and shows its report.
+pub(crate) fn resume(
+    directory: &Path,
+    output: &OutputArgs,
+    stop: &AtomicBool,
+) -> Result<Ended, Failure> {
+    let resumed = RunWriter::resume(directory, None).map_err(Failure::input)?;
+    let recorded = resumed
+        .run
+        .trials
+        .iter()
+        .map(|record| record.trial.index)
+        .collect();
+    carry_out(
+        &resumed.run.plan,
+        RunRecords {
+            writer: resumed.writer,
+            recorded,
+        },
+        output,
+        stop,
+    )
+}
+
+fn carry_out(
+    plan: &Plan,
+    mut records: RunRecords,
+    output: &OutputArgs,
+    stop: &AtomicBool,
+) -> Result<Ended, Failure> {
+    let directory = records.writer.directory().to_owned();
+    let lab = Lab::new(Options::new(reference()?, directory.join(names::LOGS)));
+    let mut progress = ProgressView::new(output.quiet);
+    let summary = lab.run(plan, &mut records, &mut progress, stop);
+    progress.finish();
+    // The lock is released before the report is written: the report only reads.
+    drop(records);
+    let summary = summary.map_err(|error| {
+        Failure::cannot(format!(
+            "{error}; what was measured is in {}, and `rpcgauge run --resume` goes on",
+            directory.display()
+        ))
+    })?;
+    report(&directory, output)?;
+    Ok(ended(&directory, summary))
+}
+
+/// Writes the report's files and prints the findings.
+fn report(directory: &Path, output: &OutputArgs) -> Result<(), Failure> {
+    let run = Run::read(directory).map_err(Failure::cannot)?;
+    let findings = Findings::from_run(&run).map_err(Failure::cannot)?;
+    let written = files::write_all(directory, &findings).map_err(Failure::cannot)?;
+    show::findings(&findings, output.json)?;
+    if !output.json {
+        let page = written.iter().find(|path| path.ends_with(files::HTML));
+        if let Some(page) = page {
+            exit::print(&format!("\nReport: {}\n", page.display()))?;
+        }
+    }
+    Ok(())
+}
+
+fn ended(directory: &Path, summary: Summary) -> Ended {
+    match summary.ending {
+        Ending::Stopped => {
+            eprintln!(
+                "rpcgauge: interrupted; what was measured is kept. Go on with: rpcgauge run --resume {}",
+                directory.display()
+            );
+            Ended::Interrupted
+        }
+        Ending::Complete if summary.failed > 0 => Ended::WithFailures,
+        Ending::Complete => Ended::Well,
+    }
+}
+
+/// The embedded reference server as the lab starts it: this program, by the subject contract.
+pub(crate) fn reference() -> Result<SubjectCommand, Failure> {
+    let program: PathBuf = std::env::current_exe()
+        .map_err(|error| Failure::cannot(format!("cannot find this program itself: {error}")))?;
+    Ok(SubjectCommand::new(program, ["subject"]))
+}
+
+/// Records that go to a run directory.
+struct RunRecords {
+    writer: RunWriter,
+    recorded: Vec<u32>,
+}
+
+impl Records for RunRecords {
+    fn append(&mut self, record: &Record) -> Result<(), RecordsError> {
+        Ok(self.writer.append(record)?)
+    }
+
+    fn environment(&mut self, environment: &Environment) -> Result<(), RecordsError> {
+        Ok(self.writer.write_environment(environment)?)
+    }
+
+    fn recorded(&self) -> Vec<u32> {
+        self.recorded.clone()
+    }
+}

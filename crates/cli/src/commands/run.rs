@@ -1,0 +1,34 @@
+//! `rpcgauge run`: studies from file to report.
+
+use std::sync::atomic::Ordering;
+
+use super::measure::{self, Ended};
+use crate::args::RunArgs;
+use crate::exit::{Failure, Outcome};
+use crate::inputs;
+
+pub(crate) fn run(args: RunArgs) -> Outcome {
+    if args.output.out.is_some() && args.studies.len() > 1 {
+        return Err(Failure::input(
+            "--out names one directory, but there are several studies; run them one by one",
+        ));
+    }
+    let stop = measure::stop_flag()?;
+    if let Some(directory) = &args.resume {
+        return measure::resume(directory, &args.output, &stop).map(Ended::code);
+    }
+    // All are resolved before the first is run: a mistake in the last one shows at once.
+    let studies = args
+        .studies
+        .iter()
+        .map(|study| inputs::study(study, &args.overrides))
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut ended = Ended::Well;
+    for study in &studies {
+        ended = ended.worst(measure::start(study, &args.output, &stop)?);
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    Ok(ended.code())
+}

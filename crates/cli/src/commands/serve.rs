@@ -1,0 +1,95 @@
+//! `rpcgauge serve`: the embedded reference server for whoever wants to call it.
+
+use std::process::ExitCode;
+use std::str::FromStr as _;
+
+use rpcgauge_message::contract::Fault;
+use rpcgauge_message::{Compression, WorkloadSpec};
+use rpcgauge_reference::{ListenOn, ServeError, Server, Settings};
+use serde::Serialize;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::args::{ServeArgs, ServedWorkload};
+use crate::exit::{Failure, Outcome, print, print_json};
+use crate::inputs;
+
+/// Items of a workload when no number is given.
+const DEFAULT_N: u32 = 100;
+
+pub(crate) fn run(args: ServeArgs) -> Outcome {
+    let settings = Settings {
+        listen: ListenOn::from_str(&args.listen).map_err(Failure::input)?,
+        response_compression: Compression::from_str(&args.compression).map_err(Failure::input)?,
+        threads: args.threads,
+        limits: inputs::limits(&args.limits),
+        ..Settings::new(workload(&args)?)
+    };
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
+        .map_err(|error| Failure::cannot(format!("cannot listen for Ctrl-C: {error}")))?;
+    let server = Server::bind(&settings).map_err(failure)?;
+    announce(&server, args.json)?;
+    server
+        .serve_until(move || {
+            signals.forever().next();
+        })
+        .map_err(failure)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Where it listens and what can be called.
+#[derive(Serialize)]
+struct Announcement<'a> {
+    address: String,
+    grpc: &'a str,
+    rest: &'a str,
+    code: &'static str,
+}
+
+fn announce(server: &Server, json: bool) -> Result<(), Failure> {
+    let announcement = Announcement {
+        address: server.address().to_string(),
+        grpc: server.method_path(),
+        rest: server.rest_path(),
+        code: match server.code() {
+            rpcgauge_message::contract::Code::Generated => "generated",
+            rpcgauge_message::contract::Code::Dynamic => "dynamic",
+        },
+    };
+    if json {
+        return print_json(&announcement).map(drop);
+    }
+    print(&format!(
+        "listening on {}\n  gRPC (h2c)  {}\n  REST        POST {}\nCtrl-C ends it.\n",
+        announcement.address, announcement.grpc, announcement.rest
+    ))
+    .map(drop)
+}
+
+fn workload(args: &ServeArgs) -> Result<WorkloadSpec, Failure> {
+    if let (Some(method), Some(request), Some(response)) =
+        (&args.method, &args.request, &args.response)
+    {
+        let own = inputs::own_workload(&args.schema, method, request, response)?;
+        return Ok(WorkloadSpec::Own(Box::new(own)));
+    }
+    let n = args.n.unwrap_or(DEFAULT_N);
+    Ok(match args.workload {
+        ServedWorkload::Echo => WorkloadSpec::Echo { n },
+        ServedWorkload::Hello => WorkloadSpec::Hello,
+        ServedWorkload::List => WorkloadSpec::List { n },
+        ServedWorkload::Records => WorkloadSpec::Records { n },
+        ServedWorkload::Profile => WorkloadSpec::Profile,
+        ServedWorkload::Followers => WorkloadSpec::Followers { n },
+    })
+}
+
+fn failure(error: ServeError) -> Failure {
+    match error.fault() {
+        Fault::User | Fault::Machine if matches!(error, ServeError::Listen(_)) => {
+            Failure::input(error)
+        }
+        Fault::User => Failure::input(error),
+        _ => Failure::cannot(error),
+    }
+}

@@ -1,0 +1,53 @@
+//! `rpcgauge studies`: the built-in studies.
+
+use std::fmt::Write as _;
+
+use rpcgauge_study::builtin;
+use rpcgauge_study::file::StudyFile;
+use serde::Serialize;
+
+use crate::args::{StudiesArgs, StudiesCommand};
+use crate::exit::{Failure, Outcome, print, print_json};
+
+pub(crate) fn run(args: StudiesArgs) -> Outcome {
+    match args.command {
+        Some(StudiesCommand::Show { name }) => {
+            print(builtin::find(&name).map_err(Failure::input)?.text)
+        }
+        None => list(args.json),
+    }
+}
+
+#[derive(Serialize)]
+struct Listed {
+    name: &'static str,
+    question: String,
+}
+
+fn list(json: bool) -> Outcome {
+    let listed = builtin::all()
+        .iter()
+        .map(|study| {
+            let file = StudyFile::parse(study.text, study.name).map_err(Failure::cannot)?;
+            Ok(Listed {
+                name: study.name,
+                question: file.question().to_owned(),
+            })
+        })
+        .collect::<Result<Vec<_>, Failure>>()?;
+    if json {
+        return print_json(&listed);
+    }
+    let width = listed
+        .iter()
+        .map(|study| study.name.len())
+        .max()
+        .unwrap_or(0);
+    let mut text = String::new();
+    for study in &listed {
+        // Writing into a String cannot fail.
+        let _ = writeln!(text, "{:<width$}  {}", study.name, study.question);
+    }
+    text += "\nRun one with `rpcgauge run NAME`; `rpcgauge studies show NAME` prints its file.\n";
+    print(&text)
+}

@@ -1,0 +1,27 @@
+//! Findings on standard output, as text for whoever reads it or as JSON.
+
+use std::io::IsTerminal as _;
+
+use rpcgauge_report::{Findings, Style, json, terminal};
+
+use crate::exit::{Failure, print};
+
+/// Prints findings.
+pub(crate) fn findings(findings: &Findings, as_json: bool) -> Result<(), Failure> {
+    let text = if as_json {
+        json::render(findings).map_err(Failure::cannot)?
+    } else {
+        terminal::render(findings, style())
+    };
+    print(&text).map(drop)
+}
+
+/// How standard output can show text.
+pub(crate) fn style() -> Style {
+    let no_color = std::env::var("NO_COLOR").ok();
+    let width = rustix::termios::tcgetwinsize(std::io::stdout())
+        .ok()
+        .map(|size| usize::from(size.ws_col))
+        .filter(|columns| *columns > 0);
+    Style::new(std::io::stdout().is_terminal(), no_color.as_deref(), width)
+}
