@@ -83,7 +83,10 @@ async fn deal<S: Stream>(
     let builder = Arc::new(connection::builder());
     for (index, worker) in workers.iter().enumerate().cycle() {
         let stream = loop {
-            match next().await.and_then(|stream| tune(&stream).map(|()| stream)) {
+            match next()
+                .await
+                .and_then(|stream| tune(&stream).map(|()| stream))
+            {
                 Ok(stream) => break stream,
                 Err(error) => {
                     log::connection_error(&format!("not accepted: {error}"));
@@ -91,7 +94,13 @@ async fn deal<S: Stream>(
                 }
             }
         };
-        spawn(stream, index == 0, worker, Arc::clone(&builder), stop.clone());
+        spawn(
+            stream,
+            index == 0,
+            worker,
+            Arc::clone(&builder),
+            stop.clone(),
+        );
     }
     // Only without workers does the cycle end.
     io::Error::other("no thread serves")

@@ -26,7 +26,10 @@ enum Read {
 
 impl RequestBody {
     pub(crate) fn new(incoming: Incoming) -> Self {
-        Self { incoming, read: Read::OnePiece(Bytes::new()) }
+        Self {
+            incoming,
+            read: Read::OnePiece(Bytes::new()),
+        }
     }
 
     /// How many bytes the client said it would send, if it did.
@@ -85,11 +88,17 @@ pub(crate) struct AnswerBody {
 
 impl AnswerBody {
     pub(crate) fn new(data: Vec<u8>) -> Self {
-        Self { data: data.into(), trailers: None }
+        Self {
+            data: data.into(),
+            trailers: None,
+        }
     }
 
     pub(crate) fn with_trailers(data: Vec<u8>, trailers: HeaderMap) -> Self {
-        Self { data: data.into(), trailers: Some(trailers) }
+        Self {
+            data: data.into(),
+            trailers: Some(trailers),
+        }
     }
 }
 

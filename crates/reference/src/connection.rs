@@ -32,8 +32,14 @@ const MAX_CONCURRENT_STREAMS: u32 = 4096;
 /// How every connection is served.
 pub(crate) fn builder() -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(NEXT_REQUEST_TIMEOUT);
-    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(MAX_CONCURRENT_STREAMS);
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(NEXT_REQUEST_TIMEOUT);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(MAX_CONCURRENT_STREAMS);
     builder
 }
 

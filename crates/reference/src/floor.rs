@@ -27,7 +27,9 @@ pub fn serve(listener: &Listener) -> io::Error {
                 let _ = stream.set_nodelay(true);
                 answer_until_closed(stream)
             }),
-            Socket::Unix(socket) => socket.accept().map(|(stream, _)| answer_until_closed(stream)),
+            Socket::Unix(socket) => socket
+                .accept()
+                .map(|(stream, _)| answer_until_closed(stream)),
         };
         match accepted {
             Ok(Ok(())) => {}

@@ -13,6 +13,7 @@
 mod accept;
 mod body;
 mod clock;
+mod codec;
 mod connection;
 pub mod floor;
 mod grpc;
@@ -21,6 +22,8 @@ mod log;
 mod rest;
 pub mod server;
 mod service;
+pub mod subject;
 
 pub use listen::{ListenError, ListenOn};
 pub use server::{ServeError, Server, Settings};
+pub use subject::subject_main;

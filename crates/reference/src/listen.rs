@@ -36,7 +36,10 @@ pub enum ListenOn {
 impl ListenOn {
     /// TCP on the loopback interface at a free port.
     pub fn loopback() -> Self {
-        Self::Tcp { host: contract::LOOPBACK.to_owned(), port: 0 }
+        Self::Tcp {
+            host: contract::LOOPBACK.to_owned(),
+            port: 0,
+        }
     }
 }
 
@@ -57,7 +60,11 @@ impl FromStr for ListenOn {
     fn from_str(text: &str) -> Result<Self, ListenError> {
         let wrong = || ListenError::Syntax(text.to_owned());
         if let Some(path) = text.strip_prefix("unix:") {
-            return if path.is_empty() { Err(wrong()) } else { Ok(Self::Unix(path.into())) };
+            return if path.is_empty() {
+                Err(wrong())
+            } else {
+                Ok(Self::Unix(path.into()))
+            };
         }
         let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
         let port = port.parse().map_err(|_| wrong())?;
@@ -69,7 +76,10 @@ impl FromStr for ListenOn {
         if host.is_empty() {
             return Err(wrong());
         }
-        Ok(Self::Tcp { host: host.to_owned(), port })
+        Ok(Self::Tcp {
+            host: host.to_owned(),
+            port,
+        })
     }
 }
 
@@ -98,7 +108,9 @@ pub enum ListenError {
         detail: String,
     },
     /// Another program has the port.
-    #[error("port {port} on {host} is in use: stop what listens there, or take another port (0 for a free one)")]
+    #[error(
+        "port {port} on {host} is in use: stop what listens there, or take another port (0 for a free one)"
+    )]
     PortInUse {
         /// As given.
         host: String,
@@ -129,7 +141,9 @@ pub enum ListenError {
     #[error("cannot make socket {}: its folder is not there; make it, or use another path", .0.display())]
     NoFolder(PathBuf),
     /// The system forbids it.
-    #[error("not permitted to listen on {0}: use a port from 1024 on, or a folder that you may write to")]
+    #[error(
+        "not permitted to listen on {0}: use a port from 1024 on, or a folder that you may write to"
+    )]
     NotPermitted(ListenOn),
     /// Anything else.
     #[error("cannot listen on {on}: {source}")]
@@ -158,7 +172,7 @@ pub struct Listener {
     pub(crate) socket: Socket,
     address: Address,
     // Dropped with the listener, which removes the file.
-    _file: Option<SocketFile>,
+    file: Option<SocketFile>,
 }
 
 /// The socket itself.
@@ -182,42 +196,74 @@ impl Listener {
     pub fn address(&self) -> &Address {
         &self.address
     }
+
+    /// Takes over the socket's file, for a listener that outlives its use.
+    pub(crate) fn take_file(&mut self) -> Option<SocketFile> {
+        self.file.take()
+    }
 }
 
 fn bind_tcp(on: &ListenOn, host: &str, port: u16) -> Result<Listener, ListenError> {
-    let unknown = |detail: String| ListenError::UnknownHost { host: host.to_owned(), detail };
-    let candidates: Vec<SocketAddr> =
-        (host, port).to_socket_addrs().map_err(|error| unknown(error.to_string()))?.collect();
+    let unknown = |detail: String| ListenError::UnknownHost {
+        host: host.to_owned(),
+        detail,
+    };
+    let candidates: Vec<SocketAddr> = (host, port)
+        .to_socket_addrs()
+        .map_err(|error| unknown(error.to_string()))?
+        .collect();
     if candidates.is_empty() {
         return Err(unknown("the resolver gave none".to_owned()));
     }
     let socket = net::TcpListener::bind(&candidates[..]).map_err(|source| match source.kind() {
-        ErrorKind::AddrInUse => ListenError::PortInUse { host: host.to_owned(), port },
+        ErrorKind::AddrInUse => ListenError::PortInUse {
+            host: host.to_owned(),
+            port,
+        },
         ErrorKind::AddrNotAvailable => ListenError::AddressNotAvailable(host.to_owned()),
         ErrorKind::PermissionDenied => ListenError::NotPermitted(on.clone()),
-        _ => ListenError::System { on: on.clone(), source },
+        _ => ListenError::System {
+            on: on.clone(),
+            source,
+        },
     })?;
-    let address =
-        socket.local_addr().map_err(|source| ListenError::System { on: on.clone(), source })?;
-    Ok(Listener { socket: Socket::Tcp(socket), address: Address::Tcp(address), _file: None })
+    let address = socket.local_addr().map_err(|source| ListenError::System {
+        on: on.clone(),
+        source,
+    })?;
+    Ok(Listener {
+        socket: Socket::Tcp(socket),
+        address: Address::Tcp(address),
+        file: None,
+    })
 }
 
 fn bind_unix(on: &ListenOn, path: &Path) -> Result<Listener, ListenError> {
     let bytes = path.as_os_str().as_bytes().len();
     if bytes > MAX_SOCKET_PATH_BYTES {
-        return Err(ListenError::PathTooLong { path: path.to_owned(), bytes });
+        return Err(ListenError::PathTooLong {
+            path: path.to_owned(),
+            bytes,
+        });
     }
     let system = |source: io::Error| match source.kind() {
         ErrorKind::NotFound => ListenError::NoFolder(path.to_owned()),
         ErrorKind::PermissionDenied => ListenError::NotPermitted(on.clone()),
         ErrorKind::AddrInUse => ListenError::SocketInUse(path.to_owned()),
-        _ => ListenError::System { on: on.clone(), source },
+        _ => ListenError::System {
+            on: on.clone(),
+            source,
+        },
     };
     clear_stale_socket(path, &system)?;
     let socket = UnixListener::bind(path).map_err(system)?;
     let file = SocketFile::of(path).map_err(system)?;
     let address = Address::Unix(path.to_owned());
-    Ok(Listener { socket: Socket::Unix(socket), address, _file: Some(file) })
+    Ok(Listener {
+        socket: Socket::Unix(socket),
+        address,
+        file: Some(file),
+    })
 }
 
 /// Removes a socket file that nobody listens on; refuses everything else that has the path.
@@ -244,7 +290,7 @@ fn clear_stale_socket(
 
 /// A socket's file, removed when it goes out of scope if it is still the one that was made.
 #[derive(Debug)]
-struct SocketFile {
+pub(crate) struct SocketFile {
     path: PathBuf,
     device: u64,
     inode: u64,
@@ -253,7 +299,11 @@ struct SocketFile {
 impl SocketFile {
     fn of(path: &Path) -> io::Result<Self> {
         let made = fs::symlink_metadata(path)?;
-        Ok(Self { path: path.to_owned(), device: made.dev(), inode: made.ino() })
+        Ok(Self {
+            path: path.to_owned(),
+            device: made.dev(),
+            inode: made.ino(),
+        })
     }
 }
 

@@ -107,13 +107,18 @@ impl Server {
             return Err(ServeError::Threads(settings.threads));
         }
         let workload = Workload::new(&settings.workload)?;
-        let json =
-            if settings.json_proto_names { Encoding::JsonProtoNames } else { Encoding::Json };
+        let json = if settings.json_proto_names {
+            Encoding::JsonProtoNames
+        } else {
+            Encoding::Json
+        };
         let service = || {
             let (compression, limits) = (settings.response_compression, settings.limits);
             Service::new(workload.clone(), limits, compression, json).map(Arc::new)
         };
-        let services = (0..settings.threads).map(|_| service()).collect::<Result<_, _>>()?;
+        let services = (0..settings.threads)
+            .map(|_| service())
+            .collect::<Result<_, _>>()?;
         Ok(Self {
             listener: Listener::bind(&settings.listen)?,
             services,
@@ -146,11 +151,13 @@ impl Server {
     /// Serves until `wait`, on a thread of its own, returns. Otherwise as [`Server::serve`].
     pub fn serve_until(self, wait: impl FnOnce() + Send + 'static) -> Result<(), ServeError> {
         let (done, waited) = oneshot::channel();
-        thread::Builder::new().name("wait-for-end".to_owned()).spawn(move || {
-            wait();
-            // The server has ended already if nobody listens.
-            let _ = done.send(());
-        })?;
+        thread::Builder::new()
+            .name("wait-for-end".to_owned())
+            .spawn(move || {
+                wait();
+                // The server has ended already if nobody listens.
+                let _ = done.send(());
+            })?;
         self.serve(async move {
             // Without a sender (`wait` panicked) there is no way to end but this one.
             let _ = waited.await;
@@ -163,12 +170,18 @@ impl Server {
     pub fn serve(self, shutdown: impl Future<Output = ()>) -> Result<(), ServeError> {
         let (stop, stopped) = watch::channel(());
         let runtime = runtime()?;
-        let helpers =
-            (1..self.services.len()).map(Helper::start).collect::<io::Result<Vec<_>>>()?;
-        let handles = [runtime.handle()].into_iter().chain(helpers.iter().map(|h| &h.handle));
+        let helpers = (1..self.services.len())
+            .map(Helper::start)
+            .collect::<io::Result<Vec<_>>>()?;
+        let handles = [runtime.handle()]
+            .into_iter()
+            .chain(helpers.iter().map(|h| &h.handle));
         let workers: Vec<Worker> = handles
             .zip(self.services)
-            .map(|(handle, service)| Worker { handle: handle.clone(), service })
+            .map(|(handle, service)| Worker {
+                handle: handle.clone(),
+                service,
+            })
             .collect();
         let socket = &self.listener.socket;
         let result = runtime.block_on(async {
@@ -199,11 +212,17 @@ impl Helper {
         let runtime = runtime()?;
         let handle = runtime.handle().clone();
         let (end, ended) = oneshot::channel();
-        let thread = thread::Builder::new().name(format!("serve-{index}")).spawn(move || {
-            // Sent or dropped, either way it is the end.
-            let _ = runtime.block_on(ended);
-        })?;
-        Ok(Self { handle, thread, end })
+        let thread = thread::Builder::new()
+            .name(format!("serve-{index}"))
+            .spawn(move || {
+                // Sent or dropped, either way it is the end.
+                let _ = runtime.block_on(ended);
+            })?;
+        Ok(Self {
+            handle,
+            thread,
+            end,
+        })
     }
 
     /// Ends the thread and what is left of its connections.

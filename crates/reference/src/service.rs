@@ -107,7 +107,13 @@ impl Service {
             compressed: Vec::new(),
             last_answer_bytes: 0,
         };
-        Ok(Self { workload, limits, response_compression, json, kept: Mutex::new(kept) })
+        Ok(Self {
+            workload,
+            limits,
+            response_compression,
+            json,
+            kept: Mutex::new(kept),
+        })
     }
 
     /// The encoding to answer in where the content type says `encoding`.
@@ -121,7 +127,12 @@ impl Service {
     /// Decodes, answers and encodes one call.
     pub(crate) fn call(&self, call: &Call<'_>) -> Result<Answered, CallError> {
         let mut kept = self.kept();
-        let Kept { gzip, zstd, decompressed, .. } = &mut *kept;
+        let Kept {
+            gzip,
+            zstd,
+            decompressed,
+            ..
+        } = &mut *kept;
         let plain = match call.request_compression {
             Compression::None => call.request,
             Compression::Gzip { .. } => {
@@ -134,12 +145,18 @@ impl Service {
             }
         };
         let request =
-            self.workload.request_type().decode(plain, call.request_encoding, &self.limits)?;
+            self.workload
+                .request_type()
+                .decode(plain, call.request_encoding, &self.limits)?;
         let handler_start_ns = monotonic_ns();
         let answer = self.workload.answer(&request)?;
         let handler_end_ns = monotonic_ns();
         let bytes = kept.encode(&answer, call)?;
-        Ok(Answered { bytes, handler_start_ns, handler_end_ns })
+        Ok(Answered {
+            bytes,
+            handler_start_ns,
+            handler_end_ns,
+        })
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -164,7 +181,8 @@ impl Kept {
         }
         self.encoded.clear();
         answer.encode(call.response_encoding, &mut self.encoded)?;
-        self.compressor.compress(&self.encoded, &mut self.compressed)?;
+        self.compressor
+            .compress(&self.encoded, &mut self.compressed)?;
         let mut bytes = Vec::with_capacity(call.prefix_bytes + self.compressed.len());
         bytes.resize(call.prefix_bytes, 0);
         bytes.extend_from_slice(&self.compressed);

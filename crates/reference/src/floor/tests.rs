@@ -42,7 +42,10 @@ impl Write for Duplex {
 }
 
 fn run(input: Vec<u8>) -> (io::Result<()>, usize) {
-    let mut duplex = Duplex { input: Cursor::new(input), output: Vec::new() };
+    let mut duplex = Duplex {
+        input: Cursor::new(input),
+        output: Vec::new(),
+    };
     let result = answer_until_closed(&mut duplex);
     (result, duplex.output.len())
 }
@@ -57,7 +60,10 @@ fn each_whole_request_is_answered_once() {
 #[test]
 fn a_half_request_is_not_answered() {
     let (result, answered) = run([header(3, 5), vec![1; 5]].concat());
-    assert_eq!(result.expect_err("half").to_string(), "closed after 2 of 3 request bytes");
+    assert_eq!(
+        result.expect_err("half").to_string(),
+        "closed after 2 of 3 request bytes"
+    );
     assert_eq!(answered, 5);
 }
 
@@ -65,7 +71,12 @@ fn a_half_request_is_not_answered() {
 fn lengths_out_of_bounds_are_refused() {
     for (request, response) in [(0, 1), (1, 0), (MAX_BYTES + 1, 1), (1, u64::MAX)] {
         let (result, answered) = run([header(request, response), vec![0; 64]].concat());
-        assert!(result.expect_err("bounds").to_string().contains("is not from 1 to"));
+        assert!(
+            result
+                .expect_err("bounds")
+                .to_string()
+                .contains("is not from 1 to")
+        );
         assert_eq!(answered, 0);
     }
     assert!(run(vec![0; 15]).0.is_err(), "half a header");
@@ -83,7 +94,10 @@ fn ping_pong(mut stream: impl Read + Write) {
 #[test]
 fn both_transports_are_served_connection_after_connection() {
     let folder = tempfile::tempdir().expect("a folder");
-    for on in [ListenOn::loopback(), ListenOn::Unix(folder.path().join("f"))] {
+    for on in [
+        ListenOn::loopback(),
+        ListenOn::Unix(folder.path().join("f")),
+    ] {
         let listener = Listener::bind(&on).expect("free");
         let address = listener.address().clone();
         thread::spawn(move || serve(&listener));

@@ -20,7 +20,9 @@ pub(super) struct Prefix {
 
 /// Takes the first prefix apart, once it is there.
 fn prefix(bytes: &[u8], most: usize) -> Result<Option<Prefix>, Status> {
-    let Some(&[flag, a, b, c, d]) = bytes.first_chunk::<PREFIX_BYTES>() else { return Ok(None) };
+    let Some(&[flag, a, b, c, d]) = bytes.first_chunk::<PREFIX_BYTES>() else {
+        return Ok(None);
+    };
     let compressed = match flag {
         0 => false,
         1 => true,
@@ -31,9 +33,10 @@ fn prefix(bytes: &[u8], most: usize) -> Result<Option<Prefix>, Status> {
     };
     let message_bytes = u32::from_be_bytes([a, b, c, d]);
     match usize::try_from(message_bytes) {
-        Ok(message_bytes) if message_bytes <= most => {
-            Ok(Some(Prefix { compressed, message_bytes }))
-        }
+        Ok(message_bytes) if message_bytes <= most => Ok(Some(Prefix {
+            compressed,
+            message_bytes,
+        })),
         _ => {
             let detail = format!(
                 "the message has {message_bytes} bytes and the limit is {most}; \
@@ -63,7 +66,10 @@ pub(super) fn read(bytes: &[u8], most: usize) -> Result<Prefix, Status> {
     match prefix(bytes, most)? {
         Some(prefix) if bytes.len() - PREFIX_BYTES == prefix.message_bytes => Ok(prefix),
         _ => {
-            let detail = format!("the body ends inside its message, after {} bytes", bytes.len());
+            let detail = format!(
+                "the body ends inside its message, after {} bytes",
+                bytes.len()
+            );
             Err(Status::new(Code::Internal, detail))
         }
     }
@@ -71,13 +77,19 @@ pub(super) fn read(bytes: &[u8], most: usize) -> Result<Prefix, Status> {
 
 /// A unary call has one request message (doc/statuscodes.md: "Request cardinality violation").
 fn cardinality(what: &str) -> Status {
-    Status::new(Code::Unimplemented, format!("a unary call has one request message, but {what}"))
+    Status::new(
+        Code::Unimplemented,
+        format!("a unary call has one request message, but {what}"),
+    )
 }
 
 /// Fills in the prefix that was left free before an answer.
 pub(super) fn write(bytes: &mut [u8], compressed: bool) -> Result<(), Status> {
     let length = u32::try_from(bytes.len() - PREFIX_BYTES).map_err(|_| {
-        Status::new(Code::ResourceExhausted, "the answer is longer than gRPC's 4 GiB for a message")
+        Status::new(
+            Code::ResourceExhausted,
+            "the answer is longer than gRPC's 4 GiB for a message",
+        )
     })?;
     bytes[0] = u8::from(compressed);
     bytes[1..PREFIX_BYTES].copy_from_slice(&length.to_be_bytes());
@@ -97,11 +109,21 @@ mod tests {
 
     #[test]
     fn exactly_one_whole_message_is_read() {
-        let want = Prefix { compressed: true, message_bytes: 2 };
+        let want = Prefix {
+            compressed: true,
+            message_bytes: 2,
+        };
         assert_eq!(read(&[1, 0, 0, 0, 2, 9, 9], MOST).ok(), Some(want));
-        assert_eq!(code(read(&[0, 0, 0, 0, 0], MOST)), None, "an empty message is a message");
+        assert_eq!(
+            code(read(&[0, 0, 0, 0, 0], MOST)),
+            None,
+            "an empty message is a message"
+        );
         assert_eq!(code(read(&[], MOST)), Some(Code::Unimplemented));
-        assert_eq!(code(read(&[0, 0, 0, 0, 0, 0], MOST)), Some(Code::Unimplemented));
+        assert_eq!(
+            code(read(&[0, 0, 0, 0, 0, 0], MOST)),
+            Some(Code::Unimplemented)
+        );
         assert_eq!(code(read(&[0, 0, 0, 0, 2, 9], MOST)), Some(Code::Internal));
         assert_eq!(code(read(&[0, 0, 0], MOST)), Some(Code::Internal));
         assert_eq!(code(read(&[2, 0, 0, 0, 0], MOST)), Some(Code::Internal));
@@ -110,8 +132,14 @@ mod tests {
     #[test]
     fn a_message_is_refused_by_what_it_announces() {
         assert_eq!(code(check_so_far(&[0, 0, 0, 0, 100], MOST)), None);
-        assert_eq!(code(check_so_far(&[0, 0, 0, 0, 101], MOST)), Some(Code::ResourceExhausted));
-        assert_eq!(code(check_so_far(&[0, 255, 255, 255, 255], MOST)), Some(Code::ResourceExhausted));
+        assert_eq!(
+            code(check_so_far(&[0, 0, 0, 0, 101], MOST)),
+            Some(Code::ResourceExhausted)
+        );
+        assert_eq!(
+            code(check_so_far(&[0, 255, 255, 255, 255], MOST)),
+            Some(Code::ResourceExhausted)
+        );
     }
 
     proptest! {

@@ -29,14 +29,20 @@ const ACCEPTED_CODINGS: HeaderValue = HeaderValue::from_static("identity,gzip,zs
 pub(crate) fn is_meant(headers: &HeaderMap) -> bool {
     let prefix = content_type::GRPC.as_bytes();
     headers.get(CONTENT_TYPE).is_some_and(|value| {
-        value.as_bytes().get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+        value
+            .as_bytes()
+            .get(..prefix.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(prefix))
     })
 }
 
 /// Answers one call. What HTTP itself forbids gets an HTTP status; everything else is HTTP's 200
 /// with a gRPC status.
 pub(crate) async fn answer(service: &Service, request: Request<Incoming>) -> Response<AnswerBody> {
-    let content_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let content_type = request
+        .headers()
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
     let Some(content_type) = content_type else {
         return refused(StatusCode::UNSUPPORTED_MEDIA_TYPE);
     };
@@ -49,7 +55,9 @@ pub(crate) async fn answer(service: &Service, request: Request<Incoming>) -> Res
     }
     if request.method() != Method::POST {
         let mut response = refused(StatusCode::METHOD_NOT_ALLOWED);
-        response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+        response
+            .headers_mut()
+            .insert(ALLOW, HeaderValue::from_static("POST"));
         return response;
     }
     let reply_type = reply_type(content_type, encoding);
@@ -78,7 +86,10 @@ async fn answer_call(
         None => None,
         Some(value) => {
             let timeout = timeout::parse(value).ok_or_else(|| {
-                Status::new(Code::Internal, "grpc-timeout is not 1 to 8 digits and a unit of HMSmun")
+                Status::new(
+                    Code::Internal,
+                    "grpc-timeout is not 1 to 8 digits and a unit of HMSmun",
+                )
             })?;
             Instant::now().checked_add(timeout)
         }
@@ -109,8 +120,11 @@ async fn answer_call(
         return Err(deadline_exceeded());
     }
     frame::write(&mut answered.bytes, compress_response)?;
-    let compression =
-        if compress_response { service.response_compression } else { Compression::None };
+    let compression = if compress_response {
+        service.response_compression
+    } else {
+        Compression::None
+    };
     Ok((answered, compression))
 }
 
@@ -144,7 +158,10 @@ async fn read_message(
 }
 
 fn deadline_exceeded() -> Status {
-    Status::new(Code::DeadlineExceeded, "the call's own grpc-timeout has passed")
+    Status::new(
+        Code::DeadlineExceeded,
+        "the call's own grpc-timeout has passed",
+    )
 }
 
 fn broken_off(error: hyper::Error) -> Status {
@@ -153,12 +170,19 @@ fn broken_off(error: hyper::Error) -> Status {
 
 /// What a compressed request message would be compressed with.
 fn request_coding(headers: &HeaderMap) -> Result<Compression, Status> {
-    let Some(value) = headers.get(GRPC_ENCODING) else { return Ok(Compression::None) };
-    value.to_str().ok().and_then(Compression::from_coding).ok_or_else(|| {
-        let shown = String::from_utf8_lossy(value.as_bytes());
-        let detail = format!("grpc-encoding {shown} is not known here; see grpc-accept-encoding");
-        Status::new(Code::Unimplemented, detail).with(GRPC_ACCEPT_ENCODING, ACCEPTED_CODINGS)
-    })
+    let Some(value) = headers.get(GRPC_ENCODING) else {
+        return Ok(Compression::None);
+    };
+    value
+        .to_str()
+        .ok()
+        .and_then(Compression::from_coding)
+        .ok_or_else(|| {
+            let shown = String::from_utf8_lossy(value.as_bytes());
+            let detail =
+                format!("grpc-encoding {shown} is not known here; see grpc-accept-encoding");
+            Status::new(Code::Unimplemented, detail).with(GRPC_ACCEPT_ENCODING, ACCEPTED_CODINGS)
+        })
 }
 
 /// What this message is compressed with, by its own flag.
@@ -178,7 +202,8 @@ fn accepts(headers: &HeaderMap, compression: Compression) -> bool {
     !compression.is_none()
         && headers.get_all(GRPC_ACCEPT_ENCODING).iter().any(|value| {
             value.to_str().is_ok_and(|list| {
-                list.split(',').any(|name| name.trim().eq_ignore_ascii_case(compression.coding()))
+                list.split(',')
+                    .any(|name| name.trim().eq_ignore_ascii_case(compression.coding()))
             })
         })
 }
@@ -207,7 +232,10 @@ fn succeeded(
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, reply_type);
     if !compression.is_none() {
-        headers.insert(GRPC_ENCODING, HeaderValue::from_static(compression.coding()));
+        headers.insert(
+            GRPC_ENCODING,
+            HeaderValue::from_static(compression.coding()),
+        );
     }
     headers.insert(HANDLER_START, answered.handler_start_ns.into());
     headers.insert(HANDLER_END, answered.handler_end_ns.into());

@@ -30,7 +30,11 @@ pub(super) struct Status {
 
 impl Status {
     pub(super) fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), header: None }
+        Self {
+            code,
+            message: message.into(),
+            header: None,
+        }
     }
 
     /// With one more header.

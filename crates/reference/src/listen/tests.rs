@@ -10,7 +10,10 @@ fn refused(on: &ListenOn) -> ListenError {
 
 #[test]
 fn addresses_are_taken_apart() {
-    let tcp = |host: &str, port| ListenOn::Tcp { host: host.into(), port };
+    let tcp = |host: &str, port| ListenOn::Tcp {
+        host: host.into(),
+        port,
+    };
     for (text, want) in [
         ("127.0.0.1:0", tcp("127.0.0.1", 0)),
         ("localhost:6565", tcp("localhost", 6565)),
@@ -22,7 +25,17 @@ fn addresses_are_taken_apart() {
         assert_eq!(got, want);
         assert_eq!(got.to_string(), text);
     }
-    for text in ["", "6565", "host", "host:", "host:99999", ":80", "::1:80", "[::1:80", "unix:"] {
+    for text in [
+        "",
+        "6565",
+        "host",
+        "host:",
+        "host:99999",
+        ":80",
+        "::1:80",
+        "[::1:80",
+        "unix:",
+    ] {
         let error = text.parse::<ListenOn>().expect_err(text).to_string();
         assert!(error.contains("HOST:PORT"), "{error}");
     }
@@ -31,31 +44,55 @@ fn addresses_are_taken_apart() {
 #[test]
 fn a_free_port_is_told() {
     let listener = Listener::bind(&ListenOn::loopback()).expect("loopback");
-    let Address::Tcp(address) = listener.address() else { panic!("TCP") };
+    let Address::Tcp(address) = listener.address() else {
+        panic!("TCP")
+    };
     assert!(address.ip().is_loopback() && address.port() != 0);
 }
 
 #[test]
 fn a_port_in_use_is_named() {
     let first = Listener::bind(&ListenOn::loopback()).expect("loopback");
-    let Address::Tcp(address) = first.address() else { panic!("TCP") };
-    let error = refused(&ListenOn::Tcp { host: "127.0.0.1".into(), port: address.port() });
+    let Address::Tcp(address) = first.address() else {
+        panic!("TCP")
+    };
+    let error = refused(&ListenOn::Tcp {
+        host: "127.0.0.1".into(),
+        port: address.port(),
+    });
     assert!(matches!(error, ListenError::PortInUse { .. }), "{error:?}");
-    assert!(error.to_string().starts_with(&format!("port {} on", address.port())), "{error}");
+    assert!(
+        error
+            .to_string()
+            .starts_with(&format!("port {} on", address.port())),
+        "{error}"
+    );
     assert_eq!(error.fault(), Fault::Machine);
 }
 
 #[test]
 fn another_machines_address_is_refused() {
     // TEST-NET-1 (RFC 5737) belongs to no machine.
-    let error = refused(&ListenOn::Tcp { host: "192.0.2.1".into(), port: 0 });
-    assert!(matches!(error, ListenError::AddressNotAvailable(_)), "{error:?}");
+    let error = refused(&ListenOn::Tcp {
+        host: "192.0.2.1".into(),
+        port: 0,
+    });
+    assert!(
+        matches!(error, ListenError::AddressNotAvailable(_)),
+        "{error:?}"
+    );
 }
 
 #[test]
 fn a_host_without_an_address_is_refused() {
-    let error = refused(&ListenOn::Tcp { host: "no host".into(), port: 0 });
-    assert!(matches!(error, ListenError::UnknownHost { .. }), "{error:?}");
+    let error = refused(&ListenOn::Tcp {
+        host: "no host".into(),
+        port: 0,
+    });
+    assert!(
+        matches!(error, ListenError::UnknownHost { .. }),
+        "{error:?}"
+    );
     assert!(!error.to_string().contains('\n'));
 }
 
@@ -87,9 +124,16 @@ fn a_socket_path_is_bounded() {
     let base = folder.path().as_os_str().len() + 1;
     let fits = folder.path().join("s".repeat(MAX_SOCKET_PATH_BYTES - base));
     Listener::bind(&ListenOn::Unix(fits)).expect("exactly fits");
-    let long = folder.path().join("s".repeat(MAX_SOCKET_PATH_BYTES - base + 1));
+    let long = folder
+        .path()
+        .join("s".repeat(MAX_SOCKET_PATH_BYTES - base + 1));
     let error = refused(&ListenOn::Unix(long));
-    assert!(error.to_string().contains("is 108 bytes long and the system takes 107"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("is 108 bytes long and the system takes 107"),
+        "{error}"
+    );
     assert_eq!(error.fault(), Fault::User);
 }
 
@@ -101,7 +145,10 @@ fn what_is_no_socket_is_left_alone() {
     let error = refused(&ListenOn::Unix(path.clone()));
     assert!(matches!(error, ListenError::NotASocket(_)), "{error:?}");
     assert_eq!(fs::read_to_string(&path).expect("still there"), "keep");
-    assert!(matches!(refused(&ListenOn::Unix(folder.path().into())), ListenError::NotASocket(_)));
+    assert!(matches!(
+        refused(&ListenOn::Unix(folder.path().into())),
+        ListenError::NotASocket(_)
+    ));
 }
 
 #[test]

@@ -40,8 +40,11 @@ async fn answer_call(
 ) -> Result<Response<AnswerBody>, Problem> {
     let (head, body) = request.into_parts();
     if head.uri.path() != service.workload.rest_path() {
-        let detail =
-            format!("{} is not here; there is {}", head.uri.path(), service.workload.rest_path());
+        let detail = format!(
+            "{} is not here; there is {}",
+            head.uri.path(),
+            service.workload.rest_path()
+        );
         return Err(Problem::new(StatusCode::NOT_FOUND, detail));
     }
     if head.method != Method::POST {
@@ -77,12 +80,19 @@ fn agree(service: &Service, headers: &HeaderMap) -> Result<Agreed, Problem> {
             let detail = "accept-encoding forbids identity and allows no coding that is served";
             Problem::new(StatusCode::NOT_ACCEPTABLE, detail)
         })?;
-    Ok(Agreed { request_encoding, request_compression, response_encoding, compress_response })
+    Ok(Agreed {
+        request_encoding,
+        request_compression,
+        response_encoding,
+        compress_response,
+    })
 }
 
 fn request_encoding(headers: &HeaderMap) -> Result<Encoding, Problem> {
     let value = headers.get(CONTENT_TYPE);
-    let known = value.and_then(|value| value.to_str().ok()).and_then(content_type::parse_rest);
+    let known = value
+        .and_then(|value| value.to_str().ok())
+        .and_then(content_type::parse_rest);
     known.ok_or_else(|| {
         let given = match value {
             Some(value) => format!("content-type {}", String::from_utf8_lossy(value.as_bytes())),
@@ -114,7 +124,10 @@ fn media_types() -> String {
 /// Reads the whole body within the limit and the time for it.
 async fn read_body(body: Incoming, most: usize) -> Result<RequestBody, Problem> {
     let mut body = RequestBody::new(body);
-    if body.announced_bytes().is_some_and(|bytes| bytes > most as u64) {
+    if body
+        .announced_bytes()
+        .is_some_and(|bytes| bytes > most as u64)
+    {
         return Err(too_large(most));
     }
     let reading = async {
@@ -136,12 +149,16 @@ async fn read_body(body: Incoming, most: usize) -> Result<RequestBody, Problem> 
 }
 
 fn too_large(most: usize) -> Problem {
-    let detail = format!("the body is larger than {most} bytes; --max-message-bytes sets this limit");
+    let detail =
+        format!("the body is larger than {most} bytes; --max-message-bytes sets this limit");
     Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
 }
 
 fn broken_off(error: hyper::Error) -> Problem {
-    Problem::new(StatusCode::BAD_REQUEST, format!("the body broke off: {error}"))
+    Problem::new(
+        StatusCode::BAD_REQUEST,
+        format!("the body broke off: {error}"),
+    )
 }
 
 impl From<CallError> for Problem {
@@ -162,7 +179,10 @@ fn succeeded(service: &Service, answered: Answered, agreed: &Agreed) -> Response
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     let compression = service.response_compression;
     if agreed.compress_response {
-        headers.insert(CONTENT_ENCODING, HeaderValue::from_static(compression.coding()));
+        headers.insert(
+            CONTENT_ENCODING,
+            HeaderValue::from_static(compression.coding()),
+        );
     }
     // What the answer's form depended on (RFC 9110, section 12.5.5).
     headers.insert(

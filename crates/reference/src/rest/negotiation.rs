@@ -6,8 +6,13 @@ use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HeaderName};
 use rpcgauge_message::{Compression, Encoding, content_type};
 
 /// What is served, most widely read first. JSON's two kinds of names share a media type.
-pub(super) const SERVED: [Encoding; 5] =
-    [Encoding::Json, Encoding::Msgpack, Encoding::Cbor, Encoding::Protobuf, Encoding::Hybrid];
+pub(super) const SERVED: [Encoding; 5] = [
+    Encoding::Json,
+    Encoding::Msgpack,
+    Encoding::Cbor,
+    Encoding::Protobuf,
+    Encoding::Hybrid,
+];
 
 /// A weight in thousandths (section 12.4.2); 0 is "not acceptable".
 type Weight = u16;
@@ -34,10 +39,15 @@ pub(super) fn encoding(headers: &HeaderMap, request: Encoding) -> Option<Encodin
 /// The weight of the most specific range that covers an encoding's media type.
 fn weight_of_encoding(ranges: &[(&str, Weight)], encoding: Encoding) -> Weight {
     let named = |range: &str| {
-        content_type::parse_rest(range).map(content_type::rest) == Some(content_type::rest(encoding))
+        content_type::parse_rest(range).map(content_type::rest)
+            == Some(content_type::rest(encoding))
     };
     let weight_where = |covers: &dyn Fn(&str) -> bool| {
-        ranges.iter().filter(|(range, _)| covers(range)).map(|(_, weight)| *weight).max()
+        ranges
+            .iter()
+            .filter(|(range, _)| covers(range))
+            .map(|(_, weight)| *weight)
+            .max()
     };
     weight_where(&named)
         .or_else(|| weight_where(&|range| range.eq_ignore_ascii_case("application/*")))
@@ -61,7 +71,11 @@ pub(super) fn compress(headers: &HeaderMap, compression: Compression) -> Option<
         };
         *slot = Some(slot.unwrap_or(0).max(weight));
     }
-    let own = if compression.is_none() { 0 } else { own.or(any).unwrap_or(0) };
+    let own = if compression.is_none() {
+        0
+    } else {
+        own.or(any).unwrap_or(0)
+    };
     if own > 0 && own >= identity.unwrap_or(0) {
         return Some(true);
     }
@@ -75,7 +89,11 @@ pub(super) fn coding(headers: &HeaderMap) -> Result<Compression, String> {
     let mut found = Compression::None;
     for value in headers.get_all(CONTENT_ENCODING) {
         let text = String::from_utf8_lossy(value.as_bytes());
-        for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        for name in text
+            .split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+        {
             let coding = Compression::from_coding(name).ok_or_else(|| name.to_owned())?;
             if !found.is_none() && !coding.is_none() {
                 return Err(format!("{} and {name} together", found.coding()));
@@ -154,17 +172,33 @@ mod tests {
             (&["application/json"], Cbor, Some(Json)),
             (&["Application/JSON; charset=utf-8"], Cbor, Some(Json)),
             (&["application/x-msgpack"], Json, Some(Msgpack)),
-            (&["application/json;q=0.5, application/cbor;q=0.501"], Json, Some(Cbor)),
-            (&["application/json;q=0.5", "application/cbor"], Json, Some(Cbor)),
+            (
+                &["application/json;q=0.5, application/cbor;q=0.501"],
+                Json,
+                Some(Cbor),
+            ),
+            (
+                &["application/json;q=0.5", "application/cbor"],
+                Json,
+                Some(Cbor),
+            ),
             (&["application/json;q=0, */*"], Json, Some(Msgpack)),
             (&["application/json;q=0"], Json, None),
-            (&["application/json;q=2, application/cbor;q=0.1"], Json, Some(Cbor)),
+            (
+                &["application/json;q=2, application/cbor;q=0.1"],
+                Json,
+                Some(Cbor),
+            ),
             (&["text/html, image/*"], Json, None),
             (&["text/html, */*;q=0.1"], Json, Some(Json)),
             (&[""], Json, None),
             (&[",,;q=1,"], Json, None),
         ] {
-            assert_eq!(encoding(&headers(ACCEPT, accept), request), want, "{accept:?}");
+            assert_eq!(
+                encoding(&headers(ACCEPT, accept), request),
+                want,
+                "{accept:?}"
+            );
         }
     }
 
@@ -190,7 +224,11 @@ mod tests {
             (&["identity;q=0, gzip"], Compression::None, None),
             (&[""], gzip, Some(false)),
         ] {
-            assert_eq!(compress(&headers(ACCEPT_ENCODING, accept), compression), want, "{accept:?}");
+            assert_eq!(
+                compress(&headers(ACCEPT_ENCODING, accept), compression),
+                want,
+                "{accept:?}"
+            );
         }
     }
 

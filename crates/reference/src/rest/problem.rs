@@ -16,7 +16,11 @@ pub(super) struct Problem {
 
 impl Problem {
     pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        Self { status, detail: detail.into(), header: None }
+        Self {
+            status,
+            detail: detail.into(),
+            header: None,
+        }
     }
 
     /// With a header that says what would have worked.
@@ -29,7 +33,10 @@ impl Problem {
         let mut response = Response::new(AnswerBody::new(self.body().to_string().into_bytes()));
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(
+            CONTENT_TYPE,
+            HeaderValue::from_static("application/problem+json"),
+        );
         if let Some((name, value)) = self.header {
             headers.insert(name, value);
         }
@@ -54,7 +61,11 @@ impl Problem {
 
 /// The JSON path (`$.items[2].price`) that an error's text names before a colon.
 fn json_path(detail: &str) -> Option<&str> {
-    let start = if detail.starts_with('$') { 0 } else { detail.find(": $")? + 2 };
+    let start = if detail.starts_with('$') {
+        0
+    } else {
+        detail.find(": $")? + 2
+    };
     let path = &detail[start..];
     path.find(": ").map(|end| &path[..end])
 }
@@ -66,7 +77,10 @@ mod tests {
     #[test]
     fn the_path_at_fault_is_found() {
         for (detail, want) in [
-            ("not a shop.Order in json: $.items[2].price: a number is wanted", Some("$.items[2].price")),
+            (
+                "not a shop.Order in json: $.items[2].price: a number is wanted",
+                Some("$.items[2].price"),
+            ),
             ("$: an object is wanted", Some("$")),
             ("not a shop.Order in json: expected value at line 1", None),
             ("costs: $", None),

@@ -1,0 +1,227 @@
+//! The reference server behind the subject contract (`contract/README.md`).
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, BufReader, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use rpcgauge_message::Encoding;
+use rpcgauge_message::contract::{
+    self, CodecSettings, Failed, Fault, FloorSettings, HttpVersion, Protocol, Ready, Reply,
+    ServerSettings,
+};
+
+use crate::listen::{ListenError, Listener};
+use crate::server::{ServeError, Server, Settings};
+use crate::{codec, floor};
+
+#[cfg(test)]
+mod tests;
+
+/// The one stack that this subject has.
+pub const STACK: &str = "hyper";
+
+/// The libraries that the server's figures depend on, as the lock file has them; a test holds them
+/// against it.
+const LIBRARIES: [(&str, &str); 3] = [("hyper", "1.12.0"), ("h2", "0.4.20"), ("tokio", "1.54.1")];
+
+/// Speaks the contract on this process's standard input and output until the input closes.
+pub fn subject_main() -> ExitCode {
+    ExitCode::from(run(BufReader::new(io::stdin()), io::stdout()))
+}
+
+/// Speaks the contract on any pair of streams. Returns the exit code: 0, or that of the fault.
+pub fn run(mut input: impl BufRead + Send + 'static, mut output: impl Write) -> u8 {
+    let ended = match contract::Settings::read(&mut input) {
+        Ok(contract::Settings::Server(settings)) => serve(*settings, input, &mut output),
+        Ok(contract::Settings::Floor(settings)) => answer_floor(&settings, input, &mut output),
+        Ok(contract::Settings::Codec(settings)) => run_codec(&settings, input, &mut output),
+        Err(error) => Err(Ended::Refused(error.to_string(), error.fault())),
+    };
+    match ended {
+        Ok(()) => 0,
+        Err(Ended::Refused(error, fault)) => {
+            let line = Reply::Failed(Failed { error, fault }).to_line();
+            if write_line(&mut output, &line).is_err() {
+                eprintln!("{line}");
+            }
+            fault.exit_code()
+        }
+        Err(Ended::Broke(error, fault)) => {
+            eprintln!("ended: {error}");
+            fault.exit_code()
+        }
+    }
+}
+
+/// Why a role ended other than by the closing of its input.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// Before it was ready: the error line says why.
+    Refused(String, Fault),
+    /// After it was ready: the one reply is used up, so that the log says why.
+    Broke(String, Fault),
+}
+
+impl From<ServeError> for Ended {
+    fn from(error: ServeError) -> Self {
+        Self::Refused(error.to_string(), error.fault())
+    }
+}
+
+impl From<ListenError> for Ended {
+    fn from(error: ListenError) -> Self {
+        Self::Refused(error.to_string(), error.fault())
+    }
+}
+
+/// Role `server`.
+fn serve(
+    asked: ServerSettings,
+    input: impl BufRead + Send + 'static,
+    output: &mut impl Write,
+) -> Result<(), Ended> {
+    check_stack(asked.stack.as_deref())?;
+    if (asked.protocol, asked.http) == (Protocol::Grpc, HttpVersion::Http1) {
+        let error = "gRPC needs HTTP/2: set http to \"2\"".to_owned();
+        return Err(Ended::Refused(error, Fault::User));
+    }
+    let server = Server::bind(&Settings {
+        workload: asked.workload,
+        listen: asked.listen.into(),
+        response_compression: asked.response_compression,
+        json_proto_names: asked.encoding == Encoding::JsonProtoNames,
+        threads: asked.threads,
+        limits: asked.limits.into(),
+    })?;
+    let ready = Ready {
+        address: Some(server.address().clone()),
+        pid: None,
+        versions: versions(),
+        code: Some(server.code()),
+        sample: None,
+    };
+    tell(output, ready)?;
+    server
+        .serve_until(move || drain(input))
+        .map_err(|error| Ended::Broke(error.to_string(), error.fault()))
+}
+
+/// Role `floor`.
+fn answer_floor(
+    asked: &FloorSettings,
+    input: impl BufRead + Send + 'static,
+    output: &mut impl Write,
+) -> Result<(), Ended> {
+    let mut listener = Listener::bind(&asked.listen.clone().into())?;
+    // The floor's thread is never told to end: the process ends around it, and the file with it.
+    let _file = listener.take_file();
+    let ready = Ready {
+        address: Some(listener.address().clone()),
+        pid: None,
+        versions: versions(),
+        code: None,
+        sample: None,
+    };
+    tell(output, ready)?;
+    let (ended, end) = mpsc::channel();
+    let closed = ended.clone();
+    spawn("floor", move || {
+        let error = format!("the floor's socket failed: {}", floor::serve(&listener));
+        // Nobody listens when the input has closed already.
+        let _ = ended.send(Err(Ended::Broke(error, Fault::Machine)));
+    })?;
+    spawn("wait-for-end", move || {
+        drain(input);
+        let _ = closed.send(Ok(()));
+    })?;
+    // Both senders gone would mean that both threads broke off.
+    end.recv().unwrap_or(Ok(()))
+}
+
+/// Role `codec`.
+fn run_codec(
+    asked: &CodecSettings,
+    input: impl BufRead + Send + 'static,
+    output: &mut impl Write,
+) -> Result<(), Ended> {
+    check_stack(asked.stack.as_deref())?;
+    let mut bench = codec::Bench::new(asked)?;
+    let ready = Ready {
+        address: None,
+        pid: None,
+        versions: versions(),
+        code: Some(bench.code()),
+        sample: Some(bench.sample_base64()),
+    };
+    tell(output, ready)?;
+    let closed = Arc::new(AtomicBool::new(false));
+    let closing = Arc::clone(&closed);
+    spawn("wait-for-end", move || {
+        drain(input);
+        closing.store(true, Ordering::Relaxed);
+    })?;
+    for index in 0..asked.batches {
+        if closed.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let batch = bench.run_batch(index, asked.batch_size)?;
+        write_line(output, &batch.to_line()).map_err(|error| cannot_tell(&error))?;
+    }
+    Ok(())
+}
+
+fn check_stack(asked: Option<&str>) -> Result<(), Ended> {
+    match asked {
+        None | Some(STACK) => Ok(()),
+        Some(other) => {
+            let error = format!("unknown stack \"{other}\": this subject has {STACK}");
+            Err(Ended::Refused(error, Fault::User))
+        }
+    }
+}
+
+/// Writes the ready line.
+fn tell(output: &mut impl Write, ready: Ready) -> Result<(), Ended> {
+    write_line(output, &Reply::Ready(ready).to_line()).map_err(|error| cannot_tell(&error))
+}
+
+fn cannot_tell(error: &io::Error) -> Ended {
+    Ended::Broke(
+        format!("cannot write to standard output: {error}"),
+        Fault::Machine,
+    )
+}
+
+fn write_line(output: &mut impl Write, line: &str) -> io::Result<()> {
+    output.write_all(line.as_bytes())?;
+    output.write_all(b"\n")?;
+    output.flush()
+}
+
+/// Reads to the end and throws away; a stream that fails has ended too.
+fn drain(mut input: impl BufRead) {
+    let _ = io::copy(&mut input, &mut io::sink());
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Ended> {
+    match thread::Builder::new().name(name.to_owned()).spawn(work) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Ended::Broke(
+            format!("cannot start a thread: {error}"),
+            Fault::Machine,
+        )),
+    }
+}
+
+fn versions() -> BTreeMap<String, String> {
+    let own = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+    [own]
+        .into_iter()
+        .chain(LIBRARIES)
+        .map(|(name, version)| (name.to_owned(), version.to_owned()))
+        .collect()
+}

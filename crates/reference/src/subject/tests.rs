@@ -1,0 +1,237 @@
+//! The contract's lines, from the subject's side.
+
+use std::fs;
+use std::io::{Cursor, PipeReader, PipeWriter, pipe};
+use std::net::TcpStream;
+use std::path::Path;
+use std::thread::JoinHandle;
+
+use rpcgauge_message::contract::{Address, Batch, Listen, Settings as Line};
+
+use super::*;
+
+/// A subject on a thread, behind pipes as its process would be.
+struct Subject {
+    input: Option<PipeWriter>,
+    output: BufReader<PipeReader>,
+    thread: JoinHandle<u8>,
+}
+
+impl Subject {
+    fn start(line: &str) -> Self {
+        let (stdin, mut input) = pipe().expect("a pipe");
+        let (output, stdout) = pipe().expect("a pipe");
+        let thread = thread::spawn(move || run(BufReader::new(stdin), stdout));
+        input.write_all(line.as_bytes()).expect("sent");
+        input.write_all(b"\n").expect("sent");
+        Self {
+            input: Some(input),
+            output: BufReader::new(output),
+            thread,
+        }
+    }
+
+    fn ready(&mut self) -> Ready {
+        match Reply::read(&mut self.output).expect("a reply") {
+            Reply::Ready(ready) => ready,
+            Reply::Failed(failed) => panic!("{}", failed.error),
+        }
+    }
+
+    /// Closes its input; the exit code.
+    fn end(mut self) -> u8 {
+        self.input.take();
+        self.thread.join().expect("no panic")
+    }
+}
+
+/// The error line and exit code of a subject that cannot do what it is asked.
+fn refused(line: &str) -> (Failed, u8) {
+    let mut output = Vec::new();
+    let code = run(Cursor::new(format!("{line}\n")), &mut output);
+    let lines = String::from_utf8(output).expect("text");
+    assert_eq!(lines.matches('\n').count(), 1, "one line: {lines}");
+    match Reply::read(lines.as_bytes()).expect("a reply") {
+        Reply::Failed(failed) => (failed, code),
+        Reply::Ready(ready) => panic!("{ready:?}"),
+    }
+}
+
+fn server_line(more: &str) -> String {
+    format!(
+        r#"{{"contract":1,"role":"server","workload":{{"name":"hello"}},"protocol":"rest",
+           "http":"1.1","encoding":"json","listen":{{"transport":"tcp"}}{more}}}"#
+    )
+    .replace('\n', "")
+}
+
+#[test]
+fn a_server_says_where_it_listens_and_ends_with_its_input() {
+    let mut subject = Subject::start(&server_line(""));
+    let ready = subject.ready();
+    assert_eq!(ready.code, Some(contract::Code::Generated));
+    assert_eq!(
+        ready.versions["rpcgauge-reference"],
+        env!("CARGO_PKG_VERSION")
+    );
+    let Some(Address::Tcp(address)) = ready.address else {
+        panic!("TCP")
+    };
+    assert!(address.ip().is_loopback());
+    TcpStream::connect(address).expect("ready means that calls are taken");
+    assert_eq!(subject.end(), 0);
+    TcpStream::connect(address).expect_err("it has ended");
+}
+
+#[test]
+fn a_server_removes_its_socket_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("s");
+    for role in ["server", "floor"] {
+        let listen = Listen::Unix { path: path.clone() };
+        let line = match Line::parse(&server_line("")).expect("a line") {
+            Line::Server(settings) if role == "server" => Line::Server(Box::new(ServerSettings {
+                listen,
+                ..*settings
+            })),
+            _ => Line::Floor(FloorSettings { listen }),
+        };
+        let mut subject = Subject::start(&line.to_line());
+        assert_eq!(subject.ready().address, Some(Address::Unix(path.clone())));
+        assert!(path.exists());
+        assert_eq!(subject.end(), 0);
+        assert!(!path.exists(), "{role}");
+    }
+}
+
+#[test]
+fn what_comes_after_the_settings_is_thrown_away() {
+    let mut subject = Subject::start(&server_line(""));
+    subject.ready();
+    subject
+        .input
+        .as_mut()
+        .expect("open")
+        .write_all(b"more\nand more\n")
+        .expect("sent");
+    assert_eq!(subject.end(), 0);
+}
+
+#[test]
+fn lines_that_break_the_contract_are_the_instruments_fault() {
+    for (line, want) in [
+        ("nonsense", "the settings line is no JSON object"),
+        (
+            r#"{"contract":7,"role":"server"}"#,
+            "the settings line is of contract version 7",
+        ),
+        (
+            r#"{"contract":1,"role":"chorus"}"#,
+            "unknown role \"chorus\"",
+        ),
+        (
+            &server_line(r#","colour":"red""#),
+            "the settings line does not fit the contract",
+        ),
+        ("", "the settings line is no JSON object"),
+    ] {
+        let (failed, code) = refused(line);
+        assert!(failed.error.starts_with(want), "{}", failed.error);
+        assert_eq!((failed.fault, code), (Fault::Instrument, 2));
+    }
+    let mut output = Vec::new();
+    assert_eq!(run(Cursor::new(""), &mut output), 2);
+    let text = String::from_utf8(output).expect("text");
+    assert!(text.contains("no settings line came"), "{text}");
+}
+
+#[test]
+fn settings_that_cannot_be_had_are_the_users_fault() {
+    let grpc = server_line("").replace("\"rest\"", "\"grpc\"");
+    let (failed, code) = refused(&grpc);
+    assert_eq!(failed.error, "gRPC needs HTTP/2: set http to \"2\"");
+    assert_eq!((failed.fault, code), (Fault::User, 2));
+    let (failed, _) = refused(&server_line(r#","stack":"tonic""#));
+    assert_eq!(
+        failed.error,
+        "unknown stack \"tonic\": this subject has hyper"
+    );
+    let (failed, _) = refused(&server_line(r#","threads":0"#));
+    assert_eq!(
+        (failed.error.as_str(), failed.fault),
+        ("0 threads cannot serve: use 1 to 1024", Fault::User)
+    );
+}
+
+#[test]
+fn what_the_machine_refuses_is_its_fault() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("taken");
+    fs::write(&path, "").expect("written");
+    let line = Line::Floor(FloorSettings {
+        listen: Listen::Unix { path },
+    })
+    .to_line();
+    let (failed, code) = refused(&line);
+    assert!(failed.error.contains("is no socket"), "{}", failed.error);
+    assert_eq!((failed.fault, code), (Fault::Machine, 3));
+}
+
+fn codec_line(more: &str) -> String {
+    format!(
+        r#"{{"contract":1,"role":"codec","workload":{{"name":"hello"}},"sample":"request",
+           "encoding":"protobuf","operation":"decode","batches":3,"batch_size":10{more}}}"#
+    )
+    .replace('\n', "")
+}
+
+#[test]
+fn a_codec_tells_its_sample_and_every_batch() {
+    for operation in ["encode", "decode"] {
+        let mut subject = Subject::start(&codec_line("").replace("decode", operation));
+        let ready = subject.ready();
+        assert_eq!(ready.address, None);
+        // Field 1, length 6, "name_0".
+        assert_eq!(ready.sample.as_deref(), Some("CgZuYW1lXzA="));
+        for index in 0..3 {
+            let batch = Batch::read(&mut subject.output).expect("a batch");
+            assert_eq!((batch.batch, batch.operations), (index, 10));
+            assert!(batch.elapsed_ns > 0);
+        }
+        assert!(
+            Batch::read(&mut subject.output).is_err(),
+            "no more than were asked for"
+        );
+        assert_eq!(subject.thread.join().expect("it ends by itself"), 0);
+    }
+}
+
+#[test]
+fn a_codec_ends_early_when_its_input_closes() {
+    let mut subject = Subject::start(&codec_line("").replace(":3", ":4000000000"));
+    subject.ready();
+    Batch::read(&mut subject.output).expect("a batch");
+    subject.input.take();
+    while Batch::read(&mut subject.output).is_ok() {}
+    assert_eq!(subject.end(), 0);
+}
+
+#[test]
+fn a_codec_without_work_is_refused() {
+    let (failed, code) = refused(&codec_line("").replace(":10", ":0"));
+    assert_eq!(failed.error, "batches and batch_size must be 1 or more");
+    assert_eq!((failed.fault, code), (Fault::User, 2));
+}
+
+#[test]
+fn the_versions_told_are_those_of_the_lock_file() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let lock = fs::read_to_string(root.join("Cargo.lock")).expect("the lock file");
+    for (name, version) in LIBRARIES {
+        let entry = format!("name = \"{name}\"\nversion = \"{version}\"\n");
+        assert!(
+            lock.contains(&entry),
+            "{name} is not {version} in Cargo.lock"
+        );
+    }
+}

@@ -1,0 +1,298 @@
+//! A server on a thread of this process, and clients that call it over real sockets.
+
+// Each test program uses a part of this.
+#![allow(dead_code)]
+
+use std::future::Future;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Body;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rpcgauge_message::contract::Address;
+use rpcgauge_message::{Workload, WorkloadSpec};
+use rpcgauge_reference::{ListenOn, Server, Settings};
+
+/// Longest wait for what must come; a test that reaches it has failed.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A running server; it ends with the value.
+pub struct Running {
+    pub address: Address,
+    pub workload: Workload,
+    stop: Option<mpsc::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Running {
+    pub fn start(settings: &Settings) -> Self {
+        let server = Server::bind(settings).expect("the server can run");
+        let workload = Workload::new(&settings.workload).expect("a workload");
+        let address = server.address().clone();
+        let (stop, stopped) = mpsc::channel::<()>();
+        let wait = move || drop(stopped.recv());
+        let thread = std::thread::spawn(move || server.serve_until(wait).expect("served"));
+        Self {
+            address,
+            workload,
+            stop: Some(stop),
+            thread: Some(thread),
+        }
+    }
+
+    /// The smallest workload on loopback with everything by default.
+    pub fn hello() -> Self {
+        Self::start(&Settings::new(WorkloadSpec::Hello))
+    }
+
+    pub fn tcp(&self) -> SocketAddr {
+        match &self.address {
+            Address::Tcp(address) => *address,
+            Address::Unix(path) => panic!("{} is no TCP address", path.display()),
+        }
+    }
+
+    /// Ends the server and waits for it.
+    pub fn end(&mut self) {
+        self.stop.take();
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("the server ended well");
+        }
+    }
+
+    /// Calls over a connection of its own.
+    pub fn call(&self, http: Http, request: Request<Full<Bytes>>) -> Answer {
+        call(&self.address, http, request)
+    }
+
+    /// A raw connection.
+    pub fn raw(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.tcp()).expect("listening");
+        stream.set_read_timeout(Some(PATIENCE)).expect("set");
+        stream
+    }
+
+    /// Sends bytes, reads until the server closes the connection.
+    pub fn send_raw(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut stream = self.raw();
+        // The server may refuse and close before it has read everything.
+        let _ = stream.write_all(bytes);
+        read_to_close(stream)
+    }
+
+    /// Whether it still answers.
+    pub fn assert_alive(&self) {
+        let mut stream = self.raw();
+        stream
+            .write_all(b"GET /x HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
+            .expect("sent");
+        let answer = read_to_close(stream);
+        assert!(
+            answer.starts_with(b"HTTP/1.1 404"),
+            "{}",
+            String::from_utf8_lossy(&answer)
+        );
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.take();
+        if let Some(thread) = self.thread.take() {
+            let ended = thread.join();
+            assert!(
+                std::thread::panicking() || ended.is_ok(),
+                "the server broke"
+            );
+        }
+    }
+}
+
+/// All bytes until the other side closes; a reset counts as that.
+pub fn read_to_close(mut stream: impl Read) -> Vec<u8> {
+    let mut all = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        match stream.read(&mut buffer) {
+            Ok(0) => return all,
+            Ok(n) => all.extend_from_slice(&buffer[..n]),
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return all,
+            Err(error) => panic!("after {} bytes: {error}", all.len()),
+        }
+    }
+}
+
+/// Which version of HTTP a call uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Http {
+    One,
+    Two,
+}
+
+/// A whole answer.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+    pub trailers: HeaderMap,
+}
+
+impl Answer {
+    pub fn header(&self, name: &str) -> &str {
+        self.headers
+            .get(name)
+            .map_or("", |value| value.to_str().expect("text"))
+    }
+
+    /// `grpc-status`, from the trailers or from a trailers-only answer.
+    pub fn grpc_status(&self) -> &str {
+        let value = self
+            .trailers
+            .get("grpc-status")
+            .or_else(|| self.headers.get("grpc-status"));
+        value.map_or("", |value| value.to_str().expect("text"))
+    }
+
+    pub fn grpc_message(&self) -> &str {
+        self.header("grpc-message")
+    }
+
+    pub fn problem(&self) -> serde_json::Value {
+        assert_eq!(self.header("content-type"), "application/problem+json");
+        serde_json::from_slice(&self.body).expect("a problem is JSON")
+    }
+
+    /// The two handler marks.
+    pub fn marks(&self) -> (u64, u64) {
+        let mark = |name: &str| self.header(name).parse().expect("decimal nanoseconds");
+        (mark("rpcgauge-handler-start"), mark("rpcgauge-handler-end"))
+    }
+}
+
+/// A `POST` with a body.
+pub fn post(path: &str, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Request<Full<Bytes>> {
+    request(Method::POST, path, headers, body)
+}
+
+pub fn request(
+    method: Method,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: impl Into<Bytes>,
+) -> Request<Full<Bytes>> {
+    let mut request = Request::new(Full::new(body.into()));
+    *request.method_mut() = method;
+    *request.uri_mut() = format!("http://localhost{path}").parse().expect("a URI");
+    for (name, value) in headers {
+        let name: http::HeaderName = name.parse().expect("a header name");
+        request
+            .headers_mut()
+            .append(name, value.parse().expect("a header value"));
+    }
+    request
+}
+
+/// A gRPC message: its prefix, then its bytes.
+pub fn framed(compressed: bool, message: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![u8::from(compressed)];
+    bytes.extend_from_slice(&u32::try_from(message.len()).expect("short").to_be_bytes());
+    bytes.extend_from_slice(message);
+    bytes
+}
+
+/// Runs a future on this thread, for at most [`PATIENCE`].
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime")
+        .block_on(async {
+            tokio::time::timeout(PATIENCE, future)
+                .await
+                .expect("in time")
+        })
+}
+
+pub fn call<B>(address: &Address, http: Http, request: Request<B>) -> Answer
+where
+    B: Body<Data = Bytes, Error = std::convert::Infallible> + Send + Unpin + 'static,
+{
+    block_on(async {
+        match address {
+            Address::Tcp(address) => {
+                let stream = tokio::net::TcpStream::connect(address)
+                    .await
+                    .expect("listening");
+                exchange(TokioIo::new(stream), http, request).await
+            }
+            Address::Unix(path) => {
+                let stream = tokio::net::UnixStream::connect(path)
+                    .await
+                    .expect("listening");
+                exchange(TokioIo::new(stream), http, request).await
+            }
+        }
+    })
+}
+
+async fn exchange<I, B>(io: I, http: Http, mut request: Request<B>) -> Answer
+where
+    I: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
+    B: Body<Data = Bytes, Error = std::convert::Infallible> + Send + Unpin + 'static,
+{
+    let response = match http {
+        Http::One => {
+            request
+                .headers_mut()
+                .insert("host", "localhost".parse().expect("a value"));
+            let path = request.uri().path().parse().expect("a path");
+            *request.uri_mut() = path;
+            let (mut sender, connection) = hyper::client::conn::http1::handshake(io)
+                .await
+                .expect("connected");
+            tokio::spawn(connection);
+            sender.send_request(request).await
+        }
+        Http::Two => {
+            let (mut sender, connection) =
+                hyper::client::conn::http2::handshake(TokioExecutor::new(), io)
+                    .await
+                    .expect("connected");
+            tokio::spawn(connection);
+            sender.send_request(request).await
+        }
+    };
+    let (head, body) = response.expect("an answer").into_parts();
+    let body = body.collect().await.expect("a whole body");
+    let trailers = body.trailers().cloned().unwrap_or_default();
+    Answer {
+        status: head.status,
+        headers: head.headers,
+        body: body.to_bytes(),
+        trailers,
+    }
+}
+
+/// A listening place of each transport; the folder must outlive the servers.
+pub fn both_transports(folder: &tempfile::TempDir) -> [ListenOn; 2] {
+    [
+        ListenOn::loopback(),
+        ListenOn::Unix(folder.path().join("s")),
+    ]
+}
+
+/// A connected Unix stream, for raw bytes.
+pub fn unix(address: &Address) -> UnixStream {
+    match address {
+        Address::Unix(path) => UnixStream::connect(path).expect("listening"),
+        Address::Tcp(address) => panic!("{address} is no Unix socket"),
+    }
+}

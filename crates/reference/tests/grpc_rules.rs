@@ -1,0 +1,382 @@
+//! What gRPC's own rules ask for: statuses, trailers, negotiation, deadlines, bounds.
+//!
+//! Codes as in the gRPC project's doc/statuscodes.md and doc/compression.md.
+
+mod common;
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use common::{Answer, Http, Running, framed, post, request};
+use http::{HeaderMap, Method, Request};
+use hyper::body::{Body, Frame};
+use rpcgauge_message::{Compression, Compressor, Encoding, WorkloadSpec};
+use rpcgauge_reference::Settings;
+
+const INVALID_ARGUMENT: &str = "3";
+const DEADLINE_EXCEEDED: &str = "4";
+const RESOURCE_EXHAUSTED: &str = "8";
+const UNIMPLEMENTED: &str = "12";
+const INTERNAL: &str = "13";
+
+fn hello() -> Vec<u8> {
+    let workload = rpcgauge_message::Workload::new(&WorkloadSpec::Hello).expect("a workload");
+    workload
+        .request(0)
+        .to_bytes(Encoding::Protobuf)
+        .expect("encoded")
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    Compressor::new(Compression::GZIP)
+        .expect("gzip")
+        .compress(bytes, &mut out)
+        .expect("compressed");
+    out
+}
+
+fn call_with(server: &Running, more: &[(&str, &str)], body: Vec<u8>) -> Answer {
+    let mut headers = vec![("content-type", "application/grpc"), ("te", "trailers")];
+    headers.extend_from_slice(more);
+    server.call(
+        Http::Two,
+        post(server.workload.method_path(), &headers, body),
+    )
+}
+
+/// A failed call: HTTP's 200, a status and no message, all in one header block.
+fn assert_failed(answer: &Answer, code: &str, message: &str) {
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.header("content-type"), "application/grpc");
+    assert_eq!(
+        answer.header("grpc-status"),
+        code,
+        "{}",
+        answer.grpc_message()
+    );
+    assert!(
+        answer.grpc_message().contains(message),
+        "{}",
+        answer.grpc_message()
+    );
+    assert!(answer.body.is_empty() && answer.trailers.is_empty());
+}
+
+#[test]
+fn a_call_ends_with_its_status_in_the_trailers() {
+    let server = Running::hello();
+    let answer = call_with(&server, &[], framed(false, &hello()));
+    assert_eq!(answer.trailers["grpc-status"], "0");
+    assert_eq!(answer.header("content-type"), "application/grpc");
+    assert!(!answer.headers.contains_key("content-length"));
+}
+
+#[test]
+fn an_unknown_method_is_unimplemented() {
+    let server = Running::hello();
+    let headers = [("content-type", "application/grpc"), ("te", "trailers")];
+    for path in [
+        "/hello.Hello/SayBye",
+        "/",
+        "/hello.Hello",
+        server.workload.rest_path(),
+    ] {
+        if path == server.workload.method_path() {
+            continue;
+        }
+        let answer = server.call(Http::Two, post(path, &headers, framed(false, &hello())));
+        assert_failed(&answer, UNIMPLEMENTED, "unknown method");
+    }
+}
+
+#[test]
+fn a_unary_call_has_exactly_one_message() {
+    let server = Running::hello();
+    assert_failed(
+        &call_with(&server, &[], Vec::new()),
+        UNIMPLEMENTED,
+        "no message came",
+    );
+    let two = [framed(false, &hello()), framed(false, &hello())].concat();
+    assert_failed(
+        &call_with(&server, &[], two),
+        UNIMPLEMENTED,
+        "more than one message came",
+    );
+}
+
+#[test]
+fn damaged_messages_are_internal_errors() {
+    let server = Running::hello();
+    // Field 1, length-delimited, longer than what follows.
+    let damaged = framed(false, &[0x0A, 0x7F, b'x']);
+    assert_failed(
+        &call_with(&server, &[], damaged),
+        INTERNAL,
+        "not a hello.HelloRequest",
+    );
+    let half = framed(false, &hello())[..7].to_vec();
+    assert_failed(
+        &call_with(&server, &[], half),
+        INTERNAL,
+        "ends inside its message",
+    );
+    let flag = [vec![9], framed(false, &hello())[1..].to_vec()].concat();
+    assert_failed(
+        &call_with(&server, &[], flag),
+        INTERNAL,
+        "compressed flag is 9",
+    );
+}
+
+#[test]
+fn compressed_messages_need_a_known_and_named_coding() {
+    let server = Running::hello();
+    let compressed = framed(true, &gzip(&hello()));
+    let answer = call_with(&server, &[("grpc-encoding", "gzip")], compressed.clone());
+    assert_eq!(answer.grpc_status(), "0", "{}", answer.grpc_message());
+
+    let answer = call_with(&server, &[], compressed.clone());
+    assert_failed(&answer, INTERNAL, "compressed flag is set");
+    let answer = call_with(
+        &server,
+        &[("grpc-encoding", "identity")],
+        compressed.clone(),
+    );
+    assert_failed(&answer, INTERNAL, "compressed flag is set");
+
+    let answer = call_with(&server, &[("grpc-encoding", "snappy")], compressed);
+    assert_failed(&answer, UNIMPLEMENTED, "grpc-encoding snappy");
+    assert_eq!(answer.header("grpc-accept-encoding"), "identity,gzip,zstd");
+
+    let damaged = framed(true, &hello());
+    let answer = call_with(&server, &[("grpc-encoding", "gzip")], damaged);
+    assert_failed(&answer, INTERNAL, "not gzip");
+
+    // The flag, not the header, says whether this message is compressed.
+    let answer = call_with(
+        &server,
+        &[("grpc-encoding", "gzip")],
+        framed(false, &hello()),
+    );
+    assert_eq!(answer.grpc_status(), "0", "{}", answer.grpc_message());
+}
+
+#[test]
+fn an_answer_is_compressed_only_for_who_accepts_it() {
+    let mut settings = Settings::new(WorkloadSpec::List { n: 50 });
+    settings.response_compression = Compression::ZSTD;
+    let server = Running::start(&settings);
+    let bytes = server
+        .workload
+        .request(0)
+        .to_bytes(Encoding::Protobuf)
+        .expect("encoded");
+    for (accept, compressed) in [
+        (None, false),
+        (Some("identity"), false),
+        (Some("gzip"), false),
+        (Some("gzip, zstd"), true),
+        (Some("ZSTD"), true),
+    ] {
+        let more: Vec<_> = accept
+            .map(|value| ("grpc-accept-encoding", value))
+            .into_iter()
+            .collect();
+        let answer = call_with(&server, &more, framed(false, &bytes));
+        assert_eq!(answer.grpc_status(), "0", "{}", answer.grpc_message());
+        assert_eq!(answer.body[0], u8::from(compressed), "{accept:?}");
+        assert_eq!(
+            answer.header("grpc-encoding"),
+            if compressed { "zstd" } else { "" }
+        );
+    }
+}
+
+#[test]
+fn too_large_messages_exhaust_resources() {
+    let mut settings = Settings::new(WorkloadSpec::Echo { n: 1 });
+    settings.limits.max_message_bytes = 1000;
+    let server = Running::start(&settings);
+    let answer = call_with(&server, &[], framed(false, &[0; 1001]));
+    assert_failed(&answer, RESOURCE_EXHAUSTED, "the limit is 1000");
+    // By its announcement alone, before its bytes are there.
+    let answer = call_with(&server, &[], vec![0, 0xFF, 0xFF, 0xFF, 0xFF]);
+    assert_failed(&answer, RESOURCE_EXHAUSTED, "the limit is 1000");
+    // Small as it comes, large as it is.
+    let mut echo = server
+        .workload
+        .request(0)
+        .to_bytes(Encoding::Protobuf)
+        .expect("encoded");
+    for _ in 0..300 {
+        echo.extend_from_slice(&[0x42, 4, b'a', b'a', b'a', b'a']);
+    }
+    assert!(echo.len() > 1000 && gzip(&echo).len() < 500);
+    let answer = call_with(
+        &server,
+        &[("grpc-encoding", "gzip")],
+        framed(true, &gzip(&echo)),
+    );
+    assert_failed(&answer, RESOURCE_EXHAUSTED, "1000");
+}
+
+#[test]
+fn requests_without_an_answer_are_invalid() {
+    let mut settings = Settings::new(WorkloadSpec::List { n: 3 });
+    settings.limits.max_message_bytes = 1 << 20;
+    let server = Running::start(&settings);
+    // ExampleRequest.id = -1: no list has that many items.
+    let negative = framed(
+        false,
+        &[
+            0x08, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01,
+        ],
+    );
+    assert_failed(&call_with(&server, &[], negative), INVALID_ARGUMENT, "");
+}
+
+#[test]
+fn what_http_forbids_gets_an_http_status() {
+    let server = Running::hello();
+    let path = server.workload.method_path();
+    for kind in [
+        "application/grpc-web",
+        "application/grpc+thrift",
+        "application/grpcx",
+    ] {
+        let answer = server.call(
+            Http::Two,
+            post(path, &[("content-type", kind)], framed(false, &hello())),
+        );
+        assert_eq!(answer.status, 415, "{kind}");
+    }
+    let headers = [("content-type", "application/grpc")];
+    let answer = server.call(
+        Http::Two,
+        request(Method::GET, path, &headers, Bytes::new()),
+    );
+    assert_eq!(answer.status, 405);
+    assert_eq!(answer.header("allow"), "POST");
+    let answer = server.call(Http::One, post(path, &headers, framed(false, &hello())));
+    assert_eq!(answer.status, 505);
+}
+
+/// A body that gives some bytes and then never ends.
+struct NeverEnding(Option<Bytes>);
+
+impl Body for NeverEnding {
+    type Data = Bytes;
+    type Error = Infallible;
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match self.0.take() {
+            Some(bytes) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
+            None => Poll::Pending,
+        }
+    }
+}
+
+/// Bytes in several frames, then trailers.
+struct InPieces(Vec<Frame<Bytes>>);
+
+impl Body for InPieces {
+    type Data = Bytes;
+    type Error = Infallible;
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(if self.0.is_empty() {
+            None
+        } else {
+            Some(Ok(self.0.remove(0)))
+        })
+    }
+}
+
+fn with_body<B>(server: &Running, more: &[(&str, &str)], body: B) -> Request<B> {
+    let mut headers = vec![("content-type", "application/grpc"), ("te", "trailers")];
+    headers.extend_from_slice(more);
+    post(server.workload.method_path(), &headers, Bytes::new()).map(|_| body)
+}
+
+#[test]
+fn a_deadline_ends_a_call_whose_message_does_not_come() {
+    let server = Running::hello();
+    for sent in [Bytes::new(), Bytes::from_static(&[0, 0, 0, 0, 9, 1])] {
+        let request = with_body(&server, &[("grpc-timeout", "50m")], NeverEnding(Some(sent)));
+        let answer = common::call(&server.address, Http::Two, request);
+        assert_failed(&answer, DEADLINE_EXCEEDED, "grpc-timeout");
+    }
+}
+
+#[test]
+fn a_deadline_that_has_passed_fails_the_call_and_a_long_one_does_not() {
+    let server = Running::hello();
+    let answer = call_with(&server, &[("grpc-timeout", "0n")], framed(false, &hello()));
+    assert_failed(&answer, DEADLINE_EXCEEDED, "grpc-timeout");
+    for long in ["1H", "99999999H"] {
+        let answer = call_with(&server, &[("grpc-timeout", long)], framed(false, &hello()));
+        assert_eq!(answer.grpc_status(), "0", "{}", answer.grpc_message());
+    }
+    let answer = call_with(
+        &server,
+        &[("grpc-timeout", "soon")],
+        framed(false, &hello()),
+    );
+    assert_failed(&answer, INTERNAL, "grpc-timeout");
+}
+
+#[test]
+fn a_message_in_pieces_is_put_together() {
+    let server = Running::hello();
+    let whole = Bytes::from(framed(false, &hello()));
+    let mut trailers = HeaderMap::new();
+    trailers.insert("x-note", "ignored".parse().expect("a value"));
+    for size in [1, 3, 5, 6] {
+        let mut frames: Vec<_> = whole
+            .chunks(size)
+            .map(|piece| Frame::data(Bytes::copy_from_slice(piece)))
+            .collect();
+        frames.push(Frame::trailers(trailers.clone()));
+        let request = with_body(&server, &[], InPieces(frames));
+        let answer = common::call(&server.address, Http::Two, request);
+        assert_eq!(answer.grpc_status(), "0", "{}", answer.grpc_message());
+    }
+}
+
+#[test]
+fn a_second_message_is_refused_without_waiting_for_its_end() {
+    let server = Running::hello();
+    let more = [framed(false, &hello()), vec![0]].concat();
+    let request = with_body(&server, &[], NeverEnding(Some(more.into())));
+    let answer = common::call(&server.address, Http::Two, request);
+    assert_failed(&answer, UNIMPLEMENTED, "more than one message");
+}
+
+#[test]
+fn messages_with_line_breaks_stay_one_header() {
+    let server = Running::hello();
+    let headers = [
+        ("content-type", "application/grpc+json"),
+        ("te", "trailers"),
+    ];
+    let body = framed(false, "{\"na\nme\u{1F600}".as_bytes());
+    let answer = server.call(
+        Http::Two,
+        post(server.workload.method_path(), &headers, body),
+    );
+    assert_eq!(answer.grpc_status(), INTERNAL);
+    assert!(
+        answer
+            .grpc_message()
+            .bytes()
+            .all(|byte| (b' '..=b'~').contains(&byte))
+    );
+}

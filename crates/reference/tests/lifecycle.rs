@@ -1,0 +1,117 @@
+//! A server's beginning and end.
+
+mod common;
+
+use std::io::{Read as _, Write as _};
+use std::time::Duration;
+
+use common::{Http, Running, framed, post};
+use rpcgauge_message::{Compression, WorkloadSpec};
+use rpcgauge_reference::{ListenOn, ServeError, Server, Settings};
+
+#[test]
+fn what_cannot_be_served_is_one_line() {
+    let mut none = Settings::new(WorkloadSpec::Hello);
+    none.threads = 0;
+    let mut many = Settings::new(WorkloadSpec::Hello);
+    many.threads = 1_000_000;
+    let mut level = Settings::new(WorkloadSpec::Hello);
+    level.response_compression = Compression::Gzip { level: 77 };
+    for (settings, want) in [
+        (none, "0 threads cannot serve: use 1 to 1024"),
+        (many, "1000000 threads cannot serve: use 1 to 1024"),
+        (level, "cannot compress answers: "),
+    ] {
+        let error = Server::bind(&settings).err().expect("refused").to_string();
+        assert!(error.starts_with(want) && !error.contains('\n'), "{error}");
+    }
+}
+
+#[test]
+fn a_port_in_use_refuses_the_second_server() {
+    let first = Running::hello();
+    let mut settings = Settings::new(WorkloadSpec::Hello);
+    settings.listen = ListenOn::Tcp {
+        host: "127.0.0.1".into(),
+        port: first.tcp().port(),
+    };
+    let error = Server::bind(&settings).err().expect("refused");
+    assert!(matches!(error, ServeError::Listen(_)), "{error:?}");
+    assert!(error.to_string().contains("is in use"), "{error}");
+}
+
+#[test]
+fn a_socket_file_is_there_while_the_server_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("s");
+    let mut settings = Settings::new(WorkloadSpec::Hello);
+    settings.listen = ListenOn::Unix(path.clone());
+    let mut server = Running::start(&settings);
+    assert!(path.exists());
+    server.end();
+    assert!(!path.exists());
+}
+
+#[test]
+fn an_idle_connection_does_not_hold_up_the_end() {
+    let mut server = Running::hello();
+    let mut idle_http1 = server.raw();
+    idle_http1
+        .write_all(b"GET /x HTTP/1.1\r\nhost: a\r\n\r\n")
+        .expect("sent");
+    let mut answer = [0; 12];
+    idle_http1.read_exact(&mut answer).expect("answered");
+    let mut idle_http2 = server.raw();
+    idle_http2
+        .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
+        .expect("sent");
+    idle_http2.read_exact(&mut answer[..9]).expect("settings");
+    let silent = server.raw();
+    server.end();
+    for stream in [idle_http1, idle_http2, silent] {
+        common::read_to_close(stream);
+    }
+}
+
+#[test]
+fn a_call_in_flight_is_answered_before_the_end() {
+    let mut server = Running::hello();
+    let body = r#"{"name":"late"}"#;
+    let mut stream = server.raw();
+    let head = format!(
+        "POST {} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        server.workload.rest_path(),
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).expect("sent");
+    // The server asks for nothing and says nothing yet; only time lets it take the head in.
+    std::thread::sleep(Duration::from_millis(100));
+    let ending = std::thread::spawn(move || server.end());
+    std::thread::sleep(Duration::from_millis(100));
+    stream.write_all(body.as_bytes()).expect("sent");
+    let answer = String::from_utf8(common::read_to_close(stream)).expect("text");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(answer.contains("late"), "{answer}");
+    ending.join().expect("ended");
+}
+
+#[test]
+fn both_protocols_are_answered_on_one_port() {
+    let server = Running::hello();
+    let message = server.workload.request(0);
+    let proto = message
+        .to_bytes(rpcgauge_message::Encoding::Protobuf)
+        .expect("encoded");
+    let grpc = post(
+        server.workload.method_path(),
+        &[("content-type", "application/grpc"), ("te", "trailers")],
+        framed(false, &proto),
+    );
+    assert_eq!(server.call(Http::Two, grpc).grpc_status(), "0");
+    let rest = post(
+        server.workload.rest_path(),
+        &[("content-type", "application/protobuf")],
+        proto,
+    );
+    assert_eq!(server.call(Http::One, rest).status, 200);
+}

@@ -1,0 +1,246 @@
+//! Every workload, encoding, protocol, transport and compression, there and back.
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use common::{Answer, Http, Running, both_transports, framed, post};
+use rpcgauge_message::{
+    Compression, Compressor, Decompressor, Encoding, Limits, MessageType, WorkloadSpec,
+    content_type, first_difference,
+};
+use rpcgauge_reference::Settings;
+
+const COMPRESSIONS: [Compression; 3] = [Compression::None, Compression::GZIP, Compression::ZSTD];
+
+fn workloads() -> [WorkloadSpec; 6] {
+    [
+        WorkloadSpec::Echo { n: 20 },
+        WorkloadSpec::Hello,
+        WorkloadSpec::List { n: 12 },
+        WorkloadSpec::Records { n: 5 },
+        WorkloadSpec::Profile,
+        WorkloadSpec::Followers { n: 30 },
+    ]
+}
+
+fn compress(compression: Compression, bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut compressor = Compressor::new(compression).expect("a level");
+    compressor.compress(bytes, &mut out).expect("compressed");
+    out
+}
+
+fn decompress(compression: Compression, bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut decompressor = Decompressor::new(compression, Limits::DEFAULT);
+    decompressor
+        .decompress(bytes, &mut out)
+        .expect("decompressed");
+    out
+}
+
+/// One way to call.
+#[derive(Debug, Clone, Copy)]
+struct Way {
+    encoding: Encoding,
+    request: Compression,
+    response: Compression,
+}
+
+fn call_grpc(server: &Running, way: Way, number: u64) -> (Answer, Vec<u8>) {
+    let bytes = server
+        .workload
+        .request(number)
+        .to_bytes(way.encoding)
+        .expect("encoded");
+    let body = framed(!way.request.is_none(), &compress(way.request, &bytes));
+    let headers = [
+        ("content-type", content_type::grpc(way.encoding)),
+        ("te", "trailers"),
+        ("grpc-encoding", way.request.coding()),
+        ("grpc-accept-encoding", "identity,gzip,zstd"),
+    ];
+    let answer = server.call(
+        Http::Two,
+        post(server.workload.method_path(), &headers, body),
+    );
+    assert_eq!(answer.status, 200);
+    assert_eq!(
+        answer.grpc_status(),
+        "0",
+        "{way:?} {}",
+        answer.grpc_message()
+    );
+    assert!(
+        !answer.headers.contains_key("grpc-status"),
+        "the status is in the trailers"
+    );
+    assert_eq!(
+        answer.header("content-type"),
+        content_type::grpc(way.encoding)
+    );
+    let compressed = !way.response.is_none();
+    assert_eq!(
+        answer.headers.contains_key("grpc-encoding"),
+        compressed,
+        "{way:?}"
+    );
+    assert_eq!(answer.body[0], u8::from(compressed), "{way:?}");
+    let length = u32::from_be_bytes(answer.body[1..5].try_into().expect("4 bytes"));
+    assert_eq!(length as usize, answer.body.len() - 5);
+    let plain = decompress(way.response, &answer.body[5..]);
+    (answer, plain)
+}
+
+fn call_rest(server: &Running, http: Http, way: Way, number: u64) -> (Answer, Vec<u8>) {
+    let bytes = server
+        .workload
+        .request(number)
+        .to_bytes(way.encoding)
+        .expect("encoded");
+    let media_type = content_type::rest(way.encoding);
+    let headers = [
+        ("content-type", media_type),
+        ("accept", media_type),
+        ("content-encoding", way.request.coding()),
+        ("accept-encoding", "gzip, zstd"),
+    ];
+    let body = compress(way.request, &bytes);
+    let answer = server.call(http, post(server.workload.rest_path(), &headers, body));
+    assert_eq!(
+        answer.status,
+        200,
+        "{way:?} {}",
+        String::from_utf8_lossy(&answer.body)
+    );
+    assert_eq!(answer.header("content-type"), media_type);
+    assert_eq!(
+        answer.header("content-length"),
+        answer.body.len().to_string()
+    );
+    assert!(answer.header("vary").contains("accept"));
+    let coding = if way.response.is_none() {
+        ""
+    } else {
+        way.response.coding()
+    };
+    assert_eq!(answer.header("content-encoding"), coding);
+    let plain = decompress(way.response, &answer.body);
+    (answer, plain)
+}
+
+fn assert_right(server: &Running, kind: &MessageType, way: Way, number: u64, plain: &[u8]) {
+    let got = kind
+        .decode(plain, way.encoding, &Limits::DEFAULT)
+        .expect("decoded");
+    let difference = first_difference(&server.workload.expected(number), &got);
+    assert!(
+        difference.is_none(),
+        "{way:?} call {number}: {difference:?}"
+    );
+}
+
+fn call_every_way(server: &Running, response: Compression, json: Encoding) {
+    let kind = server.workload.response_type().clone();
+    let other_json = if json == Encoding::Json {
+        Encoding::JsonProtoNames
+    } else {
+        Encoding::Json
+    };
+    for encoding in Encoding::ALL
+        .into_iter()
+        .filter(|encoding| *encoding != other_json)
+    {
+        for request in COMPRESSIONS {
+            let way = Way {
+                encoding,
+                request,
+                response,
+            };
+            for number in [0, 7] {
+                let (grpc, plain) = call_grpc(server, way, number);
+                assert_right(server, &kind, way, number, &plain);
+                let (start, end) = grpc.marks();
+                assert!(0 < start && start <= end, "{start} {end}");
+                for http in [Http::One, Http::Two] {
+                    let (rest, plain) = call_rest(server, http, way, number);
+                    assert_right(server, &kind, way, number, &plain);
+                    assert!(rest.marks().0 >= end, "marks of a later call are later");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_workload_is_answered_in_every_way() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for listen in both_transports(&folder) {
+        for response in COMPRESSIONS {
+            for workload in workloads() {
+                let mut settings = Settings::new(workload);
+                settings.listen = listen.clone();
+                settings.response_compression = response;
+                let server = Running::start(&settings);
+                call_every_way(&server, response, Encoding::Json);
+            }
+        }
+    }
+}
+
+#[test]
+fn names_as_written_in_the_proto_file_are_a_setting() {
+    let mut settings = Settings::new(WorkloadSpec::Records { n: 2 });
+    settings.json_proto_names = true;
+    let server = Running::start(&settings);
+    call_every_way(&server, Compression::None, Encoding::JsonProtoNames);
+    let way = |encoding| Way {
+        encoding,
+        request: Compression::None,
+        response: Compression::None,
+    };
+    let keys = |bytes: &[u8]| -> BTreeSet<String> {
+        let text = String::from_utf8(bytes.to_vec()).expect("JSON is text");
+        text.split('"')
+            .map(str::to_owned)
+            .filter(|part| part.contains('_'))
+            .collect()
+    };
+    // Both kinds of names are read; the setting decides what is written.
+    let (_, plain) = call_rest(&server, Http::One, way(Encoding::Json), 0);
+    assert!(
+        !keys(&plain).is_empty(),
+        "{}",
+        String::from_utf8_lossy(&plain)
+    );
+}
+
+#[test]
+fn a_level_changes_the_size_of_an_answer() {
+    let size = |level| {
+        let mut settings = Settings::new(WorkloadSpec::Records { n: 200 });
+        settings.response_compression = Compression::Gzip { level };
+        let server = Running::start(&settings);
+        let response = settings.response_compression;
+        let way = Way {
+            encoding: Encoding::Json,
+            request: Compression::None,
+            response,
+        };
+        call_grpc(&server, way, 0).0.body.len()
+    };
+    assert!(size(9) < size(1));
+}
+
+#[test]
+fn several_threads_serve_several_connections() {
+    let mut settings = Settings::new(WorkloadSpec::List { n: 3 });
+    settings.threads = 3;
+    let folder = tempfile::tempdir().expect("a folder");
+    for listen in both_transports(&folder) {
+        settings.listen = listen;
+        let server = Running::start(&settings);
+        call_every_way(&server, Compression::None, Encoding::Json);
+    }
+}
