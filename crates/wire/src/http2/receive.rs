@@ -422,6 +422,9 @@ impl Connection {
         sink: &mut F,
     ) -> Result<(), Failure> {
         self.check_call_stream(&header, "DATA")?;
+        if header.has(PADDED) && header.length == 0 {
+            return Err(Http2Violation::FrameLength("DATA").into());
+        }
         let length = i64::from(header.length);
         if length > self.receiver.window {
             return Err(Http2Violation::FlowControl.into());
@@ -443,9 +446,6 @@ impl Connection {
             }
         }
         if header.has(PADDED) {
-            if header.length == 0 {
-                return Err(Http2Violation::FrameLength("DATA").into());
-            }
             self.receiver.reading = Reading::PadLength(header);
             return Ok(());
         }

@@ -120,20 +120,20 @@ fn interim_answers_empty_data_and_bodies_without_trailers() {
 #[test]
 fn many_calls_share_one_write_and_the_steady_state_is_indices() {
     let mut server = Server::ready();
-    for token in 0..3 {
-        server.start(&head(), &body(), token);
-    }
-    let frames = server.frames();
-    assert_eq!(frames.len(), 6);
-    let shared = self::head();
-    for token in 3..6 {
+    let shared = head();
+    for token in 0..6 {
         server.start(&shared, &body(), token);
     }
     let frames = server.frames();
-    assert_eq!(frames[2].payload.len(), 6, "six fields, one byte each");
-    assert_eq!(frames[4].payload, frames[2].payload);
-    assert_eq!(server.read_head(&frames[0]).len(), 6);
-    assert_eq!(server.read_head(&frames[4])[3], ":path=/pkg.Service/Method");
+    assert_eq!(frames.len(), 12);
+    let heads: Vec<&Frame> = frames.iter().filter(|f| f.name() == "HEADERS").collect();
+    for head in &heads {
+        assert_eq!(server.read_head(head)[3], ":path=/pkg.Service/Method");
+    }
+    assert!(
+        heads[1..].iter().all(|head| head.payload.len() == 6),
+        "six fields, one byte each"
+    );
 }
 
 #[test]
