@@ -11,11 +11,27 @@
 //! [`Findings`] holds everything that is said anywhere; the renderers choose and draw, and compute
 //! nothing. Everything a server sent is escaped where it is written ([`escape`]).
 
+pub mod csv;
 mod error;
 pub mod escape;
+pub mod files;
 pub mod findings;
+pub mod html;
+pub mod json;
+pub mod markdown;
+mod questions;
+pub mod terminal;
 mod units;
 mod words;
 
 pub use error::ReportError;
 pub use findings::Findings;
+pub use terminal::Style;
+
+#[cfg(test)]
+#[path = "../tests/common/mod.rs"]
+mod fixture;
+
+// The fixture's own users outside of this crate know it by this name.
+#[cfg(test)]
+extern crate self as rpcgauge_report;

@@ -59,6 +59,14 @@ pub(crate) fn time(ns: f64) -> String {
     Scale::times([ns]).with_unit(ns)
 }
 
+/// A round time, without needless digits: `20 µs`, `1.5 ms`.
+pub(crate) fn round_time(ns: f64) -> String {
+    let fits = |(_, size): &&(&str, f64)| ns >= *size;
+    let &(unit, size) = TIME_UNITS.iter().rev().find(fits).unwrap_or(&TIME_UNITS[0]);
+    let value = (ns / size * 100.0).round() / 100.0;
+    format!("{value} {unit}")
+}
+
 /// A size on its own.
 pub(crate) fn size(bytes: f64) -> String {
     Scale::sizes([bytes]).with_unit(bytes)
@@ -111,6 +119,12 @@ pub(crate) fn wall_clock(ms: u64) -> String {
     let (days, minutes) = (ms / 86_400_000, ms / 60_000 % 1_440);
     let (year, month, day) = civil(days);
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02}", minutes / 60, minutes % 60)
+}
+
+/// A time of the wall clock to the millisecond, UTC: `10:15:00.250`.
+pub(crate) fn wall_clock_to_ms(ms: u64) -> String {
+    let (seconds, rest) = (ms / 1_000 % 86_400, ms % 1_000);
+    format!("{:02}:{:02}:{:02}.{rest:03}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
 }
 
 /// The date of a day counted from 1970-01-01, by the days-to-civil algorithm of Howard Hinnant,

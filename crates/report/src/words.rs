@@ -34,9 +34,9 @@ impl<'a> From<&'a ClaimFindings> for About<'a> {
 /// A metric's name in a heading.
 pub(crate) fn metric_name(metric: Metric) -> &'static str {
     match metric {
-        Metric::LatencyP50 => "latency, p50",
-        Metric::LatencyMean => "latency, mean",
-        Metric::LatencyP99 => "latency, p99",
+        Metric::LatencyP50 => "p50 latency",
+        Metric::LatencyMean => "mean latency",
+        Metric::LatencyP99 => "p99 latency",
         Metric::RequestTime => "request time",
         Metric::ResponseTime => "response time",
         Metric::DecodeTime => "decode time",
@@ -142,39 +142,44 @@ fn bracket(factor: &Factor) -> String {
     text.map_or_else(|| " (no interval)".to_owned(), |text| format!(" {text}"))
 }
 
-/// The verdict in one clause, without the figures.
-pub(crate) fn headline(about: About<'_>, verdict: &PlacementVerdict, margin: f64) -> String {
+/// The verdict in one clause, without the figures: what is said, and the ratio and interval that
+/// stand behind it.
+pub(crate) fn headline(
+    about: About<'_>,
+    verdict: &PlacementVerdict,
+    margin: f64,
+) -> (String, String) {
     let About { of, against, metric } = about;
     let (verb, better, worse) = verb(metric);
+    let name = metric_name(metric);
     let Some(estimate) = &verdict.estimate else {
-        return format!("No verdict on {of} against {against} ({})", metric_name(metric));
+        return (format!("No verdict on {of} against {against} in {name}"), String::new());
     };
-    let factor = Factor::estimated(metric, estimate);
+    let ratio = format!(", ratio {}{}", units::ratio(estimate.ratio), plain_bracket(estimate));
     match verdict.outcome {
         Outcome::Faster | Outcome::Slower => {
+            let factor = Factor::estimated(metric, estimate);
             let side = if verdict.outcome == Outcome::Faster { better } else { worse };
             let value = units::ratio(factor.value);
-            format!("{of} {verb} {value}× {side} than {against}{}", bracket(&factor))
+            (format!("{of} {verb} {value}× {side} than {against}"), bracket(&factor))
         }
-        Outcome::NoDifference => format!(
-            "No difference between {of} and {against} in {}: ratio {}{}, within ±{}",
-            metric_name(metric),
-            units::ratio(estimate.ratio),
-            plain_bracket(estimate),
-            units::percent(margin),
+        Outcome::NoDifference => (
+            format!("No difference between {of} and {against} in {name}"),
+            format!("{ratio}, within ±{}", margin_percent(margin)),
         ),
-        Outcome::NotResolved { .. } => format!(
-            "Not resolved: {of} against {against} in {}, ratio {}{}",
-            metric_name(metric),
-            units::ratio(estimate.ratio),
-            plain_bracket(estimate),
-        ),
-        Outcome::NoVerdict { .. } => format!(
-            "No verdict on {of} against {against} in {}: measured ratio {}",
-            metric_name(metric),
-            units::ratio(estimate.ratio),
-        ),
+        Outcome::NotResolved { .. } => {
+            (format!("Not resolved: {of} against {against} in {name}"), ratio)
+        }
+        Outcome::NoVerdict { .. } => {
+            (format!("No verdict on {of} against {against} in {name}"), ratio)
+        }
     }
+}
+
+/// `3%`, `2.5%`.
+pub(crate) fn margin_percent(margin: f64) -> String {
+    let percent = (margin * 1_000.0).round() / 10.0;
+    format!("{percent}%")
 }
 
 fn plain_bracket(estimate: &Estimate) -> String {
@@ -227,13 +232,13 @@ pub(crate) fn reason(outcome: Outcome) -> Option<String> {
 
 /// A verdict under one placement as a whole sentence without its full stop.
 pub(crate) fn verdict(about: About<'_>, verdict: &PlacementVerdict, margin: f64) -> String {
-    let mut text = headline(about, verdict, margin);
-    let joint = if matches!(verdict.outcome, Outcome::Faster | Outcome::Slower) { ": " } else { "; " };
+    let (clause, ratio) = headline(about, verdict, margin);
+    let mut text = clause + &ratio;
     if let Some(figures) = figures(about, verdict) {
-        text = text + joint + &figures;
+        text = format!("{text}: {figures}");
     }
     if let Some(reason) = reason(verdict.outcome) {
-        text = format!("{text} ({reason})");
+        text = format!("{text}. {}", capital(&reason));
     }
     text
 }
@@ -385,6 +390,10 @@ pub(crate) fn claim(claim: &ClaimFindings) -> String {
         } else {
             String::new()
         };
+        if p.verdict.estimate.is_none() {
+            text += &format!("; not measured{place}");
+            continue;
+        }
         let joint = if index == 0 { "; measured" } else { ", and" };
         text += &format!("{joint}{place} {}", claim_measured(claim.metric, &p.verdict));
         if let Some(size) = p.size {

@@ -24,8 +24,9 @@ use std::collections::BTreeMap;
 
 use rpcgauge_study::plan::Plan;
 use rpcgauge_study::record::{
-    CLIENT_BOUND_SHARE, Environment, FloorRecord, Measured, Outcome, Record, TrialRecord,
+    CLIENT_BOUND_SHARE, Environment, FloorRecord, Measured, Outcome, TrialRecord,
 };
+use rpcgauge_study::run::Run;
 use rpcgauge_study::settings::Placement;
 
 pub use cell::MOST_ERRORS;
@@ -40,7 +41,19 @@ use describe::HowItCalls;
 use trial::TrialRow;
 
 impl Findings {
-    /// What a plan's records mean. Works with as many records as there are.
+    /// What a run means.
+    ///
+    /// # Errors
+    /// As [`Findings::new`].
+    pub fn from_run(run: &Run) -> Result<Self, ReportError> {
+        let mut findings =
+            Self::new(&run.plan, run.environment.as_ref(), &run.trials, &run.floors)?;
+        findings.run = Some(run.info.clone());
+        findings.warnings.clone_from(&run.warnings);
+        Ok(findings)
+    }
+
+    /// What a plan's records mean. Works with as many records as there are, in any order.
     ///
     /// A trial may have several records, when a failed one was run again: a measured one counts
     /// before a failed one, and of two equal ones the later.
@@ -49,11 +62,12 @@ impl Findings {
     /// [`ReportError`] where plan and records do not fit together.
     pub fn new(
         plan: &Plan,
-        environment: &Environment,
-        records: &[Record],
+        environment: Option<&Environment>,
+        trials: &[TrialRecord],
+        floors: &[FloorRecord],
     ) -> Result<Self, ReportError> {
-        let ended = ended(plan, records)?;
-        let floors: Vec<&FloorRecord> = floors(records);
+        let ended = ended(plan, trials)?;
+        let floors = ordered(floors);
         let rows: Vec<TrialRow> = measured(&ended).map(|(t, m)| TrialRow::of(t, m)).collect();
         let variants = (0..)
             .zip(&plan.variants)
@@ -66,9 +80,11 @@ impl Findings {
         let claims = claims.collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
             schema: SCHEMA,
+            run: None,
             study: study(plan),
             progress: progress(plan, &ended),
-            environment: environment.clone(),
+            environment: environment.cloned(),
+            warnings: Vec::new(),
             comparisons,
             claims,
             variants,
@@ -81,11 +97,10 @@ impl Findings {
 /// The record that counts of each trial that ended, in the plan's order.
 type Ended<'a> = BTreeMap<u32, &'a TrialRecord>;
 
-fn ended<'a>(plan: &Plan, records: &'a [Record]) -> Result<Ended<'a>, ReportError> {
+fn ended<'a>(plan: &Plan, trials: &'a [TrialRecord]) -> Result<Ended<'a>, ReportError> {
     let specs: BTreeMap<u32, _> = plan.trials.iter().map(|spec| (spec.index, spec)).collect();
     let mut ended = Ended::new();
-    for record in records {
-        let Record::Trial(trial) = record else { continue };
+    for trial in trials {
         if specs.get(&trial.trial.index).is_none_or(|spec| **spec != trial.trial) {
             return Err(ReportError::NotInPlan {
                 index: trial.trial.index,
@@ -112,14 +127,8 @@ fn measured<'a>(ended: &Ended<'a>) -> impl Iterator<Item = MeasuredTrial<'a>> {
 }
 
 /// The floors in an order of their own, since merging them must not depend on the records' order.
-fn floors(records: &[Record]) -> Vec<&FloorRecord> {
-    let mut floors: Vec<&FloorRecord> = records
-        .iter()
-        .filter_map(|record| match record {
-            Record::Floor(floor) => Some(floor),
-            Record::Trial(_) => None,
-        })
-        .collect();
+fn ordered(floors: &[FloorRecord]) -> Vec<&FloorRecord> {
+    let mut floors: Vec<&FloorRecord> = floors.iter().collect();
     floors.sort_by(|a, b| {
         let key = |f: &FloorRecord| (f.placement, f.invocation, f.request_bytes, f.response_bytes, f.latency.0.len());
         key(a).cmp(&key(b)).then(a.client_cpu_ns.total_cmp(&b.client_cpu_ns))

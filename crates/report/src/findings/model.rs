@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::record::{Code, Environment, ErrorSample, Fault, Histogram, Memory, Payload, Stage};
+use rpcgauge_study::run::RunInfo;
 use rpcgauge_study::settings::{Idle, Placement, Timing};
 use serde::{Deserialize, Serialize};
 
@@ -23,12 +24,19 @@ pub const SCHEMA: u32 = 1;
 pub struct Findings {
     /// The version of this schema.
     pub schema: u32,
+    /// The run directory's own note, where the findings come from one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunInfo>,
     /// What was asked.
     pub study: StudyFindings,
     /// How much of the plan is there.
     pub progress: Progress,
-    /// The machine and the programs.
-    pub environment: Environment,
+    /// The machine and the programs; absent where the run ended before its first record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<Environment>,
+    /// What was found amiss in the run directory and tolerated, one line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// The verdicts, in the study's order.
     pub comparisons: Vec<Comparison>,
     /// The published figures, and what became of them here.

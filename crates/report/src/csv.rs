@@ -1,0 +1,116 @@
+//! `trials.csv`: one row a trial of the plan that ended (RFC 4180, with a header).
+//!
+//! Columns are stable: new ones come at the end, none is renamed or removed within a schema.
+//! Times are nanoseconds, sizes bytes; a figure that the trial does not have is empty.
+
+use rpcgauge_study::plan::Metric;
+use rpcgauge_study::words::Word;
+
+use crate::escape;
+use crate::findings::trial::TrialRow;
+use crate::findings::{FailedTrial, Findings};
+
+/// The metrics, each in its own column, in this order.
+const METRICS: [Metric; 11] = [
+    Metric::LatencyP50,
+    Metric::LatencyMean,
+    Metric::LatencyP99,
+    Metric::RequestTime,
+    Metric::ResponseTime,
+    Metric::DecodeTime,
+    Metric::Goodput,
+    Metric::ResponseBytes,
+    Metric::CallBytes,
+    Metric::ClientCpu,
+    Metric::ServerCpu,
+];
+
+/// The header line's names.
+pub const COLUMNS: [&str; 29] = [
+    "trial",
+    "variant",
+    "invocation",
+    "block",
+    "placement",
+    "idle",
+    "timing",
+    "outcome",
+    "started_at_ms",
+    "elapsed_ns",
+    "settled",
+    "client_bound",
+    "client_share",
+    "calls_started",
+    "calls_answered",
+    "calls_failed",
+    "calls_abandoned",
+    "latency_p50_ns",
+    "latency_mean_ns",
+    "latency_p99_ns",
+    "request_time_ns",
+    "response_time_ns",
+    "decode_time_ns",
+    "goodput_per_s",
+    "response_bytes",
+    "call_bytes",
+    "client_cpu_ns",
+    "server_cpu_ns",
+    "reason",
+];
+
+/// Writes the trials as CSV.
+#[must_use]
+pub fn render(findings: &Findings) -> String {
+    let measured = findings.trials.iter().map(|row| (row.index, measured(row)));
+    let failed = findings.failures.iter().map(|trial| (trial.index, failed(trial)));
+    let mut rows: Vec<(u32, Vec<String>)> = measured.chain(failed).collect();
+    rows.sort_by_key(|(index, _)| *index);
+    let mut csv = COLUMNS.join(",") + "\r\n";
+    for (_, fields) in rows {
+        csv += &fields.join(",");
+        csv += "\r\n";
+    }
+    csv
+}
+
+fn measured(row: &TrialRow) -> Vec<String> {
+    let mut fields = vec![
+        row.index.to_string(),
+        escape::csv(&row.variant),
+        row.invocation.to_string(),
+        row.block.to_string(),
+        row.placement.word().to_owned(),
+        row.idle.word().to_owned(),
+        format!("{:?}", row.timing).to_lowercase(),
+        "measured".to_owned(),
+        row.started_at_ms.to_string(),
+        row.elapsed_ns.to_string(),
+        row.settled.to_string(),
+        row.client_bound.to_string(),
+        row.client_share.to_string(),
+        row.started.to_string(),
+        row.answered.to_string(),
+        row.failed.to_string(),
+        row.abandoned.to_string(),
+    ];
+    let figure = |metric| row.figures.get(metric).map_or_else(String::new, |v| v.to_string());
+    fields.extend(METRICS.into_iter().map(figure));
+    fields.push(String::new());
+    fields
+}
+
+fn failed(trial: &FailedTrial) -> Vec<String> {
+    let mut fields = vec![
+        trial.index.to_string(),
+        escape::csv(&trial.variant),
+        trial.invocation.to_string(),
+        trial.block.to_string(),
+        trial.placement.word().to_owned(),
+        String::new(),
+        String::new(),
+        "failed".to_owned(),
+    ];
+    fields.resize(COLUMNS.len() - 1, String::new());
+    fields.push(escape::csv(&trial.reason));
+    fields
+}

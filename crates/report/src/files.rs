@@ -1,0 +1,56 @@
+//! The report's files beside a run, each written whole or not at all.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::error::ReportError;
+use crate::findings::Findings;
+use crate::{csv, html, json, markdown};
+
+/// The findings, for programs.
+pub const JSON: &str = "report.json";
+/// The page, for people.
+pub const HTML: &str = "report.html";
+/// Verdicts and tables for a pull request.
+pub const MARKDOWN: &str = "report.md";
+/// One row a trial.
+pub const CSV: &str = "trials.csv";
+
+/// Writes the four files of a report into `directory` and returns their paths.
+///
+/// Each file is written under a temporary name and then renamed, so that a reader never sees half
+/// of one. All four are drawn before the first is written.
+///
+/// # Errors
+/// [`ReportError::Write`] with the file, or what keeps the report from being drawn.
+pub fn write_all(directory: &Path, findings: &Findings) -> Result<Vec<PathBuf>, ReportError> {
+    let files = [
+        (JSON, json::render(findings)?),
+        (HTML, html::render(findings)?),
+        (MARKDOWN, markdown::render(findings)),
+        (CSV, csv::render(findings)),
+    ];
+    let mut written = Vec::with_capacity(files.len());
+    for (name, text) in files {
+        let path = directory.join(name);
+        write(directory, &path, &text)
+            .map_err(|source| ReportError::Write { path: path.clone(), source })?;
+        written.push(path);
+    }
+    Ok(written)
+}
+
+fn write(directory: &Path, path: &Path, text: &str) -> io::Result<()> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".report-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        // As an ordinary new file: the umask takes away what it should.
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    let mut file = builder.tempfile_in(directory)?;
+    file.write_all(text.as_bytes())?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}

@@ -1,0 +1,206 @@
+//! `report.html`: one file that needs nothing else.
+//!
+//! Drawn in Rust: plots are inline SVG and HTML, there is no script, and a content security policy
+//! forbids one as well as any request. Texts go through the template's escaping; the SVG holds
+//! numbers only.
+
+mod bars;
+mod curves;
+mod plot;
+mod tables;
+mod timelines;
+mod verdicts;
+
+#[cfg(test)]
+mod tests;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{AutoEscape, Environment};
+use rpcgauge_study::settings::Placement;
+use serde::Serialize;
+
+use crate::error::ReportError;
+use crate::findings::Findings;
+use crate::questions;
+use crate::units;
+use crate::words;
+
+/// The size that a page keeps under, bytes.
+pub const LIMIT: usize = 600_000;
+
+const TEMPLATE: &str = include_str!("../../templates/report.html");
+const STYLE: &str = include_str!("../../templates/report.css");
+
+/// How much is drawn. Later ones are smaller; a page takes the first one that fits.
+const DETAILS: [Detail; 4] = [
+    Detail { further_plots: true, timelines: true, curves: true, left_out: None },
+    Detail {
+        further_plots: false,
+        timelines: true,
+        curves: true,
+        left_out: Some("the plots of further placements"),
+    },
+    Detail {
+        further_plots: false,
+        timelines: false,
+        curves: true,
+        left_out: Some("the plots of further placements and all timelines"),
+    },
+    Detail {
+        further_plots: false,
+        timelines: false,
+        curves: false,
+        left_out: Some("the plots of further placements, timelines and percentile curves"),
+    },
+];
+
+#[derive(Debug, Clone, Copy)]
+struct Detail {
+    further_plots: bool,
+    timelines: bool,
+    curves: bool,
+    left_out: Option<&'static str>,
+}
+
+/// Draws findings as a page. Where the whole would be larger than [`LIMIT`], plots are left out,
+/// and the page says which; figures never are.
+///
+/// # Errors
+/// [`ReportError::Template`], which is a defect of this program.
+pub fn render(findings: &Findings) -> Result<String, ReportError> {
+    let mut environment = Environment::new();
+    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?;
+    environment.set_syntax(syntax);
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.add_template("report", TEMPLATE)?;
+    let template = environment.get_template("report")?;
+    let mut page = String::new();
+    for detail in DETAILS {
+        page = template.render(Serde(View::of(findings, detail)))?;
+        if page.len() < LIMIT {
+            break;
+        }
+    }
+    Ok(page)
+}
+
+/// What the template is given.
+#[derive(Debug, Serialize)]
+struct View {
+    style: &'static str,
+    name: String,
+    question: String,
+    facts: Vec<String>,
+    warnings: Vec<String>,
+    incomplete: bool,
+    questions: Vec<verdicts::QuestionView>,
+    a_a_checks: Vec<String>,
+    claims: Vec<verdicts::ClaimView>,
+    placements: Vec<PlacementView>,
+    figure_columns: &'static [&'static str],
+    not_run: Vec<(String, String)>,
+    failures: Vec<tables::FailureView>,
+    errors: Vec<tables::ErrorView>,
+    environment: Vec<(String, String)>,
+    method: MethodView,
+    left_out: Option<&'static str>,
+}
+
+/// Everything that was measured under one placement.
+#[derive(Debug, Serialize)]
+struct PlacementView {
+    title: String,
+    plots: bool,
+    stages: Vec<bars::BarsView>,
+    stage_rows: Vec<tables::StageRow>,
+    curves: Vec<curves::CurvesView>,
+    timelines: Vec<timelines::TimelineView>,
+    bytes: Vec<bars::BarsView>,
+    cpu: Vec<bars::BarsView>,
+    figures: Vec<tables::FigureRow>,
+}
+
+/// What the method's short text says of this run.
+#[derive(Debug, Serialize)]
+struct MethodView {
+    confidence: String,
+    margin: String,
+    invocations: u32,
+    blocks: u32,
+    seed: u64,
+    rpcgauge: String,
+}
+
+impl View {
+    fn of(findings: &Findings, detail: Detail) -> Self {
+        let study = &findings.study;
+        let placements = study.placements.iter().enumerate();
+        let placements = placements
+            .map(|(n, p)| PlacementView::of(findings, *p, detail, n == 0 || detail.further_plots))
+            .filter(|view| !view.figures.is_empty());
+        Self {
+            style: STYLE,
+            name: study.name.clone(),
+            question: study.question.clone(),
+            facts: facts(findings),
+            warnings: findings.warnings.clone(),
+            incomplete: findings.progress.missing > 0,
+            questions: verdicts::questions(findings),
+            a_a_checks: verdicts::a_a_checks(findings),
+            claims: verdicts::claims(findings),
+            placements: placements.collect(),
+            figure_columns: &tables::COLUMNS,
+            not_run: findings
+                .variants
+                .iter()
+                .filter(|v| !v.not_run.is_empty())
+                .map(|v| (v.name.clone(), v.not_run.join("; ")))
+                .collect(),
+            failures: tables::failures(findings),
+            errors: tables::errors(findings),
+            environment: findings.environment.as_ref().map(tables::environment).unwrap_or_default(),
+            method: MethodView {
+                confidence: words::margin_percent(study.confidence),
+                margin: words::margin_percent(study.margin),
+                invocations: study.invocations,
+                blocks: study.blocks,
+                seed: study.seed,
+                rpcgauge: findings
+                    .environment
+                    .as_ref()
+                    .map_or_else(String::new, |e| e.rpcgauge.clone()),
+            },
+            left_out: detail.left_out,
+        }
+    }
+}
+
+impl PlacementView {
+    fn of(findings: &Findings, placement: Placement, detail: Detail, plots: bool) -> Self {
+        let groups = questions::groups(findings, placement);
+        Self {
+            title: words::capital(words::on(placement)),
+            plots,
+            stages: if plots { bars::stages(&groups) } else { Vec::new() },
+            stage_rows: tables::stages(&groups),
+            curves: if plots && detail.curves { curves::views(&groups) } else { Vec::new() },
+            timelines: if plots && detail.timelines {
+                timelines::views(&groups)
+            } else {
+                Vec::new()
+            },
+            bytes: if plots { bars::bytes(&groups) } else { Vec::new() },
+            cpu: if plots { bars::cpu(&groups) } else { Vec::new() },
+            figures: tables::figures(&groups),
+        }
+    }
+}
+
+fn facts(findings: &Findings) -> Vec<String> {
+    let mut facts = vec![words::capital(&questions::progress(findings))];
+    facts.extend(findings.progress.started_at_ms.map(|ms| units::wall_clock(ms) + " UTC"));
+    facts.extend(questions::machine(findings));
+    facts.extend(findings.environment.as_ref().map(|e| format!("{}", e.idle.got)));
+    facts
+}

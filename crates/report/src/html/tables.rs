@@ -1,0 +1,215 @@
+//! The tables of the page: figures, stages, environment, what failed.
+
+use rpcgauge_study::record::{Environment, Fault};
+use rpcgauge_study::settings::Timing;
+use serde::Serialize;
+
+use super::bars::stage_name;
+use crate::findings::{Distribution, Figures, Findings};
+use crate::questions::{self, Group};
+use crate::units::{self, NONE, Scale};
+use crate::words;
+
+/// A row of the figures' table.
+#[derive(Debug, Serialize)]
+pub(crate) struct FigureRow {
+    name: String,
+    how: String,
+    marks: String,
+    /// In the order of [`COLUMNS`].
+    cells: Vec<String>,
+}
+
+/// The figures' columns, after the variant's name.
+pub(crate) const COLUMNS: [&str; 15] = [
+    "p50", "p90", "p95", "p99", "p99.9", "max", "mean", "calls/s", "answered", "failed",
+    "send delay p50", "send delay max", "floor p50", "kernel", "code",
+];
+
+/// The figures of all groups.
+pub(crate) fn figures(groups: &[Group<'_>]) -> Vec<FigureRow> {
+    let mut rows = Vec::new();
+    for (_, members) in groups {
+        let latencies = members.iter().filter_map(|(_, c)| c.figures.as_deref()?.latency.as_ref());
+        let scale = Scale::times(latencies.map(|l| l.p50_ns as f64));
+        rows.extend(members.iter().map(|(variant, cell)| FigureRow {
+            name: variant.name.clone(),
+            how: variant.how.line.clone(),
+            marks: questions::mark_names(cell),
+            cells: cell.figures.as_deref().map_or_else(
+                || vec![NONE.to_owned(); COLUMNS.len()],
+                |figures| cells(figures, &scale),
+            ),
+        }));
+    }
+    rows
+}
+
+fn cells(figures: &Figures, scale: &Scale) -> Vec<String> {
+    let none = || NONE.to_owned();
+    let time = |value: fn(&Distribution) -> Option<u64>| {
+        let ns = figures.latency.as_ref().and_then(value);
+        ns.map_or_else(none, |ns| scale.with_unit(ns as f64))
+    };
+    let delay = |value: fn(&Distribution) -> u64| {
+        figures.send_delay.as_ref().map_or_else(none, |d| units::time(value(d) as f64))
+    };
+    let floor = figures.floor.as_ref();
+    let code: Vec<String> =
+        figures.code.iter().map(|code| format!("{code:?}").to_lowercase()).collect();
+    vec![
+        time(|l| Some(l.p50_ns)),
+        time(|l| l.p90_ns),
+        time(|l| l.p95_ns),
+        time(|l| l.p99_ns),
+        time(|l| l.p999_ns),
+        time(|l| Some(l.max_ns)),
+        figures.latency.as_ref().map_or_else(none, |l| scale.with_unit(l.mean_ns)),
+        units::count(figures.goodput.round() as u64),
+        units::count(figures.calls.answered),
+        units::count(figures.calls.failed_total()),
+        delay(|d| d.p50_ns),
+        delay(|d| d.max_ns),
+        floor.map_or_else(none, |f| units::time(f.p50_ns as f64)),
+        floor.and_then(|f| f.share).map_or_else(none, units::percent),
+        code.join(", "),
+    ]
+}
+
+/// A row of the stages' table.
+#[derive(Debug, Serialize)]
+pub(crate) struct StageRow {
+    name: String,
+    cells: Vec<StageCell>,
+}
+
+/// A stage of a variant.
+#[derive(Debug, Serialize)]
+pub(crate) struct StageCell {
+    stage: &'static str,
+    mean: String,
+    p50: String,
+    share: String,
+}
+
+/// The stages of all variants that were timed by stages.
+pub(crate) fn stages(groups: &[Group<'_>]) -> Vec<StageRow> {
+    let members = groups.iter().flat_map(|(_, members)| members);
+    let staged = members.filter(|(variant, _)| variant.timing == Timing::Stages);
+    staged
+        .filter_map(|(variant, cell)| {
+            let cells = cell.figures.as_deref()?.stages.iter().map(|s| StageCell {
+                stage: stage_name(s.stage).1,
+                mean: units::time(s.mean_ns),
+                p50: units::time(s.p50_ns as f64),
+                share: units::percent(s.share),
+            });
+            Some(StageRow { name: variant.name.clone(), cells: cells.collect() })
+        })
+        .collect()
+}
+
+/// A failed trial.
+#[derive(Debug, Serialize)]
+pub(crate) struct FailureView {
+    title: String,
+    reason: String,
+    fault: &'static str,
+    /// The trials that failed so, by number.
+    trials: Vec<u32>,
+    log: String,
+}
+
+/// The failed trials; those of one variant with one reason together, with the first one's log.
+pub(crate) fn failures(findings: &Findings) -> Vec<FailureView> {
+    let mut views: Vec<FailureView> = Vec::new();
+    for trial in &findings.failures {
+        let title = format!("{} {}", trial.variant, words::on(trial.placement));
+        match views.iter_mut().find(|v| v.title == title && v.reason == trial.reason) {
+            Some(view) => view.trials.push(trial.index),
+            None => views.push(FailureView {
+                title,
+                reason: trial.reason.clone(),
+                fault: fault(trial.fault),
+                trials: vec![trial.index],
+                log: trial.log.clone(),
+            }),
+        }
+    }
+    views
+}
+
+fn fault(fault: Fault) -> &'static str {
+    match fault {
+        Fault::User => "what was asked cannot be done",
+        Fault::Instrument => "rpcgauge's own fault",
+        Fault::Subject => "the stack under test",
+        Fault::Machine => "the machine",
+    }
+}
+
+/// The errors of a variant's calls.
+#[derive(Debug, Serialize)]
+pub(crate) struct ErrorView {
+    name: String,
+    kinds: String,
+    latency: Option<String>,
+    samples: Vec<(String, String, String)>,
+    left_out: u64,
+}
+
+/// The failed calls of all variants.
+pub(crate) fn errors(findings: &Findings) -> Vec<ErrorView> {
+    let cells = findings.variants.iter().flat_map(|v| v.cells.iter().map(move |c| (v, c)));
+    cells
+        .filter_map(|(variant, cell)| {
+            let figures = cell.figures.as_deref().filter(|f| f.calls.failed_total() > 0)?;
+            let kind = |(kind, n): (&String, &u64)| format!("{} {kind}", units::count(*n));
+            let kinds: Vec<String> = figures.calls.failed.iter().map(kind).collect();
+            Some(ErrorView {
+                name: format!("{} {}", variant.name, words::on(cell.placement)),
+                kinds: format!(
+                    "{} of {} calls",
+                    kinds.join(", "),
+                    units::count(figures.calls.started)
+                ),
+                latency: figures.failed_latency.as_ref().map(|l| {
+                    let (p50, max) = (units::time(l.p50_ns as f64), units::time(l.max_ns as f64));
+                    format!("took {p50} (p50), at most {max}")
+                }),
+                samples: figures
+                    .errors
+                    .iter()
+                    .map(|e| (units::count(e.count), e.kind.clone(), e.text.clone()))
+                    .collect(),
+                left_out: figures.errors_left_out,
+            })
+        })
+        .collect()
+}
+
+/// The environment, name by name.
+pub(crate) fn environment(environment: &Environment) -> Vec<(String, String)> {
+    let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "not known".to_owned());
+    let idle = &environment.idle;
+    let mut idle_text = format!("{} asked, {} got", idle.asked, idle.got);
+    if let Some(reason) = &idle.reason {
+        idle_text += &format!(" ({reason})");
+    }
+    let mut rows = vec![
+        ("rpcgauge".to_owned(), environment.rpcgauge.clone()),
+        ("System".to_owned(), environment.system.clone()),
+        ("Processor".to_owned(), environment.processor.clone()),
+        ("Cores".to_owned(), environment.cores.to_string()),
+        ("Memory".to_owned(), units::size(environment.memory_bytes as f64)),
+        ("Virtual machine".to_owned(), or_unknown(&environment.virtualization)),
+        ("Frequency governor".to_owned(), or_unknown(&environment.governor)),
+        ("Idle states".to_owned(), idle_text),
+    ];
+    for (subject, versions) in &environment.subjects {
+        let versions: Vec<String> = versions.iter().map(|(what, v)| format!("{what} {v}")).collect();
+        rows.push((format!("Subject {subject}"), versions.join(", ")));
+    }
+    rows.extend(environment.warnings.iter().map(|w| ("Note".to_owned(), w.clone())));
+    rows
+}

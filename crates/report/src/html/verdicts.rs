@@ -1,0 +1,195 @@
+//! Verdicts and claims as the page shows them, with a small plot of each ratio.
+
+use rpcgauge_study::plan::Metric;
+use serde::Serialize;
+
+use super::plot::per_cent;
+use crate::findings::Findings;
+use crate::findings::verdict::{ClaimFindings, ClaimOutcome, Comparison, PlacementVerdict};
+use crate::questions::{self, Answer};
+use crate::units;
+use crate::words::{self, About, Factor};
+
+/// A question and its answers.
+#[derive(Debug, Serialize)]
+pub(crate) struct QuestionView {
+    text: String,
+    verdicts: Vec<VerdictView>,
+    notes: Option<String>,
+    /// The labels of the ratio plots' common axis.
+    reach: String,
+}
+
+/// A comparison.
+#[derive(Debug, Serialize)]
+pub(crate) struct VerdictView {
+    class: &'static str,
+    label: String,
+    lines: Vec<LineView>,
+}
+
+/// A verdict under one placement.
+#[derive(Debug, Serialize)]
+pub(crate) struct LineView {
+    /// Named where there are several.
+    placement: Option<String>,
+    clause: String,
+    ratio: String,
+    figures: Option<String>,
+    reason: Option<String>,
+    forest: Option<Forest>,
+}
+
+/// A ratio on a logarithmic axis, better to the right: places in per cent.
+#[derive(Debug, Serialize)]
+pub(crate) struct Forest {
+    class: &'static str,
+    dot: f64,
+    low: Option<f64>,
+    width: Option<f64>,
+    margin_low: f64,
+    margin_width: f64,
+    label: String,
+}
+
+/// A claim.
+#[derive(Debug, Serialize)]
+pub(crate) struct ClaimView {
+    about: String,
+    metric: &'static str,
+    says: String,
+    source: String,
+    published: String,
+    figures: String,
+    measured: Vec<ClaimLine>,
+    outcome: &'static str,
+    class: &'static str,
+}
+
+/// A claim under one placement.
+#[derive(Debug, Serialize)]
+pub(crate) struct ClaimLine {
+    placement: Option<&'static str>,
+    text: String,
+    size: Option<&'static str>,
+}
+
+/// The questions of a study and what answers them.
+pub(crate) fn questions(findings: &Findings) -> Vec<QuestionView> {
+    let margin = findings.study.margin;
+    let view = |question: questions::Question<'_>| {
+        let reach = reach(&question.comparisons);
+        QuestionView {
+            text: question.text.to_owned(),
+            verdicts: question.comparisons.iter().map(|c| verdict(c, reach, margin)).collect(),
+            reach: format!("{}×", units::ratio(reach.exp())),
+            notes: questions::notes(question.comparisons),
+        }
+    };
+    questions::questions(findings).into_iter().map(view).collect()
+}
+
+/// The A/A checks' sentences.
+pub(crate) fn a_a_checks(findings: &Findings) -> Vec<String> {
+    questions::a_a_checks(findings).map(|c| c.sentence.clone()).collect()
+}
+
+fn verdict(comparison: &Comparison, reach: f64, margin: f64) -> VerdictView {
+    let answer = Answer::of(comparison);
+    let several = comparison.placements.len() > 1;
+    let about = About::from(comparison);
+    let line = |v: &PlacementVerdict| {
+        let (clause, ratio) = words::headline(about, v, margin);
+        LineView {
+            placement: several.then(|| words::capital(words::on(v.placement))),
+            clause,
+            ratio: ratio.trim_start_matches([',', ' ']).to_owned(),
+            figures: words::figures(about, v),
+            reason: words::reason(v.outcome).map(|r| words::capital(&r) + "."),
+            forest: forest(comparison.metric, v, reach, margin),
+        }
+    };
+    VerdictView {
+        class: class(answer),
+        label: answer.label().to_owned(),
+        lines: comparison.placements.iter().map(line).collect(),
+    }
+}
+
+fn class(answer: Answer) -> &'static str {
+    match answer {
+        Answer::Better => "better",
+        Answer::Worse => "worse",
+        Answer::Same => "same",
+        Answer::Depends => "depends",
+        Answer::Open => "open",
+    }
+}
+
+/// How far a question's axis reaches to either side of 1, as a logarithm: a little beyond the
+/// furthest interval, at least to 1.25.
+fn reach(comparisons: &[&Comparison]) -> f64 {
+    let estimates = comparisons.iter().flat_map(|c| &c.placements).filter_map(|v| v.estimate);
+    let ends = estimates.flat_map(|e| [e.ratio].into_iter().chain(e.interval.into_iter().flatten()));
+    let furthest = ends.map(|r| r.ln().abs()).filter(|l| l.is_finite()).fold(0.0, f64::max);
+    (furthest * 1.15).max(1.25_f64.ln())
+}
+
+fn forest(metric: Metric, verdict: &PlacementVerdict, reach: f64, margin: f64) -> Option<Forest> {
+    let estimate = verdict.estimate?;
+    let factor = Factor::of(metric, estimate.ratio, estimate.interval);
+    // Better to the right: a worse factor is turned around.
+    let turn = |value: f64| if factor.is_better { value.ln() } else { -value.ln() };
+    let place = |log: f64| per_cent((0.5 + log / reach / 2.0).clamp(0.0, 1.0));
+    let ends = factor.interval.map(|[a, b]| {
+        let (a, b) = (place(turn(a)), place(turn(b)));
+        (a.min(b), (a - b).abs())
+    });
+    let band = margin.ln_1p();
+    let (margin_low, margin_high) = (place(-band), place(band));
+    Some(Forest {
+        class: class(Answer::under(verdict)),
+        dot: place(turn(factor.value)),
+        low: ends.map(|(low, _)| low),
+        width: ends.map(|(_, width)| per_cent(width / 100.0)),
+        margin_low,
+        margin_width: per_cent((margin_high - margin_low) / 100.0),
+        label: words::claim_measured(metric, verdict),
+    })
+}
+
+/// The claims of a study and what became of them.
+pub(crate) fn claims(findings: &Findings) -> Vec<ClaimView> {
+    findings.claims.iter().map(claim).collect()
+}
+
+fn claim(claim: &ClaimFindings) -> ClaimView {
+    let several = claim.placements.len() > 1;
+    let published = &claim.published;
+    ClaimView {
+        about: format!("{} against {}", claim.of, claim.against),
+        metric: words::metric_name(claim.metric),
+        says: claim.says.clone(),
+        source: claim.source.clone(),
+        published: claim
+            .published_ratio
+            .map_or_else(String::new, |ratio| words::factor_phrase(claim.metric, ratio)),
+        figures: format!("{} against {} {}", published.of, published.against, published.unit),
+        measured: claim
+            .placements
+            .iter()
+            .map(|p| ClaimLine {
+                placement: several.then(|| words::on(p.verdict.placement)),
+                text: words::claim_measured(claim.metric, &p.verdict),
+                size: p.size.map(words::size_match),
+            })
+            .collect(),
+        outcome: words::claim_outcome(claim),
+        class: match claim.outcome {
+            _ if claim.depends_on_placement => "depends",
+            ClaimOutcome::Reproduced => "better",
+            ClaimOutcome::Contradicted => "worse",
+            ClaimOutcome::NotResolved => "open",
+        },
+    }
+}

@@ -1,0 +1,99 @@
+//! Colour, width, and lines that fit it.
+
+/// How to write for a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Whether to use colour.
+    pub color: bool,
+    /// Columns of the terminal.
+    pub width: usize,
+}
+
+/// Columns where the terminal does not tell; then the narrowest and widest that are written for.
+const DEFAULT_WIDTH: usize = 100;
+const NARROWEST: usize = 40;
+const WIDEST: usize = 200;
+
+/// What a stretch of text is, for its colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Paint {
+    Heading,
+    Quiet,
+    Good,
+    Bad,
+    Even,
+    Open,
+}
+
+impl Style {
+    /// A style for an output: colour only on a terminal and only where `NO_COLOR`
+    /// (<https://no-color.org>) is unset or empty; 100 columns unless told.
+    #[must_use]
+    pub fn new(is_terminal: bool, no_color: Option<&str>, width: Option<usize>) -> Self {
+        let color = is_terminal && no_color.is_none_or(str::is_empty);
+        Self { color, width: width.unwrap_or(DEFAULT_WIDTH) }
+    }
+
+    /// Columns that are written for.
+    pub(crate) fn columns(self) -> usize {
+        self.width.clamp(NARROWEST, WIDEST)
+    }
+
+    /// Text in a colour (SGR, ECMA-48 8.3.117), or as it is.
+    pub(crate) fn paint(self, paint: Paint, text: &str) -> String {
+        if !self.color {
+            return text.to_owned();
+        }
+        let code = match paint {
+            Paint::Heading => "1",
+            Paint::Quiet => "2",
+            Paint::Good => "32",
+            Paint::Bad => "35",
+            Paint::Even => "34",
+            Paint::Open => "33",
+        };
+        format!("\u{1b}[{code}m{text}\u{1b}[0m")
+    }
+
+    /// Text in lines that fit, the first one after `first`, the others after as many spaces. A
+    /// word longer than a line stays whole.
+    pub(crate) fn wrap(self, first: &str, text: &str) -> String {
+        let indent = first.chars().count();
+        let room = self.columns().saturating_sub(indent).max(20);
+        let mut lines = vec![String::new()];
+        for word in &unbroken(text) {
+            let line = lines.last_mut().expect("there is always a line");
+            let used = line.chars().count();
+            if used == 0 {
+                line.push_str(word);
+            } else if used + 1 + word.chars().count() <= room {
+                line.push(' ');
+                line.push_str(word);
+            } else {
+                lines.push(word.clone());
+            }
+        }
+        let gap = format!("\n{}", " ".repeat(indent));
+        format!("{first}{}", lines.join(&gap))
+    }
+}
+
+/// The words of a text; an interval, and a number with its unit, are one word.
+fn unbroken(text: &str) -> Vec<String> {
+    const UNITS: [&str; 8] = ["ns", "µs", "ms", "s", "B", "kB", "MB", "GB"];
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ').filter(|w| !w.is_empty()) {
+        let is_unit = UNITS.contains(&word.trim_end_matches(['.', ';', ',', ')']));
+        match words.last_mut() {
+            Some(last)
+                if (is_unit && last.ends_with(|c: char| c.is_ascii_digit()))
+                    || (last.starts_with('[') && last.ends_with(',')) =>
+            {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
+}

@@ -1,0 +1,472 @@
+//! Runs made up of known distributions, for tests and for `examples/sample_report.rs`.
+//!
+//! Every figure passes through the same records and HDR histograms that the lab writes; only the
+//! clock is replaced, by a seeded generator.
+
+#![allow(dead_code, missing_docs, unreachable_pub)]
+
+pub mod quickstart;
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram as Hdr;
+use rpcgauge_message::workload::WorkloadSpec;
+use rpcgauge_message::{Compression, Encoding};
+use rpcgauge_stats::SplitMix64;
+use rpcgauge_study::plan::{Claim, Metric, Pair, Plan, Published, TrialSpec, Variant};
+use rpcgauge_study::record::*;
+use rpcgauge_study::settings::*;
+
+/// A run as the lab leaves it.
+#[derive(Clone)]
+pub struct Sample {
+    pub plan: Plan,
+    pub environment: Environment,
+    pub trials: Vec<TrialRecord>,
+    pub floors: Vec<FloorRecord>,
+}
+
+/// A variant and how its calls behave.
+#[derive(Clone)]
+pub struct Spec {
+    pub name: &'static str,
+    pub group: Option<&'static str>,
+    pub repeats: Option<&'static str>,
+    pub protocol: Protocol,
+    pub encoding: Encoding,
+    pub compression: Compression,
+    pub transport: Transport,
+    pub connection: ConnectionUse,
+    pub workload: WorkloadSpec,
+    pub in_flight: u32,
+    /// Median latency on two cores, ns.
+    pub latency_ns: f64,
+    /// Standard deviation of the logarithm of the latency.
+    pub spread: f64,
+    /// What one core makes of the latency.
+    pub one_core: f64,
+    /// Encoding, then decoding, as parts of the call.
+    pub codec: (f64, f64),
+    /// Request, then answer, bytes.
+    pub bytes: (u64, u64),
+    pub client_share: f64,
+    pub code: Code,
+    pub unsettled: bool,
+    /// One call in this many takes twelve times as long; 0 for none.
+    pub spike_every: u64,
+    /// A kind of failure, its text, and one call in how many.
+    pub failing: Option<(&'static str, &'static str, u64)>,
+    /// Why no trial of it can be measured.
+    pub cannot_run: Option<&'static str>,
+    /// Measured under every placement, not only the first.
+    pub everywhere: bool,
+}
+
+impl Spec {
+    pub fn new(name: &'static str, latency_ns: f64) -> Self {
+        Self {
+            name,
+            group: None,
+            repeats: None,
+            protocol: Protocol::Grpc,
+            encoding: Encoding::Protobuf,
+            compression: Compression::None,
+            transport: Transport::Tcp,
+            connection: ConnectionUse::Reuse,
+            workload: WorkloadSpec::Hello,
+            in_flight: 1,
+            latency_ns,
+            spread: 0.12,
+            one_core: 0.8,
+            codec: (0.05, 0.08),
+            bytes: (12, 24),
+            client_share: 0.42,
+            code: Code::Generated,
+            unsettled: false,
+            spike_every: 0,
+            failing: None,
+            cannot_run: None,
+            everywhere: false,
+        }
+    }
+
+    pub fn rest(mut self) -> Self {
+        self.protocol = Protocol::Rest;
+        self.encoding = Encoding::Json;
+        self
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            subject: "reference".to_owned(),
+            workload: self.workload.clone(),
+            protocol: self.protocol,
+            http: match self.protocol {
+                Protocol::Grpc => HttpVersion::Http2,
+                Protocol::Rest => HttpVersion::Http1,
+            },
+            encoding: self.encoding,
+            request_compression: Compression::None,
+            response_compression: self.compression,
+            transport: self.transport,
+            connection: self.connection,
+            connections: self.in_flight.div_ceil(16),
+            schedule: Schedule::Closed { in_flight: self.in_flight },
+            stop: Stop { calls: Some(1_000), time_ms: None },
+            deadline_ms: 10_000,
+        }
+    }
+}
+
+/// What a run is made of.
+#[derive(Clone)]
+pub struct Builder {
+    pub name: &'static str,
+    pub question: &'static str,
+    pub specs: Vec<Spec>,
+    pub pairs: Vec<Pair>,
+    pub claims: Vec<Claim>,
+    pub invocations: u32,
+    pub blocks: u32,
+    pub placements: Vec<Placement>,
+    /// Standard deviation of the logarithm between invocations, and between blocks.
+    pub noise: (f64, f64),
+    pub calls: u64,
+    pub seed: u64,
+}
+
+impl Builder {
+    pub fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            question: "How should these two services call each other?",
+            specs: Vec::new(),
+            pairs: Vec::new(),
+            claims: Vec::new(),
+            invocations: 4,
+            blocks: 3,
+            placements: vec![Placement::TwoCores],
+            noise: (0.008, 0.006),
+            calls: 1_000,
+            seed: 7,
+        }
+    }
+
+    pub fn spec(mut self, spec: Spec) -> Self {
+        self.specs.push(spec);
+        self
+    }
+
+    pub fn pair(self, question: &str, of: &str, against: &str, metric: Metric) -> Self {
+        self.push_pair(question, of, against, metric, false)
+    }
+
+    pub fn a_a(self, again: &str, of: &str) -> Self {
+        self.push_pair("Is a difference seen where there is none?", again, of, Metric::LatencyP50, true)
+    }
+
+    fn push_pair(mut self, question: &str, of: &str, against: &str, metric: Metric, a_a: bool) -> Self {
+        self.pairs.push(Pair {
+            name: format!("{of} / {against} {}", self.pairs.len()),
+            question: question.to_owned(),
+            of: of.to_owned(),
+            against: against.to_owned(),
+            metric,
+            headline: self.specs.iter().any(|s| s.name == of && s.everywhere),
+            a_a,
+        });
+        self
+    }
+
+    pub fn claim(
+        mut self,
+        name: &str,
+        (of, against): (&str, &str),
+        metric: Metric,
+        (published_of, published_against, unit): (f64, f64, &str),
+    ) -> Self {
+        self.claims.push(Claim {
+            name: name.to_owned(),
+            source: "a measurement published in 2018".to_owned(),
+            says: format!("{of} needs less than {against}"),
+            of: of.to_owned(),
+            against: against.to_owned(),
+            metric,
+            published: Published {
+                of: published_of,
+                against: published_against,
+                unit: unit.to_owned(),
+            },
+        });
+        self
+    }
+
+    pub fn build(&self) -> Sample {
+        let plan = self.plan();
+        let mut rng = SplitMix64::new(self.seed);
+        let moods: Vec<f64> = (0..self.invocations * plan.variants.len() as u32)
+            .map(|_| (self.noise.0 * rng.normal()).exp())
+            .collect();
+        let trials = plan
+            .trials
+            .iter()
+            .map(|spec| {
+                let variant = &self.specs[spec.variant as usize];
+                let place = spec.invocation * plan.variants.len() as u32 + spec.variant;
+                let mood = moods[place as usize] * (self.noise.1 * rng.normal()).exp();
+                self.trial(variant, spec, mood, &mut rng)
+            })
+            .collect();
+        let floors = self.floors(&mut rng);
+        Sample { plan, environment: environment(), trials, floors }
+    }
+
+    fn plan(&self) -> Plan {
+        let mut trials = Vec::new();
+        let mut rng = SplitMix64::new(self.seed ^ 0xb10c);
+        for invocation in 0..self.invocations {
+            for block in 0..self.blocks {
+                for (position, &placement) in self.placements.iter().enumerate() {
+                    let mut order: Vec<u32> = (0..self.specs.len() as u32)
+                        .filter(|v| position == 0 || self.specs[*v as usize].everywhere)
+                        .collect();
+                    for last in (1..order.len()).rev() {
+                        order.swap(last, rng.index(last + 1));
+                    }
+                    for variant in order {
+                        let index = trials.len() as u32;
+                        trials.push(TrialSpec { index, invocation, block, variant, placement });
+                    }
+                }
+            }
+        }
+        Plan {
+            name: self.name.to_owned(),
+            question: self.question.to_owned(),
+            seed: self.seed,
+            variants: self
+                .specs
+                .iter()
+                .map(|spec| Variant {
+                    name: spec.name.to_owned(),
+                    group: spec.group.map(str::to_owned),
+                    repeats: spec.repeats.map(str::to_owned),
+                    settings: spec.settings(),
+                })
+                .collect(),
+            pairs: self.pairs.clone(),
+            claims: self.claims.clone(),
+            invocations: self.invocations,
+            blocks: self.blocks,
+            placements: self.placements.clone(),
+            idle: Idle::Held,
+            margin: 0.03,
+            confidence: 0.95,
+            warmup: Stop { calls: None, time_ms: Some(500) },
+            trials,
+        }
+    }
+
+    fn trial(&self, spec: &Spec, trial: &TrialSpec, mood: f64, rng: &mut SplitMix64) -> TrialRecord {
+        let outcome = match spec.cannot_run {
+            Some(reason) => Outcome::Failed {
+                reason: reason.to_owned(),
+                fault: Fault::Subject,
+                log: "listening on 127.0.0.1:0\n<b>error</b>: no such stack".to_owned(),
+            },
+            None => Outcome::Measured(Box::new(self.measured(spec, trial.placement, mood, rng))),
+        };
+        TrialRecord {
+            trial: trial.clone(),
+            variant: spec.name.to_owned(),
+            timing: spec.settings().timing(),
+            idle: Idle::Held,
+            started_at_ms: 1_795_169_700_000 + u64::from(trial.index) * 900,
+            outcome,
+        }
+    }
+
+    fn measured(
+        &self,
+        spec: &Spec,
+        placement: Placement,
+        mood: f64,
+        rng: &mut SplitMix64,
+    ) -> Measured {
+        let place = if placement == Placement::OneCore { spec.one_core } else { 1.0 };
+        let centre = spec.latency_ns * place * mood;
+        let mut calls = Calls { started: self.calls, ..Calls::default() };
+        let (mut latency, mut failed, mut delay) = (histogram(), histogram(), histogram());
+        let mut stages: BTreeMap<Stage, Hdr<u64>> = BTreeMap::new();
+        let mut slices = vec![Slice::default(); 100];
+        let mut total = 0_u64;
+        let stage_timed = spec.in_flight == 1;
+        for call in 0..self.calls {
+            let tail = if rng.unit() < 0.02 { 1.0 + 2.0 * rng.unit() } else { 1.0 };
+            let spiky = spec.spike_every > 0 && call % spec.spike_every == spec.spike_every / 2;
+            let factor = if spiky { 12.0 } else { tail };
+            let ns = (centre * factor * (spec.spread * rng.normal()).exp()).max(100.0);
+            let slice = &mut slices[(call * 100 / self.calls) as usize];
+            total += ns as u64;
+            record(&mut delay, 80.0 + 60.0 * rng.unit());
+            if let Some((kind, _, every)) = spec.failing.filter(|(_, _, every)| call % every == 0) {
+                let _ = every;
+                *calls.failed.entry(kind.to_owned()).or_default() += 1;
+                slice.failed += 1;
+                record(&mut failed, ns * 3.0);
+                continue;
+            }
+            calls.answered += 1;
+            slice.answered += 1;
+            slice.latency_sum_ns += ns as u64;
+            slice.latency_max_ns = slice.latency_max_ns.max(ns as u64);
+            record(&mut latency, ns);
+            if stage_timed {
+                for (stage, part) in parts(spec) {
+                    record(stages.entry(stage).or_insert_with(histogram), ns * part);
+                }
+            }
+        }
+        let elapsed_ns = (total / u64::from(spec.in_flight)).max(1);
+        let ended = calls.answered + calls.failed_total();
+        let cpu = |part: f64| {
+            let total_ns = (centre * part * ended as f64 / f64::from(spec.in_flight)) as u64;
+            Cpu { total_ns, user_ns: total_ns * 6 / 10, system_ns: total_ns - total_ns * 6 / 10 }
+        };
+        let (request, answer) = spec.bytes;
+        let overhead = if spec.protocol == Protocol::Grpc { 23 } else { 2 };
+        let headers = if spec.protocol == Protocol::Grpc { 14 } else { 118 };
+        let error_samples = spec.failing.iter().map(|(kind, text, _)| ErrorSample {
+            kind: (*kind).to_owned(),
+            text: (*text).to_owned(),
+            count: calls.failed_total(),
+        });
+        Measured {
+            error_samples: error_samples.collect(),
+            warmup: Warmup { calls: 400, elapsed_ns: 120_000_000, settled: !spec.unsettled },
+            elapsed_ns,
+            latency: Histogram(latency),
+            failed_latency: (failed.len() > 0).then_some(Histogram(failed)),
+            send_delay: Histogram(delay),
+            stages: stages.into_iter().map(|(stage, h)| (stage, Histogram(h))).collect(),
+            timeline: Timeline { slice_ns: (elapsed_ns / 100).max(1), slices },
+            bytes: Bytes {
+                sent: Traffic { headers: headers * ended, bodies: request * ended, overhead: overhead * ended },
+                received: Traffic { headers: headers * ended / 2, bodies: answer * ended, overhead: overhead * ended },
+            },
+            payload: Payload {
+                request: request as f64,
+                request_compressed: request as f64,
+                response: match spec.compression {
+                    Compression::None => answer as f64,
+                    _ => answer as f64 * 4.1,
+                },
+                response_compressed: answer as f64,
+            },
+            cpu: CpuTimes { client: cpu(0.35), server: cpu(0.45) },
+            memory: Memory { client_peak: 31_400_000, server_peak: 18_200_000 },
+            client_share: spec.client_share,
+            code: spec.code,
+            connections_opened: match spec.connection {
+                ConnectionUse::Reuse => 0,
+                ConnectionUse::PerCall => calls.started,
+            },
+            calls,
+        }
+    }
+
+    fn floors(&self, rng: &mut SplitMix64) -> Vec<FloorRecord> {
+        let mut floors = Vec::new();
+        for invocation in 0..self.invocations {
+            for &placement in &self.placements {
+                for spec in &self.specs {
+                    let base = match (spec.transport, placement) {
+                        (Transport::Tcp, Placement::OneCore) => 7_000.0,
+                        (Transport::Unix, Placement::OneCore) => 5_000.0,
+                        (Transport::Tcp, _) => 10_000.0,
+                        (Transport::Unix, _) => 26_000.0,
+                    };
+                    let centre = base + (spec.bytes.0 + spec.bytes.1) as f64 * 0.25;
+                    let mut latency = histogram();
+                    for _ in 0..200 {
+                        record(&mut latency, centre * (0.06 * rng.normal()).exp());
+                    }
+                    floors.push(FloorRecord {
+                        invocation,
+                        placement,
+                        idle: Idle::Held,
+                        transport: spec.transport,
+                        request_bytes: spec.bytes.0,
+                        response_bytes: spec.bytes.1,
+                        latency: Histogram(latency),
+                        client_cpu_ns: centre * 0.5,
+                        variants: vec![spec.name.to_owned()],
+                    });
+                }
+            }
+        }
+        floors
+    }
+}
+
+/// The parts of a call's time in each stage.
+fn parts(spec: &Spec) -> Vec<(Stage, f64)> {
+    let (encode, decode) = spec.codec;
+    let compressed = if spec.compression == Compression::None { 0.0 } else { 0.1 };
+    let connect = if spec.connection == ConnectionUse::PerCall { 0.35 } else { 0.0 };
+    let (send, receive) = (0.12, 0.06);
+    let wait = 0.99 - encode - decode - compressed - connect - send - receive;
+    let all = [
+        (Stage::Connect, connect),
+        (Stage::Encode, encode),
+        (Stage::Send, send),
+        (Stage::Wait, wait),
+        (Stage::Receive, receive),
+        (Stage::Decompress, compressed),
+        (Stage::Decode, decode),
+        (Stage::RequestTime, connect + encode + send + wait * 0.45),
+        (Stage::HandlerTime, wait * 0.08),
+        (Stage::ResponseTime, wait * 0.4 + receive + compressed + decode),
+    ];
+    all.into_iter().filter(|(_, part)| *part > 0.0).collect()
+}
+
+pub fn environment() -> Environment {
+    Environment {
+        rpcgauge: "0.1.0".to_owned(),
+        system: "Linux 6.12.9 x86_64".to_owned(),
+        processor: "Example Processor 2.60 GHz".to_owned(),
+        cores: 2,
+        memory_bytes: 8_330_000_000,
+        virtualization: Some("kvm".to_owned()),
+        governor: None,
+        idle: IdleOutcome { asked: Idle::Held, got: Idle::Held, reason: None },
+        subjects: BTreeMap::from([(
+            "reference".to_owned(),
+            BTreeMap::from([
+                ("hyper".to_owned(), "1.12.0".to_owned()),
+                ("rpcgauge".to_owned(), "0.1.0".to_owned()),
+            ]),
+        )]),
+        warnings: vec!["frequency scaling cannot be seen from inside this virtual machine".to_owned()],
+    }
+}
+
+fn histogram() -> Hdr<u64> {
+    Hdr::new(3).expect("three digits are allowed")
+}
+
+fn record(histogram: &mut Hdr<u64>, ns: f64) {
+    histogram.record(ns as u64).expect("it resizes itself");
+}
+
+/// What a sample means.
+pub fn findings(sample: &Sample) -> rpcgauge_report::Findings {
+    rpcgauge_report::Findings::new(
+        &sample.plan,
+        Some(&sample.environment),
+        &sample.trials,
+        &sample.floors,
+    )
+    .expect("the sample's records fit its plan")
+}
