@@ -1,0 +1,167 @@
+//! Runs the built program as a user would.
+
+// Each test file uses the part of this that it needs.
+#![allow(dead_code, reason = "shared by several test binaries")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// A folder of its own to run the program in.
+pub struct Place {
+    folder: TempDir,
+}
+
+/// What a finished program left.
+#[derive(Debug)]
+pub struct Finished {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().expect("a temporary folder"),
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Writes a file, with the folders it needs.
+    pub fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.folder.path().join(name);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+        fs::write(&path, text).expect("a file");
+        path
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rpcgauge"));
+        command
+            .args(args)
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null());
+        command.env_remove("NO_COLOR");
+        command
+    }
+
+    /// Runs the program to its end.
+    pub fn run(&self, args: &[&str]) -> Finished {
+        self.command(args)
+            .output()
+            .expect("the program starts")
+            .into()
+    }
+
+    /// Starts the program with its output caught.
+    pub fn start(&self, args: &[&str]) -> Child {
+        self.command(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts")
+    }
+
+    /// The names in the folder, sorted.
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(self.path())
+            .expect("the folder")
+            .map(|entry| {
+                entry
+                    .expect("an entry")
+                    .file_name()
+                    .to_string_lossy()
+                    .into_owned()
+            })
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+impl From<Output> for Finished {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+impl Finished {
+    /// It went well; gives back what it printed.
+    #[track_caller]
+    pub fn well(self) -> String {
+        assert_eq!(
+            self.code,
+            Some(0),
+            "stdout: {}\nstderr: {}",
+            self.stdout,
+            self.stderr
+        );
+        self.stdout
+    }
+
+    /// It was refused as bad input: exit code 2, nothing on standard output, and one line that
+    /// holds each of `parts`.
+    #[track_caller]
+    pub fn refused(self, parts: &[&str]) {
+        assert_eq!(
+            self.code,
+            Some(2),
+            "stdout: {}\nstderr: {}",
+            self.stdout,
+            self.stderr
+        );
+        assert_eq!(self.stdout, "", "nothing is printed beside the error");
+        let line = self.stderr.strip_suffix('\n').expect("a line");
+        assert!(!line.contains('\n'), "more than one line:\n{line}");
+        assert!(line.starts_with("rpcgauge: "), "{line}");
+        for part in parts {
+            assert!(line.contains(part), "\"{part}\" is not in: {line}");
+        }
+    }
+}
+
+/// The order service of examples/orders.
+pub fn orders(file: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../examples/orders")
+        .join(file);
+    path.canonicalize()
+        .expect("the example")
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// A study that runs in a second or two, in a debug build as well.
+pub const SMALL_STUDY: &str = r#"
+question = "Is a greeting faster by gRPC than by REST?"
+invocations = 2
+blocks = 1
+warm-up = { calls = 20 }
+
+[base]
+workload = { name = "hello" }
+calls = 50
+
+[[variants]]
+name = "grpc"
+protocol = "grpc"
+
+[[variants]]
+name = "rest"
+protocol = "rest"
+
+[[pairs]]
+of = "grpc"
+against = "rest"
+headline = true
+"#;
