@@ -8,19 +8,18 @@
 //! ```
 //!
 //! From any state a violation, a limit, the end of the transport or a cancelled call leads to the
-//! end: `closing` is set and nothing is read any more.
+//! end: `closing` is set and nothing is read any more. [`super::receive`] takes the answer in.
 
 use std::io::IoSlice;
 
 use bytes::Bytes;
 
-use super::chunked::{Chunked, Part};
+use super::chunked::Chunked;
 use super::error::Http1Violation;
-use super::head::{self, Framing};
-use super::section::{EndFinder, parse_fields};
+use super::section::EndFinder;
 use crate::client::Token;
-use crate::error::{Closing, Failure, LimitExceeded, Stage, StartError};
-use crate::event::{Event, FieldRange, Fields};
+use crate::error::{Closing, Failure, Stage, StartError};
+use crate::event::{Event, FieldRange};
 use crate::limits::Limits;
 use crate::output::Output;
 use crate::request::{Decimal, Head};
@@ -28,33 +27,33 @@ use crate::traffic::Traffic;
 
 #[derive(Debug)]
 pub(crate) struct Connection {
-    limits: Limits,
-    output: Output,
-    traffic: Traffic,
-    call: Option<Call>,
+    pub(super) limits: Limits,
+    pub(super) output: Output,
+    pub(super) traffic: Traffic,
+    pub(super) call: Option<Call>,
     /// No call can be started any more.
-    closing: bool,
+    pub(super) closing: bool,
     /// What has come of a head or trailer section that is not whole yet.
-    partial: Vec<u8>,
-    finder: EndFinder,
-    ranges: Vec<FieldRange>,
+    pub(super) partial: Vec<u8>,
+    pub(super) finder: EndFinder,
+    pub(super) ranges: Vec<FieldRange>,
 }
 
 /// The call in flight.
 #[derive(Debug)]
-struct Call {
-    token: Token,
-    state: State,
-    head_method: bool,
+pub(super) struct Call {
+    pub(super) token: Token,
+    pub(super) state: State,
+    pub(super) head_method: bool,
     /// The request asks to close.
-    close: bool,
-    first_byte_seen: bool,
-    interim: u32,
-    body_bytes: u64,
+    pub(super) close: bool,
+    pub(super) first_byte_seen: bool,
+    pub(super) interim: u32,
+    pub(super) body_bytes: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum State {
+pub(super) enum State {
     Head,
     Length { left: u64 },
     UntilClose,
@@ -218,194 +217,7 @@ impl Connection {
         }
     }
 
-    /// Takes one part of the answer off the front of `bytes`.
-    fn step<F: FnMut(Event<'_>)>(
-        &mut self,
-        bytes: &mut &[u8],
-        sink: &mut F,
-    ) -> Result<(), Failure> {
-        let Some(call) = &mut self.call else {
-            return Ok(());
-        };
-        match &mut call.state {
-            State::Head | State::Trailers => self.section(bytes, sink),
-            State::UntilClose => {
-                let data = std::mem::take(bytes);
-                self.body(data, sink)
-            }
-            State::Length { left } => {
-                let n = usize::try_from(*left)
-                    .unwrap_or(usize::MAX)
-                    .min(bytes.len());
-                let (data, rest) = bytes.split_at(n);
-                *bytes = rest;
-                *left -= n as u64;
-                let last = *left == 0;
-                self.body(data, sink)?;
-                if last {
-                    self.complete(sink);
-                }
-                Ok(())
-            }
-            State::Chunked(chunked) => {
-                let part = chunked.take(bytes, self.limits.max_chunk_line_bytes)?;
-                if *chunked == Chunked::Trailers {
-                    call.state = State::Trailers;
-                }
-                match part {
-                    Part::Data(data) => self.body(data, sink),
-                    Part::Framing(n) => {
-                        self.traffic.received.overhead += n as u64;
-                        Ok(())
-                    }
-                }
-            }
-        }
-    }
-
-    fn body<F: FnMut(Event<'_>)>(&mut self, data: &[u8], sink: &mut F) -> Result<(), Failure> {
-        let Some(call) = &mut self.call else {
-            return Ok(());
-        };
-        let max = self.limits.max_body_bytes;
-        let room = usize::try_from(max - call.body_bytes).unwrap_or(usize::MAX);
-        let within = &data[..data.len().min(room)];
-        call.body_bytes += within.len() as u64;
-        self.traffic.received.body += within.len() as u64;
-        if !within.is_empty() {
-            sink(Event::Body {
-                token: call.token,
-                data: within,
-            });
-        }
-        if within.len() < data.len() {
-            Err(LimitExceeded::BodyBytes(max).into())
-        } else {
-            Ok(())
-        }
-    }
-
-    /// Collects a head or trailer section until it is whole, then takes it in. It is parsed where
-    /// it lies when it came in one piece.
-    fn section<F: FnMut(Event<'_>)>(
-        &mut self,
-        bytes: &mut &[u8],
-        sink: &mut F,
-    ) -> Result<(), Failure> {
-        let max = self.limits.max_head_bytes;
-        let mut partial = std::mem::take(&mut self.partial);
-        let before = partial.len();
-        // One byte over the limit shows that it is exceeded; more is not looked at.
-        let room = (max + 1).saturating_sub(before).min(bytes.len());
-        let text: &[u8] = if before == 0 {
-            &bytes[..room]
-        } else {
-            partial.extend_from_slice(&bytes[..room]);
-            &partial
-        };
-        if matches!(
-            &self.call,
-            Some(Call {
-                state: State::Head,
-                ..
-            })
-        ) {
-            head::check_start(text).map_err(|v| Failure::Violation(v.into()))?;
-        }
-        let found = self
-            .finder
-            .find(text)
-            .map_err(|v| Failure::Violation(v.into()))?;
-        if found.unwrap_or(text.len()) > max {
-            return Err(LimitExceeded::HeadBytes(max).into());
-        }
-        match found {
-            None => {
-                if before == 0 {
-                    partial.extend_from_slice(bytes);
-                }
-                *bytes = &[];
-                self.partial = partial;
-            }
-            Some(end) => {
-                self.finder = EndFinder::default();
-                self.traffic.received.header += end as u64;
-                let whole = &text[..end];
-                *bytes = &bytes[end - before..];
-                let result = self.whole_section(whole, sink);
-                partial.clear();
-                self.partial = partial;
-                result?;
-            }
-        }
-        Ok(())
-    }
-
-    fn whole_section<F: FnMut(Event<'_>)>(
-        &mut self,
-        text: &[u8],
-        sink: &mut F,
-    ) -> Result<(), Failure> {
-        let Some(call) = &mut self.call else {
-            return Ok(());
-        };
-        let token = call.token;
-        if !matches!(call.state, State::Head) {
-            parse_fields(text, 0, self.limits.max_fields, &mut self.ranges, |_, _| {
-                Ok(())
-            })?;
-            if !self.ranges.is_empty() {
-                sink(Event::Trailers {
-                    token,
-                    fields: Fields::new(text, &self.ranges),
-                });
-            }
-            self.complete(sink);
-            return Ok(());
-        }
-        let head = head::parse(text, &self.limits, &mut self.ranges)?;
-        match head.status {
-            101 => {
-                return Err(Failure::Violation(
-                    Http1Violation::SwitchingProtocols.into(),
-                ));
-            }
-            100..=199 => {
-                call.interim += 1;
-                if call.interim > self.limits.max_interim_responses {
-                    let most = self.limits.max_interim_responses;
-                    return Err(LimitExceeded::InterimResponses(most).into());
-                }
-                sink(Event::Interim {
-                    token,
-                    status: head.status,
-                });
-                return Ok(());
-            }
-            _ => {}
-        }
-        let bodiless = call.head_method || matches!(head.status, 204 | 304);
-        let end = bodiless || head.framing == Framing::Length(0);
-        call.close |= head.close || (!bodiless && head.framing == Framing::UntilClose);
-        call.state = match head.framing {
-            Framing::Length(left) => State::Length { left },
-            Framing::Chunked => State::Chunked(Chunked::START),
-            Framing::UntilClose => State::UntilClose,
-        };
-        let fields = Fields::new(text, &self.ranges);
-        sink(Event::Head {
-            token,
-            status: head.status,
-            fields,
-            end,
-        });
-        if end {
-            self.complete(sink);
-        }
-        Ok(())
-    }
-
-    fn complete<F: FnMut(Event<'_>)>(&mut self, sink: &mut F) {
+    pub(super) fn complete<F: FnMut(Event<'_>)>(&mut self, sink: &mut F) {
         let Some(call) = self.call.take() else { return };
         sink(Event::Complete { token: call.token });
         // An answer that comes before the request is out leaves a rest that no server expects.

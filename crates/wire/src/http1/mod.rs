@@ -4,6 +4,7 @@ mod chunked;
 mod connection;
 mod error;
 mod head;
+mod receive;
 mod section;
 
 pub(crate) use connection::Connection;

@@ -47,6 +47,7 @@ impl DynamicTable {
         self.size
     }
 
+    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }

@@ -1,0 +1,198 @@
+//! Takes an answer in, part by part, however the input is cut.
+
+use super::chunked::{Chunked, Part};
+use super::connection::{Call, Connection, State};
+use super::error::Http1Violation;
+use super::head::{self, Framing};
+use super::section::{EndFinder, parse_fields};
+use crate::error::{Failure, LimitExceeded};
+use crate::event::{Event, Fields};
+
+impl Connection {
+    /// Takes one part of the answer off the front of `bytes`.
+    pub(super) fn step<F: FnMut(Event<'_>)>(
+        &mut self,
+        bytes: &mut &[u8],
+        sink: &mut F,
+    ) -> Result<(), Failure> {
+        let Some(call) = &mut self.call else {
+            return Ok(());
+        };
+        match &mut call.state {
+            State::Head | State::Trailers => self.section(bytes, sink),
+            State::UntilClose => {
+                let data = std::mem::take(bytes);
+                self.body(data, sink)
+            }
+            State::Length { left } => {
+                let n = usize::try_from(*left)
+                    .unwrap_or(usize::MAX)
+                    .min(bytes.len());
+                let (data, rest) = bytes.split_at(n);
+                *bytes = rest;
+                *left -= n as u64;
+                let last = *left == 0;
+                self.body(data, sink)?;
+                if last {
+                    self.complete(sink);
+                }
+                Ok(())
+            }
+            State::Chunked(chunked) => {
+                let part = chunked.take(bytes, self.limits.max_chunk_line_bytes)?;
+                if *chunked == Chunked::Trailers {
+                    call.state = State::Trailers;
+                }
+                match part {
+                    Part::Data(data) => self.body(data, sink),
+                    Part::Framing(n) => {
+                        self.traffic.received.overhead += n as u64;
+                        Ok(())
+                    }
+                }
+            }
+        }
+    }
+
+    fn body<F: FnMut(Event<'_>)>(&mut self, data: &[u8], sink: &mut F) -> Result<(), Failure> {
+        let Some(call) = &mut self.call else {
+            return Ok(());
+        };
+        let max = self.limits.max_body_bytes;
+        let room = usize::try_from(max - call.body_bytes).unwrap_or(usize::MAX);
+        let within = &data[..data.len().min(room)];
+        call.body_bytes += within.len() as u64;
+        self.traffic.received.body += within.len() as u64;
+        if !within.is_empty() {
+            sink(Event::Body {
+                token: call.token,
+                data: within,
+            });
+        }
+        if within.len() < data.len() {
+            Err(LimitExceeded::BodyBytes(max).into())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Collects a head or trailer section until it is whole, then takes it in. It is parsed where
+    /// it lies when it came in one piece.
+    fn section<F: FnMut(Event<'_>)>(
+        &mut self,
+        bytes: &mut &[u8],
+        sink: &mut F,
+    ) -> Result<(), Failure> {
+        let max = self.limits.max_head_bytes;
+        let mut partial = std::mem::take(&mut self.partial);
+        let before = partial.len();
+        // One byte over the limit shows that it is exceeded; more is not looked at.
+        let room = (max + 1).saturating_sub(before).min(bytes.len());
+        let text: &[u8] = if before == 0 {
+            &bytes[..room]
+        } else {
+            partial.extend_from_slice(&bytes[..room]);
+            &partial
+        };
+        if matches!(
+            &self.call,
+            Some(Call {
+                state: State::Head,
+                ..
+            })
+        ) {
+            head::check_start(text).map_err(|v| Failure::Violation(v.into()))?;
+        }
+        let found = self
+            .finder
+            .find(text)
+            .map_err(|v| Failure::Violation(v.into()))?;
+        if found.unwrap_or(text.len()) > max {
+            return Err(LimitExceeded::HeadBytes(max).into());
+        }
+        match found {
+            None => {
+                if before == 0 {
+                    partial.extend_from_slice(bytes);
+                }
+                *bytes = &[];
+                self.partial = partial;
+            }
+            Some(end) => {
+                self.finder = EndFinder::default();
+                self.traffic.received.header += end as u64;
+                let whole = &text[..end];
+                *bytes = &bytes[end - before..];
+                let result = self.whole_section(whole, sink);
+                partial.clear();
+                self.partial = partial;
+                result?;
+            }
+        }
+        Ok(())
+    }
+
+    fn whole_section<F: FnMut(Event<'_>)>(
+        &mut self,
+        text: &[u8],
+        sink: &mut F,
+    ) -> Result<(), Failure> {
+        let Some(call) = &mut self.call else {
+            return Ok(());
+        };
+        let token = call.token;
+        if !matches!(call.state, State::Head) {
+            parse_fields(text, 0, self.limits.max_fields, &mut self.ranges, |_, _| {
+                Ok(())
+            })?;
+            if !self.ranges.is_empty() {
+                sink(Event::Trailers {
+                    token,
+                    fields: Fields::new(text, &self.ranges),
+                });
+            }
+            self.complete(sink);
+            return Ok(());
+        }
+        let head = head::parse(text, &self.limits, &mut self.ranges)?;
+        match head.status {
+            101 => {
+                return Err(Failure::Violation(
+                    Http1Violation::SwitchingProtocols.into(),
+                ));
+            }
+            100..=199 => {
+                call.interim += 1;
+                if call.interim > self.limits.max_interim_responses {
+                    let most = self.limits.max_interim_responses;
+                    return Err(LimitExceeded::InterimResponses(most).into());
+                }
+                sink(Event::Interim {
+                    token,
+                    status: head.status,
+                });
+                return Ok(());
+            }
+            _ => {}
+        }
+        let bodiless = call.head_method || matches!(head.status, 204 | 304);
+        let end = bodiless || head.framing == Framing::Length(0);
+        call.close |= head.close || (!bodiless && head.framing == Framing::UntilClose);
+        call.state = match head.framing {
+            Framing::Length(left) => State::Length { left },
+            Framing::Chunked => State::Chunked(Chunked::START),
+            Framing::UntilClose => State::UntilClose,
+        };
+        let fields = Fields::new(text, &self.ranges);
+        sink(Event::Head {
+            token,
+            status: head.status,
+            fields,
+            end,
+        });
+        if end {
+            self.complete(sink);
+        }
+        Ok(())
+    }
+}

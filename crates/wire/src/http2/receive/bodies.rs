@@ -1,0 +1,155 @@
+//! Bodies: DATA, and the windows that they use up (RFC 9113 §6.1, §6.9).
+
+use super::heads::check_end;
+use super::{Reading, note_first_byte};
+use crate::error::{Failure, LimitExceeded};
+use crate::event::Event;
+use crate::http2::connection::Connection;
+use crate::http2::error::Http2Violation;
+use crate::http2::frame::{END_STREAM, FrameHeader, PADDED, window_update};
+use crate::http2::streams::Stream;
+
+impl Connection {
+    pub(super) fn begin_data<F: FnMut(Event<'_>)>(
+        &mut self,
+        header: FrameHeader,
+        sink: &mut F,
+    ) -> Result<(), Failure> {
+        self.check_call_stream(&header, "DATA")?;
+        if header.has(PADDED) && header.length == 0 {
+            return Err(Http2Violation::FrameLength("DATA").into());
+        }
+        let length = i64::from(header.length);
+        if length > self.receiver.window {
+            return Err(Http2Violation::FlowControl.into());
+        }
+        self.receiver.window -= length;
+        match self.streams.get(header.stream) {
+            None => self.check_closed(header.stream)?,
+            Some(stream) => {
+                note_first_byte(stream, sink);
+                if length > stream.receive_window {
+                    let failure = Http2Violation::FlowControl.into();
+                    self.fail_stream(header.stream, failure, sink);
+                } else if !stream.head_seen {
+                    let failure = Http2Violation::DataBeforeHead.into();
+                    self.fail_stream(header.stream, failure, sink);
+                } else {
+                    stream.receive_window -= length;
+                }
+            }
+        }
+        if header.has(PADDED) {
+            self.receiver.reading = Reading::PadLength(header);
+            return Ok(());
+        }
+        self.receiver.reading = Reading::Data {
+            header,
+            data: header.length,
+            padding: 0,
+        };
+        self.finish_data(sink);
+        Ok(())
+    }
+
+    pub(super) fn read_data<F: FnMut(Event<'_>)>(
+        &mut self,
+        header: FrameHeader,
+        data: u32,
+        padding: u32,
+        bytes: &mut &[u8],
+        sink: &mut F,
+    ) {
+        let n = (data as usize).min(bytes.len());
+        let (piece, rest) = bytes.split_at(n);
+        let skipped = (padding as usize).min(rest.len());
+        *bytes = &rest[skipped..];
+        self.traffic.received.body += n as u64;
+        self.traffic.received.overhead += skipped as u64;
+        let (data, padding) = (data - n as u32, padding - skipped as u32);
+        self.receiver.reading = Reading::Data {
+            header,
+            data,
+            padding,
+        };
+        let max_body = self.limits.max_body_bytes;
+        if n > 0
+            && let Some(stream) = self.streams.get(header.stream)
+            && let Err(failure) = body(stream, piece, max_body, sink)
+        {
+            self.fail_stream(header.stream, failure, sink);
+        }
+        self.finish_data(sink);
+    }
+
+    /// Ends a DATA frame when all of it is read: gives its bytes back to the windows, and ends its
+    /// call where it is the last.
+    pub(super) fn finish_data<F: FnMut(Event<'_>)>(&mut self, sink: &mut F) {
+        let Reading::Data {
+            header,
+            data: 0,
+            padding: 0,
+        } = self.receiver.reading
+        else {
+            return;
+        };
+        self.receiver.reading = Reading::Header;
+        self.announce_window(header.length);
+        let Some(stream) = self.streams.get(header.stream) else {
+            return;
+        };
+        if header.has(END_STREAM) {
+            match check_end(stream, true) {
+                Ok(()) => self.complete(header.stream, sink),
+                Err(failure) => self.fail_stream(header.stream, failure, sink),
+            }
+            return;
+        }
+        stream.unannounced += header.length;
+        // In batches: at half of the window, the other half is still in hand.
+        if stream.unannounced > 0 && stream.unannounced >= self.limits.stream_window / 2 {
+            let increment = std::mem::take(&mut stream.unannounced);
+            stream.receive_window += i64::from(increment);
+            self.reply(|out| window_update::write(out, header.stream, increment));
+        }
+    }
+
+    fn announce_window(&mut self, received: u32) {
+        let receiver = &mut self.receiver;
+        receiver.unannounced += received;
+        if receiver.unannounced >= self.limits.connection_window / 2 {
+            let increment = std::mem::take(&mut receiver.unannounced);
+            receiver.window += i64::from(increment);
+            self.reply(|out| window_update::write(out, 0, increment));
+        }
+    }
+}
+
+/// Takes a piece of body in.
+fn body<F: FnMut(Event<'_>)>(
+    stream: &mut Stream,
+    data: &[u8],
+    max_body: u64,
+    sink: &mut F,
+) -> Result<(), Failure> {
+    let stated = stream.body_left.unwrap_or(u64::MAX);
+    let room = stated.min(max_body - stream.body_bytes);
+    let within = &data[..data.len().min(usize::try_from(room).unwrap_or(usize::MAX))];
+    stream.body_bytes += within.len() as u64;
+    if let Some(left) = &mut stream.body_left {
+        *left -= within.len() as u64;
+    }
+    if !within.is_empty() {
+        sink(Event::Body {
+            token: stream.token,
+            data: within,
+        });
+    }
+    if within.len() == data.len() {
+        Ok(())
+    } else if room == stated {
+        Err(Http2Violation::LengthMismatch.into())
+    } else {
+        Err(LimitExceeded::BodyBytes(max_body).into())
+    }
+}

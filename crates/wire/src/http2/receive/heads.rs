@@ -1,0 +1,184 @@
+//! Heads and trailers: HEADERS and CONTINUATION.
+
+use super::OpenBlock;
+use crate::error::{Failure, LimitExceeded};
+use crate::event::Event;
+use crate::http2::connection::Connection;
+use crate::http2::error::{ErrorCode, Http2Violation};
+use crate::http2::frame::{END_HEADERS, END_STREAM, FrameHeader};
+use crate::http2::hpack::DecodedFields;
+use crate::http2::response::{check_head, check_trailers};
+use crate::http2::streams::Stream;
+
+impl Connection {
+    pub(super) fn headers<F: FnMut(Event<'_>)>(
+        &mut self,
+        header: FrameHeader,
+        fragment: &[u8],
+        sink: &mut F,
+    ) -> Result<(), Failure> {
+        let end_stream = header.has(END_STREAM);
+        if header.has(END_HEADERS) {
+            return self.block(header.stream, end_stream, fragment, sink);
+        }
+        self.check_block_size(fragment.len())?;
+        self.receiver.block = Some(OpenBlock {
+            stream: header.stream,
+            end_stream,
+            bytes: fragment.to_vec(),
+            continuations: 0,
+        });
+        Ok(())
+    }
+
+    pub(super) fn continuation<F: FnMut(Event<'_>)>(
+        &mut self,
+        header: FrameHeader,
+        payload: &[u8],
+        sink: &mut F,
+    ) -> Result<(), Failure> {
+        let Some(mut block) = self.receiver.block.take() else {
+            return Err(Http2Violation::UnexpectedContinuation.into());
+        };
+        block.continuations += 1;
+        if block.continuations > self.limits.max_continuations {
+            return Err(LimitExceeded::Continuations(self.limits.max_continuations).into());
+        }
+        self.check_block_size(block.bytes.len() + payload.len())?;
+        block.bytes.extend_from_slice(payload);
+        if header.has(END_HEADERS) {
+            return self.block(block.stream, block.end_stream, &block.bytes, sink);
+        }
+        self.receiver.block = Some(block);
+        Ok(())
+    }
+
+    fn check_block_size(&self, length: usize) -> Result<(), LimitExceeded> {
+        let max = self.limits.max_head_bytes;
+        if length > max {
+            Err(LimitExceeded::HeadBytes(max))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Takes a whole field block in. It is decoded whatever its stream is, to keep the table right.
+    fn block<F: FnMut(Event<'_>)>(
+        &mut self,
+        id: u32,
+        end_stream: bool,
+        block: &[u8],
+        sink: &mut F,
+    ) -> Result<(), Failure> {
+        self.check_block_size(block.len())?;
+        self.decoder
+            .decode(block, &mut self.fields)
+            .map_err(|error| Failure::Violation(error.into()))?;
+        let Some(stream) = self.streams.get(id) else {
+            return self.check_closed(id);
+        };
+        let fields = self.fields.fields();
+        let max_fields = self.limits.max_fields;
+        let result = if self.fields.is_over_limit() {
+            Err(LimitExceeded::HeaderListBytes(self.limits.max_header_list_bytes).into())
+        } else if fields.len() > max_fields {
+            Err(LimitExceeded::Fields(max_fields).into())
+        } else if stream.head_seen {
+            let check = check_trailers(&fields).map_err(Failure::from);
+            check
+                .and_then(|()| check_end(stream, end_stream))
+                .inspect(|()| {
+                    if !fields.is_empty() {
+                        sink(Event::Trailers {
+                            token: stream.token,
+                            fields,
+                        });
+                    }
+                })
+        } else {
+            let most = self.limits.max_interim_responses;
+            head(stream, &self.fields, end_stream, most, sink)
+        };
+        match result {
+            Err(failure) => self.fail_stream(id, failure, sink),
+            Ok(()) if end_stream => self.complete(id, sink),
+            Ok(()) => {}
+        }
+        Ok(())
+    }
+
+    /// A frame on a stream that is over: fine when the client ended it, since the server may not
+    /// have known.
+    pub(super) fn check_closed(&self, id: u32) -> Result<(), Failure> {
+        if self.may_be_reset(id) {
+            Ok(())
+        } else {
+            Err(Http2Violation::ClosedStream.into())
+        }
+    }
+
+    pub(super) fn complete<F: FnMut(Event<'_>)>(&mut self, id: u32, sink: &mut F) {
+        let Some(stream) = self.remove(id) else {
+            return;
+        };
+        if stream.is_sending() {
+            // The answer does not need the rest of the request (RFC 9113 §8.1).
+            self.reset(id, ErrorCode::CANCEL);
+        }
+        sink(Event::Complete {
+            token: stream.token,
+        });
+    }
+}
+
+/// Takes a head in, interim or final.
+fn head<F: FnMut(Event<'_>)>(
+    stream: &mut Stream,
+    decoded: &DecodedFields,
+    end_stream: bool,
+    max_interim: u32,
+    sink: &mut F,
+) -> Result<(), Failure> {
+    let head = check_head(&decoded.fields())?;
+    let (token, status) = (stream.token, head.status);
+    if (100..200).contains(&status) {
+        if status == 101 || end_stream {
+            return Err(Http2Violation::Interim.into());
+        }
+        stream.interim += 1;
+        if stream.interim > max_interim {
+            return Err(LimitExceeded::InterimResponses(max_interim).into());
+        }
+        sink(Event::Interim { token, status });
+        return Ok(());
+    }
+    stream.head_seen = true;
+    let bodiless = stream.head_method || matches!(status, 204 | 304);
+    stream.body_left = if bodiless {
+        Some(0)
+    } else {
+        head.content_length
+    };
+    if end_stream {
+        check_end(stream, true)?;
+    }
+    // `:status` is the first and only field of its kind.
+    sink(Event::Head {
+        token,
+        status,
+        fields: decoded.fields_after(1),
+        end: end_stream,
+    });
+    Ok(())
+}
+
+/// Whether a stream may end here; for trailers, whether they end it.
+pub(super) fn check_end(stream: &Stream, end_stream: bool) -> Result<(), Failure> {
+    if !end_stream {
+        Err(Http2Violation::TrailersNotLast.into())
+    } else if stream.body_left.is_some_and(|left| left > 0) {
+        Err(Http2Violation::LengthMismatch.into())
+    } else {
+        Ok(())
+    }
+}

@@ -1,0 +1,313 @@
+//! What the server sends, frame by frame, however the input is cut.
+//!
+//! DATA is handed on as it comes. Every other frame is looked at when it is whole, where it lies if
+//! it came in one piece. Errors returned here end the connection; those of one call end that call
+//! and are handled on the spot (RFC 9113 §5.4).
+
+mod bodies;
+mod control;
+mod heads;
+
+use super::connection::Connection;
+use super::error::Http2Violation;
+use super::frame::settings::DEFAULT_WINDOW;
+use super::frame::{
+    ACK, FrameHeader, HEADER_LENGTH, continuation, data, goaway, headers, ping, priority,
+    push_promise, rst_stream, settings, window_update,
+};
+use super::streams::Stream;
+use crate::error::Failure;
+use crate::event::Event;
+
+/// The receiving side of a connection.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    reading: Reading,
+    /// What has come of a frame header or frame that is not whole yet.
+    partial: Vec<u8>,
+    /// The block that CONTINUATION must continue.
+    block: Option<OpenBlock>,
+    /// What the server may send on the connection, in bytes.
+    window: i64,
+    /// Received since the last WINDOW_UPDATE, in bytes.
+    unannounced: u32,
+    /// Each new stream's window, in bytes.
+    pub(super) initial_window: i64,
+    settings_seen: bool,
+    settings_acknowledged: bool,
+}
+
+/// What the next bytes are.
+#[derive(Debug, Clone, Copy)]
+enum Reading {
+    Header,
+    Payload(FrameHeader),
+    PadLength(FrameHeader),
+    Data {
+        header: FrameHeader,
+        data: u32,
+        padding: u32,
+    },
+    Skip {
+        left: u32,
+    },
+}
+
+/// A field block whose end has not come.
+#[derive(Debug)]
+struct OpenBlock {
+    stream: u32,
+    end_stream: bool,
+    bytes: Vec<u8>,
+    continuations: u32,
+}
+
+impl Receiver {
+    pub(super) fn new(connection_window: u32, stream_window: u32) -> Receiver {
+        Receiver {
+            reading: Reading::Header,
+            partial: Vec::new(),
+            block: None,
+            window: i64::from(connection_window),
+            unannounced: 0,
+            // A server that has not seen our SETTINGS keeps to the default, which may be more.
+            initial_window: i64::from(stream_window.max(DEFAULT_WINDOW)),
+            settings_seen: false,
+            settings_acknowledged: false,
+        }
+    }
+
+    pub(super) fn release(&mut self) {
+        if self.partial.is_empty() {
+            self.partial = Vec::new();
+        }
+    }
+}
+
+impl Connection {
+    /// Takes one part of a frame off the front of `bytes`, which is not empty.
+    pub(super) fn receive<F: FnMut(Event<'_>)>(
+        &mut self,
+        bytes: &mut &[u8],
+        sink: &mut F,
+    ) -> Result<(), Failure> {
+        match self.receiver.reading {
+            Reading::Header => self.read_header(bytes, sink),
+            Reading::Payload(header) => self.read_payload(header, bytes, sink),
+            Reading::PadLength(header) => {
+                let padding = u32::from(bytes[0]);
+                *bytes = &bytes[1..];
+                self.traffic.received.overhead += 1;
+                let data = header.length - 1;
+                let data = data.checked_sub(padding).ok_or(Http2Violation::Padding)?;
+                self.receiver.reading = Reading::Data {
+                    header,
+                    data,
+                    padding,
+                };
+                self.finish_data(sink);
+                Ok(())
+            }
+            Reading::Data {
+                header,
+                data,
+                padding,
+            } => {
+                self.read_data(header, data, padding, bytes, sink);
+                Ok(())
+            }
+            Reading::Skip { left } => {
+                let n = (left as usize).min(bytes.len());
+                *bytes = &bytes[n..];
+                self.traffic.received.overhead += n as u64;
+                let left = left - n as u32;
+                let done = left == 0;
+                self.receiver.reading = if done {
+                    Reading::Header
+                } else {
+                    Reading::Skip { left }
+                };
+                Ok(())
+            }
+        }
+    }
+
+    fn read_header<F: FnMut(Event<'_>)>(
+        &mut self,
+        bytes: &mut &[u8],
+        sink: &mut F,
+    ) -> Result<(), Failure> {
+        let partial = &mut self.receiver.partial;
+        let n = (HEADER_LENGTH - partial.len()).min(bytes.len());
+        let (new, rest) = bytes.split_at(n);
+        *bytes = rest;
+        let whole: [u8; HEADER_LENGTH] = match new.try_into() {
+            Ok(whole) => whole,
+            Err(_) => {
+                partial.extend_from_slice(new);
+                let Ok(whole) = partial.as_slice().try_into() else {
+                    return Ok(());
+                };
+                partial.clear();
+                whole
+            }
+        };
+        self.traffic.received.overhead += HEADER_LENGTH as u64;
+        let header = FrameHeader::read(whole);
+        if !self.receiver.settings_seen {
+            if whole.starts_with(b"HTTP/") {
+                return Err(Http2Violation::Http1Answer.into());
+            }
+            if header.kind != settings::KIND || header.has(ACK) {
+                return Err(Http2Violation::Preface.into());
+            }
+        }
+        if header.length > self.limits.max_frame_size {
+            return Err(Http2Violation::FrameTooLong.into());
+        }
+        self.check_continuation(&header)?;
+        self.begin_frame(header, sink)
+    }
+
+    /// Nothing may stand inside a field block (RFC 9113 §4.3).
+    fn check_continuation(&self, header: &FrameHeader) -> Result<(), Http2Violation> {
+        match (&self.receiver.block, header.kind) {
+            (Some(block), continuation::KIND) if block.stream == header.stream => Ok(()),
+            (Some(_), _) => Err(Http2Violation::BlockInterrupted),
+            (None, continuation::KIND) => Err(Http2Violation::UnexpectedContinuation),
+            (None, _) => Ok(()),
+        }
+    }
+
+    fn begin_frame<F: FnMut(Event<'_>)>(
+        &mut self,
+        header: FrameHeader,
+        sink: &mut F,
+    ) -> Result<(), Failure> {
+        match header.kind {
+            data::KIND => return self.begin_data(header, sink),
+            headers::KIND => {
+                self.check_call_stream(&header, "HEADERS")?;
+                if let Some(stream) = self.streams.get(header.stream) {
+                    note_first_byte(stream, sink);
+                }
+            }
+            push_promise::KIND => return Err(Http2Violation::Push.into()),
+            kind if kind > continuation::KIND => {
+                // An unknown type is skipped (RFC 9113 §5.5).
+                if header.length > 0 {
+                    self.receiver.reading = Reading::Skip {
+                        left: header.length,
+                    };
+                }
+                return Ok(());
+            }
+            _ => {}
+        }
+        if header.length == 0 {
+            return self.frame(header, &[], sink);
+        }
+        self.receiver.reading = Reading::Payload(header);
+        Ok(())
+    }
+
+    /// A frame of a call must be on a stream that the client opened.
+    pub(super) fn check_call_stream(
+        &self,
+        header: &FrameHeader,
+        name: &'static str,
+    ) -> Result<(), Http2Violation> {
+        if header.stream == 0 {
+            return Err(Http2Violation::FrameStream(name));
+        }
+        if header.stream.is_multiple_of(2) || header.stream >= self.next_stream {
+            return Err(Http2Violation::IdleStream);
+        }
+        Ok(())
+    }
+
+    /// A frame that is not of a call must be on stream 0.
+    pub(super) fn check_stream_zero(
+        header: &FrameHeader,
+        name: &'static str,
+    ) -> Result<(), Http2Violation> {
+        if header.stream == 0 {
+            Ok(())
+        } else {
+            Err(Http2Violation::FrameStream(name))
+        }
+    }
+
+    fn read_payload<F: FnMut(Event<'_>)>(
+        &mut self,
+        header: FrameHeader,
+        bytes: &mut &[u8],
+        sink: &mut F,
+    ) -> Result<(), Failure> {
+        let length = header.length as usize;
+        let have = self.receiver.partial.len();
+        let n = (length - have).min(bytes.len());
+        let (new, rest) = bytes.split_at(n);
+        *bytes = rest;
+        if have == 0 && n == length {
+            self.receiver.reading = Reading::Header;
+            return self.frame(header, new, sink);
+        }
+        self.receiver.partial.extend_from_slice(new);
+        if have + n < length {
+            return Ok(());
+        }
+        self.receiver.reading = Reading::Header;
+        let mut payload = std::mem::take(&mut self.receiver.partial);
+        let result = self.frame(header, &payload, sink);
+        payload.clear();
+        self.receiver.partial = payload;
+        result
+    }
+
+    /// Takes a whole frame in, any but DATA.
+    fn frame<F: FnMut(Event<'_>)>(
+        &mut self,
+        header: FrameHeader,
+        payload: &[u8],
+        sink: &mut F,
+    ) -> Result<(), Failure> {
+        let overhead = &mut self.traffic.received.overhead;
+        *overhead += payload.len() as u64;
+        match header.kind {
+            headers::KIND => {
+                let fragment = headers::fragment(&header, payload)?;
+                *overhead -= fragment.len() as u64;
+                self.traffic.received.header += fragment.len() as u64;
+                self.headers(header, fragment, sink)
+            }
+            continuation::KIND => {
+                *overhead -= payload.len() as u64;
+                self.traffic.received.header += payload.len() as u64;
+                self.continuation(header, payload, sink)
+            }
+            priority::KIND => self.priority(header, payload, sink),
+            rst_stream::KIND => self.rst_stream(header, payload, sink),
+            settings::KIND => self.settings(header, payload),
+            ping::KIND => {
+                Self::check_stream_zero(&header, "PING")?;
+                let payload = ping::read(payload)?;
+                if !header.has(ACK) {
+                    self.reply(|out| ping::write_ack(out, payload));
+                }
+                Ok(())
+            }
+            goaway::KIND => self.goaway(header, payload, sink),
+            window_update::KIND => self.window_update(header, payload, sink),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn note_first_byte<F: FnMut(Event<'_>)>(stream: &mut Stream, sink: &mut F) {
+    if !std::mem::replace(&mut stream.first_byte_seen, true) {
+        sink(Event::FirstByte {
+            token: stream.token,
+        });
+    }
+}
