@@ -66,7 +66,7 @@ impl FailureKind {
     pub fn fault(self) -> Fault {
         match self {
             Self::OutOfFiles | Self::OutOfPorts => Fault::Machine,
-            Self::TooLarge | Self::Encode => Fault::Client,
+            Self::TooLarge | Self::HeadTooLarge | Self::Encode => Fault::Client,
             _ => Fault::Server,
         }
     }

@@ -57,7 +57,7 @@ pub enum Ending {
     Complete,
     /// The stop flag was set.
     Interrupted,
-    /// No call succeeded for as long as [`crate::Trial::patience`].
+    /// Nothing but failures came for as long as [`crate::Trial::patience`].
     GaveUp,
 }
 

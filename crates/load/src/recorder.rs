@@ -9,9 +9,12 @@ use crate::measurement::{Calls, Marks};
 use crate::stage::{Stage, Stages, Timing};
 use crate::timeline::TimelineRecorder;
 
-/// Histograms have room for this from the start, ns: one second. They grow when a call takes
-/// longer, so that nothing is capped.
+/// Histograms of latency have room for this from the start, ns: one second, in 170 KB. They grow
+/// when a call takes longer, so that nothing is capped.
 const ROOM_AT_FIRST_NS: u64 = 1_000_000_000;
+
+/// Those of stages, of which there are many and which are short: a millisecond, in 90 KB.
+const STAGE_ROOM_AT_FIRST_NS: u64 = 1_000_000;
 
 /// Distinct error texts that are kept.
 const MOST_SAMPLES: usize = 10;
@@ -21,8 +24,12 @@ pub(crate) const MOST_SAMPLE_CHARS: usize = 200;
 
 /// An empty histogram of nanoseconds, three significant digits, that grows.
 pub(crate) fn histogram() -> Histogram {
-    let mut histogram = Histogram::new_with_bounds(1, ROOM_AT_FIRST_NS, 3)
-        .expect("these constant bounds are valid");
+    growing(ROOM_AT_FIRST_NS)
+}
+
+fn growing(room_ns: u64) -> Histogram {
+    let mut histogram =
+        Histogram::new_with_bounds(1, room_ns, 3).expect("the constant bounds above are valid");
     histogram.auto(true);
     histogram
 }
@@ -101,7 +108,9 @@ impl Recorder {
     pub(crate) fn new(timing: Timing) -> Recorder {
         let stages = match timing {
             Timing::Calls => Vec::new(),
-            Timing::Stages => Stage::ALL.map(|stage| (stage, histogram())).to_vec(),
+            Timing::Stages => Stage::ALL
+                .map(|stage| (stage, growing(STAGE_ROOM_AT_FIRST_NS)))
+                .to_vec(),
         };
         Recorder {
             start: None,

@@ -114,14 +114,6 @@ impl Dues {
             Dues::Rate { .. } => 0,
         }
     }
-
-    /// The time of the next arrival of a rate: what a precise timer must be set to.
-    pub(crate) fn next_arrival(&self) -> Option<u64> {
-        match self {
-            Dues::Closed(_) => None,
-            Dues::Rate { next, .. } => Some(*next),
-        }
-    }
 }
 
 /// The arrivals of a rate, one after the other, without end.
@@ -275,7 +267,7 @@ mod tests {
             (dues.waiting(1_999_999), dues.waiting(2_000_000)),
             (0, usize::MAX)
         );
-        assert_eq!(dues.next_arrival(), Some(2_000_000));
+        assert_eq!(dues.next(), Some(2_000_000));
     }
 
     #[test]

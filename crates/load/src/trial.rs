@@ -159,9 +159,9 @@ pub struct Trial {
     pub deadline: Duration,
     /// How long calls in flight may still end after the last one was started.
     pub drain: Duration,
-    /// The trial ends early when no call has succeeded for this long: a server that answers none
-    /// would otherwise hold it for a deadline a call. Counted anew when the measured part begins.
-    /// At least the deadline.
+    /// The trial ends early when nothing but failures has come for this long, counted from the
+    /// first of them: a server that answers no call would otherwise hold it for a deadline a call.
+    /// The warm-up and the measured part have it each; more than 0.
     pub patience: Duration,
     /// What a server may make a connection hold.
     pub limits: Limits,
@@ -183,8 +183,8 @@ impl Trial {
         if self.deadline.is_zero() {
             return refuse("the deadline", "more than 0");
         }
-        if self.patience < self.deadline {
-            return refuse("the patience", "at least the deadline");
+        if self.patience.is_zero() {
+            return refuse("the patience", "more than 0");
         }
         let grpc = matches!(self.request.style, CallStyle::Grpc { .. });
         if grpc && self.target.protocol != Protocol::Http2 {

@@ -4,7 +4,7 @@ use super::Engine;
 use super::answer::{Answer, Mark};
 use super::calls::{Beginning, Call};
 use super::connection::State;
-use super::phases::{Phase, nanos};
+use super::phases::{Phase, nanos, note_end};
 use super::source::Unread;
 use crate::clock;
 use crate::error::LoadError;
@@ -13,7 +13,13 @@ use crate::recorder::{MarkTimes, StageTimes};
 use crate::trial::ConnectionUse;
 use rpcgauge_wire::StartError;
 
-impl Engine<'_> {
+/// How a call fails that has no complete answer by its deadline.
+const TOO_LATE: (FailureKind, &str) = (
+    FailureKind::Deadline,
+    "the deadline passed before the answer was complete",
+);
+
+impl Engine<'_, '_, '_> {
     /// Begins the calls that are due and for which there is room.
     pub(super) fn begin_due(&mut self, now: u64) -> Result<(), LoadError> {
         while let Some(due) = self.dues.next() {
@@ -118,6 +124,9 @@ impl Engine<'_> {
         let Some(call) = self.calls.get(token) else {
             return Ok(());
         };
+        if read_at.saturating_sub(call.due) >= nanos(self.trial.deadline) {
+            return self.end_call(token, read_at, Err(TOO_LATE));
+        }
         if self.timed {
             call.stamps.received = clock::now();
         }
@@ -164,8 +173,8 @@ impl Engine<'_> {
         self.dues.call_ended(done);
         self.unsent = None;
         let (due, measured, index) = (call.due, call.measured, call.connection);
+        note_end(&mut self.failing_since, done, result.is_ok());
         if result.is_ok() {
-            self.progress_at = done;
             self.connections[index].in_vain = 0;
         }
         if measured {
@@ -189,12 +198,12 @@ impl Engine<'_> {
     pub(super) fn expire(&mut self, now: u64) -> Result<(), LoadError> {
         while let Some(token) = self.calls.expired(self.trial.deadline, now) {
             let index = self.calls.get(token).map_or(0, |call| call.connection);
-            let text = "the deadline passed before the answer was complete";
-            self.end_call(token, now, Err((FailureKind::Deadline, text)))?;
+            self.end_call(token, now, Err(TOO_LATE))?;
             match &mut self.connections[index].state {
                 State::Open(open) => {
                     open.client.cancel(token);
                     self.mark_dirty(index);
+                    self.queue(index);
                     self.close_after_call(index)?;
                 }
                 State::Connecting(making) if making.call == Some(token) => {
@@ -232,6 +241,7 @@ impl Engine<'_> {
             return;
         };
         self.dues.call_ended(now);
+        note_end(&mut self.failing_since, now, false);
         if self.count_start(due) {
             self.recorder.begun(due, now);
             self.recorder.failed(due, now, kind, text);
@@ -310,7 +320,7 @@ impl Sizes {
     }
 }
 
-impl Engine<'_> {
+impl Engine<'_, '_, '_> {
     /// With a connection for each call, closes the one whose call is over.
     pub(super) fn close_after_call(&mut self, index: usize) -> Result<(), LoadError> {
         let per_call = self.trial.connection_use == ConnectionUse::PerCall;

@@ -104,9 +104,17 @@ impl Connection {
     }
 }
 
+/// When a connection that is closed at `now` may be opened again: 0 is at once.
+pub(super) fn rested_at(in_vain: u32, now: u64) -> u64 {
+    match rest(in_vain) {
+        0 => 0,
+        rest => now.saturating_add(rest),
+    }
+}
+
 /// How long to rest after `in_vain` openings in a row led to no answered call, ns. Without it a
 /// server that refuses everything would be called as fast as the machine can.
-pub(super) fn rest(in_vain: u32) -> u64 {
+fn rest(in_vain: u32) -> u64 {
     match in_vain.checked_sub(FREE_TRIES + 1) {
         None => 0,
         Some(doublings) => (FIRST_REST_NS << doublings.min(16)).min(LONGEST_REST_NS),

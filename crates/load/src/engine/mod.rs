@@ -60,10 +60,10 @@ const TIMER: Token = Token(usize::MAX);
 /// # Errors
 /// [`LoadError`] when there is nothing to measure with. Calls that fail are no error of the trial:
 /// they are counted in [`Measurement::calls`].
-pub fn measure<'a>(
-    trial: &'a Trial,
-    bodies: Bodies<'a>,
-    rule: &'a mut dyn FnMut(WarmupSlice) -> Settling,
+pub fn measure(
+    trial: &Trial,
+    bodies: Bodies<'_>,
+    rule: &mut dyn FnMut(WarmupSlice) -> Settling,
     stop: &AtomicBool,
 ) -> Result<Measurement, LoadError> {
     trial.check()?;
@@ -80,14 +80,15 @@ struct Ended {
     failure: Option<Failure>,
 }
 
-/// Everything that one trial holds.
-struct Engine<'a> {
-    trial: &'a Trial,
+/// Everything that one trial holds: the trial for `'t`, its bodies' codec for `'b`, its rule for
+/// `'r`.
+struct Engine<'t, 'b, 'r> {
+    trial: &'t Trial,
     head: Head,
     limits: Limits,
-    rules: Rules<'a>,
-    source: Source<'a>,
-    rule: &'a mut dyn FnMut(WarmupSlice) -> Settling,
+    rules: Rules<'t>,
+    source: Source<'b>,
+    rule: &'r mut dyn FnMut(WarmupSlice) -> Settling,
     /// Whether stages are stamped.
     timed: bool,
 
@@ -123,8 +124,8 @@ struct Engine<'a> {
 
     phase: Phase,
     phase_started_at: u64,
-    /// When a call last succeeded, or the part began.
-    progress_at: u64,
+    /// When the first call failed of those since the last that succeeded in this part.
+    failing_since: Option<u64>,
     drained_by: u64,
     warming: Option<Warming>,
     warmup: WarmupOutcome,
@@ -136,11 +137,11 @@ struct Engine<'a> {
     cpu_before: Cpu,
 }
 
-impl<'a> Engine<'a> {
+impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
     fn new(
-        trial: &'a Trial,
-        bodies: Bodies<'a>,
-        rule: &'a mut dyn FnMut(WarmupSlice) -> Settling,
+        trial: &'t Trial,
+        bodies: Bodies<'b>,
+        rule: &'r mut dyn FnMut(WarmupSlice) -> Settling,
     ) -> Result<Self, LoadError> {
         let timed = trial.timing == Timing::Stages;
         let grpc = matches!(trial.request.style, CallStyle::Grpc { .. });
@@ -183,7 +184,7 @@ impl<'a> Engine<'a> {
             ended: Vec::new(),
             phase: Phase::Opening,
             phase_started_at: now,
-            progress_at: now,
+            failing_since: None,
             drained_by: u64::MAX,
             warming: None,
             warmup: WarmupOutcome::default(),

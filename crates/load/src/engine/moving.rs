@@ -18,7 +18,7 @@ const PIECES: usize = 16;
 /// Reads from one connection before the others have their turn.
 const READS_A_TURN: usize = 16;
 
-impl Engine<'_> {
+impl Engine<'_, '_, '_> {
     pub(super) fn mark_dirty(&mut self, index: usize) {
         let connection = &mut self.connections[index];
         if !connection.dirty {
@@ -276,7 +276,8 @@ impl FailureKind {
     /// The kind of a failure to connect.
     pub(super) fn of_connect(error: &io::Error) -> FailureKind {
         match error.raw_os_error() {
-            Some(libc::ECONNREFUSED) => FailureKind::ConnectRefused,
+            // A Unix socket's file that is not there: as good as refused.
+            Some(libc::ECONNREFUSED | libc::ENOENT) => FailureKind::ConnectRefused,
             Some(libc::EMFILE | libc::ENFILE) => FailureKind::OutOfFiles,
             Some(libc::EADDRNOTAVAIL) => FailureKind::OutOfPorts,
             _ => FailureKind::ConnectFailed,

@@ -5,7 +5,7 @@ use std::io;
 use rpcgauge_wire::Client;
 
 use super::Engine;
-use super::connection::{Connecting, Connection, Open, State, rest};
+use super::connection::{Connecting, Connection, Open, State, rested_at};
 use super::phases::{Phase, nanos};
 use super::stream::Stream;
 use crate::error::LoadError;
@@ -19,7 +19,7 @@ const MOST_CONNECTING: usize = 100;
 /// How long until a full queue of a Unix socket is tried again, ns. Nothing tells when it has room.
 const FULL_QUEUE_REST_NS: u64 = 200_000;
 
-impl Engine<'_> {
+impl Engine<'_, '_, '_> {
     /// Opens what is closed and has rested; gives up what takes too long.
     pub(super) fn tend_connections(&mut self, now: u64) -> Result<(), LoadError> {
         if self.not_open.is_empty() {
@@ -180,7 +180,7 @@ impl Engine<'_> {
         let connection = &mut self.connections[index];
         connection.tried = true;
         connection.in_vain = connection.in_vain.saturating_add(1);
-        let retry_at = now.saturating_add(rest(connection.in_vain));
+        let retry_at = rested_at(connection.in_vain, now);
         let before = std::mem::replace(&mut connection.state, State::Closed { retry_at });
         self.not_open.push(index);
         let State::Connecting(making) = before else {
@@ -198,7 +198,7 @@ impl Engine<'_> {
         self.connecting -= 1;
         let connection = &mut self.connections[index];
         connection.in_vain = connection.in_vain.saturating_add(1);
-        let retry_at = now.saturating_add(rest(connection.in_vain));
+        let retry_at = rested_at(connection.in_vain, now);
         connection.state = State::Closed { retry_at };
         self.not_open.push(index);
     }
@@ -206,15 +206,13 @@ impl Engine<'_> {
     /// Closes a connection, none of whose calls are in flight any more.
     pub(super) fn close(&mut self, index: usize, now: u64) {
         let connection = &mut self.connections[index];
-        let closed = State::Closed {
-            retry_at: now.saturating_add(rest(connection.in_vain)),
-        };
+        let retry_at = rested_at(connection.in_vain, now);
+        let closed = State::Closed { retry_at };
         if let State::Open(open) = std::mem::replace(&mut connection.state, closed) {
             self.traffic_closed += *open.client.traffic();
             self.open -= 1;
         }
-        let rested = rest(self.connections[index].in_vain) == 0;
-        if self.trial.connection_use == ConnectionUse::PerCall && rested {
+        if self.trial.connection_use == ConnectionUse::PerCall && retry_at == 0 {
             self.queue(index);
         } else {
             self.not_open.push(index);

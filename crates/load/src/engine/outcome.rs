@@ -8,11 +8,10 @@ use crate::clock;
 use crate::error::LoadError;
 use crate::measurement::{Measurement, Payload};
 
-impl Engine<'_> {
+impl Engine<'_, '_, '_> {
     /// Closes the account and gathers the figures.
     pub(super) fn outcome(mut self) -> Result<Measurement, LoadError> {
-        let cpu = self.cpu_used();
-        let traffic = self.traffic().since(&self.traffic_before);
+        let (cpu, traffic) = self.spent();
         self.abandon_the_rest(clock::now());
         let recorded = self.recorder.finish();
         Ok(Measurement {

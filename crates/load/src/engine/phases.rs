@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use rpcgauge_wire::Traffic;
+
 use super::Engine;
 use crate::Histogram;
 use crate::clock;
@@ -87,7 +89,16 @@ pub(super) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-impl Engine<'_> {
+/// Keeps the time of the first of the failures since the last success.
+pub(super) fn note_end(failing_since: &mut Option<u64>, at: u64, succeeded: bool) {
+    if succeeded {
+        *failing_since = None;
+    } else {
+        failing_since.get_or_insert(at);
+    }
+}
+
+impl Engine<'_, '_, '_> {
     /// Goes on to the next part where it is time. True when the trial is over.
     pub(super) fn advance(&mut self, now: u64) -> bool {
         match self.phase {
@@ -184,7 +195,7 @@ impl Engine<'_> {
 
     fn start_calls(&mut self, now: u64) {
         self.dues = crate::schedule::Dues::new(&self.trial.schedule, now);
-        self.progress_at = now;
+        self.failing_since = None;
         self.phase_started_at = now;
         match self.trial.warmup {
             Some(bounds) => {
@@ -208,17 +219,20 @@ impl Engine<'_> {
         };
         self.phase = Phase::Measured;
         self.phase_started_at = now;
-        self.progress_at = now;
+        self.failing_since = None;
         self.connections_opened = 0;
         self.traffic_before = self.traffic();
         self.cpu_before = clock::cpu();
     }
 
-    /// Processor time since the measured part began.
-    pub(super) fn cpu_used(&self) -> Cpu {
+    /// Processor time and bytes since the measured part began.
+    pub(super) fn spent(&self) -> (Cpu, Traffic) {
         match self.phase {
-            Phase::Measured | Phase::Draining => clock::cpu().since(&self.cpu_before),
-            Phase::Opening | Phase::WarmUp => Cpu::default(),
+            Phase::Measured | Phase::Draining => (
+                clock::cpu().since(&self.cpu_before),
+                self.traffic().since(&self.traffic_before),
+            ),
+            Phase::Opening | Phase::WarmUp => (Cpu::default(), Traffic::default()),
         }
     }
 
@@ -259,7 +273,9 @@ impl Engine<'_> {
     }
 
     fn patience_ends_by(&self) -> u64 {
-        self.progress_at.saturating_add(nanos(self.trial.patience))
+        let patience = nanos(self.trial.patience);
+        self.failing_since
+            .map_or(u64::MAX, |since| since.saturating_add(patience))
     }
 }
 
@@ -303,6 +319,23 @@ mod tests {
         assert!(warming.is_over(6000));
         warming.call_ended(5001, 1, true);
         assert!(warming.is_over(5001));
+    }
+
+    #[test]
+    fn failures_count_from_the_first_after_a_success() {
+        let mut since = None;
+        let ends = [
+            (10, false),
+            (20, false),
+            (30, true),
+            (40, false),
+            (50, false),
+        ];
+        let seen = ends.map(|(at, succeeded)| {
+            note_end(&mut since, at, succeeded);
+            since
+        });
+        assert_eq!(seen, [Some(10), Some(10), None, Some(40), Some(40)]);
     }
 
     #[test]

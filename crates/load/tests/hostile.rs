@@ -1,0 +1,433 @@
+//! Trials against servers that are broken, absent or malicious: every call is counted by kind, and
+//! the trial ends.
+
+mod support;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use rpcgauge_load::{
+    Arrivals, Bodies, ConnectionUse, Ending, FailureKind, Fault, Schedule, Settling, Stop, Trial,
+    measure,
+};
+use support::*;
+
+/// A trial of ten calls with a short deadline.
+fn short(address: rpcgauge_load::Address) -> Trial {
+    let mut trial = trial(address);
+    trial.stop.calls = Some(10);
+    trial.deadline = Duration::from_millis(200);
+    trial
+}
+
+/// Sends these bytes after each request and closes.
+fn says(bytes: &'static [u8]) -> impl Fn(TcpStream) + Clone {
+    move |mut stream: TcpStream| {
+        if read_request(&mut stream).is_some() {
+            let _ = stream.write_all(bytes);
+        }
+    }
+}
+
+#[test]
+fn every_kind_of_cut_and_garbage_is_counted_by_its_kind() {
+    let table: [(&'static [u8], &str); 9] = [
+        (b"", "connection-closed"),
+        (b"HTTP/1.1 200 OK\r\ncont", "connection-closed"),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 10\r\n\r\nhalf",
+            "connection-closed",
+        ),
+        (b"\0\x01garbage that is no HTTP\r\n\r\n", "protocol"),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\nhello",
+            "protocol",
+        ),
+        (
+            b"HTTP/1.1 503 Busy\r\nconnection: close\r\ncontent-length: 4\r\n\r\nbusy",
+            "http-503",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n\
+              content-length: 2\r\n\r\nok",
+            "content-type",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-encoding: br\r\n\
+              connection: close\r\ncontent-length: 2\r\n\r\nok",
+            "content-encoding",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 99999999\r\n\r\n",
+            "too-large",
+        ),
+    ];
+    for connection_use in [ConnectionUse::Reuse, ConnectionUse::PerCall] {
+        for (bytes, kind) in table {
+            let mut trial = short(serve(says(bytes)));
+            trial.connection_use = connection_use;
+            trial.expect.max_answer_bytes = 1000;
+            let measurement = run(&trial, &[b"x"]);
+            assert_sums_hold(&measurement);
+            assert_eq!(
+                failures(&measurement),
+                [(kind.to_owned(), 10)],
+                "{connection_use:?}"
+            );
+            assert_eq!(measurement.error_samples.len(), 1);
+            assert_eq!(measurement.error_samples[0].count, 10);
+        }
+    }
+}
+
+#[test]
+fn what_a_server_says_of_its_error_is_kept() {
+    let address = serve(says(
+        b"HTTP/1.1 500 Oops\r\nconnection: close\r\ncontent-length: 17\r\n\r\nno room <b>in</b>",
+    ));
+    let measurement = run(&short(address), &[b"x"]);
+    assert_eq!(
+        measurement.error_samples[0].text,
+        "HTTP status 500: no room <b>in</b>"
+    );
+    assert_eq!(
+        measurement.error_samples[0].kind,
+        FailureKind::HttpStatus(500)
+    );
+}
+
+#[test]
+fn a_reset_in_the_middle_of_a_body_is_a_reset() {
+    let address = serve(|mut stream| {
+        if read_request(&mut stream).is_none() {
+            return;
+        }
+        let part = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 10\r\n\r\nhal";
+        let _ = stream.write_all(part);
+        // Something unread at the close makes the kernel send a reset.
+        let mut byte = [0];
+        let _ = stream.peek(&mut byte);
+    });
+    let mut trial = short(address);
+    trial.drain = Duration::from_secs(1);
+    let mut client_side = trial.clone();
+    client_side.connections = 1;
+    let measurement = run(&client_side, &[b"x"]);
+    assert_sums_hold(&measurement);
+    // The server waits for bytes that never come, so that the deadline ends each call.
+    assert_eq!(failures(&measurement), [("deadline".to_owned(), 10)]);
+
+    let address = serve(|mut stream| {
+        // Half of the request stays unread.
+        let mut some = [0; 20];
+        let _ = stream.read_exact(&mut some);
+        let part = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 10\r\n\r\nhal";
+        let _ = stream.write_all(part);
+    });
+    let measurement = run(&short(address), &[&[b'x'; 3000]]);
+    assert_sums_hold(&measurement);
+    assert_eq!(
+        failures(&measurement),
+        [("connection-reset".to_owned(), 10)]
+    );
+}
+
+#[test]
+fn a_server_that_never_answers_fails_calls_by_their_deadline() {
+    let address = serve(|mut stream| {
+        let mut sink = [0; 1000];
+        while stream.read(&mut sink).is_ok_and(|n| n > 0) {}
+    });
+    for connection_use in [ConnectionUse::Reuse, ConnectionUse::PerCall] {
+        let mut trial = short(address.clone());
+        trial.deadline = Duration::from_millis(20);
+        trial.connection_use = connection_use;
+        let measurement = run(&trial, &[b"x"]);
+        assert_sums_hold(&measurement);
+        assert_eq!(failures(&measurement), [("deadline".to_owned(), 10)]);
+        assert!(
+            measurement.failed_latency.min() >= 19_900_000,
+            "never before its time"
+        );
+        assert_eq!(measurement.ending, Ending::Complete);
+    }
+}
+
+#[test]
+fn patience_ends_a_trial_that_only_fails() {
+    let address = serve(|mut stream| {
+        let mut sink = [0; 1000];
+        while stream.read(&mut sink).is_ok_and(|n| n > 0) {}
+    });
+    let mut trial = short(address);
+    trial.deadline = Duration::from_millis(10);
+    trial.patience = Duration::from_millis(55);
+    trial.stop.calls = Some(1_000_000);
+    let measurement = run(&trial, &[b"x"]);
+    assert_sums_hold(&measurement);
+    assert_eq!(measurement.ending, Ending::GaveUp);
+    assert!(measurement.calls.failed_total() >= 2);
+    assert!(
+        measurement.calls.started <= 8,
+        "{} calls",
+        measurement.calls.started
+    );
+}
+
+#[test]
+fn where_nobody_listens_calls_are_refused_and_the_processor_rests() {
+    for connection_use in [ConnectionUse::Reuse, ConnectionUse::PerCall] {
+        let mut trial = short(nobody());
+        trial.connection_use = connection_use;
+        trial.stop = Stop {
+            calls: None,
+            time: Some(Duration::from_millis(300)),
+        };
+        let measurement = run(&trial, &[b"x"]);
+        assert_sums_hold(&measurement);
+        let failed = failures(&measurement);
+        assert_eq!(failed.len(), 1, "{failed:?}");
+        assert_eq!(failed[0].0, "connect-refused");
+        // Rests of 1, 2, 4, 8, ... ms: unbounded there would be tens of thousands.
+        assert!((5..40).contains(&failed[0].1), "{failed:?}");
+        assert_eq!(
+            measurement.calls.failed.keys().next().unwrap().fault(),
+            Fault::Server
+        );
+    }
+}
+
+#[test]
+fn refused_calls_at_a_rate_fail_as_they_become_due() {
+    let mut trial = short(nobody());
+    trial.schedule = Schedule::Rate {
+        per_second: 1000.0,
+        arrivals: Arrivals::Constant,
+    };
+    trial.stop = Stop {
+        calls: Some(200),
+        time: None,
+    };
+    let measurement = run(&trial, &[b"x"]);
+    assert_sums_hold(&measurement);
+    assert_eq!(measurement.calls.failed_total(), 200);
+}
+
+#[test]
+fn a_socket_that_is_not_there_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let trial = short(rpcgauge_load::Address::Unix(folder.path().join("none")));
+    let measurement = run(&trial, &[b"x"]);
+    assert_eq!(failures(&measurement), [("connect-refused".to_owned(), 10)]);
+}
+
+#[test]
+fn a_slow_drip_ends_at_the_deadline() {
+    let address = serve(|mut stream| {
+        let _ = read_request(&mut stream);
+        for byte in b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n"
+            .iter()
+            .cycle()
+        {
+            if stream.write_all(&[*byte]).is_err() {
+                return;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    });
+    let mut trial = short(address);
+    trial.deadline = Duration::from_millis(30);
+    trial.stop.calls = Some(3);
+    let measurement = run(&trial, &[b"x"]);
+    assert_sums_hold(&measurement);
+    assert_eq!(failures(&measurement), [("deadline".to_owned(), 3)]);
+}
+
+#[test]
+fn a_server_that_does_not_read_fails_calls_by_their_deadline() {
+    let address = serve(|stream| {
+        thread::sleep(Duration::from_secs(2));
+        drop(stream);
+    });
+    let mut trial = short(address);
+    trial.deadline = Duration::from_millis(50);
+    trial.stop.calls = Some(3);
+    let body = vec![b'x'; 20 << 20];
+    let measurement = run(&trial, &[&body]);
+    assert_sums_hold(&measurement);
+    assert_eq!(failures(&measurement), [("deadline".to_owned(), 3)]);
+}
+
+#[test]
+fn overload_shows_in_the_latency_and_what_was_not_reached_is_abandoned() {
+    let address = serve(|mut stream: TcpStream| {
+        while let Some((_, body)) = read_request(&mut stream) {
+            thread::sleep(Duration::from_millis(5));
+            if stream.write_all(&ok(&body)).is_err() {
+                return;
+            }
+        }
+    });
+    let mut trial = trial(address);
+    trial.schedule = Schedule::Rate {
+        per_second: 2000.0,
+        arrivals: Arrivals::Constant,
+    };
+    trial.stop = Stop {
+        calls: None,
+        time: Some(Duration::from_millis(100)),
+    };
+    trial.drain = Duration::from_millis(100);
+    let measurement = run(&trial, &[b"x"]);
+    assert_sums_hold(&measurement);
+    let calls = &measurement.calls;
+    assert_eq!(calls.started, 200, "every call that was due");
+    assert!(
+        calls.answered <= 41,
+        "one at a time, 5 ms each, for 200 ms: {calls:?}"
+    );
+    assert!(calls.never_begun >= 150, "{calls:?}");
+    assert_eq!(calls.abandoned + calls.answered, 200);
+    let last = measurement.latency.max();
+    assert!(
+        last >= 50_000_000,
+        "the time in the queue is in the latency: {last} ns"
+    );
+    assert!(measurement.send_delay.max() >= 50_000_000);
+}
+
+#[test]
+fn calls_that_wait_past_their_deadline_are_told_apart() {
+    let address = serve(|mut stream: TcpStream| {
+        while let Some((_, body)) = read_request(&mut stream) {
+            thread::sleep(Duration::from_millis(5));
+            if stream.write_all(&ok(&body)).is_err() {
+                return;
+            }
+        }
+    });
+    let mut trial = trial(address);
+    trial.schedule = Schedule::Rate {
+        per_second: 2000.0,
+        arrivals: Arrivals::Constant,
+    };
+    trial.deadline = Duration::from_millis(20);
+    trial.stop.calls = Some(200);
+    let measurement = run(&trial, &[b"x"]);
+    assert_sums_hold(&measurement);
+    assert_eq!(measurement.calls.abandoned, 0);
+    let unsent = measurement.calls.failed.get(&FailureKind::DeadlineUnsent);
+    assert!(unsent.is_some(), "{:?}", failures(&measurement));
+    let bound = Duration::from_millis(20).as_nanos() as u64;
+    assert!(measurement.latency.is_empty() || measurement.latency.max() <= bound + bound / 1000);
+}
+
+#[test]
+fn calls_in_flight_at_the_end_are_drained_for_a_bounded_time() {
+    let address = serve(|mut stream: TcpStream| {
+        let mut sink = [0; 1000];
+        while stream.read(&mut sink).is_ok_and(|n| n > 0) {}
+    });
+    let mut trial = trial(address);
+    trial.stop = Stop {
+        calls: None,
+        time: Some(Duration::from_millis(20)),
+    };
+    trial.drain = Duration::from_millis(20);
+    let measurement = run(&trial, &[b"x"]);
+    assert_sums_hold(&measurement);
+    let calls = &measurement.calls;
+    assert_eq!(
+        (calls.started, calls.abandoned, calls.never_begun),
+        (1, 1, 0)
+    );
+}
+
+#[test]
+fn an_interrupted_trial_leaves_what_it_measured() {
+    let mut trial = trial(serve(answer_with(ok)));
+    trial.stop = Stop {
+        calls: None,
+        time: Some(Duration::from_secs(600)),
+    };
+    let stop = AtomicBool::new(false);
+    let measurement = thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(Duration::from_millis(100));
+            stop.store(true, Ordering::Relaxed);
+        });
+        measure(&trial, prepared(&[b"x"]), &mut |_| Settling::Settled, &stop).unwrap()
+    });
+    assert_sums_hold(&measurement);
+    assert_eq!(measurement.ending, Ending::Interrupted);
+    assert!(measurement.calls.answered > 0);
+}
+
+#[test]
+fn an_interrupted_warm_up_leaves_an_empty_measurement() {
+    let mut trial = trial(serve(answer_with(ok)));
+    trial.warmup = Some(rpcgauge_load::WarmupBounds {
+        max_calls: u64::MAX,
+        max_time: Duration::from_secs(600),
+        slice_calls: 10,
+        slice_time: Duration::ZERO,
+    });
+    let stop = AtomicBool::new(false);
+    let mut rule = |_| {
+        stop.store(true, Ordering::Relaxed);
+        Settling::GoOn
+    };
+    let measurement = measure(&trial, prepared(&[b"x"]), &mut rule, &stop).unwrap();
+    assert_sums_hold(&measurement);
+    assert_eq!(
+        (measurement.ending, measurement.calls.started),
+        (Ending::Interrupted, 0)
+    );
+    assert_eq!(measurement.traffic.sent.total(), 0);
+}
+
+#[test]
+fn answers_that_cannot_be_read_are_told_by_the_step_that_failed() {
+    let address = serve(answer_with(|_| ok(b"no such text")));
+    let mut trial = short(address);
+    trial.connections = 1;
+    let measurement = run_with(&trial, Bodies::PerCall(&mut Echo::default())).unwrap();
+    assert_sums_hold(&measurement);
+    assert_eq!(failures(&measurement), [("decode".to_owned(), 10)]);
+    assert_eq!(
+        measurement.error_samples[0].text,
+        "\"no such text\" is no call"
+    );
+}
+
+#[test]
+fn a_server_that_comes_back_is_found() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let mut trial = trial(rpcgauge_load::Address::Tcp(address));
+    trial.stop = Stop {
+        calls: None,
+        time: Some(Duration::from_millis(600)),
+    };
+    thread::spawn(move || {
+        thread::sleep(Duration::from_millis(100));
+        let listener = std::net::TcpListener::bind(address).unwrap();
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || answer_with(ok)(stream));
+        }
+    });
+    let measurement = run(&trial, &[b"x"]);
+    assert_sums_hold(&measurement);
+    assert!(measurement.calls.answered > 0);
+    assert!(
+        measurement
+            .calls
+            .failed
+            .contains_key(&FailureKind::ConnectRefused)
+    );
+    assert_eq!(measurement.connections_opened, 1);
+}

@@ -1,0 +1,242 @@
+//! Real servers for the tests: small, on threads, on the loopback interface.
+#![allow(dead_code, reason = "each test program uses its part")]
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::Duration;
+
+use rpcgauge_load::{
+    Address, Bodies, Body, CallStyle, Codec, CodecError, ConnectionUse, Expect, Limits, LoadError,
+    Measurement, Protocol, Request, Schedule, Settling, Stop, Target, Timing, Trial, measure,
+};
+
+/// Serves every connection of a new listener on its own thread.
+pub(crate) fn serve(each: impl Fn(TcpStream) + Send + Clone + 'static) -> Address {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let each = each.clone();
+            thread::spawn(move || each(stream));
+        }
+    });
+    Address::Tcp(address)
+}
+
+/// The same over a Unix socket at `path`.
+pub(crate) fn serve_unix<S>(path: PathBuf, each: S) -> Address
+where
+    S: Fn(std::os::unix::net::UnixStream) + Send + Clone + 'static,
+{
+    let listener = UnixListener::bind(&path).unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let each = each.clone();
+            thread::spawn(move || each(stream));
+        }
+    });
+    Address::Unix(path)
+}
+
+/// An address where nothing listens.
+pub(crate) fn nobody() -> Address {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address: SocketAddr = listener.local_addr().unwrap();
+    Address::Tcp(address)
+}
+
+/// Reads one HTTP/1.1 request and returns its head and body; `None` at the connection's end.
+pub(crate) fn read_request(stream: &mut impl Read) -> Option<(String, Vec<u8>)> {
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n\r\n") {
+        if stream.read(&mut byte).ok()? == 0 {
+            return None;
+        }
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8(head).unwrap();
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: "))
+        .map_or(0, |length| length.parse().unwrap());
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).ok()?;
+    Some((head, body))
+}
+
+/// Answers every request with what `answer` makes of its body.
+pub(crate) fn answer_with<S: Read + Write>(
+    answer: impl Fn(&[u8]) -> Vec<u8> + Clone,
+) -> impl Fn(S) + Clone {
+    move |mut stream: S| {
+        while let Some((_, body)) = read_request(&mut stream) {
+            if stream.write_all(&answer(&body)).is_err() {
+                break;
+            }
+        }
+    }
+}
+
+/// A 200 answer with this body.
+pub(crate) fn ok(body: &[u8]) -> Vec<u8> {
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    [head.as_bytes(), body].concat()
+}
+
+/// A trial of 100 calls, one after the other, without a warm-up.
+pub(crate) fn trial(address: Address) -> Trial {
+    Trial {
+        target: Target {
+            address,
+            protocol: Protocol::Http1,
+        },
+        request: Request {
+            style: CallStyle::Http {
+                method: "POST".to_owned(),
+            },
+            path: "/echo".to_owned(),
+            authority: "localhost".to_owned(),
+            headers: vec![("content-type".to_owned(), "text/plain".to_owned())],
+        },
+        expect: Expect {
+            content_type: Some("text/plain".to_owned()),
+            ..Expect::default()
+        },
+        schedule: Schedule::Closed { in_flight: 1 },
+        connections: 1,
+        connection_use: ConnectionUse::Reuse,
+        timing: Timing::Calls,
+        warmup: None,
+        stop: Stop {
+            calls: Some(100),
+            time: None,
+        },
+        deadline: Duration::from_secs(10),
+        drain: Duration::from_secs(10),
+        patience: Duration::from_secs(10),
+        limits: Limits::default(),
+    }
+}
+
+/// Prepared bodies of these bytes, without a verifier.
+pub(crate) fn prepared(bodies: &[&[u8]]) -> Bodies<'static> {
+    let bodies = bodies.iter().map(|bytes| Body {
+        bytes: bytes.to_vec(),
+        compressed: false,
+        plain_len: bytes.len() as u64,
+    });
+    Bodies::Prepared {
+        bodies: bodies.collect(),
+        verifier: None,
+    }
+}
+
+/// Carries a trial out with prepared bodies and a rule that settles at once.
+pub(crate) fn run(trial: &Trial, bodies: &[&[u8]]) -> Measurement {
+    run_with(trial, prepared(bodies)).unwrap()
+}
+
+/// Carries a trial out with a rule that settles at once.
+pub(crate) fn run_with(trial: &Trial, bodies: Bodies<'_>) -> Result<Measurement, LoadError> {
+    measure(
+        trial,
+        bodies,
+        &mut |_| Settling::Settled,
+        &AtomicBool::new(false),
+    )
+}
+
+/// The kinds of failures with their counts, as text.
+pub(crate) fn failures(measurement: &Measurement) -> Vec<(String, u64)> {
+    let failed = measurement.calls.failed.iter();
+    failed
+        .map(|(kind, count)| (kind.to_string(), *count))
+        .collect()
+}
+
+/// What must hold in every measurement, whatever the server did.
+pub(crate) fn assert_sums_hold(measurement: &Measurement) {
+    let calls = &measurement.calls;
+    assert_eq!(
+        calls.started,
+        calls.answered + calls.failed_total() + calls.abandoned
+    );
+    assert_eq!(measurement.latency.len(), calls.answered);
+    assert_eq!(measurement.failed_latency.len(), calls.failed_total());
+    assert_eq!(
+        measurement.send_delay.len(),
+        calls.started - calls.never_begun
+    );
+    let slices = &measurement.timeline.slices;
+    assert!(slices.len() <= 200, "{} slices", slices.len());
+    assert!(measurement.elapsed.as_nanos() < 100 || slices.len() >= 100);
+    assert_eq!(
+        slices.iter().map(|slice| slice.answered).sum::<u64>(),
+        calls.answered
+    );
+    assert_eq!(
+        slices.iter().map(|slice| slice.failed).sum::<u64>(),
+        calls.failed_total()
+    );
+}
+
+/// A codec that sends its text with the call's number and wants it echoed. "Compression" turns the
+/// bytes around.
+#[derive(Debug, Default)]
+pub(crate) struct Echo {
+    pub(crate) compresses: bool,
+    pub(crate) verified: Vec<u64>,
+    pub(crate) decoded: Vec<u8>,
+    /// The answer to this call counts as wrong.
+    pub(crate) wrong: Option<u64>,
+}
+
+impl Codec for Echo {
+    fn encode(&mut self, call: u64, out: &mut Vec<u8>) -> Result<(), CodecError> {
+        write!(out, "call {call}").map_err(|error| CodecError(error.to_string()))
+    }
+
+    fn compresses(&self) -> bool {
+        self.compresses
+    }
+
+    fn compress(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), CodecError> {
+        out.extend(plain.iter().rev());
+        Ok(())
+    }
+
+    fn decompress(&mut self, carried: &[u8], out: &mut Vec<u8>) -> Result<(), CodecError> {
+        out.extend(carried.iter().rev());
+        Ok(())
+    }
+
+    fn decode(&mut self, plain: &[u8]) -> Result<(), CodecError> {
+        self.decoded.clear();
+        self.decoded.extend_from_slice(plain);
+        if plain.starts_with(b"call ") {
+            Ok(())
+        } else {
+            Err(CodecError(format!(
+                "{:?} is no call",
+                String::from_utf8_lossy(plain)
+            )))
+        }
+    }
+
+    fn verify(&mut self, call: u64) -> Result<(), CodecError> {
+        self.verified.push(call);
+        let right = format!("call {call}");
+        if self.wrong == Some(call) || self.decoded != right.as_bytes() {
+            return Err(CodecError(format!("expected {right:?}")));
+        }
+        Ok(())
+    }
+}
