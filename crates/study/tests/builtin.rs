@@ -16,7 +16,8 @@ fn resolve(name: &str, cores: u32) -> Plan {
         cores,
         overrides: &Overrides::default(),
     };
-    file.resolve(&context).unwrap_or_else(|error| panic!("{error}"))
+    file.resolve(&context)
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]

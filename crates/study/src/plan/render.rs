@@ -6,7 +6,7 @@ use std::fmt;
 use rpcgauge_message::WorkloadSpec;
 
 use super::{Pair, Plan, Variant};
-use crate::settings::{ConnectionUse, Schedule, Settings, Stop};
+use crate::settings::{ConnectionUse, Protocol, Schedule, Settings, Stop};
 use crate::words::{Word as _, time_word};
 
 /// A table that is aligned when it is printed. Numbers are few here, so that all is to the left.
@@ -137,11 +137,7 @@ impl Plan {
             table.row([
                 format!("{name}{again}"),
                 workload_words(&settings.workload),
-                format!(
-                    "{} on HTTP/{}",
-                    settings.protocol.word(),
-                    settings.http.word()
-                ),
+                protocol_words(settings),
                 settings.encoding.to_string(),
                 compression_words(settings),
                 transport_words(settings),
@@ -215,6 +211,14 @@ pub fn workload_words(workload: &WorkloadSpec) -> String {
         WorkloadSpec::Followers { n } => format!("followers n={n}"),
         WorkloadSpec::Own(own) => own.method.clone(),
     }
+}
+
+fn protocol_words(settings: &Settings) -> String {
+    let protocol = match settings.protocol {
+        Protocol::Grpc => "gRPC",
+        Protocol::Rest => "REST",
+    };
+    format!("{protocol} on HTTP/{}", settings.http.word())
 }
 
 fn compression_words(settings: &Settings) -> String {
