@@ -80,7 +80,12 @@ async fn deal<S: Stream>(
     workers: &[Worker],
     stop: &watch::Receiver<()>,
 ) -> io::Error {
-    let builder = Arc::new(connection::builder());
+    // Every worker has the same ones; without a worker nothing is served.
+    let timeouts = workers
+        .first()
+        .map(|worker| worker.service.timeouts)
+        .unwrap_or_default();
+    let builder = Arc::new(connection::builder(&timeouts));
     for (index, worker) in workers.iter().enumerate().cycle() {
         let stream = loop {
             match next()

@@ -4,14 +4,10 @@ use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderMap;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
-
-/// A client has this long to send a request's body after its head.
-pub(crate) const REQUEST_BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A request's body, as far as it was read. A body in one piece is never copied.
 pub(crate) struct RequestBody {

@@ -5,7 +5,6 @@ use std::error::Error;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use http::{Request, Response};
 use hyper::body::Incoming;
@@ -17,25 +16,20 @@ use tokio::sync::watch;
 
 use crate::body::AnswerBody;
 use crate::service::Service;
+use crate::timeouts::Timeouts;
 use crate::{grpc, log, rest};
-
-/// A new connection has this long to bring its first request.
-pub(crate) const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// An HTTP/1.1 connection has this long to bring each further request's head, idle time included.
-const NEXT_REQUEST_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Calls in flight on one HTTP/2 connection: more than any study has, so that the server's setting
 /// is never what is measured.
 const MAX_CONCURRENT_STREAMS: u32 = 4096;
 
 /// How every connection is served.
-pub(crate) fn builder() -> auto::Builder<TokioExecutor> {
+pub(crate) fn builder(timeouts: &Timeouts) -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(NEXT_REQUEST_TIMEOUT);
+        .header_read_timeout(timeouts.request_head);
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -53,6 +47,7 @@ pub(crate) async fn serve<I>(
 ) where
     I: Read + Write + Unpin + Send + 'static,
 {
+    let first_request = service.timeouts.first_request;
     let called = Arc::new(AtomicBool::new(false));
     let saw_call = Arc::clone(&called);
     let handler = service_fn(move |request| {
@@ -60,7 +55,7 @@ pub(crate) async fn serve<I>(
         answer(Arc::clone(&service), request)
     });
     let mut connection = pin!(builder.serve_connection(io, handler));
-    let mut silence = pin!(tokio::time::sleep(FIRST_REQUEST_TIMEOUT));
+    let mut silence = pin!(tokio::time::sleep(first_request));
     let (mut waiting, mut stopping) = (true, false);
     loop {
         tokio::select! {
@@ -73,8 +68,7 @@ pub(crate) async fn serve<I>(
             }
             () = silence.as_mut(), if waiting => {
                 if !called.load(Ordering::Relaxed) {
-                    let seconds = FIRST_REQUEST_TIMEOUT.as_secs();
-                    log::connection_error(&format!("no request within {seconds} s"));
+                    log::connection_error(&format!("no request within {first_request:?}"));
                     return;
                 }
                 waiting = false;

@@ -23,7 +23,9 @@ mod rest;
 pub mod server;
 mod service;
 pub mod subject;
+mod timeouts;
 
 pub use listen::{ListenError, ListenOn};
 pub use server::{ServeError, Server, Settings};
 pub use subject::subject_main;
+pub use timeouts::Timeouts;

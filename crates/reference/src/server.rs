@@ -10,15 +10,15 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use rpcgauge_message::contract::{Address, Code, Fault};
-use rpcgauge_message::error::EncodeError;
 use rpcgauge_message::workload::WorkloadError;
-use rpcgauge_message::{Compression, Encoding, Limits, Workload, WorkloadSpec};
+use rpcgauge_message::{Compression, Limits, Workload, WorkloadSpec};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{oneshot, watch};
 
 use crate::accept::{Worker, accept};
 use crate::listen::{ListenError, ListenOn, Listener};
 use crate::service::Service;
+use crate::timeouts::Timeouts;
 
 /// Calls in flight have this long to be answered after the server was told to end.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -42,6 +42,8 @@ pub struct Settings {
     pub threads: u32,
     /// Bounds of what is accepted.
     pub limits: Limits,
+    /// How long clients may take.
+    pub timeouts: Timeouts,
 }
 
 impl Settings {
@@ -55,6 +57,7 @@ impl Settings {
             json_proto_names: false,
             threads: 1,
             limits: Limits::DEFAULT,
+            timeouts: Timeouts::DEFAULT,
         }
     }
 }
@@ -68,9 +71,9 @@ pub enum ServeError {
     /// The workload cannot be made.
     #[error("cannot serve the workload: {0}")]
     Workload(#[from] WorkloadError),
-    /// The compression of answers does not exist.
-    #[error("cannot compress answers: {0}")]
-    Compression(#[from] EncodeError),
+    /// The compression of answers does not exist, or no compressor can be had.
+    #[error("cannot compress or decompress: {0}")]
+    Compression(String),
     /// No such number of threads.
     #[error("{0} threads cannot serve: use 1 to {MAX_THREADS}")]
     Threads(u32),
@@ -107,14 +110,10 @@ impl Server {
             return Err(ServeError::Threads(settings.threads));
         }
         let workload = Workload::new(&settings.workload)?;
-        let json = if settings.json_proto_names {
-            Encoding::JsonProtoNames
-        } else {
-            Encoding::Json
-        };
         let service = || {
-            let (compression, limits) = (settings.response_compression, settings.limits);
-            Service::new(workload.clone(), limits, compression, json).map(Arc::new)
+            Service::new(workload.clone(), settings)
+                .map(Arc::new)
+                .map_err(|error| ServeError::Compression(error.to_string()))
         };
         let services = (0..settings.threads)
             .map(|_| service())

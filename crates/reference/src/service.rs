@@ -12,12 +12,15 @@ use rpcgauge_message::{
 };
 
 use crate::clock::monotonic_ns;
+use crate::server::Settings;
+use crate::timeouts::Timeouts;
 
 /// A workload, how it is served, and what is kept from call to call. Each serving thread has its
 /// own, so that its lock is never waited for.
 pub(crate) struct Service {
     pub(crate) workload: Workload,
     pub(crate) limits: Limits,
+    pub(crate) timeouts: Timeouts,
     /// How answers are compressed for a client that accepts it.
     pub(crate) response_compression: Compression,
     /// [`Encoding::Json`] or [`Encoding::JsonProtoNames`]: content types do not tell them apart.
@@ -91,17 +94,14 @@ struct Kept {
 }
 
 impl Service {
-    /// Fails for a compression level that does not exist.
-    pub(crate) fn new(
-        workload: Workload,
-        limits: Limits,
-        response_compression: Compression,
-        json: Encoding,
-    ) -> Result<Self, EncodeError> {
+    /// A service of a workload, with everything else from the settings. Fails for a compression
+    /// level that does not exist, and where a compressor cannot be had.
+    pub(crate) fn new(workload: Workload, settings: &Settings) -> Result<Self, CallError> {
+        let limits = settings.limits;
         let kept = Kept {
-            gzip: Decompressor::new(Compression::GZIP, limits),
-            zstd: Decompressor::new(Compression::ZSTD, limits),
-            compressor: Compressor::new(response_compression)?,
+            gzip: Decompressor::new(Compression::GZIP, limits)?,
+            zstd: Decompressor::new(Compression::ZSTD, limits)?,
+            compressor: Compressor::new(settings.response_compression)?,
             decompressed: Vec::new(),
             encoded: Vec::new(),
             compressed: Vec::new(),
@@ -110,8 +110,13 @@ impl Service {
         Ok(Self {
             workload,
             limits,
-            response_compression,
-            json,
+            timeouts: settings.timeouts,
+            response_compression: settings.response_compression,
+            json: if settings.json_proto_names {
+                Encoding::JsonProtoNames
+            } else {
+                Encoding::Json
+            },
             kept: Mutex::new(kept),
         })
     }

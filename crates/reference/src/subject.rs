@@ -16,6 +16,7 @@ use rpcgauge_message::contract::{
 
 use crate::listen::{ListenError, Listener};
 use crate::server::{ServeError, Server, Settings};
+use crate::timeouts::Timeouts;
 use crate::{codec, floor};
 
 #[cfg(test)]
@@ -96,6 +97,7 @@ fn serve(
         json_proto_names: asked.encoding == Encoding::JsonProtoNames,
         threads: asked.threads,
         limits: asked.limits.into(),
+        timeouts: Timeouts::DEFAULT,
     })?;
     let ready = Ready {
         address: Some(server.address().clone()),

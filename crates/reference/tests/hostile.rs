@@ -5,11 +5,12 @@ mod common;
 
 use std::io::Write as _;
 use std::net::Shutdown;
+use std::time::Duration;
 
 use common::{Running, read_to_close};
 use proptest::prelude::*;
 use rpcgauge_message::WorkloadSpec;
-use rpcgauge_reference::{ListenOn, Settings};
+use rpcgauge_reference::{ListenOn, Settings, Timeouts};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -177,6 +178,59 @@ fn a_unix_socket_is_no_less_robust() {
         .write_all(b"GET /x HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
         .expect("sent");
     assert!(read_to_close(stream).starts_with(b"HTTP/1.1 404"));
+}
+
+/// A server that gives up soon.
+fn impatient() -> Running {
+    let soon = Duration::from_millis(150);
+    let mut settings = Settings::new(WorkloadSpec::Hello);
+    settings.timeouts = Timeouts {
+        first_request: soon,
+        request_head: soon,
+        request_body: soon,
+    };
+    Running::start(&settings)
+}
+
+#[test]
+fn clients_that_say_nothing_or_only_half_are_given_up() {
+    let server = impatient();
+    for start in [
+        &b""[..],
+        b"P",
+        b"PRI * HT",
+        PREFACE,
+        b"POST /x HTTP/1.1\r\nhost:",
+    ] {
+        let mut stream = server.raw();
+        stream.write_all(start).expect("sent");
+        let answer = read_to_close(stream);
+        assert!(!answer.starts_with(b"HTTP/1.1 200"), "{start:?}");
+    }
+    server.assert_alive();
+}
+
+#[test]
+fn a_body_that_does_not_come_is_given_up() {
+    let server = impatient();
+    let head = format!(
+        "POST {} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n\
+         content-length: 17\r\n\r\n{{",
+        server.workload.rest_path()
+    );
+    let answer = server.send_raw(head.as_bytes());
+    assert!(
+        answer.starts_with(b"HTTP/1.1 408"),
+        "{}",
+        String::from_utf8_lossy(&answer)
+    );
+}
+
+#[test]
+fn an_idle_connection_is_closed_after_its_last_answer() {
+    let server = impatient();
+    let answer = server.send_raw(b"GET /x HTTP/1.1\r\nhost: a\r\n\r\n");
+    assert!(answer.starts_with(b"HTTP/1.1 404"));
 }
 
 proptest! {

@@ -20,7 +20,7 @@ fn what_cannot_be_served_is_one_line() {
     for (settings, want) in [
         (none, "0 threads cannot serve: use 1 to 1024"),
         (many, "1000000 threads cannot serve: use 1 to 1024"),
-        (level, "cannot compress answers: "),
+        (level, "cannot compress or decompress: "),
     ] {
         let error = Server::bind(&settings).err().expect("refused").to_string();
         assert!(error.starts_with(want) && !error.contains('\n'), "{error}");

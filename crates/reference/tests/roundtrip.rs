@@ -33,7 +33,7 @@ fn compress(compression: Compression, bytes: &[u8]) -> Vec<u8> {
 
 fn decompress(compression: Compression, bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
-    let mut decompressor = Decompressor::new(compression, Limits::DEFAULT);
+    let mut decompressor = Decompressor::new(compression, Limits::DEFAULT).expect("had");
     decompressor
         .decompress(bytes, &mut out)
         .expect("decompressed");

@@ -4,8 +4,6 @@ mod frame;
 mod status;
 mod timeout;
 
-use std::time::Duration;
-
 use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
@@ -13,7 +11,7 @@ use rpcgauge_message::contract::{HANDLER_END, HANDLER_START};
 use rpcgauge_message::{Compression, Encoding, content_type};
 use tokio::time::Instant;
 
-use crate::body::{AnswerBody, REQUEST_BODY_TIMEOUT, RequestBody};
+use crate::body::{AnswerBody, RequestBody};
 use crate::service::{Answered, Call, CallError, Service};
 use frame::{PREFIX_BYTES, Prefix};
 use status::{Code, Status};
@@ -105,7 +103,7 @@ async fn answer_call(
     let request_coding = request_coding(&head.headers)?;
     let compress_response = accepts(&head.headers, service.response_compression);
 
-    let body = read_message(body, service.limits.max_message_bytes, deadline).await?;
+    let body = read_message(service, body, deadline).await?;
     let prefix = frame::read(body.bytes(), service.limits.max_message_bytes)?;
     let call = Call {
         request: &body.bytes()[PREFIX_BYTES..],
@@ -131,13 +129,16 @@ async fn answer_call(
 /// Reads the body as far as one message goes. More than one is refused as soon as it is seen, and
 /// so is one that announces itself as too large.
 async fn read_message(
+    service: &Service,
     body: Incoming,
-    most: usize,
     deadline: Option<Instant>,
 ) -> Result<RequestBody, Status> {
-    let until = match deadline {
-        Some(deadline) => deadline,
-        None => Instant::now() + REQUEST_BODY_TIMEOUT,
+    let most = service.limits.max_message_bytes;
+    let patience = service.timeouts.request_body;
+    let until = Instant::now() + patience;
+    let (until, own) = match deadline {
+        Some(deadline) if deadline <= until => (deadline, true),
+        _ => (until, false),
     };
     let mut body = RequestBody::new(body);
     let reading = async {
@@ -148,10 +149,9 @@ async fn read_message(
     };
     match tokio::time::timeout_at(until, reading).await {
         Ok(result) => result.map(|()| body),
-        Err(_) if deadline.is_some() => Err(deadline_exceeded()),
+        Err(_) if own => Err(deadline_exceeded()),
         Err(_) => {
-            let seconds = Duration::as_secs(&REQUEST_BODY_TIMEOUT);
-            let detail = format!("the request's message did not come within {seconds} s");
+            let detail = format!("the request's message did not come within {patience:?}");
             Err(Status::new(Code::Cancelled, detail))
         }
     }

@@ -11,7 +11,7 @@ use hyper::body::Incoming;
 use rpcgauge_message::contract::{HANDLER_END, HANDLER_START};
 use rpcgauge_message::{Compression, Encoding, content_type};
 
-use crate::body::{AnswerBody, REQUEST_BODY_TIMEOUT, RequestBody};
+use crate::body::{AnswerBody, RequestBody};
 use crate::service::{Answered, Call, CallError, Service};
 use problem::Problem;
 
@@ -53,7 +53,7 @@ async fn answer_call(
             .with(ALLOW, HeaderValue::from_static("POST")));
     }
     let agreed = agree(service, &head.headers)?;
-    let body = read_body(body, service.limits.max_message_bytes).await?;
+    let body = read_body(service, body).await?;
     let answered = service.call(&Call {
         request: body.bytes(),
         request_compression: agreed.request_compression,
@@ -122,7 +122,9 @@ fn media_types() -> String {
 }
 
 /// Reads the whole body within the limit and the time for it.
-async fn read_body(body: Incoming, most: usize) -> Result<RequestBody, Problem> {
+async fn read_body(service: &Service, body: Incoming) -> Result<RequestBody, Problem> {
+    let most = service.limits.max_message_bytes;
+    let patience = service.timeouts.request_body;
     let mut body = RequestBody::new(body);
     if body
         .announced_bytes()
@@ -138,11 +140,10 @@ async fn read_body(body: Incoming, most: usize) -> Result<RequestBody, Problem> 
         }
         Ok(())
     };
-    match tokio::time::timeout(REQUEST_BODY_TIMEOUT, reading).await {
+    match tokio::time::timeout(patience, reading).await {
         Ok(result) => result.map(|()| body),
         Err(_) => {
-            let seconds = REQUEST_BODY_TIMEOUT.as_secs();
-            let detail = format!("the body did not come within {seconds} s");
+            let detail = format!("the body did not come within {patience:?}");
             Err(Problem::new(StatusCode::REQUEST_TIMEOUT, detail))
         }
     }

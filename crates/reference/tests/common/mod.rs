@@ -21,23 +21,26 @@ use rpcgauge_message::{Workload, WorkloadSpec};
 use rpcgauge_reference::{ListenOn, Server, Settings};
 
 /// Longest wait for what must come; a test that reaches it has failed.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A running server; it ends with the value.
-pub struct Running {
-    pub address: Address,
-    pub workload: Workload,
+pub(crate) struct Running {
+    pub(crate) address: Address,
+    pub(crate) workload: Workload,
     stop: Option<mpsc::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Running {
-    pub fn start(settings: &Settings) -> Self {
+    pub(crate) fn start(settings: &Settings) -> Self {
         let server = Server::bind(settings).expect("the server can run");
         let workload = Workload::new(&settings.workload).expect("a workload");
         let address = server.address().clone();
         let (stop, stopped) = mpsc::channel::<()>();
-        let wait = move || drop(stopped.recv());
+        let wait = move || {
+            // An error is the sender's end, and so the end.
+            let _ = stopped.recv();
+        };
         let thread = std::thread::spawn(move || server.serve_until(wait).expect("served"));
         Self {
             address,
@@ -48,11 +51,11 @@ impl Running {
     }
 
     /// The smallest workload on loopback with everything by default.
-    pub fn hello() -> Self {
+    pub(crate) fn hello() -> Self {
         Self::start(&Settings::new(WorkloadSpec::Hello))
     }
 
-    pub fn tcp(&self) -> SocketAddr {
+    pub(crate) fn tcp(&self) -> SocketAddr {
         match &self.address {
             Address::Tcp(address) => *address,
             Address::Unix(path) => panic!("{} is no TCP address", path.display()),
@@ -60,7 +63,7 @@ impl Running {
     }
 
     /// Ends the server and waits for it.
-    pub fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         self.stop.take();
         if let Some(thread) = self.thread.take() {
             thread.join().expect("the server ended well");
@@ -68,19 +71,19 @@ impl Running {
     }
 
     /// Calls over a connection of its own.
-    pub fn call(&self, http: Http, request: Request<Full<Bytes>>) -> Answer {
+    pub(crate) fn call(&self, http: Http, request: Request<Full<Bytes>>) -> Answer {
         call(&self.address, http, request)
     }
 
     /// A raw connection.
-    pub fn raw(&self) -> TcpStream {
+    pub(crate) fn raw(&self) -> TcpStream {
         let stream = TcpStream::connect(self.tcp()).expect("listening");
         stream.set_read_timeout(Some(PATIENCE)).expect("set");
         stream
     }
 
     /// Sends bytes, reads until the server closes the connection.
-    pub fn send_raw(&self, bytes: &[u8]) -> Vec<u8> {
+    pub(crate) fn send_raw(&self, bytes: &[u8]) -> Vec<u8> {
         let mut stream = self.raw();
         // The server may refuse and close before it has read everything.
         let _ = stream.write_all(bytes);
@@ -88,7 +91,7 @@ impl Running {
     }
 
     /// Whether it still answers.
-    pub fn assert_alive(&self) {
+    pub(crate) fn assert_alive(&self) {
         let mut stream = self.raw();
         stream
             .write_all(b"GET /x HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
@@ -116,7 +119,7 @@ impl Drop for Running {
 }
 
 /// All bytes until the other side closes; a reset counts as that.
-pub fn read_to_close(mut stream: impl Read) -> Vec<u8> {
+pub(crate) fn read_to_close(mut stream: impl Read) -> Vec<u8> {
     let mut all = Vec::new();
     let mut buffer = [0; 4096];
     loop {
@@ -131,29 +134,29 @@ pub fn read_to_close(mut stream: impl Read) -> Vec<u8> {
 
 /// Which version of HTTP a call uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Http {
+pub(crate) enum Http {
     One,
     Two,
 }
 
 /// A whole answer.
 #[derive(Debug)]
-pub struct Answer {
-    pub status: StatusCode,
-    pub headers: HeaderMap,
-    pub body: Bytes,
-    pub trailers: HeaderMap,
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    pub(crate) trailers: HeaderMap,
 }
 
 impl Answer {
-    pub fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         self.headers
             .get(name)
             .map_or("", |value| value.to_str().expect("text"))
     }
 
     /// `grpc-status`, from the trailers or from a trailers-only answer.
-    pub fn grpc_status(&self) -> &str {
+    pub(crate) fn grpc_status(&self) -> &str {
         let value = self
             .trailers
             .get("grpc-status")
@@ -161,28 +164,32 @@ impl Answer {
         value.map_or("", |value| value.to_str().expect("text"))
     }
 
-    pub fn grpc_message(&self) -> &str {
+    pub(crate) fn grpc_message(&self) -> &str {
         self.header("grpc-message")
     }
 
-    pub fn problem(&self) -> serde_json::Value {
+    pub(crate) fn problem(&self) -> serde_json::Value {
         assert_eq!(self.header("content-type"), "application/problem+json");
         serde_json::from_slice(&self.body).expect("a problem is JSON")
     }
 
     /// The two handler marks.
-    pub fn marks(&self) -> (u64, u64) {
+    pub(crate) fn marks(&self) -> (u64, u64) {
         let mark = |name: &str| self.header(name).parse().expect("decimal nanoseconds");
         (mark("rpcgauge-handler-start"), mark("rpcgauge-handler-end"))
     }
 }
 
 /// A `POST` with a body.
-pub fn post(path: &str, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Request<Full<Bytes>> {
+pub(crate) fn post(
+    path: &str,
+    headers: &[(&str, &str)],
+    body: impl Into<Bytes>,
+) -> Request<Full<Bytes>> {
     request(Method::POST, path, headers, body)
 }
 
-pub fn request(
+pub(crate) fn request(
     method: Method,
     path: &str,
     headers: &[(&str, &str)],
@@ -201,7 +208,7 @@ pub fn request(
 }
 
 /// A gRPC message: its prefix, then its bytes.
-pub fn framed(compressed: bool, message: &[u8]) -> Vec<u8> {
+pub(crate) fn framed(compressed: bool, message: &[u8]) -> Vec<u8> {
     let mut bytes = vec![u8::from(compressed)];
     bytes.extend_from_slice(&u32::try_from(message.len()).expect("short").to_be_bytes());
     bytes.extend_from_slice(message);
@@ -209,7 +216,7 @@ pub fn framed(compressed: bool, message: &[u8]) -> Vec<u8> {
 }
 
 /// Runs a future on this thread, for at most [`PATIENCE`].
-pub fn block_on<T>(future: impl Future<Output = T>) -> T {
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -221,7 +228,7 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
         })
 }
 
-pub fn call<B>(address: &Address, http: Http, request: Request<B>) -> Answer
+pub(crate) fn call<B>(address: &Address, http: Http, request: Request<B>) -> Answer
 where
     B: Body<Data = Bytes, Error = std::convert::Infallible> + Send + Unpin + 'static,
 {
@@ -282,7 +289,7 @@ where
 }
 
 /// A listening place of each transport; the folder must outlive the servers.
-pub fn both_transports(folder: &tempfile::TempDir) -> [ListenOn; 2] {
+pub(crate) fn both_transports(folder: &tempfile::TempDir) -> [ListenOn; 2] {
     [
         ListenOn::loopback(),
         ListenOn::Unix(folder.path().join("s")),
@@ -290,7 +297,7 @@ pub fn both_transports(folder: &tempfile::TempDir) -> [ListenOn; 2] {
 }
 
 /// A connected Unix stream, for raw bytes.
-pub fn unix(address: &Address) -> UnixStream {
+pub(crate) fn unix(address: &Address) -> UnixStream {
     match address {
         Address::Unix(path) => UnixStream::connect(path).expect("listening"),
         Address::Tcp(address) => panic!("{address} is no Unix socket"),
