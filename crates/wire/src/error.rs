@@ -142,8 +142,8 @@ pub enum LimitExceeded {
 /// Why a connection takes no more calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Closing {
-    /// The server ended it: `Connection: close`, an HTTP/1.0 answer, or a body that ends with the
-    /// connection.
+    /// The server ends it: `Connection: close` of either side, an HTTP/1.0 answer, or a body that
+    /// ends with the connection.
     #[error("the server closes the connection after this answer")]
     ServerCloses,
     /// The server sent GOAWAY.
@@ -158,8 +158,7 @@ pub enum Closing {
     /// The server broke the protocol or a limit, in a way that the connection cannot survive.
     #[error("{0}")]
     Failed(Failure),
-    /// The client used it up: an HTTP/1.1 call was cancelled or answered before it was sent, it
-    /// asked to close, or HTTP/2 stream numbers ran out.
+    /// An HTTP/1.1 call was answered before all of it was sent, and the server expects the rest.
     #[error("the client cannot use the connection further")]
     ClientCloses,
 }

@@ -59,7 +59,9 @@ pub enum Event<'a> {
         /// Why, by kind.
         failure: Failure,
     },
-    /// The connection takes no more calls. Comes once; calls in flight may still complete.
+    /// The connection takes no more calls. Calls in flight may still complete. Comes at most once,
+    /// and not when the caller itself ended the connection: by [`crate::Client::shut_down`], by
+    /// cancelling an HTTP/1.1 call, or with the last stream number of HTTP/2.
     Closing {
         /// Why.
         reason: Closing,

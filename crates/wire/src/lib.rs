@@ -17,6 +17,26 @@
 //! Every started call ends in exactly one of [`Event::Complete`], [`Event::Failed`], or a
 //! successful [`Client::cancel`].
 //!
+//! ```
+//! use rpcgauge_wire::{Client, Event, Head, Limits, Protocol};
+//!
+//! let head = Head::builder("GET", "/hello", "localhost").build()?;
+//! let mut client = Client::new(Protocol::Http1, Limits::default());
+//! client.start(&head, &bytes::Bytes::new(), 1)?;
+//! assert_eq!(client.output(), b"GET /hello HTTP/1.1\r\nhost: localhost\r\n\r\n");
+//! client.consume_output(client.output().len());
+//!
+//! let mut body = Vec::new();
+//! client.input(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi", &mut |event| {
+//!     if let Event::Body { token: 1, data } = event {
+//!         body.extend_from_slice(data);
+//!     }
+//! });
+//! assert_eq!(body, b"hi");
+//! assert_eq!(client.capacity(), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! For gRPC, feed a call's events to a [`grpc::UnaryAnswer`], which ends in a status.
 
 mod client;

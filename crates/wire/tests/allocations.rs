@@ -1,0 +1,150 @@
+//! In steady use a call allocates nothing, in either protocol: what the load engine's cost per call
+//! rests on. The counter is of this thread, so that the test harness does not disturb it.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use bytes::Bytes;
+use rpcgauge_wire::grpc::UnaryAnswer;
+use rpcgauge_wire::http2::hpack::{Encoder, FieldList};
+use rpcgauge_wire::{Client, Event, Head, Limits, Protocol, grpc};
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+fn count() {
+    // Without a thread-local left, as at a thread's end, there is nothing to measure any more.
+    let _ = ALLOCATIONS.try_with(|n| n.set(n.get() + 1));
+}
+
+// SAFETY: every call goes to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Runs a thousand calls to get into steady use, then a thousand more; returns what those allocate.
+fn allocations_in_steady_use(mut call: impl FnMut(u64)) -> u64 {
+    (0..1000).for_each(&mut call);
+    let before = ALLOCATIONS.get();
+    (1000..2000).for_each(&mut call);
+    ALLOCATIONS.get() - before
+}
+
+fn write_all(client: &mut Client) {
+    while !client.output().is_empty() {
+        let n = client.output().len();
+        client.consume_output(n);
+    }
+}
+
+#[test]
+fn http1_calls() {
+    let head = Head::builder("POST", "/echo", "localhost").build().unwrap();
+    let bodies = [
+        Bytes::from(vec![b'x'; 300]),
+        Bytes::from(vec![b'x'; 100_000]),
+    ];
+    let mut client = Client::new(Protocol::Http1, Limits::default());
+    let answer = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\
+        transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
+    let mut complete = 0;
+    let allocations = allocations_in_steady_use(|token| {
+        client
+            .start(&head, &bodies[token as usize % 2], token)
+            .unwrap();
+        write_all(&mut client);
+        // Cut inside the head every third time.
+        let (first, second) = answer.split_at(if token % 3 == 0 { 30 } else { 0 });
+        for part in [first, second] {
+            client.input(part, &mut |event| {
+                complete += u32::from(matches!(event, Event::Complete { .. }));
+            });
+        }
+    });
+    assert_eq!((complete, allocations), (2000, 0));
+}
+
+/// One answer's bytes: head with a field that changes each time, a message, trailers.
+fn grpc_answers(count: u64) -> Vec<Vec<u8>> {
+    let mut encoder = Encoder::new(4096);
+    let mut block = |fields: &[(&str, &str)]| {
+        let mut list = FieldList::default();
+        fields
+            .iter()
+            .for_each(|(n, v)| list.push(n.as_bytes(), v.as_bytes(), false));
+        let mut out = Vec::new();
+        encoder.encode(list.iter(), &mut out);
+        out
+    };
+    let frame = |kind: u8, flags: u8, stream: u32, payload: &[u8]| {
+        let length = (payload.len() as u32).to_be_bytes();
+        [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+    };
+    let answer = |call: u64| {
+        let stream = call as u32 * 2 + 1;
+        let mark = format!("{:020}", call * 1_000_003);
+        let head = [
+            (":status", "200"),
+            ("content-type", "application/grpc"),
+            ("rpcgauge-handler-start", &mark),
+        ];
+        let head = frame(1, 4, stream, &block(&head));
+        let data = frame(0, 0, stream, b"\0\0\0\0\x05hello");
+        let trailers = frame(1, 5, stream, &block(&[("grpc-status", "0")]));
+        [head, data, trailers].concat()
+    };
+    (0..count).map(answer).collect()
+}
+
+#[test]
+fn grpc_calls() {
+    let answers = grpc_answers(2000);
+    let head = grpc::head("/pkg.Service/Method", "localhost", None)
+        .build()
+        .unwrap();
+    let body = grpc::frame_message(b"hello", false).unwrap();
+    let mut client = Client::new(Protocol::Http2, Limits::default());
+    client.input(b"\0\0\0\x04\0\0\0\0\0\0\0\0\x04\x01\0\0\0\0", &mut |_| {});
+    let mut answer = UnaryAnswer::default();
+    let mut ok = 0;
+    let allocations = allocations_in_steady_use(|token| {
+        client.start(&head, &body, token).unwrap();
+        write_all(&mut client);
+        answer.reset();
+        client.input(&answers[token as usize], &mut |event| match event {
+            Event::Head {
+                status,
+                fields,
+                end,
+                ..
+            } => {
+                answer.head(status, &fields, end, None).unwrap();
+            }
+            Event::Body { data, .. } => {
+                answer.body(data).unwrap();
+            }
+            Event::Trailers { fields, .. } => answer.trailers(&fields),
+            Event::Complete { .. } => ok += u32::from(answer.finish().code == grpc::Code::OK),
+            _ => {}
+        });
+    });
+    assert_eq!((ok, allocations), (2000, 0));
+}
