@@ -16,11 +16,14 @@
 pub mod doctor;
 pub mod environment;
 mod error;
+mod exchange;
+mod floor;
 pub mod machine;
 mod observer;
 mod records;
 mod run;
 pub mod subject;
+mod verify;
 
 pub use error::{LabError, TrialFailure};
 pub use observer::{Event, Observer, Progress};

@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use rpcgauge_study::record::{Environment, Record};
+use rpcgauge_study::run::RunWriter;
 
 /// Why a record was not kept. The text is one line and names the place.
 pub type RecordsError = Box<dyn Error + Send + Sync>;
@@ -15,14 +16,22 @@ pub trait Records {
     /// When it could not be kept; the run ends then.
     fn append(&mut self, record: &Record) -> Result<(), RecordsError>;
 
-    /// Keeps what is known of the machine and the subjects; called again when more is known.
+    /// Keeps what is known of the machine and the subjects. Called before the first record, and
+    /// again when more is known.
     ///
     /// # Errors
     /// When it could not be kept; the run ends then.
     fn environment(&mut self, environment: &Environment) -> Result<(), RecordsError>;
+}
 
-    /// The trials that are recorded already, by their place in the plan: they are not run again.
-    fn recorded(&self) -> Vec<u32>;
+impl Records for RunWriter {
+    fn append(&mut self, record: &Record) -> Result<(), RecordsError> {
+        Ok(RunWriter::append(self, record)?)
+    }
+
+    fn environment(&mut self, environment: &Environment) -> Result<(), RecordsError> {
+        Ok(self.write_environment(environment)?)
+    }
 }
 
 /// Records in memory, for a short measurement that leaves nothing behind.
@@ -34,14 +43,5 @@ impl Records for Vec<Record> {
 
     fn environment(&mut self, _: &Environment) -> Result<(), RecordsError> {
         Ok(())
-    }
-
-    fn recorded(&self) -> Vec<u32> {
-        self.iter()
-            .filter_map(|record| match record {
-                Record::Trial(trial) => Some(trial.trial.index),
-                Record::Floor(_) => None,
-            })
-            .collect()
     }
 }

@@ -1,17 +1,32 @@
 //! The run: invocations, blocks, trials, in the plan's order.
 
+mod invocation;
+mod measured;
+mod pace;
+mod server;
+mod trial;
+mod warmup;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rpcgauge_study::plan::Plan;
-use rpcgauge_study::record::Environment;
+use rpcgauge_message::{Limits, contract};
+use rpcgauge_study::plan::{Plan, TrialSpec, Variant};
+use rpcgauge_study::record::{Environment, Outcome, Record, TrialRecord};
+use rpcgauge_study::settings::Idle;
+use tempfile::TempDir;
 
-use crate::error::LabError;
-use crate::observer::Observer;
+use crate::environment::look;
+use crate::error::{LabError, TrialFailure};
+use crate::machine::placement::Placements;
+use crate::observer::{Event, Observer};
 use crate::records::Records;
 use crate::subject::SubjectCommand;
+
+use invocation::Invocation;
+use pace::Pace;
 
 /// What a lab needs to know beside the plan.
 #[derive(Debug, Clone)]
@@ -22,13 +37,19 @@ pub struct Options {
     pub floor: SubjectCommand,
     /// The folder for the subjects' logs, made when it is missing.
     pub logs: PathBuf,
+    /// Bounds of what is decoded, on both sides.
+    pub limits: Limits,
     /// How long a subject may take until it is ready.
     pub ready_timeout: Duration,
     /// How long a subject may take to end when it is asked to.
     pub end_timeout: Duration,
-    /// How often a subject that died is started again within one invocation.
+    /// How often the subject of one variant is started again within one invocation after it died.
     pub restarts: u32,
 }
+
+/// How often a subject that died is started again: enough for bad luck, too few to spend a run on
+/// one that cannot live.
+const RESTARTS: u32 = 2;
 
 impl Options {
     /// The embedded reference server as the only subject, with the default limits.
@@ -37,9 +58,10 @@ impl Options {
             subjects: BTreeMap::from([("reference".to_owned(), reference.clone())]),
             floor: reference,
             logs,
-            ready_timeout: Duration::from_secs(30),
-            end_timeout: Duration::from_secs(5),
-            restarts: 2,
+            limits: Limits::DEFAULT,
+            ready_timeout: contract::READY_TIMEOUT,
+            end_timeout: contract::END_TIMEOUT,
+            restarts: RESTARTS,
         }
     }
 }
@@ -53,9 +75,9 @@ pub struct Lab {
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// Every trial of the plan is recorded.
+    /// Every trial that was asked for is recorded.
     Complete,
-    /// It was asked to stop; `--resume` goes on.
+    /// It was asked to stop; what was recorded is valid, and the rest can be run later.
     Stopped,
 }
 
@@ -64,12 +86,10 @@ pub enum Ending {
 pub struct Summary {
     /// How it ended.
     pub ending: Ending,
-    /// Trials that were measured in this part of the run.
+    /// Trials that were measured.
     pub measured: usize,
-    /// Trials that failed in this part of the run, recorded with their reasons.
+    /// Trials that failed, recorded with their reasons.
     pub failed: usize,
-    /// Trials that were recorded before it started.
-    pub skipped: usize,
 }
 
 impl Lab {
@@ -78,12 +98,8 @@ impl Lab {
         Self { options }
     }
 
-    /// The machine as it is now, for a run of `plan`.
-    pub fn environment(&self, plan: &Plan) -> Environment {
-        crate::environment::look(plan.idle)
-    }
-
-    /// Runs what of `plan` is not recorded yet.
+    /// Runs `trials`, which are those of `plan` that are not recorded yet, in the plan's order:
+    /// `plan.trials` for a new run, what is missing for one that is taken up again.
     ///
     /// `stop` is looked at during and between trials: once it is true, the trial that runs is given
     /// up unrecorded and the run ends. The calling thread measures; it must live until this
@@ -94,11 +110,209 @@ impl Lab {
     pub fn run(
         &self,
         plan: &Plan,
+        trials: &[TrialSpec],
         records: &mut dyn Records,
         observer: &mut dyn Observer,
         stop: &AtomicBool,
     ) -> Result<Summary, LabError> {
-        let _ = (plan, records, observer, stop, &self.options);
-        Err(LabError::Plan("not carried out yet".to_owned()))
+        check(plan, trials)?;
+        let mut run = Run::prepare(&self.options, plan, trials, records, observer, stop)?;
+        run.keep_environment()?;
+        for trials in trials.chunk_by(|a, b| a.invocation == b.invocation) {
+            run.invocation(trials)?;
+        }
+        Ok(run.summary())
     }
 }
+
+/// What all invocations of one run share.
+struct Run<'a> {
+    options: &'a Options,
+    plan: &'a Plan,
+    records: &'a mut dyn Records,
+    observer: &'a mut dyn Observer,
+    stop: &'a AtomicBool,
+    placements: Placements,
+    /// The folder of the Unix sockets.
+    sockets: TempDir,
+    environment: Environment,
+    pace: Pace,
+    measured: usize,
+    failed: usize,
+}
+
+impl<'a> Run<'a> {
+    fn prepare(
+        options: &'a Options,
+        plan: &'a Plan,
+        trials: &[TrialSpec],
+        records: &'a mut dyn Records,
+        observer: &'a mut dyn Observer,
+        stop: &'a AtomicBool,
+    ) -> Result<Self, LabError> {
+        let folder = |path: &std::path::Path, source| LabError::Folder {
+            path: path.display().to_string(),
+            source,
+        };
+        std::fs::create_dir_all(&options.logs).map_err(|error| folder(&options.logs, error))?;
+        let sockets = tempfile::Builder::new()
+            .prefix("rpcgauge-")
+            .tempdir()
+            .map_err(|error| folder(&std::env::temp_dir(), error))?;
+        Ok(Self {
+            options,
+            plan,
+            records,
+            observer,
+            stop,
+            placements: Placements::detect()?,
+            sockets,
+            environment: look(plan.idle),
+            pace: Pace::new(plan, trials),
+            measured: 0,
+            failed: 0,
+        })
+    }
+
+    /// One fresh start of the subjects, and the trials of it that are to be run. Its processes end
+    /// with it.
+    fn invocation(&mut self, trials: &[TrialSpec]) -> Result<(), LabError> {
+        let Some(first) = trials.first().filter(|_| !self.is_stopped()) else {
+            return Ok(());
+        };
+        self.tell(&Event::InvocationStarted {
+            invocation: first.invocation,
+            of: self.plan.invocations,
+            progress: self.pace.progress(),
+        });
+        let mut invocation = Invocation::new(first.invocation);
+        for trial in trials {
+            if self.is_stopped() {
+                break;
+            }
+            self.trial(&mut invocation, trial)?;
+        }
+        self.floors(&mut invocation)
+    }
+
+    /// One trial, from what it needs to its record.
+    fn trial(&mut self, invocation: &mut Invocation, trial: &TrialSpec) -> Result<(), LabError> {
+        let plan = self.plan;
+        let variant = &plan.variants[trial.variant as usize];
+        let began = Instant::now();
+        let server = self.server(invocation, trial, variant);
+        self.keep_versions(variant, server.as_deref().ok())?;
+        self.tell(&Event::TrialStarted {
+            trial,
+            variant,
+            progress: self.pace.progress(),
+        });
+        let started_at_ms = now_ms();
+        let ended = server.and_then(|server| trial::measure(self, server, trial, variant));
+        let (idle, outcome) = match ended {
+            _ if self.is_stopped() => return Ok(()),
+            Ok(ended) => (ended.idle, Outcome::Measured(Box::new(ended.measured))),
+            Err(failure) => (Idle::AsIs, failure.into_outcome()),
+        };
+        if let Outcome::Measured(measured) = &outcome {
+            invocation.note(trial.placement, variant, measured);
+        }
+        let record = TrialRecord {
+            trial: trial.clone(),
+            variant: variant.name.clone(),
+            timing: variant.settings.timing(),
+            idle,
+            started_at_ms,
+            outcome,
+        };
+        self.keep_trial(record, began.elapsed())
+    }
+
+    fn keep_trial(&mut self, record: TrialRecord, took: Duration) -> Result<(), LabError> {
+        match record.outcome {
+            Outcome::Measured(_) => self.measured += 1,
+            Outcome::Failed { .. } => self.failed += 1,
+        }
+        let record = Record::Trial(Box::new(record));
+        self.records.append(&record)?;
+        if let Record::Trial(record) = &record {
+            self.pace.ended(&record.trial, took);
+            self.tell(&Event::TrialEnded {
+                record,
+                progress: self.pace.progress(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Keeps what a subject said of itself, the first time it says it.
+    fn keep_versions(
+        &mut self,
+        variant: &Variant,
+        server: Option<&server::Server>,
+    ) -> Result<(), LabError> {
+        let Some(server) = server else { return Ok(()) };
+        let known = self
+            .environment
+            .subjects
+            .entry(variant.settings.subject.clone())
+            .or_default();
+        let before = known.len();
+        known.extend(server.versions().clone());
+        if known.len() == before {
+            Ok(())
+        } else {
+            self.keep_environment()
+        }
+    }
+
+    fn keep_environment(&mut self) -> Result<(), LabError> {
+        Ok(self.records.environment(&self.environment)?)
+    }
+
+    fn tell(&mut self, event: &Event<'_>) {
+        self.observer.notice(event);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn summary(&self) -> Summary {
+        let ending = if self.is_stopped() {
+            Ending::Stopped
+        } else {
+            Ending::Complete
+        };
+        Summary {
+            ending,
+            measured: self.measured,
+            failed: self.failed,
+        }
+    }
+}
+
+/// A plan is read from a file too: what the run rests on is looked at once.
+fn check(plan: &Plan, trials: &[TrialSpec]) -> Result<(), LabError> {
+    for trial in trials {
+        if trial.variant as usize >= plan.variants.len() {
+            return Err(LabError::Plan(format!(
+                "trial {} is of variant {}, but there are {} variants",
+                trial.index,
+                trial.variant,
+                plan.variants.len()
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Shortens the type of what can fail one trial.
+type Trialled<T> = Result<T, TrialFailure>;

@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 pub use error::SubjectError;
+pub(crate) use error::one_line;
 pub use process::{Start, Subject};
 
 /// How a subject is started: the program and what follows it on its command line.

@@ -1,0 +1,232 @@
+//! One variant's calls: their head, their messages, and what their answers must be.
+
+use rpcgauge_load as load;
+use rpcgauge_message::{Codec, Limits, Message, Workload, content_type, first_difference};
+use rpcgauge_study::record::{Code, Fault};
+use rpcgauge_study::settings::{Protocol, Settings};
+
+use crate::error::TrialFailure;
+
+/// Requests that are made beforehand where each call's differs, so that making them is no part of
+/// a call. They are used in turn.
+const REQUESTS: u64 = 256;
+
+/// What the client calls itself.
+const USER_AGENT: &str = concat!("rpcgauge/", env!("CARGO_PKG_VERSION"));
+
+/// What a content type of gRPC starts with when it names a subtype.
+const GRPC_SUBTYPE: &str = "application/grpc+";
+
+/// One variant's calls, ready to be made.
+pub(crate) struct Exchange {
+    settings: Settings,
+    limits: Limits,
+    workload: Workload,
+    requests: Vec<Message>,
+    expected: Vec<Message>,
+    request_codec: Codec,
+    response_codec: Codec,
+    answer: Option<Message>,
+}
+
+impl Exchange {
+    /// Makes the messages of a variant.
+    ///
+    /// # Errors
+    /// The workload cannot be made, or the encoding or compression cannot carry it.
+    pub(crate) fn new(settings: &Settings, limits: Limits) -> Result<Self, TrialFailure> {
+        let refused = |error: &dyn ToString| TrialFailure::new(Fault::User, error.to_string());
+        let workload = Workload::new(&settings.workload).map_err(|error| refused(&error))?;
+        let codec = |message_type: &rpcgauge_message::MessageType, compression| {
+            Codec::new(message_type.clone(), settings.encoding, compression, limits)
+                .map_err(|error| refused(&error))
+        };
+        let request_codec = codec(workload.request_type(), settings.request_compression)?;
+        let response_codec = codec(workload.response_type(), settings.response_compression)?;
+        let distinct = if workload.request_varies() {
+            REQUESTS
+        } else {
+            1
+        };
+        let requests = (0..distinct).map(|call| workload.request(call)).collect();
+        let expected = (0..distinct).map(|call| workload.expected(call)).collect();
+        Ok(Self {
+            settings: settings.clone(),
+            limits,
+            workload,
+            requests,
+            expected,
+            request_codec,
+            response_codec,
+            answer: None,
+        })
+    }
+
+    /// Whether generated or dynamic code makes and reads the messages.
+    pub(crate) fn code(&self) -> Code {
+        match self.workload.code() {
+            rpcgauge_message::Code::Generated => Code::Generated,
+            rpcgauge_message::Code::Dynamic => Code::Dynamic,
+        }
+    }
+
+    /// The head of the calls, as `authority` is to see it.
+    pub(crate) fn request(&self, authority: String) -> load::Request {
+        let (style, path) = match self.settings.protocol {
+            Protocol::Grpc => {
+                let subtype = content_type::grpc(self.settings.encoding);
+                let subtype = subtype.strip_prefix(GRPC_SUBTYPE).map(str::to_owned);
+                (
+                    load::CallStyle::Grpc { subtype },
+                    self.workload.method_path(),
+                )
+            }
+            Protocol::Rest => (
+                load::CallStyle::Http {
+                    method: "POST".to_owned(),
+                },
+                self.workload.rest_path(),
+            ),
+        };
+        load::Request {
+            style,
+            path: path.to_owned(),
+            authority,
+            headers: self.headers(),
+        }
+    }
+
+    fn headers(&self) -> Vec<(String, String)> {
+        let settings = &self.settings;
+        let (sent, accepted) = match settings.protocol {
+            Protocol::Grpc => ("grpc-encoding", "grpc-accept-encoding"),
+            Protocol::Rest => ("content-encoding", "accept-encoding"),
+        };
+        let mut headers = Vec::new();
+        if settings.protocol == Protocol::Rest {
+            let media_type = content_type::rest(settings.encoding);
+            headers.push(("content-type", media_type));
+            headers.push(("accept", media_type));
+        }
+        for (name, compression) in [
+            (sent, settings.request_compression),
+            (accepted, settings.response_compression),
+        ] {
+            if !compression.is_none() {
+                headers.push((name, compression.coding()));
+            }
+        }
+        headers.push(("user-agent", USER_AGENT));
+        headers
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
+    }
+
+    /// What the answers must be like.
+    pub(crate) fn expect(&self) -> load::Expect {
+        let compression = self.settings.response_compression;
+        load::Expect {
+            content_type: (self.settings.protocol == Protocol::Rest)
+                .then(|| content_type::rest(self.settings.encoding).to_owned()),
+            encoding: (!compression.is_none()).then(|| compression.coding().to_owned()),
+            max_answer_bytes: u32::try_from(self.limits.max_message_bytes).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// The requests' bodies, made ready: each one that differs, once.
+    ///
+    /// # Errors
+    /// A request cannot be encoded or compressed.
+    pub(crate) fn prepared(&mut self) -> Result<Vec<load::Body>, TrialFailure> {
+        let compressed = !self.settings.request_compression.is_none();
+        let codec = &mut self.request_codec;
+        let made = self.requests.iter().map(|request| {
+            let (mut plain, mut carried) = (Vec::new(), Vec::new());
+            codec.encode(request, &mut plain)?;
+            let plain_len = plain.len() as u64;
+            if compressed {
+                codec.compress(&plain, &mut carried)?;
+            } else {
+                carried = plain;
+            }
+            Ok(load::Body {
+                bytes: carried,
+                compressed,
+                plain_len,
+            })
+        });
+        made.collect::<Result<_, rpcgauge_message::EncodeError>>()
+            .map_err(|error| TrialFailure::new(Fault::User, error.to_string()))
+    }
+
+    /// The mean size of the right answers, encoded and not compressed, bytes.
+    pub(crate) fn answer_size(&mut self) -> f64 {
+        let mut out = Vec::new();
+        let mut total = 0;
+        for expected in &self.expected {
+            // An answer that this side cannot encode came from a server that could: it has no
+            // size here, and its calls are verified all the same.
+            if self.response_codec.encode(expected, &mut out).is_err() {
+                return 0.0;
+            }
+            total += out.len();
+        }
+        total as f64 / self.expected.len() as f64
+    }
+
+    fn in_turn<T>(list: &[T], call: u64) -> &T {
+        &list[(call % list.len() as u64) as usize]
+    }
+}
+
+fn wrong(error: &impl ToString) -> load::CodecError {
+    load::CodecError(error.to_string())
+}
+
+impl load::Codec for Exchange {
+    fn encode(&mut self, call: u64, out: &mut Vec<u8>) -> Result<(), load::CodecError> {
+        let request = Self::in_turn(&self.requests, call);
+        self.request_codec
+            .encode(request, out)
+            .map_err(|error| wrong(&error))
+    }
+
+    fn compresses(&self) -> bool {
+        !self.settings.request_compression.is_none()
+    }
+
+    fn compress(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), load::CodecError> {
+        self.request_codec
+            .compress(plain, out)
+            .map_err(|error| wrong(&error))
+    }
+
+    fn decompress(&mut self, carried: &[u8], out: &mut Vec<u8>) -> Result<(), load::CodecError> {
+        self.response_codec
+            .decompress(carried, out)
+            .map_err(|error| wrong(&error))
+    }
+
+    /// The message before is given back in this stage too, as a service would when it is done
+    /// with it.
+    fn decode(&mut self, plain: &[u8]) -> Result<(), load::CodecError> {
+        self.answer = Some(
+            self.response_codec
+                .decode(plain)
+                .map_err(|error| wrong(&error))?,
+        );
+        Ok(())
+    }
+
+    fn verify(&mut self, call: u64) -> Result<(), load::CodecError> {
+        let expected = Self::in_turn(&self.expected, call);
+        let Some(answer) = &self.answer else {
+            return Err(load::CodecError("nothing was decoded".to_owned()));
+        };
+        match first_difference(expected, answer) {
+            None => Ok(()),
+            Some(difference) => Err(load::CodecError(difference.to_string())),
+        }
+    }
+}

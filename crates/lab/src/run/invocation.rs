@@ -1,0 +1,285 @@
+//! One fresh start of the subjects: a process for each variant and placement, started when it is
+//! first needed, and the floors at its end.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use rpcgauge_message::contract;
+use rpcgauge_study::plan::{TrialSpec, Variant};
+use rpcgauge_study::record::{Fault, FloorRecord, Histogram, Measured, Record};
+use rpcgauge_study::settings::{Placement, Transport};
+
+use super::server::{self, Server, check_workload, floor_settings, listen, server_settings};
+use super::{Run, Trialled};
+use crate::error::{LabError, TrialFailure};
+use crate::floor::{FloorKey, Floors, calibrate};
+use crate::machine::idle::IdleHold;
+use crate::machine::placement::Bound;
+use crate::observer::Event;
+use crate::subject::{Start, Subject, SubjectCommand};
+
+/// The longest path of a Unix socket that the system takes, bytes (unix(7)).
+const MAX_SOCKET_PATH: usize = 107;
+
+/// The processes of one invocation.
+///
+/// A process belongs to one variant, so that processor time, peak memory and the luck of a start
+/// are the variant's own; and to one placement, since many runtimes count their cores only once.
+pub(super) struct Invocation {
+    number: u32,
+    slots: BTreeMap<(u32, Placement), Slot>,
+    floors: Floors,
+}
+
+/// Where one variant's server stands.
+struct Slot {
+    /// The server, or why there is none and never will be in this invocation.
+    state: Result<Box<Server>, TrialFailure>,
+    /// Processes that were started for it.
+    starts: u32,
+}
+
+impl Invocation {
+    pub(super) fn new(number: u32) -> Self {
+        Self {
+            number,
+            slots: BTreeMap::new(),
+            floors: Floors::default(),
+        }
+    }
+
+    /// Notes what a variant carried, for the floor under it.
+    pub(super) fn note(&mut self, placement: Placement, variant: &Variant, measured: &Measured) {
+        let transport = variant.settings.transport;
+        if let Some(key) = FloorKey::of(placement, transport, measured) {
+            self.floors.note(&variant.name, key);
+        }
+    }
+}
+
+impl Run<'_> {
+    /// The server for a trial: the one that is there, or a new one where there is none yet or the
+    /// last one died.
+    pub(super) fn server<'i>(
+        &mut self,
+        invocation: &'i mut Invocation,
+        trial: &TrialSpec,
+        variant: &Variant,
+    ) -> Trialled<&'i mut Server> {
+        let key = (trial.variant, trial.placement);
+        let starts = invocation.slots.get(&key).map_or(0, |slot| slot.starts);
+        let is_needed = match invocation.slots.get(&key) {
+            None => true,
+            Some(Slot {
+                state: Ok(server), ..
+            }) => server.subject.ended().is_some(),
+            Some(Slot { state: Err(_), .. }) => false,
+        };
+        if is_needed {
+            // The dead one's socket and log are done with before the next one starts.
+            invocation.slots.remove(&key);
+            let state = if starts <= self.options.restarts {
+                self.start_server(invocation.number, trial, variant, starts)
+                    .map(Box::new)
+            } else {
+                Err(gave_up(starts))
+            };
+            invocation.slots.insert(
+                key,
+                Slot {
+                    state,
+                    starts: starts + 1,
+                },
+            );
+        }
+        match invocation
+            .slots
+            .get_mut(&key)
+            .map(|slot| slot.state.as_mut())
+        {
+            Some(Ok(server)) => Ok(server),
+            Some(Err(failure)) => Err(failure.clone()),
+            None => Err(TrialFailure::new(
+                Fault::Instrument,
+                "the trial has no server slot",
+            )),
+        }
+    }
+
+    fn start_server(
+        &mut self,
+        invocation: u32,
+        trial: &TrialSpec,
+        variant: &Variant,
+        starts: u32,
+    ) -> Trialled<Server> {
+        self.tell(&Event::SubjectStarting {
+            variant,
+            progress: self.pace.progress(),
+        });
+        let settings = &variant.settings;
+        check_workload(settings)?;
+        let options = self.options;
+        let command = options.subjects.get(&settings.subject).ok_or_else(|| {
+            let known: Vec<&str> = options.subjects.keys().map(String::as_str).collect();
+            let reason = format!(
+                "there is no subject \"{}\"; there is {}",
+                settings.subject,
+                known.join(", ")
+            );
+            TrialFailure::new(Fault::User, reason)
+        })?;
+        let place = place_word(trial.placement);
+        let name = format!("{invocation}-{}-{place}-{starts}", variant.name);
+        let socket = format!("{}-{place}-{starts}", trial.variant);
+        let listen = listen(settings.transport, self.socket(invocation, &socket)?);
+        let asked = server_settings(settings, listen, options.limits);
+        let subject = self.start(command, &asked, trial.placement, &name)?;
+        Server::proved(subject, settings, options.limits, self.stop)
+    }
+
+    /// Starts a process on the server's cores under `placement`.
+    fn start(
+        &self,
+        command: &SubjectCommand,
+        settings: &contract::Settings,
+        placement: Placement,
+        name: &str,
+    ) -> Trialled<Subject> {
+        let layout = self.placements.layout(placement)?;
+        let start = Start {
+            command,
+            settings,
+            cores: Some(&layout.server),
+            log: &self.log_path(name),
+            ready_timeout: self.options.ready_timeout,
+            end_timeout: self.options.end_timeout,
+        };
+        Subject::start(&start, self.stop)
+    }
+
+    /// Calibrates the floors under what was measured in this invocation.
+    pub(super) fn floors(&mut self, invocation: &mut Invocation) -> Result<(), LabError> {
+        let mut halves = BTreeMap::new();
+        for (key, variants) in invocation.floors.take() {
+            if self.is_stopped() {
+                break;
+            }
+            self.tell(&Event::FloorStarted {
+                variants: &variants,
+                progress: self.pace.progress(),
+            });
+            let number = invocation.number;
+            match self.floor(number, &mut halves, &key, variants) {
+                Ok(Some(record)) => self.keep_floor(record)?,
+                Ok(None) => break,
+                Err(failure) => self.tell(&Event::Warning {
+                    text: &failure.reason,
+                }),
+            }
+        }
+        Ok(())
+    }
+
+    fn floor(
+        &self,
+        invocation: u32,
+        halves: &mut BTreeMap<(Placement, Transport), Subject>,
+        key: &FloorKey,
+        variants: Vec<String>,
+    ) -> Trialled<Option<FloorRecord>> {
+        let half = match halves.entry((key.placement, key.transport)) {
+            std::collections::btree_map::Entry::Occupied(there) => there.into_mut(),
+            std::collections::btree_map::Entry::Vacant(empty) => {
+                empty.insert(self.start_floor(invocation, key)?)
+            }
+        };
+        let address = server::listening(half, key.transport)?;
+        let layout = self.placements.layout(key.placement)?;
+        let bound = Bound::to(&layout.client)?;
+        let idle = IdleHold::ask(self.plan.idle);
+        let floor = calibrate(&address, key, self.stop)?;
+        let got = idle.got();
+        drop((idle, bound));
+        Ok(floor.map(|floor| FloorRecord {
+            invocation,
+            placement: key.placement,
+            idle: got,
+            transport: key.transport,
+            request_bytes: key.request_bytes,
+            response_bytes: key.response_bytes,
+            latency: Histogram(floor.latency),
+            client_cpu_ns: floor.client_cpu_ns,
+            variants,
+        }))
+    }
+
+    fn start_floor(&self, invocation: u32, key: &FloorKey) -> Trialled<Subject> {
+        let place = place_word(key.placement);
+        let name = format!(
+            "{invocation}-floor-{place}-{}",
+            transport_word(key.transport)
+        );
+        let socket = self.socket(invocation, &format!("floor-{place}"))?;
+        let settings = floor_settings(listen(key.transport, socket));
+        self.start(&self.options.floor, &settings, key.placement, &name)
+    }
+
+    fn keep_floor(&mut self, record: FloorRecord) -> Result<(), LabError> {
+        let record = Record::Floor(record);
+        self.records.append(&record)?;
+        if let Record::Floor(record) = &record {
+            self.tell(&Event::FloorEnded {
+                record,
+                progress: self.pace.progress(),
+            });
+        }
+        Ok(())
+    }
+
+    /// A path for a Unix socket, unlike any other of the run.
+    fn socket(&self, invocation: u32, name: &str) -> Trialled<PathBuf> {
+        let path = self
+            .sockets
+            .path()
+            .join(format!("{invocation}-{name}.sock"));
+        if path.as_os_str().len() > MAX_SOCKET_PATH {
+            let reason = format!(
+                "the socket path {} is longer than {MAX_SOCKET_PATH} bytes; set TMPDIR to a \
+                 shorter folder",
+                path.display()
+            );
+            return Err(TrialFailure::new(Fault::Machine, reason));
+        }
+        Ok(path)
+    }
+
+    fn log_path(&self, name: &str) -> PathBuf {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=.".contains(c);
+        let plain: String = name
+            .chars()
+            .map(|c| if is_plain(c) { c } else { '_' })
+            .collect();
+        self.options.logs.join(format!("{plain}.log"))
+    }
+}
+
+fn gave_up(starts: u32) -> TrialFailure {
+    let reason = format!("the subject died {starts} times in this invocation; see its logs");
+    TrialFailure::new(Fault::Subject, reason)
+}
+
+fn place_word(placement: Placement) -> &'static str {
+    match placement {
+        Placement::OneCore => "one-core",
+        Placement::TwoCores => "two-cores",
+        Placement::Free => "free",
+    }
+}
+
+fn transport_word(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Tcp => "tcp",
+        Transport::Unix => "unix",
+    }
+}

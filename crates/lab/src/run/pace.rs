@@ -1,0 +1,65 @@
+//! How long what is left will take, from how long what is done took.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use rpcgauge_study::plan::{Plan, TrialSpec};
+
+use crate::observer::Progress;
+
+/// Follows a run's pace.
+#[derive(Debug)]
+pub(super) struct Pace {
+    started: Instant,
+    total: usize,
+    left: Vec<(u32, u32)>,
+    /// The plan's own estimate for a trial, used until its variant was measured once.
+    guess: Duration,
+    /// Time taken and trials taken, by variant.
+    seen: BTreeMap<u32, (Duration, u32)>,
+}
+
+impl Pace {
+    /// A run of `trials` out of `plan` that starts now.
+    pub(super) fn new(plan: &Plan, trials: &[TrialSpec]) -> Self {
+        let count = u32::try_from(plan.trials.len()).unwrap_or(u32::MAX).max(1);
+        Self {
+            started: Instant::now(),
+            total: plan.trials.len(),
+            left: trials
+                .iter()
+                .map(|trial| (trial.index, trial.variant))
+                .collect(),
+            guess: plan.estimate() / count,
+            seen: BTreeMap::new(),
+        }
+    }
+
+    /// A trial ended after so much time, what led up to it included.
+    pub(super) fn ended(&mut self, trial: &TrialSpec, took: Duration) {
+        self.left.retain(|(index, _)| *index != trial.index);
+        let seen = self.seen.entry(trial.variant).or_default();
+        seen.0 += took;
+        seen.1 += 1;
+    }
+
+    /// How far the run is.
+    pub(super) fn progress(&self) -> Progress {
+        Progress {
+            done: self.total.saturating_sub(self.left.len()),
+            total: self.total,
+            elapsed: self.started.elapsed(),
+            remaining: self
+                .left
+                .iter()
+                .map(|(_, variant)| self.expected(*variant))
+                .sum(),
+        }
+    }
+
+    fn expected(&self, variant: u32) -> Duration {
+        self.seen
+            .get(&variant)
+            .map_or(self.guess, |(time, trials)| *time / (*trials).max(1))
+    }
+}

@@ -1,0 +1,144 @@
+//! Proves a server right before it is timed.
+
+use std::sync::atomic::AtomicBool;
+
+use rpcgauge_load::{self as load};
+use rpcgauge_study::record::Fault;
+
+use crate::error::TrialFailure;
+use crate::exchange::Exchange;
+use crate::subject::one_line;
+
+/// Calls whose answers are compared. A first answer can differ from later ones: connections are
+/// set up, and compressors and caches are empty.
+const CALLS: u64 = 3;
+
+/// Makes a few calls as `trial` would and compares every answer with the right one.
+///
+/// # Errors
+/// The first wrong answer with its JSON path, or why calls failed.
+pub(crate) fn prove(
+    exchange: &mut Exchange,
+    trial: &load::Trial,
+    stop: &AtomicBool,
+) -> Result<(), TrialFailure> {
+    let trial = load::Trial {
+        schedule: load::Schedule::Closed { in_flight: 1 },
+        connections: 1,
+        timing: load::Timing::Calls,
+        warmup: None,
+        stop: load::Stop {
+            calls: Some(CALLS),
+            time: None,
+        },
+        ..trial.clone()
+    };
+    let compressed = trial.expect.encoding.clone();
+    let mut prover = Prover {
+        exchange,
+        wrong: None,
+        call: 0,
+    };
+    let bodies = load::Bodies::PerCall(&mut prover);
+    let result = load::measure(&trial, bodies, &mut |_| load::Settling::Settled, stop);
+    if let Some(wrong) = prover.wrong {
+        return Err(TrialFailure::new(
+            Fault::Subject,
+            format!("the server's answer is wrong at {wrong}"),
+        ));
+    }
+    let measurement = result.map_err(failure)?;
+    if measurement.ending == load::Ending::Interrupted {
+        return Err(TrialFailure::new(
+            Fault::Instrument,
+            "stopped while a server was proved right",
+        ));
+    }
+    if measurement.calls.answered < CALLS {
+        return Err(unanswered(&measurement));
+    }
+    match compressed {
+        Some(coding) if measurement.uncompressed_answers > 0 => Err(TrialFailure::new(
+            Fault::Subject,
+            format!("the server answers without compression although {coding} was asked for"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Why a trial whose calls failed has no figures.
+pub(crate) fn unanswered(measurement: &load::Measurement) -> TrialFailure {
+    let calls = &measurement.calls;
+    let failed = calls.failed.iter().max_by_key(|(_, count)| **count);
+    let Some((kind, _)) = failed else {
+        let reason = format!("none of {} calls was answered in time", calls.started);
+        return TrialFailure::new(Fault::Subject, reason);
+    };
+    let said = measurement
+        .error_samples
+        .iter()
+        .find(|sample| sample.kind == *kind);
+    let said = said
+        .map(|sample| format!(": {}", sample.text))
+        .unwrap_or_default();
+    let (count, started) = (calls.failed_total(), calls.started);
+    let gave_up = match measurement.ending {
+        load::Ending::GaveUp => "; in the end nothing but failures came",
+        load::Ending::Complete | load::Ending::Interrupted => "",
+    };
+    TrialFailure::new(
+        blamed(kind.fault().into()),
+        format!("{count} of {started} calls failed{gave_up}, mostly as {kind}{said}"),
+    )
+}
+
+/// A failure of the engine as a failure of its trial.
+pub(crate) fn failure(error: load::LoadError) -> TrialFailure {
+    TrialFailure::new(blamed(error.blame()), error.to_string())
+}
+
+fn blamed(blame: load::Blame) -> Fault {
+    match blame {
+        load::Blame::User => Fault::User,
+        load::Blame::Instrument => Fault::Instrument,
+        load::Blame::Server => Fault::Subject,
+        load::Blame::Machine => Fault::Machine,
+    }
+}
+
+/// Compares every answer as it is decoded; the first difference is kept.
+struct Prover<'a> {
+    exchange: &'a mut Exchange,
+    wrong: Option<String>,
+    call: u64,
+}
+
+impl load::Codec for Prover<'_> {
+    fn encode(&mut self, call: u64, out: &mut Vec<u8>) -> Result<(), load::CodecError> {
+        self.call = call;
+        self.exchange.encode(call, out)
+    }
+
+    fn compresses(&self) -> bool {
+        self.exchange.compresses()
+    }
+
+    fn compress(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), load::CodecError> {
+        self.exchange.compress(plain, out)
+    }
+
+    fn decompress(&mut self, carried: &[u8], out: &mut Vec<u8>) -> Result<(), load::CodecError> {
+        self.exchange.decompress(carried, out)
+    }
+
+    fn decode(&mut self, plain: &[u8]) -> Result<(), load::CodecError> {
+        self.exchange.decode(plain)?;
+        self.verify(self.call)
+    }
+
+    fn verify(&mut self, call: u64) -> Result<(), load::CodecError> {
+        self.exchange.verify(call).inspect_err(|difference| {
+            self.wrong.get_or_insert_with(|| difference.0.clone());
+        })
+    }
+}
