@@ -79,7 +79,7 @@ pub(crate) fn unanswered(measurement: &load::Measurement) -> TrialFailure {
         .iter()
         .find(|sample| sample.kind == *kind);
     let said = said
-        .map(|sample| format!(": {}", sample.text))
+        .map(|sample| format!(": {}", one_line(&sample.text)))
         .unwrap_or_default();
     let (count, started) = (calls.failed_total(), calls.started);
     let gave_up = match measurement.ending {

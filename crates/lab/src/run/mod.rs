@@ -210,8 +210,9 @@ impl<'a> Run<'a> {
         let started_at_ms = now_ms();
         let ended = server.and_then(|server| trial::measure(self, server, trial, variant));
         let (idle, outcome) = match ended {
-            _ if self.is_stopped() => return Ok(()),
             Ok(ended) => (ended.idle, Outcome::Measured(Box::new(ended.measured))),
+            // Given up, not failed: it is run when the run is taken up again.
+            Err(_) if self.is_stopped() => return Ok(()),
             Err(failure) => (Idle::AsIs, failure.into_outcome()),
         };
         if let Outcome::Measured(measured) = &outcome {

@@ -105,6 +105,12 @@ fn explained(
         return Err(TrialFailure::new(Fault::Subject, reason).with_log(log()));
     }
     let (measurement, cpu) = result.map_err(|failure| failure.with_log(log()))?;
+    if measurement.ending == load::Ending::Interrupted {
+        return Err(TrialFailure::new(
+            Fault::Instrument,
+            "stopped while it was measured",
+        ));
+    }
     if measurement.calls.answered == 0 || measurement.ending == load::Ending::GaveUp {
         return Err(verify::unanswered(&measurement).with_log(log()));
     }
