@@ -136,11 +136,9 @@ impl<'a> IntoIterator for Fields<'a> {
 
 impl std::fmt::Debug for Fields<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
         f.debug_map()
-            .entries(
-                self.iter()
-                    .map(|(n, v)| (n.escape_ascii().to_string(), v.escape_ascii())),
-            )
+            .entries(self.iter().map(|(name, value)| (text(name), text(value))))
             .finish()
     }
 }

@@ -1,5 +1,6 @@
-//! In steady use a call allocates nothing, in either protocol: what the load engine's cost per call
-//! rests on. The counter is of this thread, so that the test harness does not disturb it.
+//! In steady use a call allocates nothing, and an idle connection holds little: what the load
+//! engine's cost per call and per connection rests on. The counters are of this thread, so that the
+//! test harness does not disturb them.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -13,26 +14,29 @@ struct Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    static HELD_BYTES: Cell<i64> = const { Cell::new(0) };
 }
 
-fn count() {
+fn count(allocations: u64, bytes: i64) {
     // Without a thread-local left, as at a thread's end, there is nothing to measure any more.
-    let _ = ALLOCATIONS.try_with(|n| n.set(n.get() + 1));
+    let _ = ALLOCATIONS.try_with(|n| n.set(n.get() + allocations));
+    let _ = HELD_BYTES.try_with(|n| n.set(n.get() + bytes));
 }
 
 // SAFETY: every call goes to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
+        count(1, layout.size() as i64);
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
+        count(1, size as i64 - layout.size() as i64);
         unsafe { System.realloc(pointer, layout, size) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        count(0, -(layout.size() as i64));
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -147,4 +151,33 @@ fn grpc_calls() {
         });
     });
     assert_eq!((ok, allocations), (2000, 0));
+}
+
+#[test]
+fn idle_connections_are_small() {
+    let answers = grpc_answers(3);
+    let head = grpc::head("/pkg.Service/Method", "localhost", None)
+        .build()
+        .unwrap();
+    let body = grpc::frame_message(b"hello", false).unwrap();
+    let before = HELD_BYTES.get();
+    let mut http2 = Client::new(Protocol::Http2, Limits::default());
+    http2.input(b"\0\0\0\x04\0\0\0\0\0\0\0\0\x04\x01\0\0\0\0", &mut |_| {});
+    for (token, answer) in answers.iter().enumerate() {
+        http2.start(&head, &body, token as u64).unwrap();
+        write_all(&mut http2);
+        http2.input(answer, &mut |_| {});
+    }
+    http2.release_buffers();
+    let of_http2 = HELD_BYTES.get() - before;
+    assert!(of_http2 <= 3072, "{of_http2} bytes");
+
+    let before = HELD_BYTES.get();
+    let mut http1 = Client::new(Protocol::Http1, Limits::default());
+    http1.start(&head, &body, 1).unwrap();
+    write_all(&mut http1);
+    http1.input(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", &mut |_| {});
+    http1.release_buffers();
+    let of_http1 = HELD_BYTES.get() - before;
+    assert!(of_http1 <= 1024, "{of_http1} bytes");
 }

@@ -71,7 +71,7 @@ impl std::fmt::Display for ErrorCode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Http2Violation {
     /// The first bytes are no SETTINGS frame.
-    #[error("the server's first frame is not SETTINGS (RFC 9113 §3.4)")]
+    #[error("the server does not speak HTTP/2: its first frame is not SETTINGS (RFC 9113 §3.4)")]
     Preface,
     /// The first bytes are an HTTP/1.x answer.
     #[error("the server speaks HTTP/1.x only, where HTTP/2 is needed (RFC 9113 §3.4)")]
