@@ -131,7 +131,7 @@ impl Features {
             (!has.contains(&needed)).then(|| Lack {
                 setting,
                 sentence: format!(
-                    "has no {} \"{}\" (it has {})",
+                    "has no {} \"{}\" (it has: {})",
                     T::WHAT,
                     needed.word(),
                     words.join(", ")

@@ -3,6 +3,10 @@
 /// Largest share of a word's letters that may differ from a name for it to be suggested.
 const TOLERANCE: f64 = 0.4;
 
+/// Shortest part of a name, in letters, that is taken for the name when it is the only one to hold
+/// it.
+const SHORTEST_PART: usize = 3;
+
 /// `; did you mean "x"?`, or all the names when none is near and they are few.
 pub(crate) fn hint<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     /// More names than these would hide the sentence before them.
@@ -20,6 +24,11 @@ pub(crate) fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) 
     let plain = |text: &str| text.to_lowercase().replace('_', "-");
     let word = plain(word);
     let distance = |name: &str| strsim::damerau_levenshtein(&word, &plain(name));
+    let names: Vec<&str> = names.into_iter().collect();
+    let longer = |name: &&&str| word.len() >= SHORTEST_PART && plain(name).contains(&word);
+    if let [only] = names.iter().filter(longer).collect::<Vec<_>>()[..] {
+        return Some(only);
+    }
     let (name, distance) = names
         .into_iter()
         .map(|name| (name, distance(name)))
@@ -47,6 +56,7 @@ mod tests {
             ("in_flight", Some("in-flight")),
             ("conections", Some("connections")),
             ("zzz", None),
+            ("flight", Some("in-flight")),
             ("", None),
         ] {
             assert_eq!(nearest(word, names), name, "{word}");

@@ -118,7 +118,7 @@ impl Group {
     pub(super) fn read(table: &Table<'_>) -> Result<Self, StudyError> {
         let mut keys = vec!["name", "question"];
         keys.extend(PART_KEYS);
-        table.known(&keys, belongs_into_base)?;
+        table.known(&keys, |key| belongs_into("[groups.base]", key))?;
         Ok(Self {
             name: read_name(table, "name = \"small-messages\"")?,
             question: table
@@ -130,9 +130,8 @@ impl Group {
 }
 
 /// Settings are the commonest keys to stand one level too high.
-pub(super) fn belongs_into_base(key: &str) -> Option<String> {
-    Key::from_word(key)
-        .map(|_| format!("it belongs into [base]: write it under [base] as {key} = …"))
+pub(super) fn belongs_into(base: &str, key: &str) -> Option<String> {
+    Key::from_word(key).map(|_| format!("it is a setting: write it under {base}"))
 }
 
 fn read_name(table: &Table<'_>, example: &str) -> Result<Spanned<String>, StudyError> {

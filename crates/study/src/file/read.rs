@@ -181,6 +181,9 @@ impl<'a> Entry<'a> {
         };
         match u64::from_str_radix(number.as_str(), number.radix()) {
             Ok(value) if (low..=high).contains(&value) => Ok(self.at(value)),
+            _ if high >= u64::from(u32::MAX) && low == 1 => {
+                Err(self.error(format!("\"{}\" must be at least 1, not {number}", self.key)))
+            }
             _ => Err(self.error(format!(
                 "\"{}\" must be from {low} to {high}, not {number}",
                 self.key

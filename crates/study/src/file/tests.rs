@@ -41,13 +41,13 @@ fn a_study_begins_with_its_question() {
 #[test]
 fn unknown_keys_get_the_nearest() {
     assert_snapshot!(with_question("sed = 1"), @r#"my.toml:2:1: a study has no key "sed"; did you mean "seed"?"#);
-    assert_snapshot!(with_question("protocol = \"grpc\""), @r#"my.toml:2:1: a study has no key "protocol"; it belongs into [base]: write it under [base] as protocol = …"#);
+    assert_snapshot!(with_question("protocol = \"grpc\""), @r#"my.toml:2:1: a study has no key "protocol"; it is a setting: write it under [base]"#);
     assert_snapshot!(with_question("[base]\nprotcol = \"grpc\""), @r#"my.toml:3:1: [base] has no key "protcol"; did you mean "protocol"?"#);
     assert_snapshot!(with_question("[base]\nin_flight = 3"), @r#"my.toml:3:1: [base] has no key "in_flight"; did you mean "in-flight"?"#);
     assert_snapshot!(with_question("[workload]\nname = \"echo\"\nsize = 3"), @r#"my.toml:4:1: [workload] has no key "size"; known are name, n, proto, include, descriptor-set, method, request, response, scale"#);
     assert_snapshot!(with_question("[[variants]]\nname = \"a\"\ntransprot = \"tcp\""), @r#"my.toml:4:1: [[variants]] has no key "transprot"; did you mean "transport"?"#);
     assert_snapshot!(with_question("[[pairs]]\nof = \"a\"\nagainst = \"b\"\nmetrics = \"goodput\""), @r#"my.toml:5:1: [[pairs]] has no key "metrics"; did you mean "metric"?"#);
-    assert_snapshot!(with_question("[[groups]]\nname = \"a\"\nencoding = \"json\""), @r#"my.toml:4:1: [[groups]] has no key "encoding"; it belongs into [base]: write it under [base] as encoding = …"#);
+    assert_snapshot!(with_question("[[groups]]\nname = \"a\"\nencoding = \"json\""), @r#"my.toml:4:1: [[groups]] has no key "encoding"; it is a setting: write it under [groups.base]"#);
     assert_snapshot!(with_question("placement = { mian = \"free\" }"), @r#"my.toml:2:15: "placement" has no key "mian"; did you mean "main"?"#);
     assert_snapshot!(with_question("warm-up = { tiem = \"1s\" }"), @r#"my.toml:2:13: "warm-up" has no key "tiem"; did you mean "time"?"#);
 }
@@ -82,14 +82,14 @@ fn bad_values() {
 
 #[test]
 fn zero_counts() {
-    assert_snapshot!(with_question("blocks = 0"), @r#"my.toml:2:10: "blocks" must be from 1 to 4294967295, not 0"#);
-    assert_snapshot!(with_question("invocations = 0"), @r#"my.toml:2:15: "invocations" must be from 1 to 4294967295, not 0"#);
-    assert_snapshot!(with_question("[base]\ncalls = 0"), @r#"my.toml:3:9: "calls" must be from 1 to 4294967295, not 0"#);
+    assert_snapshot!(with_question("blocks = 0"), @r#"my.toml:2:10: "blocks" must be at least 1, not 0"#);
+    assert_snapshot!(with_question("invocations = 0"), @r#"my.toml:2:15: "invocations" must be at least 1, not 0"#);
+    assert_snapshot!(with_question("[base]\ncalls = 0"), @r#"my.toml:3:9: "calls" must be at least 1, not 0"#);
     assert_snapshot!(with_question("[base]\ntime = \"0s\""), @r#"my.toml:3:8: "0s" is no time at all; write at least 1ms"#);
-    assert_snapshot!(with_question("[base]\nin-flight = 0"), @r#"my.toml:3:13: "in-flight" must be from 1 to 4294967295, not 0"#);
+    assert_snapshot!(with_question("[base]\nin-flight = 0"), @r#"my.toml:3:13: "in-flight" must be at least 1, not 0"#);
     assert_snapshot!(with_question("[base]\nrate = 0"), @r#"my.toml:3:8: "rate" must be more than 0"#);
-    assert_snapshot!(with_question("[base]\nconnections = -1"), @r#"my.toml:3:15: "connections" must be from 1 to 4294967295, not -1"#);
-    assert_snapshot!(with_question("[workload]\nname = \"echo\"\nn = 0"), @r#"my.toml:4:5: "n" must be from 1 to 4294967295, not 0"#);
+    assert_snapshot!(with_question("[base]\nconnections = -1"), @r#"my.toml:3:15: "connections" must be at least 1, not -1"#);
+    assert_snapshot!(with_question("[workload]\nname = \"echo\"\nn = 0"), @r#"my.toml:4:5: "n" must be at least 1, not 0"#);
     assert_snapshot!(with_question("[factors]\nn = []"), @r#"my.toml:3:5: "n" is an empty list"#);
 }
 

@@ -2,7 +2,7 @@
 
 use toml::Spanned;
 
-use super::part::{Group, PART_KEYS, Part, belongs_into_base};
+use super::part::{Group, PART_KEYS, Part, belongs_into};
 use super::read::{Entry, Table};
 use crate::error::StudyError;
 use crate::settings::{Idle, Placement};
@@ -52,7 +52,7 @@ impl Top {
             "groups",
         ];
         keys.extend(PART_KEYS);
-        table.known(&keys, belongs_into_base)?;
+        table.known(&keys, |key| belongs_into("[base]", key))?;
         let fraction = |key: &str, low: f64, high: f64| -> Result<Option<f64>, StudyError> {
             let Some(entry) = table.get(key) else {
                 return Ok(None);

@@ -56,6 +56,17 @@ pub(crate) struct Draft {
     pub(crate) a_a: Option<String>,
 }
 
+/// Why a draft is no plan.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum DraftError {
+    /// It has no variants.
+    #[error("there is no variant to measure")]
+    Empty,
+    /// A variant has the name that the A/A pair needs.
+    #[error("the name \"{0}\" is taken by the A/A pair; give this variant another one")]
+    Taken(String),
+}
+
 /// What the second name of the variant that is measured twice ends with.
 const AGAIN: &str = "again";
 
@@ -108,7 +119,11 @@ impl Draft {
     }
 
     /// Adds the A/A pair, and orders the trials.
-    pub(crate) fn finish(mut self) -> Result<Plan, String> {
+    ///
+    /// # Errors
+    ///
+    /// When there is no variant, or the second name of the A/A pair is taken.
+    pub(crate) fn finish(mut self) -> Result<Plan, DraftError> {
         if !self.pairs.iter().any(|pair| pair.headline) {
             if let Some(first) = self.pairs.first_mut() {
                 first.headline = true;
@@ -162,7 +177,7 @@ impl Draft {
         }
     }
 
-    fn add_a_a(&mut self) -> Result<(), String> {
+    fn add_a_a(&mut self) -> Result<(), DraftError> {
         let first_headline = self.pairs.iter().find(|pair| pair.headline);
         let name = self
             .a_a
@@ -179,13 +194,11 @@ impl Draft {
                 .find(|(variant, _)| variant.name == name)
         };
         let Some((variant, rounds)) = name.as_deref().and_then(find).cloned() else {
-            return Err("there is no variant to measure".to_owned());
+            return Err(DraftError::Empty);
         };
         let again = format!("{}-{AGAIN}", variant.name);
         if find(&again).is_some() {
-            return Err(format!(
-                "the name \"{again}\" is taken for the A/A pair; give that variant another name"
-            ));
+            return Err(DraftError::Taken(again));
         }
         self.pairs.push(Pair {
             name: format!("{}-a-a", variant.name),

@@ -14,13 +14,14 @@ mod settings;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use toml::Spanned;
 
 use crate::error::{Source, StudyError};
 use crate::features::Features;
 use crate::file::{Part, StudyFile};
-use crate::plan::draft::{Checks, Draft, Rounds};
+use crate::plan::draft::{Checks, Draft, DraftError, Rounds};
 use crate::plan::{Plan, Variant};
 use crate::settings::{Idle, Placement, Stop};
 use own::{OwnCache, OwnLoader};
@@ -84,7 +85,7 @@ struct Combined {
     label: String,
     rounds: Rounds,
     /// Where to point when something is wrong with it.
-    span: std::ops::Range<usize>,
+    span: Range<usize>,
 }
 
 /// The study's own part (no group) or a group, with its place in the list of variants.
@@ -119,6 +120,10 @@ impl StudyFile {
             None => None,
             Some(name) => Some(resolver.a_a(self, &combined, name)?),
         };
+        let spans: BTreeMap<String, Range<usize>> = combined
+            .iter()
+            .map(|one| (one.variant.name.clone(), one.span.clone()))
+            .collect();
         let top = &self.top;
         let draft = Draft {
             name: self.name.clone(),
@@ -154,7 +159,12 @@ impl StudyFile {
                  factors, invocations or blocks"
             )));
         }
-        draft.finish().map_err(|problem| self.source.whole(problem))
+        draft.finish().map_err(|error| match &error {
+            DraftError::Taken(name) if spans.contains_key(name) => {
+                self.source.error(spans[name].clone(), error.to_string())
+            }
+            _ => self.source.whole(error.to_string()),
+        })
     }
 }
 
