@@ -14,6 +14,7 @@
 //! This crate is the only one that reads the clock of a call. All times are nanoseconds of
 //! CLOCK_MONOTONIC.
 
+mod account;
 mod bodies;
 mod clock;
 mod engine;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rpcgauge_load::{
     Arrivals, Bodies, Body, ConnectionUse, Ending, LoadError, Schedule, Settling, Stage, Stop,
-    Timing, WarmupBounds, measure,
+    Timing, Trial, WarmupBounds, measure,
 };
 use support::*;
 
@@ -381,15 +381,17 @@ fn answers_are_verified_on_the_warm_up() {
     );
 }
 
+type Change<'a> = &'a dyn Fn(&mut Trial);
+
 #[test]
 fn what_cannot_be_carried_out_is_refused() {
     let good = trial(nobody());
-    let refused = |change: &dyn Fn(&mut rpcgauge_load::Trial)| {
+    let refused = |change: Change<'_>| {
         let mut trial = good.clone();
         change(&mut trial);
         run_with(&trial, prepared(&[b"x"])).unwrap_err().to_string()
     };
-    let table: [(&dyn Fn(&mut rpcgauge_load::Trial), &str); 5] = [
+    let table: [(Change<'_>, &str); 5] = [
         (
             &|t| t.connections = 0,
             "the number of connections must be at least 1",

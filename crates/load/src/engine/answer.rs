@@ -3,8 +3,8 @@
 use rpcgauge_wire::Fields;
 use rpcgauge_wire::grpc::{Code, GrpcViolation, StatusSource, UnaryAnswer};
 
+use crate::account::{MOST_SAMPLE_CHARS, shortened};
 use crate::failure::FailureKind;
-use crate::recorder::{MOST_SAMPLE_CHARS, shortened};
 use crate::trial::{CallStyle, Expect};
 
 /// The header in which a server says when its handler had the decoded request (decimal ns of its

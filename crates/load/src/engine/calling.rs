@@ -1,15 +1,15 @@
 //! A call's way: begun when due, sent, ended, or out of time.
 
 use super::Engine;
-use super::answer::{Answer, Mark};
-use super::calls::{Beginning, Call};
+use super::answer::Answer;
+use super::calls::Beginning;
 use super::connection::State;
 use super::phases::{Phase, nanos, note_end};
 use super::source::Unread;
+use super::stamps::stage_times;
 use crate::clock;
 use crate::error::LoadError;
 use crate::failure::FailureKind;
-use crate::recorder::{MarkTimes, StageTimes};
 use crate::trial::ConnectionUse;
 use rpcgauge_wire::StartError;
 
@@ -44,6 +44,12 @@ impl Engine<'_, '_, '_> {
     }
 
     fn begin(&mut self, index: usize, due: u64, now: u64) -> Result<(), LoadError> {
+        // The calls before it in this turn may have spent a while on encoding.
+        let now = if self.source.decodes() {
+            clock::now()
+        } else {
+            now
+        };
         let measured = self.count_start(due);
         if measured {
             self.recorder.begun(due, now);
@@ -108,12 +114,8 @@ impl Engine<'_, '_, '_> {
                     StartError::HeadTooLarge { .. } => FailureKind::HeadTooLarge,
                     StartError::Full | StartError::Closing => FailureKind::ConnectionClosed,
                 };
-                let failure = Err((kind, error.to_string()));
-                let failure = failure
-                    .as_ref()
-                    .map(|()| ())
-                    .map_err(|(k, t)| (*k, t.as_str()));
-                self.end_call(token, clock::now(), failure)?;
+                let text = error.to_string();
+                self.end_call(token, clock::now(), Err((kind, &text)))?;
                 self.close_after_call(index)
             }
         }
@@ -260,67 +262,7 @@ impl Engine<'_, '_, '_> {
         }
         measured
     }
-}
 
-/// Where the time of a succeeded call went.
-fn stage_times(call: &Call, done: u64) -> StageTimes {
-    let stamps = &call.stamps;
-    let optional = |stamp: u64, from: u64| (stamp != 0).then(|| stamp.saturating_sub(from));
-    // A stage that a call did not have passes its start on to the next.
-    let next = |stamp: u64, from: u64| if stamp == 0 { from } else { stamp };
-    let connected = next(stamps.connected, stamps.begun);
-    let encoded = next(stamps.encoded, connected);
-    let compressed = next(stamps.compressed, encoded);
-    // An answer may come before its request is sent whole.
-    let sent = next(stamps.sent, stamps.first_byte).min(stamps.first_byte);
-    let decompressed = next(stamps.decompressed, stamps.received);
-    let server = match (call.answer.handler_start, call.answer.handler_end) {
-        (Mark::At(start), Mark::At(end)) => MarkTimes::from_marks((start, end), connected, done),
-        (Mark::Damaged, _) | (_, Mark::Damaged) => MarkTimes::Implausible,
-        _ => MarkTimes::Absent,
-    };
-    StageTimes {
-        connect: optional(stamps.connected, stamps.begun),
-        encode: optional(stamps.encoded, connected),
-        compress: optional(stamps.compressed, encoded),
-        send: sent.saturating_sub(compressed),
-        wait: stamps.first_byte.saturating_sub(sent),
-        receive: stamps.received.saturating_sub(stamps.first_byte),
-        decompress: optional(stamps.decompressed, stamps.received),
-        decode: optional(stamps.decoded, decompressed),
-        server,
-    }
-}
-
-/// Sums of message sizes over measured calls, bytes.
-#[derive(Debug, Default)]
-pub(super) struct Sizes {
-    pub(super) requests: u64,
-    pub(super) request_plain: u64,
-    pub(super) request_carried: u64,
-    pub(super) answers: u64,
-    pub(super) answer_carried: u64,
-    /// Answers whose plain length is known, over the warm-up too.
-    pub(super) plain_answers: u64,
-    pub(super) answer_plain: u64,
-    pub(super) uncompressed: u64,
-}
-
-impl Sizes {
-    fn answer(&mut self, call: &Call, plain: Option<u64>, encoding_asked: bool) {
-        if call.measured {
-            self.answers += 1;
-            self.answer_carried += call.answer.carried();
-            self.uncompressed += u64::from(encoding_asked && !call.answer.is_compressed());
-        }
-        if let Some(plain) = plain.filter(|_| call.measured || call.verified) {
-            self.plain_answers += 1;
-            self.answer_plain += plain;
-        }
-    }
-}
-
-impl Engine<'_, '_, '_> {
     /// With a connection for each call, closes the one whose call is over.
     pub(super) fn close_after_call(&mut self, index: usize) -> Result<(), LoadError> {
         let per_call = self.trial.connection_use == ConnectionUse::PerCall;
@@ -336,83 +278,5 @@ impl Engine<'_, '_, '_> {
             self.close(index, clock::now());
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::engine::calls::{Calls, Stamps};
-    use crate::trial::{CallStyle, Expect};
-
-    fn times(stamps: Stamps, done: u64) -> StageTimes {
-        let mut calls = Calls::default();
-        let beginning = Beginning {
-            number: 0,
-            connection: 0,
-            due: stamps.begun,
-            begun: stamps.begun,
-            measured: true,
-            verified: false,
-        };
-        let style = CallStyle::Http {
-            method: "POST".to_owned(),
-        };
-        let token = calls.insert(beginning, || Answer::new(&style, &Expect::default()));
-        let call = calls.get(token).unwrap();
-        call.stamps = stamps;
-        stage_times(call, done)
-    }
-
-    #[test]
-    fn stages_add_up_to_the_call() {
-        let stamps = Stamps {
-            begun: 100,
-            connected: 110,
-            encoded: 125,
-            compressed: 145,
-            sent: 150,
-            first_byte: 200,
-            received: 220,
-            decompressed: 250,
-            decoded: 290,
-        };
-        let t = times(stamps, 290);
-        assert_eq!(
-            (t.connect, t.encode, t.compress),
-            (Some(10), Some(15), Some(20))
-        );
-        assert_eq!((t.send, t.wait, t.receive), (5, 50, 20));
-        assert_eq!((t.decompress, t.decode), (Some(30), Some(40)));
-        assert_eq!(t.server, MarkTimes::Absent);
-    }
-
-    #[test]
-    fn a_stage_that_was_not_there_leaves_no_gap() {
-        let stamps = Stamps {
-            begun: 100,
-            sent: 150,
-            first_byte: 200,
-            received: 220,
-            ..Stamps::default()
-        };
-        let t = times(stamps, 220);
-        assert_eq!(
-            (t.connect, t.encode, t.compress, t.decode),
-            (None, None, None, None)
-        );
-        assert_eq!((t.send, t.wait, t.receive), (50, 50, 20));
-    }
-
-    #[test]
-    fn an_answer_before_the_request_is_sent_has_no_wait() {
-        let stamps = Stamps {
-            begun: 100,
-            sent: 0,
-            first_byte: 200,
-            received: 220,
-            ..Stamps::default()
-        };
-        assert_eq!((times(stamps, 220).send, times(stamps, 220).wait), (100, 0));
     }
 }

@@ -3,23 +3,10 @@
 use std::time::Duration;
 
 use super::answer::Answer;
+use super::stamps::Stamps;
 
 /// No slot.
 const NONE: u32 = u32::MAX;
-
-/// When a call passed its marks, ns. 0 is not yet, or not taken.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Stamps {
-    pub(super) begun: u64,
-    pub(super) connected: u64,
-    pub(super) encoded: u64,
-    pub(super) compressed: u64,
-    pub(super) sent: u64,
-    pub(super) first_byte: u64,
-    pub(super) received: u64,
-    pub(super) decompressed: u64,
-    pub(super) decoded: u64,
-}
 
 /// A call in flight.
 #[derive(Debug)]

@@ -13,7 +13,9 @@ mod moving;
 mod opening;
 mod outcome;
 mod phases;
+mod sizes;
 mod source;
+mod stamps;
 mod stream;
 mod timer;
 
@@ -24,10 +26,10 @@ use mio::{Events, Poll, Token};
 use rpcgauge_wire::{Failure, Head, Limits, Protocol, Traffic};
 
 use self::answer::Rules;
-use self::calling::Sizes;
 use self::calls::Calls;
 use self::connection::Connection;
 use self::phases::{Phase, Warming, nanos};
+use self::sizes::Sizes;
 use self::source::Source;
 use self::timer::Timer;
 use crate::bodies::Bodies;
@@ -218,14 +220,15 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             }
             self.begin_due(now)?;
             self.write_all()?;
-            self.wait(&mut events)?;
+            self.wait(&mut events, now)?;
             self.read_events(&events)?;
         }
     }
 
-    /// Waits until something can be read or written, or until it is time for something.
-    fn wait(&mut self, events: &mut Events) -> Result<(), LoadError> {
-        let now = clock::now();
+    /// Waits until something can be read or written, or until it is time for something. `now` is
+    /// when the turn began: what became due since then was not looked at and must not be waited
+    /// for.
+    fn wait(&mut self, events: &mut Events, now: u64) -> Result<(), LoadError> {
         let wake = self.wake_by(now);
         let timeout = if wake <= now {
             Some(std::time::Duration::ZERO)

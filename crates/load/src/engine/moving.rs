@@ -63,7 +63,7 @@ impl Engine<'_, '_, '_> {
         if open.blocked != open.watches_writable {
             open.watches_writable = open.blocked;
             open.stream
-                .watch_writable(self.poll.registry(), index, open.blocked)
+                .watch_again(self.poll.registry(), index, open.blocked)
                 .map_err(LoadError::machine("watch a connection"))?;
         }
         let all_sent = open.client.is_all_sent();

@@ -8,6 +8,7 @@ use super::Engine;
 use super::connection::{Connecting, Connection, Open, State, rested_at};
 use super::phases::{Phase, nanos};
 use super::stream::Stream;
+use crate::clock;
 use crate::error::LoadError;
 use crate::failure::FailureKind;
 use crate::trial::ConnectionUse;
@@ -99,13 +100,18 @@ impl Engine<'_, '_, '_> {
                 call,
             })
         };
-        match Stream::connect(&self.trial.target.address) {
-            Ok(mut stream) => {
+        let connected = Stream::connect(&self.trial.target.address)
+            .and_then(|stream| stream.is_connected().map(|connected| (stream, connected)));
+        match connected {
+            Ok((mut stream, connected)) => {
                 stream
-                    .register(self.poll.registry(), index)
+                    .watch(self.poll.registry(), index, !connected)
                     .map_err(LoadError::machine("watch a connection"))?;
+                if connected {
+                    return self.connected(index, stream, call);
+                }
                 self.connections[index].state = making(Some(stream));
-                self.look_at_connecting(index)
+                Ok(())
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.connections[index].state = making(None);
@@ -113,7 +119,7 @@ impl Engine<'_, '_, '_> {
             }
             Err(error) => {
                 self.connections[index].state = making(None);
-                self.connect_failed(index, &error, crate::clock::now())
+                self.connect_failed(index, &error, clock::now())
             }
         }
     }
@@ -130,25 +136,25 @@ impl Engine<'_, '_, '_> {
         {
             Ok(false) => Ok(()),
             Ok(true) => {
-                if let Some(stream) = making.stream.take() {
-                    let call = making.call;
-                    self.connected(index, stream, call)?;
-                }
-                Ok(())
+                let call = making.call;
+                let Some(mut stream) = making.stream.take() else {
+                    return Ok(());
+                };
+                stream
+                    .watch_again(self.poll.registry(), index, false)
+                    .map_err(LoadError::machine("watch a connection"))?;
+                self.connected(index, stream, call)
             }
-            Err(error) => self.connect_failed(index, &error, crate::clock::now()),
+            Err(error) => self.connect_failed(index, &error, clock::now()),
         }
     }
 
     fn connected(
         &mut self,
         index: usize,
-        mut stream: Stream,
+        stream: Stream,
         call: Option<u64>,
     ) -> Result<(), LoadError> {
-        stream
-            .watch_writable(self.poll.registry(), index, false)
-            .map_err(LoadError::machine("watch a connection"))?;
         self.connecting -= 1;
         self.open += 1;
         self.connections_opened += 1;

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use super::Engine;
-use super::calling::Sizes;
 use crate::clock;
 use crate::error::LoadError;
-use crate::measurement::{Measurement, Payload};
+use crate::measurement::Measurement;
 
 impl Engine<'_, '_, '_> {
     /// Closes the account and gathers the figures.
@@ -33,17 +32,5 @@ impl Engine<'_, '_, '_> {
             errors_without_sample: recorded.errors.without_sample,
             ending: self.ending,
         })
-    }
-}
-
-impl Sizes {
-    fn means(&self) -> Payload {
-        let mean = |sum: u64, count: u64| sum as f64 / count.max(1) as f64;
-        Payload {
-            request: mean(self.request_plain, self.requests),
-            request_carried: mean(self.request_carried, self.requests),
-            response: (self.plain_answers > 0).then(|| mean(self.answer_plain, self.plain_answers)),
-            response_carried: mean(self.answer_carried, self.answers),
-        }
     }
 }

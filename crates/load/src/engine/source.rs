@@ -4,7 +4,7 @@ use bytes::Bytes;
 use rpcgauge_wire::grpc::{self, MessageTooLong, PREFIX_LENGTH};
 
 use super::answer::Answer;
-use super::calls::Stamps;
+use super::stamps::Stamps;
 use crate::bodies::{Bodies, Body, Codec, CodecError};
 use crate::clock;
 use crate::error::LoadError;

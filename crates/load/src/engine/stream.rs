@@ -61,24 +61,28 @@ impl Stream {
         }
     }
 
-    pub(super) fn register(&mut self, registry: &Registry, index: usize) -> io::Result<()> {
-        let interest = Interest::READABLE | Interest::WRITABLE;
-        self.source().register(registry, Token(index), interest)
-    }
-
-    /// Asks to be told of room for writing or not. A Unix socket tells of it after every request
-    /// that the server reads, so that being told unasked costs a wake-up a call.
-    pub(super) fn watch_writable(
+    /// Has the loop told of what can be read, and of room for writing if `writable`. A Unix socket
+    /// tells of room after every request that the server reads, so that being told unasked costs a
+    /// wake-up a call.
+    pub(super) fn watch(
         &mut self,
         registry: &Registry,
         index: usize,
         writable: bool,
     ) -> io::Result<()> {
-        let interest = match writable {
-            true => Interest::READABLE | Interest::WRITABLE,
-            false => Interest::READABLE,
-        };
-        self.source().reregister(registry, Token(index), interest)
+        self.source()
+            .register(registry, Token(index), interest(writable))
+    }
+
+    /// Changes what [`Stream::watch`] asked for.
+    pub(super) fn watch_again(
+        &mut self,
+        registry: &Registry,
+        index: usize,
+        writable: bool,
+    ) -> io::Result<()> {
+        self.source()
+            .reregister(registry, Token(index), interest(writable))
     }
 
     fn source(&mut self) -> &mut dyn Source {
@@ -86,5 +90,12 @@ impl Stream {
             Stream::Tcp(stream) => stream,
             Stream::Unix(stream) => stream,
         }
+    }
+}
+
+fn interest(writable: bool) -> Interest {
+    match writable {
+        true => Interest::READABLE | Interest::WRITABLE,
+        false => Interest::READABLE,
     }
 }

@@ -1,0 +1,183 @@
+//! What the stage stamps cost a loopback call: the same trial with and without them, in turn.
+//!
+//! `cargo bench -p rpcgauge-load --bench stage_stamps`. The figure to reach is 2% at most.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::Duration;
+
+use rpcgauge_load::{
+    Address, Bodies, CallStyle, Codec, CodecError, ConnectionUse, Expect, Limits, LoadError,
+    Measurement, Protocol, Request, Schedule, Settling, Stop, Target, Timing, Trial, WarmupBounds,
+    measure,
+};
+
+/// Pairs of trials. Odd, so that there is one in the middle.
+const PAIRS: usize = 41;
+
+/// Calls of one trial.
+const CALLS: u64 = 5_000;
+
+/// Bytes of a request's message, as a small real one has.
+const MESSAGE: [u8; 100] = [b'm'; 100];
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let server = bare_server()?;
+    pin_to(0);
+    let mut ratios = Vec::with_capacity(PAIRS);
+    let (mut with, mut without) = (Vec::new(), Vec::new());
+    for pair in 0..PAIRS {
+        // Which of the two goes first changes, so that drift favours neither.
+        let order = match pair % 2 {
+            0 => [Timing::Stages, Timing::Calls],
+            _ => [Timing::Calls, Timing::Stages],
+        };
+        let mut times = [0.0; 2];
+        for timing in order {
+            let mean = run(server, timing)?.elapsed.as_nanos() as f64 / CALLS as f64;
+            times[usize::from(timing == Timing::Calls)] = mean;
+        }
+        with.push(times[0]);
+        without.push(times[1]);
+        ratios.push(times[0] / times[1]);
+    }
+    let quartile = |values: &mut Vec<f64>, part: usize| {
+        values.sort_by(f64::total_cmp);
+        values[(values.len() - 1) * part / 4]
+    };
+    println!("a loopback call, {PAIRS} pairs of trials of {CALLS} calls, median of trials:");
+    println!(
+        "  without stamps  {:7.2} µs",
+        quartile(&mut without, 2) / 1000.0
+    );
+    println!(
+        "  with stamps     {:7.2} µs",
+        quartile(&mut with, 2) / 1000.0
+    );
+    let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+    println!(
+        "  cost            {:+7.2} % (middle half of the pairs: {:+.2} to {:+.2} %)",
+        percent(quartile(&mut ratios, 2)),
+        percent(quartile(&mut ratios, 1)),
+        percent(quartile(&mut ratios, 3)),
+    );
+    Ok(())
+}
+
+fn run(server: SocketAddr, timing: Timing) -> Result<Measurement, LoadError> {
+    let trial = Trial {
+        target: Target {
+            address: Address::Tcp(server),
+            protocol: Protocol::Http1,
+        },
+        request: Request {
+            style: CallStyle::Http {
+                method: "POST".to_owned(),
+            },
+            path: "/".to_owned(),
+            authority: "localhost".to_owned(),
+            headers: Vec::new(),
+        },
+        expect: Expect::default(),
+        schedule: Schedule::Closed { in_flight: 1 },
+        connections: 1,
+        connection_use: ConnectionUse::Reuse,
+        timing,
+        warmup: Some(WarmupBounds {
+            max_calls: CALLS / 10,
+            max_time: Duration::from_secs(10),
+            slice_calls: CALLS / 10,
+            slice_time: Duration::ZERO,
+        }),
+        stop: Stop {
+            calls: Some(CALLS),
+            time: None,
+        },
+        deadline: Duration::from_secs(10),
+        drain: Duration::from_secs(10),
+        patience: Duration::from_secs(10),
+        limits: Limits::default(),
+    };
+    let stop = AtomicBool::new(false);
+    let measurement = measure(
+        &trial,
+        Bodies::PerCall(&mut Copying),
+        &mut |_| Settling::Settled,
+        &stop,
+    )?;
+    assert_eq!(
+        measurement.calls.answered, CALLS,
+        "{:?}",
+        measurement.error_samples
+    );
+    Ok(measurement)
+}
+
+/// The cheapest codec there is, so that the stamps weigh the most.
+struct Copying;
+
+impl Codec for Copying {
+    fn encode(&mut self, _: u64, out: &mut Vec<u8>) -> Result<(), CodecError> {
+        out.extend_from_slice(&MESSAGE);
+        Ok(())
+    }
+
+    fn decompress(&mut self, carried: &[u8], out: &mut Vec<u8>) -> Result<(), CodecError> {
+        out.extend_from_slice(carried);
+        Ok(())
+    }
+
+    fn decode(&mut self, _: &[u8]) -> Result<(), CodecError> {
+        Ok(())
+    }
+
+    fn verify(&mut self, _: u64) -> Result<(), CodecError> {
+        Ok(())
+    }
+}
+
+/// Answers each read that ends a request with one write, marks included, on another core.
+fn bare_server() -> io::Result<SocketAddr> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?;
+    thread::spawn(move || {
+        pin_to(1);
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.set_nodelay(true);
+            let answer = [
+                b"HTTP/1.1 200 OK\r\nrpcgauge-handler-start: 123456789012345\r\n\
+                  rpcgauge-handler-end: 123456789012999\r\ncontent-length: 100\r\n\r\n"
+                    .as_slice(),
+                &MESSAGE,
+            ]
+            .concat();
+            let mut buffer = [0; 4096];
+            let mut read = 0;
+            while let Ok(n) = stream.read(&mut buffer[read..]) {
+                read += n;
+                if n == 0 {
+                    break;
+                }
+                if buffer[..read].ends_with(&MESSAGE) {
+                    read = 0;
+                    if stream.write_all(&answer).is_err() {
+                        break;
+                    }
+                }
+            }
+        }
+    });
+    Ok(address)
+}
+
+/// Puts this thread on a core, where the machine has it and allows it.
+fn pin_to(core: usize) {
+    // SAFETY: a `cpu_set_t` is plain bits, all zeros is an empty one, and the call only reads it.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(core, &mut set);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
+    }
+}

@@ -1,0 +1,128 @@
+//! From the stamps of a call to the time in its stages.
+
+use super::answer::Mark;
+use super::calls::Call;
+use crate::recorder::{MarkTimes, StageTimes};
+
+/// When a call passed its marks, ns. 0 is not yet, or not taken.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Stamps {
+    pub(super) begun: u64,
+    pub(super) connected: u64,
+    pub(super) encoded: u64,
+    pub(super) compressed: u64,
+    pub(super) sent: u64,
+    pub(super) first_byte: u64,
+    pub(super) received: u64,
+    pub(super) decompressed: u64,
+    pub(super) decoded: u64,
+}
+
+/// Where the time of a succeeded call went.
+pub(super) fn stage_times(call: &Call, done: u64) -> StageTimes {
+    let stamps = &call.stamps;
+    let optional = |stamp: u64, from: u64| (stamp != 0).then(|| stamp.saturating_sub(from));
+    // A stage that a call did not have passes its start on to the next.
+    let next = |stamp: u64, from: u64| if stamp == 0 { from } else { stamp };
+    let connected = next(stamps.connected, stamps.begun);
+    let encoded = next(stamps.encoded, connected);
+    let compressed = next(stamps.compressed, encoded);
+    // An answer may come before its request is sent whole.
+    let sent = next(stamps.sent, stamps.first_byte).min(stamps.first_byte);
+    let decompressed = next(stamps.decompressed, stamps.received);
+    let server = match (call.answer.handler_start, call.answer.handler_end) {
+        (Mark::At(start), Mark::At(end)) => MarkTimes::from_marks((start, end), connected, done),
+        (Mark::Damaged, _) | (_, Mark::Damaged) => MarkTimes::Implausible,
+        _ => MarkTimes::Absent,
+    };
+    StageTimes {
+        connect: optional(stamps.connected, stamps.begun),
+        encode: optional(stamps.encoded, connected),
+        compress: optional(stamps.compressed, encoded),
+        send: sent.saturating_sub(compressed),
+        wait: stamps.first_byte.saturating_sub(sent),
+        receive: stamps.received.saturating_sub(stamps.first_byte),
+        decompress: optional(stamps.decompressed, stamps.received),
+        decode: optional(stamps.decoded, decompressed),
+        server,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::answer::Answer;
+    use crate::engine::calls::{Beginning, Calls};
+    use crate::trial::{CallStyle, Expect};
+
+    fn times(stamps: Stamps, done: u64) -> StageTimes {
+        let mut calls = Calls::default();
+        let beginning = Beginning {
+            number: 0,
+            connection: 0,
+            due: stamps.begun,
+            begun: stamps.begun,
+            measured: true,
+            verified: false,
+        };
+        let style = CallStyle::Http {
+            method: "POST".to_owned(),
+        };
+        let token = calls.insert(beginning, || Answer::new(&style, &Expect::default()));
+        let call = calls.get(token).unwrap();
+        call.stamps = stamps;
+        stage_times(call, done)
+    }
+
+    #[test]
+    fn stages_add_up_to_the_call() {
+        let stamps = Stamps {
+            begun: 100,
+            connected: 110,
+            encoded: 125,
+            compressed: 145,
+            sent: 150,
+            first_byte: 200,
+            received: 220,
+            decompressed: 250,
+            decoded: 290,
+        };
+        let t = times(stamps, 290);
+        assert_eq!(
+            (t.connect, t.encode, t.compress),
+            (Some(10), Some(15), Some(20))
+        );
+        assert_eq!((t.send, t.wait, t.receive), (5, 50, 20));
+        assert_eq!((t.decompress, t.decode), (Some(30), Some(40)));
+        assert_eq!(t.server, MarkTimes::Absent);
+    }
+
+    #[test]
+    fn a_stage_that_was_not_there_leaves_no_gap() {
+        let stamps = Stamps {
+            begun: 100,
+            sent: 150,
+            first_byte: 200,
+            received: 220,
+            ..Stamps::default()
+        };
+        let t = times(stamps, 220);
+        assert_eq!(
+            (t.connect, t.encode, t.compress, t.decode),
+            (None, None, None, None)
+        );
+        assert_eq!((t.send, t.wait, t.receive), (50, 50, 20));
+    }
+
+    #[test]
+    fn an_answer_before_the_request_is_sent_has_no_wait() {
+        let stamps = Stamps {
+            begun: 100,
+            sent: 0,
+            first_byte: 200,
+            received: 220,
+            ..Stamps::default()
+        };
+        assert_eq!((times(stamps, 220).send, times(stamps, 220).wait), (100, 0));
+    }
+}
