@@ -7,9 +7,9 @@ use std::io::Write as _;
 use std::net::Shutdown;
 use std::time::Duration;
 
-use common::{Running, read_to_close};
+use common::{Http, Running, framed, post, read_to_close};
 use proptest::prelude::*;
-use rpcgauge_message::WorkloadSpec;
+use rpcgauge_message::{Encoding, Workload, WorkloadSpec, content_type};
 use rpcgauge_reference::{ListenOn, Settings, Timeouts};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -233,6 +233,30 @@ fn an_idle_connection_is_closed_after_its_last_answer() {
     assert!(answer.starts_with(b"HTTP/1.1 404"));
 }
 
+/// A real request with some of its bytes changed, cut or added to.
+fn damaged() -> impl Strategy<Value = (Encoding, Vec<u8>)> {
+    let workload = Workload::new(&WorkloadSpec::Echo { n: 3 }).expect("a workload");
+    let encoding = proptest::sample::select(Encoding::ALL.to_vec());
+    let changes = proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4);
+    (
+        encoding,
+        changes,
+        any::<prop::sample::Index>(),
+        any::<bool>(),
+    )
+        .prop_map(move |(encoding, changes, end, cut)| {
+            let mut bytes = workload.request(0).to_bytes(encoding).expect("encoded");
+            for (index, byte) in changes {
+                let index = index.index(bytes.len());
+                bytes[index] = byte;
+            }
+            if cut {
+                bytes.truncate(end.index(bytes.len()));
+            }
+            (encoding, bytes)
+        })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
@@ -249,5 +273,33 @@ proptest! {
             read_to_close(stream);
             server.assert_alive();
         });
+    }
+
+    #[test]
+    fn damaged_messages_are_the_clients_fault_or_answered(
+        (encoding, bytes) in damaged(),
+        compression in proptest::sample::select(vec!["identity", "gzip", "zstd"]),
+    ) {
+        thread_local! {
+            static SERVER: Running = Running::start(&Settings::new(WorkloadSpec::Echo { n: 3 }));
+        }
+        SERVER.with(|server| {
+            let headers = [
+                ("content-type", content_type::rest(encoding)),
+                ("content-encoding", compression),
+            ];
+            let rest = post(server.workload.rest_path(), &headers, bytes.clone());
+            let answer = server.call(Http::One, rest);
+            prop_assert!([200, 400, 413].contains(&answer.status.as_u16()), "{}", answer.status);
+            let headers = [
+                ("content-type", content_type::grpc(encoding)),
+                ("grpc-encoding", compression),
+            ];
+            let body = framed(compression != "identity", &bytes);
+            let answer = server.call(Http::Two, post(server.workload.method_path(), &headers, body));
+            prop_assert_eq!(answer.status, 200);
+            prop_assert!(["0", "3", "8", "13"].contains(&answer.grpc_status()), "{:?}", answer);
+            Ok(())
+        })?;
     }
 }

@@ -5,6 +5,8 @@ mod common;
 use std::collections::BTreeSet;
 
 use common::{Answer, Http, Running, both_transports, framed, post};
+use http_body_util::BodyExt as _;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use rpcgauge_message::{
     Compression, Compressor, Decompressor, Encoding, Limits, MessageType, WorkloadSpec,
     content_type, first_difference,
@@ -243,4 +245,50 @@ fn several_threads_serve_several_connections() {
         let server = Running::start(&settings);
         call_every_way(&server, Compression::None, Encoding::Json);
     }
+}
+
+#[test]
+fn many_calls_are_in_flight_on_one_connection() {
+    const CALLS: u64 = 300;
+    let server = Running::start(&Settings::new(WorkloadSpec::Hello));
+    let path = server.workload.method_path();
+    let kind = server.workload.response_type();
+    common::block_on(async {
+        let stream = tokio::net::TcpStream::connect(server.tcp())
+            .await
+            .expect("listening");
+        let (sender, connection) =
+            hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
+                .await
+                .expect("connected");
+        tokio::spawn(connection);
+        let calls: Vec<_> = (0..CALLS)
+            .map(|number| {
+                let request = server.workload.request(number);
+                let bytes = request.to_bytes(Encoding::Protobuf).expect("encoded");
+                let headers = [("content-type", "application/grpc"), ("te", "trailers")];
+                sender
+                    .clone()
+                    .send_request(post(path, &headers, framed(false, &bytes)))
+            })
+            .collect();
+        for (number, call) in (0..).zip(calls) {
+            let body = call
+                .await
+                .expect("an answer")
+                .into_body()
+                .collect()
+                .await
+                .expect("whole");
+            let status = body
+                .trailers()
+                .and_then(|trailers| trailers.get("grpc-status").cloned());
+            assert_eq!(status.expect("a status"), "0");
+            let bytes = body.to_bytes();
+            let got = kind.decode(&bytes[5..], Encoding::Protobuf, &Limits::DEFAULT);
+            let difference =
+                first_difference(&server.workload.expected(number), &got.expect("decoded"));
+            assert!(difference.is_none(), "call {number}: {difference:?}");
+        }
+    });
 }
