@@ -1,5 +1,6 @@
 //! Encode, compress, decompress and decode, one by one, for hot loops.
 
+use crate::compress::{Compressor, Decompressor};
 use crate::error::{DecodeError, EncodeError};
 use crate::message::{Message, MessageType};
 use crate::{Compression, Encoding, Limits};
@@ -8,42 +9,92 @@ use crate::{Compression, Encoding, Limits};
 /// compressors, decompressors and their windows. Its four stages are called apart, so that each
 /// can be timed. Not shared between threads; make one for each.
 pub struct Codec {
-    _private: (),
+    message_type: MessageType,
+    encoding: Encoding,
+    compression: Compression,
+    limits: Limits,
+    compressor: Compressor,
+    decompressor: Decompressor,
 }
 
 impl Codec {
-    /// A codec of messages of a type. Fails for a compression level that does not exist.
+    /// A codec of messages of a type.
+    ///
+    /// # Errors
+    /// A level that the compression does not have.
     pub fn new(
-        _message_type: MessageType,
-        _encoding: Encoding,
-        _compression: Compression,
-        _limits: Limits,
+        message_type: MessageType,
+        encoding: Encoding,
+        compression: Compression,
+        limits: Limits,
     ) -> Result<Self, EncodeError> {
-        todo!()
+        let compressor = Compressor::new(compression)?;
+        let decompressor =
+            Decompressor::new(compression, limits).map_err(|e| EncodeError::Compress {
+                compression,
+                what: e.to_string(),
+            })?;
+        Ok(Self {
+            message_type,
+            encoding,
+            compression,
+            limits,
+            compressor,
+            decompressor,
+        })
     }
 
     /// The message type.
     pub fn message_type(&self) -> &MessageType {
-        todo!()
+        &self.message_type
+    }
+
+    /// The encoding.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// The compression.
+    pub fn compression(&self) -> Compression {
+        self.compression
     }
 
     /// Replaces `out` by the message's bytes.
-    pub fn encode(&mut self, _message: &Message, _out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        todo!()
+    ///
+    /// # Errors
+    /// A message of another type, and a value that the encoding has no form for.
+    pub fn encode(&mut self, message: &Message, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        if !message.message_type().is_same(&self.message_type) {
+            return Err(EncodeError::WrongType {
+                wanted: self.message_type.full_name().to_owned(),
+                given: message.type_name().to_owned(),
+            });
+        }
+        out.clear();
+        message.encode(self.encoding, out)
     }
 
     /// Replaces `out` by `bytes` compressed; a plain copy without compression.
-    pub fn compress(&mut self, _bytes: &[u8], _out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        todo!()
+    ///
+    /// # Errors
+    /// As [`Compressor::compress`].
+    pub fn compress(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        self.compressor.compress(bytes, out)
     }
 
     /// Replaces `out` by `bytes` decompressed within the limits; a plain copy without compression.
-    pub fn decompress(&mut self, _bytes: &[u8], _out: &mut Vec<u8>) -> Result<(), DecodeError> {
-        todo!()
+    ///
+    /// # Errors
+    /// As [`Decompressor::decompress`].
+    pub fn decompress(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), DecodeError> {
+        self.decompressor.decompress(bytes, out)
     }
 
     /// Reads a message from decompressed bytes.
-    pub fn decode(&mut self, _bytes: &[u8]) -> Result<Message, DecodeError> {
-        todo!()
+    ///
+    /// # Errors
+    /// As [`MessageType::decode`].
+    pub fn decode(&mut self, bytes: &[u8]) -> Result<Message, DecodeError> {
+        self.message_type.decode(bytes, self.encoding, &self.limits)
     }
 }

@@ -2,7 +2,11 @@
 
 use std::fmt;
 
+use buffa_descriptor::{DynamicMessage, FieldDescriptor, MapKey, MapValue, ReflectMessage, Value};
+
 use crate::Message;
+use crate::mapping::read::key_text;
+use crate::mapping::trail::{Step, clip};
 
 /// The first difference between two messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,8 +29,158 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The first difference, or `None` when both are the same message. Generated and dynamic messages
-/// of one type can be compared with each other. NaN is the same as NaN.
-pub fn first_difference(_expected: &Message, _got: &Message) -> Option<Difference> {
-    todo!()
+/// The first difference, in the order of the .proto file, or `None` when both are the same
+/// message. Generated and dynamic messages of one type can be compared with each other. NaN is the
+/// same as NaN, and zero is not the same as negative zero, which is encoded differently.
+pub fn first_difference(expected: &Message, got: &Message) -> Option<Difference> {
+    if expected.type_name() != got.type_name() {
+        return Some(Difference {
+            path: "$".to_owned(),
+            expected: format!("a {}", expected.type_name()),
+            got: format!("a {}", got.type_name()),
+        });
+    }
+    let difference = match (expected.to_dynamic(), got.to_dynamic()) {
+        (Ok(expected), Ok(got)) => in_message(&expected, &got)?,
+        (expected, got) => Unequal::new(
+            expected.err().unwrap_or_else(|| "a message".to_owned()),
+            got.err().unwrap_or_else(|| "a message".to_owned()),
+        ),
+    };
+    let mut path = String::from("$");
+    path.extend(difference.steps.iter().rev().map(String::as_str));
+    Some(Difference {
+        path,
+        expected: difference.expected,
+        got: difference.got,
+    })
+}
+
+/// A difference whose path is put together from the inside out.
+struct Unequal {
+    steps: Vec<String>,
+    expected: String,
+    got: String,
+}
+
+impl Unequal {
+    fn new(expected: String, got: String) -> Self {
+        Self {
+            steps: Vec::new(),
+            expected: clip(&expected),
+            got: clip(&got),
+        }
+    }
+
+    fn under(mut self, step: Step<'_>) -> Self {
+        self.steps.push(step.to_string());
+        self
+    }
+}
+
+fn in_message(expected: &DynamicMessage, got: &DynamicMessage) -> Option<Unequal> {
+    let declared = expected.message_descriptor().fields().iter();
+    let extensions = expected.pool().extensions_of(expected.message_index());
+    let fields = declared
+        .map(|field| (field.json_name(), field))
+        .chain(extensions.map(|extension| (extension.json_key(), extension.field())));
+    for (name, field) in fields {
+        let difference = match (set(expected, field), set(got, field)) {
+            (None, None) => None,
+            (Some(expected), Some(got)) => in_value(expected, got),
+            (expected, got) => Some(Unequal::new(shown(expected), shown(got))),
+        };
+        if let Some(difference) = difference {
+            return Some(difference.under(Step::Name(name)));
+        }
+    }
+    if expected.unknown_fields() == got.unknown_fields() {
+        return None;
+    }
+    let numbers = |message: &DynamicMessage| {
+        let numbers: Vec<String> = message
+            .unknown_fields()
+            .iter()
+            .map(|field| field.number.to_string())
+            .collect();
+        if numbers.is_empty() {
+            "no unknown fields".to_owned()
+        } else {
+            format!("unknown fields ({})", numbers.join(", "))
+        }
+    };
+    Some(Unequal::new(numbers(expected), numbers(got)))
+}
+
+/// A field's value where it is set. The two messages may come from different pools, so that the
+/// number is what they share.
+fn set<'a>(message: &'a DynamicMessage, field: &FieldDescriptor) -> Option<&'a Value> {
+    let own = message.message_descriptor().field(field.number());
+    match own {
+        Some(own) if !message.has(own) => None,
+        _ => message.field_by_number(field.number()),
+    }
+}
+
+fn in_value(expected: &Value, got: &Value) -> Option<Unequal> {
+    match (expected, got) {
+        (Value::Message(expected), Value::Message(got)) => in_message(expected, got),
+        (Value::List(expected), Value::List(got)) => in_list(expected, got),
+        (Value::Map(expected), Value::Map(got)) => in_map(expected, got),
+        _ if is_same(expected, got) => None,
+        _ => Some(Unequal::new(shown(Some(expected)), shown(Some(got)))),
+    }
+}
+
+fn is_same(expected: &Value, got: &Value) -> bool {
+    match (expected, got) {
+        (Value::F32(a), Value::F32(b)) => a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan(),
+        (Value::F64(a), Value::F64(b)) => a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan(),
+        _ => expected == got,
+    }
+}
+
+fn in_list(expected: &[Value], got: &[Value]) -> Option<Unequal> {
+    let pairs = expected.iter().zip(got).enumerate();
+    let differing = pairs.into_iter().find_map(|(i, (expected, got))| {
+        in_value(expected, got).map(|difference| difference.under(Step::Index(i)))
+    });
+    differing.or_else(|| {
+        let items = |list: &[Value]| format!("{} items", list.len());
+        (expected.len() != got.len()).then(|| Unequal::new(items(expected), items(got)))
+    })
+}
+
+fn in_map(expected: &MapValue, got: &MapValue) -> Option<Unequal> {
+    let at = |key: &MapKey, difference: Unequal| difference.under(Step::Name(&key_text(key)));
+    for (key, value) in expected.iter() {
+        let difference = match got.get(key) {
+            Some(other) => in_value(value, other),
+            None => Some(Unequal::new(shown(Some(value)), shown(None))),
+        };
+        if let Some(difference) = difference {
+            return Some(at(key, difference));
+        }
+    }
+    let (key, value) = got.iter().find(|(key, _)| expected.get(key).is_none())?;
+    Some(at(key, Unequal::new(shown(None), shown(Some(value)))))
+}
+
+fn shown(value: Option<&Value>) -> String {
+    match value {
+        None => "nothing".to_owned(),
+        Some(Value::Bool(v)) => v.to_string(),
+        Some(Value::I32(v)) => v.to_string(),
+        Some(Value::I64(v)) => v.to_string(),
+        Some(Value::U32(v)) => v.to_string(),
+        Some(Value::U64(v)) => v.to_string(),
+        Some(Value::F32(v)) => format!("{v:?}"),
+        Some(Value::F64(v)) => format!("{v:?}"),
+        Some(Value::String(v)) => format!("{v:?}"),
+        Some(Value::Bytes(v)) => format!("{} bytes: {v:02x?}", v.len()),
+        Some(Value::EnumNumber(v)) => format!("enum value {v}"),
+        Some(Value::Message(v)) => format!("a {}", v.message_descriptor().full_name()),
+        Some(Value::List(v)) => format!("{} items", v.len()),
+        Some(Value::Map(v)) => format!("{} entries", v.len()),
+    }
 }

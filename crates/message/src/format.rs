@@ -4,6 +4,8 @@
 //! they have the same bytes. Only the dynamic reader knows where in a message an error is: the
 //! generated one stays lean, and what it refuses is read once more to say what is wrong.
 
+mod wire_type;
+
 use buffa::{DecodeOptions, Message as _};
 use buffa_descriptor::{DynamicMessage, MessageIndex};
 use rmp_serde::decode::Error as MsgpackError;
@@ -148,10 +150,7 @@ pub(crate) fn decode_dynamic(
     let refused = |refusal: Refusal| refusal.of(full_name, encoding);
     check_size(bytes, limits).map_err(refused)?;
     let message = match encoding {
-        Encoding::Protobuf => {
-            DynamicMessage::decode_with_options(types.pool.clone(), index, bytes, &options(limits))
-                .map_err(|e| refused(from_protobuf(&e, limits)))?
-        }
+        Encoding::Protobuf => protobuf_dynamic(types, index, bytes, limits).map_err(refused)?,
         _ => {
             let opened;
             let (bytes, inner) = if encoding == Encoding::Hybrid {
@@ -174,6 +173,30 @@ pub(crate) fn decode_dynamic(
         Some(path) => Err(refused(Refusal::Malformed(format!(
             "{path}: a required field is missing"
         )))),
+        None => Ok(message),
+    }
+}
+
+/// Reads a dynamic message from protobuf. The library keeps a field of the wrong wire type as an
+/// unknown one, as the specification has it; here it is damage, as it is to generated code.
+fn protobuf_dynamic(
+    types: &Types,
+    index: MessageIndex,
+    bytes: &[u8],
+    limits: &Limits,
+) -> Result<DynamicMessage, Refusal> {
+    let decode = |options: DecodeOptions| {
+        DynamicMessage::decode_with_options(types.pool.clone(), index, bytes, &options)
+    };
+    // Nothing has to be looked at again where there are no unknown fields, which is nearly always.
+    match decode(options(limits).with_unknown_field_limit(0)) {
+        Ok(message) => return Ok(message),
+        Err(buffa::DecodeError::UnknownFieldLimitExceeded) => {}
+        Err(error) => return Err(from_protobuf(&error, limits)),
+    }
+    let message = decode(options(limits)).map_err(|e| from_protobuf(&e, limits))?;
+    match wire_type::mismatch(&message) {
+        Some(what) => Err(Refusal::Malformed(what)),
         None => Ok(message),
     }
 }
@@ -255,7 +278,8 @@ const UNKNOWN_FIELDS: usize = 10_000;
 
 fn options(limits: &Limits) -> DecodeOptions {
     DecodeOptions::new()
-        .with_recursion_limit(u32::try_from(limits.max_depth).unwrap_or(u32::MAX))
+        // The library counts levels below the message itself.
+        .with_recursion_limit(u32::try_from(limits.max_depth.saturating_sub(1)).unwrap_or(u32::MAX))
         .with_element_memory_limit(limits.max_message_bytes.saturating_mul(MEMORY_FOR_A_BYTE))
         .with_unknown_field_limit(UNKNOWN_FIELDS)
 }

@@ -7,8 +7,8 @@ use buffa_descriptor::{DynamicMessage, MessageIndex};
 pub use crate::contract::Code;
 use crate::error::{DecodeError, EncodeError, SampleError};
 use crate::format::{self, Unread};
-use crate::generated::{Generated, GeneratedType};
-use crate::schema::Types;
+use crate::generated::{Generated, GeneratedMessage, GeneratedType};
+use crate::schema::{Schema, Types};
 use crate::{Encoding, Limits};
 
 /// The type of a message. Cheap to clone.
@@ -28,6 +28,14 @@ impl MessageType {
             index,
             generated: None,
         }
+    }
+
+    /// One of the workloads' generated types.
+    pub(crate) fn generated<M: GeneratedMessage>() -> Self {
+        Schema::workloads()
+            .message_type(M::TYPE_NAME)
+            .expect("the generated code comes from the same files as the schema")
+            .with_generated(GeneratedType::of::<M>())
     }
 
     pub(crate) fn with_generated(self, generated: GeneratedType) -> Self {
@@ -153,7 +161,7 @@ impl MessageType {
         }
     }
 
-    pub(crate) fn of_generated(&self, message: Arc<dyn Generated>) -> Message {
+    fn of_generated(&self, message: Arc<dyn Generated>) -> Message {
         Message {
             message_type: self.clone(),
             value: Value::Generated(message),
@@ -182,6 +190,11 @@ enum Value {
 }
 
 impl Message {
+    /// A message of one of the workloads' generated types.
+    pub(crate) fn generated<M: GeneratedMessage>(message: M) -> Self {
+        MessageType::generated::<M>().of_generated(Arc::new(message))
+    }
+
     /// Its type.
     pub fn message_type(&self) -> &MessageType {
         &self.message_type
@@ -250,10 +263,5 @@ impl Message {
                 Ok(Arc::new(message))
             }
         }
-    }
-
-    /// The unknown fields' count, for tests and differences.
-    pub(crate) fn has_unknown_fields(message: &DynamicMessage) -> bool {
-        !message.unknown_fields().is_empty()
     }
 }

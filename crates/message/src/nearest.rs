@@ -16,13 +16,14 @@ impl Nearest {
     /// The candidates that look most like `name`.
     pub fn of<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Self {
         let wanted = name.to_lowercase();
-        let mut scored: Vec<(f64, &str)> = candidates
+        let mut scored: Vec<(usize, &str)> = candidates
             .into_iter()
-            .map(|c| (strsim::jaro_winkler(&wanted, &c.to_lowercase()), c))
-            .filter(|(score, _)| *score >= SIMILAR)
+            .map(|candidate| (candidate.to_lowercase(), candidate))
+            .filter(|(lower, _)| strsim::jaro_winkler(&wanted, lower) >= SIMILAR)
+            .map(|(lower, candidate)| (strsim::osa_distance(&wanted, &lower), candidate))
             .collect();
-        scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
-        scored.dedup_by(|a, b| a.1 == b.1);
+        scored.sort_unstable();
+        scored.dedup();
         Self(
             scored
                 .into_iter()

@@ -1,5 +1,6 @@
 //! How large a message is in every encoding and compression.
 
+use crate::compress::Compressor;
 use crate::error::EncodeError;
 use crate::{Compression, Encoding, Message};
 
@@ -13,9 +14,28 @@ pub struct SizeRow {
 }
 
 /// The message's size in bytes in each encoding, under each of `compressions`.
-pub fn sizes(
-    _message: &Message,
-    _compressions: &[Compression],
-) -> Result<Vec<SizeRow>, EncodeError> {
-    todo!()
+///
+/// # Errors
+/// A value that an encoding has no form for, and a level that a compression does not have.
+pub fn sizes(message: &Message, compressions: &[Compression]) -> Result<Vec<SizeRow>, EncodeError> {
+    let mut compressors = compressions
+        .iter()
+        .map(|c| Compressor::new(*c))
+        .collect::<Result<Vec<_>, _>>()?;
+    let (mut plain, mut packed) = (Vec::new(), Vec::new());
+    Encoding::ALL
+        .into_iter()
+        .map(|encoding| {
+            plain.clear();
+            message.encode(encoding, &mut plain)?;
+            let bytes = compressors
+                .iter_mut()
+                .map(|compressor| {
+                    compressor.compress(&plain, &mut packed)?;
+                    Ok(packed.len())
+                })
+                .collect::<Result<_, EncodeError>>()?;
+            Ok(SizeRow { encoding, bytes })
+        })
+        .collect()
 }

@@ -15,6 +15,9 @@ pub(crate) mod trail;
 pub(crate) mod well_known;
 pub(crate) mod write;
 
+#[cfg(test)]
+mod tests;
+
 /// Which of a field's two names is written. Readers take both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Names {

@@ -2,6 +2,7 @@
 //! from the inside out while the error is on its way up.
 
 use std::cell::{Cell, RefCell};
+use std::fmt;
 
 use serde::de::Error;
 
@@ -13,6 +14,16 @@ pub(crate) enum Step<'a> {
     Name(&'a str),
     /// An element of a list, from 0.
     Index(usize),
+}
+
+impl fmt::Display for Step<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Index(index) => write!(f, "[{index}]"),
+            Self::Name(name) if is_plain(name) => write!(f, ".{name}"),
+            Self::Name(name) => write!(f, "[{:?}]", clip(name)),
+        }
+    }
 }
 
 /// What is known about an error, and how deep the reader is.
@@ -43,12 +54,7 @@ impl Trail {
         if what.is_none() {
             *what = Some(error.to_string());
         }
-        let step = match step {
-            Step::Index(index) => format!("[{index}]"),
-            Step::Name(name) if is_plain(name) => format!(".{name}"),
-            Step::Name(name) => format!("[{name:?}]"),
-        };
-        self.steps.borrow_mut().push(step);
+        self.steps.borrow_mut().push(step.to_string());
         error
     }
 
@@ -63,11 +69,6 @@ impl Trail {
         let result = read();
         self.depth.set(self.depth.get() - 1);
         result
-    }
-
-    /// Levels that may still be entered.
-    pub(crate) fn levels_left(&self) -> usize {
-        self.max_depth - self.depth.get()
     }
 
     /// The limit that was broken, if that was it.

@@ -1,0 +1,79 @@
+//! Zstandard (RFC 8878).
+
+use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
+use zstd::zstd_safe::{DParameter, compress_bound};
+
+use super::{Room, Stop};
+use crate::Limits;
+
+pub(super) struct Compressor {
+    context: zstd::bulk::Compressor<'static>,
+}
+
+impl Compressor {
+    pub(super) fn new(level: i32) -> Result<Self, String> {
+        let mut context = zstd::bulk::Compressor::new(level).map_err(|e| e.to_string())?;
+        // gzip has a checksum always; to compare like with like, so has this.
+        context
+            .set_parameter(zstd::zstd_safe::CParameter::ChecksumFlag(true))
+            .map_err(|e| e.to_string())?;
+        Ok(Self { context })
+    }
+
+    pub(super) fn compress(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
+        out.reserve(compress_bound(bytes.len()));
+        self.context
+            .compress_to_buffer(bytes, out)
+            .map_err(|e| e.to_string())?;
+        Ok(())
+    }
+}
+
+pub(super) struct Decompressor {
+    context: Decoder<'static>,
+}
+
+/// Windows up to 8 MiB are what every decoder should take (RFC 8878, section 3.1.1.1.2).
+const LEAST_WINDOW_LOG: u32 = 23;
+/// The largest window that the library has on every platform.
+const MOST_WINDOW_LOG: u32 = 30;
+
+impl Decompressor {
+    pub(super) fn new(limits: &Limits) -> Result<Self, String> {
+        let mut context = Decoder::new().map_err(|e| e.to_string())?;
+        // A window larger than the largest message would be memory for nothing.
+        let log = usize::BITS - limits.max_message_bytes.leading_zeros();
+        let log = log.clamp(LEAST_WINDOW_LOG, MOST_WINDOW_LOG);
+        context
+            .set_parameter(DParameter::WindowLogMax(log))
+            .map_err(|e| e.to_string())?;
+        Ok(Self { context })
+    }
+
+    pub(super) fn decompress(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+        room: &Room,
+    ) -> Result<(), Stop> {
+        let damage = |e: std::io::Error| Stop::Damage(e.to_string());
+        self.context.reinit().map_err(damage)?;
+        let mut input = InBuffer::around(bytes);
+        loop {
+            room.grow(out)?;
+            let (read, written) = (input.pos(), out.len());
+            let mut output = OutBuffer::around_pos(out, written);
+            // What is still missing of the frame; nothing at its end.
+            let missing = self.context.run(&mut input, &mut output).map_err(damage)?;
+            if missing == 0 {
+                if input.pos() == bytes.len() {
+                    return room.finish(out);
+                }
+                // A further frame follows.
+                self.context.reinit().map_err(damage)?;
+            } else if input.pos() == read && out.len() == written {
+                return Err(Stop::Damage("the data ends early".to_owned()));
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Finds fields that arrived with another wire type than their own.
+
+use buffa::unknown_fields::{UnknownField, UnknownFieldData};
+use buffa_descriptor::{
+    DynamicMessage, FieldDescriptor, FieldKind, ReflectMessage, ScalarType, SingularKind, Value,
+};
+
+/// What is wrong, with its path, when an unknown field has the number of a known one.
+pub(super) fn mismatch(message: &DynamicMessage) -> Option<String> {
+    find(message).map(|(path, what)| format!("${path}: {what}"))
+}
+
+fn find(message: &DynamicMessage) -> Option<(String, String)> {
+    let descriptor = message.message_descriptor();
+    for unknown in message.unknown_fields().iter() {
+        if let Some(field) = descriptor.field(unknown.number)
+            && !may_be(field, unknown)
+        {
+            let what = format!("wrong wire type: {}", shown(unknown));
+            return Some((format!(".{}", field.json_name()), what));
+        }
+    }
+    for field in descriptor.fields() {
+        let name = field.json_name();
+        let found = match message.field_by_number(field.number()) {
+            Some(Value::Message(child)) => find(child),
+            Some(Value::List(items)) => items.iter().enumerate().find_map(|(i, item)| match item {
+                Value::Message(child) => find(child).map(|(p, what)| (format!("[{i}]{p}"), what)),
+                _ => None,
+            }),
+            Some(Value::Map(entries)) => entries.iter().find_map(|(key, value)| match value {
+                Value::Message(child) => {
+                    let key = crate::mapping::read::key_text(key);
+                    find(child).map(|(p, what)| (format!("[{key:?}]{p}"), what))
+                }
+                _ => None,
+            }),
+            _ => None,
+        };
+        if let Some((path, what)) = found {
+            return Some((format!(".{name}{path}"), what));
+        }
+    }
+    None
+}
+
+/// Whether a field may be unknown with this wire type: a closed enum's value without a name is.
+fn may_be(field: &FieldDescriptor, unknown: &UnknownField) -> bool {
+    let is_length_delimited = matches!(unknown.data, UnknownFieldData::LengthDelimited(_));
+    match field.kind() {
+        FieldKind::Map { .. } => is_length_delimited,
+        FieldKind::Singular(kind) => has_wire_type(kind, unknown),
+        FieldKind::List(kind) => {
+            has_wire_type(kind, unknown) || is_packable(kind) && is_length_delimited
+        }
+    }
+}
+
+fn has_wire_type(kind: SingularKind, unknown: &UnknownField) -> bool {
+    use ScalarType as T;
+    match kind {
+        SingularKind::Message(_) => matches!(
+            unknown.data,
+            UnknownFieldData::LengthDelimited(_) | UnknownFieldData::Group(_)
+        ),
+        SingularKind::Scalar(T::String | T::Bytes) => {
+            matches!(unknown.data, UnknownFieldData::LengthDelimited(_))
+        }
+        SingularKind::Scalar(T::Double | T::Fixed64 | T::Sfixed64) => {
+            matches!(unknown.data, UnknownFieldData::Fixed64(_))
+        }
+        SingularKind::Scalar(T::Float | T::Fixed32 | T::Sfixed32) => {
+            matches!(unknown.data, UnknownFieldData::Fixed32(_))
+        }
+        SingularKind::Scalar(_) | SingularKind::Enum(_) => {
+            matches!(unknown.data, UnknownFieldData::Varint(_))
+        }
+    }
+}
+
+const fn is_packable(kind: SingularKind) -> bool {
+    !matches!(
+        kind,
+        SingularKind::Message(_) | SingularKind::Scalar(ScalarType::String | ScalarType::Bytes)
+    )
+}
+
+const fn shown(unknown: &UnknownField) -> &'static str {
+    match unknown.data {
+        UnknownFieldData::Varint(_) => "a varint",
+        UnknownFieldData::Fixed64(_) => "64 fixed bits",
+        UnknownFieldData::Fixed32(_) => "32 fixed bits",
+        UnknownFieldData::LengthDelimited(_) => "length-delimited bytes",
+        UnknownFieldData::Group(_) => "a group",
+    }
+}

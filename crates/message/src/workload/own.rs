@@ -1,0 +1,102 @@
+//! A user's own method, on dynamic code.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use super::{AnswerError, Calls, OwnWorkload, WorkloadError};
+use crate::message::{Message, MessageType};
+use crate::schema::Schema;
+
+impl OwnWorkload {
+    /// A method of a schema with its two samples, as text in the proto3 JSON mapping.
+    ///
+    /// # Errors
+    /// A method that is not there or streams, and samples that do not fit, with their JSON path.
+    pub fn new(
+        schema: &Schema,
+        method: &str,
+        request: &str,
+        response: &str,
+    ) -> Result<Self, WorkloadError> {
+        let found = schema
+            .method(method)
+            .map_err(|e| WorkloadError(e.to_string()))?;
+        let sample = |what, message_type: &MessageType, json| {
+            read_sample(what, message_type, json)?;
+            serde_json::from_str(json).map_err(|e| WorkloadError(format!("{what} sample: {e}")))
+        };
+        Ok(Self {
+            descriptor_set: STANDARD.encode(schema.descriptor_set()),
+            method: found.name,
+            request: sample("request", &found.request, request)?,
+            response: sample("response", &found.response, response)?,
+        })
+    }
+}
+
+fn read_sample(
+    what: &str,
+    message_type: &MessageType,
+    json: &str,
+) -> Result<Message, WorkloadError> {
+    message_type
+        .from_json(json)
+        .map_err(|e| WorkloadError(format!("{what} sample: {e}")))
+}
+
+/// A user's own method: always the same request, always the same answer.
+pub(super) struct Own {
+    path: String,
+    request: Message,
+    response: Message,
+}
+
+impl Own {
+    pub(super) fn new(spec: &OwnWorkload) -> Result<Self, WorkloadError> {
+        let set = STANDARD
+            .decode(&spec.descriptor_set)
+            .map_err(|e| WorkloadError(format!("the descriptor set is no base64: {e}")))?;
+        let method = Schema::from_descriptor_set(&set)
+            .and_then(|schema| schema.method(&spec.method))
+            .map_err(|e| WorkloadError(e.to_string()))?;
+        let sample = |what, message_type: &MessageType, json: &Value| {
+            read_sample(what, message_type, &json.to_string())
+        };
+        Ok(Self {
+            path: format!("/{}", method.name),
+            request: sample("request", &method.request, &spec.request)?,
+            response: sample("response", &method.response, &spec.response)?,
+        })
+    }
+}
+
+impl Calls for Own {
+    fn method_path(&self) -> &str {
+        &self.path
+    }
+
+    fn rest_path(&self) -> &str {
+        &self.path
+    }
+
+    fn request_type(&self) -> &MessageType {
+        self.request.message_type()
+    }
+
+    fn response_type(&self) -> &MessageType {
+        self.response.message_type()
+    }
+
+    fn request(&self, _call: u64) -> Message {
+        self.request.clone()
+    }
+
+    fn request_varies(&self) -> bool {
+        false
+    }
+
+    fn answer(&self, _request: &Message) -> Result<Message, AnswerError> {
+        Ok(self.response.clone())
+    }
+}
