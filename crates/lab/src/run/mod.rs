@@ -18,7 +18,7 @@ use rpcgauge_study::record::{Environment, Outcome, Record, TrialRecord};
 use rpcgauge_study::settings::Idle;
 use tempfile::TempDir;
 
-use crate::environment::look;
+use crate::environment::{StealMeter, look};
 use crate::error::{LabError, TrialFailure};
 use crate::machine::placement::Placements;
 use crate::observer::{Event, Observer};
@@ -121,6 +121,7 @@ impl Lab {
         for trials in trials.chunk_by(|a, b| a.invocation == b.invocation) {
             run.invocation(trials)?;
         }
+        run.keep_steal()?;
         Ok(run.summary())
     }
 }
@@ -136,6 +137,7 @@ struct Run<'a> {
     /// The folder of the Unix sockets.
     sockets: TempDir,
     environment: Environment,
+    steal: Option<StealMeter>,
     pace: Pace,
     measured: usize,
     failed: usize,
@@ -168,6 +170,7 @@ impl<'a> Run<'a> {
             placements: Placements::detect()?,
             sockets,
             environment: look(plan.idle),
+            steal: StealMeter::start(),
             pace: Pace::new(plan, trials),
             measured: 0,
             failed: 0,
@@ -265,6 +268,15 @@ impl<'a> Run<'a> {
         } else {
             self.keep_environment()
         }
+    }
+
+    /// What the hypervisor took away during the run is known only at its end.
+    fn keep_steal(&mut self) -> Result<(), LabError> {
+        let Some(warning) = self.steal.and_then(|steal| steal.warning()) else {
+            return Ok(());
+        };
+        self.environment.warnings.push(warning);
+        self.keep_environment()
     }
 
     fn keep_environment(&mut self) -> Result<(), LabError> {

@@ -1,0 +1,209 @@
+//! The system, its processor, its clock frequency and its limits.
+
+use std::env::consts::ARCH;
+use std::fs;
+
+use super::text_of;
+use crate::machine::cores::{Core, choose_pair};
+
+/// The distribution and the kernel: `Debian GNU/Linux 12 (bookworm), Linux 6.1.0 x86_64`.
+pub(super) fn name() -> String {
+    let release = text_of("/etc/os-release").or_else(|| text_of("/usr/lib/os-release"));
+    let distribution = release.and_then(|text| distribution(&text));
+    let kernel = text_of("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let kernel = format!("Linux {kernel} {ARCH}");
+    distribution.map_or(kernel.clone(), |name| format!("{name}, {kernel}"))
+}
+
+/// os-release(5)'s name for people.
+fn distribution(release: &str) -> Option<String> {
+    let value = release
+        .lines()
+        .find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
+    Some(value.trim_matches(['"', '\'']).to_owned()).filter(|name| !name.is_empty())
+}
+
+/// The processor's name as the system tells it, the architecture where it tells none.
+pub(super) fn processor() -> String {
+    let cpuinfo = text_of("/proc/cpuinfo").unwrap_or_default();
+    model(&cpuinfo)
+        .or_else(|| text_of("/proc/device-tree/model").map(|name| name.replace('\0', "")))
+        .unwrap_or_else(|| ARCH.to_owned())
+}
+
+fn model(cpuinfo: &str) -> Option<String> {
+    let fields = || cpuinfo.lines().filter_map(|line| line.split_once(':'));
+    // x86 has the first; several others have one of the rest.
+    ["model name", "Processor", "cpu model", "cpu"]
+        .iter()
+        .find_map(|wanted| {
+            let (_, value) = fields().find(|(name, _)| name.trim() == *wanted)?;
+            Some(value.trim().to_owned()).filter(|value| !value.is_empty())
+        })
+}
+
+/// The machine's memory, bytes.
+pub(super) fn memory_bytes() -> Option<u64> {
+    let meminfo = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+/// The frequency governor of the allowed cores, each one's name where they differ.
+pub(super) fn governor(allowed: &[Core]) -> Option<String> {
+    let mut names: Vec<String> = allowed
+        .iter()
+        .filter_map(|core| {
+            let id = core.id;
+            text_of(&format!(
+                "/sys/devices/system/cpu/cpu{id}/cpufreq/scaling_governor"
+            ))
+        })
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// What of the machine's settings makes figures noisy.
+pub(super) fn warnings(allowed: &[Core], governor: Option<&str>) -> Vec<String> {
+    [
+        governor.and_then(governor_warning),
+        turbo().filter(|on| *on).map(|_| TURBO.to_owned()),
+        cores_warning(allowed),
+        quota().and_then(|quota| quota_warning(quota, allowed.len())),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+const TURBO: &str = "the processor may raise its clock under light load (turbo); figures depend on \
+                     what else runs";
+
+fn governor_warning(governor: &str) -> Option<String> {
+    (governor != "performance").then(|| {
+        format!(
+            "the frequency governor is {governor}: short trials may run at a low clock; \
+             \"performance\" is steadier"
+        )
+    })
+}
+
+/// Whether turbo frequencies are on, where the driver tells.
+fn turbo() -> Option<bool> {
+    let cpu = "/sys/devices/system/cpu";
+    let intel = text_of(&format!("{cpu}/intel_pstate/no_turbo")).map(|off| off == "0");
+    intel.or_else(|| text_of(&format!("{cpu}/cpufreq/boost")).map(|on| on == "1"))
+}
+
+fn cores_warning(allowed: &[Core]) -> Option<String> {
+    let Some(pair) = choose_pair(allowed) else {
+        return Some(
+            "this program may use one core: client and server can only share it".to_owned(),
+        );
+    };
+    pair.is_one_physical_core().then(|| {
+        format!(
+            "cores {} and {} are hardware threads of one physical core: client and server slow \
+             each other",
+            pair.client.id, pair.server.id
+        )
+    })
+}
+
+/// The processor time that this program's control group may use, in cores.
+fn quota() -> Option<f64> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let group = groups
+        .lines()
+        .find_map(|line| line.strip_prefix("0::"))?
+        .trim_end_matches('/');
+    // The nearest limit counts; a container sees its own group as the root.
+    let ancestors = group
+        .match_indices('/')
+        .map(|(at, _)| &group[..at])
+        .chain([group]);
+    ancestors
+        .filter_map(|group| text_of(&format!("/sys/fs/cgroup{group}/cpu.max")))
+        .filter_map(|limit| cores_of(&limit))
+        .min_by(f64::total_cmp)
+}
+
+/// Control group v2's `cpu.max`: `QUOTA PERIOD`, or `max` for none.
+fn cores_of(limit: &str) -> Option<f64> {
+    let (quota, period) = limit.split_once(' ')?;
+    let (quota, period): (f64, f64) = (quota.parse().ok()?, period.parse().ok()?);
+    (period > 0.0).then(|| quota / period)
+}
+
+fn quota_warning(quota: f64, cores: usize) -> Option<String> {
+    (quota < cores as f64).then(|| {
+        format!(
+            "the control group allows {quota:.1} cores' time on {cores} cores: processes are held \
+             back when they use it up"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_distribution_is_named() {
+        let release = "NAME=\"Debian\"\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n";
+        assert_eq!(
+            distribution(release).as_deref(),
+            Some("Debian GNU/Linux 12 (bookworm)")
+        );
+        assert_eq!(
+            distribution("PRETTY_NAME=Alpine"),
+            Some("Alpine".to_owned())
+        );
+        assert_eq!(distribution("NAME=x"), None);
+    }
+
+    #[test]
+    fn the_processor_is_named() {
+        assert_eq!(
+            model("processor\t: 0\nmodel name\t: AMD EPYC\n").as_deref(),
+            Some("AMD EPYC")
+        );
+        assert_eq!(model("processor : 0\nBogoMIPS : 50.00\n"), None);
+    }
+
+    #[test]
+    fn only_the_performance_governor_is_quiet() {
+        assert_eq!(governor_warning("performance"), None);
+        assert!(governor_warning("powersave").unwrap().contains("powersave"));
+    }
+
+    #[test]
+    fn a_quota_below_the_cores_is_told() {
+        assert_eq!(cores_of("max 100000"), None);
+        assert_eq!(cores_of("150000 100000"), Some(1.5));
+        assert_eq!(cores_of("100000 0"), None);
+        assert_eq!(quota_warning(2.0, 2), None);
+        assert!(quota_warning(1.5, 2).unwrap().contains("1.5 cores"));
+    }
+
+    #[test]
+    fn one_core_and_two_threads_are_told() {
+        let core = |id, physical| Core {
+            id,
+            package: 0,
+            physical,
+        };
+        assert!(cores_warning(&[core(0, 0)]).unwrap().contains("one core"));
+        assert!(
+            cores_warning(&[core(0, 0), core(1, 0)])
+                .unwrap()
+                .contains("0 and 1")
+        );
+        assert_eq!(cores_warning(&[core(0, 0), core(1, 1)]), None);
+    }
+}
