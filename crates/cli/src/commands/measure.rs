@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
-use rpcgauge_lab::{Ending, Lab, Options, Records, RecordsError, SubjectCommand, Summary};
+use rpcgauge_lab::{Ending, Lab, Options, SubjectCommand, Summary};
 use rpcgauge_report::{Findings, files};
-use rpcgauge_study::plan::Plan;
-use rpcgauge_study::record::{Environment, Record};
+use rpcgauge_study::plan::{Plan, TrialSpec};
 use rpcgauge_study::run::{NewRun, Run, RunWriter, default_directory, names};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -86,15 +85,7 @@ pub(crate) fn start(
         plan: &study.plan,
     };
     let writer = RunWriter::create(&directory, &new).map_err(Failure::input)?;
-    carry_out(
-        &study.plan,
-        RunRecords {
-            writer,
-            recorded: Vec::new(),
-        },
-        output,
-        stop,
-    )
+    carry_out(&study.plan, &study.plan.trials, writer, output, stop)
 }
 
 /// Goes on with an interrupted run and shows its report.
@@ -104,18 +95,10 @@ pub(crate) fn resume(
     stop: &AtomicBool,
 ) -> Result<Ended, Failure> {
     let resumed = RunWriter::resume(directory, None).map_err(Failure::input)?;
-    let recorded = resumed
-        .run
-        .trials
-        .iter()
-        .map(|record| record.trial.index)
-        .collect();
     carry_out(
         &resumed.run.plan,
-        RunRecords {
-            writer: resumed.writer,
-            recorded,
-        },
+        &resumed.missing,
+        resumed.writer,
         output,
         stop,
     )
@@ -123,17 +106,18 @@ pub(crate) fn resume(
 
 fn carry_out(
     plan: &Plan,
-    mut records: RunRecords,
+    trials: &[TrialSpec],
+    mut writer: RunWriter,
     output: &OutputArgs,
     stop: &AtomicBool,
 ) -> Result<Ended, Failure> {
-    let directory = records.writer.directory().to_owned();
+    let directory = writer.directory().to_owned();
     let lab = Lab::new(Options::new(reference()?, directory.join(names::LOGS)));
     let mut progress = ProgressView::new(output.quiet);
-    let summary = lab.run(plan, &mut records, &mut progress, stop);
+    let summary = lab.run(plan, trials, &mut writer, &mut progress, stop);
     progress.finish();
     // The lock is released before the report is written: the report only reads.
-    drop(records);
+    drop(writer);
     let summary = summary.map_err(|error| {
         Failure::cannot(format!(
             "{error}; what was measured is in {}, and `rpcgauge run --resume` goes on",
@@ -178,24 +162,4 @@ pub(crate) fn reference() -> Result<SubjectCommand, Failure> {
     let program: PathBuf = std::env::current_exe()
         .map_err(|error| Failure::cannot(format!("cannot find this program itself: {error}")))?;
     Ok(SubjectCommand::new(program, ["subject"]))
-}
-
-/// Records that go to a run directory.
-struct RunRecords {
-    writer: RunWriter,
-    recorded: Vec<u32>,
-}
-
-impl Records for RunRecords {
-    fn append(&mut self, record: &Record) -> Result<(), RecordsError> {
-        Ok(self.writer.append(record)?)
-    }
-
-    fn environment(&mut self, environment: &Environment) -> Result<(), RecordsError> {
-        Ok(self.writer.write_environment(environment)?)
-    }
-
-    fn recorded(&self) -> Vec<u32> {
-        self.recorded.clone()
-    }
 }
