@@ -1,10 +1,18 @@
 //! What this machine can measure, how quietly, and what would unlock more.
 
-use std::fmt;
+mod capability;
+mod noise;
+mod text;
+mod tools;
 
 use rpcgauge_study::record::Environment;
+use rpcgauge_study::settings::Idle;
 use serde::Serialize;
 
+pub use capability::Capability;
+pub use noise::{Noise, NoiseResult};
+
+use crate::environment::look;
 use crate::run::Options;
 
 /// What the doctor found. `Display` is the text for a terminal.
@@ -17,54 +25,17 @@ pub struct Findings {
     /// Toolchains that are or are not there, and what each unlocks.
     pub toolchains: Vec<Capability>,
     /// What a short A/A measured; absent where it was skipped.
-    pub noise: Option<Noise>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub noise: Option<NoiseResult>,
 }
 
-/// Something that is there or not.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Capability {
-    /// Its name.
-    pub name: String,
-    /// Whether it is there.
-    pub found: bool,
-    /// Its version or place where it is there; why not, where it is not.
-    pub detail: String,
-    /// What it unlocks.
-    pub unlocks: String,
-}
-
-/// How much two measurements of the same thing differ here.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Noise {
-    /// The placement that was measured.
-    pub placement: rpcgauge_study::settings::Placement,
-    /// Whether idle states were held off.
-    pub idle: rpcgauge_study::settings::Idle,
-    /// Pairs of trials that were measured.
-    pub pairs: u32,
-    /// Median latency over all trials, ns.
-    pub latency_p50_ns: f64,
-    /// The median of |ratio − 1| over the pairs: what one pair is off by, 0.02 for 2%.
-    pub typical: f64,
-    /// The largest |ratio − 1| over the pairs.
-    pub largest: f64,
-    /// Why it could not be measured, when it could not; the figures are 0 then.
-    pub failure: Option<String>,
-}
-
-/// Looks at the machine, and with `measure_noise` runs a short A/A of some seconds.
+/// Looks at the machine, and with `measure_noise` runs a short A/A of some seconds against the
+/// reference subject.
 pub fn examine(options: &Options, measure_noise: bool) -> Findings {
-    let _ = (options, measure_noise);
     Findings {
-        environment: crate::environment::look(rpcgauge_study::settings::Idle::Held),
-        privileges: Vec::new(),
-        toolchains: Vec::new(),
-        noise: None,
-    }
-}
-
-impl fmt::Display for Findings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.environment.system)
+        environment: look(Idle::Held),
+        privileges: capability::privileges(),
+        toolchains: tools::toolchains(),
+        noise: measure_noise.then(|| noise::measure(options)),
     }
 }

@@ -1,0 +1,212 @@
+//! How much two measurements of the same thing differ here.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
+use rpcgauge_study::plan::{Plan, TrialSpec, Variant};
+use rpcgauge_study::record::{Outcome, Record, TrialRecord};
+use rpcgauge_study::settings::{
+    ConnectionUse, HttpVersion, Idle, Placement, Protocol, Schedule, Settings, Stop, Transport,
+};
+use serde::Serialize;
+
+use crate::machine::placement::Placements;
+use crate::run::{Lab, Options};
+
+/// What a short A/A measured: the same call under two names, in turns.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Noise {
+    /// The placement that was measured.
+    pub placement: Placement,
+    /// Whether idle states were held off.
+    pub idle: Idle,
+    /// Pairs of trials that were measured.
+    pub pairs: u32,
+    /// The median over the trials of their median latency, ns.
+    pub latency_p50_ns: f64,
+    /// The median over the pairs of |ratio − 1|: what one pair is off by, 0.02 for 2%.
+    pub typical: f64,
+    /// The largest |ratio − 1| of a pair.
+    pub largest: f64,
+}
+
+/// The noise, or why it could not be measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum NoiseResult {
+    /// It was measured.
+    Measured(Noise),
+    /// It was not.
+    Failed {
+        /// Why, in one line.
+        failure: String,
+    },
+}
+
+/// Pairs of trials: enough that the largest difference means something, in about four seconds.
+const PAIRS: u32 = 8;
+
+/// Measured time of one trial, ms.
+const TRIAL_MS: u64 = 150;
+
+/// The longest warm-up of one trial, ms.
+const WARMUP_MS: u64 = 200;
+
+/// The seed of a measurement that makes no random choice.
+const SEED: u64 = 0;
+
+pub(super) fn measure(options: &Options) -> NoiseResult {
+    try_measure(options).map_or_else(
+        |failure| NoiseResult::Failed { failure },
+        NoiseResult::Measured,
+    )
+}
+
+fn try_measure(options: &Options) -> Result<Noise, String> {
+    let placements = Placements::detect().map_err(|error| error.to_string())?;
+    let placement = match placements.pair() {
+        Some(_) => Placement::TwoCores,
+        None => Placement::OneCore,
+    };
+    let logs = tempfile::tempdir().map_err(|error| format!("could not make a folder: {error}"))?;
+    let options = Options {
+        logs: PathBuf::from(logs.path()),
+        ..options.clone()
+    };
+    let plan = plan(placement);
+    let mut records: Vec<Record> = Vec::new();
+    Lab::new(options)
+        .run(
+            &plan,
+            &plan.trials,
+            &mut records,
+            &mut (),
+            &AtomicBool::new(false),
+        )
+        .map_err(|error| error.to_string())?;
+    let trials = records.into_iter().filter_map(|record| match record {
+        Record::Trial(trial) => Some(*trial),
+        Record::Floor(_) => None,
+    });
+    judge(placement, &trials.collect::<Vec<_>>())
+}
+
+/// Puts the pairs' ratios together.
+fn judge(placement: Placement, trials: &[TrialRecord]) -> Result<Noise, String> {
+    let medians: Vec<f64> = trials
+        .iter()
+        .map(median_latency)
+        .collect::<Result<_, _>>()?;
+    let mut off: Vec<f64> = medians
+        .chunks_exact(2)
+        .map(|pair| (pair[0] / pair[1].max(1.0) - 1.0).abs())
+        .collect();
+    off.sort_unstable_by(f64::total_cmp);
+    let (Some(first), Some(largest)) = (trials.first(), off.last()) else {
+        return Err("nothing was measured".to_owned());
+    };
+    Ok(Noise {
+        placement,
+        idle: first.idle,
+        pairs: u32::try_from(off.len()).unwrap_or(u32::MAX),
+        latency_p50_ns: middle(&mut medians.clone()),
+        typical: middle(&mut off.clone()),
+        largest: *largest,
+    })
+}
+
+fn median_latency(trial: &TrialRecord) -> Result<f64, String> {
+    match &trial.outcome {
+        Outcome::Measured(measured) => Ok(measured.latency.0.value_at_quantile(0.5) as f64),
+        Outcome::Failed { reason, .. } => Err(reason.clone()),
+    }
+}
+
+/// The middle value, the upper one of an even number of them.
+fn middle(values: &mut [f64]) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+fn plan(placement: Placement) -> Plan {
+    let variant = |name: &str, repeats: Option<&str>| Variant {
+        name: name.to_owned(),
+        group: None,
+        repeats: repeats.map(str::to_owned),
+        settings: settings(),
+    };
+    // Which goes first takes turns, so that a slow drift of the machine is not taken for a
+    // difference.
+    let trials = (0..2 * PAIRS).map(|index| TrialSpec {
+        index,
+        invocation: 0,
+        block: index / 2,
+        variant: (index + index / 2) % 2,
+        placement,
+    });
+    Plan {
+        name: "noise".to_owned(),
+        question: "How much do two measurements of the same thing differ here?".to_owned(),
+        seed: SEED,
+        variants: vec![variant("a", None), variant("a-again", Some("a"))],
+        pairs: Vec::new(),
+        claims: Vec::new(),
+        invocations: 1,
+        blocks: PAIRS,
+        placements: vec![placement],
+        idle: Idle::Held,
+        margin: 0.03,
+        confidence: 0.95,
+        warmup: Stop {
+            calls: None,
+            time_ms: Some(WARMUP_MS),
+        },
+        trials: trials.collect(),
+    }
+}
+
+fn settings() -> Settings {
+    Settings {
+        subject: "reference".to_owned(),
+        workload: WorkloadSpec::Hello,
+        protocol: Protocol::Grpc,
+        http: HttpVersion::Http2,
+        encoding: Encoding::Protobuf,
+        request_compression: Compression::None,
+        response_compression: Compression::None,
+        transport: Transport::Tcp,
+        connection: ConnectionUse::Reuse,
+        connections: 1,
+        schedule: Schedule::Closed { in_flight: 1 },
+        stop: Stop {
+            calls: None,
+            time_ms: Some(TRIAL_MS),
+        },
+        deadline_ms: 1_000,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_pair_has_both_and_they_take_turns() {
+        let plan = plan(Placement::TwoCores);
+        let order: Vec<u32> = plan.trials.iter().map(|trial| trial.variant).collect();
+        assert_eq!(order[..8], [0, 1, 1, 0, 0, 1, 1, 0]);
+        assert_eq!(order.len() as u32, 2 * PAIRS);
+    }
+
+    #[test]
+    fn the_middle_is_the_middle() {
+        assert_eq!(middle(&mut [3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(middle(&mut []), 0.0);
+    }
+
+    #[test]
+    fn nothing_measured_is_told() {
+        assert!(judge(Placement::Free, &[]).is_err());
+    }
+}

@@ -1,0 +1,148 @@
+//! The findings as text for a terminal.
+
+use std::fmt;
+
+use rpcgauge_study::settings::Idle;
+
+use super::{Capability, Findings, Noise, NoiseResult};
+
+impl fmt::Display for Findings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.machine(f)?;
+        section(f, "Privileges", &self.privileges)?;
+        section(f, "Toolchains", &self.toolchains)?;
+        match &self.noise {
+            Some(NoiseResult::Measured(noise)) => measured(f, noise)?,
+            Some(NoiseResult::Failed { failure }) => {
+                writeln!(f, "\nNoise\n  could not be measured: {failure}")?;
+            }
+            None => {}
+        }
+        if !self.environment.warnings.is_empty() {
+            writeln!(f, "\nWarnings")?;
+        }
+        self.environment
+            .warnings
+            .iter()
+            .try_for_each(|warning| writeln!(f, "  {warning}"))
+    }
+}
+
+impl Findings {
+    fn machine(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let machine = &self.environment;
+        let or_none = |text: &Option<String>, none: &str| text.clone().unwrap_or(none.to_owned());
+        let rows = [
+            ("system", machine.system.clone()),
+            ("processor", machine.processor.clone()),
+            ("cores", format!("{} may be used", machine.cores)),
+            (
+                "memory",
+                format!(
+                    "{:.1} GiB",
+                    machine.memory_bytes as f64 / f64::from(1 << 30)
+                ),
+            ),
+            ("virtual", or_none(&machine.virtualization, "no sign of it")),
+            (
+                "frequency",
+                or_none(&machine.governor, "no governor is shown"),
+            ),
+            (
+                "idle states",
+                match machine.idle.got {
+                    Idle::Held => "can be held off".to_owned(),
+                    Idle::AsIs => "cannot be held off".to_owned(),
+                },
+            ),
+        ];
+        writeln!(f, "Machine")?;
+        rows.iter()
+            .try_for_each(|(name, value)| writeln!(f, "  {name:<12} {value}"))
+    }
+}
+
+fn section(f: &mut fmt::Formatter<'_>, title: &str, found: &[Capability]) -> fmt::Result {
+    writeln!(f, "\n{title}")?;
+    let width = found
+        .iter()
+        .map(|capability| capability.name.len())
+        .max()
+        .unwrap_or(0);
+    for Capability {
+        name,
+        found,
+        detail,
+        unlocks,
+    } in found
+    {
+        let mark = if *found { "yes" } else { "no" };
+        writeln!(f, "  {mark:<3}  {name:<width$}  {detail}")?;
+        if !found {
+            writeln!(f, "       {:width$}  would unlock: {unlocks}", "")?;
+        }
+    }
+    Ok(())
+}
+
+fn measured(f: &mut fmt::Formatter<'_>, noise: &Noise) -> fmt::Result {
+    writeln!(
+        f,
+        "\nNoise\n  {} pairs of the same gRPC call, {}, {}: median {:.1} µs\n  a pair is typically \
+         off by {:.1}%, at most by {:.1}%",
+        noise.pairs,
+        noise.placement,
+        noise.idle,
+        noise.latency_p50_ns / 1_000.0,
+        noise.typical * 100.0,
+        noise.largest * 100.0
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use rpcgauge_study::record::{Environment, IdleOutcome};
+    use rpcgauge_study::settings::Placement;
+
+    use super::*;
+
+    #[test]
+    fn everything_found_is_shown() {
+        let reason = Some("idle states were not held off: no device".to_owned());
+        let findings = Findings {
+            environment: Environment {
+                rpcgauge: "0.1.0".to_owned(),
+                system: "Debian GNU/Linux 12, Linux 6.1.0 x86_64".to_owned(),
+                processor: "AMD EPYC".to_owned(),
+                cores: 2,
+                memory_bytes: 24 << 30,
+                virtualization: Some("virtual machine (KVM)".to_owned()),
+                governor: None,
+                idle: IdleOutcome {
+                    asked: Idle::Held,
+                    got: Idle::AsIs,
+                    reason: reason.clone(),
+                },
+                subjects: BTreeMap::new(),
+                warnings: reason.into_iter().collect(),
+            },
+            privileges: vec![Capability::new("root", Err("user 1000".to_owned()), "more")],
+            toolchains: vec![Capability::new(
+                "go",
+                Ok("go version 1.25".to_owned()),
+                "Go",
+            )],
+            noise: Some(NoiseResult::Measured(Noise {
+                placement: Placement::TwoCores,
+                idle: Idle::AsIs,
+                pairs: 8,
+                latency_p50_ns: 61_234.0,
+                typical: 0.0123,
+                largest: 0.051,
+            })),
+        };
+        insta::assert_snapshot!(findings.to_string());
+    }
+}
