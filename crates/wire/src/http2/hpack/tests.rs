@@ -335,6 +335,20 @@ fn an_indexed_list_leaves_the_generation_alone() {
 }
 
 #[test]
+fn a_table_that_shrank_and_grew_between_two_blocks_tells_both() {
+    let mut encoder = Encoder::new(4096);
+    let fields = list(&[CUSTOM]);
+    let mut first = Vec::new();
+    encoder.encode(fields.iter(), &mut first);
+    encoder.set_allowed_size(0);
+    encoder.set_allowed_size(4096);
+    let mut second = Vec::new();
+    encoder.encode(fields.iter(), &mut second);
+    // Sizes 0 and 4096, and the field in full again: the table was emptied on the way.
+    assert_eq!(second, [&[0x20, 0x3f, 0xe1, 0x1f][..], &first].concat());
+}
+
+#[test]
 fn sensitive_values_never_enter_the_table() {
     let mut encoder = Encoder::new(4096);
     let mut fields = FieldList::default();

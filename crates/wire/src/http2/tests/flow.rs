@@ -77,6 +77,21 @@ fn a_new_call_starts_with_the_window_that_is_set() {
 }
 
 #[test]
+fn a_message_prefix_cut_by_the_window_is_counted_once() {
+    let mut server = Server::ready();
+    server.settings(&[(4, 3)]);
+    server.frames();
+    let before = *server.played.client.traffic();
+    let head = crate::grpc::head("/a/b", "c", None).build().unwrap();
+    server.start(&head, &Bytes::from_static(b"\0\0\0\0\x04abcd"), 1);
+    server.input(&Frame::window_update(1, 3).bytes());
+    server.input(&Frame::window_update(1, 100).bytes());
+    let sent = server.played.client.traffic().since(&before).sent;
+    // Frame headers of HEADERS and three DATA, and the prefix.
+    assert_eq!((sent.body, sent.overhead), (4, 4 * 9 + 5));
+}
+
+#[test]
 fn calls_share_the_window_in_turn() {
     let mut server = Server::ready();
     server.settings(&[(4, 1 << 20)]);
@@ -214,6 +229,17 @@ fn until_settings_are_acknowledged_the_default_window_holds() {
     server.input(&Frame::headers(1, &block).bytes());
     let lines = server.input(&Frame::data(1, &[0; 1000]).bytes());
     assert_eq!(lines, ["1 body of 1000 bytes"]);
+    // What came is given back, and the acknowledgement lowers what is left to 10.
+    server.input(&Frame::new(4, 1, 0, b"").bytes());
+    assert_eq!(
+        server.input(&Frame::data(1, &[0; 10]).bytes()),
+        [r"1 body \x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"]
+    );
+    let lines = server.input(&Frame::data(1, &[0; 11]).bytes());
+    assert!(
+        lines[0].contains("more than flow control allows"),
+        "{lines:?}"
+    );
 }
 
 #[derive(Debug, Clone)]
