@@ -11,8 +11,7 @@ pub struct CodecError(pub String);
 /// is there, `decompress` (where the answer says that it is compressed), `decode`, and for the
 /// calls that are verified `verify`. gRPC's message prefix is no part of any of these bytes.
 ///
-/// Results are *appended* to `out`: what is in it already must stay (room for gRPC's prefix, for
-/// one). Its memory is kept from call to call.
+/// `out` is empty when it is given, and its memory is kept from call to call.
 pub trait Codec {
     /// Writes the request message of the `call`-th call (0 is the first of the warm-up).
     ///

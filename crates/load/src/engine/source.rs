@@ -38,6 +38,8 @@ pub(super) struct Source<'a> {
     timed: bool,
     /// The plain request where it is compressed, and the plain answer where it was.
     plain: Vec<u8>,
+    /// A message before it gets gRPC's prefix.
+    message: Vec<u8>,
     /// The body of the call before, whose memory is used again once the connection let it go.
     last_body: Bytes,
 }
@@ -79,6 +81,7 @@ impl<'a> Source<'a> {
             grpc,
             timed,
             plain: Vec::new(),
+            message: Vec::new(),
             last_body: Bytes::new(),
         })
     }
@@ -112,26 +115,32 @@ impl<'a> Source<'a> {
                 })
             }
             Kind::PerCall { codec, compresses } => {
-                let prefix = if self.grpc { PREFIX_LENGTH } else { 0 };
-                let mut framed = reclaimed(std::mem::take(&mut self.last_body));
-                framed.resize(prefix, 0);
+                let mut body = reclaimed(std::mem::take(&mut self.last_body));
+                // The message is made where it needs not be moved again: in the body itself, but
+                // for gRPC, whose prefix is known only when the message is.
+                let message = if self.grpc {
+                    &mut self.message
+                } else {
+                    &mut body
+                };
+                message.clear();
                 let plain = if *compresses {
                     self.plain.clear();
                     codec.encode(number, &mut self.plain)?;
                     stamp(self.timed, &mut stamps.encoded);
-                    codec.compress(&self.plain, &mut framed)?;
+                    codec.compress(&self.plain, message)?;
                     stamp(self.timed, &mut stamps.compressed);
                     self.plain.len()
                 } else {
-                    codec.encode(number, &mut framed)?;
+                    codec.encode(number, message)?;
                     stamp(self.timed, &mut stamps.encoded);
-                    framed.len().saturating_sub(prefix)
+                    message.len()
                 };
-                let carried = framed.len().saturating_sub(prefix);
+                let carried = message.len();
                 if self.grpc {
-                    write_prefix(&mut framed, carried, *compresses)?;
+                    frame_into(&mut body, &self.message, *compresses)?;
                 }
-                self.last_body = Bytes::from(framed);
+                self.last_body = Bytes::from(body);
                 Ok(Outgoing {
                     body: self.last_body.clone(),
                     plain: plain as u64,
@@ -200,20 +209,15 @@ fn framed(body: Body, grpc: bool) -> Result<Outgoing, MessageTooLong> {
     })
 }
 
-/// Fills in the room that was left for gRPC's prefix.
-fn write_prefix(framed: &mut [u8], length: usize, compressed: bool) -> Result<(), CodecError> {
-    let length =
-        u32::try_from(length).map_err(|_| CodecError(MessageTooLong(length).to_string()))?;
-    match framed.get_mut(..PREFIX_LENGTH) {
-        Some(prefix) => {
-            prefix[0] = u8::from(compressed);
-            prefix[1..].copy_from_slice(&length.to_be_bytes());
-            Ok(())
-        }
-        None => Err(CodecError(
-            "the codec removed what was in its output".to_owned(),
-        )),
-    }
+/// Appends a message with gRPC's prefix.
+fn frame_into(body: &mut Vec<u8>, message: &[u8], compressed: bool) -> Result<(), CodecError> {
+    let length = u32::try_from(message.len())
+        .map_err(|_| CodecError(MessageTooLong(message.len()).to_string()))?;
+    body.reserve(PREFIX_LENGTH + message.len());
+    body.push(u8::from(compressed));
+    body.extend_from_slice(&length.to_be_bytes());
+    body.extend_from_slice(message);
+    Ok(())
 }
 
 /// The memory of a body that nobody else holds, emptied; new memory otherwise.
@@ -246,11 +250,39 @@ mod tests {
         assert!(again.capacity() >= 70_000);
     }
 
+    /// Replaces whatever is in its output, as some codecs do.
+    struct Replacing;
+
+    impl Codec for Replacing {
+        fn encode(&mut self, call: u64, out: &mut Vec<u8>) -> Result<(), CodecError> {
+            *out = format!("message {call}").into_bytes();
+            Ok(())
+        }
+
+        fn decompress(&mut self, _: &[u8], _: &mut Vec<u8>) -> Result<(), CodecError> {
+            Ok(())
+        }
+
+        fn decode(&mut self, _: &[u8]) -> Result<(), CodecError> {
+            Ok(())
+        }
+
+        fn verify(&mut self, _: u64) -> Result<(), CodecError> {
+            Ok(())
+        }
+    }
+
     #[test]
-    fn the_prefix_goes_where_its_room_is() {
-        let mut framed = vec![0, 0, 0, 0, 0, 7, 8];
-        write_prefix(&mut framed, 2, true).unwrap();
-        assert_eq!(framed, [1, 0, 0, 0, 2, 7, 8]);
-        assert!(write_prefix(&mut [1, 2], 0, false).is_err());
+    fn a_message_is_framed_whatever_its_codec_does_to_the_output() {
+        for (grpc, prefix) in [(true, &[0, 0, 0, 0, 9][..]), (false, &[])] {
+            let mut codec = Replacing;
+            let mut source = Source::new(Bodies::PerCall(&mut codec), grpc, false).unwrap();
+            for call in 0..3 {
+                let outgoing = source.request(call, &mut Stamps::default()).unwrap();
+                let message = format!("message {call}");
+                assert_eq!(outgoing.body, [prefix, message.as_bytes()].concat());
+                assert_eq!((outgoing.plain, outgoing.carried), (9, 9));
+            }
+        }
     }
 }
