@@ -1,15 +1,20 @@
-//! The built-in studies resolve, and ask what they should.
+//! The built-in studies resolve, ask what they should, and carry what was published.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use rpcgauge_study::builtin;
 use rpcgauge_study::features::embedded_only;
-use rpcgauge_study::plan::Plan;
+use rpcgauge_study::plan::{Metric, Plan};
 use rpcgauge_study::resolve::own::FileLoader;
 use rpcgauge_study::resolve::{Overrides, ResolveContext};
+use rpcgauge_study::settings::{Placement, Stop};
 
 fn resolve(name: &str, cores: u32) -> Plan {
-    let file = builtin::find(name).unwrap().parse().unwrap();
+    let file = builtin::find(name)
+        .unwrap()
+        .parse()
+        .unwrap_or_else(|error| panic!("{error}"));
     let context = ResolveContext {
         subjects: &embedded_only(),
         loader: &FileLoader { folder: ".".into() },
@@ -21,15 +26,155 @@ fn resolve(name: &str, cores: u32) -> Plan {
 }
 
 #[test]
-#[ignore]
-fn show() {
+fn all_resolve_and_hold_to_the_method() {
     for study in builtin::all() {
-        println!("{}", resolve(study.name, 2));
+        let plan = resolve(study.name, 2);
+        assert_eq!(plan.name, study.name);
+        assert_eq!(
+            plan.question,
+            study.question(),
+            "the first line of {}",
+            study.name
+        );
+        assert_eq!(
+            plan.pairs.iter().filter(|pair| pair.a_a).count(),
+            1,
+            "{}",
+            study.name
+        );
+        assert!(plan.placements.len() >= 2, "{}", study.name);
+        assert!(plan.invocations >= 8, "{}", study.name);
+        let names: BTreeSet<&str> = plan.pairs.iter().map(|pair| pair.name.as_str()).collect();
+        assert_eq!(names.len(), plan.pairs.len(), "{}", study.name);
+        for pair in plan.pairs.iter().filter(|pair| pair.headline) {
+            for name in [&pair.of, &pair.against] {
+                let placements: BTreeSet<Placement> = plan
+                    .trials
+                    .iter()
+                    .filter(|trial| plan.variant_of(trial).unwrap().name == *name)
+                    .map(|trial| trial.placement)
+                    .collect();
+                assert_eq!(
+                    placements.len(),
+                    plan.placements.len(),
+                    "{name} of {}",
+                    study.name
+                );
+            }
+        }
     }
 }
 
 #[test]
-fn quickstart_fits_its_time() {
-    let estimate = resolve("quickstart", 2).estimate();
+fn one_core_is_enough_to_plan_all() {
+    for study in builtin::all() {
+        let plan = resolve(study.name, 1);
+        assert_eq!(plan.placements[0], Placement::OneCore, "{}", study.name);
+    }
+}
+
+#[test]
+fn quickstart_asks_five_questions_in_its_time() {
+    let plan = resolve("quickstart", 2);
+    assert_eq!(
+        plan.groups(),
+        ["several", "list", "campus", "gzip", "unix-socket"]
+    );
+    let estimate = plan.estimate();
     assert!(estimate <= Duration::from_secs(85), "{estimate:?}");
+    for group in plan.groups() {
+        let asked = plan.pairs.iter().any(|pair| {
+            pair.headline
+                && plan
+                    .variant(&pair.of)
+                    .is_some_and(|v| v.group.as_deref() == Some(group))
+        });
+        assert!(asked, "{group} has a headline pair");
+    }
+}
+
+/// Of a study: claims as (name, metric, figure of `of`, figure of `against`).
+fn claims(name: &str) -> Vec<(String, Metric, f64, f64)> {
+    let plan = resolve(name, 2);
+    let claim =
+        |c: rpcgauge_study::plan::Claim| (c.name, c.metric, c.published.of, c.published.against);
+    plan.claims.into_iter().map(claim).collect()
+}
+
+#[test]
+fn the_published_figures_are_claims() {
+    let has = |study: &str, expected: &[(&str, Metric, f64, f64)]| {
+        let claims = claims(study);
+        for (name, metric, of, against) in expected {
+            let wanted = ((*name).to_owned(), *metric, *of, *against);
+            assert!(
+                claims.contains(&wanted),
+                "{wanted:?} in {study}: {claims:?}"
+            );
+        }
+        claims.len()
+    };
+    let several = [
+        ("several-request", Metric::RequestTime, 2.92, 7.16),
+        ("several-response", Metric::ResponseTime, 3.6, 12.78),
+    ];
+    let gzip = [
+        ("gzip-one-loopback", Metric::LatencyMean, 0.5, 0.1),
+        ("gzip-all-loopback", Metric::LatencyMean, 30.08, 15.81),
+    ];
+    let unix = [("unix-socket-call", Metric::LatencyMean, 90.0, 115.0)];
+    let list = [
+        ("list-bytes-10", Metric::ResponseBytes, 701.0, 1_705.0),
+        ("list-bytes-500", Metric::ResponseBytes, 40_561.0, 93_298.0),
+        ("list-call-100", Metric::LatencyMean, 46.0, 90.0),
+        ("list-call-500", Metric::LatencyMean, 177.0, 158.0),
+        ("list-decode-100", Metric::DecodeTime, 32.0, 19.0),
+        ("list-decode-300", Metric::DecodeTime, 94.0, 43.0),
+    ];
+    let campus = [
+        ("campus-profile-bytes", Metric::ResponseBytes, 28.0, 67.0),
+        (
+            "campus-followers-bytes",
+            Metric::ResponseBytes,
+            101.0,
+            291.0,
+        ),
+    ];
+    assert_eq!(has("several", &several), 2);
+    assert_eq!(has("gzip", &gzip), 2);
+    assert_eq!(has("unix-socket", &unix), 1);
+    assert_eq!(has("list", &list), 12);
+    for claims in [&several[..], &gzip, &unix, &campus] {
+        has("quickstart", claims);
+    }
+}
+
+#[test]
+fn the_long_run_of_several_runs_once() {
+    let plan = resolve("several", 2);
+    for name in ["long-grpc", "long-rest-json"] {
+        let variant = plan.variant(name).unwrap();
+        assert_eq!(
+            variant.settings.stop,
+            Stop {
+                calls: Some(30_000),
+                time_ms: None
+            }
+        );
+        let trials = plan
+            .trials
+            .iter()
+            .filter(|t| plan.variant_of(t) == Some(variant))
+            .count();
+        assert_eq!(trials, 1, "{name}");
+    }
+}
+
+#[test]
+fn a_name_that_is_not_there_gets_the_nearest() {
+    let error = builtin::find("quikstart").unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "there is no built-in study \"quikstart\"; did you mean \"quickstart\"?"
+    );
 }

@@ -16,6 +16,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use rpcgauge_message::WorkloadSpec;
 use toml::Spanned;
 
 use crate::error::{Source, StudyError};
@@ -98,6 +99,8 @@ struct Resolver<'a> {
     source: &'a Source,
     context: &'a ResolveContext<'a>,
     own: OwnCache<'a>,
+    /// The built-in workloads that are known to be right at their size.
+    makeable: Vec<WorkloadSpec>,
 }
 
 impl StudyFile {
@@ -112,6 +115,7 @@ impl StudyFile {
             source: &self.source,
             context,
             own: OwnCache::new(context.loader),
+            makeable: Vec::new(),
         };
         let (main, others) = resolver.placements(self)?;
         let combined = resolver.variants(self)?;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
+use rpcgauge_message::{Compression, Encoding, Workload, WorkloadSpec};
 use toml::Spanned;
 
 use super::Resolver;
@@ -278,8 +278,22 @@ fn workload(
                 return Err(source.error(scale.span(), message));
             }
             let n = size(Key::N).or_else(|| n.clone());
-            built_in(source, kind, n)
+            let place = n.as_ref().map_or_else(|| kind.span(), Spanned::span);
+            let spec = built_in(source, kind, n)?;
+            resolver.check_size(&spec).map_err(|problem| source.error(place, problem))?;
+            Ok(spec)
         }
+    }
+}
+
+impl Resolver<'_> {
+    /// Whether a workload can be made at its size, asked once for each.
+    fn check_size(&mut self, spec: &WorkloadSpec) -> Result<(), String> {
+        if !self.makeable.contains(spec) {
+            Workload::new(spec).map_err(|error| error.to_string())?;
+            self.makeable.push(spec.clone());
+        }
+        Ok(())
     }
 }
 

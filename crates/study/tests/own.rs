@@ -1,0 +1,365 @@
+//! A user's own method, from files on disk to a plan: a .proto with imports, maps, oneofs and
+//! timestamps, as a study file, as a comparison, and made longer.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rpcgauge_message::workload::OwnWorkload;
+use rpcgauge_study::compare::{self, CompareError, CompareOptions};
+use rpcgauge_study::features::embedded_only;
+use rpcgauge_study::file::StudyFile;
+use rpcgauge_study::plan::Plan;
+use rpcgauge_study::resolve::own::{FileLoader, OwnLoader as _, OwnSource};
+use rpcgauge_study::resolve::{Overrides, ResolveContext};
+use rpcgauge_study::scale::{self, ScaleError};
+use rpcgauge_study::settings::Placement;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const ORDERS: &str = r#"syntax = "proto3";
+package shop;
+import "google/protobuf/timestamp.proto";
+import "common/money.proto";
+message GetRequest { string id = 1; }
+message Order {
+  string id = 1;
+  google.protobuf.Timestamp placed = 2;
+  map<string, int64> counts = 3;
+  oneof payment { string card = 4; bytes token = 5; }
+  repeated Line lines = 6;
+  Status status = 7;
+  int64 customer = 8;
+}
+message Line { string article = 1; common.Money price = 2; repeated string notes = 3; }
+enum Status { UNKNOWN = 0; PAID = 1; }
+service Orders {
+  rpc Get(GetRequest) returns (Order);
+  rpc Watch(GetRequest) returns (stream Order);
+}
+"#;
+
+const MONEY: &str = r#"syntax = "proto3";
+package common;
+message Money { string currency = 1; int64 cents = 2; }
+"#;
+
+const STUDY: &str = r#"question = "Is it fast?"
+[workload]
+proto = "orders.proto"
+include = ["."]
+method = "shop.Orders/Get"
+request = "req.json"
+response = "resp.json"
+[base]
+protocol = "grpc"
+[factors]
+scale = [1, 3]
+"#;
+
+struct Shop(TempDir);
+
+impl Shop {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("common")).unwrap();
+        fs::write(at("orders.proto"), ORDERS).unwrap();
+        fs::write(at("common/money.proto"), MONEY).unwrap();
+        fs::write(at("req.json"), r#"{"id": "o-1"}"#).unwrap();
+        fs::write(at("resp.json"), with_lines().to_string()).unwrap();
+        Self(folder)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.0.path().join(name), text).unwrap();
+    }
+
+    fn own(&self) -> OwnWorkload {
+        let source = OwnSource {
+            proto: vec!["orders.proto".into()],
+            include: vec![PathBuf::from(".")],
+            descriptor_set: None,
+            method: "shop.Orders/Get".into(),
+            request: "req.json".into(),
+            response: "resp.json".into(),
+        };
+        FileLoader {
+            folder: self.0.path().to_owned(),
+        }
+        .load(&source)
+        .unwrap()
+    }
+
+    fn own_with(&self, response: &Value) -> OwnWorkload {
+        self.write("resp.json", &response.to_string());
+        self.own()
+    }
+
+    fn resolve(&self, study: &str) -> Result<Plan, String> {
+        let path = self.0.path().join("my.toml");
+        let file = StudyFile::parse(study, "my.toml").map_err(|e| e.to_string())?;
+        let context = ResolveContext {
+            subjects: &embedded_only(),
+            loader: &FileLoader::beside(&path),
+            cores: 2,
+            overrides: &Overrides::default(),
+        };
+        file.resolve(&context).map_err(|e| e.to_string())
+    }
+
+    /// The message, the temporary folder's name left out.
+    fn refused(&self, study: &str) -> String {
+        let folder = format!("{}/", self.0.path().display());
+        self.resolve(study)
+            .expect_err("it should be refused")
+            .replace(&folder, "")
+    }
+}
+
+fn with_lines() -> Value {
+    json!({
+        "id": "o-1",
+        "placed": "2026-11-20T10:15:00Z",
+        "counts": {"a": "1", "b": "2"},
+        "token": "AQID",
+        "lines": [
+            {"article": "pen", "price": {"currency": "EUR", "cents": "120"}, "notes": ["blue", "fine"]},
+            {"article": "ink", "price": {"currency": "EUR", "cents": "800"}},
+        ],
+        "status": "PAID",
+        "customer": "12",
+    })
+}
+
+#[test]
+fn a_study_file_with_a_method_of_its_own_resolves() {
+    let plan = Shop::new().resolve(STUDY).unwrap();
+    let names: Vec<&str> = plan.variants.iter().map(|v| v.name.as_str()).collect();
+    assert_eq!(names, ["scale=1", "scale=3", "scale=1-again"]);
+    let rpcgauge_message::WorkloadSpec::Own(own) = &plan.variants[1].settings.workload else {
+        panic!("{:?}", plan.variants[1].settings.workload)
+    };
+    assert_eq!(own.method, "shop.Orders/Get");
+    assert_eq!(own.response["lines"].as_array().unwrap().len(), 6);
+}
+
+#[test]
+fn the_descriptor_set_of_a_plan_needs_no_file() {
+    use base64::Engine as _;
+    let shop = Shop::new();
+    let set = base64::engine::general_purpose::STANDARD
+        .decode(shop.own().descriptor_set)
+        .unwrap();
+    fs::write(shop.0.path().join("shop.binpb"), set).unwrap();
+    for gone in ["orders.proto", "common/money.proto"] {
+        fs::remove_file(shop.0.path().join(gone)).unwrap();
+    }
+    let study = STUDY
+        .replace(
+            "proto = \"orders.proto\"",
+            "descriptor-set = \"shop.binpb\"",
+        )
+        .replace("include = [\".\"]\n", "");
+    assert_eq!(shop.resolve(&study).unwrap().variants.len(), 3);
+}
+
+#[test]
+fn what_is_wrong_with_the_files_is_told_at_the_key_that_named_them() {
+    let shop = Shop::new();
+    let told = |study: &str, parts: &[&str]| {
+        let message = shop.refused(study);
+        for part in parts {
+            assert!(message.contains(part), "{part:?} in {message:?}");
+        }
+        assert!(!message.contains('\n'), "{message:?}");
+    };
+    told(
+        &STUDY.replace("orders.proto", "order.proto"),
+        &["my.toml:3:9: ", "order.proto"],
+    );
+    told(
+        &STUDY.replace("Orders/Get", "Orders/Gte"),
+        &["my.toml:5:10: ", "shop.Orders/Get"],
+    );
+    told(
+        &STUDY.replace("Orders/Get", "Orders/Watch"),
+        &["my.toml:5:10: ", "stream"],
+    );
+    told(
+        &STUDY.replace("req.json", "rq.json"),
+        &["my.toml:6:11: cannot read rq.json"],
+    );
+    shop.write("req.json", r#"{"idd": "o-1"}"#);
+    told(STUDY, &["my.toml:6:11: req.json: ", "idd"]);
+    shop.write("req.json", r#"{"id": 7}"#);
+    told(STUDY, &["my.toml:6:11: req.json: $.id"]);
+    shop.write("req.json", "{");
+    told(STUDY, &["my.toml:6:11: req.json: "]);
+    shop.write("orders.proto", "syntax = \"proto3\";\nmesage A {}\n");
+    told(STUDY, &["my.toml:3:9: ", "orders.proto:2:1"]);
+}
+
+#[test]
+fn lists_are_repeated_outermost_only() {
+    let shop = Shop::new();
+    let longer = scale::answer(&shop.own(), 3).unwrap();
+    let lines = longer.response["lines"].as_array().unwrap();
+    assert_eq!(lines.len(), 6);
+    assert_eq!(lines[0], lines[2]);
+    assert_eq!(lines[0]["notes"].as_array().unwrap().len(), 2);
+    assert_eq!(longer.request, shop.own().request);
+    assert_eq!(scale::answer(&shop.own(), 1).unwrap(), shop.own());
+}
+
+#[test]
+fn without_lists_texts_and_bytes_are_repeated_and_nothing_else() {
+    let shop = Shop::new();
+    let mut answer = with_lines();
+    answer.as_object_mut().unwrap().remove("lines");
+    let longer = scale::answer(&shop.own_with(&answer), 2).unwrap().response;
+    assert_eq!(longer["id"], "o-1o-1");
+    assert_eq!(longer["token"], "AQIDAQID");
+    for same in ["placed", "status", "customer", "counts"] {
+        assert_eq!(longer[same], answer[same], "{same}");
+    }
+}
+
+#[test]
+fn an_answer_with_nothing_to_repeat_has_one_size() {
+    let shop = Shop::new();
+    let own = shop.own_with(&json!({"status": "PAID", "customer": "12", "lines": []}));
+    assert_eq!(
+        scale::answer(&own, 2),
+        Err(ScaleError::NothingToRepeat("shop.Orders/Get".to_owned()))
+    );
+    let error = shop.refused(STUDY);
+    assert!(
+        error.starts_with("my.toml:11:13: the answer of shop.Orders/Get has no"),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_answer_does_not_grow_beyond_what_is_decoded() {
+    let error = scale::answer(&Shop::new().own(), u32::MAX).unwrap_err();
+    assert!(matches!(error, ScaleError::TooLarge { .. }), "{error}");
+}
+
+#[test]
+fn a_comparison_has_all_ways_and_fits_its_budget() {
+    let own = Shop::new().own();
+    for seconds in [20, 30, 60, 180, 600] {
+        let budget = Duration::from_secs(seconds);
+        let plan = compare::study(
+            &own,
+            &CompareOptions {
+                budget,
+                ..Default::default()
+            },
+        )
+        .unwrap();
+        assert!(
+            plan.estimate() <= budget,
+            "{seconds}s: {:?}",
+            plan.estimate()
+        );
+        assert!(
+            plan.estimate() * 4 >= budget.min(Duration::from_secs(120)),
+            "{seconds}s"
+        );
+        let names: Vec<&str> = plan.variants.iter().map(|v| v.name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "rest-json",
+                "grpc",
+                "grpc-gzip",
+                "grpc-unix",
+                "msgpack",
+                "hybrid",
+                "rest-json-again"
+            ]
+        );
+        assert_eq!(plan.placements, [Placement::TwoCores, Placement::OneCore]);
+        assert_eq!(plan.pairs.len(), 6);
+        assert!(plan.pairs.iter().all(|pair| pair.against == "rest-json"));
+    }
+}
+
+#[test]
+fn a_longer_budget_gives_no_fewer_trials() {
+    let own = Shop::new().own();
+    let trials = |seconds| {
+        let budget = Duration::from_secs(seconds);
+        let options = CompareOptions {
+            budget,
+            ..Default::default()
+        };
+        compare::study(&own, &options).unwrap().trials.len()
+    };
+    let counts = [20, 40, 80, 160, 320].map(trials);
+    assert!(counts.is_sorted(), "{counts:?}");
+}
+
+#[test]
+fn a_comparison_of_some_ways_at_some_sizes() {
+    let options = CompareOptions {
+        only: vec!["hybrid".into(), "grpc".into()],
+        against: "grpc".into(),
+        sizes: vec![1, 10],
+        ..Default::default()
+    };
+    let plan = compare::study(&Shop::new().own(), &options).unwrap();
+    let names: BTreeSet<&str> = plan.variants.iter().map(|v| v.name.as_str()).collect();
+    assert_eq!(
+        names,
+        BTreeSet::from([
+            "grpc-scale=1",
+            "hybrid-scale=1",
+            "grpc-scale=10",
+            "hybrid-scale=10",
+            "grpc-scale=1-again",
+        ])
+    );
+    let pairs: Vec<&str> = plan.pairs.iter().map(|p| p.name.as_str()).collect();
+    assert_eq!(
+        pairs,
+        [
+            "hybrid-scale=1-vs-grpc-scale=1",
+            "hybrid-scale=10-vs-grpc-scale=10",
+            "grpc-scale=1-a-a"
+        ]
+    );
+}
+
+#[test]
+fn a_comparison_that_cannot_be_planned() {
+    let own = Shop::new().own();
+    let refused = |change: &dyn Fn(&mut CompareOptions)| {
+        let mut options = CompareOptions::default();
+        change(&mut options);
+        compare::study(&own, &options).unwrap_err()
+    };
+    let message = |change: &dyn Fn(&mut CompareOptions)| refused(change).to_string();
+    assert_eq!(
+        message(&|o| o.against = "grcp".into()),
+        "--against: there is no variant \"grcp\"; did you mean \"grpc\"?"
+    );
+    assert_eq!(
+        message(&|o| o.only = vec!["hybird".into()]),
+        "--only: there is no variant \"hybird\"; did you mean \"hybrid\"?"
+    );
+    assert_eq!(
+        message(&|o| o.only = vec!["rest-json".into()]),
+        "--only leaves nothing to compare with \"rest-json\"; name another variant"
+    );
+    assert_eq!(refused(&|o| o.sizes = vec![1, 0]), CompareError::BadSize(0));
+    assert_eq!(refused(&|o| o.sizes = vec![2, 2]), CompareError::BadSize(2));
+    let budget = message(&|o| o.budget = Duration::from_secs(1));
+    assert!(
+        budget.starts_with("--budget: 1s is too short for 6 variants; give at least "),
+        "{budget}"
+    );
+}
