@@ -38,8 +38,14 @@ pub struct Measurement {
     pub payload: Payload,
     /// Processor time of the measuring thread over the same span.
     pub cpu: Cpu,
+    /// Connections open when the measured part began.
+    pub connections_at_start: u64,
     /// Connections opened during the measured part.
     pub connections_opened: u64,
+    /// Attempts to open a connection that failed, warm-up included. With
+    /// [`crate::ConnectionUse::Reuse`] no call fails by one while another connection is open, but
+    /// calls are then made over fewer connections than asked for; its text is among the samples.
+    pub connects_failed: u64,
     /// Answers that came uncompressed although [`crate::Expect::encoding`] names an encoding.
     pub uncompressed_answers: u64,
     /// Up to ten distinct error texts with how often each came.

@@ -9,6 +9,7 @@ mod answer;
 mod calling;
 mod calls;
 mod connection;
+mod horizon;
 mod moving;
 mod opening;
 mod outcome;
@@ -28,6 +29,7 @@ use rpcgauge_wire::{Failure, Head, Limits, Protocol, Traffic};
 use self::answer::Rules;
 use self::calls::Calls;
 use self::connection::Connection;
+use self::horizon::Horizon;
 use self::phases::{Phase, Warming, nanos};
 use self::sizes::Sizes;
 use self::source::Source;
@@ -109,7 +111,11 @@ struct Engine<'t, 'b, 'r> {
     not_open: Vec<usize>,
     connecting: usize,
     open: usize,
+    /// Opened since the measured part began, or before it.
     connections_opened: u64,
+    connections_at_start: usize,
+    /// Attempts to open a connection that failed, over the whole trial.
+    connects_failed: u64,
     /// Bytes of connections that are closed.
     traffic_closed: Traffic,
 
@@ -124,6 +130,7 @@ struct Engine<'t, 'b, 'r> {
     /// Calls that the input just read has ended.
     ended: Vec<Ended>,
 
+    horizon: Horizon,
     phase: Phase,
     phase_started_at: u64,
     /// When the first call failed of those since the last that succeeded in this part.
@@ -177,6 +184,8 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             connecting: 0,
             open: 0,
             connections_opened: 0,
+            connections_at_start: 0,
+            connects_failed: 0,
             traffic_closed: Traffic::default(),
             dues: Dues::new(&trial.schedule, u64::MAX),
             calls: Calls::default(),
@@ -184,6 +193,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             measured_in_flight: 0,
             unsent: None,
             ended: Vec::new(),
+            horizon: Horizon::new(trial),
             phase: Phase::Opening,
             phase_started_at: now,
             failing_since: None,

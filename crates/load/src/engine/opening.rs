@@ -41,7 +41,9 @@ impl Engine<'_, '_, '_> {
                 State::Connecting(making) => {
                     let since = making.since;
                     let (full_queue, call) = (making.stream.is_none(), making.call);
-                    if now.saturating_sub(since) >= nanos(self.trial.deadline) {
+                    let too_long = now.saturating_sub(since) >= nanos(self.trial.deadline);
+                    // A connection for one call ends with that call's own deadline.
+                    if too_long && call.is_none() {
                         let error = io::Error::from(io::ErrorKind::TimedOut);
                         self.connect_failed(index, &error, now)?;
                     } else if full_queue {
@@ -183,6 +185,7 @@ impl Engine<'_, '_, '_> {
         let kind = FailureKind::of_connect(error);
         let text = format!("cannot connect to {}: {error}", self.trial.target.address);
         self.connecting -= 1;
+        self.connects_failed += 1;
         let connection = &mut self.connections[index];
         connection.tried = true;
         connection.in_vain = connection.in_vain.saturating_add(1);
@@ -195,7 +198,10 @@ impl Engine<'_, '_, '_> {
         match making.call {
             Some(token) => self.end_call(token, now, Err((kind, &text))),
             None if self.open == 0 && self.connecting == 0 => self.fail_waiting(kind, &text, now),
-            None => Ok(()),
+            None => {
+                self.recorder.errors.add(kind, &text);
+                Ok(())
+            }
         }
     }
 

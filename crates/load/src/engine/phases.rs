@@ -5,6 +5,7 @@ use std::time::Duration;
 use rpcgauge_wire::Traffic;
 
 use super::Engine;
+use super::horizon::{Course, Standing};
 use crate::Histogram;
 use crate::clock;
 use crate::measurement::{Cpu, Ending, WarmupOutcome};
@@ -118,20 +119,7 @@ impl Engine<'_, '_, '_> {
                 }
                 false
             }
-            Phase::Measured => {
-                if self.out_of_patience(now) {
-                    self.ending = Ending::GaveUp;
-                    return true;
-                }
-                if self.nothing_left_to_begin(now) {
-                    self.phase = Phase::Draining;
-                    let from = self.calls_due_before().min(now);
-                    self.drained_by = from.saturating_add(nanos(self.trial.drain));
-                } else if now >= self.backlog_ends_by() {
-                    return true;
-                }
-                self.phase == Phase::Draining && self.measured_in_flight == 0
-            }
+            Phase::Measured => self.advance_measured(now),
             Phase::Draining => self.measured_in_flight == 0 || now >= self.drained_by,
         }
     }
@@ -140,7 +128,7 @@ impl Engine<'_, '_, '_> {
     pub(super) fn may_begin(&self, due: u64) -> bool {
         match self.phase {
             Phase::WarmUp => true,
-            Phase::Measured => self.calls_left() > 0 && due < self.calls_due_before(),
+            Phase::Measured => self.horizon.admits(&self.standing(), due),
             Phase::Opening | Phase::Draining => false,
         }
     }
@@ -155,11 +143,10 @@ impl Engine<'_, '_, '_> {
                 .as_ref()
                 .map_or(0, Warming::ends_by)
                 .min(patience),
-            // Before the time is up only the first bound matters, after it only the second.
-            Phase::Measured if now < self.calls_due_before() => {
-                self.calls_due_before().min(patience)
+            Phase::Measured => {
+                let looks_again = self.horizon.looks_again(&self.standing(), now);
+                looks_again.min(patience)
             }
-            Phase::Measured => self.backlog_ends_by().min(patience),
             Phase::Draining => self.drained_by,
         }
     }
@@ -221,6 +208,7 @@ impl Engine<'_, '_, '_> {
         self.phase_started_at = now;
         self.failing_since = None;
         self.connections_opened = 0;
+        self.connections_at_start = self.open;
         self.traffic_before = self.traffic();
         self.cpu_before = clock::cpu();
     }
@@ -236,31 +224,28 @@ impl Engine<'_, '_, '_> {
         }
     }
 
-    fn nothing_left_to_begin(&self, now: u64) -> bool {
-        if self.calls_left() == 0 {
+    fn advance_measured(&mut self, now: u64) -> bool {
+        if self.out_of_patience(now) {
+            self.ending = Ending::GaveUp;
             return true;
         }
-        let end = self.calls_due_before();
-        now >= end && self.dues.next().is_none_or(|due| due >= end)
+        match self.horizon.course(&self.standing(), now) {
+            Course::GoOn => false,
+            Course::Over => true,
+            Course::Drain { until } => {
+                self.phase = Phase::Draining;
+                self.drained_by = until;
+                self.measured_in_flight == 0
+            }
+        }
     }
 
-    /// Calls that may still be begun.
-    fn calls_left(&self) -> u64 {
-        let most = self.trial.stop.calls.unwrap_or(u64::MAX);
-        most.saturating_sub(self.recorder.account.started)
-    }
-
-    /// Calls due from then on are no part of the trial.
-    fn calls_due_before(&self) -> u64 {
-        let start = self.recorder.start.unwrap_or(self.phase_started_at);
-        let time = self.trial.stop.time.map_or(u64::MAX, nanos);
-        start.saturating_add(time)
-    }
-
-    /// Calls that were due in time may be begun until then.
-    fn backlog_ends_by(&self) -> u64 {
-        self.calls_due_before()
-            .saturating_add(nanos(self.trial.drain))
+    fn standing(&self) -> Standing {
+        Standing {
+            start: self.recorder.start.unwrap_or(self.phase_started_at),
+            started: self.recorder.account.started,
+            next_due: self.dues.next(),
+        }
     }
 
     fn opening_ends_by(&self) -> u64 {

@@ -1,0 +1,152 @@
+//! Where the measured part ends: a function of counts and times.
+
+use super::phases::nanos;
+use crate::trial::{Stop, Trial};
+
+/// The end of the measured part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Horizon {
+    /// Calls that are started at most.
+    most_calls: u64,
+    /// How long after the first call's due time others may be due, ns.
+    time: u64,
+    /// How long after the end calls may still be begun or end, ns.
+    drain: u64,
+}
+
+/// Where the measured part stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Standing {
+    /// When the first measured call was due.
+    pub(super) start: u64,
+    /// Calls started so far.
+    pub(super) started: u64,
+    /// When the next call is or was due; `None` while all of a closed loop's are in flight.
+    pub(super) next_due: Option<u64>,
+}
+
+/// What is to be done now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Course {
+    /// Calls are, or will be, due.
+    GoOn,
+    /// No call is to be begun any more. Those in flight may end until then, ns.
+    Drain { until: u64 },
+    /// Calls that were due in time were not reached in the time that was left for them.
+    Over,
+}
+
+impl Horizon {
+    pub(super) fn new(trial: &Trial) -> Horizon {
+        let Stop { calls, time } = trial.stop;
+        Horizon {
+            most_calls: calls.unwrap_or(u64::MAX),
+            time: time.map_or(u64::MAX, nanos),
+            drain: nanos(trial.drain),
+        }
+    }
+
+    /// Whether a call that is due at `due` belongs to the measured part.
+    pub(super) fn admits(&self, standing: &Standing, due: u64) -> bool {
+        standing.started < self.most_calls && due < self.due_before(standing)
+    }
+
+    pub(super) fn course(&self, standing: &Standing, now: u64) -> Course {
+        let due_before = self.due_before(standing);
+        let none_left = standing.started >= self.most_calls;
+        let time_is_up = now >= due_before && standing.next_due.is_none_or(|due| due >= due_before);
+        if none_left || time_is_up {
+            let until = due_before.min(now).saturating_add(self.drain);
+            Course::Drain { until }
+        } else if now >= due_before.saturating_add(self.drain) {
+            Course::Over
+        } else {
+            Course::GoOn
+        }
+    }
+
+    /// When [`Horizon::course`] may change with time alone.
+    pub(super) fn looks_again(&self, standing: &Standing, now: u64) -> u64 {
+        let due_before = self.due_before(standing);
+        if now < due_before {
+            due_before
+        } else {
+            due_before.saturating_add(self.drain)
+        }
+    }
+
+    fn due_before(&self, standing: &Standing) -> u64 {
+        standing.start.saturating_add(self.time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BY_TIME: Horizon = Horizon {
+        most_calls: u64::MAX,
+        time: 100,
+        drain: 30,
+    };
+    const BY_CALLS: Horizon = Horizon {
+        most_calls: 5,
+        time: u64::MAX,
+        drain: 30,
+    };
+
+    fn standing(started: u64, next_due: Option<u64>) -> Standing {
+        Standing {
+            start: 1000,
+            started,
+            next_due,
+        }
+    }
+
+    #[test]
+    fn a_call_belongs_by_when_it_was_due_and_not_by_when_it_is_looked_at() {
+        for (due, belongs) in [(1000, true), (1099, true), (1100, false)] {
+            assert_eq!(BY_TIME.admits(&standing(7, None), due), belongs, "{due}");
+        }
+        for (started, belongs) in [(4, true), (5, false)] {
+            assert_eq!(
+                BY_CALLS.admits(&standing(started, None), u64::MAX - 1),
+                belongs
+            );
+        }
+    }
+
+    #[test]
+    fn the_course_by_time() {
+        let table = [
+            (1099, Some(1099), Course::GoOn),
+            // The next of a rate is due later, but another may be admitted until the end.
+            (1050, Some(1200), Course::GoOn),
+            (1100, Some(1100), Course::Drain { until: 1130 }),
+            (1120, Some(1150), Course::Drain { until: 1130 }),
+            (1100, None, Course::Drain { until: 1130 }),
+            // A backlog is begun after the end, for as long as calls in flight may take.
+            (1129, Some(1080), Course::GoOn),
+            (1130, Some(1080), Course::Over),
+        ];
+        for (now, next_due, course) in table {
+            let standing = standing(7, next_due);
+            assert_eq!(BY_TIME.course(&standing, now), course, "{now} {next_due:?}");
+        }
+    }
+
+    #[test]
+    fn the_course_by_calls() {
+        assert_eq!(BY_CALLS.course(&standing(4, Some(1)), 9999), Course::GoOn);
+        let drain = Course::Drain { until: 10_029 };
+        assert_eq!(BY_CALLS.course(&standing(5, Some(1)), 9999), drain);
+    }
+
+    #[test]
+    fn the_loop_wakes_for_the_end_and_then_for_the_backlogs() {
+        let standing = standing(7, Some(1080));
+        assert_eq!(BY_TIME.looks_again(&standing, 1050), 1100);
+        assert_eq!(BY_TIME.looks_again(&standing, 1100), 1130);
+        assert_eq!(BY_CALLS.looks_again(&standing, 1100), u64::MAX);
+    }
+}
