@@ -89,6 +89,8 @@ impl Bench {
     }
 
     fn encode(&mut self) -> Result<(), EncodeError> {
+        self.plain.clear();
+        self.compressed.clear();
         self.codec
             .encode(black_box(&self.message), &mut self.plain)?;
         self.codec.compress(&self.plain, &mut self.compressed)?;

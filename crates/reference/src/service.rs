@@ -87,10 +87,10 @@ struct Kept {
     compressor: Compressor,
     decompressed: Vec<u8>,
     encoded: Vec<u8>,
-    compressed: Vec<u8>,
-    /// Length of the last uncompressed answer: most workloads' answers are alike, so that room for
-    /// one is taken in one piece.
+    /// Lengths of the last uncompressed and compressed answer: most workloads' answers are alike,
+    /// so that room for one is taken in one piece.
     last_answer_bytes: usize,
+    last_compressed_bytes: usize,
 }
 
 impl Service {
@@ -104,8 +104,8 @@ impl Service {
             compressor: Compressor::new(settings.response_compression)?,
             decompressed: Vec::new(),
             encoded: Vec::new(),
-            compressed: Vec::new(),
             last_answer_bytes: 0,
+            last_compressed_bytes: 0,
         };
         Ok(Self {
             workload,
@@ -186,11 +186,10 @@ impl Kept {
         }
         self.encoded.clear();
         answer.encode(call.response_encoding, &mut self.encoded)?;
-        self.compressor
-            .compress(&self.encoded, &mut self.compressed)?;
-        let mut bytes = Vec::with_capacity(call.prefix_bytes + self.compressed.len());
+        let mut bytes = Vec::with_capacity(call.prefix_bytes + self.last_compressed_bytes);
         bytes.resize(call.prefix_bytes, 0);
-        bytes.extend_from_slice(&self.compressed);
+        self.compressor.compress(&self.encoded, &mut bytes)?;
+        self.last_compressed_bytes = bytes.len() - call.prefix_bytes;
         Ok(bytes)
     }
 }

@@ -4,18 +4,22 @@ mod common;
 
 use std::collections::BTreeSet;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use common::{Answer, Http, Running, both_transports, framed, post};
 use http_body_util::BodyExt as _;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use rpcgauge_message::workload::OwnWorkload;
 use rpcgauge_message::{
-    Compression, Compressor, Decompressor, Encoding, Limits, MessageType, WorkloadSpec,
+    Compression, Compressor, Decompressor, Encoding, Limits, MessageType, Schema, WorkloadSpec,
     content_type, first_difference,
 };
 use rpcgauge_reference::Settings;
+use serde_json::json;
 
 const COMPRESSIONS: [Compression; 3] = [Compression::None, Compression::GZIP, Compression::ZSTD];
 
-fn workloads() -> [WorkloadSpec; 6] {
+fn workloads() -> [WorkloadSpec; 7] {
     [
         WorkloadSpec::Echo { n: 20 },
         WorkloadSpec::Hello,
@@ -23,7 +27,18 @@ fn workloads() -> [WorkloadSpec; 6] {
         WorkloadSpec::Records { n: 5 },
         WorkloadSpec::Profile,
         WorkloadSpec::Followers { n: 30 },
+        own(),
     ]
+}
+
+/// A user's own method, which dynamic code reads and writes.
+fn own() -> WorkloadSpec {
+    WorkloadSpec::Own(Box::new(OwnWorkload {
+        descriptor_set: STANDARD.encode(Schema::workloads().descriptor_set()),
+        method: "several.SeveralService/GetSeveralData".into(),
+        request: json!({"doubleData": 0.25, "stringData": "a \"quoted\" ö", "list": ["", "x"]}),
+        response: json!({"longData": "-2222222222222", "boolData": true, "list": ["y"]}),
+    }))
 }
 
 fn compress(compression: Compression, bytes: &[u8]) -> Vec<u8> {

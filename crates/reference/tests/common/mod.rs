@@ -238,6 +238,8 @@ where
                 let stream = tokio::net::TcpStream::connect(address)
                     .await
                     .expect("listening");
+                // The server's delays are what a test may wait for, not the client's.
+                stream.set_nodelay(true).expect("set");
                 exchange(TokioIo::new(stream), http, request).await
             }
             Address::Unix(path) => {
