@@ -3,27 +3,11 @@
 //! Columns are stable: new ones come at the end, none is renamed or removed within a schema.
 //! Times are nanoseconds, sizes bytes; a figure that the trial does not have is empty.
 
-use rpcgauge_study::plan::Metric;
 use rpcgauge_study::words::Word;
 
 use crate::escape;
 use crate::findings::trial::TrialRow;
-use crate::findings::{FailedTrial, Findings};
-
-/// The metrics, each in its own column, in this order.
-const METRICS: [Metric; 11] = [
-    Metric::LatencyP50,
-    Metric::LatencyMean,
-    Metric::LatencyP99,
-    Metric::RequestTime,
-    Metric::ResponseTime,
-    Metric::DecodeTime,
-    Metric::Goodput,
-    Metric::ResponseBytes,
-    Metric::CallBytes,
-    Metric::ClientCpu,
-    Metric::ServerCpu,
-];
+use crate::findings::{FailedTrial, Findings, METRICS};
 
 /// The header line's names.
 pub const COLUMNS: [&str; 29] = [

@@ -12,6 +12,7 @@
 //! nothing. Everything a server sent is escaped where it is written ([`escape`]).
 
 pub mod csv;
+pub mod diff;
 mod error;
 pub mod escape;
 pub mod files;
@@ -27,6 +28,9 @@ mod words;
 pub use error::ReportError;
 pub use findings::Findings;
 pub use terminal::Style;
+
+#[cfg(test)]
+mod tests;
 
 #[cfg(test)]
 #[path = "../tests/common/mod.rs"]

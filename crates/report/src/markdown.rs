@@ -38,7 +38,7 @@ fn verdicts(text: &mut String, findings: &Findings) {
                 Answer::Worse => "▼",
                 Answer::Same => "=",
                 Answer::Depends => "⇄",
-                Answer::Open => "?",
+                Answer::Open | Answer::Nothing => "?",
             };
             *text += &format!("- {sign} {}\n", safe(&comparison.sentence));
         }

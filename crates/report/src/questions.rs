@@ -40,6 +40,7 @@ pub(crate) enum Answer {
     Same,
     Depends,
     Open,
+    Nothing,
 }
 
 impl Answer {
@@ -48,8 +49,9 @@ impl Answer {
         if comparison.combined == Combined::DependsOnPlacement {
             return Self::Depends;
         }
-        let answers = comparison.placements.iter().map(|v| Self::under(v));
-        answers.into_iter().find(|a| *a != Self::Open).unwrap_or(Self::Open)
+        let answers: Vec<Self> = comparison.placements.iter().map(Self::under).collect();
+        let resolved = answers.iter().find(|a| !matches!(a, Self::Open | Self::Nothing));
+        *resolved.or(answers.first()).unwrap_or(&Self::Nothing)
     }
 
     /// The answer under one placement.
@@ -58,7 +60,8 @@ impl Answer {
             Outcome::Faster => Self::Better,
             Outcome::Slower => Self::Worse,
             Outcome::NoDifference => Self::Same,
-            Outcome::NotResolved { .. } | Outcome::NoVerdict { .. } => Self::Open,
+            Outcome::NotResolved { .. } => Self::Open,
+            Outcome::NoVerdict { .. } => Self::Nothing,
         }
     }
 
@@ -70,6 +73,7 @@ impl Answer {
             Self::Same => "no difference",
             Self::Depends => "depends on placement",
             Self::Open => "not resolved",
+            Self::Nothing => "no verdict",
         }
     }
 }

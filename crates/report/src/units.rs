@@ -1,10 +1,10 @@
 //! Numbers as people read them: three significant digits, a unit that fits, thousands apart.
 
 /// A unit of time, and how many nanoseconds it has.
-const TIME_UNITS: [(&str, f64); 4] = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
+const TIME_UNITS: Units = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
 
 /// A unit of size in bytes. Decimal, as networks and protocols count.
-const SIZE_UNITS: [(&str, f64); 4] = [("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9)];
+const SIZE_UNITS: Units = [("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9)];
 
 /// What stands where nothing was measured.
 pub(crate) const NONE: &str = "–";
@@ -12,11 +12,19 @@ pub(crate) const NONE: &str = "–";
 /// A scale that several numbers are written in together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Scale {
-    /// The unit's sign.
-    pub(crate) unit: &'static str,
+    unit: &'static str,
     size: f64,
     decimals: usize,
+    /// The units to choose from for each number alone, where the numbers are too far apart for
+    /// one unit.
+    each: Option<&'static Units>,
 }
+
+/// Units from small to large, each with its size.
+type Units = [(&'static str, f64); 4];
+
+/// Numbers that differ by more than this factor do not share a unit.
+const ONE_UNIT_UP_TO: f64 = 300.0;
 
 impl Scale {
     /// A scale for times (ns) that are to be compared with each other: the largest unit in which
@@ -30,27 +38,27 @@ impl Scale {
         Self::of(&SIZE_UNITS, values)
     }
 
-    fn of(units: &[(&'static str, f64)], values: impl IntoIterator<Item = f64>) -> Self {
-        let smallest = values
-            .into_iter()
-            .filter(|v| v.is_finite() && *v > 0.0)
-            .fold(f64::INFINITY, f64::min);
-        let fits = |(_, size): &&(&str, f64)| smallest >= *size;
-        let found = if smallest.is_finite() { units.iter().rev().find(fits) } else { None };
+    fn of(units: &'static Units, values: impl IntoIterator<Item = f64>) -> Self {
+        let (mut low, mut high) = (f64::INFINITY, 0.0_f64);
+        for value in values.into_iter().filter(|v| v.is_finite() && *v > 0.0) {
+            low = low.min(value);
+            high = high.max(value);
+        }
+        let fits = |(_, size): &&(&str, f64)| low >= *size;
+        let found = if low.is_finite() { units.iter().rev().find(fits) } else { None };
         let &(unit, size) = found.unwrap_or(&units[0]);
         // Whole nanoseconds and bytes: a fraction of them was not measured.
-        let decimals = if size == 1.0 { 0 } else { decimals(smallest / size) };
-        Self { unit, size, decimals }
-    }
-
-    /// A number in this scale, without its unit.
-    pub(crate) fn number(&self, value: f64) -> String {
-        fixed(value / self.size, self.decimals)
+        let decimals = if size == 1.0 { 0 } else { decimals(low / size) };
+        let each = (high > low * ONE_UNIT_UP_TO).then_some(units);
+        Self { unit, size, decimals, each }
     }
 
     /// A number in this scale, with its unit.
     pub(crate) fn with_unit(&self, value: f64) -> String {
-        format!("{} {}", self.number(value), self.unit)
+        match self.each {
+            Some(units) => Self::of(units, [value]).with_unit(value),
+            None => format!("{} {}", fixed(value / self.size, self.decimals), self.unit),
+        }
     }
 }
 
@@ -199,6 +207,8 @@ mod tests {
         let scale = Scale::times([845_000.0, 1_924_000.0]);
         assert_eq!(scale.with_unit(845_000.0), "845 µs");
         assert_eq!(scale.with_unit(1_924_000.0), "1,924 µs");
+        let far = Scale::times([845.0, 31_800_000.0]);
+        assert_eq!((far.with_unit(845.0), far.with_unit(31_800_000.0)), ("845 ns".into(), "31.8 ms".into()));
         assert_eq!(Scale::times([]).with_unit(0.0), "0 ns");
         assert_eq!(Scale::sizes([701.0]).with_unit(1_705.0), "1,705 B");
         assert_eq!(size(1_900_000.0), "1.90 MB");

@@ -136,6 +136,18 @@ pub(crate) fn factor_phrase(metric: Metric, ratio: f64) -> String {
     format!("{}× {}", units::ratio(factor.value), if factor.is_better { better } else { worse })
 }
 
+/// `is 1.12× slower`, of one variant before and after.
+pub(crate) fn change_phrase(metric: Metric, ratio: f64) -> String {
+    let (better, worse) = match metric {
+        Metric::Goodput => ("higher", "lower"),
+        Metric::ResponseBytes | Metric::CallBytes => ("smaller", "larger"),
+        Metric::ClientCpu | Metric::ServerCpu => ("less", "more"),
+        _ => ("faster", "slower"),
+    };
+    let factor = Factor::of(metric, ratio, None);
+    format!("{}× {}", units::ratio(factor.value), if factor.is_better { better } else { worse })
+}
+
 /// ` [2.24, 2.39]` of a factor, or that there is none.
 fn bracket(factor: &Factor) -> String {
     let text = factor.interval.map(|interval| units::interval(interval, factor.decimals()));
@@ -282,23 +294,30 @@ pub(crate) fn comparison(c: &Comparison, margin: f64) -> String {
         _ => String::new(),
     };
     for (index, v) in c.placements.iter().enumerate() {
-        let short = index > 0 && !c.a_a && v.outcome == first.outcome && v.estimate.is_some();
-        let sentence = if short { agreement(c.metric, v) } else { one(v) };
+        let again = index > 0 && !c.a_a && v.outcome == first.outcome;
+        let sentence = match agreement(about, v).filter(|_| again) {
+            Some((clause, ratio)) => clause + &ratio,
+            None => one(v),
+        };
         let gap = if index == 0 { "" } else { " " };
         text += &format!("{gap}{}: {sentence}.", capital(on(v.placement)));
     }
     text
 }
 
-/// The same verdict under a further placement, in short.
-fn agreement(metric: Metric, verdict: &PlacementVerdict) -> String {
-    let Some(estimate) = &verdict.estimate else { return String::new() };
+/// The same verdict under a further placement, in short; none where it is none to repeat.
+pub(crate) fn agreement(about: About<'_>, verdict: &PlacementVerdict) -> Option<(String, String)> {
+    let estimate = verdict.estimate.as_ref()?;
     match verdict.outcome {
         Outcome::Faster | Outcome::Slower => {
-            let factor = Factor::estimated(metric, estimate);
-            format!("{}{}", factor_phrase(metric, estimate.ratio), bracket(&factor))
+            let factor = Factor::estimated(about.metric, estimate);
+            Some((factor_phrase(about.metric, estimate.ratio), bracket(&factor)))
         }
-        _ => format!("the same, ratio {}{}", units::ratio(estimate.ratio), plain_bracket(estimate)),
+        Outcome::NoDifference => {
+            let ratio = format!(", ratio {}{}", units::ratio(estimate.ratio), plain_bracket(estimate));
+            Some(("no difference".to_owned(), ratio))
+        }
+        Outcome::NotResolved { .. } | Outcome::NoVerdict { .. } => None,
     }
 }
 

@@ -31,6 +31,7 @@ use rpcgauge_study::settings::Placement;
 
 pub use cell::MOST_ERRORS;
 pub use model::*;
+pub use trial::METRICS;
 
 pub(crate) use compare::better;
 

@@ -197,3 +197,88 @@ fn keep_highest(timeline: &mut TimelineFindings) {
     timeline.spikes.truncate(MOST_SPIKES);
     timeline.spikes.sort_by_key(|spike| spike.start_ns);
 }
+
+#[cfg(test)]
+mod tests {
+    use rpcgauge_study::record::{Outcome, Timeline};
+
+    use super::*;
+    use crate::fixture::two;
+
+    /// A trial whose slices have these longest calls, in µs.
+    fn trial(longest: impl IntoIterator<Item = u64>) -> TrialRecord {
+        let mut trial = two(1.0).build().trials.remove(0);
+        let slice = |us: u64| Slice {
+            answered: 10,
+            failed: 1,
+            latency_sum_ns: us * 5_000,
+            latency_max_ns: us * 1_000,
+        };
+        let Outcome::Measured(measured) = &mut trial.outcome else { panic!("it was measured") };
+        measured.timeline =
+            Timeline { slice_ns: 1_000_000, slices: longest.into_iter().map(slice).collect() };
+        trial
+    }
+
+    fn merged(trials: &[TrialRecord]) -> TimelineFindings {
+        let measured: Vec<(&TrialRecord, &Measured)> = trials
+            .iter()
+            .filter_map(|t| match &t.outcome {
+                Outcome::Measured(measured) => Some((t, &**measured)),
+                Outcome::Failed { .. } => None,
+            })
+            .collect();
+        merge(&measured)
+    }
+
+    #[test]
+    fn a_spike_is_found_with_its_place_and_size() {
+        let calm = (0..100).map(|n| 100 + n % 7);
+        let longest = calm.enumerate().map(|(n, us)| if n == 40 || n == 41 { 2_000 + n as u64 } else { us });
+        let trial = trial(longest);
+        let timeline = merged(std::slice::from_ref(&trial));
+        assert_eq!(timeline.spikes_found, 1);
+        let spike = timeline.spikes[0];
+        assert_eq!((spike.offset_ns, spike.length_ns), (40_000_000, 2_000_000));
+        assert_eq!(spike.max_ns, 2_041_000);
+        assert!((spike.factor - 2_041.0 / 103.0).abs() < 0.01, "{}", spike.factor);
+        assert_eq!(spike.at_ms, trial.started_at_ms + 120 + 40);
+    }
+
+    #[test]
+    fn what_varies_by_itself_is_no_spike() {
+        let wide = (0..100).map(|n| 100 + (n * 37 % 100) * 8);
+        assert_eq!(merged(&[trial(wide)]).spikes_found, 0);
+        assert_eq!(merged(&[trial(std::iter::repeat_n(100, 100))]).spikes_found, 0);
+        let twice = (0..100).map(|n| if n == 50 { 200 } else { 100 });
+        assert_eq!(merged(&[trial(twice)]).spikes_found, 0, "twice as long is not three times");
+    }
+
+    #[test]
+    fn a_short_trial_is_not_searched_and_counted() {
+        let timeline = merged(&[trial([100, 100, 9_000])]);
+        assert_eq!((timeline.spikes_found, timeline.trials_not_searched), (0, 1));
+    }
+
+    #[test]
+    fn all_spikes_are_counted_and_the_highest_listed_in_their_order() {
+        let often = (0..400).map(|n| if n % 10 == 5 { 1_000 + n } else { 100 });
+        let timeline = merged(&[trial(often)]);
+        assert_eq!((timeline.spikes_found, timeline.spikes.len()), (40, MOST_SPIKES));
+        assert!(timeline.spikes.is_sorted_by_key(|spike| spike.start_ns));
+        assert_eq!(timeline.spikes[0].max_ns, 1_205_000);
+    }
+
+    #[test]
+    fn bins_lose_no_call_and_no_maximum() {
+        let trials: Vec<TrialRecord> =
+            (0..7).map(|n| trial((0..101).map(move |slice| 100 + n * 101 + slice))).collect();
+        let timeline = merged(&trials);
+        assert!(timeline.bins.len() <= MOST_BINS);
+        assert_eq!(timeline.bins.iter().map(|b| b.answered).sum::<u64>(), 7 * 101 * 10);
+        assert_eq!(timeline.bins.iter().map(|b| b.failed).sum::<u64>(), 7 * 101);
+        assert_eq!(timeline.bins.iter().map(|b| b.max_ns).max(), Some(806_000));
+        assert_eq!(timeline.bins.iter().map(|b| b.length_ns).sum::<u64>(), 7 * 101 * 1_000_000);
+        assert_eq!(timeline.trial_starts_ns[6], 6 * 101 * 1_000_000);
+    }
+}

@@ -5,6 +5,21 @@ use rpcgauge_study::record::{CLIENT_BOUND_SHARE, Histogram, Measured, Stage, Tri
 use rpcgauge_study::settings::{Idle, Placement, Timing};
 use serde::{Deserialize, Serialize};
 
+/// Every metric, in the order in which columns hold them.
+pub const METRICS: [Metric; 11] = [
+    Metric::LatencyP50,
+    Metric::LatencyMean,
+    Metric::LatencyP99,
+    Metric::RequestTime,
+    Metric::ResponseTime,
+    Metric::DecodeTime,
+    Metric::Goodput,
+    Metric::ResponseBytes,
+    Metric::CallBytes,
+    Metric::ClientCpu,
+    Metric::ServerCpu,
+];
+
 /// The figures of one measured trial. Times are nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialRow {

@@ -4,7 +4,7 @@ use rpcgauge_study::record::Stage;
 use serde::Serialize;
 
 use super::plot::per_cent;
-use crate::findings::{Figures, TrafficPerCall};
+use crate::findings::{Cell, Figures, TrafficPerCall, VariantFindings};
 use crate::questions::{self, Group};
 use crate::units::{self, NONE, Scale};
 
@@ -13,8 +13,13 @@ use crate::units::{self, NONE, Scale};
 pub(crate) struct BarsView {
     /// The group's name, where the study has groups.
     group: Option<String>,
+    /// What the whole width stands for.
+    width: String,
     rows: Vec<BarRow>,
 }
+
+/// Bars shorter than this part of the longest would hardly be seen: they get a scale of their own.
+const SHORTEST: f64 = 0.08;
 
 /// One variant's bar.
 #[derive(Debug, Serialize)]
@@ -82,8 +87,8 @@ pub(crate) fn stages(groups: &[Group<'_>]) -> Vec<BarsView> {
             })
             .collect();
         let floor = figures.floor.as_ref();
-        let share = floor.and_then(|f| f.share).map(|share| {
-            format!("the kernel's share {}", units::percent(share))
+        let share = floor.and_then(|f| Some((f.p50_ns, f.share?))).map(|(ns, share)| {
+            format!("floor {}, {} of the call", units::time(ns as f64), units::percent(share))
         });
         BarRow {
             segments: segments(&parts, scale, most),
@@ -149,7 +154,7 @@ pub(crate) fn cpu(groups: &[Group<'_>]) -> Vec<BarsView> {
             segments: segments(&parts, scale, most),
             total: format!(
                 "{} + {}",
-                scale.number(client.total_ns),
+                scale.with_unit(client.total_ns),
                 scale.with_unit(server.total_ns)
             ),
             detail: format!(
@@ -183,7 +188,7 @@ impl BarRow {
 }
 
 /// Bars for each group. `row` draws one on a scale of which the whole width is its last argument;
-/// it is called twice, first to learn how long the longest is.
+/// it is called twice, first to learn how long each is.
 fn views(
     groups: &[Group<'_>],
     shown: impl Fn(&Figures) -> bool,
@@ -191,26 +196,32 @@ fn views(
     row: impl Fn(&Figures, &Scale, f64) -> BarRow,
 ) -> Vec<BarsView> {
     let mut views = Vec::new();
+    let plain = scale(vec![1.0]);
     for (group, members) in groups {
-        let figures: Vec<_> = members
+        let mut left: Vec<(&VariantFindings, &Cell, &Figures, f64)> = members
             .iter()
             .filter_map(|(variant, cell)| Some((*variant, *cell, cell.figures.as_deref()?)))
-            .filter(|(_, _, figures)| shown(figures))
+            .filter(|(.., figures)| shown(figures))
+            // At a whole width of 1, per cent are the values themselves.
+            .map(|(v, c, figures)| (v, c, figures, row(figures, &plain, 1.0).extent() / 100.0))
+            .filter(|(.., length)| *length > 0.0)
             .collect();
-        // At a scale of 100, per cent are the values themselves.
-        let plain = scale(vec![1.0]);
-        let totals: Vec<f64> = figures.iter().map(|(.., f)| row(f, &plain, 1.0).extent() / 100.0).collect();
-        let most = totals.iter().copied().fold(0.0, f64::max);
-        if most <= 0.0 {
-            continue;
+        while let Some(most) = left.iter().map(|(.., length)| *length).reduce(f64::max) {
+            let (together, shorter): (Vec<_>, Vec<_>) =
+                left.into_iter().partition(|(.., length)| *length >= most * SHORTEST);
+            left = shorter;
+            let scale = scale(together.iter().map(|(.., length)| *length).collect());
+            let rows = together.iter().map(|(variant, cell, figures, _)| BarRow {
+                name: variant.name.clone(),
+                marks: questions::mark_names(cell),
+                ..row(figures, &scale, most)
+            });
+            views.push(BarsView {
+                group: group.map(str::to_owned),
+                width: scale.with_unit(most),
+                rows: rows.collect(),
+            });
         }
-        let scale = scale(totals);
-        let rows = figures.iter().map(|(variant, cell, figures)| BarRow {
-            name: variant.name.clone(),
-            marks: questions::mark_names(cell),
-            ..row(figures, &scale, most)
-        });
-        views.push(BarsView { group: group.map(str::to_owned), rows: rows.collect() });
     }
     views
 }

@@ -33,38 +33,50 @@ const TEMPLATE: &str = include_str!("../../templates/report.html");
 const STYLE: &str = include_str!("../../templates/report.css");
 
 /// How much is drawn. Later ones are smaller; a page takes the first one that fits.
-const DETAILS: [Detail; 4] = [
-    Detail { further_plots: true, timelines: true, curves: true, left_out: None },
+const DETAILS: [Detail; 5] = [
+    Detail { further: true, timelines: true, curves: true, bars: true, left_out: None },
     Detail {
-        further_plots: false,
+        further: false,
         timelines: true,
         curves: true,
+        bars: true,
         left_out: Some("the plots of further placements"),
     },
     Detail {
-        further_plots: false,
+        further: false,
         timelines: false,
         curves: true,
+        bars: true,
         left_out: Some("the plots of further placements and all timelines"),
     },
     Detail {
-        further_plots: false,
+        further: false,
         timelines: false,
         curves: false,
-        left_out: Some("the plots of further placements, timelines and percentile curves"),
+        bars: true,
+        left_out: Some("the plots of further placements, all timelines and percentile curves"),
+    },
+    Detail {
+        further: false,
+        timelines: false,
+        curves: false,
+        bars: false,
+        left_out: Some("all plots"),
     },
 ];
 
 #[derive(Debug, Clone, Copy)]
 struct Detail {
-    further_plots: bool,
+    /// Plots of other placements than the first.
+    further: bool,
     timelines: bool,
     curves: bool,
+    bars: bool,
     left_out: Option<&'static str>,
 }
 
 /// Draws findings as a page. Where the whole would be larger than [`LIMIT`], plots are left out,
-/// and the page says which; figures never are.
+/// and the page says which; verdicts and the table of all figures never are.
 ///
 /// # Errors
 /// [`ReportError::Template`], which is a defect of this program.
@@ -113,7 +125,7 @@ struct PlacementView {
     title: String,
     plots: bool,
     stages: Vec<bars::BarsView>,
-    stage_rows: Vec<tables::StageRow>,
+    stage_table: tables::StageTable,
     curves: Vec<curves::CurvesView>,
     timelines: Vec<timelines::TimelineView>,
     bytes: Vec<bars::BarsView>,
@@ -137,7 +149,7 @@ impl View {
         let study = &findings.study;
         let placements = study.placements.iter().enumerate();
         let placements = placements
-            .map(|(n, p)| PlacementView::of(findings, *p, detail, n == 0 || detail.further_plots))
+            .map(|(n, p)| PlacementView::of(findings, *p, detail, n == 0 || detail.further))
             .filter(|view| !view.figures.is_empty());
         Self {
             style: STYLE,
@@ -181,20 +193,21 @@ impl PlacementView {
         let groups = questions::groups(findings, placement);
         Self {
             title: words::capital(words::on(placement)),
-            plots,
-            stages: if plots { bars::stages(&groups) } else { Vec::new() },
-            stage_rows: tables::stages(&groups),
-            curves: if plots && detail.curves { curves::views(&groups) } else { Vec::new() },
-            timelines: if plots && detail.timelines {
-                timelines::views(&groups)
-            } else {
-                Vec::new()
-            },
-            bytes: if plots { bars::bytes(&groups) } else { Vec::new() },
-            cpu: if plots { bars::cpu(&groups) } else { Vec::new() },
+            plots: plots && (detail.bars || detail.curves || detail.timelines),
+            stages: drawn(plots && detail.bars, || bars::stages(&groups)),
+            stage_table: tables::stages(&groups),
+            curves: drawn(plots && detail.curves, || curves::views(&groups)),
+            timelines: drawn(plots && detail.timelines, || timelines::views(&groups)),
+            bytes: drawn(plots && detail.bars, || bars::bytes(&groups)),
+            cpu: drawn(plots && detail.bars, || bars::cpu(&groups)),
             figures: tables::figures(&groups),
         }
     }
+}
+
+/// A list of plots, or none of them.
+fn drawn<T>(wanted: bool, draw: impl FnOnce() -> Vec<T>) -> Vec<T> {
+    if wanted { draw() } else { Vec::new() }
 }
 
 fn facts(findings: &Findings) -> Vec<String> {

@@ -1,11 +1,10 @@
 //! The tables of the page: figures, stages, environment, what failed.
 
-use rpcgauge_study::record::{Environment, Fault};
-use rpcgauge_study::settings::Timing;
+use rpcgauge_study::record::{Environment, Fault, Stage};
 use serde::Serialize;
 
 use super::bars::stage_name;
-use crate::findings::{Distribution, Figures, Findings};
+use crate::findings::{Distribution, Figures, Findings, StageFindings};
 use crate::questions::{self, Group};
 use crate::units::{self, NONE, Scale};
 use crate::words;
@@ -76,37 +75,38 @@ fn cells(figures: &Figures, scale: &Scale) -> Vec<String> {
     ]
 }
 
-/// A row of the stages' table.
+/// The stages of the variants that were timed by stages: one row a variant, one column a stage.
 #[derive(Debug, Serialize)]
-pub(crate) struct StageRow {
-    name: String,
-    cells: Vec<StageCell>,
+pub(crate) struct StageTable {
+    columns: Vec<&'static str>,
+    rows: Vec<(String, Vec<String>)>,
 }
 
-/// A stage of a variant.
-#[derive(Debug, Serialize)]
-pub(crate) struct StageCell {
-    stage: &'static str,
-    mean: String,
-    p50: String,
-    share: String,
-}
-
-/// The stages of all variants that were timed by stages.
-pub(crate) fn stages(groups: &[Group<'_>]) -> Vec<StageRow> {
-    let members = groups.iter().flat_map(|(_, members)| members);
-    let staged = members.filter(|(variant, _)| variant.timing == Timing::Stages);
-    staged
-        .filter_map(|(variant, cell)| {
-            let cells = cell.figures.as_deref()?.stages.iter().map(|s| StageCell {
-                stage: stage_name(s.stage).1,
-                mean: units::time(s.mean_ns),
-                p50: units::time(s.p50_ns as f64),
-                share: units::percent(s.share),
-            });
-            Some(StageRow { name: variant.name.clone(), cells: cells.collect() })
-        })
-        .collect()
+/// The stages of all variants that were timed by stages, mean and median.
+pub(crate) fn stages(groups: &[Group<'_>]) -> StageTable {
+    let staged: Vec<(&str, &[StageFindings])> = groups
+        .iter()
+        .flat_map(|(_, members)| members)
+        .filter_map(|(variant, cell)| Some((&*variant.name, &*cell.figures.as_deref()?.stages)))
+        .filter(|(_, stages)| !stages.is_empty())
+        .collect();
+    let spans = [Stage::RequestTime, Stage::HandlerTime, Stage::ResponseTime];
+    let used: Vec<Stage> = Stage::CLIENT
+        .into_iter()
+        .chain(spans)
+        .filter(|stage| staged.iter().any(|(_, stages)| stages.iter().any(|s| s.stage == *stage)))
+        .collect();
+    let cell = |stages: &[StageFindings], stage: &Stage| {
+        let found = stages.iter().find(|s| s.stage == *stage);
+        found.map_or_else(
+            || NONE.to_owned(),
+            |s| format!("{} ({})", units::time(s.mean_ns), units::time(s.p50_ns as f64)),
+        )
+    };
+    let rows = staged.iter().map(|(name, stages)| {
+        ((*name).to_owned(), used.iter().map(|stage| cell(stages, stage)).collect())
+    });
+    StageTable { rows: rows.collect(), columns: used.iter().map(|s| stage_name(*s).1).collect() }
 }
 
 /// A failed trial.

@@ -1,9 +1,109 @@
 use super::*;
-use crate::fixture::findings;
-use crate::fixture::quickstart::quickstart;
+use crate::fixture::quickstart::{self, HOSTILE};
+use crate::fixture::{Builder, Sample, Spec, findings, two};
+
+/// Elements that have no end tag.
+const VOID: [&str; 3] = ["meta", "br", "!DOCTYPE"];
+
+/// Checks that each element is closed in its turn, and returns their names.
+fn elements(page: &str) -> Vec<String> {
+    let mut open: Vec<String> = Vec::new();
+    let mut names = Vec::new();
+    let (before_style, rest) = page.split_once("<style>").expect("there is a style");
+    let (_, after_style) = rest.split_once("</style>").expect("it ends");
+    for part in [before_style, after_style] {
+        for tag in part.split('<').skip(1) {
+            let (inside, _) = tag.split_once('>').expect("each tag ends");
+            let name = inside.split([' ', '/']).find(|n| !n.is_empty()).unwrap_or_default();
+            if let Some(closed) = inside.strip_prefix('/') {
+                assert_eq!(open.pop().as_deref(), Some(closed), "in {inside}");
+                continue;
+            }
+            names.push(name.to_owned());
+            if !VOID.contains(&name) && !inside.ends_with('/') {
+                open.push(name.to_owned());
+            }
+        }
+    }
+    assert_eq!(open, Vec::<String>::new());
+    names
+}
 
 #[test]
-fn x() {
-    let page = render(&findings(&quickstart().build())).unwrap();
-    println!("{}", page.len());
+fn the_page_is_whole_small_and_needs_nothing_else() {
+    let page = render(quickstart::findings()).unwrap();
+    assert!(page.len() < LIMIT, "{} bytes", page.len());
+    let names = elements(&page);
+    for absent in ["script", "link", "img", "iframe", "object", "form"] {
+        assert!(!names.iter().any(|n| n == absent), "<{absent}>");
+    }
+    for request in ["http://", "https://", "url(", "@import", "src="] {
+        assert!(!page.contains(request), "{request}");
+    }
+    for id in ["verdicts", "claims", "time", "latency", "timeline", "bytes", "cpu", "figures", "failed", "environment", "reading"] {
+        assert!(page.contains(&format!("id=\"{id}\"")), "{id}");
+        assert!(page.contains(&format!("href=\"#{id}\"")), "{id}");
+    }
+}
+
+#[test]
+fn what_a_server_sent_is_text() {
+    let page = render(quickstart::findings()).unwrap();
+    assert!(HOSTILE.contains("<script>"));
+    assert!(!page.contains("<script"));
+    assert!(page.contains("&lt;script&gt;alert(&#x27;pwned&#x27;)&lt;"), "the text itself is shown");
+    assert!(page.contains("&lt;b&gt;error&lt;"), "so is the log");
+}
+
+#[test]
+fn names_and_reasons_are_text_everywhere() {
+    let hostile = "x\"><img src=x onerror=alert(1)>";
+    let builder = two(2.0).spec(Spec { cannot_run: Some(hostile), ..Spec::new("broken", 1.0) });
+    let mut sample = builder.build();
+    sample.plan.name = hostile.to_owned();
+    sample.plan.question = hostile.to_owned();
+    sample.plan.pairs[0].question = hostile.to_owned();
+    sample.environment.processor = hostile.to_owned();
+    for variant in &mut sample.plan.variants {
+        variant.group = Some(hostile.to_owned());
+    }
+    let page = render(&findings(&sample)).unwrap();
+    assert!(!elements(&page).iter().any(|name| name == "img"));
+    assert!(!page.contains("\"><img"));
+}
+
+#[test]
+fn a_run_without_a_single_trial_has_a_page() {
+    let sample = two(2.0).build();
+    let page = render(&Findings::new(&sample.plan, None, &[], &[]).unwrap()).unwrap();
+    elements(&page);
+    assert!(page.contains("This run was interrupted"));
+}
+
+#[test]
+fn charts_have_their_numbers_beside_them() {
+    let page = render(quickstart::findings()).unwrap();
+    let charts = page.matches("role=\"img\"").count();
+    assert_eq!(page.matches("aria-label=\"").count(), charts + 1, "each chart, and the sections");
+    assert!(page.contains("Stages as a table"));
+}
+
+/// A study with so many variants that not everything can be drawn.
+fn large() -> Sample {
+    let mut builder = Builder { calls: 100, invocations: 1, blocks: 1, ..Builder::new("large") };
+    builder.placements.push(Placement::OneCore);
+    for n in 0..150_u32 {
+        let name: &'static str = format!("variant-with-a-long-name n={n}").leak();
+        builder = builder.spec(Spec { everywhere: true, ..Spec::new(name, 50_000.0 + f64::from(n)) });
+    }
+    builder.build()
+}
+
+#[test]
+fn a_large_study_leaves_plots_out_and_says_so() {
+    let page = render(&findings(&large())).unwrap();
+    assert!(page.len() < LIMIT, "{} bytes", page.len());
+    assert!(page.contains("To keep this page small it leaves out all plots"));
+    assert!(page.contains("variant-with-a-long-name n=149"));
+    elements(&page);
 }

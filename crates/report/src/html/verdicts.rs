@@ -98,8 +98,13 @@ fn verdict(comparison: &Comparison, reach: f64, margin: f64) -> VerdictView {
     let answer = Answer::of(comparison);
     let several = comparison.placements.len() > 1;
     let about = About::from(comparison);
-    let line = |v: &PlacementVerdict| {
-        let (clause, ratio) = words::headline(about, v, margin);
+    let first = comparison.placements.first().map(|v| v.outcome);
+    let line = |(index, v): (usize, &PlacementVerdict)| {
+        let again = index > 0 && Some(v.outcome) == first;
+        let (clause, ratio) = match words::agreement(about, v).filter(|_| again) {
+            Some(short) => short,
+            None => words::headline(about, v, margin),
+        };
         LineView {
             placement: several.then(|| words::capital(words::on(v.placement))),
             clause,
@@ -112,7 +117,7 @@ fn verdict(comparison: &Comparison, reach: f64, margin: f64) -> VerdictView {
     VerdictView {
         class: class(answer),
         label: answer.label().to_owned(),
-        lines: comparison.placements.iter().map(line).collect(),
+        lines: comparison.placements.iter().enumerate().map(line).collect(),
     }
 }
 
@@ -122,7 +127,7 @@ fn class(answer: Answer) -> &'static str {
         Answer::Worse => "worse",
         Answer::Same => "same",
         Answer::Depends => "depends",
-        Answer::Open => "open",
+        Answer::Open | Answer::Nothing => "open",
     }
 }
 

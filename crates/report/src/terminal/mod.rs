@@ -93,7 +93,7 @@ impl Page {
             Answer::Worse => (Paint::Bad, "▼"),
             Answer::Same => (Paint::Even, "="),
             Answer::Depends => (Paint::Open, "⇄"),
-            Answer::Open => (Paint::Open, "?"),
+            Answer::Open | Answer::Nothing => (Paint::Open, "?"),
         };
         self.sentence(paint, sign, &comparison.sentence);
     }

@@ -1,10 +1,62 @@
+use proptest::prelude::*;
+
 use super::*;
-use crate::fixture::quickstart::quickstart;
-use crate::fixture::findings;
+use crate::fixture::{findings, quickstart, two};
+
+fn plain(width: usize) -> Style {
+    Style { color: false, width }
+}
 
 #[test]
-fn x() {
-    let f = findings(&quickstart().build());
-    println!("{}", render(&f, Style { color: true, width: 150 }));
-    println!("{}", render(&f, Style { color: false, width: 80 }));
+fn wide_and_in_colour() {
+    let style = Style { color: true, width: 200 };
+    let text = render(quickstart::findings(), style).replace('\u{1b}', "␛");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn narrow_and_plain() {
+    insta::assert_snapshot!(render(quickstart::findings(), plain(80)));
+}
+
+#[test]
+fn a_run_without_a_single_trial() {
+    let sample = two(2.0).build();
+    let empty = Findings::new(&sample.plan, None, &[], &[]).unwrap();
+    insta::assert_snapshot!(render(&empty, plain(80)));
+}
+
+#[test]
+fn an_interrupted_run_says_how_much_is_missing() {
+    let mut sample = two(2.0).build();
+    sample.trials.truncate(20);
+    let text = render(&findings(&sample), plain(100));
+    assert!(text.contains("20 of 36 trials measured, 16 not run (interrupted)"), "{text}");
+}
+
+#[test]
+fn colour_is_for_terminals_without_no_color() {
+    assert!(Style::new(true, None, None).color);
+    assert!(Style::new(true, Some(""), None).color, "an empty NO_COLOR counts as unset");
+    assert!(!Style::new(true, Some("1"), None).color);
+    assert!(!Style::new(false, None, None).color);
+    assert!(!render(quickstart::findings(), Style::new(false, None, None)).contains('\u{1b}'));
+}
+
+#[test]
+fn a_server_cannot_steer_the_terminal() {
+    let text = render(quickstart::findings(), plain(100));
+    assert!(text.contains("<script>alert('pwned')</script>"));
+    assert!(!text.contains('\u{1b}'));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(10))]
+
+    #[test]
+    fn every_line_fits(width in 80..=200_usize) {
+        for line in render(quickstart::findings(), plain(width)).lines() {
+            prop_assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+    }
 }

@@ -460,6 +460,16 @@ fn record(histogram: &mut Hdr<u64>, ns: f64) {
     histogram.record(ns as u64).expect("it resizes itself");
 }
 
+/// Two variants of which the second is `ratio` times as slow, and an A/A pair.
+pub fn two(ratio: f64) -> Builder {
+    Builder { calls: 200, ..Builder::new("two") }
+        .spec(Spec::new("grpc", 100_000.0))
+        .spec(Spec::new("rest", 100_000.0 * ratio).rest())
+        .spec(Spec { repeats: Some("grpc"), ..Spec::new("grpc-again", 100_000.0) })
+        .pair("Which is faster?", "grpc", "rest", Metric::LatencyP50)
+        .a_a("grpc-again", "grpc")
+}
+
 /// What a sample means.
 pub fn findings(sample: &Sample) -> rpcgauge_report::Findings {
     rpcgauge_report::Findings::new(

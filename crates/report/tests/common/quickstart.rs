@@ -1,5 +1,7 @@
 //! A run like that of the quickstart study: five questions, every kind of answer.
 
+use std::sync::LazyLock;
+
 use super::*;
 
 /// What a hostile server might send as an error text.
@@ -13,6 +15,13 @@ pub fn quickstart() -> Builder {
         ..Builder::new("quickstart")
     };
     claims(pairs(specs(builder)))
+}
+
+/// What this run means, worked out once.
+pub fn findings() -> &'static rpcgauge_report::Findings {
+    static FINDINGS: LazyLock<rpcgauge_report::Findings> =
+        LazyLock::new(|| super::findings(&quickstart().build()));
+    &FINDINGS
 }
 
 fn specs(builder: Builder) -> Builder {

@@ -1,0 +1,173 @@
+//! What changed beside the figures: floors, verdicts, environment, settings.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rpcgauge_study::plan::Metric;
+use rpcgauge_study::record::Environment;
+use rpcgauge_study::settings::Placement;
+use serde::{Deserialize, Serialize};
+
+use super::common;
+use crate::findings::Findings;
+use crate::findings::verdict::{Comparison, Outcome};
+use crate::questions::Answer;
+
+/// How the floors of two runs stand to each other under one placement.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct FloorChange {
+    /// Where the bare loops ran.
+    pub placement: Placement,
+    /// After over before: the median over the variants that both runs have.
+    pub ratio: f64,
+    /// How many variants that is.
+    pub variants: u64,
+}
+
+/// A verdict that is not the same any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VerdictChange {
+    /// The variant that it is about.
+    pub of: String,
+    /// The variant it is held against.
+    pub against: String,
+    /// What is compared.
+    pub metric: Metric,
+    /// What it was, in a word or two.
+    pub was: String,
+    /// What it is.
+    pub is: String,
+    /// The first run's sentence.
+    pub before: String,
+    /// The second run's.
+    pub after: String,
+}
+
+/// Something of the machine or the programs that differs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EnvironmentChange {
+    /// What.
+    pub what: String,
+    /// In the first run; empty where it was not there.
+    pub before: String,
+    /// In the second run; empty where it is not there.
+    pub after: String,
+}
+
+/// A variant that calls in different ways in the two runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SettingsChange {
+    /// The variant.
+    pub variant: String,
+    /// How it called in the first run.
+    pub before: String,
+    /// How it calls in the second.
+    pub after: String,
+}
+
+/// The floors, for each placement that both runs calibrated.
+pub(super) fn floors(before: &Findings, after: &Findings) -> Vec<FloorChange> {
+    let mut ratios: BTreeMap<Placement, Vec<f64>> = BTreeMap::new();
+    for (old, new) in common(before, after) {
+        for cell in &old.cells {
+            let floor = |figures: Option<&crate::findings::Figures>| {
+                figures.and_then(|f| f.floor.as_ref()).map(|f| f.p50_ns as f64).filter(|ns| *ns > 0.0)
+            };
+            let there = new.cell(cell.placement).and_then(|c| c.figures.as_deref());
+            if let (Some(was), Some(is)) = (floor(cell.figures.as_deref()), floor(there)) {
+                ratios.entry(cell.placement).or_default().push(is / was);
+            }
+        }
+    }
+    let change = |(placement, ratios): (Placement, Vec<f64>)| {
+        let ratio = rpcgauge_stats::median(&ratios).ok()?;
+        Some(FloorChange { placement, ratio, variants: ratios.len() as u64 })
+    };
+    ratios.into_iter().filter_map(change).collect()
+}
+
+/// The verdicts that changed, and how many did not.
+pub(super) fn verdicts(before: &Findings, after: &Findings) -> (Vec<VerdictChange>, u64) {
+    let key = |c: &Comparison| (c.of.clone(), c.against.clone(), c.metric);
+    let (mut changes, mut unchanged) = (Vec::new(), 0);
+    for old in before.comparisons.iter().filter(|c| !c.a_a) {
+        let Some(new) = after.comparisons.iter().find(|new| key(new) == key(old)) else { continue };
+        let (was, is) = (answers(old), answers(new));
+        if was == is {
+            unchanged += 1;
+            continue;
+        }
+        changes.push(VerdictChange {
+            of: old.of.clone(),
+            against: old.against.clone(),
+            metric: old.metric,
+            was: Answer::of(old).label().to_owned(),
+            is: Answer::of(new).label().to_owned(),
+            before: old.sentence.clone(),
+            after: new.sentence.clone(),
+        });
+    }
+    (changes, unchanged)
+}
+
+/// The answer as a whole, where the two runs have different placements; otherwise under each.
+fn answers(comparison: &Comparison) -> (Answer, Vec<(Placement, bool, bool)>) {
+    let under = |v: &crate::findings::verdict::PlacementVerdict| {
+        (v.placement, v.outcome == Outcome::Faster, v.outcome == Outcome::Slower)
+    };
+    (Answer::of(comparison), comparison.placements.iter().map(under).collect())
+}
+
+/// What differs between the environments.
+pub(super) fn environment(before: &Findings, after: &Findings) -> Vec<EnvironmentChange> {
+    let facts = |f: &Findings| f.environment.as_ref().map(facts).unwrap_or_default();
+    let (old, new) = (facts(before), facts(after));
+    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let text = |facts: &BTreeMap<String, String>, name: &String| {
+        facts.get(name).cloned().unwrap_or_default()
+    };
+    names
+        .into_iter()
+        .filter(|name| old.get(*name) != new.get(*name))
+        .map(|name| EnvironmentChange {
+            what: name.clone(),
+            before: text(&old, name),
+            after: text(&new, name),
+        })
+        .collect()
+}
+
+fn facts(environment: &Environment) -> BTreeMap<String, String> {
+    let mut facts = BTreeMap::from([
+        ("rpcgauge".to_owned(), environment.rpcgauge.clone()),
+        ("system".to_owned(), environment.system.clone()),
+        ("processor".to_owned(), environment.processor.clone()),
+        ("cores".to_owned(), environment.cores.to_string()),
+        ("memory".to_owned(), crate::units::size(environment.memory_bytes as f64)),
+        ("idle states".to_owned(), environment.idle.got.to_string()),
+    ]);
+    let mut optional = |name: &str, value: &Option<String>| {
+        if let Some(value) = value {
+            facts.insert(name.to_owned(), value.clone());
+        }
+    };
+    optional("virtual machine", &environment.virtualization);
+    optional("frequency governor", &environment.governor);
+    for (subject, versions) in &environment.subjects {
+        for (what, version) in versions {
+            facts.insert(format!("{subject}: {what}"), version.clone());
+        }
+    }
+    facts
+}
+
+/// The variants that call in different ways.
+pub(super) fn settings(before: &Findings, after: &Findings) -> Vec<SettingsChange> {
+    let changed = common(before, after).filter(|(old, new)| old.how != new.how);
+    changed
+        .map(|(old, new)| SettingsChange {
+            variant: old.name.clone(),
+            before: old.how.line.clone(),
+            after: new.how.line.clone(),
+        })
+        .collect()
+}

@@ -1,0 +1,206 @@
+//! Two runs against each other.
+//!
+//! Blocks of different runs are not pairs: the machine may have been in another mood. So each side
+//! gets the hierarchical bootstrap interval of its own level, over invocations, then blocks, and
+//! the ratio's interval is put together from the two ([`unpaired`]). It covers what varied within
+//! each run, not what changed between them; the floors of both runs are set side by side to show
+//! how much that was.
+
+mod changes;
+mod render;
+pub mod unpaired;
+
+#[cfg(test)]
+mod tests;
+
+use rpcgauge_stats::Better;
+use rpcgauge_study::plan::Metric;
+use rpcgauge_study::settings::Placement;
+use serde::{Deserialize, Serialize};
+
+pub use changes::{EnvironmentChange, FloorChange, SettingsChange, VerdictChange};
+pub use render::render;
+
+use crate::error::ReportError;
+use crate::findings::{Findings, METRICS, VariantFindings, better};
+use unpaired::Ratio;
+
+/// The version of the differences' schema that this program writes.
+pub const SCHEMA: u32 = 1;
+
+/// What differs between two runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Diff {
+    /// The version of this schema.
+    pub schema: u32,
+    /// The run that is compared with.
+    pub before: RunLabel,
+    /// The run that is judged.
+    pub after: RunLabel,
+    /// The margin of "no difference": the larger of both runs'.
+    pub margin: f64,
+    /// Every metric of every variant and placement that both runs have.
+    pub metrics: Vec<MetricChange>,
+    /// How the floors stand to each other: what changed on the machine.
+    pub floors: Vec<FloorChange>,
+    /// Verdicts that are not the same any more.
+    pub verdicts: Vec<VerdictChange>,
+    /// Verdicts that are the same.
+    pub verdicts_unchanged: u64,
+    /// What differs between the machines and programs.
+    pub environment: Vec<EnvironmentChange>,
+    /// Variants of the same name that call in different ways.
+    pub settings: Vec<SettingsChange>,
+    /// Variants that only the first run has.
+    pub only_before: Vec<String>,
+    /// Variants that only the second run has.
+    pub only_after: Vec<String>,
+}
+
+/// Which run this is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunLabel {
+    /// The study's name.
+    pub study: String,
+    /// When its first trial started, milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at_ms: Option<u64>,
+    /// Trials that were measured.
+    pub measured: u64,
+    /// Trials of its plan.
+    pub planned: u64,
+}
+
+/// One metric of one variant in both runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MetricChange {
+    /// The variant.
+    pub variant: String,
+    /// Where client and server ran.
+    pub placement: Placement,
+    /// What is compared.
+    pub metric: Metric,
+    /// The first run's figure.
+    pub before: f64,
+    /// The second run's figure.
+    pub after: f64,
+    /// After over before: of the runs' levels, the median over blocks.
+    pub ratio: f64,
+    /// Its interval; absent where a run has fewer than two invocations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<[f64; 2]>,
+    /// What it comes to.
+    pub outcome: Change,
+}
+
+/// What a change comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Change {
+    /// Better after than before.
+    Better,
+    /// Worse.
+    Worse,
+    /// The whole interval lies inside the margin.
+    NoDifference,
+    /// The two runs do not decide it.
+    NotResolved,
+}
+
+/// Compares two runs, variant by variant.
+#[must_use]
+pub fn compare(before: &Findings, after: &Findings) -> Diff {
+    let margin = before.study.margin.max(after.study.margin);
+    let (verdicts, verdicts_unchanged) = changes::verdicts(before, after);
+    Diff {
+        schema: SCHEMA,
+        before: RunLabel::of(before),
+        after: RunLabel::of(after),
+        margin,
+        metrics: metrics(before, after, margin),
+        floors: changes::floors(before, after),
+        verdicts,
+        verdicts_unchanged,
+        environment: changes::environment(before, after),
+        settings: changes::settings(before, after),
+        only_before: only_in(before, after),
+        only_after: only_in(after, before),
+    }
+}
+
+impl Diff {
+    /// The differences as JSON, indented, with a line end.
+    ///
+    /// # Errors
+    /// [`ReportError::Json`].
+    pub fn to_json(&self) -> Result<String, ReportError> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+}
+
+impl RunLabel {
+    fn of(findings: &Findings) -> Self {
+        Self {
+            study: findings.study.name.clone(),
+            started_at_ms: findings.progress.started_at_ms,
+            measured: findings.progress.measured,
+            planned: findings.progress.planned,
+        }
+    }
+}
+
+fn only_in(here: &Findings, there: &Findings) -> Vec<String> {
+    let missing = here.variants.iter().filter(|v| there.variant(&v.name).is_none());
+    missing.map(|v| v.name.clone()).collect()
+}
+
+/// The variants that both runs have, in the first one's order.
+fn common<'a>(
+    before: &'a Findings,
+    after: &'a Findings,
+) -> impl Iterator<Item = (&'a VariantFindings, &'a VariantFindings)> {
+    before.variants.iter().filter_map(|v| Some((v, after.variant(&v.name)?)))
+}
+
+fn metrics(before: &Findings, after: &Findings, margin: f64) -> Vec<MetricChange> {
+    let mut metrics = Vec::new();
+    for (old, new) in common(before, after) {
+        for cell in &old.cells {
+            let placement = cell.placement;
+            let figures = (cell.figures.as_deref(), new.cell(placement).and_then(|c| c.figures.as_deref()));
+            let (Some(old_figures), Some(new_figures)) = figures else { continue };
+            for metric in METRICS {
+                let values = (old_figures.metric(metric), new_figures.metric(metric));
+                let (Some(was), Some(is)) = values else { continue };
+                let levels = [before, after].map(|f| unpaired::level(f, &old.name, placement, metric));
+                let [Some(old_level), Some(new_level)] = levels else { continue };
+                let ratio = unpaired::ratio(&new_level, &old_level);
+                metrics.push(MetricChange {
+                    variant: old.name.clone(),
+                    placement,
+                    metric,
+                    before: was,
+                    after: is,
+                    ratio: ratio.value,
+                    interval: ratio.interval,
+                    outcome: outcome(&ratio, metric, margin),
+                });
+            }
+        }
+    }
+    metrics
+}
+
+fn outcome(ratio: &Ratio, metric: Metric, margin: f64) -> Change {
+    let Some([low, high]) = ratio.interval else { return Change::NotResolved };
+    let reach = 1.0 + margin;
+    if low >= 1.0 / reach && high <= reach {
+        Change::NoDifference
+    } else if low <= 1.0 && 1.0 <= high {
+        Change::NotResolved
+    } else if (high < 1.0) == (better(metric) == Better::Lower) {
+        Change::Better
+    } else {
+        Change::Worse
+    }
+}

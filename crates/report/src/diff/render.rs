@@ -1,0 +1,192 @@
+//! Differences for a terminal.
+
+use rpcgauge_study::plan::Metric;
+use rpcgauge_study::settings::Placement;
+
+use super::{Change, Diff, MetricChange, RunLabel};
+use crate::escape::terminal as safe;
+use crate::terminal::{Column, Paint, Style, Table};
+use crate::units;
+use crate::words;
+
+/// The metrics in the table, from left to right, and when their columns are dropped.
+const SHOWN: [(Metric, &str, u8); 6] = [
+    (Metric::LatencyP50, "p50", 0),
+    (Metric::LatencyP99, "p99", 1),
+    (Metric::Goodput, "calls/s", 2),
+    (Metric::CallBytes, "bytes/call", 5),
+    (Metric::ClientCpu, "client CPU", 4),
+    (Metric::ServerCpu, "server CPU", 3),
+];
+
+/// Writes differences for a terminal.
+#[must_use]
+pub fn render(diff: &Diff, style: Style) -> String {
+    let mut lines = vec![
+        style.paint(Paint::Heading, &style.wrap("before  ", &safe(&label(&diff.before)))),
+        style.paint(Paint::Heading, &style.wrap("after   ", &safe(&label(&diff.after)))),
+        style.paint(
+            Paint::Quiet,
+            &style.wrap(
+                "",
+                "The runs are not paired: an interval covers what varied within each run, not what \
+                 changed on the machine between them.",
+            ),
+        ),
+    ];
+    for floor in &diff.floors {
+        let text = format!(
+            "The floor {} is {}× what it was (median over {} variants).",
+            words::on(floor.placement),
+            units::ratio(floor.ratio),
+            floor.variants
+        );
+        lines.push(style.paint(Paint::Quiet, &style.wrap("", &text)));
+    }
+    changes(&mut lines, diff, style);
+    verdicts(&mut lines, diff, style);
+    for placement in [Placement::TwoCores, Placement::OneCore, Placement::Free] {
+        table(&mut lines, diff, placement, style);
+    }
+    others(&mut lines, diff, style);
+    lines.join("\n") + "\n"
+}
+
+fn label(run: &RunLabel) -> String {
+    let time = run.started_at_ms.map(|ms| format!(", {} UTC", units::wall_clock(ms)));
+    format!(
+        "{}{}, {} of {} trials measured",
+        run.study,
+        time.unwrap_or_default(),
+        run.measured,
+        run.planned
+    )
+}
+
+fn heading(lines: &mut Vec<String>, text: &str, style: Style) {
+    lines.push(String::new());
+    lines.push(style.paint(Paint::Heading, text));
+}
+
+/// Every resolved change in a sentence.
+fn changes(lines: &mut Vec<String>, diff: &Diff, style: Style) {
+    let resolved: Vec<&MetricChange> = diff
+        .metrics
+        .iter()
+        .filter(|m| matches!(m.outcome, Change::Better | Change::Worse))
+        .collect();
+    heading(lines, "What changed", style);
+    if resolved.is_empty() {
+        let text = "No figure changed by more than these two runs can tell.";
+        lines.push(style.wrap("  ", text));
+    }
+    for change in resolved {
+        let (paint, sign) = match change.outcome {
+            Change::Better => (Paint::Good, "▲"),
+            _ => (Paint::Bad, "▼"),
+        };
+        let factor = words::Factor::of(change.metric, change.ratio, change.interval);
+        let interval = factor.interval.map_or_else(String::new, |interval| {
+            format!(" {}", units::interval(interval, units::ratio_decimals(factor.value)))
+        });
+        let (before, after) = words::values(change.metric, change.before, change.after);
+        let text = format!(
+            "{} {}: {} {}{interval}, {before} before, {after} after",
+            change.variant,
+            words::on(change.placement),
+            words::metric_name(change.metric),
+            words::change_phrase(change.metric, change.ratio),
+        );
+        let wrapped = style.wrap("    ", &safe(&text));
+        lines.push(format!("  {} {}", style.paint(paint, sign), &wrapped[4..]));
+    }
+}
+
+fn verdicts(lines: &mut Vec<String>, diff: &Diff, style: Style) {
+    heading(lines, "Verdicts", style);
+    if diff.verdicts.is_empty() {
+        let text = format!("All {} verdicts are the same.", diff.verdicts_unchanged);
+        lines.push(style.wrap("  ", &text));
+        return;
+    }
+    for change in &diff.verdicts {
+        let text = format!(
+            "{} against {} in {}: was {}, is {}",
+            change.of,
+            change.against,
+            words::metric_name(change.metric),
+            change.was,
+            change.is
+        );
+        lines.push(style.wrap("  ", &safe(&text)));
+        lines.push(style.paint(Paint::Quiet, &style.wrap("    before: ", &safe(&change.before))));
+        lines.push(style.paint(Paint::Quiet, &style.wrap("    after:  ", &safe(&change.after))));
+    }
+    let text = format!("{} others are the same.", diff.verdicts_unchanged);
+    lines.push(style.wrap("  ", &text));
+}
+
+/// The ratios after/before of all variants under a placement.
+fn table(lines: &mut Vec<String>, diff: &Diff, placement: Placement, style: Style) {
+    let here = || diff.metrics.iter().filter(|m| m.placement == placement);
+    let mut names: Vec<&str> = Vec::new();
+    for change in here() {
+        if !names.contains(&&*change.variant) {
+            names.push(&change.variant);
+        }
+    }
+    if names.is_empty() {
+        return;
+    }
+    heading(lines, &format!("After over before, {}", words::on(placement)), style);
+    let columns = SHOWN.map(|(_, title, rank)| Column { title, rank, right: true });
+    let mut table = Table {
+        columns: vec![Column { title: "variant", rank: 0, right: false }],
+        rows: Vec::new(),
+    };
+    table.columns.extend(columns);
+    for name in names {
+        let mut row = vec![safe(name)];
+        row.extend(SHOWN.map(|(metric, ..)| {
+            let change = here().find(|m| m.variant == name && m.metric == metric);
+            change.map_or_else(|| units::NONE.to_owned(), cell)
+        }));
+        table.rows.push(row);
+    }
+    let (rows, _) = table.lines(style.columns());
+    lines.extend(rows);
+    let legend = "▲ better, ▼ worse, = no difference, ? not resolved";
+    lines.push(style.paint(Paint::Quiet, legend));
+}
+
+fn cell(change: &MetricChange) -> String {
+    let sign = match change.outcome {
+        Change::Better => "▲",
+        Change::Worse => "▼",
+        Change::NoDifference => "=",
+        Change::NotResolved => "?",
+    };
+    format!("{} {sign}", units::ratio(change.ratio))
+}
+
+fn others(lines: &mut Vec<String>, diff: &Diff, style: Style) {
+    let mut entries: Vec<String> = Vec::new();
+    let or_none = |text: &str| if text.is_empty() { "none".to_owned() } else { text.to_owned() };
+    entries.extend(diff.environment.iter().map(|change| {
+        format!("{}: {} → {}", change.what, or_none(&change.before), or_none(&change.after))
+    }));
+    entries.extend(diff.settings.iter().map(|change| {
+        format!("{} calls differently: {} → {}", change.variant, change.before, change.after)
+    }));
+    if !diff.only_before.is_empty() {
+        entries.push(format!("only before: {}", diff.only_before.join(", ")));
+    }
+    if !diff.only_after.is_empty() {
+        entries.push(format!("only after: {}", diff.only_after.join(", ")));
+    }
+    if entries.is_empty() {
+        return;
+    }
+    heading(lines, "What else differs", style);
+    lines.extend(entries.iter().map(|entry| style.wrap("  ", &safe(entry))));
+}

@@ -1,0 +1,101 @@
+//! The smaller outputs: CSV, Markdown, JSON, files.
+
+use std::fs;
+
+use crate::fixture::quickstart;
+use crate::{ReportError, csv, files, json, markdown};
+
+/// Splits CSV into fields as RFC 4180 has it.
+fn fields(csv: &str) -> Vec<Vec<String>> {
+    let (mut rows, mut row, mut field, mut quoted) = (Vec::new(), Vec::new(), String::new(), false);
+    let mut characters = csv.chars().peekable();
+    while let Some(c) = characters.next() {
+        match c {
+            '"' if quoted && characters.peek() == Some(&'"') => {
+                characters.next();
+                field.push('"');
+            }
+            '"' => quoted = !quoted,
+            ',' if !quoted => row.push(std::mem::take(&mut field)),
+            '\r' if !quoted => {}
+            '\n' if !quoted => {
+                row.push(std::mem::take(&mut field));
+                rows.push(std::mem::take(&mut row));
+            }
+            c => field.push(c),
+        }
+    }
+    assert!(row.is_empty() && field.is_empty(), "it ends with a line end");
+    rows
+}
+
+#[test]
+fn csv_has_one_row_a_trial_under_stable_columns() {
+    let findings = quickstart::findings();
+    let rows = fields(&csv::render(findings));
+    assert_eq!(rows[0], csv::COLUMNS);
+    assert_eq!(rows.len() as u64, 1 + findings.progress.planned);
+    assert!(rows.iter().all(|row| row.len() == csv::COLUMNS.len()));
+    let column = |name: &str| csv::COLUMNS.iter().position(|c| *c == name).unwrap();
+    for (row, index) in rows[1..].iter().zip(0..) {
+        assert_eq!(row[0], format!("{index}"), "in the plan's order");
+        let measured = row[column("outcome")] == "measured";
+        assert_eq!(measured, row[column("reason")].is_empty());
+        assert_eq!(measured, row[column("elapsed_ns")].parse::<u64>().is_ok());
+    }
+}
+
+#[test]
+fn a_reason_cannot_be_a_formula() {
+    let mut findings = quickstart::findings().clone();
+    findings.failures[0].reason = "=HYPERLINK(\"x\"),\r\nnext".to_owned();
+    let index = findings.failures[0].index as usize;
+    let rows = fields(&csv::render(&findings));
+    assert_eq!(rows[index + 1].last().unwrap(), "'=HYPERLINK(\"x\"),\r\nnext");
+}
+
+#[test]
+fn markdown_for_a_pull_request() {
+    insta::assert_snapshot!(markdown::render(quickstart::findings()));
+}
+
+#[test]
+fn markdown_holds_no_html_of_others() {
+    let text = markdown::render(quickstart::findings());
+    let own = ["<details>", "</details>", "<summary>", "</summary>", "<br>"];
+    let left = own.into_iter().fold(text, |text, tag| text.replace(tag, ""));
+    assert!(!left.contains('<'), "{left}");
+}
+
+#[test]
+fn findings_of_a_newer_program_are_refused() {
+    let text = json::render(quickstart::findings()).unwrap();
+    assert_eq!(&json::parse(&text).unwrap(), quickstart::findings());
+    let newer = text.replacen("\"schema\": 1", "\"schema\": 2", 1);
+    let error = json::parse(&newer).unwrap_err();
+    assert!(matches!(error, ReportError::NewerSchema { found: 2, known: 1 }), "{error}");
+    assert!(matches!(json::parse("{}"), Err(ReportError::Json(_))));
+}
+
+#[test]
+fn files_are_written_whole_and_again() {
+    let folder = tempfile::tempdir().unwrap();
+    for _ in 0..2 {
+        let written = files::write_all(folder.path(), quickstart::findings()).unwrap();
+        assert_eq!(written.len(), 4);
+    }
+    let mut names: Vec<String> = fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["report.html", "report.json", "report.md", "trials.csv"]);
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let gone = folder.path().join("gone");
+    let error = files::write_all(&gone, quickstart::findings()).unwrap_err().to_string();
+    assert!(error.contains("gone/report.json") && error.contains("permissions"), "{error}");
+}
