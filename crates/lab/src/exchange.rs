@@ -167,6 +167,7 @@ impl Exchange {
         for expected in &self.expected {
             // An answer that this side cannot encode came from a server that could: it has no
             // size here, and its calls are verified all the same.
+            out.clear();
             if self.response_codec.encode(expected, &mut out).is_err() {
                 return 0.0;
             }

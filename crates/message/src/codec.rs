@@ -59,7 +59,7 @@ impl Codec {
         self.compression
     }
 
-    /// Replaces `out` by the message's bytes.
+    /// Appends the message's bytes to `out`.
     ///
     /// # Errors
     /// A message of another type, and a value that the encoding has no form for.
@@ -70,11 +70,10 @@ impl Codec {
                 given: message.type_name().to_owned(),
             });
         }
-        out.clear();
         message.encode(self.encoding, out)
     }
 
-    /// Replaces `out` by `bytes` compressed; a plain copy without compression.
+    /// Appends `bytes` compressed to `out`; a plain copy without compression.
     ///
     /// # Errors
     /// As [`Compressor::compress`].

@@ -31,6 +31,7 @@ pub fn sizes(message: &Message, compressions: &[Compression]) -> Result<Vec<Size
             let bytes = compressors
                 .iter_mut()
                 .map(|compressor| {
+                    packed.clear();
                     compressor.compress(&plain, &mut packed)?;
                     Ok(packed.len())
                 })

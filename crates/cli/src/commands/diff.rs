@@ -12,7 +12,7 @@ use crate::show;
 pub(crate) fn run(args: DiffArgs) -> Outcome {
     let before = findings(&args.before)?;
     let after = findings(&args.after)?;
-    let difference = diff::compare(&before, &after).map_err(Failure::input)?;
+    let difference = diff::compare(&before, &after);
     if args.json {
         print_json(&difference)
     } else {

@@ -144,12 +144,12 @@ pub fn orders(file: &str) -> String {
 /// A study that runs in a second or two, in a debug build as well.
 pub const SMALL_STUDY: &str = r#"
 question = "Is a greeting faster by gRPC than by REST?"
+workload = { name = "hello" }
 invocations = 2
 blocks = 1
 warm-up = { calls = 20 }
 
 [base]
-workload = { name = "hello" }
 calls = 50
 
 [[variants]]

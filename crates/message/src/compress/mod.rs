@@ -39,12 +39,11 @@ impl Compressor {
         }))
     }
 
-    /// Replaces `out` by `bytes` compressed; a plain copy without compression.
+    /// Appends `bytes` compressed to `out`; a plain copy without compression.
     ///
     /// # Errors
     /// Whatever the library fails with; memory, in effect.
     pub fn compress(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        out.clear();
         let (compression, result) = match &mut self.0 {
             Compressing::None => {
                 out.extend_from_slice(bytes);

@@ -11,7 +11,7 @@ const ALL: [Compression; 5] = [
 ];
 
 fn compressed(compression: Compression, bytes: &[u8]) -> Vec<u8> {
-    let mut out = vec![7; 3];
+    let mut out = Vec::new();
     Compressor::new(compression)
         .unwrap()
         .compress(bytes, &mut out)
@@ -45,6 +45,7 @@ proptest! {
             let (mut packed, mut unpacked) = (Vec::new(), Vec::new());
             for message in &messages {
                 let message = message.repeat(repeated);
+                packed.clear();
                 compressor.compress(&message, &mut packed).unwrap();
                 decompressor.decompress(&packed, &mut unpacked).unwrap();
                 prop_assert_eq!(&unpacked, &message);
@@ -217,6 +218,7 @@ fn a_kept_buffer_is_not_allocated_again() {
         compressor.compress(&message, &mut packed).unwrap();
         decompressor.decompress(&packed, &mut unpacked).unwrap();
         let before = (packed.as_ptr(), unpacked.as_ptr());
+        packed.clear();
         compressor.compress(&message, &mut packed).unwrap();
         decompressor.decompress(&packed, &mut unpacked).unwrap();
         assert_eq!(
@@ -234,5 +236,20 @@ fn levels_that_do_not_exist_are_refused() {
         Compression::Zstd { level: 40 },
     ] {
         assert!(Compressor::new(compression).is_err());
+    }
+}
+
+#[test]
+fn compressed_bytes_are_appended() {
+    for compression in ALL {
+        let mut compressor = Compressor::new(compression).unwrap();
+        let mut packed = b"prefix".to_vec();
+        compressor.compress(b"message", &mut packed).unwrap();
+        assert_eq!(&packed[..6], b"prefix", "{compression}");
+        assert_eq!(
+            decompressed(compression, Limits::DEFAULT, &packed[6..]).unwrap(),
+            b"message",
+            "{compression}"
+        );
     }
 }

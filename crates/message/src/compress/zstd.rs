@@ -22,8 +22,10 @@ impl Compressor {
 
     pub(super) fn compress(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
         out.reserve(compress_bound(bytes.len()));
+        let mut end = std::io::Cursor::new(&mut *out);
+        end.set_position(end.get_ref().len() as u64);
         self.context
-            .compress_to_buffer(bytes, out)
+            .compress_to_buffer(bytes, &mut end)
             .map_err(|e| e.to_string())?;
         Ok(())
     }
