@@ -24,6 +24,9 @@ impl Nearest {
             .collect();
         scored.sort_unstable();
         scored.dedup();
+        if let Some((best, _)) = scored.first().copied() {
+            scored.retain(|(distance, _)| *distance <= best + 1);
+        }
         Self(
             scored
                 .into_iter()

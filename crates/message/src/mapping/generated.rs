@@ -291,7 +291,7 @@ impl<T: Element> Slot for Option<T> {
     fn write<S: Serializer>(&self, names: Names, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Some(value) => value.write(names, serializer),
-            None => serializer.serialize_unit(),
+            None => serializer.serialize_none(),
         }
     }
 
@@ -309,7 +309,7 @@ impl<T: Element + Default, P: ProtoBox<T>> Slot for MessageField<T, P> {
     fn write<S: Serializer>(&self, names: Names, serializer: S) -> Result<S::Ok, S::Error> {
         match self.as_option() {
             Some(value) => value.write(names, serializer),
-            None => serializer.serialize_unit(),
+            None => serializer.serialize_none(),
         }
     }
 

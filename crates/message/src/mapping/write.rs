@@ -240,7 +240,7 @@ fn write_enum<S: Serializer>(
 ) -> Result<S::Ok, S::Error> {
     let descriptor = pool.enumeration(index);
     if descriptor.full_name() == well_known::NULL_VALUE {
-        return serializer.serialize_unit();
+        return serializer.serialize_none();
     }
     match descriptor.value(number) {
         Some(value) => serializer.serialize_str(value.name()),
@@ -307,7 +307,7 @@ fn write_value<S: Serializer>(
     .into_iter()
     .find_map(|number| message.field_by_number(number));
     match held {
-        None => serializer.serialize_unit(),
+        None => serializer.serialize_none(),
         Some(Value::F64(number)) if !number.is_finite() => Err(S::Error::custom(
             "a google.protobuf.Value holds no NaN and no infinity",
         )),

@@ -49,19 +49,15 @@ fn check_file(file: &Path, includes: &[PathBuf]) -> Result<(), SchemaError> {
         file: file.display().to_string(),
         what,
     };
-    let found = if file.exists() {
-        true
-    } else {
-        includes.iter().any(|include| include.join(file).is_file())
-    };
-    if !found {
+    let in_include = |include: &PathBuf| file.is_relative() && include.join(file).is_file();
+    if !file.exists() && !includes.iter().any(in_include) {
         return Err(wrong("no such file".to_owned()));
     }
     if file.is_dir() {
         return Err(wrong("is a folder; name the .proto files in it".to_owned()));
     }
     let inside = includes.iter().any(|include| {
-        include.join(file).is_file()
+        in_include(include)
             || match (file.canonicalize(), include.canonicalize()) {
                 (Ok(file), Ok(include)) => file.starts_with(include),
                 _ => false,

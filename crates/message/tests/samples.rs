@@ -1,0 +1,381 @@
+//! Samples in JSON of a user's own messages, in every encoding; and what is said of those that do
+//! not fit.
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use rpcgauge_message::{
+    Code, Encoding, Limits, MessageType, SampleError, Schema, first_difference,
+};
+
+fn proto(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/proto")
+        .join(path)
+}
+
+static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
+    Schema::compile(
+        &[proto("shop/orders.proto"), proto("legacy.proto")],
+        &[proto("")],
+    )
+    .unwrap()
+});
+
+fn order() -> MessageType {
+    SCHEMA.message_type("shop.Order").unwrap()
+}
+
+fn legacy() -> MessageType {
+    SCHEMA.message_type("legacy.Request").unwrap()
+}
+
+/// A sample in the form that it is written in.
+const ORDER: &str = r#"{"orderId":"o-1","state":"STATE_SHIPPED","items":[{"sku":"a","quantity":2,"price":{"currency":"EUR","units":"1250"},"parts":[{"sku":"a1"}]}],"labels":{"a":"1","b":""},"byShelf":{"-7":{"sku":"b"}},"cash":{"units":"-9223372036854775808"},"placedAt":"2026-11-20T12:00:00.500Z","ttl":"-1.500s","details":{"a":[1.0,null,{"b":true}],"c":"x"},"extra":null,"tags":["x",2.5],"attachment":{"@type":"type.googleapis.com/shop.Money","currency":"USD"},"visits":"0","thumbnail":"AQI=","note":"","rating":"NaN","gift":false,"priority":0,"changed":"orderId,placedAt.seconds","values":[null,1.0,{}]}"#;
+
+#[test]
+fn a_sample_with_everything_goes_through_every_encoding() {
+    let message = order().from_json(ORDER).unwrap();
+    assert_eq!(message.code(), Code::Dynamic);
+    assert_eq!(
+        String::from_utf8(message.to_bytes(Encoding::Json).unwrap()).unwrap(),
+        ORDER
+    );
+    for encoding in Encoding::ALL {
+        let bytes = message.to_bytes(encoding).unwrap();
+        let back = order().decode(&bytes, encoding, &Limits::DEFAULT).unwrap();
+        assert_eq!(first_difference(&message, &back), None, "{encoding}");
+        assert_eq!(back.to_bytes(encoding).unwrap(), bytes, "{encoding}");
+    }
+    let names = message.to_bytes(Encoding::JsonProtoNames).unwrap();
+    let names = String::from_utf8(names).unwrap();
+    assert!(names.starts_with(r#"{"order_id":"o-1","#), "{names}");
+    assert!(
+        names.contains(r#""placed_at":"#) && names.contains(r#""by_shelf":{"-7":"#),
+        "{names}"
+    );
+}
+
+#[test]
+fn proto2_goes_through_every_encoding() {
+    let sample = r#"{"id":0,"name":"","size":"SMALL","entry":[{"key":"k","value":"AA=="}],"sizes":["LARGE"],"packed":[1,-1],"byName":{"x":"SMALL"},"[legacy.trace]":"t","[legacy.linked]":[{"id":7}]}"#;
+    let message = legacy().from_json(sample).unwrap();
+    assert_eq!(
+        String::from_utf8(message.to_bytes(Encoding::Json).unwrap()).unwrap(),
+        sample
+    );
+    for encoding in Encoding::ALL {
+        let bytes = message.to_bytes(encoding).unwrap();
+        let back = legacy().decode(&bytes, encoding, &Limits::DEFAULT).unwrap();
+        assert_eq!(first_difference(&message, &back), None, "{encoding}");
+        assert_eq!(back.to_bytes(encoding).unwrap(), bytes, "{encoding}");
+    }
+}
+
+#[test]
+fn other_forms_that_readers_take() {
+    let same = [
+        (
+            r#"{"order_id":"a","placed_at":"2026-11-20T13:00:00+01:00"}"#,
+            r#"{"orderId":"a","placedAt":"2026-11-20T12:00:00Z"}"#,
+        ),
+        (
+            r#"{"state":2,"priority":"5","visits":12,"thumbnail":"_-8"}"#,
+            r#"{"state":"STATE_SHIPPED","visits":"12","thumbnail":"/+8=","priority":5}"#,
+        ),
+        (
+            r#"{"card":null,"free":true,"items":null,"ttl":"3s"}"#,
+            r#"{"free":true,"ttl":"3s"}"#,
+        ),
+        (
+            r#"{"attachment":{"@type":"type.googleapis.com/google.protobuf.Duration","value":"1s"}}"#,
+            r#"{"attachment":{"@type":"type.googleapis.com/google.protobuf.Duration","value":"1s"}}"#,
+        ),
+        (
+            r#"{"attachment":{}, "extra":[[]]}"#,
+            r#"{"extra":[[]],"attachment":{}}"#,
+        ),
+        (
+            r#"{"priority":1e2,"items":[{"quantity":4294967295}]}"#,
+            r#"{"items":[{"quantity":4294967295}],"priority":100}"#,
+        ),
+    ];
+    for (given, written) in same {
+        let message = order()
+            .from_json(given)
+            .unwrap_or_else(|e| panic!("{given}: {e}"));
+        assert_eq!(
+            String::from_utf8(message.to_bytes(Encoding::Json).unwrap()).unwrap(),
+            written
+        );
+    }
+}
+
+#[test]
+fn a_sample_that_does_not_fit_is_refused_with_its_path() {
+    let refused = [
+        (
+            r#"{"items":[{},{},{"prise":1}]}"#,
+            "$.items[2].prise: shop.Order.Item has no field `prise`, did you mean `price`?",
+        ),
+        (
+            r#"{"items":[{"quantity":-1}]}"#,
+            "$.items[0].quantity: invalid value: integer `-1`, expected an integer from 0 to 4294967295",
+        ),
+        (
+            r#"{"items":[{"quantity":4294967296}]}"#,
+            "$.items[0].quantity: invalid value: integer `4294967296`, expected an integer from 0 to 4294967295",
+        ),
+        (
+            r#"{"items":[{"quantity":"many"}]}"#,
+            "$.items[0].quantity: invalid value: string \"many\", expected an integer from 0 to 4294967295",
+        ),
+        (
+            r#"{"items":[{"quantity":1.5}]}"#,
+            "$.items[0].quantity: invalid value: floating point `1.5`, expected an integer from 0 to 4294967295",
+        ),
+        (
+            r#"{"items":{}}"#,
+            "$.items: invalid type: map, expected a list",
+        ),
+        (r#"{"items":[null]}"#, "$.items[0]: a list holds no null"),
+        (
+            r#"{"items":["x"]}"#,
+            "$.items[0]: invalid type: string \"x\", expected an object of shop.Order.Item",
+        ),
+        (
+            r#"{"order_id":7}"#,
+            "$.order_id: invalid value: integer `7`, expected a string",
+        ),
+        (
+            r#"{"gift":"yes"}"#,
+            "$.gift: invalid value: string \"yes\", expected true or false",
+        ),
+        (
+            r#"{"state":"STATE_SHIPED"}"#,
+            "$.state: shop.State has no value `STATE_SHIPED`, did you mean `STATE_SHIPPED`?",
+        ),
+        (
+            r#"{"placedAt":"yesterday"}"#,
+            "$.placedAt: invalid value: string \"yesterday\", expected a time as in \"2026-11-20T12:00:00.5Z\" (RFC 3339)",
+        ),
+        (
+            r#"{"ttl":"5"}"#,
+            "$.ttl: invalid value: string \"5\", expected a duration in seconds as in \"1.5s\"",
+        ),
+        (
+            r#"{"changed":"order_id"}"#,
+            "$.changed: invalid value: string \"order_id\", expected field paths as in \"user.displayName,photo\"",
+        ),
+        (
+            r#"{"thumbnail":"%"}"#,
+            "$.thumbnail: invalid value: string \"%\", expected bytes (in JSON as base64)",
+        ),
+        (
+            r#"{"byShelf":{"top":{}}}"#,
+            "$.byShelf: invalid value: string \"top\", expected a key that is an integer from -9223372036854775808 to 9223372036854775807",
+        ),
+        (
+            r#"{"byShelf":{"1":{"sku":[]}}}"#,
+            "$.byShelf.1.sku: invalid type: sequence, expected a string",
+        ),
+        (
+            r#"{"labels":{"a b":1}}"#,
+            "$.labels[\"a b\"]: invalid value: integer `1`, expected a string",
+        ),
+        (
+            r#"{"labels":{"a":"","a":""}}"#,
+            "$.labels.a: the key is there twice",
+        ),
+        (
+            r#"{"orderId":"a","order_id":"b"}"#,
+            "$.order_id: the field `order_id` is there twice",
+        ),
+        (
+            r#"{"card":"x","free":true}"#,
+            "$.free: `card` and `free` are both there, but of the oneof `payment` only one can be set",
+        ),
+        (
+            r#"{"attachment":{"currency":"USD"}}"#,
+            "$.attachment.currency: the first key of a google.protobuf.Any has to be `@type`",
+        ),
+        (
+            r#"{"attachment":{"@type":"x/shop.Nope"}}"#,
+            "$.attachment.@type: the .proto files have no type `x/shop.Nope`; import the file that has it",
+        ),
+        (
+            r#"{"details":{"a":{"b":1e400}}}"#,
+            "number out of range at line 1 column 26",
+        ),
+        (
+            "[]",
+            "$: invalid type: sequence, expected an object of shop.Order",
+        ),
+        ("null", "$: null is no message"),
+        (
+            "{\n  \"orderId\": \"a\",\n}",
+            "trailing comma at line 3 column 1",
+        ),
+        ("", "EOF while parsing a value at line 1 column 0"),
+        ("{} x", "trailing characters at line 1 column 4"),
+    ];
+    for (sample, error) in refused {
+        assert_eq!(
+            order().from_json(sample).unwrap_err().to_string(),
+            error,
+            "{sample}"
+        );
+    }
+}
+
+#[test]
+fn proto2_says_what_is_required_and_closed() {
+    let refused = [
+        ("{}", "$.id: a required field is missing"),
+        (
+            r#"{"id":1,"entry":[{"key":"a"},{}]}"#,
+            "$.entry[1].key: a required field is missing",
+        ),
+        (
+            r#"{"id":1,"size":2}"#,
+            "$.size: invalid value: integer `2`, expected a name or number of legacy.Size",
+        ),
+        (
+            r#"{"id":1,"[legacy.tracee]":""}"#,
+            "$[\"[legacy.tracee]\"]: legacy.Request has no field `[legacy.tracee]`",
+        ),
+    ];
+    for (sample, error) in refused {
+        assert_eq!(
+            legacy().from_json(sample).unwrap_err().to_string(),
+            error,
+            "{sample}"
+        );
+    }
+    let error = legacy()
+        .decode(b"", Encoding::Protobuf, &Limits::DEFAULT)
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "not a legacy.Request in protobuf: $.id: a required field is missing"
+    );
+}
+
+#[test]
+fn unknown_values_of_a_closed_enum_stay_unknown_fields() {
+    // id 1, size 2 (which has no name), an unknown field 50.
+    let bytes = [0x08, 1, 0x18, 2, 0x90, 0x03, 5];
+    let message = legacy()
+        .decode(&bytes, Encoding::Protobuf, &Limits::DEFAULT)
+        .unwrap();
+    assert_eq!(message.to_bytes(Encoding::Protobuf).unwrap(), bytes);
+    assert_eq!(message.to_bytes(Encoding::Json).unwrap(), br#"{"id":1}"#);
+    let plain = legacy().from_json(r#"{"id":1}"#).unwrap();
+    assert_eq!(
+        first_difference(&plain, &message).unwrap().to_string(),
+        "$: expected no unknown fields, got unknown fields (3, 50)"
+    );
+}
+
+#[test]
+fn values_without_a_form_are_refused_when_written() {
+    // A time in the year 10000, as protobuf can carry it.
+    let bytes = [0x4a, 0x07, 0x08, 0x80, 0xdc, 0xce, 0xfe, 0xe6, 0x07];
+    let message = order()
+        .decode(&bytes, Encoding::Protobuf, &Limits::DEFAULT)
+        .unwrap();
+    let error = message.to_bytes(Encoding::Json).unwrap_err().to_string();
+    assert!(
+        error.starts_with("a shop.Order has no form in json: "),
+        "{error}"
+    );
+    assert!(
+        error.contains("is no time in the years 1 to 9999"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_damaged_any_is_refused_when_written() {
+    let sample = r#"{"attachment":{"@type":"type.googleapis.com/shop.Money","currency":"USD"}}"#;
+    let bytes = order()
+        .from_json(sample)
+        .unwrap()
+        .to_bytes(Encoding::Protobuf)
+        .unwrap();
+    let damaged = [&bytes[..bytes.len() - 3], b"\xff\xff\xff"].concat();
+    let message = order()
+        .decode(&damaged, Encoding::Protobuf, &Limits::DEFAULT)
+        .unwrap();
+    let error = message.to_bytes(Encoding::Msgpack).unwrap_err().to_string();
+    assert!(
+        error.contains("holds no valid `type.googleapis.com/shop.Money`"),
+        "{error}"
+    );
+}
+
+#[test]
+fn deep_samples_are_refused_by_the_limit() {
+    let deep = format!("{{\"extra\":{}{}}}", "[".repeat(2000), "]".repeat(2000));
+    let error = order().from_json(&deep).unwrap_err();
+    assert!(matches!(error, SampleError::Limit(_)), "{error}");
+    assert!(
+        error.to_string().ends_with("--max-depth sets this limit"),
+        "{error}"
+    );
+}
+
+#[test]
+fn differences_are_found_where_they_are() {
+    let base = order().from_json(ORDER).unwrap();
+    let changed = [
+        (
+            r#""quantity":2"#,
+            r#""quantity":3"#,
+            "$.items[0].quantity: expected 2, got 3",
+        ),
+        (
+            r#""sku":"a1""#,
+            r#""quantity":1"#,
+            "$.items[0].parts[0].sku: expected \"a1\", got nothing",
+        ),
+        (
+            r#""b":"""#,
+            r#""c":"""#,
+            "$.labels.b: expected \"\", got nothing",
+        ),
+        (
+            r#""priority":0,"#,
+            "",
+            "$.priority: expected 0, got nothing",
+        ),
+        (
+            r#""rating":"NaN""#,
+            r#""rating":-0.0"#,
+            "$.rating.value: expected NaN, got -0.0",
+        ),
+        (
+            r#"STATE_SHIPPED"#,
+            "STATE_OPEN",
+            "$.state: expected enum value 2, got enum value 1",
+        ),
+        (
+            r#","values":[null,1.0,{}]"#,
+            r#","values":[null]"#,
+            "$.values: expected 3 items, got 1 items",
+        ),
+    ];
+    for (from, to, difference) in changed {
+        assert!(ORDER.contains(from), "{from}");
+        let other = order().from_json(&ORDER.replace(from, to)).unwrap();
+        assert_eq!(
+            first_difference(&base, &other).unwrap().to_string(),
+            difference
+        );
+    }
+    let other = legacy().from_json(r#"{"id":1}"#).unwrap();
+    assert_eq!(
+        first_difference(&base, &other).unwrap().to_string(),
+        "$: expected a shop.Order, got a legacy.Request"
+    );
+}

@@ -1,0 +1,221 @@
+//! Schemas from .proto files and descriptor sets, and what is said of those that are not right.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rpcgauge_message::{Encoding, Limits, Schema, SchemaError};
+use tempfile::TempDir;
+
+fn proto(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/proto")
+        .join(path)
+}
+
+fn shop() -> Schema {
+    Schema::compile(&[proto("shop/orders.proto")], &[proto("")]).unwrap()
+}
+
+/// Compiles one file of its own folder, and returns the error with the folder's path as `DIR`.
+fn refused(files: &[(&str, &str)]) -> String {
+    let dir = TempDir::new().unwrap();
+    for (name, source) in files {
+        fs::write(dir.path().join(name), source).unwrap();
+    }
+    let error = Schema::compile(&[dir.path().join(files[0].0)], &[])
+        .unwrap_err()
+        .to_string();
+    assert_eq!(error.lines().count(), 1, "{error}");
+    error.replace(&dir.path().display().to_string(), "DIR")
+}
+
+#[test]
+fn methods_are_found_by_every_spelling_of_their_name() {
+    let shop = shop();
+    assert_eq!(
+        shop.method_names(),
+        [
+            "shop.Orders/Get",
+            "shop.Orders/List",
+            "shop.Orders/Put",
+            "shop.Orders/Sync"
+        ]
+    );
+    for name in ["shop.Orders/Get", "/shop.Orders/Get", "shop.Orders.Get"] {
+        let method = shop.method(name).unwrap();
+        assert_eq!(method.name, "shop.Orders/Get");
+        assert_eq!(method.request.full_name(), "shop.GetRequest");
+        assert_eq!(method.response.full_name(), "shop.Order");
+    }
+}
+
+#[test]
+fn unknown_methods_come_with_the_nearest() {
+    let error = shop().method("shop.Order/Get").unwrap_err().to_string();
+    assert!(
+        error.starts_with("no method `shop.Order/Get`, did you mean `shop.Orders/Get`"),
+        "{error}"
+    );
+    let error = shop().method("x").unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "no method `x`; there is shop.Orders/Get, shop.Orders/List, shop.Orders/Put or \
+         shop.Orders/Sync"
+    );
+    let error = shop().message_type("shop.Ordr").unwrap_err().to_string();
+    assert!(
+        error.starts_with("no message type `shop.Ordr`, did you mean `shop.Order`"),
+        "{error}"
+    );
+}
+
+#[test]
+fn streaming_methods_are_refused() {
+    for (name, kind) in [
+        ("List", "server"),
+        ("Put", "client"),
+        ("Sync", "bidirectional"),
+    ] {
+        let error = shop().method(&format!("shop.Orders/{name}")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "`shop.Orders/{name}` is a {kind}-streaming method; only unary methods (one \
+                 request, one answer) can be called for now"
+            )
+        );
+    }
+}
+
+#[test]
+fn a_descriptor_set_is_complete() {
+    let again = Schema::from_descriptor_set(shop().descriptor_set()).unwrap();
+    assert_eq!(again.method_names(), shop().method_names());
+    assert!(again.message_type("google.protobuf.Timestamp").is_ok());
+}
+
+#[test]
+fn a_file_that_does_not_parse_is_refused_with_its_place() {
+    assert_eq!(
+        refused(&[(
+            "a.proto",
+            "syntax = \"proto3\";\n\nmessage A {\n  int32 id == 1;\n}\n"
+        )]),
+        "DIR/a.proto:4:13: expected an integer, but found '='"
+    );
+    assert_eq!(
+        refused(&[(
+            "a.proto",
+            "syntax = \"proto3\";\nmessage A {\n  Nope id = 1;\n}\n"
+        )]),
+        "DIR/a.proto:3:3: name 'Nope' is not defined"
+    );
+    let unfinished = refused(&[("a.proto", "syntax = \"proto3\";\nmessage A {")]);
+    assert!(unfinished.starts_with("DIR/a.proto:2:12: "), "{unfinished}");
+    assert!(refused(&[("a.proto", "syntax = \"proto4\";")]).starts_with("DIR/a.proto:1:10: "));
+}
+
+#[test]
+fn an_error_in_an_imported_file_names_that_file() {
+    let error = refused(&[
+        ("a.proto", "syntax = \"proto3\";\nimport \"b.proto\";\n"),
+        ("b.proto", "syntax = \"proto3\";\nmessage {}\n"),
+    ]);
+    assert!(error.starts_with("DIR/b.proto:2:9: "), "{error}");
+}
+
+#[test]
+fn a_missing_import_is_named_with_its_importer_and_the_paths() {
+    assert_eq!(
+        refused(&[(
+            "a.proto",
+            "syntax = \"proto3\";\n\nimport \"shop/b.proto\";\n"
+        )]),
+        "DIR/a.proto:3:1: import \"shop/b.proto\" was not found in DIR; name the folder it is in \
+         with --include"
+    );
+}
+
+#[test]
+fn files_that_are_not_there_or_nowhere_included() {
+    let dir = TempDir::new().unwrap();
+    let missing = dir.path().join("missing.proto");
+    let error = Schema::compile(std::slice::from_ref(&missing), &[]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!("{}: no such file", missing.display())
+    );
+    let error = Schema::compile(&[dir.path().to_owned()], &[])
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.ends_with("is a folder; name the .proto files in it"),
+        "{error}"
+    );
+    let error = Schema::compile(&[proto("legacy.proto")], &[proto("shop")]).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("is in none of the include paths"),
+        "{error}"
+    );
+}
+
+#[test]
+fn bytes_that_are_no_descriptor_set() {
+    let error = Schema::from_descriptor_set(b"\xff\xff").unwrap_err();
+    assert!(
+        matches!(error, SchemaError::DescriptorSet { .. }),
+        "{error}"
+    );
+    // A set without what its files import.
+    let dir = TempDir::new().unwrap();
+    let set = dir.path().join("set.binpb");
+    let status = std::process::Command::new("protoc")
+        .arg(format!("--descriptor_set_out={}", set.display()))
+        .arg(format!("-I{}", proto("").display()))
+        .arg(proto("shop/orders.proto"))
+        .status()
+        .expect("protoc; make test installs it");
+    assert!(status.success());
+    let error = Schema::from_descriptor_set(&fs::read(&set).unwrap()).unwrap_err();
+    assert!(error.to_string().contains("--include_imports"), "{error}");
+}
+
+#[test]
+fn editions_are_compiled_by_protoc() {
+    let schema = Schema::compile(&[proto("edition.proto")], &[])
+        .unwrap_or_else(|e| panic!("{e} (make test installs a protoc for this test)"));
+    let request = schema.method("modern.Modern/Call").unwrap().request;
+    let message = request
+        .from_json(r#"{"name":"","id":1,"child":{"id":2,"numbers":[1,2]}}"#)
+        .unwrap();
+    let bytes = message.to_bytes(Encoding::Protobuf).unwrap();
+    // An explicit empty name, the id, and the child between group tags, its numbers one by one.
+    assert_eq!(
+        bytes,
+        [0x0a, 0, 0x18, 1, 0x23, 0x18, 2, 0x28, 1, 0x28, 2, 0x24]
+    );
+    let back = request
+        .decode(&bytes, Encoding::Protobuf, &Limits::DEFAULT)
+        .unwrap();
+    assert_eq!(
+        back.to_bytes(Encoding::Json).unwrap(),
+        br#"{"name":"","id":1,"child":{"id":2,"numbers":[1,2]}}"#
+    );
+    let error = request.from_json("{}").unwrap_err().to_string();
+    assert_eq!(error, "$.id: a required field is missing");
+}
+
+#[test]
+fn without_a_compiler_for_editions_the_error_says_what_helps() {
+    let error = SchemaError::NoEditionsCompiler {
+        file: "a.proto".to_owned(),
+        found: "protoc is too old and buf is missing".to_owned(),
+    };
+    assert_eq!(
+        error.to_string(),
+        "a.proto: `edition` files need protoc (27 or newer) or buf on the PATH, where protoc is \
+         too old and buf is missing; or give a compiled descriptor set with --descriptor-set"
+    );
+}

@@ -1,0 +1,326 @@
+//! The built-in workloads: their names, answers and sizes; and a user's own.
+
+use std::path::Path;
+
+use rpcgauge_message::workload::OwnWorkload;
+use rpcgauge_message::{
+    Code, Codec, Compression, Encoding, Limits, Message, Schema, Workload, WorkloadSpec,
+    first_difference, sizes,
+};
+
+fn workload(spec: &WorkloadSpec) -> Workload {
+    Workload::new(spec).unwrap_or_else(|e| panic!("{spec:?}: {e}"))
+}
+
+fn own() -> OwnWorkload {
+    let protos = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/proto");
+    let schema = Schema::compile(&[protos.join("shop/orders.proto")], &[protos]).unwrap();
+    OwnWorkload::new(
+        &schema,
+        "/shop.Orders/Get",
+        r#"{"orderId": "o-1"}"#,
+        r#"{"orderId": "o-1", "placedAt": "2026-11-20T12:00:00Z", "labels": {"a": "b"}}"#,
+    )
+    .unwrap()
+}
+
+fn all() -> Vec<WorkloadSpec> {
+    vec![
+        WorkloadSpec::Echo { n: 30 },
+        WorkloadSpec::Hello,
+        WorkloadSpec::List { n: 10 },
+        WorkloadSpec::Records { n: 20 },
+        WorkloadSpec::Profile,
+        WorkloadSpec::Followers { n: 48 },
+        WorkloadSpec::Own(Box::new(own())),
+    ]
+}
+
+fn text(message: &Message) -> String {
+    String::from_utf8(message.to_bytes(Encoding::Json).unwrap()).unwrap()
+}
+
+#[test]
+fn methods_and_paths_are_those_of_the_proto_files() {
+    for spec in all() {
+        let workload = workload(&spec);
+        assert!(workload.rest_path().starts_with('/'));
+        if matches!(spec, WorkloadSpec::Own(_)) {
+            assert_eq!(workload.method_path(), "/shop.Orders/Get");
+            assert_eq!(workload.rest_path(), "/shop.Orders/Get");
+            assert_eq!(workload.code(), Code::Dynamic);
+            continue;
+        }
+        let method = Schema::workloads().method(workload.method_path()).unwrap();
+        assert_eq!(format!("/{}", method.name), workload.method_path());
+        assert_eq!(
+            method.request.full_name(),
+            workload.request_type().full_name()
+        );
+        assert_eq!(
+            method.response.full_name(),
+            workload.response_type().full_name()
+        );
+        assert_eq!(workload.code(), Code::Generated);
+        assert_eq!(workload.request(0).code(), Code::Generated);
+        assert_eq!(workload.expected(0).code(), Code::Generated);
+    }
+}
+
+#[test]
+fn every_call_goes_both_ways_in_every_encoding_and_compression() {
+    let compressions = [Compression::None, Compression::GZIP, Compression::ZSTD];
+    for spec in all() {
+        let workload = workload(&spec);
+        for encoding in Encoding::ALL {
+            for compression in compressions {
+                let codec = |message_type: &rpcgauge_message::MessageType| {
+                    Codec::new(message_type.clone(), encoding, compression, Limits::DEFAULT)
+                        .unwrap()
+                };
+                let mut requests = codec(workload.request_type());
+                let mut answers = codec(workload.response_type());
+                for call in [0, 1, 7] {
+                    let request = through(&mut requests, &workload.request(call));
+                    let answer = workload.answer(&request).unwrap();
+                    let answer = through(&mut answers, &answer);
+                    assert_eq!(
+                        first_difference(&workload.expected(call), &answer),
+                        None,
+                        "{spec:?} {encoding} {compression}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// A message to compressed bytes, behind a frame's head, and back through a used buffer.
+fn through(codec: &mut Codec, message: &Message) -> Message {
+    const HEAD: &[u8] = b"head";
+    let (mut encoded, mut sent) = (Vec::new(), HEAD.to_vec());
+    let mut received = b"left over".to_vec();
+    codec.encode(message, &mut encoded).unwrap();
+    codec.compress(&encoded, &mut sent).unwrap();
+    codec
+        .decompress(sent.strip_prefix(HEAD).unwrap(), &mut received)
+        .unwrap();
+    assert_eq!(received, encoded);
+    codec.decode(&received).unwrap()
+}
+
+#[test]
+fn a_codec_takes_only_its_own_type() {
+    let hello = workload(&WorkloadSpec::Hello);
+    let mut codec = Codec::new(
+        hello.response_type().clone(),
+        Encoding::Protobuf,
+        Compression::None,
+        Limits::DEFAULT,
+    )
+    .unwrap();
+    let error = codec
+        .encode(&hello.request(0), &mut Vec::new())
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "a hello.HelloRequest was given where a hello.HelloReply is encoded"
+    );
+    let error = hello.answer(&hello.expected(0)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "a hello.HelloReply was sent where a hello.HelloRequest is answered"
+    );
+}
+
+#[test]
+fn samples_are_those_of_the_studies() {
+    let echo = workload(&WorkloadSpec::Echo { n: 5000 }).request(0);
+    let json = text(&echo);
+    assert!(
+        json.starts_with(
+            r#"{"floatData":1.23,"doubleData":3.14,"intData":2,"longData":"2222222222222","boolData":true,"stringData":"applibot@test","list":[""#
+        ),
+        "{}",
+        &json[..200]
+    );
+    // 5,000 strings of 20 characters, quotes and commas.
+    assert_eq!(json.matches(',').count(), 6 + 4999);
+    assert_eq!(json.len(), json.find('[').unwrap() + 5000 * 23 - 1 + 3);
+
+    let hello = workload(&WorkloadSpec::Hello);
+    assert_eq!(text(&hello.request(41)), r#"{"name":"name_41"}"#);
+    assert_eq!(
+        text(&hello.expected(41)),
+        r#"{"message":"Hello, name_41."}"#
+    );
+    assert!(hello.request_varies());
+
+    let profile = workload(&WorkloadSpec::Profile);
+    assert_eq!(text(&profile.request(100)), r#"{"userId":"1"}"#);
+    let info = r#"{"info":{"id":"1","email":"m1@uni.edu","profileImage":"1.png","nickname":"m1"}}"#;
+    assert_eq!(text(&profile.expected(100)), info);
+}
+
+/// Bytes of the answer in JSON and protobuf.
+fn answer_sizes(spec: &WorkloadSpec) -> [usize; 2] {
+    let answer = workload(spec).expected(0);
+    [Encoding::Json, Encoding::Protobuf].map(|e| answer.to_bytes(e).unwrap().len())
+}
+
+#[test]
+fn sizes_are_near_the_published_ones() {
+    let near = |ours: usize, published: usize, percent: usize| {
+        assert!(
+            ours.abs_diff(published) * 100 <= published * percent,
+            "{ours}, published {published}"
+        );
+    };
+    let published = [
+        (10, 1_705, 701),
+        (100, 17_894, 7_321),
+        (300, 55_580, 23_859),
+        (500, 93_298, 40_561),
+    ];
+    for (n, json, protobuf) in published {
+        let ours = answer_sizes(&WorkloadSpec::List { n });
+        near(ours[0], json, 6);
+        near(ours[1], protobuf, 6);
+    }
+    near(answer_sizes(&WorkloadSpec::Profile)[1], 28, 6);
+    let followers = answer_sizes(&WorkloadSpec::Followers { n: 48 });
+    near(followers[0], 291, 6);
+    near(followers[1], 101, 6);
+    let records = answer_sizes(&WorkloadSpec::Records { n: 4_900 });
+    near(records[0], 1_900_000, 6);
+}
+
+#[test]
+fn records_are_the_rows_of_the_file() {
+    let all = workload(&WorkloadSpec::Records { n: 10_000 }).expected(0);
+    let json: serde_json::Value =
+        serde_json::from_slice(&all.to_bytes(Encoding::Json).unwrap()).unwrap();
+    let rows = json["records"].as_array().unwrap();
+    assert_eq!(rows.len(), 10_000);
+    let csv = include_str!("../../../studies/data/birdstrikes.csv");
+    for (row, line) in rows.iter().zip(csv.lines().skip(1)) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let names = [
+            "airportName",
+            "aircraftMakeModel",
+            "effectAmountOfDamage",
+            "flightDate",
+            "aircraftAirlineOperator",
+            "originState",
+            "phaseOfFlight",
+            "wildlifeSize",
+            "wildlifeSpecies",
+            "timeOfDay",
+            "costOther",
+            "costRepair",
+            "costTotal",
+            "speedIasInKnots",
+        ];
+        for (name, cell) in names.into_iter().zip(cells) {
+            match (cell, &row[name]) {
+                ("", value) => assert!(value.is_null(), "{line}"),
+                (cell, serde_json::Value::Number(n)) => assert_eq!(n.to_string(), cell),
+                (cell, value) => assert_eq!(value, cell, "{line}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_server_answers_other_counts_and_refuses_impossible_ones() {
+    let list = workload(&WorkloadSpec::List { n: 3 });
+    let request = |n: i64| {
+        list.request_type()
+            .from_json(&format!("{{\"id\":{n}}}"))
+            .unwrap()
+    };
+    let answer = list.answer(&request(5)).unwrap();
+    assert_eq!(
+        first_difference(&workload(&WorkloadSpec::List { n: 5 }).expected(0), &answer),
+        None
+    );
+    let error = list.answer(&request(-1)).unwrap_err().to_string();
+    assert_eq!(error, "id is -1, and asks for 0 to 100000 items");
+    let records = workload(&WorkloadSpec::Records { n: 3 });
+    let request = records
+        .request_type()
+        .from_json(r#"{"count":10001}"#)
+        .unwrap();
+    assert_eq!(
+        records.answer(&request).unwrap_err().to_string(),
+        "count is 10001, and the data has 10000 rows"
+    );
+}
+
+#[test]
+fn impossible_workloads_are_refused() {
+    let error = |spec: &WorkloadSpec| Workload::new(spec).unwrap_err().to_string();
+    assert_eq!(
+        error(&WorkloadSpec::Records { n: 10_001 }),
+        "the workload `records` has 10000 items at most, not 10001"
+    );
+    let broken = |change: fn(&mut OwnWorkload)| {
+        let mut own = own();
+        change(&mut own);
+        error(&WorkloadSpec::Own(Box::new(own)))
+    };
+    assert_eq!(
+        broken(|own| own.request = serde_json::json!({"orderIdd": ""})),
+        "request sample: $.orderIdd: shop.GetRequest has no field `orderIdd`, did you mean `orderId`?"
+    );
+    assert_eq!(
+        broken(|own| own.response = serde_json::json!({"placedAt": 5})),
+        "response sample: $.placedAt: invalid type: integer `5`, expected a time as in \
+         \"2026-11-20T12:00:00.5Z\" (RFC 3339)"
+    );
+    assert!(broken(|own| own.method = "shop.Orders/List".to_owned()).contains("server-streaming"));
+    assert!(broken(|own| own.descriptor_set = "*".to_owned()).contains("no base64"));
+    assert!(broken(|own| own.descriptor_set = "AAAA".to_owned()).contains("descriptor set"));
+}
+
+#[test]
+fn a_workload_survives_the_contract() {
+    for spec in all() {
+        let line = serde_json::to_string(&spec).unwrap();
+        let back: WorkloadSpec = serde_json::from_str(&line).unwrap();
+        assert_eq!(back, spec);
+        assert_eq!(
+            first_difference(&workload(&back).expected(0), &workload(&spec).expected(0)),
+            None
+        );
+    }
+}
+
+#[test]
+fn sizes_are_those_of_the_bytes() {
+    let answer = workload(&WorkloadSpec::List { n: 100 }).expected(0);
+    let table = sizes(
+        &answer,
+        &[Compression::None, Compression::GZIP, Compression::ZSTD],
+    )
+    .unwrap();
+    assert_eq!(
+        table.iter().map(|row| row.encoding).collect::<Vec<_>>(),
+        Encoding::ALL
+    );
+    for row in &table {
+        assert_eq!(row.bytes[0], answer.to_bytes(row.encoding).unwrap().len());
+        assert!(
+            row.bytes[1] < row.bytes[0] && row.bytes[2] < row.bytes[0],
+            "{row:?}"
+        );
+    }
+    assert_eq!(
+        table,
+        sizes(
+            &answer,
+            &[Compression::None, Compression::GZIP, Compression::ZSTD]
+        )
+        .unwrap()
+    );
+}
