@@ -12,7 +12,10 @@ use crate::file::hint;
 use crate::plan::draft::{Checks, Draft, Rounds};
 use crate::plan::estimate::guess_call;
 use crate::plan::{Metric, Pair, Plan, Variant};
-use crate::resolve::{DEFAULT_CONFIDENCE, DEFAULT_DEADLINE_MS, DEFAULT_MARGIN, DEFAULT_SEED};
+use crate::resolve::{
+    DEFAULT_CONFIDENCE, DEFAULT_DEADLINE_MS, DEFAULT_MARGIN, DEFAULT_SEED, DEFAULT_STOP,
+    DEFAULT_WARMUP,
+};
 use crate::scale::{self, ScaleError};
 use crate::settings::{
     ConnectionUse, HttpVersion, Idle, Placement, Protocol, Schedule, Settings, Stop, Transport,
@@ -136,6 +139,9 @@ pub enum CompareError {
     /// The answer cannot be made longer.
     #[error("--size-sweep: {0}")]
     Scale(#[from] ScaleError),
+    /// The parts do not make a plan.
+    #[error("{0}")]
+    Plan(String),
     /// Too little time for a result.
     #[error(
         "--budget: {} is too short for {variants} variants; give at least {}, or take fewer by --only",
@@ -164,29 +170,22 @@ fn seconds(time: Duration) -> String {
 pub fn study(own: &OwnWorkload, options: &CompareOptions) -> Result<Plan, CompareError> {
     let ways = chosen(options)?;
     let sizes = sized(own, &options.sizes)?;
-    let fitted = |rhythm: Rhythm| draft(&ways, &sizes, own, options, rhythm).finish();
     let mut least = Duration::MAX;
-    for (invocations, blocks) in REPETITIONS {
-        // The time of a trial follows from what is left when all trials take no time at all.
-        let rhythm = |trial_ms| Rhythm {
-            rounds: Rounds {
-                invocations,
-                blocks,
-            },
-            trial_ms,
+    for rounds in REPETITIONS {
+        let draft = draft(&ways, &sizes, own, options, rounds);
+        let mut plan = draft
+            .finish()
+            .map_err(|error| CompareError::Plan(error.to_string()))?;
+        set_trial(&mut plan, SHORTEST_TRIAL_MS);
+        least = least.min(plan.estimate());
+        let wanted = match rounds {
+            LAST_RESORT => SHORTEST_TRIAL_MS,
+            _ => wanted_trial_ms(&plan),
         };
-        let plan = |trial_ms| fitted(rhythm(trial_ms)).ok();
-        let Some(shortest) = plan(SHORTEST_TRIAL_MS) else {
-            continue;
-        };
-        least = least.min(shortest.estimate());
-        let fits =
-            |trial_ms: &u64| plan(*trial_ms).is_some_and(|plan| plan.estimate() <= options.budget);
-        if let Some(longest) = TRIALS_MS.iter().copied().filter(fits).max() {
-            if longest >= wanted_trial_ms(&shortest) || (invocations, blocks) == LAST_RESORT {
-                if let Some(plan) = plan(longest) {
-                    return Ok(plan);
-                }
+        for trial_ms in TRIALS_MS.into_iter().filter(|trial_ms| *trial_ms >= wanted) {
+            set_trial(&mut plan, trial_ms);
+            if plan.estimate() <= options.budget {
+                return Ok(plan);
             }
         }
     }
@@ -198,32 +197,47 @@ pub fn study(own: &OwnWorkload, options: &CompareOptions) -> Result<Plan, Compar
     })
 }
 
+/// Sets the length of every trial, and bounds its warm-up by half of that.
+fn set_trial(plan: &mut Plan, trial_ms: u64) {
+    for variant in &mut plan.variants {
+        variant.settings.stop = Stop {
+            calls: None,
+            time_ms: Some(trial_ms),
+        };
+    }
+    plan.warmup = Stop {
+        calls: None,
+        time_ms: Some((trial_ms / 2).max(SHORTEST_TRIAL_MS)),
+    };
+}
+
 /// Shortest measured part of a trial: below it, the warm-up's end is all that is seen.
 const SHORTEST_TRIAL_MS: u64 = 50;
-/// Lengths of a trial that a budget may come to.
-const TRIALS_MS: [u64; 9] = [SHORTEST_TRIAL_MS, 75, 100, 150, 200, 300, 500, 750, 1_000];
-/// Invocations and blocks, the most wanted first: intervals over few invocations are wide, so
-/// that blocks go first.
-const REPETITIONS: [(u32, u32); 7] = [
-    (12, 3),
-    (12, 2),
-    (10, 2),
-    (8, 2),
-    (8, 1),
-    (6, 1),
+/// Lengths of a trial that a budget may come to, the most wanted first.
+const TRIALS_MS: [u64; 9] = [1_000, 750, 500, 300, 200, 150, 100, 75, SHORTEST_TRIAL_MS];
+/// Repetitions, the most wanted first: intervals over few invocations are wide, so that blocks go
+/// first.
+const REPETITIONS: [Rounds; 7] = [
+    rounds(12, 3),
+    rounds(12, 2),
+    rounds(10, 2),
+    rounds(8, 2),
+    rounds(8, 1),
+    rounds(6, 1),
     LAST_RESORT,
 ];
 /// The fewest repetitions that still give an interval.
-const LAST_RESORT: (u32, u32) = (5, 1);
+const LAST_RESORT: Rounds = rounds(5, 1);
+
+const fn rounds(invocations: u32, blocks: u32) -> Rounds {
+    Rounds {
+        invocations,
+        blocks,
+    }
+}
+
 /// Calls that a trial should have room for, so that its median means something.
 const CALLS_A_TRIAL: u64 = 10;
-
-/// How often and how long.
-#[derive(Debug, Clone, Copy)]
-struct Rhythm {
-    rounds: Rounds,
-    trial_ms: u64,
-}
 
 /// The length of a trial that gives the slowest variant enough calls.
 fn wanted_trial_ms(plan: &Plan) -> u64 {
@@ -292,25 +306,21 @@ fn draft(
     sizes: &[Sized],
     own: &OwnWorkload,
     options: &CompareOptions,
-    rhythm: Rhythm,
+    rounds: Rounds,
 ) -> Draft {
-    let stop = Stop {
-        calls: None,
-        time_ms: Some(rhythm.trial_ms),
-    };
     let mut variants = Vec::new();
     let mut pairs = Vec::new();
     for size in sizes {
         let name = |way: &Way| format!("{}{}", way.name, size.suffix);
         for way in ways {
-            let settings = way.settings(&size.workload, stop);
+            let settings = way.settings(&size.workload);
             let variant = Variant {
                 name: name(way),
                 group: None,
                 repeats: None,
                 settings,
             };
-            variants.push((variant, rhythm.rounds));
+            variants.push((variant, rounds));
         }
         let against = ways.iter().find(|way| way.name == options.against);
         for (of, against) in ways.iter().filter_map(|of| Some((of, against?))) {
@@ -339,17 +349,14 @@ fn draft(
             }],
             // Enough to see a verdict flip, in a small part of the time.
             rounds: Rounds {
-                invocations: rhythm.rounds.invocations.div_ceil(2).max(4),
+                invocations: rounds.invocations.div_ceil(2).max(4),
                 blocks: 1,
             },
         },
         idle: Idle::Held,
         margin: DEFAULT_MARGIN,
         confidence: DEFAULT_CONFIDENCE,
-        warmup: Stop {
-            calls: None,
-            time_ms: Some((rhythm.trial_ms / 2).max(SHORTEST_TRIAL_MS)),
-        },
+        warmup: DEFAULT_WARMUP,
         variants,
         pairs,
         claims: Vec::new(),
@@ -370,7 +377,8 @@ fn pair(of: String, against: String) -> Pair {
 }
 
 impl Way {
-    fn settings(&self, workload: &OwnWorkload, stop: Stop) -> Settings {
+    /// How it calls; the budget decides how long (`set_trial`).
+    fn settings(&self, workload: &OwnWorkload) -> Settings {
         Settings {
             subject: crate::features::REFERENCE.to_owned(),
             workload: WorkloadSpec::Own(Box::new(workload.clone())),
@@ -386,7 +394,7 @@ impl Way {
             connection: ConnectionUse::Reuse,
             connections: 1,
             schedule: Schedule::Closed { in_flight: 1 },
-            stop,
+            stop: DEFAULT_STOP,
             deadline_ms: DEFAULT_DEADLINE_MS,
         }
     }

@@ -218,9 +218,9 @@ fn collect_strings(value: &Value, path: &mut Vec<String>, found: &mut Vec<(Vec<S
 /// Replaces the string at `path` by what `change` makes of it, if anything.
 fn set(value: &mut Value, path: &[String], change: &dyn Fn(&str) -> Option<String>) {
     let place = path.iter().try_fold(value, |value, key| value.get_mut(key));
-    if let Some(Value::String(text)) = place {
-        if let Some(changed) = change(text) {
-            *text = changed;
-        }
+    if let Some(Value::String(text)) = place
+        && let Some(changed) = change(text)
+    {
+        *text = changed;
     }
 }

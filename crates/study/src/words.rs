@@ -144,8 +144,8 @@ pub fn parse_time_ms(text: &str) -> Result<u64, String> {
 /// A time as [`parse_time_ms`] reads it.
 pub fn time_word(ms: u64) -> String {
     match ms {
-        _ if ms % 1_000 != 0 => format!("{ms}ms"),
-        _ if ms % 60_000 != 0 => format!("{}s", ms / 1_000),
+        _ if !ms.is_multiple_of(1_000) => format!("{ms}ms"),
+        _ if !ms.is_multiple_of(60_000) => format!("{}s", ms / 1_000),
         _ => format!("{}m", ms / 60_000),
     }
 }

@@ -74,6 +74,25 @@ impl StudyFile {
     }
 }
 
+/// Every key that a study file can have, anywhere in it, for completions and for the guide's test.
+pub fn known_keys() -> Vec<&'static str> {
+    let mut keys = setting::setting_keys();
+    let lists: [&[&str]; 8] = [
+        &top::TOP_KEYS,
+        &top::PLACEMENT_KEYS,
+        &top::WARMUP_KEYS,
+        &part::PART_KEYS,
+        &part::PAIR_KEYS,
+        &part::CLAIM_KEYS,
+        &part::PUBLISHED_KEYS,
+        &workload::OWN_KEYS,
+    ];
+    keys.extend(lists.concat());
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
 /// A file's stem in the characters that a directory's name can hold anywhere.
 fn study_name(file: &str) -> String {
     let stem = Path::new(file)

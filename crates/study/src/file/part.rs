@@ -25,6 +25,18 @@ pub(super) const PART_KEYS: [&str; 9] = [
     "blocks",
 ];
 
+pub(super) const PAIR_KEYS: [&str; 5] = ["of", "against", "metric", "question", "headline"];
+pub(super) const CLAIM_KEYS: [&str; 7] = [
+    "name",
+    "source",
+    "says",
+    "of",
+    "against",
+    "metric",
+    "published",
+];
+pub(super) const PUBLISHED_KEYS: [&str; 3] = ["of", "against", "unit"];
+
 /// One question's part of a study.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Part {
@@ -276,23 +288,14 @@ impl PairWritten {
 
 impl ClaimWritten {
     fn read(table: &Table<'_>) -> Result<Self, StudyError> {
-        let keys = [
-            "name",
-            "source",
-            "says",
-            "of",
-            "against",
-            "metric",
-            "published",
-        ];
-        table.known(&keys, |_| None)?;
+        table.known(&CLAIM_KEYS, |_| None)?;
         let published = table
             .need(
                 "published",
                 "published = { of = 1.5, against = 3.0, unit = \"ms\" }",
             )?
             .table("\"published\"")?;
-        published.known(&["of", "against", "unit"], |_| None)?;
+        published.known(&PUBLISHED_KEYS, |_| None)?;
         Ok(Self {
             span: table.span(),
             name: table.read("name", Entry::line)?.map(Spanned::into_inner),

@@ -7,6 +7,22 @@ use super::read::{Entry, Table};
 use crate::error::StudyError;
 use crate::settings::{Idle, Placement};
 
+/// Keys that only the study itself has.
+pub(super) const TOP_KEYS: [&str; 9] = [
+    "question",
+    "seed",
+    "placement",
+    "idle",
+    "margin",
+    "confidence",
+    "warm-up",
+    "a-a",
+    "groups",
+];
+
+pub(super) const PLACEMENT_KEYS: [&str; 4] = ["main", "others", "invocations", "blocks"];
+pub(super) const WARMUP_KEYS: [&str; 2] = ["calls", "time"];
+
 /// A whole study as written.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Top {
@@ -40,17 +56,7 @@ pub(crate) struct WarmupWritten {
 
 impl Top {
     pub(super) fn read(table: &Table<'_>, text: &str) -> Result<Self, StudyError> {
-        let mut keys = vec![
-            "question",
-            "seed",
-            "placement",
-            "idle",
-            "margin",
-            "confidence",
-            "warm-up",
-            "a-a",
-            "groups",
-        ];
+        let mut keys = TOP_KEYS.to_vec();
         keys.extend(PART_KEYS);
         table.known(&keys, |key| belongs_into("[base]", key))?;
         let fraction = |key: &str, low: f64, high: f64| -> Result<Option<f64>, StudyError> {
@@ -116,7 +122,7 @@ impl PlacementWritten {
             });
         }
         let table = entry.table("\"placement\"")?;
-        table.known(&["main", "others", "invocations", "blocks"], |_| None)?;
+        table.known(&PLACEMENT_KEYS, |_| None)?;
         let others = match table.get("others") {
             None => None,
             Some(entry) => Some(
@@ -149,7 +155,7 @@ impl PlacementWritten {
 impl WarmupWritten {
     fn read(entry: Entry<'_>) -> Result<Self, StudyError> {
         let table = entry.table("\"warm-up\"")?;
-        table.known(&["calls", "time"], |_| None)?;
+        table.known(&WARMUP_KEYS, |_| None)?;
         Ok(Self {
             calls: table
                 .read("calls", |entry| entry.integer(1, u64::from(u32::MAX)))?

@@ -33,7 +33,7 @@ pub(crate) struct OwnWritten {
     pub(crate) scale: Option<Spanned<u32>>,
 }
 
-const OWN_KEYS: [&str; 7] = [
+pub(super) const OWN_KEYS: [&str; 7] = [
     "proto",
     "include",
     "descriptor-set",

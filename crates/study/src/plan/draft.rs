@@ -124,10 +124,10 @@ impl Draft {
     ///
     /// When there is no variant, or the second name of the A/A pair is taken.
     pub(crate) fn finish(mut self) -> Result<Plan, DraftError> {
-        if !self.pairs.iter().any(|pair| pair.headline) {
-            if let Some(first) = self.pairs.first_mut() {
-                first.headline = true;
-            }
+        if !self.pairs.iter().any(|pair| pair.headline)
+            && let Some(first) = self.pairs.first_mut()
+        {
+            first.headline = true;
         }
         self.number_twins();
         self.add_a_a()?;
