@@ -3,6 +3,7 @@
 mod support;
 
 use std::convert::Infallible;
+use std::io::{Read, Write};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -280,7 +281,6 @@ fn a_server_of_the_other_protocol_is_told_apart() {
     trial.stop.calls = Some(5);
     trial.deadline = Duration::from_millis(300);
     let bad = serve(|mut stream: std::net::TcpStream| {
-        use std::io::{Read, Write};
         let mut sink = [0; 100];
         let _ = stream.read(&mut sink);
         let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n");
@@ -291,4 +291,52 @@ fn a_server_of_the_other_protocol_is_told_apart() {
     assert_eq!(measurement.calls.answered, 0);
     let text = &measurement.error_samples[0].text;
     assert!(text.contains("HTTP/1.x only"), "{text}");
+}
+
+/// An HTTP/2 frame.
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = (payload.len() as u32).to_be_bytes();
+    let mut frame = length[1..].to_vec();
+    frame.extend([kind, flags]);
+    frame.extend(stream.to_be_bytes());
+    frame.extend(payload);
+    frame
+}
+
+/// Sends these frames once something came, and closes.
+fn says(frames: &[Vec<u8>]) -> Address {
+    let bytes = frames.concat();
+    serve(move |mut stream: std::net::TcpStream| {
+        let mut sink = [0; 10_000];
+        let _ = stream.read(&mut sink);
+        let _ = stream.write_all(&bytes);
+        // Until the client closes, so that nothing is cut short by a reset.
+        while stream.read(&mut sink).is_ok_and(|n| n > 0) {}
+    })
+}
+
+#[test]
+fn what_breaks_a_stream_is_counted_by_its_kind() {
+    let settings = frame(4, 0, 0, &[]);
+    let table = [
+        (frame(3, 0, 1, &[0, 0, 0, 2]), "stream-reset"),
+        (frame(3, 0, 1, &[0, 0, 0, 7]), "not-processed"),
+        (frame(7, 0, 0, &[0; 8]), "not-processed"),
+        (frame(0, 1, 1, b"body without a head"), "protocol"),
+        (frame(1, 4, 1, &[0xff; 8]), "protocol"),
+    ];
+    for (answer, kind) in table {
+        let mut trial = grpc_trial(says(&[settings.clone(), answer]));
+        // One call a connection: the next would be on a stream that the script does not know.
+        trial.connection_use = ConnectionUse::PerCall;
+        trial.stop.calls = Some(3);
+        let measurement = run(&trial, &[b"x"]);
+        assert_sums_hold(&measurement);
+        assert_eq!(
+            failures(&measurement),
+            [(kind.to_owned(), 3)],
+            "{:?}",
+            measurement.error_samples
+        );
+    }
 }
