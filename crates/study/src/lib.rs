@@ -1,6 +1,6 @@
 //! What was asked and what was recorded.
 //!
-//! A study file is parsed as written ([`file`]), resolved into a [`plan::Plan`] with no defaults
+//! A study file is parsed as written ([`mod@file`]), resolved into a [`plan::Plan`] with no defaults
 //! left, and what the lab measures is appended as [`record`]s to a run directory ([`run`]). This
 //! crate measures nothing and draws nothing: the lab writes what it defines, the report reads it.
 

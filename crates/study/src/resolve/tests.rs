@@ -472,6 +472,18 @@ proptest! {
         prop_assert_eq!(names, BTreeSet::from(["n=1", "n=5", "n=10", "n=50"]));
     }
 
+    /// Whatever the numbers, a plan that went through a file is the same plan.
+    #[test]
+    fn a_plan_is_itself_after_a_file(margin in 0.0001_f64..0.9999, rate in 1e-9_f64..1e9, seed: u32) {
+        let text = format!(
+            "question = \"Is it?\"\nmargin = {margin}\nseed = {seed}\n{TWO}rate = {rate}\nconnections = 4\n"
+        );
+        let plan = resolve(&text).unwrap();
+        let read: Plan = serde_json::from_str(&serde_json::to_string(&plan).unwrap()).unwrap();
+        prop_assert_eq!(plan.difference_from(&read), None);
+        prop_assert_eq!(plan.trials, read.trials);
+    }
+
     #[test]
     fn in_each_block_each_variant_stands_once_a_placement(
         seed in 0..=i64::MAX as u64, invocations in 1_u32..4, blocks in 1_u32..4,

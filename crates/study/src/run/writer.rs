@@ -70,7 +70,11 @@ impl RunWriter {
         let made = make_parents(parent).map_err(failed)?;
         let draft = Draft::beside(parent).map_err(failed);
         let result = draft.and_then(|draft| {
-            draft.fill(new)?;
+            // What cannot be filled is not there in the end, so it is told as a whole.
+            draft.fill(new).map_err(|error| match error {
+                RunError::Write { source, .. } => failed(source),
+                other => other,
+            })?;
             draft.settle(directory)
         });
         if result.is_err() {
@@ -238,7 +242,7 @@ fn make_parents(parent: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(absent)
 }
 
-/// A run directory under a temporary name, gone unless it settles.
+/// A run directory under a temporary name, gone unless it settles; empty when it has.
 struct Draft(PathBuf);
 
 impl Draft {
@@ -272,7 +276,7 @@ impl Draft {
         fs::create_dir(&logs).map_err(|source| RunError::write(&logs, source))
     }
 
-    fn settle(self, place: &Path) -> Result<(), RunError> {
+    fn settle(mut self, place: &Path) -> Result<(), RunError> {
         fs::rename(&self.0, place).map_err(|source| match source.kind() {
             io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists => {
                 RunError::Exists(place.to_owned())
@@ -282,14 +286,16 @@ impl Draft {
                 source,
             },
         })?;
-        std::mem::forget(self);
+        self.0.clear();
         Ok(())
     }
 }
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        if !self.0.as_os_str().is_empty() {
+            let _ = fs::remove_dir_all(&self.0);
+        }
     }
 }
 
