@@ -294,7 +294,7 @@ fn chatter_on_its_output_neither_blocks_it_nor_is_lost() {
         "{READY} i=0; while [ $i -lt 5000 ]; do echo 'chatter that nobody asked for'; i=$((i+1)); \
          done; echo done >&2; read a; read b"
     );
-    let subject = Case::new(&script).start(folder.path()).unwrap();
+    let _subject = Case::new(&script).start(folder.path()).unwrap();
     eventually(|| log(&folder).contains("done"));
     assert!(log(&folder).contains("chatter"));
 }

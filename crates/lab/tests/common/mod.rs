@@ -1,0 +1,200 @@
+//! Small plans and subjects for the tests.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use rpcgauge_lab::{Event, Lab, Options, SubjectCommand, Summary};
+use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
+use rpcgauge_study::plan::{Plan, TrialSpec, Variant};
+use rpcgauge_study::record::{FloorRecord, Measured, Outcome, Record, TrialRecord};
+use rpcgauge_study::settings::{
+    ConnectionUse, HttpVersion, Idle, Placement, Protocol, Schedule, Settings, Stop, Transport,
+};
+
+/// The reference subject: cargo builds a package's examples before its tests.
+pub(crate) fn subject() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    test.parent()
+        .unwrap()
+        .parent()
+        .unwrap()
+        .join("examples/subject")
+}
+
+pub(crate) fn reference() -> SubjectCommand {
+    SubjectCommand::new(subject(), Vec::<String>::new())
+}
+
+/// A subject written in shell; `$SUBJECT` is the reference subject.
+pub(crate) fn shell(script: &str) -> SubjectCommand {
+    let script = format!("SUBJECT='{}'; {script}", subject().display());
+    SubjectCommand::new("/bin/sh", ["-c", &script])
+}
+
+/// A short call that every test can change.
+pub(crate) fn settings() -> Settings {
+    Settings {
+        subject: "reference".to_owned(),
+        workload: WorkloadSpec::List { n: 3 },
+        protocol: Protocol::Grpc,
+        http: HttpVersion::Http2,
+        encoding: Encoding::Protobuf,
+        request_compression: Compression::None,
+        response_compression: Compression::None,
+        transport: Transport::Tcp,
+        connection: ConnectionUse::Reuse,
+        connections: 1,
+        schedule: Schedule::Closed { in_flight: 1 },
+        stop: Stop {
+            calls: Some(50),
+            time_ms: Some(5_000),
+        },
+        deadline_ms: 2_000,
+    }
+}
+
+pub(crate) fn rest_json() -> Settings {
+    Settings {
+        protocol: Protocol::Rest,
+        http: HttpVersion::Http1,
+        encoding: Encoding::Json,
+        ..settings()
+    }
+}
+
+/// A plan with every variant once in each block, under one placement.
+pub(crate) fn plan(variants: Vec<(&str, Settings)>, invocations: u32, blocks: u32) -> Plan {
+    let count = variants.len() as u32;
+    let mut trials = Vec::new();
+    for invocation in 0..invocations {
+        for block in 0..blocks {
+            for variant in 0..count {
+                let index = trials.len() as u32;
+                let placement = Placement::Free;
+                trials.push(TrialSpec {
+                    index,
+                    invocation,
+                    block,
+                    variant,
+                    placement,
+                });
+            }
+        }
+    }
+    let variant = |(name, settings): (&str, Settings)| Variant {
+        name: name.to_owned(),
+        group: None,
+        repeats: None,
+        settings,
+    };
+    Plan {
+        name: "small".to_owned(),
+        question: "Does a plan run to its end?".to_owned(),
+        seed: 7,
+        variants: variants.into_iter().map(variant).collect(),
+        pairs: Vec::new(),
+        claims: Vec::new(),
+        invocations,
+        blocks,
+        placements: vec![Placement::Free],
+        idle: Idle::AsIs,
+        margin: 0.03,
+        confidence: 0.95,
+        warmup: Stop {
+            calls: Some(40),
+            time_ms: Some(1_000),
+        },
+        trials,
+    }
+}
+
+/// What a run left.
+pub(crate) struct Left {
+    pub(crate) summary: Summary,
+    pub(crate) trials: Vec<TrialRecord>,
+    pub(crate) floors: Vec<FloorRecord>,
+    /// What the observer was told, in one word each.
+    pub(crate) events: Vec<String>,
+    pub(crate) logs: tempfile::TempDir,
+}
+
+/// Options with the reference subject and one more, impatient.
+pub(crate) fn options(other: Option<SubjectCommand>, logs: &tempfile::TempDir) -> Options {
+    let mut options = Options::new(reference(), logs.path().join("logs"));
+    options
+        .subjects
+        .extend(other.map(|command| ("other".to_owned(), command)));
+    options.ready_timeout = Duration::from_secs(3);
+    options.end_timeout = Duration::from_millis(500);
+    options
+}
+
+/// Runs a plan into memory.
+pub(crate) fn run(plan: &Plan, other: Option<SubjectCommand>) -> Left {
+    run_until(plan, other, |_, _| {})
+}
+
+/// Runs a plan into memory; `watch` may set the stop flag.
+pub(crate) fn run_until(
+    plan: &Plan,
+    other: Option<SubjectCommand>,
+    watch: impl Fn(&Event<'_>, &AtomicBool),
+) -> Left {
+    let logs = tempfile::tempdir().unwrap();
+    let lab = Lab::new(options(other, &logs));
+    let stop = AtomicBool::new(false);
+    let mut records: Vec<Record> = Vec::new();
+    let mut events = Vec::new();
+    let mut observer = |event: &Event<'_>| {
+        events.push(word(event));
+        watch(event, &stop);
+    };
+    let summary = lab
+        .run(plan, &plan.trials, &mut records, &mut observer, &stop)
+        .unwrap();
+    let (mut trials, mut floors) = (Vec::new(), Vec::new());
+    for record in records {
+        match record {
+            Record::Trial(trial) => trials.push(*trial),
+            Record::Floor(floor) => floors.push(floor),
+        }
+    }
+    Left {
+        summary,
+        trials,
+        floors,
+        events,
+        logs,
+    }
+}
+
+fn word(event: &Event<'_>) -> String {
+    match event {
+        Event::InvocationStarted { invocation, .. } => format!("invocation {invocation}"),
+        Event::SubjectStarting { variant, .. } => format!("start {}", variant.name),
+        Event::TrialStarted { trial, .. } => format!("trial {}", trial.index),
+        Event::TrialEnded { record, .. } => format!("ended {}", record.trial.index),
+        Event::FloorStarted { .. } => "floor".to_owned(),
+        Event::FloorEnded { .. } => "floor ended".to_owned(),
+        Event::Warning { text } => format!("warning: {text}"),
+        _ => "unknown".to_owned(),
+    }
+}
+
+pub(crate) fn measured(record: &TrialRecord) -> &Measured {
+    match &record.outcome {
+        Outcome::Measured(measured) => measured,
+        Outcome::Failed { reason, log, .. } => {
+            panic!("{} failed: {reason}\n{log}", record.variant)
+        }
+    }
+}
+
+/// Reason, fault and log of a failed trial.
+pub(crate) fn failed(record: &TrialRecord) -> (&str, rpcgauge_study::record::Fault, &str) {
+    match &record.outcome {
+        Outcome::Failed { reason, fault, log } => (reason, *fault, log),
+        Outcome::Measured(_) => panic!("{} did not fail", record.variant),
+    }
+}
