@@ -30,13 +30,16 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    /// Makes the messages of a variant.
+    /// Makes a variant's calls out of its workload.
     ///
     /// # Errors
-    /// The workload cannot be made, or the encoding or compression cannot carry it.
-    pub(crate) fn new(settings: &Settings, limits: Limits) -> Result<Self, TrialFailure> {
+    /// The encoding or compression cannot carry the workload's messages.
+    pub(crate) fn new(
+        workload: Workload,
+        settings: &Settings,
+        limits: Limits,
+    ) -> Result<Self, TrialFailure> {
         let refused = |error: &dyn ToString| TrialFailure::new(Fault::User, error.to_string());
-        let workload = Workload::new(&settings.workload).map_err(|error| refused(&error))?;
         let codec = |message_type: &rpcgauge_message::MessageType, compression| {
             Codec::new(message_type.clone(), settings.encoding, compression, limits)
                 .map_err(|error| refused(&error))
@@ -231,3 +234,6 @@ impl load::Codec for Exchange {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -26,7 +26,7 @@ const MAX_BYTES: u64 = 64 << 20;
 
 /// A round of the ping-pong takes about this long: long enough for a median of some hundred small
 /// calls, short enough for the drift rule to see many of them.
-const ROUND: Duration = Duration::from_millis(8);
+const ROUND: Duration = Duration::from_millis(5);
 
 /// Fewest round trips in a round.
 const MIN_ROUND_CALLS: u64 = 5;
@@ -39,7 +39,7 @@ const PROBE_CALLS: u64 = 20;
 
 /// Rounds that are measured once the latency has stopped drifting. Each has a connection of its
 /// own, so that one unlucky connection does not decide the median.
-const MEASURED_ROUNDS: u32 = 15;
+const MEASURED_ROUNDS: u32 = 12;
 
 /// A round trip that takes longer than this is a failure.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_round_has_as_many_calls_as_fit() {
-        assert_eq!(round_calls(8_000), 1_000);
+        assert_eq!(round_calls(10_000), 500);
         assert_eq!(round_calls(0), MAX_ROUND_CALLS);
         assert_eq!(round_calls(1_000_000_000), MIN_ROUND_CALLS);
     }

@@ -307,3 +307,23 @@ fn a_stopped_run_does_not_wait_for_a_slow_start() {
     let failure = case.start(folder.path()).map(|_| ()).unwrap_err();
     assert!(failure.reason.contains("stopped"), "{}", failure.reason);
 }
+
+#[test]
+fn a_subject_dies_with_the_lab_whatever_happens_to_it() {
+    let test = std::env::current_exe().unwrap();
+    let example = test
+        .parent()
+        .unwrap()
+        .parent()
+        .unwrap()
+        .join("examples/dying_lab");
+    let output = std::process::Command::new(example).output().unwrap();
+    assert!(!output.status.success(), "it was to be aborted");
+    let pid = String::from_utf8(output.stdout).unwrap().trim().to_owned();
+    assert!(
+        !pid.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    eventually(|| !is_alive(&pid));
+}

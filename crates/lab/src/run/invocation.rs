@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use rpcgauge_message::contract;
+use rpcgauge_message::{Workload, WorkloadSpec, contract};
 use rpcgauge_study::plan::{TrialSpec, Variant};
 use rpcgauge_study::record::{Fault, FloorRecord, Histogram, Measured, Record};
 use rpcgauge_study::settings::{Placement, Transport};
 
-use super::server::{self, Server, check_workload, floor_settings, listen, server_settings};
+use super::server::{self, Server, floor_settings, listen, server_settings};
 use super::{Run, Trialled};
 use crate::error::{LabError, TrialFailure};
 use crate::floor::{FloorKey, Floors, calibrate};
@@ -118,7 +118,7 @@ impl Run<'_> {
             progress: self.pace.progress(),
         });
         let settings = &variant.settings;
-        check_workload(settings)?;
+        let workload = self.workload(&settings.workload)?;
         let options = self.options;
         let command = options.subjects.get(&settings.subject).ok_or_else(|| {
             let known: Vec<&str> = options.subjects.keys().map(String::as_str).collect();
@@ -135,7 +135,18 @@ impl Run<'_> {
         let listen = listen(settings.transport, self.socket(invocation, &socket)?);
         let asked = server_settings(settings, listen, options.limits);
         let subject = self.start(command, &asked, trial.placement, &name)?;
-        Server::proved(subject, settings, options.limits, self.stop)
+        Server::proved(subject, workload, settings, options.limits, self.stop)
+    }
+
+    /// A workload's messages, made once for all variants that call it: they can be large.
+    fn workload(&mut self, spec: &WorkloadSpec) -> Trialled<Workload> {
+        if let Some((_, workload)) = self.workloads.iter().find(|(known, _)| known == spec) {
+            return Ok(workload.clone());
+        }
+        let workload = Workload::new(spec)
+            .map_err(|error| TrialFailure::new(Fault::User, error.to_string()))?;
+        self.workloads.push((spec.clone(), workload.clone()));
+        Ok(workload)
     }
 
     /// Starts a process on the server's cores under `placement`.

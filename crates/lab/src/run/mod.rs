@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rpcgauge_message::{Limits, contract};
+use rpcgauge_message::{Limits, Workload, WorkloadSpec, contract};
 use rpcgauge_study::plan::{Plan, TrialSpec, Variant};
 use rpcgauge_study::record::{Environment, Outcome, Record, TrialRecord};
 use rpcgauge_study::settings::Idle;
@@ -136,6 +136,8 @@ struct Run<'a> {
     placements: Placements,
     /// The folder of the Unix sockets.
     sockets: TempDir,
+    /// The workloads that were needed so far.
+    workloads: Vec<(WorkloadSpec, Workload)>,
     environment: Environment,
     steal: Option<StealMeter>,
     pace: Pace,
@@ -169,6 +171,7 @@ impl<'a> Run<'a> {
             stop,
             placements: Placements::detect()?,
             sockets,
+            workloads: Vec::new(),
             environment: look(plan.idle),
             steal: StealMeter::start(),
             pace: Pace::new(plan, trials),

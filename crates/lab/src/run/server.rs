@@ -35,13 +35,14 @@ impl Server {
     /// It does not listen where it was asked to, does not answer, or answers wrongly.
     pub(crate) fn proved(
         subject: Subject,
+        workload: Workload,
         settings: &Settings,
         limits: Limits,
         stop: &AtomicBool,
     ) -> Result<Self, TrialFailure> {
         let mut server = Self {
             address: listening(&subject, settings.transport)?,
-            exchange: Exchange::new(settings, limits)?,
+            exchange: Exchange::new(workload, settings, limits)?,
             subject,
         };
         let trial = server.trial(
@@ -200,11 +201,4 @@ pub(super) fn listen(transport: Transport, path: PathBuf) -> Listen {
         },
         Transport::Unix => Listen::Unix { path },
     }
-}
-
-/// Whether a workload can be made at all, before a process is started for it.
-pub(super) fn check_workload(settings: &Settings) -> Result<(), TrialFailure> {
-    Workload::new(&settings.workload)
-        .map(|_| ())
-        .map_err(|error| TrialFailure::new(Fault::User, error.to_string()))
 }

@@ -1,7 +1,7 @@
 //! A subject's log: its standard error, kept in a file of bounded size.
 
 use std::collections::VecDeque;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -111,7 +111,12 @@ impl State {
             return true;
         }
         if self.file.is_none() {
-            self.file = File::create(&self.path).ok();
+            // Appended to: a run that is taken up again starts the same subject once more.
+            self.file = OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(&self.path)
+                .ok();
         }
         self.file
             .as_mut()

@@ -107,6 +107,11 @@ impl Subject {
         &self.ready
     }
 
+    /// The process that was started.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Reads its processor time and memory.
     pub fn meter(&self) -> &ProcessMeter {
         &self.meter

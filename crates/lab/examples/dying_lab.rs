@@ -1,0 +1,31 @@
+//! A lab that is aborted while a subject runs, for a test: prints the subject's process and dies.
+//! The subject takes no notice of its closed input.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use rpcgauge_lab::subject::{Start, Subject, SubjectCommand};
+use rpcgauge_message::contract::{FloorSettings, LOOPBACK, Listen, Settings};
+
+const SCRIPT: &str =
+    r#"echo '{"contract":1,"ready":true,"address":"127.0.0.1:9"}'; exec sleep 600"#;
+
+fn main() {
+    let listen = Listen::Tcp {
+        host: LOOPBACK.to_owned(),
+    };
+    let start = Start {
+        command: &SubjectCommand::new("/bin/sh", ["-c", SCRIPT]),
+        settings: &Settings::Floor(FloorSettings { listen }),
+        cores: None,
+        log: Path::new("/dev/null"),
+        ready_timeout: Duration::from_secs(5),
+        end_timeout: Duration::from_secs(5),
+    };
+    let subject = Subject::start(&start, &AtomicBool::new(false)).expect("the shell starts");
+    println!("{}", subject.pid());
+    std::io::stdout().flush().expect("standard output takes it");
+    std::process::abort();
+}

@@ -1,0 +1,137 @@
+use rpcgauge_load::{CallStyle, Codec as _};
+use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
+use rpcgauge_study::settings::{ConnectionUse, HttpVersion, Schedule, Stop, Transport};
+
+use super::*;
+
+const GZIP: Compression = Compression::Gzip { level: 6 };
+
+fn settings(protocol: Protocol, encoding: Encoding) -> Settings {
+    Settings {
+        subject: "reference".to_owned(),
+        workload: WorkloadSpec::Hello,
+        protocol,
+        http: HttpVersion::Http2,
+        encoding,
+        request_compression: Compression::None,
+        response_compression: Compression::None,
+        transport: Transport::Tcp,
+        connection: ConnectionUse::Reuse,
+        connections: 1,
+        schedule: Schedule::Closed { in_flight: 1 },
+        stop: Stop {
+            calls: Some(1),
+            time_ms: None,
+        },
+        deadline_ms: 1_000,
+    }
+}
+
+fn exchange(settings: &Settings) -> Exchange {
+    let workload = Workload::new(&settings.workload).unwrap();
+    Exchange::new(workload, settings, Limits::DEFAULT).unwrap()
+}
+
+fn header<'a>(request: &'a load::Request, wanted: &str) -> Option<&'a str> {
+    request
+        .headers
+        .iter()
+        .find(|(name, _)| name == wanted)
+        .map(|(_, value)| value.as_str())
+}
+
+#[test]
+fn a_grpc_head_names_its_subtype_and_compressions() {
+    let mut settings = settings(Protocol::Grpc, Encoding::Msgpack);
+    settings.request_compression = GZIP;
+    settings.response_compression = Compression::Zstd { level: 3 };
+    let exchange = exchange(&settings);
+    let request = exchange.request("localhost".to_owned());
+    assert_eq!(
+        request.style,
+        CallStyle::Grpc {
+            subtype: Some("msgpack".to_owned())
+        }
+    );
+    assert_eq!(request.path, "/hello.Hello/SayHello");
+    assert_eq!(header(&request, "grpc-encoding"), Some("gzip"));
+    assert_eq!(header(&request, "grpc-accept-encoding"), Some("zstd"));
+    assert_eq!(header(&request, "content-encoding"), None);
+    assert!(header(&request, "user-agent").is_some());
+    assert_eq!(exchange.expect().encoding.as_deref(), Some("zstd"));
+    assert_eq!(exchange.expect().content_type, None);
+}
+
+#[test]
+fn a_rest_head_names_its_media_type_and_compressions() {
+    let mut settings = settings(Protocol::Rest, Encoding::Json);
+    settings.response_compression = GZIP;
+    let exchange = exchange(&settings);
+    let request = exchange.request("127.0.0.1:80".to_owned());
+    assert_eq!(
+        request.style,
+        CallStyle::Http {
+            method: "POST".to_owned()
+        }
+    );
+    assert_eq!(header(&request, "content-type"), Some("application/json"));
+    assert_eq!(header(&request, "accept"), Some("application/json"));
+    assert_eq!(header(&request, "accept-encoding"), Some("gzip"));
+    assert_eq!(header(&request, "content-encoding"), None);
+    assert_eq!(
+        exchange.expect().content_type.as_deref(),
+        Some("application/json")
+    );
+}
+
+#[test]
+fn a_call_goes_through_its_stages_and_is_verified() {
+    let mut settings = settings(Protocol::Grpc, Encoding::Protobuf);
+    settings.request_compression = GZIP;
+    settings.response_compression = GZIP;
+    let mut exchange = exchange(&settings);
+    let (mut plain, mut carried) = (Vec::new(), Vec::new());
+    exchange.encode(5, &mut plain).unwrap();
+    exchange.compress(&plain, &mut carried).unwrap();
+    assert_ne!(plain, carried);
+
+    let right = exchange
+        .workload
+        .expected(5)
+        .to_bytes(Encoding::Protobuf)
+        .unwrap();
+    let mut answer = Vec::new();
+    exchange
+        .response_codec
+        .compress(&right, &mut answer)
+        .unwrap();
+    let mut restored = Vec::new();
+    exchange.decompress(&answer, &mut restored).unwrap();
+    assert_eq!(restored, right);
+    exchange.decode(&restored).unwrap();
+    exchange.verify(5).unwrap();
+    let wrong = exchange.verify(6).unwrap_err().to_string();
+    assert!(wrong.starts_with("$.message: expected"), "{wrong}");
+}
+
+#[test]
+fn prepared_bodies_are_what_a_call_would_send() {
+    let mut exchange = exchange(&settings(Protocol::Rest, Encoding::Json));
+    let bodies = exchange.prepared().unwrap();
+    assert_eq!(bodies.len() as u64, REQUESTS);
+    for (call, body) in (0..).zip(&bodies) {
+        let mut out = Vec::new();
+        exchange.encode(call, &mut out).unwrap();
+        assert_eq!(body.bytes, out);
+        assert_eq!(body.plain_len, out.len() as u64);
+        assert!(!body.compressed);
+    }
+    assert!(exchange.answer_size() > 0.0);
+}
+
+#[test]
+fn nothing_decoded_is_no_right_answer() {
+    let mut exchange = exchange(&settings(Protocol::Grpc, Encoding::Protobuf));
+    assert!(exchange.verify(0).is_err());
+    assert!(exchange.decode(&[0xff]).is_err());
+}
