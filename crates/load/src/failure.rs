@@ -113,3 +113,41 @@ pub struct ErrorSample {
     /// How often it came.
     pub count: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Records keep these names: they may not change.
+    #[test]
+    fn kinds_have_short_stable_names() {
+        let table = [
+            (FailureKind::ConnectRefused, "connect-refused"),
+            (FailureKind::DeadlineUnsent, "deadline-unsent"),
+            (FailureKind::NotProcessed, "not-processed"),
+            (FailureKind::HttpStatus(503), "http-503"),
+            (FailureKind::GrpcStatus(14), "grpc-unavailable"),
+            (FailureKind::GrpcStatus(4), "grpc-deadline-exceeded"),
+            (FailureKind::GrpcStatus(17), "grpc-invalid"),
+        ];
+        for (kind, name) in table {
+            assert_eq!(kind.to_string(), name);
+        }
+    }
+
+    #[test]
+    fn each_kind_names_the_side_at_fault() {
+        let table = [
+            (FailureKind::ConnectRefused, Fault::Server),
+            (FailureKind::OutOfPorts, Fault::Machine),
+            (FailureKind::OutOfFiles, Fault::Machine),
+            (FailureKind::Encode, Fault::Client),
+            (FailureKind::TooLarge, Fault::Client),
+            (FailureKind::Deadline, Fault::Server),
+            (FailureKind::Decode, Fault::Server),
+        ];
+        for (kind, fault) in table {
+            assert_eq!(kind.fault(), fault, "{kind}");
+        }
+    }
+}

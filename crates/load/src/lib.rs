@@ -11,6 +11,45 @@
 //! its latency runs from then. Nothing is corrected afterwards. Every measured call is accounted
 //! for: started = answered + failed + abandoned.
 //!
+//! ```no_run
+//! use std::sync::atomic::AtomicBool;
+//! use std::time::Duration;
+//!
+//! use rpcgauge_load::*;
+//!
+//! # fn main() -> Result<(), LoadError> {
+//! let trial = Trial {
+//!     target: Target {
+//!         address: Address::Tcp(([127, 0, 0, 1], 8080).into()),
+//!         protocol: Protocol::Http1,
+//!     },
+//!     request: Request {
+//!         style: CallStyle::Http { method: "POST".to_owned() },
+//!         path: "/echo".to_owned(),
+//!         authority: "localhost:8080".to_owned(),
+//!         headers: vec![("content-type".to_owned(), "application/json".to_owned())],
+//!     },
+//!     expect: Expect::default(),
+//!     schedule: Schedule::Rate { per_second: 1000.0, arrivals: Arrivals::Constant },
+//!     connections: 8,
+//!     connection_use: ConnectionUse::Reuse,
+//!     timing: Timing::Calls,
+//!     warmup: None,
+//!     stop: Stop { calls: None, time: Some(Duration::from_secs(10)) },
+//!     deadline: Duration::from_secs(1),
+//!     drain: Duration::from_secs(1),
+//!     patience: Duration::from_secs(5),
+//!     limits: Limits::default(),
+//! };
+//! let body = Body { bytes: b"{}".to_vec(), compressed: false, plain_len: 2 };
+//! let bodies = Bodies::Prepared { bodies: vec![body], verifier: None };
+//! let mut rule = |_| Settling::Settled;
+//! let measurement = measure(&trial, bodies, &mut rule, &AtomicBool::new(false))?;
+//! println!("p99 {} ns", measurement.latency.value_at_quantile(0.99));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! This crate is the only one that reads the clock of a call. All times are nanoseconds of
 //! CLOCK_MONOTONIC.
 

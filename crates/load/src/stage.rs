@@ -22,7 +22,8 @@ pub enum Stage {
     Encode,
     /// Bytes to fewer bytes.
     Compress,
-    /// First write until the last byte is handed to the kernel.
+    /// From the request's bytes, over their framing and first write, until the last byte is handed
+    /// to the kernel.
     Send,
     /// Until the first byte of the answer is read.
     Wait,

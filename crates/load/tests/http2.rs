@@ -135,6 +135,26 @@ fn many_calls_share_few_connections() {
 }
 
 #[test]
+fn more_connections_than_are_opened_at_once() {
+    let mut trial = grpc_trial(serve_http2(echo));
+    trial.connections = 250;
+    trial.schedule = Schedule::Closed { in_flight: 250 };
+    trial.stop.calls = Some(1000);
+    let measurement = run(&trial, &[b"hello"]);
+    assert_sums_hold(&measurement);
+    assert_eq!(
+        measurement.calls.answered, 1000,
+        "{:?}",
+        measurement.error_samples
+    );
+    assert_eq!(measurement.connections_at_start, 250);
+    assert_eq!(
+        (measurement.connections_opened, measurement.connects_failed),
+        (0, 0)
+    );
+}
+
+#[test]
 fn a_rate_over_one_connection() {
     let mut trial = grpc_trial(serve_http2(echo));
     trial.schedule = Schedule::Rate {

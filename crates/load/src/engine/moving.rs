@@ -284,3 +284,59 @@ impl FailureKind {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rpcgauge_wire::{ErrorCode, LimitExceeded, Stage};
+
+    use super::*;
+
+    #[test]
+    fn what_the_system_says_of_connecting_has_its_kind() {
+        let table = [
+            (libc::ECONNREFUSED, FailureKind::ConnectRefused),
+            (libc::ENOENT, FailureKind::ConnectRefused),
+            (libc::EMFILE, FailureKind::OutOfFiles),
+            (libc::ENFILE, FailureKind::OutOfFiles),
+            (libc::EADDRNOTAVAIL, FailureKind::OutOfPorts),
+            (libc::ENETUNREACH, FailureKind::ConnectFailed),
+        ];
+        for (code, kind) in table {
+            let error = io::Error::from_raw_os_error(code);
+            assert_eq!(FailureKind::of_connect(&error), kind, "{error}");
+        }
+        let late = io::Error::from(ErrorKind::TimedOut);
+        assert_eq!(FailureKind::of_connect(&late), FailureKind::ConnectFailed);
+    }
+
+    #[test]
+    fn what_ends_a_call_on_its_connection_has_its_kind() {
+        let closed = Failure::Closed {
+            stage: Stage::InBody,
+        };
+        let reset = |code| Failure::Reset { code };
+        let gone = Failure::GoneAway {
+            code: ErrorCode::NO_ERROR,
+        };
+        let broken = io::Error::from_raw_os_error(libc::ECONNRESET);
+        let table = [
+            (closed, None, FailureKind::ConnectionClosed),
+            (closed, Some(&broken), FailureKind::ConnectionReset),
+            (reset(ErrorCode::CANCEL), None, FailureKind::StreamReset),
+            (
+                reset(ErrorCode::REFUSED_STREAM),
+                None,
+                FailureKind::NotProcessed,
+            ),
+            (gone, None, FailureKind::NotProcessed),
+            (
+                LimitExceeded::BodyBytes(1).into(),
+                None,
+                FailureKind::TooLarge,
+            ),
+        ];
+        for (failure, broken, kind) in table {
+            assert_eq!(FailureKind::of_wire(&failure, broken), kind, "{failure}");
+        }
+    }
+}
