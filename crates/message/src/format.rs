@@ -16,7 +16,7 @@ use crate::Encoding;
 use crate::error::{DecodeError, EncodeError};
 use crate::generated::GeneratedMessage;
 use crate::generated::workloads::rpcgauge::Hybrid;
-use crate::limits::{BrokenLimit, Limits};
+use crate::limits::{BrokenLimit, Limits, MEMORY_FOR_A_BYTE};
 use crate::mapping::Names;
 use crate::mapping::generated::{ReadElement, WriteElement};
 use crate::mapping::read::{ReadMessage, Reader};
@@ -268,19 +268,19 @@ fn check_size(bytes: &[u8], limits: &Limits) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Memory that a decoded message may take, in multiples of the largest encoded one: a list of
-/// empty messages is two bytes each on the wire and a few dozen in memory.
-const MEMORY_FOR_A_BYTE: usize = 32;
-
 /// Unknown fields that are kept of one message. The schema is known to both sides here, so that
 /// more of them than this can only be damage.
 const UNKNOWN_FIELDS: usize = 10_000;
+
+const fn memory(limits: &Limits) -> usize {
+    limits.max_message_bytes.saturating_mul(MEMORY_FOR_A_BYTE)
+}
 
 fn options(limits: &Limits) -> DecodeOptions {
     DecodeOptions::new()
         // The library counts levels below the message itself.
         .with_recursion_limit(u32::try_from(limits.max_depth.saturating_sub(1)).unwrap_or(u32::MAX))
-        .with_element_memory_limit(limits.max_message_bytes.saturating_mul(MEMORY_FOR_A_BYTE))
+        .with_element_memory_limit(memory(limits))
         .with_unknown_field_limit(UNKNOWN_FIELDS)
 }
 
@@ -288,9 +288,7 @@ fn from_protobuf(error: &buffa::DecodeError, limits: &Limits) -> Refusal {
     use buffa::DecodeError as E;
     match error {
         E::RecursionLimitExceeded => Refusal::Limit(BrokenLimit::Depth(limits.max_depth)),
-        E::ElementMemoryLimitExceeded => {
-            Refusal::Limit(BrokenLimit::MessageBytes(limits.max_message_bytes))
-        }
+        E::ElementMemoryLimitExceeded => Refusal::Limit(BrokenLimit::Memory(memory(limits))),
         other => Refusal::Malformed(other.to_string()),
     }
 }

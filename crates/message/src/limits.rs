@@ -35,6 +35,10 @@ impl Limits {
 /// honestly stand for a few thousand.
 pub const INFLATION_FREE_BYTES: usize = 64 << 10;
 
+/// Memory that a decoded message may take, in multiples of the largest encoded one: a list of
+/// empty messages is two bytes each on the wire and a few dozen in memory.
+pub const MEMORY_FOR_A_BYTE: usize = 32;
+
 impl Default for Limits {
     fn default() -> Self {
         Self::DEFAULT
@@ -58,6 +62,9 @@ impl From<crate::contract::Limits> for Limits {
 pub enum BrokenLimit {
     /// [`Limits::max_message_bytes`], with its value.
     MessageBytes(usize),
+    /// [`Limits::max_message_bytes`], for the memory that the message takes: [`MEMORY_FOR_A_BYTE`]
+    /// times its value.
+    Memory(usize),
     /// [`Limits::max_depth`], with its value.
     Depth(usize),
     /// [`Limits::max_inflation`], with its value.
@@ -70,6 +77,11 @@ impl fmt::Display for BrokenLimit {
             Self::MessageBytes(limit) => write!(
                 f,
                 "the message is larger than {limit} bytes; --max-message-bytes sets this limit"
+            ),
+            Self::Memory(limit) => write!(
+                f,
+                "the message takes more than {limit} bytes of memory, {MEMORY_FOR_A_BYTE} times \
+                 the largest message; --max-message-bytes sets this limit"
             ),
             Self::Depth(limit) => write!(
                 f,

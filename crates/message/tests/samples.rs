@@ -31,7 +31,7 @@ fn legacy() -> MessageType {
 }
 
 /// A sample in the form that it is written in.
-const ORDER: &str = r#"{"orderId":"o-1","state":"STATE_SHIPPED","items":[{"sku":"a","quantity":2,"price":{"currency":"EUR","units":"1250"},"parts":[{"sku":"a1"}]}],"labels":{"a":"1","b":""},"byShelf":{"-7":{"sku":"b"}},"cash":{"units":"-9223372036854775808"},"placedAt":"2026-11-20T12:00:00.500Z","ttl":"-1.500s","details":{"a":[1.0,null,{"b":true}],"c":"x"},"extra":null,"tags":["x",2.5],"attachment":{"@type":"type.googleapis.com/shop.Money","currency":"USD"},"visits":"0","thumbnail":"AQI=","note":"","rating":"NaN","gift":false,"priority":0,"changed":"orderId,placedAt.seconds","values":[null,1.0,{}]}"#;
+const ORDER: &str = include_str!("samples/order.json");
 
 #[test]
 fn a_sample_with_everything_goes_through_every_encoding() {
@@ -58,7 +58,7 @@ fn a_sample_with_everything_goes_through_every_encoding() {
 
 #[test]
 fn proto2_goes_through_every_encoding() {
-    let sample = r#"{"id":0,"name":"","size":"SMALL","entry":[{"key":"k","value":"AA=="}],"sizes":["LARGE"],"packed":[1,-1],"byName":{"x":"SMALL"},"[legacy.trace]":"t","[legacy.linked]":[{"id":7}]}"#;
+    let sample = include_str!("samples/legacy.json");
     let message = legacy().from_json(sample).unwrap();
     assert_eq!(
         String::from_utf8(message.to_bytes(Encoding::Json).unwrap()).unwrap(),

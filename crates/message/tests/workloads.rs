@@ -324,3 +324,29 @@ fn sizes_are_those_of_the_bytes() {
         .unwrap()
     );
 }
+
+#[test]
+fn the_contract_page_has_the_sizes_of_the_list() {
+    let page = include_str!("../../../contract/workloads.md");
+    let thousands = |n: usize| match n {
+        0..1_000 => n.to_string(),
+        _ => format!("{},{:03}", n / 1_000, n % 1_000),
+    };
+    let published = [
+        (10, 1_705, 701),
+        (100, 17_894, 7_321),
+        (300, 55_580, 23_859),
+        (500, 93_298, 40_561),
+    ];
+    for (n, json, protobuf) in published {
+        let ours = answer_sizes(&WorkloadSpec::List { n });
+        let row = format!(
+            "| {n} | {} | {} | {} | {} |",
+            thousands(json),
+            thousands(ours[0]),
+            thousands(protobuf),
+            thousands(ours[1])
+        );
+        assert!(page.contains(&row), "{row}");
+    }
+}

@@ -258,6 +258,14 @@ struct ReadSingular<'a> {
     enum_type: Option<EnumType>,
 }
 
+impl ReadSingular<'_> {
+    /// Whether an enum's values are only those that have a name.
+    fn is_closed(&self, index: EnumIndex) -> bool {
+        let of_enum = || self.reader.pool.enumeration(index).enum_type();
+        self.enum_type.unwrap_or_else(of_enum) == EnumType::Closed
+    }
+}
+
 impl<'de> DeserializeSeed<'de> for ReadSingular<'_> {
     type Value = Option<Value>;
 
@@ -267,7 +275,7 @@ impl<'de> DeserializeSeed<'de> for ReadSingular<'_> {
             SingularKind::Enum(index) => deserializer.deserialize_any(ReadEnum {
                 pool: self.reader.pool,
                 index,
-                closed: self.enum_type == Some(EnumType::Closed),
+                closed: self.is_closed(index),
             }),
             SingularKind::Message(index) => {
                 let seed = ReadMessage {

@@ -58,6 +58,7 @@ impl Echo {
     pub(super) fn new(n: u32) -> Result<Self, WorkloadError> {
         check_items("echo", n, MOST_ITEMS)?;
         let mut random = SplitMix64(ECHO_SEED);
+        #[allow(clippy::approx_constant, reason = "the study's own number")]
         let sample = SeveralData {
             floatData: 1.23,
             doubleData: 3.14,

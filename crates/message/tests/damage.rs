@@ -1,0 +1,242 @@
+//! Whatever arrives: an error or a message, never a panic, with every kind of field there is.
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::thread;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rpcgauge_message::{
+    BrokenLimit, DecodeError, Encoding, Limits, MessageType, Schema, Workload, WorkloadSpec,
+    first_difference,
+};
+
+fn proto(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/proto")
+        .join(path)
+}
+
+static TYPES: LazyLock<[(MessageType, &str); 2]> = LazyLock::new(|| {
+    let files = [proto("shop/orders.proto"), proto("legacy.proto")];
+    let schema = Schema::compile(&files, &[proto("")]).unwrap();
+    [
+        (
+            schema.message_type("shop.Order").unwrap(),
+            include_str!("samples/order.json"),
+        ),
+        (
+            schema.message_type("legacy.Request").unwrap(),
+            include_str!("samples/legacy.json"),
+        ),
+    ]
+});
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn changed_bytes_are_refused_or_read(
+        changes in vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        keep in prop::option::of(any::<prop::sample::Index>()),
+        twice in any::<bool>(),
+    ) {
+        for (message_type, sample) in TYPES.iter() {
+            let message = message_type.from_json(sample).unwrap();
+            for encoding in Encoding::ALL {
+                let mut bytes = message.to_bytes(encoding).unwrap();
+                for (at, byte) in &changes {
+                    let at = at.index(bytes.len());
+                    bytes[at] = *byte;
+                }
+                if let Some(keep) = keep {
+                    bytes.truncate(keep.index(bytes.len()));
+                }
+                if twice {
+                    bytes = bytes.repeat(2);
+                }
+                check(message_type, &bytes, encoding)?;
+            }
+        }
+    }
+
+    #[test]
+    fn random_json_is_refused_or_read(text in json()) {
+        for (message_type, _) in TYPES.iter() {
+            check(message_type, text.as_bytes(), Encoding::Json)?;
+            if let Err(error) = message_type.from_json(&text) {
+                prop_assert_eq!(error.to_string().lines().count(), 1);
+            }
+        }
+    }
+}
+
+/// What was read can be written in protobuf, and reads back the same from it.
+fn check(
+    message_type: &MessageType,
+    bytes: &[u8],
+    encoding: Encoding,
+) -> Result<(), TestCaseError> {
+    match message_type.decode(bytes, encoding, &Limits::DEFAULT) {
+        Err(error) => prop_assert_eq!(error.to_string().lines().count(), 1, "{}", error),
+        Ok(message) => {
+            let written = message.to_bytes(Encoding::Protobuf).unwrap();
+            let back = message_type
+                .decode(&written, Encoding::Protobuf, &Limits::DEFAULT)
+                .unwrap();
+            prop_assert_eq!(first_difference(&message, &back), None);
+            for encoding in Encoding::ALL {
+                // Damaged payloads of an `Any`, and times without a form, are refused here.
+                if let Ok(bytes) = message.to_bytes(encoding) {
+                    let back = message_type.decode(&bytes, encoding, &Limits::DEFAULT);
+                    prop_assert!(back.is_ok(), "{} {:?}", encoding, back.err());
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// JSON with keys and values that often fit.
+fn json() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        prop::sample::select(vec![
+            "null",
+            "true",
+            "0",
+            "-1",
+            "1.5",
+            "1e99",
+            "1e999",
+            "\"\"",
+            "\"7\"",
+            "\"x\"",
+            "\"NaN\"",
+            "\"3s\"",
+            "\"2026-01-01T00:00:00Z\"",
+            "\"STATE_OPEN\"",
+            "\"AQI=\"",
+            "\"type.googleapis.com/shop.Money\"",
+            "\"type.googleapis.com/google.protobuf.Struct\"",
+            "\"shop.Order\"",
+        ])
+        .prop_map(str::to_owned),
+        any::<f64>().prop_map(|v| v.to_string()),
+        any::<String>().prop_map(|v| format!("{v:?}")),
+    ];
+    let key = prop::sample::select(vec![
+        "orderId",
+        "order_id",
+        "state",
+        "items",
+        "labels",
+        "byShelf",
+        "card",
+        "cash",
+        "free",
+        "placedAt",
+        "ttl",
+        "details",
+        "extra",
+        "tags",
+        "attachment",
+        "visits",
+        "thumbnail",
+        "priority",
+        "changed",
+        "nothing",
+        "values",
+        "@type",
+        "value",
+        "sku",
+        "parts",
+        "price",
+        "units",
+        "1",
+        "x",
+        "id",
+        "entry",
+        "key",
+        "[legacy.linked]",
+        "size",
+        "byName",
+    ]);
+    leaf.prop_recursive(5, 40, 5, move |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(|items| format!("[{}]", items.join(","))),
+            vec((key.clone(), inner), 0..5).prop_map(|entries| {
+                let entries: Vec<String> =
+                    entries.iter().map(|(k, v)| format!("{k:?}:{v}")).collect();
+                format!("{{{}}}", entries.join(","))
+            }),
+        ]
+    })
+}
+
+/// The deepest that the default limits let in fits into the smallest usual stack of a thread,
+/// also without optimisation.
+#[test]
+fn the_deepest_message_fits_the_stack() {
+    let read = || {
+        let (order, _) = &TYPES[0];
+        let depth = Limits::DEFAULT.max_depth;
+        // Each level of a list is two messages: a `ListValue` and the `Value` in it.
+        let lists = (depth - 2) / 2;
+        let sample = format!("{{\"extra\":{}{}}}", "[".repeat(lists), "]".repeat(lists));
+        let message = order.from_json(&sample).unwrap();
+        for encoding in Encoding::ALL {
+            let bytes = message.to_bytes(encoding).unwrap();
+            // Protobuf counts the same levels.
+            let back = order.decode(&bytes, encoding, &Limits::DEFAULT).unwrap();
+            assert_eq!(first_difference(&message, &back), None);
+        }
+    };
+    thread::Builder::new()
+        .stack_size(2 << 20)
+        .spawn(read)
+        .unwrap()
+        .join()
+        .unwrap();
+}
+
+#[test]
+fn payloads_inside_payloads_are_bounded_too() {
+    let (order, _) = &TYPES[0];
+    let nested = |levels: usize| {
+        let open = r#"{"@type":"x/shop.Order","attachment":"#.repeat(levels);
+        format!("{{\"attachment\":{open}null{}", "}".repeat(levels + 1))
+    };
+    let message = order.from_json(&nested(80)).unwrap();
+    let bytes = message.to_bytes(Encoding::Cbor).unwrap();
+    let back = order
+        .decode(&bytes, Encoding::Cbor, &Limits::DEFAULT)
+        .unwrap();
+    assert_eq!(first_difference(&message, &back), None);
+    let error = order.from_json(&nested(120)).unwrap_err();
+    assert!(error.to_string().contains("--max-depth"), "{error}");
+}
+
+#[test]
+fn lists_of_nothing_are_bounded_in_memory() {
+    let workload = Workload::new(&WorkloadSpec::Records { n: 1 }).unwrap();
+    // Empty records: field 1, length 0.
+    let bytes = [0x0a, 0].repeat(200_000);
+    let limits = Limits {
+        max_message_bytes: bytes.len(),
+        ..Limits::DEFAULT
+    };
+    let error = workload
+        .response_type()
+        .decode(&bytes, Encoding::Protobuf, &limits)
+        .unwrap_err();
+    assert_eq!(
+        error,
+        DecodeError::Limit(BrokenLimit::Memory(32 * bytes.len()))
+    );
+    assert!(
+        error
+            .to_string()
+            .ends_with("--max-message-bytes sets this limit"),
+        "{error}"
+    );
+}
