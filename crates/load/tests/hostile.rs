@@ -10,16 +10,15 @@ use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Arrivals, Bodies, ConnectionUse, Ending, FailureKind, Fault, Schedule, Settling, Stop, Trial,
-    measure,
+    Address, Arrivals, Bodies, ConnectionUse, Ending, FailureKind, Fault, Schedule, Settling, Stop,
+    Trial, measure,
 };
 use support::*;
 
-/// A trial of ten calls with a short deadline.
-fn short(address: rpcgauge_load::Address) -> Trial {
+/// A trial of ten calls.
+fn short(address: Address) -> Trial {
     let mut trial = trial(address);
     trial.stop.calls = Some(10);
-    trial.deadline = Duration::from_millis(200);
     trial
 }
 
@@ -100,26 +99,7 @@ fn what_a_server_says_of_its_error_is_kept() {
 #[test]
 fn a_reset_in_the_middle_of_a_body_is_a_reset() {
     let address = serve(|mut stream| {
-        if read_request(&mut stream).is_none() {
-            return;
-        }
-        let part = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 10\r\n\r\nhal";
-        let _ = stream.write_all(part);
-        // Something unread at the close makes the kernel send a reset.
-        let mut byte = [0];
-        let _ = stream.peek(&mut byte);
-    });
-    let mut trial = short(address);
-    trial.drain = Duration::from_secs(1);
-    let mut client_side = trial.clone();
-    client_side.connections = 1;
-    let measurement = run(&client_side, &[b"x"]);
-    assert_sums_hold(&measurement);
-    // The server waits for bytes that never come, so that the deadline ends each call.
-    assert_eq!(failures(&measurement), [("deadline".to_owned(), 10)]);
-
-    let address = serve(|mut stream| {
-        // Half of the request stays unread.
+        // Most of the request stays unread, so that the close becomes a reset.
         let mut some = [0; 20];
         let _ = stream.read_exact(&mut some);
         let part = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 10\r\n\r\nhal";
@@ -167,7 +147,7 @@ fn patience_ends_a_trial_that_only_fails() {
     let measurement = run(&trial, &[b"x"]);
     assert_sums_hold(&measurement);
     assert_eq!(measurement.ending, Ending::GaveUp);
-    assert!(measurement.calls.failed_total() >= 2);
+    assert!(measurement.calls.failed_total() >= 1);
     assert!(
         measurement.calls.started <= 8,
         "{} calls",
@@ -189,8 +169,8 @@ fn where_nobody_listens_calls_are_refused_and_the_processor_rests() {
         let failed = failures(&measurement);
         assert_eq!(failed.len(), 1, "{failed:?}");
         assert_eq!(failed[0].0, "connect-refused");
-        // Rests of 1, 2, 4, 8, ... ms: unbounded there would be tens of thousands.
-        assert!((5..40).contains(&failed[0].1), "{failed:?}");
+        // Rests of 1, 2, 4, 8, ... ms: without them there would be tens of thousands.
+        assert!((1..40).contains(&failed[0].1), "{failed:?}");
         assert_eq!(
             measurement.calls.failed.keys().next().unwrap().fault(),
             Fault::Server
@@ -217,7 +197,7 @@ fn refused_calls_at_a_rate_fail_as_they_become_due() {
 #[test]
 fn a_socket_that_is_not_there_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let trial = short(rpcgauge_load::Address::Unix(folder.path().join("none")));
+    let trial = short(Address::Unix(folder.path().join("none")));
     let measurement = run(&trial, &[b"x"]);
     assert_eq!(failures(&measurement), [("connect-refused".to_owned(), 10)]);
 }
@@ -412,29 +392,45 @@ fn answers_that_cannot_be_read_are_told_by_the_step_that_failed() {
 
 #[test]
 fn a_server_that_comes_back_is_found() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
-    let mut trial = trial(rpcgauge_load::Address::Tcp(address));
+    let Address::Tcp(address) = nobody() else {
+        unreachable!("nobody listens on TCP")
+    };
+    let mut trial = trial(Address::Tcp(address));
+    trial.patience = Duration::from_secs(60);
     trial.stop = Stop {
         calls: None,
-        time: Some(Duration::from_millis(600)),
+        time: Some(Duration::from_secs(60)),
     };
-    thread::spawn(move || {
-        thread::sleep(Duration::from_millis(100));
-        let listener = std::net::TcpListener::bind(address).unwrap();
-        for stream in listener.incoming().flatten() {
-            thread::spawn(move || answer_with(ok)(stream));
-        }
+    let stop = AtomicBool::new(false);
+    let measurement = thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(Duration::from_millis(50));
+            let listener = std::net::TcpListener::bind(address).unwrap();
+            let (mut stream, _) = listener.accept().unwrap();
+            for _ in 0..20 {
+                let (_, body) = read_request(&mut stream).unwrap();
+                stream.write_all(&ok(&body)).unwrap();
+            }
+            stop.store(true, Ordering::Relaxed);
+            // Open until the trial is over.
+            let _ = read_request(&mut stream);
+        });
+        measure(&trial, prepared(&[b"x"]), &mut |_| Settling::Settled, &stop).unwrap()
     });
-    let measurement = run(&trial, &[b"x"]);
     assert_sums_hold(&measurement);
-    assert!(measurement.calls.answered > 0);
+    assert_eq!(measurement.calls.answered, 20);
     assert!(
         measurement
             .calls
             .failed
             .contains_key(&FailureKind::ConnectRefused)
     );
-    assert_eq!(measurement.connections_opened, 1);
+    assert_eq!(
+        (
+            measurement.connections_at_start,
+            measurement.connections_opened
+        ),
+        (0, 1)
+    );
+    assert!(measurement.connects_failed > 0);
 }

@@ -296,9 +296,10 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
                     self.write(index)?;
                 }
             }
-            if event.is_readable() || event.is_error() {
+            let ended = event.is_read_closed() || event.is_error();
+            if event.is_readable() || ended {
                 self.look_at_connecting(index)?;
-                self.read(index, event.is_read_closed() || event.is_error())?;
+                self.read(index, ended)?;
             }
         }
         for _ in 0..left_over {
