@@ -11,10 +11,14 @@ fn main() -> ExitCode {
         eprintln!("sample_report: name the file to write, as in `sample_report report.html`");
         return ExitCode::from(2);
     };
-    let builder = common::Builder { calls: 3_000, ..common::quickstart::quickstart() };
+    let builder = common::Builder {
+        calls: 3_000,
+        ..common::quickstart::quickstart()
+    };
     let page = rpcgauge_report::html::render(&common::findings(&builder.build()));
     let written = page.map_err(|e| e.to_string()).and_then(|page| {
-        std::fs::write(&path, &page).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+        std::fs::write(&path, &page)
+            .map_err(|e| format!("cannot write {}: {e}", path.display()))?;
         Ok(page.len())
     });
     match written {

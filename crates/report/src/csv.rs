@@ -46,7 +46,10 @@ pub const COLUMNS: [&str; 29] = [
 #[must_use]
 pub fn render(findings: &Findings) -> String {
     let measured = findings.trials.iter().map(|row| (row.index, measured(row)));
-    let failed = findings.failures.iter().map(|trial| (trial.index, failed(trial)));
+    let failed = findings
+        .failures
+        .iter()
+        .map(|trial| (trial.index, failed(trial)));
     let mut rows: Vec<(u32, Vec<String>)> = measured.chain(failed).collect();
     rows.sort_by_key(|(index, _)| *index);
     let mut csv = COLUMNS.join(",") + "\r\n";
@@ -77,7 +80,11 @@ fn measured(row: &TrialRow) -> Vec<String> {
         row.failed.to_string(),
         row.abandoned.to_string(),
     ];
-    let figure = |metric| row.figures.get(metric).map_or_else(String::new, |v| v.to_string());
+    let figure = |metric| {
+        row.figures
+            .get(metric)
+            .map_or_else(String::new, |v| v.to_string())
+    };
     fields.extend(METRICS.into_iter().map(figure));
     fields.push(String::new());
     fields

@@ -67,7 +67,9 @@ pub enum ReportError {
     #[error("report.json is damaged ({0}): write it again with `rpcgauge report`")]
     Json(#[from] serde_json::Error),
     /// The page's template does not fit its data: a defect of rpcgauge.
-    #[error("the report's page cannot be drawn ({0}): this is a defect of rpcgauge; please report it")]
+    #[error(
+        "the report's page cannot be drawn ({0}): this is a defect of rpcgauge; please report it"
+    )]
     Template(#[from] minijinja::Error),
     /// A file cannot be written.
     #[error("cannot write {}: {source}; check the folder's permissions and free space", path.display())]

@@ -43,7 +43,13 @@ pub fn markdown(text: &str) -> String {
 /// For a terminal: one line, without control characters and what reorders text, so that a server
 /// can neither move the cursor nor colour or hide what follows.
 pub fn terminal(text: &str) -> String {
-    let harmless = |c: char| if c.is_control() || is_invisible(c) { ' ' } else { c };
+    let harmless = |c: char| {
+        if c.is_control() || is_invisible(c) {
+            ' '
+        } else {
+            c
+        }
+    };
     text.chars().map(harmless).collect()
 }
 
@@ -51,7 +57,11 @@ pub fn terminal(text: &str) -> String {
 /// formula gets an apostrophe before it.
 pub fn csv(text: &str) -> String {
     let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    let guarded = if is_formula { format!("'{text}") } else { text.to_owned() };
+    let guarded = if is_formula {
+        format!("'{text}")
+    } else {
+        text.to_owned()
+    };
     if guarded.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", guarded.replace('"', "\"\""))
     } else {
@@ -84,7 +94,10 @@ mod tests {
 
     #[test]
     fn markdown_leaves_no_markup() {
-        assert_eq!(markdown("a|b `c`\n<b> @all"), "a\\|b \\`c\\` &lt;b&gt; &#64;all");
+        assert_eq!(
+            markdown("a|b `c`\n<b> @all"),
+            "a\\|b \\`c\\` &lt;b&gt; &#64;all"
+        );
     }
 
     #[test]

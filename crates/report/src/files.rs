@@ -33,8 +33,10 @@ pub fn write_all(directory: &Path, findings: &Findings) -> Result<Vec<PathBuf>, 
     let mut written = Vec::with_capacity(files.len());
     for (name, text) in files {
         let path = directory.join(name);
-        write(directory, &path, &text)
-            .map_err(|source| ReportError::Write { path: path.clone(), source })?;
+        write(directory, &path, &text).map_err(|source| ReportError::Write {
+            path: path.clone(),
+            source,
+        })?;
         written.push(path);
     }
     Ok(written)

@@ -25,7 +25,10 @@ pub fn parse(text: &str) -> Result<Findings, ReportError> {
     }
     let Version { schema } = serde_json::from_str(text)?;
     if schema > SCHEMA {
-        return Err(ReportError::NewerSchema { found: schema, known: SCHEMA });
+        return Err(ReportError::NewerSchema {
+            found: schema,
+            known: SCHEMA,
+        });
     }
     Ok(serde_json::from_str(text)?)
 }

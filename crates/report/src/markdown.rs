@@ -14,7 +14,11 @@ pub fn render(findings: &Findings) -> String {
     let mut text = format!("## rpcgauge: {}\n\n", safe(&findings.study.name));
     text += &format!("{}\n\n", safe(&findings.study.question));
     let machine = questions::machine(findings).map(|m| format!("; {}", safe(&m)));
-    text += &format!("_{}{}_\n", questions::progress(findings), machine.unwrap_or_default());
+    text += &format!(
+        "_{}{}_\n",
+        questions::progress(findings),
+        machine.unwrap_or_default()
+    );
     verdicts(&mut text, findings);
     claims(&mut text, findings);
     for placement in &findings.study.placements {
@@ -70,7 +74,10 @@ fn claims(text: &mut String, findings: &Findings) {
                 } else {
                     String::new()
                 };
-                safe(&format!("{place}{}", words::claim_measured(claim.metric, &p.verdict)))
+                safe(&format!(
+                    "{place}{}",
+                    words::claim_measured(claim.metric, &p.verdict)
+                ))
             })
             .collect();
         *text += &format!(
@@ -121,12 +128,20 @@ fn row(variant: &VariantFindings, cell: &Cell) -> String {
 }
 
 fn not_measured(text: &mut String, findings: &Findings) {
-    let not_run: Vec<_> = findings.variants.iter().filter(|v| !v.not_run.is_empty()).collect();
+    let not_run: Vec<_> = findings
+        .variants
+        .iter()
+        .filter(|v| !v.not_run.is_empty())
+        .collect();
     if !not_run.is_empty() {
         *text += "\n### Not measured\n\n";
     }
     for variant in not_run {
-        *text += &format!("- {}: {}\n", safe(&variant.name), safe(&variant.not_run.join("; ")));
+        *text += &format!(
+            "- {}: {}\n",
+            safe(&variant.name),
+            safe(&variant.not_run.join("; "))
+        );
     }
     for variant in &findings.variants {
         for figures in variant.cells.iter().filter_map(|c| c.figures.as_deref()) {

@@ -20,8 +20,10 @@ pub(crate) fn questions(findings: &Findings) -> Vec<Question<'_>> {
     for comparison in findings.comparisons.iter().filter(|c| !c.a_a) {
         match questions.iter_mut().find(|q| q.text == comparison.question) {
             Some(question) => question.comparisons.push(comparison),
-            None => questions
-                .push(Question { text: &comparison.question, comparisons: vec![comparison] }),
+            None => questions.push(Question {
+                text: &comparison.question,
+                comparisons: vec![comparison],
+            }),
         }
     }
     questions
@@ -50,7 +52,9 @@ impl Answer {
             return Self::Depends;
         }
         let answers: Vec<Self> = comparison.placements.iter().map(Self::under).collect();
-        let resolved = answers.iter().find(|a| !matches!(a, Self::Open | Self::Nothing));
+        let resolved = answers
+            .iter()
+            .find(|a| !matches!(a, Self::Open | Self::Nothing));
         *resolved.or(answers.first()).unwrap_or(&Self::Nothing)
     }
 
@@ -98,7 +102,9 @@ pub(crate) type Group<'a> = (Option<&'a str>, Vec<(&'a VariantFindings, &'a Cell
 pub(crate) fn groups(findings: &Findings, placement: Placement) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for variant in &findings.variants {
-        let Some(cell) = variant.cell(placement) else { continue };
+        let Some(cell) = variant.cell(placement) else {
+            continue;
+        };
         let name = variant.group.as_deref();
         match groups.iter_mut().find(|(group, _)| *group == name) {
             Some((_, members)) => members.push((variant, cell)),
@@ -118,8 +124,12 @@ pub(crate) enum Mark {
 }
 
 impl Mark {
-    pub(crate) const ALL: [Self; 4] =
-        [Self::ClientBound, Self::Unsettled, Self::FailedCalls, Self::Incomplete];
+    pub(crate) const ALL: [Self; 4] = [
+        Self::ClientBound,
+        Self::Unsettled,
+        Self::FailedCalls,
+        Self::Incomplete,
+    ];
 
     /// A letter for where there is little room.
     pub(crate) fn letter(self) -> char {
@@ -158,7 +168,10 @@ pub(crate) fn marks(cell: &Cell) -> Vec<Mark> {
     let has = |mark: &Mark| match mark {
         Mark::ClientBound => trials.client_bound > 0,
         Mark::Unsettled => trials.unsettled > 0,
-        Mark::FailedCalls => cell.figures.as_ref().is_some_and(|f| f.calls.failed_total() > 0),
+        Mark::FailedCalls => cell
+            .figures
+            .as_ref()
+            .is_some_and(|f| f.calls.failed_total() > 0),
         Mark::Incomplete => trials.measured < trials.planned,
     };
     Mark::ALL.into_iter().filter(has).collect()
@@ -166,7 +179,11 @@ pub(crate) fn marks(cell: &Cell) -> Vec<Mark> {
 
 /// The names of a cell's marks.
 pub(crate) fn mark_names(cell: &Cell) -> String {
-    marks(cell).into_iter().map(Mark::name).collect::<Vec<_>>().join(", ")
+    marks(cell)
+        .into_iter()
+        .map(Mark::name)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// How much of the plan is there, in words.
@@ -188,7 +205,11 @@ pub(crate) fn progress(findings: &Findings) -> String {
 /// The machine in one line.
 pub(crate) fn machine(findings: &Findings) -> Option<String> {
     let e = findings.environment.as_ref()?;
-    let place = e.virtualization.as_ref().map(|v| format!(", {v}")).unwrap_or_default();
+    let place = e
+        .virtualization
+        .as_ref()
+        .map(|v| format!(", {v}"))
+        .unwrap_or_default();
     let cores = if e.cores == 1 { "core" } else { "cores" };
     Some(format!("{}, {} {cores}{place}", e.processor, e.cores))
 }

@@ -25,7 +25,10 @@ fn fields(csv: &str) -> Vec<Vec<String>> {
             c => field.push(c),
         }
     }
-    assert!(row.is_empty() && field.is_empty(), "it ends with a line end");
+    assert!(
+        row.is_empty() && field.is_empty(),
+        "it ends with a line end"
+    );
     rows
 }
 
@@ -51,7 +54,10 @@ fn a_reason_cannot_be_a_formula() {
     findings.failures[0].reason = "=HYPERLINK(\"x\"),\r\nnext".to_owned();
     let index = findings.failures[0].index as usize;
     let rows = fields(&csv::render(&findings));
-    assert_eq!(rows[index + 1].last().unwrap(), "'=HYPERLINK(\"x\"),\r\nnext");
+    assert_eq!(
+        rows[index + 1].last().unwrap(),
+        "'=HYPERLINK(\"x\"),\r\nnext"
+    );
 }
 
 #[test]
@@ -63,7 +69,9 @@ fn markdown_for_a_pull_request() {
 fn markdown_holds_no_html_of_others() {
     let text = markdown::render(quickstart::findings());
     let own = ["<details>", "</details>", "<summary>", "</summary>", "<br>"];
-    let left = own.into_iter().fold(text, |text, tag| text.replace(tag, ""));
+    let left = own
+        .into_iter()
+        .fold(text, |text, tag| text.replace(tag, ""));
     assert!(!left.contains('<'), "{left}");
 }
 
@@ -73,7 +81,10 @@ fn findings_of_a_newer_program_are_refused() {
     assert_eq!(&json::parse(&text).unwrap(), quickstart::findings());
     let newer = text.replacen("\"schema\": 1", "\"schema\": 2", 1);
     let error = json::parse(&newer).unwrap_err();
-    assert!(matches!(error, ReportError::NewerSchema { found: 2, known: 1 }), "{error}");
+    assert!(
+        matches!(error, ReportError::NewerSchema { found: 2, known: 1 }),
+        "{error}"
+    );
     assert!(matches!(json::parse("{}"), Err(ReportError::Json(_))));
 }
 
@@ -89,13 +100,21 @@ fn files_are_written_whole_and_again() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    assert_eq!(names, ["report.html", "report.json", "report.md", "trials.csv"]);
+    assert_eq!(
+        names,
+        ["report.html", "report.json", "report.md", "trials.csv"]
+    );
 }
 
 #[test]
 fn a_folder_that_is_not_there_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let gone = folder.path().join("gone");
-    let error = files::write_all(&gone, quickstart::findings()).unwrap_err().to_string();
-    assert!(error.contains("gone/report.json") && error.contains("permissions"), "{error}");
+    let error = files::write_all(&gone, quickstart::findings())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("gone/report.json") && error.contains("permissions"),
+        "{error}"
+    );
 }

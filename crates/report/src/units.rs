@@ -45,12 +45,21 @@ impl Scale {
             high = high.max(value);
         }
         let fits = |(_, size): &&(&str, f64)| low >= *size;
-        let found = if low.is_finite() { units.iter().rev().find(fits) } else { None };
+        let found = if low.is_finite() {
+            units.iter().rev().find(fits)
+        } else {
+            None
+        };
         let &(unit, size) = found.unwrap_or(&units[0]);
         // Whole nanoseconds and bytes: a fraction of them was not measured.
         let decimals = if size == 1.0 { 0 } else { decimals(low / size) };
         let each = (high > low * ONE_UNIT_UP_TO).then_some(units);
-        Self { unit, size, decimals, each }
+        Self {
+            unit,
+            size,
+            decimals,
+            each,
+        }
     }
 
     /// A number in this scale, with its unit.
@@ -82,7 +91,11 @@ pub(crate) fn size(bytes: f64) -> String {
 
 /// A number with three significant digits, or all digits of a larger one.
 pub(crate) fn number(value: f64) -> String {
-    if value == 0.0 { "0".to_owned() } else { fixed(value, decimals(value)) }
+    if value == 0.0 {
+        "0".to_owned()
+    } else {
+        fixed(value, decimals(value))
+    }
 }
 
 /// A whole number with its thousands apart.
@@ -126,13 +139,22 @@ pub(crate) fn interval([low, high]: [f64; 2], decimals: usize) -> String {
 pub(crate) fn wall_clock(ms: u64) -> String {
     let (days, minutes) = (ms / 86_400_000, ms / 60_000 % 1_440);
     let (year, month, day) = civil(days);
-    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}", minutes / 60, minutes % 60)
+    format!(
+        "{year:04}-{month:02}-{day:02} {:02}:{:02}",
+        minutes / 60,
+        minutes % 60
+    )
 }
 
 /// A time of the wall clock to the millisecond, UTC: `10:15:00.250`.
 pub(crate) fn wall_clock_to_ms(ms: u64) -> String {
     let (seconds, rest) = (ms / 1_000 % 86_400, ms % 1_000);
-    format!("{:02}:{:02}:{:02}.{rest:03}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
+    format!(
+        "{:02}:{:02}:{:02}.{rest:03}",
+        seconds / 3_600,
+        seconds / 60 % 60,
+        seconds % 60
+    )
 }
 
 /// The date of a day counted from 1970-01-01, by the days-to-civil algorithm of Howard Hinnant,
@@ -145,7 +167,11 @@ fn civil(days: u64) -> (u64, u64, u64) {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted_month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let month = if shifted_month < 10 {
+        shifted_month + 3
+    } else {
+        shifted_month - 9
+    };
     let year = year_of_era + era * 400 + u64::from(month <= 2);
     (year, month, day)
 }
@@ -170,7 +196,9 @@ fn fixed(value: f64, decimals: usize) -> String {
 }
 
 fn grouped(digits: &str) -> String {
-    let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |rest| ("-", rest));
+    let (sign, digits) = digits
+        .strip_prefix('-')
+        .map_or(("", digits), |rest| ("-", rest));
     let mut text = String::with_capacity(digits.len() * 4 / 3 + 1);
     for (index, digit) in digits.chars().enumerate() {
         if index > 0 && (digits.len() - index) % 3 == 0 {
@@ -208,7 +236,10 @@ mod tests {
         assert_eq!(scale.with_unit(845_000.0), "845 µs");
         assert_eq!(scale.with_unit(1_924_000.0), "1,924 µs");
         let far = Scale::times([845.0, 31_800_000.0]);
-        assert_eq!((far.with_unit(845.0), far.with_unit(31_800_000.0)), ("845 ns".into(), "31.8 ms".into()));
+        assert_eq!(
+            (far.with_unit(845.0), far.with_unit(31_800_000.0)),
+            ("845 ns".into(), "31.8 ms".into())
+        );
         assert_eq!(Scale::times([]).with_unit(0.0), "0 ns");
         assert_eq!(Scale::sizes([701.0]).with_unit(1_705.0), "1,705 B");
         assert_eq!(size(1_900_000.0), "1.90 MB");

@@ -70,7 +70,10 @@ pub(super) fn floors(before: &Findings, after: &Findings) -> Vec<FloorChange> {
     for (old, new) in common(before, after) {
         for cell in &old.cells {
             let floor = |figures: Option<&crate::findings::Figures>| {
-                figures.and_then(|f| f.floor.as_ref()).map(|f| f.p50_ns as f64).filter(|ns| *ns > 0.0)
+                figures
+                    .and_then(|f| f.floor.as_ref())
+                    .map(|f| f.p50_ns as f64)
+                    .filter(|ns| *ns > 0.0)
             };
             let there = new.cell(cell.placement).and_then(|c| c.figures.as_deref());
             if let (Some(was), Some(is)) = (floor(cell.figures.as_deref()), floor(there)) {
@@ -80,7 +83,11 @@ pub(super) fn floors(before: &Findings, after: &Findings) -> Vec<FloorChange> {
     }
     let change = |(placement, ratios): (Placement, Vec<f64>)| {
         let ratio = rpcgauge_stats::median(&ratios).ok()?;
-        Some(FloorChange { placement, ratio, variants: ratios.len() as u64 })
+        Some(FloorChange {
+            placement,
+            ratio,
+            variants: ratios.len() as u64,
+        })
     };
     ratios.into_iter().filter_map(change).collect()
 }
@@ -90,7 +97,9 @@ pub(super) fn verdicts(before: &Findings, after: &Findings) -> (Vec<VerdictChang
     let key = |c: &Comparison| (c.of.clone(), c.against.clone(), c.metric);
     let (mut changes, mut unchanged) = (Vec::new(), 0);
     for old in before.comparisons.iter().filter(|c| !c.a_a) {
-        let Some(new) = after.comparisons.iter().find(|new| key(new) == key(old)) else { continue };
+        let Some(new) = after.comparisons.iter().find(|new| key(new) == key(old)) else {
+            continue;
+        };
         let (was, is) = (answers(old), answers(new));
         if was == is {
             unchanged += 1;
@@ -112,9 +121,16 @@ pub(super) fn verdicts(before: &Findings, after: &Findings) -> (Vec<VerdictChang
 /// The answer as a whole, where the two runs have different placements; otherwise under each.
 fn answers(comparison: &Comparison) -> (Answer, Vec<(Placement, bool, bool)>) {
     let under = |v: &crate::findings::verdict::PlacementVerdict| {
-        (v.placement, v.outcome == Outcome::Faster, v.outcome == Outcome::Slower)
+        (
+            v.placement,
+            v.outcome == Outcome::Faster,
+            v.outcome == Outcome::Slower,
+        )
     };
-    (Answer::of(comparison), comparison.placements.iter().map(under).collect())
+    (
+        Answer::of(comparison),
+        comparison.placements.iter().map(under).collect(),
+    )
 }
 
 /// What differs between the environments.
@@ -142,7 +158,10 @@ fn facts(environment: &Environment) -> BTreeMap<String, String> {
         ("system".to_owned(), environment.system.clone()),
         ("processor".to_owned(), environment.processor.clone()),
         ("cores".to_owned(), environment.cores.to_string()),
-        ("memory".to_owned(), crate::units::size(environment.memory_bytes as f64)),
+        (
+            "memory".to_owned(),
+            crate::units::size(environment.memory_bytes as f64),
+        ),
         ("idle states".to_owned(), environment.idle.got.to_string()),
     ]);
     let mut optional = |name: &str, value: &Option<String>| {

@@ -150,7 +150,10 @@ impl RunLabel {
 }
 
 fn only_in(here: &Findings, there: &Findings) -> Vec<String> {
-    let missing = here.variants.iter().filter(|v| there.variant(&v.name).is_none());
+    let missing = here
+        .variants
+        .iter()
+        .filter(|v| there.variant(&v.name).is_none());
     missing.map(|v| v.name.clone()).collect()
 }
 
@@ -159,7 +162,10 @@ fn common<'a>(
     before: &'a Findings,
     after: &'a Findings,
 ) -> impl Iterator<Item = (&'a VariantFindings, &'a VariantFindings)> {
-    before.variants.iter().filter_map(|v| Some((v, after.variant(&v.name)?)))
+    before
+        .variants
+        .iter()
+        .filter_map(|v| Some((v, after.variant(&v.name)?)))
 }
 
 fn metrics(before: &Findings, after: &Findings, margin: f64) -> Vec<MetricChange> {
@@ -167,13 +173,23 @@ fn metrics(before: &Findings, after: &Findings, margin: f64) -> Vec<MetricChange
     for (old, new) in common(before, after) {
         for cell in &old.cells {
             let placement = cell.placement;
-            let figures = (cell.figures.as_deref(), new.cell(placement).and_then(|c| c.figures.as_deref()));
-            let (Some(old_figures), Some(new_figures)) = figures else { continue };
+            let figures = (
+                cell.figures.as_deref(),
+                new.cell(placement).and_then(|c| c.figures.as_deref()),
+            );
+            let (Some(old_figures), Some(new_figures)) = figures else {
+                continue;
+            };
             for metric in METRICS {
                 let values = (old_figures.metric(metric), new_figures.metric(metric));
-                let (Some(was), Some(is)) = values else { continue };
-                let levels = [before, after].map(|f| unpaired::level(f, &old.name, placement, metric));
-                let [Some(old_level), Some(new_level)] = levels else { continue };
+                let (Some(was), Some(is)) = values else {
+                    continue;
+                };
+                let levels =
+                    [before, after].map(|f| unpaired::level(f, &old.name, placement, metric));
+                let [Some(old_level), Some(new_level)] = levels else {
+                    continue;
+                };
                 let ratio = unpaired::ratio(&new_level, &old_level);
                 metrics.push(MetricChange {
                     variant: old.name.clone(),
@@ -192,7 +208,9 @@ fn metrics(before: &Findings, after: &Findings, margin: f64) -> Vec<MetricChange
 }
 
 fn outcome(ratio: &Ratio, metric: Metric, margin: f64) -> Change {
-    let Some([low, high]) = ratio.interval else { return Change::NotResolved };
+    let Some([low, high]) = ratio.interval else {
+        return Change::NotResolved;
+    };
     let reach = 1.0 + margin;
     if low >= 1.0 / reach && high <= reach {
         Change::NoDifference

@@ -22,7 +22,8 @@ const SHOWN: [(Metric, &str, u8); 6] = [
 /// Writes differences for a terminal.
 #[must_use]
 pub fn render(diff: &Diff, style: Style) -> String {
-    let mut lines = vec![
+    let mut lines =
+        vec![
         style.paint(Paint::Heading, &style.wrap("before  ", &safe(&label(&diff.before)))),
         style.paint(Paint::Heading, &style.wrap("after   ", &safe(&label(&diff.after)))),
         style.paint(
@@ -53,7 +54,9 @@ pub fn render(diff: &Diff, style: Style) -> String {
 }
 
 fn label(run: &RunLabel) -> String {
-    let time = run.started_at_ms.map(|ms| format!(", {} UTC", units::wall_clock(ms)));
+    let time = run
+        .started_at_ms
+        .map(|ms| format!(", {} UTC", units::wall_clock(ms)));
     format!(
         "{}{}, {} of {} trials measured",
         run.study,
@@ -87,7 +90,10 @@ fn changes(lines: &mut Vec<String>, diff: &Diff, style: Style) {
         };
         let factor = words::Factor::of(change.metric, change.ratio, change.interval);
         let interval = factor.interval.map_or_else(String::new, |interval| {
-            format!(" {}", units::interval(interval, units::ratio_decimals(factor.value)))
+            format!(
+                " {}",
+                units::interval(interval, units::ratio_decimals(factor.value))
+            )
         });
         let (before, after) = words::values(change.metric, change.before, change.after);
         let text = format!(
@@ -119,8 +125,14 @@ fn verdicts(lines: &mut Vec<String>, diff: &Diff, style: Style) {
             change.is
         );
         lines.push(style.wrap("  ", &safe(&text)));
-        lines.push(style.paint(Paint::Quiet, &style.wrap("    before: ", &safe(&change.before))));
-        lines.push(style.paint(Paint::Quiet, &style.wrap("    after:  ", &safe(&change.after))));
+        lines.push(style.paint(
+            Paint::Quiet,
+            &style.wrap("    before: ", &safe(&change.before)),
+        ));
+        lines.push(style.paint(
+            Paint::Quiet,
+            &style.wrap("    after:  ", &safe(&change.after)),
+        ));
     }
     let text = format!("{} others are the same.", diff.verdicts_unchanged);
     lines.push(style.wrap("  ", &text));
@@ -138,10 +150,22 @@ fn table(lines: &mut Vec<String>, diff: &Diff, placement: Placement, style: Styl
     if names.is_empty() {
         return;
     }
-    heading(lines, &format!("After over before, {}", words::on(placement)), style);
-    let columns = SHOWN.map(|(_, title, rank)| Column { title, rank, right: true });
+    heading(
+        lines,
+        &format!("After over before, {}", words::on(placement)),
+        style,
+    );
+    let columns = SHOWN.map(|(_, title, rank)| Column {
+        title,
+        rank,
+        right: true,
+    });
     let mut table = Table {
-        columns: vec![Column { title: "variant", rank: 0, right: false }],
+        columns: vec![Column {
+            title: "variant",
+            rank: 0,
+            right: false,
+        }],
         rows: Vec::new(),
     };
     table.columns.extend(columns);
@@ -171,12 +195,26 @@ fn cell(change: &MetricChange) -> String {
 
 fn others(lines: &mut Vec<String>, diff: &Diff, style: Style) {
     let mut entries: Vec<String> = Vec::new();
-    let or_none = |text: &str| if text.is_empty() { "none".to_owned() } else { text.to_owned() };
+    let or_none = |text: &str| {
+        if text.is_empty() {
+            "none".to_owned()
+        } else {
+            text.to_owned()
+        }
+    };
     entries.extend(diff.environment.iter().map(|change| {
-        format!("{}: {} → {}", change.what, or_none(&change.before), or_none(&change.after))
+        format!(
+            "{}: {} → {}",
+            change.what,
+            or_none(&change.before),
+            or_none(&change.after)
+        )
     }));
     entries.extend(diff.settings.iter().map(|change| {
-        format!("{} calls differently: {} → {}", change.variant, change.before, change.after)
+        format!(
+            "{} calls differently: {} → {}",
+            change.variant, change.before, change.after
+        )
     }));
     if !diff.only_before.is_empty() {
         entries.push(format!("only before: {}", diff.only_before.join(", ")));

@@ -47,9 +47,15 @@ pub(crate) fn level(
     metric: Metric,
 ) -> Option<Level> {
     let mut invocations: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    let rows = findings.trials.iter().filter(|t| t.variant == variant && t.placement == placement);
+    let rows = findings
+        .trials
+        .iter()
+        .filter(|t| t.variant == variant && t.placement == placement);
     for row in rows {
-        let value = row.figures.get(metric).filter(|v| v.is_finite() && *v > 0.0);
+        let value = row
+            .figures
+            .get(metric)
+            .filter(|v| v.is_finite() && *v > 0.0);
         if let Some(value) = value {
             invocations.entry(row.invocation).or_default().push(value);
         }
@@ -78,7 +84,10 @@ pub fn ratio(a: &Level, b: &Level) -> Ratio {
         let above = (ua - a.log).hypot(b.log - lb);
         [(difference - below).exp(), (difference + above).exp()]
     });
-    Ratio { value: difference.exp(), interval }
+    Ratio {
+        value: difference.exp(),
+        interval,
+    }
 }
 
 #[cfg(test)]
@@ -89,13 +98,29 @@ mod tests {
 
     #[test]
     fn limits_add_up_like_independent_errors() {
-        let a = Level { log: 2.0, limits: Some([2.0 - 0.3, 2.0 + 0.3]) };
-        let b = Level { log: 1.0, limits: Some([1.0 - 0.4, 1.0 + 0.4]) };
+        let a = Level {
+            log: 2.0,
+            limits: Some([2.0 - 0.3, 2.0 + 0.3]),
+        };
+        let b = Level {
+            log: 1.0,
+            limits: Some([1.0 - 0.4, 1.0 + 0.4]),
+        };
         let Ratio { value, interval } = ratio(&a, &b);
         let [low, high] = interval.unwrap();
         assert!((value.ln() - 1.0).abs() < 1e-12);
         assert!((low.ln() - 0.5).abs() < 1e-12 && (high.ln() - 1.5).abs() < 1e-12);
-        assert_eq!(ratio(&a, &Level { log: 1.0, limits: None }).interval, None);
+        assert_eq!(
+            ratio(
+                &a,
+                &Level {
+                    log: 1.0,
+                    limits: None
+                }
+            )
+            .interval,
+            None
+        );
     }
 
     proptest! {

@@ -8,7 +8,7 @@ use rpcgauge_study::record::{
 };
 use rpcgauge_study::settings::{Idle, Timing};
 
-use super::model::{
+use super::figures::{
     BytesPerCall, CallCounts, CpuPerCall, CpuSide, Distribution, Figures, Floor, StageFindings,
     TrafficPerCall,
 };
@@ -28,7 +28,9 @@ pub(crate) fn figures(
     trials: &[MeasuredTrial<'_>],
     floors: &[&FloorRecord],
 ) -> Result<Option<Figures>, ReportError> {
-    let Some((first, _)) = trials.first() else { return Ok(None) };
+    let Some((first, _)) = trials.first() else {
+        return Ok(None);
+    };
     let timing = first.timing;
     let measured = || trials.iter().map(|(_, m)| *m);
     let merge = |histograms: Vec<&Histogram>| merged(variant, &histograms);
@@ -46,7 +48,11 @@ pub(crate) fn figures(
         elapsed_ns,
         idle: distinct(trials.iter().map(|(t, _)| t.idle)),
         goodput: goodput(calls.answered, elapsed_ns).unwrap_or(0.0),
-        failed_latency: distribution(measured().filter_map(|m| m.failed_latency.as_ref()).collect())?,
+        failed_latency: distribution(
+            measured()
+                .filter_map(|m| m.failed_latency.as_ref())
+                .collect(),
+        )?,
         send_delay: distribution(measured().map(|m| &m.send_delay).collect())?,
         between_stages_ns: between_stages(&stages, mean),
         floor: floor(variant, floors, latency.as_ref(), timing)?,
@@ -81,7 +87,11 @@ struct PerCall(u64);
 
 impl PerCall {
     fn of(&self, amount: u64) -> f64 {
-        if self.0 == 0 { 0.0 } else { amount as f64 / self.0 as f64 }
+        if self.0 == 0 {
+            0.0
+        } else {
+            amount as f64 / self.0 as f64
+        }
     }
 
     fn traffic<'a>(&self, all: impl Iterator<Item = &'a Traffic> + Clone) -> TrafficPerCall {
@@ -123,14 +133,17 @@ impl Distribution {
 /// Adds histograms up; none where they hold no value.
 fn merged(variant: &str, histograms: &[&Histogram]) -> Result<Option<Histogram>, ReportError> {
     let mut filled = histograms.iter().filter(|h| !h.0.is_empty());
-    let Some(first) = filled.next() else { return Ok(None) };
+    let Some(first) = filled.next() else {
+        return Ok(None);
+    };
     let mut sum = first.0.clone();
     sum.auto(true);
     for histogram in filled {
-        sum.add(&histogram.0).map_err(|problem| ReportError::Histogram {
-            variant: variant.to_owned(),
-            problem: problem.to_string(),
-        })?;
+        sum.add(&histogram.0)
+            .map_err(|problem| ReportError::Histogram {
+                variant: variant.to_owned(),
+                problem: problem.to_string(),
+            })?;
     }
     Ok(Some(Histogram(sum)))
 }
@@ -158,15 +171,19 @@ fn stages(
     let spans = [Stage::RequestTime, Stage::HandlerTime, Stage::ResponseTime];
     let mut findings = Vec::new();
     for stage in Stage::CLIENT.into_iter().chain(spans) {
-        let histograms: Vec<&Histogram> =
-            trials.iter().filter_map(|(_, m)| m.stages.get(&stage)).collect();
+        let histograms: Vec<&Histogram> = trials
+            .iter()
+            .filter_map(|(_, m)| m.stages.get(&stage))
+            .collect();
         if let Some(histogram) = merged(variant, &histograms)? {
             let mean_ns = histogram.0.mean();
             findings.push(StageFindings {
                 stage,
                 mean_ns,
                 p50_ns: histogram.0.value_at_quantile(0.5),
-                share: mean_call.filter(|call| *call > 0.0).map_or(0.0, |call| mean_ns / call),
+                share: mean_call
+                    .filter(|call| *call > 0.0)
+                    .map_or(0.0, |call| mean_ns / call),
             });
         }
     }
@@ -176,7 +193,9 @@ fn stages(
 fn between_stages(stages: &[StageFindings], mean_call: Option<f64>) -> Option<f64> {
     let own = stages.iter().filter(|s| Stage::CLIENT.contains(&s.stage));
     let staged: f64 = own.map(|s| s.mean_ns).sum();
-    mean_call.filter(|_| staged > 0.0).map(|call| (call - staged).max(0.0))
+    mean_call
+        .filter(|_| staged > 0.0)
+        .map(|call| (call - staged).max(0.0))
 }
 
 fn floor(
@@ -191,8 +210,13 @@ fn floor(
     };
     let count = histogram.0.len();
     let p50_ns = histogram.0.value_at_quantile(0.5);
-    let cpu: f64 = floors.iter().map(|f| f.client_cpu_ns * f.latency.0.len() as f64).sum();
-    let call = latency.map(|l| l.p50_ns).filter(|ns| *ns > 0 && timing == Timing::Stages);
+    let cpu: f64 = floors
+        .iter()
+        .map(|f| f.client_cpu_ns * f.latency.0.len() as f64)
+        .sum();
+    let call = latency
+        .map(|l| l.p50_ns)
+        .filter(|ns| *ns > 0 && timing == Timing::Stages);
     Ok(Some(Floor {
         p50_ns,
         count,
@@ -209,7 +233,11 @@ fn payload(trials: &[MeasuredTrial<'_>]) -> Payload {
     let weight = |m: &Measured| m.calls.answered.max(1) as f64;
     let all: f64 = trials.iter().map(|(_, m)| weight(m)).sum();
     let mean = |size: fn(&Payload) -> f64| {
-        trials.iter().map(|(_, m)| size(&m.payload) * weight(m)).sum::<f64>() / all
+        trials
+            .iter()
+            .map(|(_, m)| size(&m.payload) * weight(m))
+            .sum::<f64>()
+            / all
     };
     Payload {
         request: mean(|p| p.request),
@@ -221,7 +249,10 @@ fn payload(trials: &[MeasuredTrial<'_>]) -> Payload {
 
 fn code(trials: &[MeasuredTrial<'_>]) -> Vec<Code> {
     let is = |code| trials.iter().any(|(_, m)| m.code == code);
-    [Code::Generated, Code::Dynamic].into_iter().filter(|code| is(*code)).collect()
+    [Code::Generated, Code::Dynamic]
+        .into_iter()
+        .filter(|code| is(*code))
+        .collect()
 }
 
 fn distinct(idle: impl Iterator<Item = Idle>) -> Vec<Idle> {

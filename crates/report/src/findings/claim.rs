@@ -15,8 +15,10 @@ pub(crate) fn check(claim: &Claim, blocks: &Blocks<'_>) -> Result<ClaimFindings,
     let judged = blocks.judge_all(&claim.of, &claim.against, claim.metric, false, place)?;
     let ratio = claim.published.of / claim.published.against;
     let published_ratio = (ratio.is_finite() && ratio > 0.0).then_some(ratio);
-    let placements: Vec<ClaimMeasured> =
-        judged.into_iter().map(|j| measured(j, published_ratio)).collect();
+    let placements: Vec<ClaimMeasured> = judged
+        .into_iter()
+        .map(|j| measured(j, published_ratio))
+        .collect();
     let depends_on_placement = differ(&placements);
     let mut findings = ClaimFindings {
         name: claim.name.clone(),
@@ -58,8 +60,10 @@ fn measured(judged: Judged, published_ratio: Option<f64>) -> ClaimMeasured {
 
 /// Whether two placements are resolved in different ways.
 fn differ(placements: &[ClaimMeasured]) -> bool {
-    let mut resolved =
-        placements.iter().map(|p| p.claim).filter(|c| *c != ClaimOutcome::NotResolved);
+    let mut resolved = placements
+        .iter()
+        .map(|p| p.claim)
+        .filter(|c| *c != ClaimOutcome::NotResolved);
     let first = resolved.next();
     resolved.any(|claim| Some(claim) != first)
 }

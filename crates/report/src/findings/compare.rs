@@ -60,7 +60,12 @@ impl<'a> Blocks<'a> {
             }
         }
         let rows = rows.iter().map(|row| (row.index, row)).collect();
-        Ok(Self { plan, variants, planned, rows })
+        Ok(Self {
+            plan,
+            variants,
+            planned,
+            rows,
+        })
     }
 
     /// The comparison that a pair of the plan asks for.
@@ -96,21 +101,32 @@ impl<'a> Blocks<'a> {
     ) -> Result<Vec<Judged>, ReportError> {
         let of = self.variant(of, &place)?;
         let against = self.variant(against, &place)?;
-        let planned = |placement: &&Placement| self.blocks(of, against, **placement).next().is_some();
-        let mut placements: Vec<Placement> =
-            self.plan.placements.iter().filter(planned).copied().collect();
+        let planned =
+            |placement: &&Placement| self.blocks(of, against, **placement).next().is_some();
+        let mut placements: Vec<Placement> = self
+            .plan
+            .placements
+            .iter()
+            .filter(planned)
+            .copied()
+            .collect();
         if placements.is_empty() {
             placements.extend(self.plan.placements.first());
         }
-        Ok(placements.into_iter().map(|p| self.judge(of, against, metric, p, a_a)).collect())
+        Ok(placements
+            .into_iter()
+            .map(|p| self.judge(of, against, metric, p, a_a))
+            .collect())
     }
 
     fn variant(&self, name: &str, place: &impl Fn() -> String) -> Result<u32, ReportError> {
         let position = self.plan.variants.iter().position(|v| v.name == name);
-        position.and_then(|p| u32::try_from(p).ok()).ok_or_else(|| ReportError::UnknownVariant {
-            place: place(),
-            variant: name.to_owned(),
-        })
+        position
+            .and_then(|p| u32::try_from(p).ok())
+            .ok_or_else(|| ReportError::UnknownVariant {
+                place: place(),
+                variant: name.to_owned(),
+            })
     }
 
     fn judge(
@@ -123,19 +139,35 @@ impl<'a> Blocks<'a> {
     ) -> Judged {
         let (of_variant, against_variant) = (self.named(of), self.named(against));
         let paired = self.paired(of, against, metric, placement);
-        let guard = if a_a { None } else { self.guard(of, metric, placement) };
+        let guard = if a_a {
+            None
+        } else {
+            self.guard(of, metric, placement)
+        };
         let estimate = self.estimate(&paired);
-        let client_bound = paired.counts.client_bound * 2 > paired.counts.planned - paired.counts.missing;
-        let rule = VerdictRule { better: better(metric), margin: self.plan.margin };
+        let client_bound =
+            paired.counts.client_bound * 2 > paired.counts.planned - paired.counts.missing;
+        let rule = VerdictRule {
+            better: better(metric),
+            margin: self.plan.margin,
+        };
         let aa = guard.as_ref().map(|(_, estimate)| estimate);
-        let stats = estimate.filter(|_| !client_bound).map(|e| stats::judge(&e, aa, &rule));
+        let stats = estimate
+            .filter(|_| !client_bound)
+            .map(|e| stats::judge(&e, aa, &rule));
         let outcome = match stats {
             Some(verdict) => Outcome::from(verdict.outcome),
-            None if client_bound => Outcome::NoVerdict { reason: Withheld::ClientBound },
-            None => Outcome::NoVerdict { reason: Withheld::NotMeasured },
+            None if client_bound => Outcome::NoVerdict {
+                reason: Withheld::ClientBound,
+            },
+            None => Outcome::NoVerdict {
+                reason: Withheld::NotMeasured,
+            },
         };
         let value = |variant: &VariantFindings| {
-            variant.cell(placement).and_then(|c| c.figures.as_ref()?.metric(metric))
+            variant
+                .cell(placement)
+                .and_then(|c| c.figures.as_ref()?.metric(metric))
         };
         let mut verdict = PlacementVerdict {
             placement,
@@ -164,9 +196,13 @@ impl<'a> Blocks<'a> {
         against: u32,
         placement: Placement,
     ) -> impl Iterator<Item = (Block, u32, u32)> {
-        let of_trials = self.planned.range((of, (placement, 0, 0))..=(of, (placement, u32::MAX, u32::MAX)));
+        let of_trials = self
+            .planned
+            .range((of, (placement, 0, 0))..=(of, (placement, u32::MAX, u32::MAX)));
         of_trials.filter_map(move |(&(_, block), &first)| {
-            self.planned.get(&(against, block)).map(|&second| (block, first, second))
+            self.planned
+                .get(&(against, block))
+                .map(|&second| (block, first, second))
         })
     }
 
@@ -186,12 +222,18 @@ impl<'a> Blocks<'a> {
             match (figure(of, metric), figure(against, metric)) {
                 (Some(of), Some(against)) => {
                     counts.used += 1;
-                    invocations.entry(invocation).or_default().push(stats::Pair { of, against });
+                    invocations
+                        .entry(invocation)
+                        .or_default()
+                        .push(stats::Pair { of, against });
                 }
                 _ => counts.no_value += 1,
             }
         }
-        Paired { invocations: invocations.into_values().collect(), counts }
+        Paired {
+            invocations: invocations.into_values().collect(),
+            counts,
+        }
     }
 
     fn estimate(&self, paired: &Paired) -> Option<stats::Estimate> {
@@ -206,17 +248,30 @@ impl<'a> Blocks<'a> {
 
     /// The A/A pair of this metric and placement: one of the variant's own group before any other,
     /// one timed in the same way before any other, then the study's first.
-    fn guard(&self, of: u32, metric: Metric, placement: Placement) -> Option<(Guard, stats::Estimate)> {
+    fn guard(
+        &self,
+        of: u32,
+        metric: Metric,
+        placement: Placement,
+    ) -> Option<(Guard, stats::Estimate)> {
         let guarded = self.named(of);
-        let repeats = (0..).zip(&self.plan.variants).filter_map(|(again, variant)| {
-            let name = variant.repeats.as_deref()?;
-            let original = (0..).zip(&self.plan.variants).find(|(_, v)| v.name == name)?.0;
-            let paired = self.paired(again, original, metric, placement);
-            Some((again, original, self.estimate(&paired)?))
-        });
+        let repeats = (0..)
+            .zip(&self.plan.variants)
+            .filter_map(|(again, variant)| {
+                let name = variant.repeats.as_deref()?;
+                let original = (0..)
+                    .zip(&self.plan.variants)
+                    .find(|(_, v)| v.name == name)?
+                    .0;
+                let paired = self.paired(again, original, metric, placement);
+                Some((again, original, self.estimate(&paired)?))
+            });
         let (again, original, estimate) = repeats.min_by_key(|(again, ..)| {
             let variant = self.named(*again);
-            (variant.group != guarded.group, variant.timing != guarded.timing)
+            (
+                variant.group != guarded.group,
+                variant.timing != guarded.timing,
+            )
         })?;
         let guard = Guard {
             of: self.named(original).name.clone(),
@@ -229,12 +284,18 @@ impl<'a> Blocks<'a> {
 
 /// A figure that has a logarithm.
 fn figure(row: &TrialRow, metric: Metric) -> Option<f64> {
-    row.figures.get(metric).filter(|value| value.is_finite() && *value > 0.0)
+    row.figures
+        .get(metric)
+        .filter(|value| value.is_finite() && *value > 0.0)
 }
 
 /// Which way of a metric is the good one.
 pub(crate) fn better(metric: Metric) -> Better {
-    if metric.higher_is_better() { Better::Higher } else { Better::Lower }
+    if metric.higher_is_better() {
+        Better::Higher
+    } else {
+        Better::Lower
+    }
 }
 
 /// Whether a metric would be put down to the server although a client at its limit set it. In a

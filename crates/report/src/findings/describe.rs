@@ -118,7 +118,10 @@ fn schedule(schedule: Schedule) -> String {
     match schedule {
         Schedule::Closed { in_flight: 1 } => "one call after the other".to_owned(),
         Schedule::Closed { in_flight } => format!("{in_flight} calls in flight"),
-        Schedule::Rate { per_second, arrivals } => {
+        Schedule::Rate {
+            per_second,
+            arrivals,
+        } => {
             let spacing = match arrivals {
                 Arrivals::Constant => "evenly spaced",
                 Arrivals::Poisson => "at random (Poisson)",

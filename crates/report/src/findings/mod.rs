@@ -11,6 +11,7 @@ mod cell;
 mod claim;
 mod compare;
 pub mod describe;
+mod figures;
 mod model;
 mod notes;
 pub mod timeline;
@@ -27,9 +28,10 @@ use rpcgauge_study::record::{
     CLIENT_BOUND_SHARE, Environment, FloorRecord, Measured, Outcome, TrialRecord,
 };
 use rpcgauge_study::run::Run;
-use rpcgauge_study::settings::Placement;
+use rpcgauge_study::settings::{Idle, Placement};
 
 pub use cell::MOST_ERRORS;
+pub use figures::*;
 pub use model::*;
 pub use trial::METRICS;
 
@@ -47,10 +49,14 @@ impl Findings {
     /// # Errors
     /// As [`Findings::new`].
     pub fn from_run(run: &Run) -> Result<Self, ReportError> {
-        let mut findings =
-            Self::new(&run.plan, run.environment.as_ref(), &run.trials, &run.floors)?;
+        let mut findings = Self::new(
+            &run.plan,
+            run.environment.as_ref(),
+            &run.trials,
+            &run.floors,
+        )?;
         findings.run = Some(run.info.clone());
-        findings.warnings.clone_from(&run.warnings);
+        findings.warnings.extend(run.warnings.iter().cloned());
         Ok(findings)
     }
 
@@ -85,7 +91,7 @@ impl Findings {
             study: study(plan),
             progress: progress(plan, &ended),
             environment: environment.cloned(),
-            warnings: Vec::new(),
+            warnings: environment.and_then(idle_warning).into_iter().collect(),
             comparisons,
             claims,
             variants,
@@ -95,6 +101,22 @@ impl Findings {
     }
 }
 
+/// What a reader must know where idle states were to be held off and were not.
+fn idle_warning(environment: &Environment) -> Option<String> {
+    let idle = &environment.idle;
+    let reason = idle
+        .reason
+        .as_ref()
+        .map(|reason| format!(" ({reason})"))
+        .unwrap_or_default();
+    (idle.asked == Idle::Held && idle.got != Idle::Held).then(|| {
+        format!(
+            "idle states could not be held off{reason}: cores fall asleep between calls, which makes \
+             small local calls several times slower and noisier; the A/A check shows how much is lost"
+        )
+    })
+}
+
 /// The record that counts of each trial that ended, in the plan's order.
 type Ended<'a> = BTreeMap<u32, &'a TrialRecord>;
 
@@ -102,16 +124,17 @@ fn ended<'a>(plan: &Plan, trials: &'a [TrialRecord]) -> Result<Ended<'a>, Report
     let specs: BTreeMap<u32, _> = plan.trials.iter().map(|spec| (spec.index, spec)).collect();
     let mut ended = Ended::new();
     for trial in trials {
-        if specs.get(&trial.trial.index).is_none_or(|spec| **spec != trial.trial) {
+        if specs
+            .get(&trial.trial.index)
+            .is_none_or(|spec| **spec != trial.trial)
+        {
             return Err(ReportError::NotInPlan {
                 index: trial.trial.index,
                 variant: trial.variant.clone(),
                 planned: plan.trials.len(),
             });
         }
-        let rank = |t: &TrialRecord| {
-            (matches!(t.outcome, Outcome::Measured(_)), t.started_at_ms)
-        };
+        let rank = |t: &TrialRecord| (matches!(t.outcome, Outcome::Measured(_)), t.started_at_ms);
         let kept = ended.entry(trial.trial.index).or_insert(trial);
         if rank(trial) > rank(kept) {
             *kept = trial;
@@ -131,8 +154,18 @@ fn measured<'a>(ended: &Ended<'a>) -> impl Iterator<Item = MeasuredTrial<'a>> {
 fn ordered(floors: &[FloorRecord]) -> Vec<&FloorRecord> {
     let mut floors: Vec<&FloorRecord> = floors.iter().collect();
     floors.sort_by(|a, b| {
-        let key = |f: &FloorRecord| (f.placement, f.invocation, f.request_bytes, f.response_bytes, f.latency.0.len());
-        key(a).cmp(&key(b)).then(a.client_cpu_ns.total_cmp(&b.client_cpu_ns))
+        let key = |f: &FloorRecord| {
+            (
+                f.placement,
+                f.invocation,
+                f.request_bytes,
+                f.response_bytes,
+                f.latency.0.len(),
+            )
+        };
+        key(a)
+            .cmp(&key(b))
+            .then(a.client_cpu_ns.total_cmp(&b.client_cpu_ns))
     });
     floors
 }
@@ -145,7 +178,9 @@ fn variant(
 ) -> Result<VariantFindings, ReportError> {
     let variant = &plan.variants[index as usize];
     let placements = plan.placements.iter().filter(|placement| {
-        plan.trials.iter().any(|t| t.variant == index && t.placement == **placement)
+        plan.trials
+            .iter()
+            .any(|t| t.variant == index && t.placement == **placement)
     });
     let cells = placements
         .map(|&placement| cell(plan, index, placement, ended, floors))
@@ -181,10 +216,14 @@ fn cell(
         .filter(|f| f.placement == placement && f.variants.iter().any(|v| v == name))
         .copied()
         .collect();
-    let count = |holds: fn(&Measured) -> bool| trials.iter().filter(|(_, m)| holds(m)).count() as u64;
+    let count =
+        |holds: fn(&Measured) -> bool| trials.iter().filter(|(_, m)| holds(m)).count() as u64;
     let client_bound = count(|m| m.client_share > CLIENT_BOUND_SHARE);
     let all_ended = ended.values().filter(|t| here(t)).count() as u64;
-    let planned = plan.trials.iter().filter(|t| t.variant == variant && t.placement == placement);
+    let planned = plan
+        .trials
+        .iter()
+        .filter(|t| t.variant == variant && t.placement == placement);
     let measured = trials.len() as u64;
     Ok(Cell {
         placement,
@@ -204,10 +243,10 @@ fn cell(
 fn reasons(variant: u32, ended: &Ended<'_>) -> Vec<String> {
     let mut reasons: Vec<String> = Vec::new();
     for trial in ended.values().filter(|t| t.trial.variant == variant) {
-        if let Outcome::Failed { reason, .. } = &trial.outcome {
-            if !reasons.contains(reason) {
-                reasons.push(reason.clone());
-            }
+        if let Outcome::Failed { reason, .. } = &trial.outcome
+            && !reasons.contains(reason)
+        {
+            reasons.push(reason.clone());
         }
     }
     if reasons.is_empty() {

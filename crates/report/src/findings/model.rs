@@ -3,16 +3,13 @@
 //! Times are nanoseconds, sizes bytes, shares 0 to 1 (above 1 only where a measured part exceeds
 //! its whole by noise), unless a name says otherwise. What could not be measured is absent, never 0.
 
-use std::collections::BTreeMap;
-
-use rpcgauge_study::plan::Metric;
-use rpcgauge_study::record::{Code, Environment, ErrorSample, Fault, Histogram, Memory, Payload, Stage};
+use rpcgauge_study::record::{Environment, Fault};
 use rpcgauge_study::run::RunInfo;
 use rpcgauge_study::settings::{Idle, Placement, Timing};
 use serde::{Deserialize, Serialize};
 
 use super::describe::HowItCalls;
-use super::timeline::TimelineFindings;
+use super::figures::Figures;
 use super::trial::TrialRow;
 use super::verdict::{ClaimFindings, Comparison};
 
@@ -34,7 +31,8 @@ pub struct Findings {
     /// The machine and the programs; absent where the run ended before its first record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<Environment>,
-    /// What was found amiss in the run directory and tolerated, one line each.
+    /// What makes these findings weaker than they could be, one line each: the machine, or what
+    /// was found amiss in the run directory and tolerated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// The verdicts, in the study's order.
@@ -150,209 +148,6 @@ pub struct TrialCounts {
     pub is_client_bound: bool,
 }
 
-/// The measured trials of a cell together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Figures {
-    /// What became of every call.
-    pub calls: CallCounts,
-    /// Measured time of all trials together.
-    pub elapsed_ns: u64,
-    /// Whether idle states were in truth held off; two values where trials differ.
-    pub idle: Vec<Idle>,
-    /// Successful calls a second, over the measured time.
-    pub goodput: f64,
-    /// Latency of calls that succeeded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub latency: Option<Distribution>,
-    /// Latency of calls that failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failed_latency: Option<Distribution>,
-    /// How long after they were due calls were sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub send_delay: Option<Distribution>,
-    /// The client's stages in order, then the spans that overlap them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stages: Vec<StageFindings>,
-    /// The part of the mean call that no stage accounts for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub between_stages_ns: Option<f64>,
-    /// What no client could beat here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub floor: Option<Floor>,
-    /// Bytes a call on the connections.
-    pub bytes: BytesPerCall,
-    /// Sizes of the encoded messages.
-    pub payload: Payload,
-    /// Processor time a call.
-    pub cpu: CpuPerCall,
-    /// The highest peaks of resident memory.
-    pub memory: Memory,
-    /// The share of its core that the client used: the median over trials.
-    pub client_share: f64,
-    /// The highest such share.
-    pub client_share_max: f64,
-    /// Whether generated or dynamic code made and read the messages.
-    pub code: Vec<Code>,
-    /// Connections opened in the measured parts, a call.
-    pub connections_per_call: f64,
-    /// The trials in slices, one after the other.
-    pub timeline: TimelineFindings,
-    /// The most frequent distinct error texts, as the other side sent them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub errors: Vec<ErrorSample>,
-    /// Distinct error texts beyond those listed.
-    pub errors_left_out: u64,
-}
-
-/// What became of every call of a cell.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CallCounts {
-    /// Calls begun.
-    pub started: u64,
-    /// Calls that succeeded.
-    pub answered: u64,
-    /// Calls that failed, by kind.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub failed: BTreeMap<String, u64>,
-    /// Calls still open when their trial ended.
-    pub abandoned: u64,
-}
-
-impl CallCounts {
-    /// All calls that failed.
-    #[must_use]
-    pub fn failed_total(&self) -> u64 {
-        self.failed.values().fold(0, |sum, n| sum.saturating_add(*n))
-    }
-
-    /// Calls that ended, well or not.
-    #[must_use]
-    pub fn ended(&self) -> u64 {
-        self.answered.saturating_add(self.failed_total())
-    }
-}
-
-/// A distribution of times from merged histograms. A percentile is given only where at least one
-/// call lies beyond it: the 99.9th from 1,000 calls on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Distribution {
-    /// How many values.
-    pub count: u64,
-    /// Arithmetic mean.
-    pub mean_ns: f64,
-    /// Smallest.
-    pub min_ns: u64,
-    /// Median.
-    pub p50_ns: u64,
-    /// 90th percentile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p90_ns: Option<u64>,
-    /// 95th percentile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p95_ns: Option<u64>,
-    /// 99th percentile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p99_ns: Option<u64>,
-    /// 99.9th percentile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p999_ns: Option<u64>,
-    /// Largest.
-    pub max_ns: u64,
-    /// The merged histogram itself: base64 of HdrHistogram's compressed V2 format.
-    pub histogram: Histogram,
-}
-
-/// One stage or span of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct StageFindings {
-    /// Which.
-    pub stage: Stage,
-    /// Mean time.
-    pub mean_ns: f64,
-    /// Median time.
-    pub p50_ns: u64,
-    /// The mean as a part of the mean call.
-    pub share: f64,
-}
-
-/// What two bare loops took for the same bytes over the same transport.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Floor {
-    /// Median round trip.
-    pub p50_ns: u64,
-    /// Round trips measured.
-    pub count: u64,
-    /// The calling loop's processor time a call.
-    pub client_cpu_ns: f64,
-    /// Bytes sent each call.
-    pub request_bytes: u64,
-    /// Bytes answered each call.
-    pub response_bytes: u64,
-    /// The kernel's share of a call: the floor's median over the call's. Absent for load trials,
-    /// whose calls wait for each other.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub share: Option<f64>,
-    /// The stack's part of the median call: what lies above the floor, not below 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stack_ns: Option<u64>,
-}
-
-/// Bytes a call on the connections.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct BytesPerCall {
-    /// Client to server.
-    pub sent: TrafficPerCall,
-    /// Server to client.
-    pub received: TrafficPerCall,
-}
-
-impl BytesPerCall {
-    /// Both directions together.
-    #[must_use]
-    pub fn total(&self) -> f64 {
-        self.sent.total() + self.received.total()
-    }
-}
-
-/// Bytes a call in one direction.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct TrafficPerCall {
-    /// Header blocks and trailers.
-    pub headers: f64,
-    /// Bodies, as encoded and compressed.
-    pub bodies: f64,
-    /// Frames, chunking, message prefixes, connection set-up.
-    pub overhead: f64,
-}
-
-impl TrafficPerCall {
-    /// All bytes of this direction.
-    #[must_use]
-    pub fn total(&self) -> f64 {
-        self.headers + self.bodies + self.overhead
-    }
-}
-
-/// Processor time a call.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct CpuPerCall {
-    /// The measuring thread.
-    pub client: CpuSide,
-    /// The subject's process.
-    pub server: CpuSide,
-}
-
-/// Processor time a call of one side.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct CpuSide {
-    /// User and system together.
-    pub total_ns: f64,
-    /// In user mode.
-    pub user_ns: f64,
-    /// In the kernel.
-    pub system_ns: f64,
-}
-
 /// A trial that could not be measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedTrial {
@@ -394,27 +189,5 @@ impl VariantFindings {
     #[must_use]
     pub fn cell(&self, placement: Placement) -> Option<&Cell> {
         self.cells.iter().find(|c| c.placement == placement)
-    }
-}
-
-impl Figures {
-    /// The figure that a metric stands for, over all trials of the cell together.
-    #[must_use]
-    pub fn metric(&self, metric: Metric) -> Option<f64> {
-        let stage = |wanted| self.stages.iter().find(|s| s.stage == wanted).map(|s| s.mean_ns);
-        let latency = self.latency.as_ref();
-        match metric {
-            Metric::LatencyP50 => latency.map(|l| l.p50_ns as f64),
-            Metric::LatencyMean => latency.map(|l| l.mean_ns),
-            Metric::LatencyP99 => latency.and_then(|l| l.p99_ns).map(|ns| ns as f64),
-            Metric::RequestTime => stage(Stage::RequestTime),
-            Metric::ResponseTime => stage(Stage::ResponseTime),
-            Metric::DecodeTime => stage(Stage::Decode),
-            Metric::Goodput => Some(self.goodput),
-            Metric::ResponseBytes => Some(self.payload.response_compressed),
-            Metric::CallBytes => Some(self.bytes.total()),
-            Metric::ClientCpu => Some(self.cpu.client.total_ns),
-            Metric::ServerCpu => Some(self.cpu.server.total_ns),
-        }
     }
 }

@@ -2,7 +2,8 @@
 
 use rpcgauge_study::settings::Timing;
 
-use super::model::{Figures, VariantFindings};
+use super::figures::Figures;
+use super::model::VariantFindings;
 use super::verdict::{Note, Outcome, PlacementVerdict};
 
 /// The notes of a verdict on two variants.
@@ -25,22 +26,37 @@ pub(crate) fn notes(
         });
     }
     for variant in [of, against] {
-        let Some(cell) = variant.cell(verdict.placement) else { continue };
+        let Some(cell) = variant.cell(verdict.placement) else {
+            continue;
+        };
         let (name, trials) = (&variant.name, &cell.trials);
         if let Some(share) = cell.figures.as_deref().and_then(failed_share) {
-            notes.push(Note::FailedCalls { variant: name.clone(), share });
+            notes.push(Note::FailedCalls {
+                variant: name.clone(),
+                share,
+            });
         }
         if trials.unsettled > 0 {
             let (trials, of) = (trials.unsettled, trials.measured);
-            notes.push(Note::Unsettled { variant: name.clone(), trials, of });
+            notes.push(Note::Unsettled {
+                variant: name.clone(),
+                trials,
+                of,
+            });
         }
         // In load trials it is in the verdict already, or the blocks are left out.
         if trials.client_bound > 0 && (variant.timing == Timing::Stages || judged) {
             let (trials, of) = (trials.client_bound, trials.measured);
-            notes.push(Note::ClientBound { variant: name.clone(), trials, of });
+            notes.push(Note::ClientBound {
+                variant: name.clone(),
+                trials,
+                of,
+            });
         }
         if cell.figures.as_ref().is_some_and(|f| f.idle.len() > 1) {
-            notes.push(Note::MixedIdle { variant: name.clone() });
+            notes.push(Note::MixedIdle {
+                variant: name.clone(),
+            });
         }
     }
     notes

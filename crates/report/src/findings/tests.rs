@@ -43,15 +43,25 @@ fn a_known_ratio_lies_in_its_interval() {
 #[test]
 fn percentiles_come_from_the_merged_histogram() {
     // A calm and a wild half: the median of all is neither's, nor the mean of both medians.
-    let builder = Builder { invocations: 2, blocks: 1, noise: (0.4, 0.0), ..two(1.0) };
+    let builder = Builder {
+        invocations: 2,
+        blocks: 1,
+        noise: (0.4, 0.0),
+        ..two(1.0)
+    };
     let sample = builder.build();
     let findings = findings(&sample);
     let mut all = hdrhistogram::Histogram::<u64>::new(3).unwrap();
     for trial in sample.trials.iter().filter(|t| t.variant == "grpc") {
-        let Outcome::Measured(measured) = &trial.outcome else { panic!("it was measured") };
+        let Outcome::Measured(measured) = &trial.outcome else {
+            panic!("it was measured")
+        };
         all.add(&measured.latency.0).unwrap();
     }
-    let latency = findings.variant("grpc").unwrap().cells[0].figures.as_ref().unwrap();
+    let latency = findings.variant("grpc").unwrap().cells[0]
+        .figures
+        .as_ref()
+        .unwrap();
     let latency = latency.latency.as_ref().unwrap();
     assert_eq!(latency.count, 400);
     assert_eq!(latency.p50_ns, all.value_at_quantile(0.5));
@@ -65,7 +75,12 @@ fn stages_floor_and_share_belong_together() {
     let findings = findings(&two(2.0).build());
     let figures = findings.figures("grpc", Placement::TwoCores).unwrap();
     let call = figures.latency.as_ref().unwrap();
-    let own: f64 = figures.stages.iter().filter(|s| s.share < 0.99).map(|s| s.mean_ns).sum();
+    let own: f64 = figures
+        .stages
+        .iter()
+        .filter(|s| s.share < 0.99)
+        .map(|s| s.mean_ns)
+        .sum();
     assert!(own > call.mean_ns, "client stages and spans overlap");
     let between = figures.between_stages_ns.unwrap();
     assert!(between > 0.0 && between < 0.03 * call.mean_ns, "{between}");
@@ -78,31 +93,59 @@ fn stages_floor_and_share_belong_together() {
 
 #[test]
 fn calls_under_load_have_no_kernel_share() {
-    let builder = two(1.0).spec(Spec { in_flight: 32, ..Spec::new("load", 400_000.0) });
+    let builder = two(1.0).spec(Spec {
+        in_flight: 32,
+        ..Spec::new("load", 400_000.0)
+    });
     let findings = findings(&builder.build());
-    let floor = findings.figures("load", Placement::TwoCores).unwrap().floor.as_ref().unwrap();
+    let floor = findings
+        .figures("load", Placement::TwoCores)
+        .unwrap()
+        .floor
+        .as_ref()
+        .unwrap();
     assert_eq!((floor.share, floor.stack_ns), (None, None));
 }
 
 fn load_pair(share: f64) -> Builder {
-    let load = |name, ns| Spec { in_flight: 32, ..Spec::new(name, ns) };
+    let load = |name, ns| Spec {
+        in_flight: 32,
+        ..Spec::new(name, ns)
+    };
     two(1.0)
-        .spec(Spec { client_share: share, ..load("fast", 200_000.0) })
+        .spec(Spec {
+            client_share: share,
+            ..load("fast", 200_000.0)
+        })
         .spec(load("slow", 400_000.0))
         .pair("Which carries more?", "fast", "slow", Metric::Goodput)
-        .pair("Which moves fewer bytes?", "fast", "slow", Metric::CallBytes)
+        .pair(
+            "Which moves fewer bytes?",
+            "fast",
+            "slow",
+            Metric::CallBytes,
+        )
 }
 
 #[test]
 fn a_client_bound_load_trial_gives_no_verdict_about_the_server() {
     let findings = findings(&load_pair(0.81).build());
-    let bound = verdict::Outcome::NoVerdict { reason: Withheld::ClientBound };
+    let bound = verdict::Outcome::NoVerdict {
+        reason: Withheld::ClientBound,
+    };
     assert_eq!(outcome(&findings, 2), bound);
-    assert_eq!(findings.comparisons[2].placements[0].blocks.client_bound, 12);
+    assert_eq!(
+        findings.comparisons[2].placements[0].blocks.client_bound,
+        12
+    );
     assert_eq!(findings.comparisons[2].combined, Combined::NotResolved);
     // Bytes are what they are, whatever the client could do.
     assert_eq!(outcome(&findings, 3), verdict::Outcome::NoDifference);
-    assert!(findings.variant("fast").unwrap().cells[0].trials.is_client_bound);
+    assert!(
+        findings.variant("fast").unwrap().cells[0]
+            .trials
+            .is_client_bound
+    );
 }
 
 #[test]
@@ -118,7 +161,10 @@ fn some_client_bound_blocks_are_left_out_and_counted() {
     let verdict = &findings.comparisons[2].placements[0];
     assert_eq!(verdict.outcome, verdict::Outcome::Faster);
     assert_eq!((verdict.blocks.used, verdict.blocks.client_bound), (9, 3));
-    assert!(verdict.notes.contains(&Note::BlocksLeftOut { left_out: 3, planned: 12 }));
+    assert!(verdict.notes.contains(&Note::BlocksLeftOut {
+        left_out: 3,
+        planned: 12
+    }));
 }
 
 #[test]
@@ -128,7 +174,11 @@ fn a_client_bound_stage_trial_is_marked_and_keeps_its_verdict() {
     let findings = findings(&builder.build());
     let verdict = &findings.comparisons[0].placements[0];
     assert_eq!(verdict.outcome, verdict::Outcome::Faster);
-    let note = Note::ClientBound { variant: "grpc".to_owned(), trials: 12, of: 12 };
+    let note = Note::ClientBound {
+        variant: "grpc".to_owned(),
+        trials: 12,
+        of: 12,
+    };
     assert!(verdict.notes.contains(&note), "{:?}", verdict.notes);
 }
 
@@ -139,8 +189,15 @@ fn failed_calls_and_drift_stand_beside_the_verdict() {
     builder.specs[1].unsettled = true;
     let findings = findings(&builder.build());
     let notes = &findings.comparisons[0].placements[0].notes;
-    assert!(notes.contains(&Note::FailedCalls { variant: "rest".to_owned(), share: 0.05 }));
-    assert!(notes.contains(&Note::Unsettled { variant: "rest".to_owned(), trials: 12, of: 12 }));
+    assert!(notes.contains(&Note::FailedCalls {
+        variant: "rest".to_owned(),
+        share: 0.05
+    }));
+    assert!(notes.contains(&Note::Unsettled {
+        variant: "rest".to_owned(),
+        trials: 12,
+        of: 12
+    }));
     let figures = findings.figures("rest", Placement::TwoCores).unwrap();
     assert_eq!(figures.calls.failed["reset"], 120);
     assert_eq!(figures.calls.ended(), figures.calls.started);
@@ -154,9 +211,15 @@ fn an_a_a_pair_that_differs_forbids_every_difference() {
     builder.specs[2].latency_ns *= 1.2;
     let findings = findings(&builder.build());
     let reason = Unresolved::AaNotOne;
-    assert_eq!(outcome(&findings, 0), verdict::Outcome::NotResolved { reason, more: None });
+    assert_eq!(
+        outcome(&findings, 0),
+        verdict::Outcome::NotResolved { reason, more: None }
+    );
     let sentence = &findings.comparisons[1].sentence;
-    assert!(sentence.starts_with("A/A check fails: grpc-again and grpc"), "{sentence}");
+    assert!(
+        sentence.starts_with("A/A check fails: grpc-again and grpc"),
+        "{sentence}"
+    );
 }
 
 #[test]
@@ -165,24 +228,49 @@ fn a_verdict_without_an_a_a_pair_says_so() {
     builder.specs.truncate(2);
     builder.pairs.truncate(1);
     let findings = findings(&builder.build());
-    assert_eq!(findings.comparisons[0].placements[0].notes, [Note::Unguarded]);
+    assert_eq!(
+        findings.comparisons[0].placements[0].notes,
+        [Note::Unguarded]
+    );
 }
 
 #[test]
 fn one_invocation_gives_no_interval_and_says_what_would() {
-    let findings = findings(&Builder { invocations: 1, ..two(2.0) }.build());
+    let findings = findings(
+        &Builder {
+            invocations: 1,
+            ..two(2.0)
+        }
+        .build(),
+    );
     let verdict = &findings.comparisons[0].placements[0];
     assert_eq!(verdict.estimate.unwrap().interval, None);
-    assert!(findings.comparisons[0].sentence.contains("more invocations"));
+    assert!(
+        findings.comparisons[0]
+            .sentence
+            .contains("more invocations")
+    );
 }
 
 #[test]
 fn a_verdict_that_flips_depends_on_placement() {
     let findings = quickstart::findings();
-    let flips = findings.comparisons.iter().find(|c| c.of == "unix-socket").unwrap();
+    let flips = findings
+        .comparisons
+        .iter()
+        .find(|c| c.of == "unix-socket")
+        .unwrap();
     assert_eq!(flips.combined, Combined::DependsOnPlacement);
-    assert!(flips.sentence.starts_with("Depends on placement. On two cores: "));
-    let claim = findings.claims.iter().find(|c| c.name == "unix-socket").unwrap();
+    assert!(
+        flips
+            .sentence
+            .starts_with("Depends on placement. On two cores: ")
+    );
+    let claim = findings
+        .claims
+        .iter()
+        .find(|c| c.name == "unix-socket")
+        .unwrap();
     assert!(claim.depends_on_placement);
     assert_eq!(claim.outcome, ClaimOutcome::NotResolved);
 }
@@ -193,7 +281,10 @@ fn a_variant_whose_calls_all_fail_has_no_verdict() {
     builder.specs[1].failing = Some(("refused", "connection refused", 1));
     let findings = findings(&builder.build());
     let reason = Withheld::NotMeasured;
-    assert_eq!(outcome(&findings, 0), verdict::Outcome::NoVerdict { reason });
+    assert_eq!(
+        outcome(&findings, 0),
+        verdict::Outcome::NoVerdict { reason }
+    );
     assert_eq!(findings.comparisons[0].placements[0].blocks.no_value, 12);
     let figures = findings.figures("rest", Placement::TwoCores).unwrap();
     assert!(figures.latency.is_none() && figures.goodput == 0.0);
@@ -219,23 +310,42 @@ fn a_trial_that_failed_and_was_run_again_counts_as_measured() {
         log: String::new(),
     };
     trials.push(failed);
-    assert_eq!(findings(&Sample { trials, ..sample.clone() }), findings(&sample));
+    assert_eq!(
+        findings(&Sample {
+            trials,
+            ..sample.clone()
+        }),
+        findings(&sample)
+    );
 }
 
 #[test]
 fn records_that_do_not_fit_the_plan_are_refused() {
     let sample = two(2.0).build();
     let new = |sample: &Sample| {
-        Findings::new(&sample.plan, None, &sample.trials, &sample.floors).unwrap_err().to_string()
+        Findings::new(&sample.plan, None, &sample.trials, &sample.floors)
+            .unwrap_err()
+            .to_string()
     };
     let mut foreign = sample.clone();
     foreign.trials[0].trial.index = 999;
-    assert!(new(&foreign).starts_with("trial 999 ("), "{}", new(&foreign));
+    assert!(
+        new(&foreign).starts_with("trial 999 ("),
+        "{}",
+        new(&foreign)
+    );
     let mut unknown = sample.clone();
     unknown.plan.pairs[0].against = "nobody".to_owned();
-    assert!(new(&unknown).contains("names the variant \"nobody\""), "{}", new(&unknown));
+    assert!(
+        new(&unknown).contains("names the variant \"nobody\""),
+        "{}",
+        new(&unknown)
+    );
     let mut twice = sample;
-    twice.plan.trials[1] = TrialSpec { index: 1, ..twice.plan.trials[0].clone() };
+    twice.plan.trials[1] = TrialSpec {
+        index: 1,
+        ..twice.plan.trials[0].clone()
+    };
     twice.trials.clear();
     assert!(new(&twice).contains("in the same block"), "{}", new(&twice));
 }
@@ -245,11 +355,24 @@ fn an_empty_run_says_that_nothing_was_measured() {
     let sample = two(2.0).build();
     let findings = Findings::new(&sample.plan, None, &[], &[]).unwrap();
     assert_eq!(findings.progress.missing, findings.progress.planned);
-    assert!(findings.comparisons[0].sentence.starts_with("No verdict on grpc against rest"));
+    assert!(
+        findings.comparisons[0]
+            .sentence
+            .starts_with("No verdict on grpc against rest")
+    );
     assert_eq!(
         findings.variants[0].not_run,
         ["the run was interrupted before its first trial"]
     );
+}
+
+#[test]
+fn idle_states_that_were_not_held_off_are_told() {
+    let mut sample = two(2.0).build();
+    sample.environment.idle.got = Idle::AsIs;
+    sample.environment.idle.reason = Some("/dev/cpu_dma_latency: permission denied".to_owned());
+    let warnings = findings(&sample).warnings;
+    assert!(warnings[0].contains("held off (/dev/cpu_dma_latency: permission denied)"));
 }
 
 proptest! {

@@ -138,7 +138,10 @@ fn join_down_to_most(bins: &mut Vec<Bin>) {
 fn join(bins: &[Bin]) -> Bin {
     let add = |value: fn(&Bin) -> u64| bins.iter().map(value).fold(0_u64, u64::saturating_add);
     let answered = add(|b| b.answered);
-    let weighted: f64 = bins.iter().map(|b| b.mean_ns.unwrap_or(0.0) * b.answered as f64).sum();
+    let weighted: f64 = bins
+        .iter()
+        .map(|b| b.mean_ns.unwrap_or(0.0) * b.answered as f64)
+        .sum();
     Bin {
         start_ns: bins.first().map_or(0, |b| b.start_ns),
         length_ns: add(|b| b.length_ns),
@@ -152,14 +155,17 @@ fn join(bins: &[Bin]) -> Bin {
 /// The spikes of one trial, or none where it is too short to be searched.
 fn spikes(record: &TrialRecord, measured: &Measured, start_ns: u64) -> Option<Vec<Spike>> {
     let timeline = &measured.timeline;
-    let longest = |slice: &Slice| (slice.latency_max_ns > 0).then(|| (slice.latency_max_ns as f64).ln());
+    let longest =
+        |slice: &Slice| (slice.latency_max_ns > 0).then(|| (slice.latency_max_ns as f64).ln());
     let logs: Vec<f64> = timeline.slices.iter().filter_map(longest).collect();
     if logs.len() < LEAST_SLICES {
         return None;
     }
     let usual = median(&logs).ok()?;
     let reach = (SPIKE_DEVIATIONS * MAD_TO_DEVIATION * mad(&logs).ok()?).max(SPIKE_FACTOR.ln());
-    let measured_from_ms = record.started_at_ms.saturating_add(measured.warmup.elapsed_ns / 1_000_000);
+    let measured_from_ms = record
+        .started_at_ms
+        .saturating_add(measured.warmup.elapsed_ns / 1_000_000);
     let mut found: Vec<Spike> = Vec::new();
     let mut previous = None;
     for (index, slice) in timeline.slices.iter().enumerate() {
@@ -167,7 +173,10 @@ fn spikes(record: &TrialRecord, measured: &Measured, start_ns: u64) -> Option<Ve
             continue;
         }
         let factor = slice.latency_max_ns as f64 / usual.exp();
-        match found.last_mut().filter(|_| previous == index.checked_sub(1)) {
+        match found
+            .last_mut()
+            .filter(|_| previous == index.checked_sub(1))
+        {
             Some(spike) => {
                 spike.length_ns = spike.length_ns.saturating_add(timeline.slice_ns);
                 spike.max_ns = spike.max_ns.max(slice.latency_max_ns);
@@ -193,7 +202,9 @@ fn spikes(record: &TrialRecord, measured: &Measured, start_ns: u64) -> Option<Ve
 
 fn keep_highest(timeline: &mut TimelineFindings) {
     timeline.spikes_found = timeline.spikes.len() as u64;
-    timeline.spikes.sort_by(|a, b| b.max_ns.cmp(&a.max_ns).then(a.start_ns.cmp(&b.start_ns)));
+    timeline
+        .spikes
+        .sort_by(|a, b| b.max_ns.cmp(&a.max_ns).then(a.start_ns.cmp(&b.start_ns)));
     timeline.spikes.truncate(MOST_SPIKES);
     timeline.spikes.sort_by_key(|spike| spike.start_ns);
 }
@@ -214,9 +225,13 @@ mod tests {
             latency_sum_ns: us * 5_000,
             latency_max_ns: us * 1_000,
         };
-        let Outcome::Measured(measured) = &mut trial.outcome else { panic!("it was measured") };
-        measured.timeline =
-            Timeline { slice_ns: 1_000_000, slices: longest.into_iter().map(slice).collect() };
+        let Outcome::Measured(measured) = &mut trial.outcome else {
+            panic!("it was measured")
+        };
+        measured.timeline = Timeline {
+            slice_ns: 1_000_000,
+            slices: longest.into_iter().map(slice).collect(),
+        };
         trial
     }
 
@@ -234,14 +249,24 @@ mod tests {
     #[test]
     fn a_spike_is_found_with_its_place_and_size() {
         let calm = (0..100).map(|n| 100 + n % 7);
-        let longest = calm.enumerate().map(|(n, us)| if n == 40 || n == 41 { 2_000 + n as u64 } else { us });
+        let longest = calm.enumerate().map(|(n, us)| {
+            if n == 40 || n == 41 {
+                2_000 + n as u64
+            } else {
+                us
+            }
+        });
         let trial = trial(longest);
         let timeline = merged(std::slice::from_ref(&trial));
         assert_eq!(timeline.spikes_found, 1);
         let spike = timeline.spikes[0];
         assert_eq!((spike.offset_ns, spike.length_ns), (40_000_000, 2_000_000));
         assert_eq!(spike.max_ns, 2_041_000);
-        assert!((spike.factor - 2_041.0 / 103.0).abs() < 0.01, "{}", spike.factor);
+        assert!(
+            (spike.factor - 2_041.0 / 103.0).abs() < 0.01,
+            "{}",
+            spike.factor
+        );
         assert_eq!(spike.at_ms, trial.started_at_ms + 120 + 40);
     }
 
@@ -249,36 +274,56 @@ mod tests {
     fn what_varies_by_itself_is_no_spike() {
         let wide = (0..100).map(|n| 100 + (n * 37 % 100) * 8);
         assert_eq!(merged(&[trial(wide)]).spikes_found, 0);
-        assert_eq!(merged(&[trial(std::iter::repeat_n(100, 100))]).spikes_found, 0);
+        assert_eq!(
+            merged(&[trial(std::iter::repeat_n(100, 100))]).spikes_found,
+            0
+        );
         let twice = (0..100).map(|n| if n == 50 { 200 } else { 100 });
-        assert_eq!(merged(&[trial(twice)]).spikes_found, 0, "twice as long is not three times");
+        assert_eq!(
+            merged(&[trial(twice)]).spikes_found,
+            0,
+            "twice as long is not three times"
+        );
     }
 
     #[test]
     fn a_short_trial_is_not_searched_and_counted() {
         let timeline = merged(&[trial([100, 100, 9_000])]);
-        assert_eq!((timeline.spikes_found, timeline.trials_not_searched), (0, 1));
+        assert_eq!(
+            (timeline.spikes_found, timeline.trials_not_searched),
+            (0, 1)
+        );
     }
 
     #[test]
     fn all_spikes_are_counted_and_the_highest_listed_in_their_order() {
         let often = (0..400).map(|n| if n % 10 == 5 { 1_000 + n } else { 100 });
         let timeline = merged(&[trial(often)]);
-        assert_eq!((timeline.spikes_found, timeline.spikes.len()), (40, MOST_SPIKES));
+        assert_eq!(
+            (timeline.spikes_found, timeline.spikes.len()),
+            (40, MOST_SPIKES)
+        );
         assert!(timeline.spikes.is_sorted_by_key(|spike| spike.start_ns));
         assert_eq!(timeline.spikes[0].max_ns, 1_205_000);
     }
 
     #[test]
     fn bins_lose_no_call_and_no_maximum() {
-        let trials: Vec<TrialRecord> =
-            (0..7).map(|n| trial((0..101).map(move |slice| 100 + n * 101 + slice))).collect();
+        let trials: Vec<TrialRecord> = (0..7)
+            .map(|n| trial((0..101).map(move |slice| 100 + n * 101 + slice)))
+            .collect();
         let timeline = merged(&trials);
         assert!(timeline.bins.len() <= MOST_BINS);
-        assert_eq!(timeline.bins.iter().map(|b| b.answered).sum::<u64>(), 7 * 101 * 10);
+        assert_eq!(
+            timeline.bins.iter().map(|b| b.answered).sum::<u64>(),
+            7 * 101 * 10
+        );
         assert_eq!(timeline.bins.iter().map(|b| b.failed).sum::<u64>(), 7 * 101);
         assert_eq!(timeline.bins.iter().map(|b| b.max_ns).max(), Some(806_000));
-        assert_eq!(timeline.bins.iter().map(|b| b.length_ns).sum::<u64>(), 7 * 101 * 1_000_000);
+        assert_eq!(
+            timeline.bins.iter().map(|b| b.length_ns).sum::<u64>(),
+            7 * 101 * 1_000_000
+        );
         assert_eq!(timeline.trial_starts_ns[6], 6 * 101 * 1_000_000);
     }
 }

@@ -121,7 +121,10 @@ impl TrialFigures {
         let latency = Some(&measured.latency).filter(|h| !h.0.is_empty());
         let stage = |stage| measured.stages.get(&stage).filter(|h| !h.0.is_empty());
         let mean = |histogram: &Histogram| histogram.0.mean();
-        let ended = measured.calls.answered.saturating_add(failed_total(measured));
+        let ended = measured
+            .calls
+            .answered
+            .saturating_add(failed_total(measured));
         let per_call = |amount: u64| (ended > 0).then(|| amount as f64 / ended as f64);
         let bytes = &measured.bytes;
         Self {
@@ -179,5 +182,9 @@ pub(crate) fn supported(histogram: &Histogram, quantile: f64) -> Option<u64> {
 }
 
 fn failed_total(measured: &Measured) -> u64 {
-    measured.calls.failed.values().fold(0, |sum, n| sum.saturating_add(*n))
+    measured
+        .calls
+        .failed
+        .values()
+        .fold(0, |sum, n| sum.saturating_add(*n))
 }

@@ -151,7 +151,10 @@ pub struct More {
 
 impl From<stats::More> for More {
     fn from(more: stats::More) -> Self {
-        Self { invocations: more.invocations as u64, blocks: more.blocks as u64 }
+        Self {
+            invocations: more.invocations as u64,
+            blocks: more.blocks as u64,
+        }
     }
 }
 

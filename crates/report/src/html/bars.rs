@@ -71,15 +71,25 @@ pub(crate) fn stage_name(stage: Stage) -> (&'static str, &'static str) {
 pub(crate) fn stages(groups: &[Group<'_>]) -> Vec<BarsView> {
     let staged = |f: &Figures| !f.stages.is_empty();
     views(groups, staged, Scale::times, |figures, scale, most| {
-        let own = figures.stages.iter().filter(|s| Stage::CLIENT.contains(&s.stage));
+        let own = figures
+            .stages
+            .iter()
+            .filter(|s| Stage::CLIENT.contains(&s.stage));
         let mut parts: Vec<Part> = own
             .map(|s| {
                 let (class, name) = stage_name(s.stage);
                 (class, name, s.mean_ns)
             })
             .collect();
-        parts.extend(figures.between_stages_ns.map(|ns| ("between", "between stages", ns)));
-        let spans = figures.stages.iter().filter(|s| !Stage::CLIENT.contains(&s.stage));
+        parts.extend(
+            figures
+                .between_stages_ns
+                .map(|ns| ("between", "between stages", ns)),
+        );
+        let spans = figures
+            .stages
+            .iter()
+            .filter(|s| !Stage::CLIENT.contains(&s.stage));
         let spans: Vec<Part> = spans
             .map(|s| {
                 let (class, name) = stage_name(s.stage);
@@ -87,13 +97,22 @@ pub(crate) fn stages(groups: &[Group<'_>]) -> Vec<BarsView> {
             })
             .collect();
         let floor = figures.floor.as_ref();
-        let share = floor.and_then(|f| Some((f.p50_ns, f.share?))).map(|(ns, share)| {
-            format!("floor {}, {} of the call", units::time(ns as f64), units::percent(share))
-        });
+        let share = floor
+            .and_then(|f| Some((f.p50_ns, f.share?)))
+            .map(|(ns, share)| {
+                format!(
+                    "floor {}, {} of the call",
+                    units::time(ns as f64),
+                    units::percent(share)
+                )
+            });
         BarRow {
             segments: segments(&parts, scale, most),
             spans: segments(&spans, scale, most),
-            total: figures.latency.as_ref().map_or_else(String::new, |l| scale.with_unit(l.mean_ns)),
+            total: figures
+                .latency
+                .as_ref()
+                .map_or_else(String::new, |l| scale.with_unit(l.mean_ns)),
             floor: floor.map(|f| per_cent((f.p50_ns as f64 / most).min(1.0))),
             detail: share.unwrap_or_default(),
             ..BarRow::named()
@@ -103,27 +122,36 @@ pub(crate) fn stages(groups: &[Group<'_>]) -> Vec<BarsView> {
 
 /// Bytes a call on the connections, by direction and kind.
 pub(crate) fn bytes(groups: &[Group<'_>]) -> Vec<BarsView> {
-    views(groups, |f| f.bytes.total() > 0.0, Scale::sizes, |figures, scale, most| {
-        let (sent, received) = (&figures.bytes.sent, &figures.bytes.received);
-        let mut parts = traffic(sent, ["sent-headers", "sent-bodies", "sent-overhead"], SENT);
-        parts.extend(traffic(received, ["got-headers", "got-bodies", "got-overhead"], RECEIVED));
-        let payload = &figures.payload;
-        let compressed = if payload.response_compressed < payload.response {
-            format!(", {} before compression", units::size(payload.response))
-        } else {
-            String::new()
-        };
-        BarRow {
-            segments: segments(&parts, scale, most),
-            total: scale.with_unit(figures.bytes.total()),
-            detail: format!(
-                "request {}, answer {}{compressed}",
-                units::size(payload.request_compressed),
-                units::size(payload.response_compressed),
-            ),
-            ..BarRow::named()
-        }
-    })
+    views(
+        groups,
+        |f| f.bytes.total() > 0.0,
+        Scale::sizes,
+        |figures, scale, most| {
+            let (sent, received) = (&figures.bytes.sent, &figures.bytes.received);
+            let mut parts = traffic(sent, ["sent-headers", "sent-bodies", "sent-overhead"], SENT);
+            parts.extend(traffic(
+                received,
+                ["got-headers", "got-bodies", "got-overhead"],
+                RECEIVED,
+            ));
+            let payload = &figures.payload;
+            let compressed = if payload.response_compressed < payload.response {
+                format!(", {} before compression", units::size(payload.response))
+            } else {
+                String::new()
+            };
+            BarRow {
+                segments: segments(&parts, scale, most),
+                total: scale.with_unit(figures.bytes.total()),
+                detail: format!(
+                    "request {}, answer {}{compressed}",
+                    units::size(payload.request_compressed),
+                    units::size(payload.response_compressed),
+                ),
+                ..BarRow::named()
+            }
+        },
+    )
 }
 
 const SENT: [&str; 3] = ["sent headers", "sent bodies", "sent overhead"];
@@ -149,7 +177,12 @@ pub(crate) fn cpu(groups: &[Group<'_>]) -> Vec<BarsView> {
             ("server-user", "server, user", server.user_ns),
             ("server-system", "server, system", server.system_ns),
         ];
-        let (memory, share) = (&figures.memory, figures.client_share);
+        let bare = figures.floor.as_ref().map_or_else(String::new, |floor| {
+            format!(
+                "a bare client loop takes {}; ",
+                units::time(floor.client_cpu_ns)
+            )
+        });
         BarRow {
             segments: segments(&parts, scale, most),
             total: format!(
@@ -158,10 +191,8 @@ pub(crate) fn cpu(groups: &[Group<'_>]) -> Vec<BarsView> {
                 scale.with_unit(server.total_ns)
             ),
             detail: format!(
-                "client used {} of its core; peaks {} client, {} server",
-                units::percent(share),
-                units::size(memory.client_peak as f64),
-                units::size(memory.server_peak as f64),
+                "{bare}the client used {} of its core",
+                units::percent(figures.client_share)
             ),
             ..BarRow::named()
         }
@@ -206,9 +237,11 @@ fn views(
             .map(|(v, c, figures)| (v, c, figures, row(figures, &plain, 1.0).extent() / 100.0))
             .filter(|(.., length)| *length > 0.0)
             .collect();
+        let mut bands: Vec<(usize, BarsView)> = Vec::new();
         while let Some(most) = left.iter().map(|(.., length)| *length).reduce(f64::max) {
-            let (together, shorter): (Vec<_>, Vec<_>) =
-                left.into_iter().partition(|(.., length)| *length >= most * SHORTEST);
+            let (together, shorter): (Vec<_>, Vec<_>) = left
+                .into_iter()
+                .partition(|(.., length)| *length >= most * SHORTEST);
             left = shorter;
             let scale = scale(together.iter().map(|(.., length)| *length).collect());
             let rows = together.iter().map(|(variant, cell, figures, _)| BarRow {
@@ -216,12 +249,20 @@ fn views(
                 marks: questions::mark_names(cell),
                 ..row(figures, &scale, most)
             });
-            views.push(BarsView {
+            let view = BarsView {
                 group: group.map(str::to_owned),
                 width: scale.with_unit(most),
                 rows: rows.collect(),
-            });
+            };
+            let first = together.first().map(|(variant, ..)| variant.name.as_str());
+            let place = members
+                .iter()
+                .position(|(v, _)| Some(v.name.as_str()) == first);
+            bands.push((place.unwrap_or(0), view));
         }
+        // In the study's order, not that of size.
+        bands.sort_by_key(|(place, _)| *place);
+        views.extend(bands.into_iter().map(|(_, view)| view));
     }
     views
 }

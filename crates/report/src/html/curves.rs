@@ -42,7 +42,9 @@ pub(crate) fn views(groups: &[Group<'_>]) -> Vec<CurvesView> {
             let curves: Vec<(&str, &Distribution)> = members
                 .iter()
                 .filter(|(variant, _)| variant.timing == timing)
-                .filter_map(|(v, cell)| Some((&*v.name, cell.figures.as_deref()?.latency.as_ref()?)))
+                .filter_map(|(v, cell)| {
+                    Some((&*v.name, cell.figures.as_deref()?.latency.as_ref()?))
+                })
                 .collect();
             for some in curves.chunks(MOST_CURVES) {
                 views.push(view(title(*group, timing), some));
@@ -62,16 +64,30 @@ fn title(group: Option<&str>, timing: Timing) -> String {
 
 fn view(title: String, curves: &[(&str, &Distribution)]) -> CurvesView {
     let nines = curves.iter().map(|(_, l)| tail(l)).fold(1.0, f64::max);
-    let low = curves.iter().map(|(_, l)| l.min_ns as f64).fold(f64::INFINITY, f64::min);
-    let high = curves.iter().map(|(_, l)| l.max_ns as f64).fold(0.0, f64::max);
+    let low = curves
+        .iter()
+        .map(|(_, l)| l.min_ns as f64)
+        .fold(f64::INFINITY, f64::min);
+    let high = curves
+        .iter()
+        .map(|(_, l)| l.max_ns as f64)
+        .fold(0.0, f64::max);
     let axis = Axis::over(low, high);
-    let scale = Scale::times(curves.iter().flat_map(|(_, l)| [Some(l.p50_ns), l.p99_ns]).flatten().map(|ns| ns as f64));
+    let scale = Scale::times(
+        curves
+            .iter()
+            .flat_map(|(_, l)| [Some(l.p50_ns), l.p99_ns])
+            .flatten()
+            .map(|ns| ns as f64),
+    );
     let curve = |(series, (name, latency)): (usize, &(&str, &Distribution))| Curve {
         name: (*name).to_owned(),
         series,
         path: path(latency, nines, axis),
         p50: scale.with_unit(latency.p50_ns as f64),
-        p99: latency.p99_ns.map_or_else(|| NONE.to_owned(), |ns| scale.with_unit(ns as f64)),
+        p99: latency
+            .p99_ns
+            .map_or_else(|| NONE.to_owned(), |ns| scale.with_unit(ns as f64)),
     };
     CurvesView {
         title,
@@ -110,12 +126,26 @@ fn percentiles(nines: f64) -> Vec<Tick> {
         (7.0, "99.99999%"),
     ];
     let shown = known.into_iter().filter(|(x, _)| *x <= nines);
-    shown.map(|(x, label)| Tick { at: per_cent(x / nines), label: label.to_owned() }).collect()
+    shown
+        .map(|(x, label)| Tick {
+            at: per_cent(x / nines),
+            label: label.to_owned(),
+        })
+        .collect()
 }
 
 /// Labels of a time axis, each with its unit.
 pub(crate) fn times(axis: Axis) -> Vec<Tick> {
-    let label = |ns: f64| if ns == 0.0 { "0".to_owned() } else { units::round_time(ns) };
-    let tick = |ns: f64| Tick { at: per_cent(axis.place(ns)), label: label(ns) };
+    let label = |ns: f64| {
+        if ns == 0.0 {
+            "0".to_owned()
+        } else {
+            units::round_time(ns)
+        }
+    };
+    let tick = |ns: f64| Tick {
+        at: per_cent(axis.place(ns)),
+        label: label(ns),
+    };
     axis.ticks().into_iter().map(tick).collect()
 }

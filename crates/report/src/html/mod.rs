@@ -34,7 +34,13 @@ const STYLE: &str = include_str!("../../templates/report.css");
 
 /// How much is drawn. Later ones are smaller; a page takes the first one that fits.
 const DETAILS: [Detail; 5] = [
-    Detail { further: true, timelines: true, curves: true, bars: true, left_out: None },
+    Detail {
+        further: true,
+        timelines: true,
+        curves: true,
+        bars: true,
+        left_out: None,
+    },
     Detail {
         further: false,
         timelines: true,
@@ -82,7 +88,10 @@ struct Detail {
 /// [`ReportError::Template`], which is a defect of this program.
 pub fn render(findings: &Findings) -> Result<String, ReportError> {
     let mut environment = Environment::new();
-    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?;
+    let syntax = SyntaxConfig::builder()
+        .trim_blocks(true)
+        .lstrip_blocks(true)
+        .build()?;
     environment.set_syntax(syntax);
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.add_template("report", TEMPLATE)?;
@@ -171,7 +180,11 @@ impl View {
                 .collect(),
             failures: tables::failures(findings),
             errors: tables::errors(findings),
-            environment: findings.environment.as_ref().map(tables::environment).unwrap_or_default(),
+            environment: findings
+                .environment
+                .as_ref()
+                .map(tables::environment)
+                .unwrap_or_default(),
             method: MethodView {
                 confidence: words::margin_percent(study.confidence),
                 margin: words::margin_percent(study.margin),
@@ -212,8 +225,18 @@ fn drawn<T>(wanted: bool, draw: impl FnOnce() -> Vec<T>) -> Vec<T> {
 
 fn facts(findings: &Findings) -> Vec<String> {
     let mut facts = vec![words::capital(&questions::progress(findings))];
-    facts.extend(findings.progress.started_at_ms.map(|ms| units::wall_clock(ms) + " UTC"));
+    facts.extend(
+        findings
+            .progress
+            .started_at_ms
+            .map(|ms| units::wall_clock(ms) + " UTC"),
+    );
     facts.extend(questions::machine(findings));
-    facts.extend(findings.environment.as_ref().map(|e| format!("{}", e.idle.got)));
+    facts.extend(
+        findings
+            .environment
+            .as_ref()
+            .map(|e| format!("{}", e.idle.got)),
+    );
     facts
 }

@@ -35,7 +35,10 @@ impl Axis {
     pub(crate) fn over(low: f64, high: f64) -> Self {
         let (low, high) = (low.max(1.0), high.max(1.0));
         if high / low > LOG_FROM {
-            Self::Log { low: low / 1.25, high: high * 1.25 }
+            Self::Log {
+                low: low / 1.25,
+                high: high * 1.25,
+            }
         } else {
             Self::Linear { high: high * 1.08 }
         }
@@ -55,7 +58,10 @@ impl Axis {
         match self {
             Self::Linear { high } => {
                 let step = round_step(high / 4.0);
-                (0..).map(|n| f64::from(n) * step).take_while(|v| *v <= high).collect()
+                (0..)
+                    .map(|n| f64::from(n) * step)
+                    .take_while(|v| *v <= high)
+                    .collect()
             }
             Self::Log { low, high } => {
                 let decades = (high / low).log10();
@@ -80,7 +86,10 @@ impl Axis {
 fn round_step(step: f64) -> f64 {
     let power = 10_f64.powf(step.log10().floor());
     let digit = step / power;
-    let round = [1.0, 2.0, 5.0].into_iter().find(|r| digit <= *r).unwrap_or(10.0);
+    let round = [1.0, 2.0, 5.0]
+        .into_iter()
+        .find(|r| digit <= *r)
+        .unwrap_or(10.0);
     round * power
 }
 
@@ -131,7 +140,11 @@ mod tests {
 
     #[test]
     fn nothing_leaves_the_plot() {
-        for axis in [Axis::over(0.0, 0.0), Axis::over(1.0, 1e12), Axis::over(5.0, 6.0)] {
+        for axis in [
+            Axis::over(0.0, 0.0),
+            Axis::over(1.0, 1e12),
+            Axis::over(5.0, 6.0),
+        ] {
             for value in [0.0, 1.0, 1e300] {
                 let place = axis.place(value);
                 assert!((0.0..=1.0).contains(&place), "{axis:?} {value}");

@@ -20,16 +20,34 @@ pub(crate) struct FigureRow {
 }
 
 /// The figures' columns, after the variant's name.
-pub(crate) const COLUMNS: [&str; 15] = [
-    "p50", "p90", "p95", "p99", "p99.9", "max", "mean", "calls/s", "answered", "failed",
-    "send delay p50", "send delay max", "floor p50", "kernel", "code",
+pub(crate) const COLUMNS: [&str; 18] = [
+    "p50",
+    "p90",
+    "p95",
+    "p99",
+    "p99.9",
+    "max",
+    "mean",
+    "calls/s",
+    "answered",
+    "failed",
+    "delay p50",
+    "delay max",
+    "floor p50",
+    "kernel",
+    "client share",
+    "client peak",
+    "server peak",
+    "code",
 ];
 
 /// The figures of all groups.
 pub(crate) fn figures(groups: &[Group<'_>]) -> Vec<FigureRow> {
     let mut rows = Vec::new();
     for (_, members) in groups {
-        let latencies = members.iter().filter_map(|(_, c)| c.figures.as_deref()?.latency.as_ref());
+        let latencies = members
+            .iter()
+            .filter_map(|(_, c)| c.figures.as_deref()?.latency.as_ref());
         let scale = Scale::times(latencies.map(|l| l.p50_ns as f64));
         rows.extend(members.iter().map(|(variant, cell)| FigureRow {
             name: variant.name.clone(),
@@ -51,11 +69,17 @@ fn cells(figures: &Figures, scale: &Scale) -> Vec<String> {
         ns.map_or_else(none, |ns| scale.with_unit(ns as f64))
     };
     let delay = |value: fn(&Distribution) -> u64| {
-        figures.send_delay.as_ref().map_or_else(none, |d| units::time(value(d) as f64))
+        figures
+            .send_delay
+            .as_ref()
+            .map_or_else(none, |d| units::time(value(d) as f64))
     };
     let floor = figures.floor.as_ref();
-    let code: Vec<String> =
-        figures.code.iter().map(|code| format!("{code:?}").to_lowercase()).collect();
+    let code: Vec<String> = figures
+        .code
+        .iter()
+        .map(|code| format!("{code:?}").to_lowercase())
+        .collect();
     vec![
         time(|l| Some(l.p50_ns)),
         time(|l| l.p90_ns),
@@ -63,14 +87,22 @@ fn cells(figures: &Figures, scale: &Scale) -> Vec<String> {
         time(|l| l.p99_ns),
         time(|l| l.p999_ns),
         time(|l| Some(l.max_ns)),
-        figures.latency.as_ref().map_or_else(none, |l| scale.with_unit(l.mean_ns)),
+        figures
+            .latency
+            .as_ref()
+            .map_or_else(none, |l| scale.with_unit(l.mean_ns)),
         units::count(figures.goodput.round() as u64),
         units::count(figures.calls.answered),
         units::count(figures.calls.failed_total()),
         delay(|d| d.p50_ns),
         delay(|d| d.max_ns),
         floor.map_or_else(none, |f| units::time(f.p50_ns as f64)),
-        floor.and_then(|f| f.share).map_or_else(none, units::percent),
+        floor
+            .and_then(|f| f.share)
+            .map_or_else(none, units::percent),
+        units::percent(figures.client_share),
+        units::size(figures.memory.client_peak as f64),
+        units::size(figures.memory.server_peak as f64),
         code.join(", "),
     ]
 }
@@ -94,19 +126,35 @@ pub(crate) fn stages(groups: &[Group<'_>]) -> StageTable {
     let used: Vec<Stage> = Stage::CLIENT
         .into_iter()
         .chain(spans)
-        .filter(|stage| staged.iter().any(|(_, stages)| stages.iter().any(|s| s.stage == *stage)))
+        .filter(|stage| {
+            staged
+                .iter()
+                .any(|(_, stages)| stages.iter().any(|s| s.stage == *stage))
+        })
         .collect();
     let cell = |stages: &[StageFindings], stage: &Stage| {
         let found = stages.iter().find(|s| s.stage == *stage);
         found.map_or_else(
             || NONE.to_owned(),
-            |s| format!("{} ({})", units::time(s.mean_ns), units::time(s.p50_ns as f64)),
+            |s| {
+                format!(
+                    "{} ({})",
+                    units::time(s.mean_ns),
+                    units::time(s.p50_ns as f64)
+                )
+            },
         )
     };
     let rows = staged.iter().map(|(name, stages)| {
-        ((*name).to_owned(), used.iter().map(|stage| cell(stages, stage)).collect())
+        (
+            (*name).to_owned(),
+            used.iter().map(|stage| cell(stages, stage)).collect(),
+        )
     });
-    StageTable { rows: rows.collect(), columns: used.iter().map(|s| stage_name(*s).1).collect() }
+    StageTable {
+        rows: rows.collect(),
+        columns: used.iter().map(|s| stage_name(*s).1).collect(),
+    }
 }
 
 /// A failed trial.
@@ -125,7 +173,10 @@ pub(crate) fn failures(findings: &Findings) -> Vec<FailureView> {
     let mut views: Vec<FailureView> = Vec::new();
     for trial in &findings.failures {
         let title = format!("{} {}", trial.variant, words::on(trial.placement));
-        match views.iter_mut().find(|v| v.title == title && v.reason == trial.reason) {
+        match views
+            .iter_mut()
+            .find(|v| v.title == title && v.reason == trial.reason)
+        {
             Some(view) => view.trials.push(trial.index),
             None => views.push(FailureView {
                 title,
@@ -160,10 +211,16 @@ pub(crate) struct ErrorView {
 
 /// The failed calls of all variants.
 pub(crate) fn errors(findings: &Findings) -> Vec<ErrorView> {
-    let cells = findings.variants.iter().flat_map(|v| v.cells.iter().map(move |c| (v, c)));
+    let cells = findings
+        .variants
+        .iter()
+        .flat_map(|v| v.cells.iter().map(move |c| (v, c)));
     cells
         .filter_map(|(variant, cell)| {
-            let figures = cell.figures.as_deref().filter(|f| f.calls.failed_total() > 0)?;
+            let figures = cell
+                .figures
+                .as_deref()
+                .filter(|f| f.calls.failed_total() > 0)?;
             let kind = |(kind, n): (&String, &u64)| format!("{} {kind}", units::count(*n));
             let kinds: Vec<String> = figures.calls.failed.iter().map(kind).collect();
             Some(ErrorView {
@@ -201,15 +258,32 @@ pub(crate) fn environment(environment: &Environment) -> Vec<(String, String)> {
         ("System".to_owned(), environment.system.clone()),
         ("Processor".to_owned(), environment.processor.clone()),
         ("Cores".to_owned(), environment.cores.to_string()),
-        ("Memory".to_owned(), units::size(environment.memory_bytes as f64)),
-        ("Virtual machine".to_owned(), or_unknown(&environment.virtualization)),
-        ("Frequency governor".to_owned(), or_unknown(&environment.governor)),
+        (
+            "Memory".to_owned(),
+            units::size(environment.memory_bytes as f64),
+        ),
+        (
+            "Virtual machine".to_owned(),
+            or_unknown(&environment.virtualization),
+        ),
+        (
+            "Frequency governor".to_owned(),
+            or_unknown(&environment.governor),
+        ),
         ("Idle states".to_owned(), idle_text),
     ];
     for (subject, versions) in &environment.subjects {
-        let versions: Vec<String> = versions.iter().map(|(what, v)| format!("{what} {v}")).collect();
+        let versions: Vec<String> = versions
+            .iter()
+            .map(|(what, v)| format!("{what} {v}"))
+            .collect();
         rows.push((format!("Subject {subject}"), versions.join(", ")));
     }
-    rows.extend(environment.warnings.iter().map(|w| ("Note".to_owned(), w.clone())));
+    rows.extend(
+        environment
+            .warnings
+            .iter()
+            .map(|w| ("Note".to_owned(), w.clone())),
+    );
     rows
 }

@@ -14,7 +14,10 @@ fn elements(page: &str) -> Vec<String> {
     for part in [before_style, after_style] {
         for tag in part.split('<').skip(1) {
             let (inside, _) = tag.split_once('>').expect("each tag ends");
-            let name = inside.split([' ', '/']).find(|n| !n.is_empty()).unwrap_or_default();
+            let name = inside
+                .split([' ', '/'])
+                .find(|n| !n.is_empty())
+                .unwrap_or_default();
             if let Some(closed) = inside.strip_prefix('/') {
                 assert_eq!(open.pop().as_deref(), Some(closed), "in {inside}");
                 continue;
@@ -40,7 +43,19 @@ fn the_page_is_whole_small_and_needs_nothing_else() {
     for request in ["http://", "https://", "url(", "@import", "src="] {
         assert!(!page.contains(request), "{request}");
     }
-    for id in ["verdicts", "claims", "time", "latency", "timeline", "bytes", "cpu", "figures", "failed", "environment", "reading"] {
+    for id in [
+        "verdicts",
+        "claims",
+        "time",
+        "latency",
+        "timeline",
+        "bytes",
+        "cpu",
+        "figures",
+        "failed",
+        "environment",
+        "reading",
+    ] {
         assert!(page.contains(&format!("id=\"{id}\"")), "{id}");
         assert!(page.contains(&format!("href=\"#{id}\"")), "{id}");
     }
@@ -51,14 +66,20 @@ fn what_a_server_sent_is_text() {
     let page = render(quickstart::findings()).unwrap();
     assert!(HOSTILE.contains("<script>"));
     assert!(!page.contains("<script"));
-    assert!(page.contains("&lt;script&gt;alert(&#x27;pwned&#x27;)&lt;"), "the text itself is shown");
+    assert!(
+        page.contains("&lt;script&gt;alert(&#x27;pwned&#x27;)&lt;"),
+        "the text itself is shown"
+    );
     assert!(page.contains("&lt;b&gt;error&lt;"), "so is the log");
 }
 
 #[test]
 fn names_and_reasons_are_text_everywhere() {
     let hostile = "x\"><img src=x onerror=alert(1)>";
-    let builder = two(2.0).spec(Spec { cannot_run: Some(hostile), ..Spec::new("broken", 1.0) });
+    let builder = two(2.0).spec(Spec {
+        cannot_run: Some(hostile),
+        ..Spec::new("broken", 1.0)
+    });
     let mut sample = builder.build();
     sample.plan.name = hostile.to_owned();
     sample.plan.question = hostile.to_owned();
@@ -84,17 +105,29 @@ fn a_run_without_a_single_trial_has_a_page() {
 fn charts_have_their_numbers_beside_them() {
     let page = render(quickstart::findings()).unwrap();
     let charts = page.matches("role=\"img\"").count();
-    assert_eq!(page.matches("aria-label=\"").count(), charts + 1, "each chart, and the sections");
+    assert_eq!(
+        page.matches("aria-label=\"").count(),
+        charts + 1,
+        "each chart, and the sections"
+    );
     assert!(page.contains("Stages as a table"));
 }
 
 /// A study with so many variants that not everything can be drawn.
 fn large() -> Sample {
-    let mut builder = Builder { calls: 100, invocations: 1, blocks: 1, ..Builder::new("large") };
+    let mut builder = Builder {
+        calls: 100,
+        invocations: 1,
+        blocks: 1,
+        ..Builder::new("large")
+    };
     builder.placements.push(Placement::OneCore);
     for n in 0..150_u32 {
         let name: &'static str = format!("variant-with-a-long-name n={n}").leak();
-        builder = builder.spec(Spec { everywhere: true, ..Spec::new(name, 50_000.0 + f64::from(n)) });
+        builder = builder.spec(Spec {
+            everywhere: true,
+            ..Spec::new(name, 50_000.0 + f64::from(n))
+        });
     }
     builder.build()
 }

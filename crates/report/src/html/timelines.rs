@@ -56,7 +56,11 @@ fn view(name: &str, timeline: &TimelineFindings) -> Option<TimelineView> {
     let end = last.start_ns.saturating_add(last.length_ns).max(1) as f64;
     let means = || timeline.bins.iter().filter_map(|bin| bin.mean_ns);
     let low = means().fold(f64::INFINITY, f64::min);
-    let high = timeline.bins.iter().map(|bin| bin.max_ns as f64).fold(0.0, f64::max);
+    let high = timeline
+        .bins
+        .iter()
+        .map(|bin| bin.max_ns as f64)
+        .fold(0.0, f64::max);
     if !low.is_finite() {
         return None;
     }
@@ -68,7 +72,11 @@ fn view(name: &str, timeline: &TimelineFindings) -> Option<TimelineView> {
             Some(plot::point(middle(bin.start_ns, bin.length_ns), y))
         }))
     };
-    let failed: u64 = timeline.bins.iter().map(|bin| bin.failed).fold(0, u64::saturating_add);
+    let failed: u64 = timeline
+        .bins
+        .iter()
+        .map(|bin| bin.failed)
+        .fold(0, u64::saturating_add);
     let starts = timeline.trial_starts_ns.iter().skip(1);
     Some(TimelineView {
         name: name.to_owned(),
@@ -105,7 +113,10 @@ fn summary(timeline: &TimelineFindings) -> String {
         text += &format!(" (the {listed} highest are marked)");
     }
     if timeline.trials_not_searched > 0 {
-        text += &format!(", {} too short to be searched", timeline.trials_not_searched);
+        text += &format!(
+            ", {} too short to be searched",
+            timeline.trials_not_searched
+        );
     }
     text
 }

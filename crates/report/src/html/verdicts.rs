@@ -7,7 +7,6 @@ use super::plot::per_cent;
 use crate::findings::Findings;
 use crate::findings::verdict::{ClaimFindings, ClaimOutcome, Comparison, PlacementVerdict};
 use crate::questions::{self, Answer};
-use crate::units;
 use crate::words::{self, About, Factor};
 
 /// A question and its answers.
@@ -81,17 +80,26 @@ pub(crate) fn questions(findings: &Findings) -> Vec<QuestionView> {
         let reach = reach(&question.comparisons);
         QuestionView {
             text: question.text.to_owned(),
-            verdicts: question.comparisons.iter().map(|c| verdict(c, reach, margin)).collect(),
-            reach: format!("{}×", units::ratio(reach.exp())),
+            verdicts: question
+                .comparisons
+                .iter()
+                .map(|c| verdict(c, reach, margin))
+                .collect(),
+            reach: format!("{}×", (reach.exp() * 100.0).round() / 100.0),
             notes: questions::notes(question.comparisons),
         }
     };
-    questions::questions(findings).into_iter().map(view).collect()
+    questions::questions(findings)
+        .into_iter()
+        .map(view)
+        .collect()
 }
 
 /// The A/A checks' sentences.
 pub(crate) fn a_a_checks(findings: &Findings) -> Vec<String> {
-    questions::a_a_checks(findings).map(|c| c.sentence.clone()).collect()
+    questions::a_a_checks(findings)
+        .map(|c| c.sentence.clone())
+        .collect()
 }
 
 fn verdict(comparison: &Comparison, reach: f64, margin: f64) -> VerdictView {
@@ -131,20 +139,43 @@ fn class(answer: Answer) -> &'static str {
     }
 }
 
-/// How far a question's axis reaches to either side of 1, as a logarithm: a little beyond the
-/// furthest interval, at least to 1.25.
+/// Where the axis of ratios may end, so that its labels are round.
+const ENDS: [f64; 10] = [1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1_000.0];
+
+/// How far a question's axis reaches to either side of 1, as a logarithm: to the round ratio beyond
+/// the furthest interval.
 fn reach(comparisons: &[&Comparison]) -> f64 {
-    let estimates = comparisons.iter().flat_map(|c| &c.placements).filter_map(|v| v.estimate);
-    let ends = estimates.flat_map(|e| [e.ratio].into_iter().chain(e.interval.into_iter().flatten()));
-    let furthest = ends.map(|r| r.ln().abs()).filter(|l| l.is_finite()).fold(0.0, f64::max);
-    (furthest * 1.15).max(1.25_f64.ln())
+    let estimates = comparisons
+        .iter()
+        .flat_map(|c| &c.placements)
+        .filter_map(|v| v.estimate);
+    let ratios = estimates.flat_map(|e| {
+        [e.ratio]
+            .into_iter()
+            .chain(e.interval.into_iter().flatten())
+    });
+    let furthest = ratios
+        .map(|r| r.ln().abs())
+        .filter(|l| l.is_finite())
+        .fold(0.0, f64::max);
+    let round = ENDS
+        .into_iter()
+        .map(f64::ln)
+        .find(|end| *end >= furthest * 1.05);
+    round.unwrap_or(furthest * 1.05)
 }
 
 fn forest(metric: Metric, verdict: &PlacementVerdict, reach: f64, margin: f64) -> Option<Forest> {
     let estimate = verdict.estimate?;
     let factor = Factor::of(metric, estimate.ratio, estimate.interval);
     // Better to the right: a worse factor is turned around.
-    let turn = |value: f64| if factor.is_better { value.ln() } else { -value.ln() };
+    let turn = |value: f64| {
+        if factor.is_better {
+            value.ln()
+        } else {
+            -value.ln()
+        }
+    };
     let place = |log: f64| per_cent((0.5 + log / reach / 2.0).clamp(0.0, 1.0));
     let ends = factor.interval.map(|[a, b]| {
         let (a, b) = (place(turn(a)), place(turn(b)));
@@ -176,10 +207,13 @@ fn claim(claim: &ClaimFindings) -> ClaimView {
         metric: words::metric_name(claim.metric),
         says: claim.says.clone(),
         source: claim.source.clone(),
-        published: claim
-            .published_ratio
-            .map_or_else(String::new, |ratio| words::factor_phrase(claim.metric, ratio)),
-        figures: format!("{} against {} {}", published.of, published.against, published.unit),
+        published: claim.published_ratio.map_or_else(String::new, |ratio| {
+            words::factor_phrase(claim.metric, ratio)
+        }),
+        figures: format!(
+            "{} against {} {}",
+            published.of, published.against, published.unit
+        ),
         measured: claim
             .placements
             .iter()

@@ -8,8 +8,8 @@ mod tests;
 
 use rpcgauge_study::settings::Placement;
 
-pub use style::Style;
 pub(crate) use style::Paint;
+pub use style::Style;
 pub(crate) use table::{Column, Table};
 
 use crate::escape::terminal as safe;
@@ -22,7 +22,10 @@ use crate::words;
 /// Writes findings for a terminal.
 #[must_use]
 pub fn render(findings: &Findings, style: Style) -> String {
-    let mut page = Page { style, text: String::new() };
+    let mut page = Page {
+        style,
+        text: String::new(),
+    };
     page.title(findings);
     page.verdicts(findings);
     page.claims(findings);
@@ -57,10 +60,17 @@ impl Page {
 
     fn title(&mut self, findings: &Findings) {
         let study = &findings.study;
-        let title = self.style.wrap("", &safe(&format!("{}: {}", study.name, study.question)));
+        let title = self
+            .style
+            .wrap("", &safe(&format!("{}: {}", study.name, study.question)));
         self.line(&self.style.paint(Paint::Heading, &title));
         let mut facts = vec![words::capital(&questions::progress(findings))];
-        facts.extend(findings.progress.started_at_ms.map(|ms| units::wall_clock(ms) + " UTC"));
+        facts.extend(
+            findings
+                .progress
+                .started_at_ms
+                .map(|ms| units::wall_clock(ms) + " UTC"),
+        );
         facts.extend(questions::machine(findings));
         self.paragraph(Paint::Quiet, "", &facts.join("; "));
         for warning in &findings.warnings {
@@ -101,7 +111,11 @@ impl Page {
     /// A sentence after a coloured sign.
     fn sentence(&mut self, paint: Paint, sign: &str, text: &str) {
         let wrapped = self.style.wrap("    ", &safe(text));
-        self.line(&format!("  {} {}", self.style.paint(paint, sign), &wrapped[4..]));
+        self.line(&format!(
+            "  {} {}",
+            self.style.paint(paint, sign),
+            &wrapped[4..]
+        ));
     }
 
     fn claims(&mut self, findings: &Findings) {
@@ -125,7 +139,10 @@ impl Page {
             return;
         }
         self.heading(&format!("Figures {}", words::on(placement)));
-        let mut table = Table { columns: COLUMNS.to_vec(), rows: Vec::new() };
+        let mut table = Table {
+            columns: COLUMNS.to_vec(),
+            rows: Vec::new(),
+        };
         let mut starts = Vec::new();
         for (_, members) in &groups {
             starts.push(table.rows.len());
@@ -142,25 +159,61 @@ impl Page {
             }
             self.line(line);
         }
-        self.legend(&groups);
+        self.legend(&groups, lines[0].contains("kernel"));
+        self.spikes(&groups);
         if !dropped.is_empty() {
             let text = format!("Wider terminals also show: {}.", dropped.join(", "));
             self.paragraph(Paint::Quiet, "", &text);
         }
     }
 
-    fn legend(&mut self, groups: &[Group<'_>]) {
-        let cells = || groups.iter().flat_map(|(_, members)| members).map(|(_, cell)| cell);
-        let used = Mark::ALL.into_iter().filter(|m| cells().any(|c| questions::marks(c).contains(m)));
-        let legend: Vec<String> =
-            used.map(|m| format!("{} {}: {}", m.letter(), m.name(), m.meaning())).collect();
+    fn legend(&mut self, groups: &[Group<'_>], kernel: bool) {
+        let cells = || {
+            groups
+                .iter()
+                .flat_map(|(_, members)| members)
+                .map(|(_, cell)| cell)
+        };
+        let used = Mark::ALL
+            .into_iter()
+            .filter(|m| cells().any(|c| questions::marks(c).contains(m)));
+        let mut legend: Vec<String> = used
+            .map(|m| format!("{} {}: {}", m.letter(), m.name(), m.meaning()))
+            .collect();
+        if kernel {
+            legend.push("kernel: the floor's part of the median call".to_owned());
+        }
         if !legend.is_empty() {
             self.paragraph(Paint::Quiet, "", &(legend.join("; ") + "."));
         }
     }
 
+    fn spikes(&mut self, groups: &[Group<'_>]) {
+        let members = groups.iter().flat_map(|(_, members)| members);
+        let spikes: Vec<String> = members
+            .filter_map(|(variant, cell)| {
+                let timeline = &cell.figures.as_deref()?.timeline;
+                let highest = timeline.spikes.iter().map(|s| s.max_ns).max()?;
+                let found = units::count(timeline.spikes_found);
+                Some(format!(
+                    "{found} in {} up to {}",
+                    variant.name,
+                    units::time(highest as f64)
+                ))
+            })
+            .collect();
+        if !spikes.is_empty() {
+            let text = format!("Spikes (docs/report-schema.md): {}.", spikes.join("; "));
+            self.paragraph(Paint::Quiet, "", &text);
+        }
+    }
+
     fn not_measured(&mut self, findings: &Findings) {
-        let not_run: Vec<_> = findings.variants.iter().filter(|v| !v.not_run.is_empty()).collect();
+        let not_run: Vec<_> = findings
+            .variants
+            .iter()
+            .filter(|v| !v.not_run.is_empty())
+            .collect();
         if !not_run.is_empty() {
             self.heading("Not measured");
         }
@@ -178,7 +231,10 @@ impl Page {
         }
         for trial in failed {
             let place = words::on(trial.placement);
-            let text = format!("trial {}, {} {place}: {}", trial.index, trial.variant, trial.reason);
+            let text = format!(
+                "trial {}, {} {place}: {}",
+                trial.index, trial.variant, trial.reason
+            );
             self.paragraph(Paint::Open, "  ", &text);
         }
         self.failed_calls(findings);
@@ -250,16 +306,22 @@ fn rows(members: &[(&VariantFindings, &Cell)]) -> Vec<Vec<String>> {
         |f| Some(f.cpu.client.total_ns),
         |f| Some(f.cpu.server.total_ns),
     ];
-    let all = || members.iter().filter_map(|(_, cell)| cell.figures.as_deref());
+    let all = || {
+        members
+            .iter()
+            .filter_map(|(_, cell)| cell.figures.as_deref())
+    };
     let scales = times.map(|value| Scale::times(all().filter_map(value)));
     let sizes = Scale::sizes(all().map(|f| f.bytes.total()));
     let rows = members.iter().map(|(variant, cell)| {
         let show = |text: &dyn Fn(&Figures) -> Option<String>| {
-            cell.figures.as_deref().and_then(text).unwrap_or_else(|| NONE.to_owned())
+            cell.figures
+                .as_deref()
+                .and_then(text)
+                .unwrap_or_else(|| NONE.to_owned())
         };
-        let time = |column: usize| {
-            show(&|f| times[column](f).map(|ns| scales[column].with_unit(ns)))
-        };
+        let time =
+            |column: usize| show(&|f| times[column](f).map(|ns| scales[column].with_unit(ns)));
         vec![
             safe(&variant.name),
             time(0),
@@ -272,7 +334,10 @@ fn rows(members: &[(&VariantFindings, &Cell)]) -> Vec<Vec<String>> {
             time(5),
             time(6),
             show(&|f| Some(units::percent(f.floor.as_ref()?.share?))),
-            questions::marks(cell).into_iter().map(Mark::letter).collect(),
+            questions::marks(cell)
+                .into_iter()
+                .map(Mark::letter)
+                .collect(),
         ]
     });
     rows.collect()

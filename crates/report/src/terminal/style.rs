@@ -31,7 +31,10 @@ impl Style {
     #[must_use]
     pub fn new(is_terminal: bool, no_color: Option<&str>, width: Option<usize>) -> Self {
         let color = is_terminal && no_color.is_none_or(str::is_empty);
-        Self { color, width: width.unwrap_or(DEFAULT_WIDTH) }
+        Self {
+            color,
+            width: width.unwrap_or(DEFAULT_WIDTH),
+        }
     }
 
     /// Columns that are written for.

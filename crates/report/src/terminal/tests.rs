@@ -4,12 +4,18 @@ use super::*;
 use crate::fixture::{findings, quickstart, two};
 
 fn plain(width: usize) -> Style {
-    Style { color: false, width }
+    Style {
+        color: false,
+        width,
+    }
 }
 
 #[test]
 fn wide_and_in_colour() {
-    let style = Style { color: true, width: 200 };
+    let style = Style {
+        color: true,
+        width: 200,
+    };
     let text = render(quickstart::findings(), style).replace('\u{1b}', "␛");
     insta::assert_snapshot!(text);
 }
@@ -31,13 +37,19 @@ fn an_interrupted_run_says_how_much_is_missing() {
     let mut sample = two(2.0).build();
     sample.trials.truncate(20);
     let text = render(&findings(&sample), plain(100));
-    assert!(text.contains("20 of 36 trials measured, 16 not run (interrupted)"), "{text}");
+    assert!(
+        text.contains("20 of 36 trials measured, 16 not run (interrupted)"),
+        "{text}"
+    );
 }
 
 #[test]
 fn colour_is_for_terminals_without_no_color() {
     assert!(Style::new(true, None, None).color);
-    assert!(Style::new(true, Some(""), None).color, "an empty NO_COLOR counts as unset");
+    assert!(
+        Style::new(true, Some(""), None).color,
+        "an empty NO_COLOR counts as unset"
+    );
     assert!(!Style::new(true, Some("1"), None).color);
     assert!(!Style::new(false, None, None).color);
     assert!(!render(quickstart::findings(), Style::new(false, None, None)).contains('\u{1b}'));

@@ -6,10 +6,10 @@
 #![allow(dead_code, missing_docs, unreachable_pub)]
 
 pub mod quickstart;
+mod records;
 
 use std::collections::BTreeMap;
 
-use hdrhistogram::Histogram as Hdr;
 use rpcgauge_message::workload::WorkloadSpec;
 use rpcgauge_message::{Compression, Encoding};
 use rpcgauge_stats::SplitMix64;
@@ -111,8 +111,13 @@ impl Spec {
             transport: self.transport,
             connection: self.connection,
             connections: self.in_flight.div_ceil(16),
-            schedule: Schedule::Closed { in_flight: self.in_flight },
-            stop: Stop { calls: Some(1_000), time_ms: None },
+            schedule: Schedule::Closed {
+                in_flight: self.in_flight,
+            },
+            stop: Stop {
+                calls: Some(1_000),
+                time_ms: None,
+            },
             deadline_ms: 10_000,
         }
     }
@@ -162,10 +167,23 @@ impl Builder {
     }
 
     pub fn a_a(self, again: &str, of: &str) -> Self {
-        self.push_pair("Is a difference seen where there is none?", again, of, Metric::LatencyP50, true)
+        self.push_pair(
+            "Is a difference seen where there is none?",
+            again,
+            of,
+            Metric::LatencyP50,
+            true,
+        )
     }
 
-    fn push_pair(mut self, question: &str, of: &str, against: &str, metric: Metric, a_a: bool) -> Self {
+    fn push_pair(
+        mut self,
+        question: &str,
+        of: &str,
+        against: &str,
+        metric: Metric,
+        a_a: bool,
+    ) -> Self {
         self.pairs.push(Pair {
             name: format!("{of} / {against} {}", self.pairs.len()),
             question: question.to_owned(),
@@ -218,7 +236,12 @@ impl Builder {
             })
             .collect();
         let floors = self.floors(&mut rng);
-        Sample { plan, environment: environment(), trials, floors }
+        Sample {
+            plan,
+            environment: environment(),
+            trials,
+            floors,
+        }
     }
 
     fn plan(&self) -> Plan {
@@ -235,7 +258,13 @@ impl Builder {
                     }
                     for variant in order {
                         let index = trials.len() as u32;
-                        trials.push(TrialSpec { index, invocation, block, variant, placement });
+                        trials.push(TrialSpec {
+                            index,
+                            invocation,
+                            block,
+                            variant,
+                            placement,
+                        });
                     }
                 }
             }
@@ -262,173 +291,13 @@ impl Builder {
             idle: Idle::Held,
             margin: 0.03,
             confidence: 0.95,
-            warmup: Stop { calls: None, time_ms: Some(500) },
+            warmup: Stop {
+                calls: None,
+                time_ms: Some(500),
+            },
             trials,
         }
     }
-
-    fn trial(&self, spec: &Spec, trial: &TrialSpec, mood: f64, rng: &mut SplitMix64) -> TrialRecord {
-        let outcome = match spec.cannot_run {
-            Some(reason) => Outcome::Failed {
-                reason: reason.to_owned(),
-                fault: Fault::Subject,
-                log: "listening on 127.0.0.1:0\n<b>error</b>: no such stack".to_owned(),
-            },
-            None => Outcome::Measured(Box::new(self.measured(spec, trial.placement, mood, rng))),
-        };
-        TrialRecord {
-            trial: trial.clone(),
-            variant: spec.name.to_owned(),
-            timing: spec.settings().timing(),
-            idle: Idle::Held,
-            started_at_ms: 1_795_169_700_000 + u64::from(trial.index) * 900,
-            outcome,
-        }
-    }
-
-    fn measured(
-        &self,
-        spec: &Spec,
-        placement: Placement,
-        mood: f64,
-        rng: &mut SplitMix64,
-    ) -> Measured {
-        let place = if placement == Placement::OneCore { spec.one_core } else { 1.0 };
-        let centre = spec.latency_ns * place * mood;
-        let mut calls = Calls { started: self.calls, ..Calls::default() };
-        let (mut latency, mut failed, mut delay) = (histogram(), histogram(), histogram());
-        let mut stages: BTreeMap<Stage, Hdr<u64>> = BTreeMap::new();
-        let mut slices = vec![Slice::default(); 100];
-        let mut total = 0_u64;
-        let stage_timed = spec.in_flight == 1;
-        for call in 0..self.calls {
-            let tail = if rng.unit() < 0.02 { 1.0 + 2.0 * rng.unit() } else { 1.0 };
-            let spiky = spec.spike_every > 0 && call % spec.spike_every == spec.spike_every / 2;
-            let factor = if spiky { 12.0 } else { tail };
-            let ns = (centre * factor * (spec.spread * rng.normal()).exp()).max(100.0);
-            let slice = &mut slices[(call * 100 / self.calls) as usize];
-            total += ns as u64;
-            record(&mut delay, 80.0 + 60.0 * rng.unit());
-            if let Some((kind, _, every)) = spec.failing.filter(|(_, _, every)| call % every == 0) {
-                let _ = every;
-                *calls.failed.entry(kind.to_owned()).or_default() += 1;
-                slice.failed += 1;
-                record(&mut failed, ns * 3.0);
-                continue;
-            }
-            calls.answered += 1;
-            slice.answered += 1;
-            slice.latency_sum_ns += ns as u64;
-            slice.latency_max_ns = slice.latency_max_ns.max(ns as u64);
-            record(&mut latency, ns);
-            if stage_timed {
-                for (stage, part) in parts(spec) {
-                    record(stages.entry(stage).or_insert_with(histogram), ns * part);
-                }
-            }
-        }
-        let elapsed_ns = (total / u64::from(spec.in_flight)).max(1);
-        let ended = calls.answered + calls.failed_total();
-        let cpu = |part: f64| {
-            let total_ns = (centre * part * ended as f64 / f64::from(spec.in_flight)) as u64;
-            Cpu { total_ns, user_ns: total_ns * 6 / 10, system_ns: total_ns - total_ns * 6 / 10 }
-        };
-        let (request, answer) = spec.bytes;
-        let overhead = if spec.protocol == Protocol::Grpc { 23 } else { 2 };
-        let headers = if spec.protocol == Protocol::Grpc { 14 } else { 118 };
-        let error_samples = spec.failing.iter().map(|(kind, text, _)| ErrorSample {
-            kind: (*kind).to_owned(),
-            text: (*text).to_owned(),
-            count: calls.failed_total(),
-        });
-        Measured {
-            error_samples: error_samples.collect(),
-            warmup: Warmup { calls: 400, elapsed_ns: 120_000_000, settled: !spec.unsettled },
-            elapsed_ns,
-            latency: Histogram(latency),
-            failed_latency: (failed.len() > 0).then_some(Histogram(failed)),
-            send_delay: Histogram(delay),
-            stages: stages.into_iter().map(|(stage, h)| (stage, Histogram(h))).collect(),
-            timeline: Timeline { slice_ns: (elapsed_ns / 100).max(1), slices },
-            bytes: Bytes {
-                sent: Traffic { headers: headers * ended, bodies: request * ended, overhead: overhead * ended },
-                received: Traffic { headers: headers * ended / 2, bodies: answer * ended, overhead: overhead * ended },
-            },
-            payload: Payload {
-                request: request as f64,
-                request_compressed: request as f64,
-                response: match spec.compression {
-                    Compression::None => answer as f64,
-                    _ => answer as f64 * 4.1,
-                },
-                response_compressed: answer as f64,
-            },
-            cpu: CpuTimes { client: cpu(0.35), server: cpu(0.45) },
-            memory: Memory { client_peak: 31_400_000, server_peak: 18_200_000 },
-            client_share: spec.client_share,
-            code: spec.code,
-            connections_opened: match spec.connection {
-                ConnectionUse::Reuse => 0,
-                ConnectionUse::PerCall => calls.started,
-            },
-            calls,
-        }
-    }
-
-    fn floors(&self, rng: &mut SplitMix64) -> Vec<FloorRecord> {
-        let mut floors = Vec::new();
-        for invocation in 0..self.invocations {
-            for &placement in &self.placements {
-                for spec in &self.specs {
-                    let base = match (spec.transport, placement) {
-                        (Transport::Tcp, Placement::OneCore) => 7_000.0,
-                        (Transport::Unix, Placement::OneCore) => 5_000.0,
-                        (Transport::Tcp, _) => 10_000.0,
-                        (Transport::Unix, _) => 26_000.0,
-                    };
-                    let centre = base + (spec.bytes.0 + spec.bytes.1) as f64 * 0.25;
-                    let mut latency = histogram();
-                    for _ in 0..200 {
-                        record(&mut latency, centre * (0.06 * rng.normal()).exp());
-                    }
-                    floors.push(FloorRecord {
-                        invocation,
-                        placement,
-                        idle: Idle::Held,
-                        transport: spec.transport,
-                        request_bytes: spec.bytes.0,
-                        response_bytes: spec.bytes.1,
-                        latency: Histogram(latency),
-                        client_cpu_ns: centre * 0.5,
-                        variants: vec![spec.name.to_owned()],
-                    });
-                }
-            }
-        }
-        floors
-    }
-}
-
-/// The parts of a call's time in each stage.
-fn parts(spec: &Spec) -> Vec<(Stage, f64)> {
-    let (encode, decode) = spec.codec;
-    let compressed = if spec.compression == Compression::None { 0.0 } else { 0.1 };
-    let connect = if spec.connection == ConnectionUse::PerCall { 0.35 } else { 0.0 };
-    let (send, receive) = (0.12, 0.06);
-    let wait = 0.99 - encode - decode - compressed - connect - send - receive;
-    let all = [
-        (Stage::Connect, connect),
-        (Stage::Encode, encode),
-        (Stage::Send, send),
-        (Stage::Wait, wait),
-        (Stage::Receive, receive),
-        (Stage::Decompress, compressed),
-        (Stage::Decode, decode),
-        (Stage::RequestTime, connect + encode + send + wait * 0.45),
-        (Stage::HandlerTime, wait * 0.08),
-        (Stage::ResponseTime, wait * 0.4 + receive + compressed + decode),
-    ];
-    all.into_iter().filter(|(_, part)| *part > 0.0).collect()
 }
 
 pub fn environment() -> Environment {
@@ -440,7 +309,11 @@ pub fn environment() -> Environment {
         memory_bytes: 8_330_000_000,
         virtualization: Some("kvm".to_owned()),
         governor: None,
-        idle: IdleOutcome { asked: Idle::Held, got: Idle::Held, reason: None },
+        idle: IdleOutcome {
+            asked: Idle::Held,
+            got: Idle::Held,
+            reason: None,
+        },
         subjects: BTreeMap::from([(
             "reference".to_owned(),
             BTreeMap::from([
@@ -448,26 +321,26 @@ pub fn environment() -> Environment {
                 ("rpcgauge".to_owned(), "0.1.0".to_owned()),
             ]),
         )]),
-        warnings: vec!["frequency scaling cannot be seen from inside this virtual machine".to_owned()],
+        warnings: vec![
+            "frequency scaling cannot be seen from inside this virtual machine".to_owned(),
+        ],
     }
-}
-
-fn histogram() -> Hdr<u64> {
-    Hdr::new(3).expect("three digits are allowed")
-}
-
-fn record(histogram: &mut Hdr<u64>, ns: f64) {
-    histogram.record(ns as u64).expect("it resizes itself");
 }
 
 /// Two variants of which the second is `ratio` times as slow, and an A/A pair.
 pub fn two(ratio: f64) -> Builder {
-    Builder { calls: 200, ..Builder::new("two") }
-        .spec(Spec::new("grpc", 100_000.0))
-        .spec(Spec::new("rest", 100_000.0 * ratio).rest())
-        .spec(Spec { repeats: Some("grpc"), ..Spec::new("grpc-again", 100_000.0) })
-        .pair("Which is faster?", "grpc", "rest", Metric::LatencyP50)
-        .a_a("grpc-again", "grpc")
+    Builder {
+        calls: 200,
+        ..Builder::new("two")
+    }
+    .spec(Spec::new("grpc", 100_000.0))
+    .spec(Spec::new("rest", 100_000.0 * ratio).rest())
+    .spec(Spec {
+        repeats: Some("grpc"),
+        ..Spec::new("grpc-again", 100_000.0)
+    })
+    .pair("Which is faster?", "grpc", "rest", Metric::LatencyP50)
+    .a_a("grpc-again", "grpc")
 }
 
 /// What a sample means.

@@ -1,0 +1,111 @@
+//! Claims as sentences.
+
+use rpcgauge_study::plan::Metric;
+
+use super::metric::{Factor, factor_phrase, metric_name};
+use super::{bracket, capital, on, plain_bracket};
+use crate::findings::verdict::{
+    ClaimFindings, ClaimOutcome, Outcome, PlacementVerdict, SizeMatch, Withheld,
+};
+use crate::units;
+
+/// What a claim comes to, in a word.
+pub(crate) fn claim_outcome(claim: &ClaimFindings) -> &'static str {
+    match claim.outcome {
+        _ if claim.depends_on_placement => "depends on placement",
+        ClaimOutcome::Reproduced => "reproduced",
+        ClaimOutcome::Contradicted => "contradicted",
+        ClaimOutcome::NotResolved => "not resolved",
+    }
+}
+
+/// The measured side of a claim: `3.10× faster [2.94, 3.27]`.
+pub(crate) fn claim_measured(metric: Metric, verdict: &PlacementVerdict) -> String {
+    match (&verdict.estimate, verdict.outcome) {
+        (None, _) => "not measured".to_owned(),
+        (Some(estimate), Outcome::Faster | Outcome::Slower) => {
+            let factor = Factor::estimated(metric, estimate);
+            format!(
+                "{}{}",
+                factor_phrase(metric, estimate.ratio),
+                bracket(&factor)
+            )
+        }
+        (Some(estimate), Outcome::NoDifference) => {
+            format!(
+                "no difference, ratio {}{}",
+                units::ratio(estimate.ratio),
+                plain_bracket(estimate)
+            )
+        }
+        (
+            Some(estimate),
+            Outcome::NoVerdict {
+                reason: Withheld::ClientBound,
+            },
+        ) => {
+            format!("client-bound, ratio {}", units::ratio(estimate.ratio))
+        }
+        (Some(estimate), _) => {
+            format!(
+                "ratio {}{}",
+                units::ratio(estimate.ratio),
+                plain_bracket(estimate)
+            )
+        }
+    }
+}
+
+/// How the measured size stands to the published one.
+pub(crate) fn size_match(size: SizeMatch) -> &'static str {
+    match size {
+        SizeMatch::Agrees => "size agrees within a quarter",
+        SizeMatch::Smaller => "smaller than published",
+        SizeMatch::Larger => "larger than published",
+    }
+}
+
+/// The published side of a claim: `2.45× faster (2.92 against 7.16 ms)`.
+pub(crate) fn claim_published(claim: &ClaimFindings) -> String {
+    let published = &claim.published;
+    let figures = format!(
+        "{} against {} {}",
+        published.of, published.against, published.unit
+    );
+    match claim.published_ratio {
+        Some(ratio) => format!("{} ({figures})", factor_phrase(claim.metric, ratio)),
+        None => figures,
+    }
+}
+
+/// A claim in a plain sentence.
+pub(crate) fn claim(claim: &ClaimFindings) -> String {
+    let mut text = format!(
+        "{}: {} against {} in {}, published {}",
+        capital(claim_outcome(claim)),
+        claim.of,
+        claim.against,
+        metric_name(claim.metric),
+        claim_published(claim),
+    );
+    for (index, p) in claim.placements.iter().enumerate() {
+        let place = if claim.placements.len() > 1 {
+            format!(" {}", on(p.verdict.placement))
+        } else {
+            String::new()
+        };
+        if p.verdict.estimate.is_none() {
+            text += &format!("; not measured{place}");
+            continue;
+        }
+        let joint = if index == 0 { "; measured" } else { ", and" };
+        text += &format!(
+            "{joint}{place} {}",
+            claim_measured(claim.metric, &p.verdict)
+        );
+        if let Some(size) = p.size {
+            text += &format!(" ({})", size_match(size));
+        }
+    }
+    text + "."
+}
