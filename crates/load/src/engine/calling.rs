@@ -1,5 +1,7 @@
 //! A call's way: begun when due, sent, ended, or out of time.
 
+use rpcgauge_wire::StartError;
+
 use super::Engine;
 use super::answer::Answer;
 use super::calls::Beginning;
@@ -11,7 +13,6 @@ use crate::clock;
 use crate::error::LoadError;
 use crate::failure::FailureKind;
 use crate::trial::ConnectionUse;
-use rpcgauge_wire::StartError;
 
 /// How a call fails that has no complete answer by its deadline.
 const TOO_LATE: (FailureKind, &str) = (
@@ -73,15 +74,18 @@ impl Engine<'_, '_, '_> {
             call.answer.reset(keep);
         }
         match self.trial.connection_use {
-            ConnectionUse::Reuse => self.send(token),
+            ConnectionUse::Reuse => {
+                self.send(token);
+                Ok(())
+            }
             ConnectionUse::PerCall => self.connect(index, Some(token), now),
         }
     }
 
     /// Hands a call to its open connection.
-    pub(super) fn send(&mut self, token: u64) -> Result<(), LoadError> {
+    pub(super) fn send(&mut self, token: u64) {
         let Some(call) = self.calls.get(token) else {
-            return Ok(());
+            return;
         };
         let (index, number) = (call.connection, call.number);
         if self.timed && self.trial.connection_use == ConnectionUse::PerCall {
@@ -91,8 +95,9 @@ impl Engine<'_, '_, '_> {
             Ok(outgoing) => outgoing,
             Err(error) => {
                 let failure = Err((FailureKind::Encode, error.0.as_str()));
-                self.end_call(token, clock::now(), failure)?;
-                return self.close_after_call(index);
+                self.end_call(token, clock::now(), failure);
+                self.close_after_call(index);
+                return;
             }
         };
         if call.measured {
@@ -101,13 +106,12 @@ impl Engine<'_, '_, '_> {
             self.sizes.request_carried += outgoing.carried;
         }
         let Some(open) = self.connections[index].open() else {
-            return Ok(());
+            return;
         };
         match open.client.start(&self.head, &outgoing.body, token) {
             Ok(()) => {
                 self.unsent = self.timed.then_some(token);
                 self.mark_dirty(index);
-                Ok(())
             }
             Err(error) => {
                 let kind = match error {
@@ -115,8 +119,8 @@ impl Engine<'_, '_, '_> {
                     StartError::Full | StartError::Closing => FailureKind::ConnectionClosed,
                 };
                 let text = error.to_string();
-                self.end_call(token, clock::now(), Err((kind, &text)))?;
-                self.close_after_call(index)
+                self.end_call(token, clock::now(), Err((kind, &text)));
+                self.close_after_call(index);
             }
         }
     }
@@ -127,14 +131,16 @@ impl Engine<'_, '_, '_> {
             return Ok(());
         };
         if read_at.saturating_sub(call.due) >= nanos(self.trial.deadline) {
-            return self.end_call(token, read_at, Err(TOO_LATE));
+            self.end_call(token, read_at, Err(TOO_LATE));
+            return Ok(());
         }
         if self.timed {
             call.stamps.received = clock::now();
         }
         if let Err(kind) = call.answer.finish() {
             let text = call.answer.text().to_owned();
-            return self.end_call(token, read_at, Err((kind, &text)));
+            self.end_call(token, read_at, Err((kind, &text)));
+            return Ok(());
         }
         let (number, verified) = (call.number, call.verified);
         let read = self
@@ -150,16 +156,19 @@ impl Engine<'_, '_, '_> {
         };
         match read {
             Ok(plain) => {
-                self.sizes
-                    .answer(call, plain, self.trial.expect.encoding.is_some());
-                self.end_call(token, done, Ok(()))
+                let encoding_asked = self.trial.expect.encoding.is_some();
+                self.sizes.answer(call, plain, encoding_asked);
+                self.end_call(token, done, Ok(()));
             }
             Err(Unread::Failed(kind, error)) => self.end_call(token, done, Err((kind, &error.0))),
-            Err(Unread::Wrong(error)) => Err(LoadError::WrongAnswer {
-                call: number,
-                error,
-            }),
+            Err(Unread::Wrong(error)) => {
+                return Err(LoadError::WrongAnswer {
+                    call: number,
+                    error,
+                });
+            }
         }
+        Ok(())
     }
 
     /// Counts the end of a call, good or not, and lets the schedule know.
@@ -168,9 +177,9 @@ impl Engine<'_, '_, '_> {
         token: u64,
         done: u64,
         result: Result<(), (FailureKind, &str)>,
-    ) -> Result<(), LoadError> {
+    ) {
         let Some(call) = self.calls.remove(token) else {
-            return Ok(());
+            return;
         };
         self.dues.call_ended(done);
         self.unsent = None;
@@ -193,20 +202,19 @@ impl Engine<'_, '_, '_> {
         } else if self.phase == Phase::WarmUp {
             self.warmup_call_ended(done, done.saturating_sub(due), result.is_ok());
         }
-        Ok(())
     }
 
     /// Fails the calls whose deadline has passed.
-    pub(super) fn expire(&mut self, now: u64) -> Result<(), LoadError> {
+    pub(super) fn expire(&mut self, now: u64) {
         while let Some(token) = self.calls.expired(self.trial.deadline, now) {
             let index = self.calls.get(token).map_or(0, |call| call.connection);
-            self.end_call(token, now, Err(TOO_LATE))?;
+            self.end_call(token, now, Err(TOO_LATE));
             match &mut self.connections[index].state {
                 State::Open(open) => {
                     open.client.cancel(token);
                     self.mark_dirty(index);
                     self.queue(index);
-                    self.close_after_call(index)?;
+                    self.close_after_call(index);
                 }
                 State::Connecting(making) if making.call == Some(token) => {
                     making.call = None;
@@ -215,16 +223,10 @@ impl Engine<'_, '_, '_> {
                 _ => {}
             }
         }
-        Ok(())
     }
 
     /// Fails the calls that are due, none of which can have a connection.
-    pub(super) fn fail_waiting(
-        &mut self,
-        kind: FailureKind,
-        text: &str,
-        now: u64,
-    ) -> Result<(), LoadError> {
+    pub(super) fn fail_waiting(&mut self, kind: FailureKind, text: &str, now: u64) {
         // Counted before: in a closed loop each failure makes another call due.
         for _ in 0..self.dues.waiting(now) {
             match self.dues.next() {
@@ -234,7 +236,6 @@ impl Engine<'_, '_, '_> {
                 _ => break,
             }
         }
-        Ok(())
     }
 
     /// Takes the next call and fails it before it was begun.
@@ -264,10 +265,10 @@ impl Engine<'_, '_, '_> {
     }
 
     /// With a connection for each call, closes the one whose call is over.
-    pub(super) fn close_after_call(&mut self, index: usize) -> Result<(), LoadError> {
+    pub(super) fn close_after_call(&mut self, index: usize) {
         let per_call = self.trial.connection_use == ConnectionUse::PerCall;
         let Some(open) = self.connections[index].open() else {
-            return Ok(());
+            return;
         };
         if per_call && open.client.in_flight() == 0 {
             open.client.shut_down();
@@ -277,6 +278,5 @@ impl Engine<'_, '_, '_> {
             self.say_goodbye(index);
             self.close(index, clock::now());
         }
-        Ok(())
     }
 }

@@ -177,10 +177,10 @@ impl Engine<'_, '_, '_> {
                         Some(error) => format!("{failure}: {error}"),
                         None => failure.to_string(),
                     };
-                    self.end_call(token, at, Err((kind, &text)))?;
+                    self.end_call(token, at, Err((kind, &text)));
                 }
             }
-            self.close_after_call(index)?;
+            self.close_after_call(index);
         }
         self.ended = ended;
         Ok(())

@@ -45,7 +45,7 @@ impl Engine<'_, '_, '_> {
                     // A connection for one call ends with that call's own deadline.
                     if too_long && call.is_none() {
                         let error = io::Error::from(io::ErrorKind::TimedOut);
-                        self.connect_failed(index, &error, now)?;
+                        self.connect_failed(index, &error, now);
                     } else if full_queue {
                         self.connecting -= 1;
                         self.connect(index, call, since)?;
@@ -110,7 +110,8 @@ impl Engine<'_, '_, '_> {
                     .watch(self.poll.registry(), index, !connected)
                     .map_err(LoadError::machine("watch a connection"))?;
                 if connected {
-                    return self.connected(index, stream, call);
+                    self.connected(index, stream, call);
+                    return Ok(());
                 }
                 self.connections[index].state = making(Some(stream));
                 Ok(())
@@ -121,7 +122,8 @@ impl Engine<'_, '_, '_> {
             }
             Err(error) => {
                 self.connections[index].state = making(None);
-                self.connect_failed(index, &error, clock::now())
+                self.connect_failed(index, &error, clock::now());
+                Ok(())
             }
         }
     }
@@ -145,18 +147,17 @@ impl Engine<'_, '_, '_> {
                 stream
                     .watch_again(self.poll.registry(), index, false)
                     .map_err(LoadError::machine("watch a connection"))?;
-                self.connected(index, stream, call)
+                self.connected(index, stream, call);
+                Ok(())
             }
-            Err(error) => self.connect_failed(index, &error, clock::now()),
+            Err(error) => {
+                self.connect_failed(index, &error, clock::now());
+                Ok(())
+            }
         }
     }
 
-    fn connected(
-        &mut self,
-        index: usize,
-        stream: Stream,
-        call: Option<u64>,
-    ) -> Result<(), LoadError> {
+    fn connected(&mut self, index: usize, stream: Stream, call: Option<u64>) {
         self.connecting -= 1;
         self.open += 1;
         self.connections_opened += 1;
@@ -169,19 +170,13 @@ impl Engine<'_, '_, '_> {
             watches_writable: false,
         });
         match call {
-            Some(token) => self.send(token)?,
+            Some(token) => self.send(token),
             None => self.queue(index),
         }
         self.mark_dirty(index);
-        Ok(())
     }
 
-    pub(super) fn connect_failed(
-        &mut self,
-        index: usize,
-        error: &io::Error,
-        now: u64,
-    ) -> Result<(), LoadError> {
+    pub(super) fn connect_failed(&mut self, index: usize, error: &io::Error, now: u64) {
         let kind = FailureKind::of_connect(error);
         let text = format!("cannot connect to {}: {error}", self.trial.target.address);
         self.connecting -= 1;
@@ -193,15 +188,12 @@ impl Engine<'_, '_, '_> {
         let before = std::mem::replace(&mut connection.state, State::Closed { retry_at });
         self.not_open.push(index);
         let State::Connecting(making) = before else {
-            return Ok(());
+            return;
         };
         match making.call {
             Some(token) => self.end_call(token, now, Err((kind, &text))),
             None if self.open == 0 && self.connecting == 0 => self.fail_waiting(kind, &text, now),
-            None => {
-                self.recorder.errors.add(kind, &text);
-                Ok(())
-            }
+            None => self.recorder.errors.add(kind, &text),
         }
     }
 
