@@ -5,15 +5,20 @@ use std::time::Duration;
 
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
 
-use super::{Plan, Variant};
-use crate::settings::{ConnectionUse, Schedule, Settings, Stop};
+use super::{Plan, Variant, workload_words};
+use crate::settings::{ConnectionUse, Placement, Schedule, Settings, Stop};
 
-/// From starting a subject until its answers are proved right, for each variant of an invocation.
+/// From starting a subject until its answers are proved right, for each variant and placement of
+/// an invocation.
 pub const START: Duration = Duration::from_millis(25);
 /// Around each trial: connecting, moving processes to their cores, writing the record.
 pub const AROUND_TRIAL: Duration = Duration::from_millis(8);
-/// One calibration of the floor, for each variant and placement of the first invocation.
-pub const FLOOR: Duration = Duration::from_millis(40);
+/// One calibration of the floor, for each size of call, transport and placement of an invocation.
+pub const FLOOR: Duration = Duration::from_millis(220);
+
+/// Longer trials are estimated as this long, 10 years: a rate of next to nothing must not overflow
+/// the sum.
+const LONGEST_TRIAL_SECONDS: f64 = 315_360_000.0;
 
 /// Guesses for a call that nothing is known of. They steer progress and budgets only; no figure
 /// of a report rests on them.
@@ -59,15 +64,21 @@ impl Plan {
             .iter()
             .filter_map(|trial| each.get(trial.variant as usize))
             .sum();
-        let starts: BTreeSet<(u32, u32)> = self
+        let starts: BTreeSet<(u32, u32, Placement)> = self
             .trials
             .iter()
-            .map(|trial| (trial.invocation, trial.variant))
+            .map(|trial| (trial.invocation, trial.variant, trial.placement))
             .collect();
-        let floors: BTreeSet<_> = self
-            .trials
+        let sizes: Vec<String> = self
+            .variants
             .iter()
-            .map(|trial| (trial.variant, trial.placement))
+            .map(|variant| size_of_call(&variant.settings))
+            .collect();
+        let floors: BTreeSet<(u32, Placement, Option<&String>)> = starts
+            .iter()
+            .map(|(invocation, variant, placement)| {
+                (*invocation, *placement, sizes.get(*variant as usize))
+            })
             .collect();
         trials + START * starts.len() as u32 + FLOOR * floors.len() as u32
     }
@@ -90,9 +101,26 @@ fn trial_time(settings: &Settings, warmup: Stop, call: Duration) -> Duration {
             (calls, time) => calls.or(time).unwrap_or(0.0),
         };
         // The call that is under way at the bound is waited for.
-        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX / 1_000_000) + call
+        Duration::from_secs_f64(seconds.min(LONGEST_TRIAL_SECONDS)) + call
     };
     bounded(warmup) + bounded(settings.stop) + AROUND_TRIAL
+}
+
+/// What decides a call's bytes and what carries them: calls that are alike in it share a floor.
+fn size_of_call(settings: &Settings) -> String {
+    let Settings {
+        protocol,
+        http,
+        encoding,
+        transport,
+        connection,
+        ..
+    } = settings;
+    let compression = (settings.request_compression, settings.response_compression);
+    let workload = workload_words(&settings.workload);
+    format!(
+        "{workload} {protocol:?} {http:?} {encoding} {transport:?} {connection:?} {compression:?}"
+    )
 }
 
 /// A guess of one call's latency.

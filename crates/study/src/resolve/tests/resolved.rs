@@ -1,202 +1,13 @@
-//! What only the whole study, or the machine, can show to be wrong; and what comes out right.
+//! What comes out right: defaults, layers, combinations, pairs, order.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
-use rpcgauge_message::workload::OwnWorkload;
-use serde_json::json;
 
-use super::own::{OwnError, OwnLoader, OwnSource};
 use super::*;
-use crate::features::{CompressionKind, embedded_only};
 use crate::plan::Metric;
-use crate::settings::{Protocol, Schedule, Transport};
-
-/// A loader without files: knows one method, and counts how often it was asked.
-#[derive(Default)]
-struct Known(Cell<u32>);
-
-impl OwnLoader for Known {
-    fn load(&self, source: &OwnSource) -> Result<OwnWorkload, OwnError> {
-        self.0.set(self.0.get() + 1);
-        if source.method == "shop.Orders/Get" {
-            return Ok(OwnWorkload {
-                descriptor_set: String::new(),
-                method: source.method.clone(),
-                request: json!({}),
-                response: json!({}),
-            });
-        }
-        let message = format!(
-            "there is no method {}; did you mean shop.Orders/Get?",
-            source.method
-        );
-        Err(OwnError {
-            key: "method",
-            message,
-        })
-    }
-}
-
-fn resolve_with(text: &str, cores: u32, overrides: &Overrides) -> Result<Plan, StudyError> {
-    let mut subjects = embedded_only();
-    let mut plain = Features::everything();
-    plain.compressions = vec![CompressionKind::None];
-    plain.protocols.remove(&Protocol::Rest);
-    subjects.insert("go-grpc".to_owned(), plain);
-    let context = ResolveContext {
-        subjects: &subjects,
-        loader: &Known::default(),
-        cores,
-        overrides,
-    };
-    StudyFile::parse(text, "my.toml").and_then(|file| file.resolve(&context))
-}
-
-fn resolve(text: &str) -> Result<Plan, StudyError> {
-    resolve_with(text, 2, &Overrides::default())
-}
-
-/// A study of two variants in eleven lines; `rest` stands from line 12 on.
-const TWO: &str = r#"# Is gRPC faster?
-[workload]
-name = "echo"
-n = 10
-[[variants]]
-name = "grpc"
-protocol = "grpc"
-[[variants]]
-name = "rest-json"
-protocol = "rest"
-
-"#;
-
-fn two_and(rest: &str) -> String {
-    refused(&format!("{TWO}{rest}"))
-}
-
-fn refused(text: &str) -> String {
-    match resolve(text) {
-        Ok(plan) => panic!("it should be refused, not become {:?}", names(&plan)),
-        Err(error) => error.to_string(),
-    }
-}
-
-/// One variant with these settings in line 5 and on.
-fn one_with(settings: &str) -> String {
-    refused(&format!(
-        "# Is it fast?\n[workload]\nname = \"hello\"\n[base]\n{settings}"
-    ))
-}
-
-fn names(plan: &Plan) -> Vec<&str> {
-    plan.variants
-        .iter()
-        .map(|variant| variant.name.as_str())
-        .collect()
-}
-
-#[test]
-fn contradictory_settings() {
-    assert_snapshot!(one_with("protocol = \"grpc\"\nhttp = \"1.1\""), @r#"my.toml:6:8: variant "base": gRPC needs HTTP/2; write http = "2", or exclude it by [[exclude]] with protocol = "grpc" and http = "1.1""#);
-    assert_snapshot!(one_with("transport = \"tcp\""), @r#"my.toml:1:1: variant "base": it has no protocol; write protocol = "grpc" or "rest""#);
-    assert_snapshot!(one_with("protocol = \"rest\"\nin-flight = 4\nconnections = 2"), @r#"my.toml:7:15: variant "base": HTTP/1.1 carries one call at a time on a connection, so 4 in flight need 4 connections, not 2; leave "connections" out"#);
-    assert_snapshot!(one_with("protocol = \"grpc\"\nconnections = 2"), @r#"my.toml:6:15: variant "base": 1 in flight cannot use 2 connections; write fewer, or a larger in-flight"#);
-    assert_snapshot!(one_with("protocol = \"grpc\"\nconnection = \"per-call\"\nin-flight = 4\nconnections = 2"), @r#"my.toml:8:15: variant "base": a connection made for one call carries one call, so 4 in flight need 4 connections, not 2; leave "connections" out"#);
-    assert_snapshot!(one_with("protocol = \"rest\"\nrate = 100"), @r#"my.toml:6:8: variant "base": HTTP/1.1 carries one call at a time on a connection, so a rate needs their number; write connections = 8"#);
-    assert_snapshot!(one_with("protocol = \"grpc\"\narrivals = \"poisson\""), @r#"my.toml:6:12: variant "base": "arrivals" spaces calls at a "rate", and there is none; write rate = 1000"#);
-}
-
-#[test]
-fn workloads_that_do_not_fit() {
-    assert_snapshot!(refused("# ?!\n[base]\nprotocol = \"grpc\""), @r#"my.toml:1:1: variant "base": it calls nothing; write [workload] with name = "echo" and n = 10"#);
-    assert_snapshot!(one_with("protocol = \"grpc\"\nn = 3"), @r#"my.toml:6:5: the workload "hello" has one size; leave "n" out"#);
-    assert_snapshot!(two_and("[factors]\nn = [10, 4294967295]"), @"my.toml:13:10: the workload `echo` has 100000 items at most, not 4294967295");
-    assert_snapshot!(one_with("protocol = \"grpc\"\nscale = 3"), @r#"my.toml:6:9: "scale" is for a method of your own; built-in workloads have "n""#);
-    assert_snapshot!(refused("# Is it?\n[workload]\nname = \"list\"\n[base]\nprotocol = \"grpc\""), @r#"my.toml:3:8: the workload "list" needs its size; write n = 10"#);
-}
-
-#[test]
-fn names_that_are_not_there() {
-    assert_snapshot!(two_and("[[pairs]]\nof = \"grcp\"\nagainst = \"rest-json\""), @r#"my.toml:13:6: there is no variant "grcp"; did you mean "grpc"?"#);
-    assert_snapshot!(two_and("[[claims]]\nof = \"grpc\"\nagainst = \"soap\"\nmetric = \"goodput\"\nsource = \"s\"\nsays = \"t\"\npublished = { of = 1, against = 2, unit = \"ms\" }"), @r#"my.toml:14:11: there is no variant "soap"; known are grpc, rest-json"#);
-    assert_snapshot!(refused(&format!("question = \"Is it?\"\na-a = \"rest\"\n{TWO}")), @r#"my.toml:2:7: there is no variant "rest"; did you mean "rest-json"?"#);
-    assert_snapshot!(one_with("protocol = \"grpc\"\nsubject = \"refrence\""), @r#"my.toml:6:11: variant "base": there is no subject "refrence"; did you mean "reference"?"#);
-}
-
-#[test]
-fn names_that_are_there_twice() {
-    assert_snapshot!(two_and("[[variants]]\nname = \"grpc\"\nprotocol = \"grpc\""), @r#"my.toml:13:8: the variant "grpc" is there twice; give one another name"#);
-    let claim = "[[claims]]\nof = \"grpc\"\nagainst = \"rest-json\"\nmetric = \"goodput\"\nsource = \"s\"\nsays = \"t\"\npublished = { of = 1, against = 2, unit = \"ms\" }\n";
-    assert_snapshot!(two_and(&format!("{claim}{claim}")), @r#"my.toml:19:1: the claim "grpc-vs-rest-json-goodput" is there twice; give one another name"#);
-    assert_snapshot!(two_and("[[variants]]\nname = \"grpc-again\"\nprotocol = \"rest\""), @r#"my.toml:13:8: the name "grpc-again" is taken by the A/A pair; give this variant another one"#);
-}
-
-#[test]
-fn exclusions_that_do_wrong() {
-    assert_snapshot!(two_and("[[exclude]]\ntransport = \"tcp\""), @"my.toml:12:1: nothing is left: the exclusions up to this one exclude every variant");
-    assert_snapshot!(two_and("[[exclude]]\ntransport = \"unix\""), @"my.toml:12:1: this exclusion meets no variant; remove it, or put its values right");
-}
-
-#[test]
-fn a_claim_is_about_one_variant() {
-    assert_snapshot!(two_and("[factors]\nn = [10, 20]\n[[claims]]\nof = \"grpc\"\nagainst = \"rest-json\"\nmetric = \"goodput\"\nsource = \"s\"\nsays = \"t\"\npublished = { of = 1, against = 2, unit = \"ms\" }"), @r#"my.toml:15:6: "grpc" stands for 2 variants here; name one of them, such as "grpc-n=10""#);
-}
-
-#[test]
-fn what_a_subject_lacks() {
-    assert_snapshot!(one_with("subject = \"go-grpc\"\nprotocol = \"rest\""), @r#"my.toml:6:12: variant "base": the subject "go-grpc" has no protocol "rest" (it has: grpc)"#);
-    assert_snapshot!(one_with("subject = \"go-grpc\"\nprotocol = \"grpc\"\nresponse-compression = \"zstd\""), @r#"my.toml:7:24: variant "base": the subject "go-grpc" has no compression "zstd" (it has: none)"#);
-}
-
-#[test]
-fn more_than_a_machine_or_a_plan_holds() {
-    let text = format!("question = \"Is it?\"\nplacement = \"two-cores\"\n{TWO}");
-    assert_snapshot!(resolve_with(&text, 1, &Overrides::default()).unwrap_err(), @r#"my.toml:2:13: two-cores needs 2 cores, and this program may use 1; write "one-core" or "free""#);
-    let many: Vec<String> = (1..=600).map(|n| n.to_string()).collect();
-    assert_snapshot!(two_and(&format!("[factors]\nn = [{}]", many.join(", "))), @"my.toml:13:6: the factors make more than 1000 variants; take fewer values");
-    assert_snapshot!(refused(&format!("question = \"Is it?\"\ninvocations = 1000000\n{TWO}")), @"my.toml: the plan has 12000000 trials, more than 200000: take fewer values of the factors, invocations or blocks");
-}
-
-#[test]
-fn the_command_line_names_no_variant() {
-    let overrides = Overrides {
-        only: vec!["grcp".to_owned()],
-        ..Overrides::default()
-    };
-    assert_snapshot!(resolve_with(TWO, 2, &overrides).unwrap_err(), @r#"my.toml: --only: no variant's name contains "grcp"; did you mean "grpc"?"#);
-}
-
-#[test]
-fn an_own_method_that_is_not_there_is_told_at_its_line() {
-    let own = |method: &str| {
-        format!(
-            "# Is it fast?\n[workload]\nproto = \"shop.proto\"\nmethod = \"{method}\"\nrequest = \"q.json\"\nresponse = \"p.json\"\n[base]\nprotocol = \"grpc\"\n[factors]\ntransport = [\"tcp\", \"unix\"]\n"
-        )
-    };
-    assert_snapshot!(refused(&own("shop.Orders/Gte")), @"my.toml:4:10: there is no method shop.Orders/Gte; did you mean shop.Orders/Get?");
-    let plan = resolve(&own("shop.Orders/Get")).unwrap();
-    assert_eq!(names(&plan), ["tcp", "unix", "tcp-again"]);
-}
-
-#[test]
-fn an_own_method_is_loaded_once() {
-    let text = "# Is it fast?\n[workload]\nproto = \"shop.proto\"\nmethod = \"shop.Orders/Get\"\nrequest = \"q.json\"\nresponse = \"p.json\"\n[base]\nprotocol = \"grpc\"\n[factors]\ntransport = [\"tcp\", \"unix\"]\n";
-    let loader = Known::default();
-    let context = ResolveContext {
-        subjects: &embedded_only(),
-        loader: &loader,
-        cores: 2,
-        overrides: &Overrides::default(),
-    };
-    StudyFile::parse(text, "my.toml")
-        .unwrap()
-        .resolve(&context)
-        .unwrap();
-    assert_eq!(loader.0.get(), 1);
-}
+use crate::settings::{Schedule, Transport};
 
 #[test]
 fn defaults_are_filled_in() {
@@ -412,7 +223,7 @@ fn a_plan_as_text() {
     assert_snapshot!(resolve(&text).unwrap(), @r#"
 my: Is it?
 
-  time       at most about 18s
+  time       at most about 20s
   trials     12 in 2 invocations × 1 block
   placement  two cores; headline pairs also on one core; idle held
   warm-up    until it settles, at most 500ms
@@ -443,6 +254,13 @@ fn known_latencies_make_the_estimate_follow() {
     let at = |ms| plan.estimate_with(|_| Some(std::time::Duration::from_millis(ms)));
     assert!(at(10) > at(1));
     assert!(at(1) > std::time::Duration::from_millis(100 * plan.trials.len() as u64));
+}
+
+#[test]
+fn a_trial_that_would_never_end_has_an_estimate() {
+    let text =
+        format!("question = \"Is it?\"\n{TWO}rate = 1e-300\nconnections = 1\ncalls = 4000000000\n");
+    assert!(resolve(&text).unwrap().estimate() > std::time::Duration::from_secs(1 << 30));
 }
 
 proptest! {

@@ -1,0 +1,98 @@
+//! Studies resolved without files: what they share.
+
+mod refused;
+mod resolved;
+
+use std::cell::Cell;
+
+use rpcgauge_message::workload::OwnWorkload;
+use serde_json::json;
+
+use super::own::{OwnError, OwnLoader, OwnSource};
+use super::*;
+use crate::features::{CompressionKind, embedded_only};
+use crate::settings::Protocol;
+
+/// A loader without files: knows one method, and counts how often it was asked.
+#[derive(Default)]
+struct Known(Cell<u32>);
+
+impl OwnLoader for Known {
+    fn load(&self, source: &OwnSource) -> Result<OwnWorkload, OwnError> {
+        self.0.set(self.0.get() + 1);
+        if source.method == "shop.Orders/Get" {
+            return Ok(OwnWorkload {
+                descriptor_set: String::new(),
+                method: source.method.clone(),
+                request: json!({}),
+                response: json!({}),
+            });
+        }
+        let message = format!(
+            "there is no method {}; did you mean shop.Orders/Get?",
+            source.method
+        );
+        Err(OwnError {
+            key: "method",
+            message,
+        })
+    }
+}
+
+fn resolve_with(text: &str, cores: u32, overrides: &Overrides) -> Result<Plan, StudyError> {
+    let mut subjects = embedded_only();
+    let mut plain = Features::everything();
+    plain.compressions = vec![CompressionKind::None];
+    plain.protocols.remove(&Protocol::Rest);
+    subjects.insert("go-grpc".to_owned(), plain);
+    let context = ResolveContext {
+        subjects: &subjects,
+        loader: &Known::default(),
+        cores,
+        overrides,
+    };
+    StudyFile::parse(text, "my.toml").and_then(|file| file.resolve(&context))
+}
+
+fn resolve(text: &str) -> Result<Plan, StudyError> {
+    resolve_with(text, 2, &Overrides::default())
+}
+
+/// A study of two variants in eleven lines; `rest` stands from line 12 on.
+const TWO: &str = r#"# Is gRPC faster?
+[workload]
+name = "echo"
+n = 10
+[[variants]]
+name = "grpc"
+protocol = "grpc"
+[[variants]]
+name = "rest-json"
+protocol = "rest"
+
+"#;
+
+fn two_and(rest: &str) -> String {
+    refused(&format!("{TWO}{rest}"))
+}
+
+fn refused(text: &str) -> String {
+    match resolve(text) {
+        Ok(plan) => panic!("it should be refused, not become {:?}", names(&plan)),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// One variant with these settings in line 5 and on.
+fn one_with(settings: &str) -> String {
+    refused(&format!(
+        "# Is it fast?\n[workload]\nname = \"hello\"\n[base]\n{settings}"
+    ))
+}
+
+fn names(plan: &Plan) -> Vec<&str> {
+    plan.variants
+        .iter()
+        .map(|variant| variant.name.as_str())
+        .collect()
+}
