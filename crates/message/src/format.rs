@@ -6,7 +6,9 @@
 
 mod wire_type;
 
-use buffa::{DecodeOptions, Message as _};
+use std::cell::RefCell;
+
+use buffa::{DecodeOptions, Message as _, SizeCache};
 use buffa_descriptor::{DynamicMessage, MessageIndex};
 use rmp_serde::decode::Error as MsgpackError;
 use serde::Serialize;
@@ -24,6 +26,11 @@ use crate::mapping::trail::{Trail, clip};
 use crate::mapping::write::WriteMessage;
 use crate::schema::Types;
 
+thread_local! {
+    /// Sizes of nested messages, kept so that long lists allocate nothing when they are encoded.
+    static SIZES: RefCell<SizeCache> = const { RefCell::new(SizeCache::new()) };
+}
+
 /// Appends a generated message's bytes.
 pub(crate) fn encode_generated<M: GeneratedMessage>(
     message: &M,
@@ -31,7 +38,11 @@ pub(crate) fn encode_generated<M: GeneratedMessage>(
     out: &mut Vec<u8>,
 ) -> Result<(), EncodeError> {
     let result = match encoding {
-        Encoding::Protobuf => message.try_encode(out).map_err(|e| e.to_string()),
+        Encoding::Protobuf => SIZES.with_borrow_mut(|sizes| {
+            message
+                .try_encode_with_cache(sizes, out)
+                .map_err(|e| e.to_string())
+        }),
         _ => encode_mapped(&WriteElement(message, names(encoding)), encoding, out),
     };
     result.map_err(|what| no_form(M::TYPE_NAME, encoding, &what))

@@ -213,17 +213,19 @@ impl Message {
         }
     }
 
-    /// Appends the message's bytes to `out`.
+    /// Appends the message's bytes to `out`, which stays as it was when there is an error.
     ///
     /// # Errors
     /// A value that the encoding has no form for, such as a time before the year 1 in JSON.
     pub fn encode(&self, encoding: Encoding, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        match &self.value {
+        let start = out.len();
+        let result = match &self.value {
             Value::Generated(message) => message.encode(encoding, out),
             Value::Dynamic(message) => {
                 format::encode_dynamic(message, self.type_name(), encoding, out)
             }
-        }
+        };
+        result.inspect_err(|_| out.truncate(start))
     }
 
     /// The message's bytes.

@@ -284,7 +284,12 @@ fn values_without_a_form_are_refused_when_written() {
     let message = order()
         .decode(&bytes, Encoding::Protobuf, &Limits::DEFAULT)
         .unwrap();
-    let error = message.to_bytes(Encoding::Json).unwrap_err().to_string();
+    let mut out = b"kept".to_vec();
+    let error = message
+        .encode(Encoding::Json, &mut out)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(out, b"kept");
     assert!(
         error.starts_with("a shop.Order has no form in json: "),
         "{error}"

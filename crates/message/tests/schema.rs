@@ -88,6 +88,25 @@ fn streaming_methods_are_refused() {
 }
 
 #[test]
+fn files_may_be_named_in_any_way() {
+    let (root, from_root) = (proto(""), proto("../proto/./shop/orders.proto"));
+    for file in [
+        proto("shop/orders.proto"),
+        from_root,
+        PathBuf::from("shop/orders.proto"),
+    ] {
+        for include in [root.clone(), proto("../proto"), proto("./shop/..")] {
+            let schema = Schema::compile(std::slice::from_ref(&file), &[include]);
+            assert_eq!(
+                schema.unwrap().method_names(),
+                shop().method_names(),
+                "{file:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_descriptor_set_is_complete() {
     let again = Schema::from_descriptor_set(shop().descriptor_set()).unwrap();
     assert_eq!(again.method_names(), shop().method_names());

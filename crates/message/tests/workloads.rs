@@ -297,6 +297,20 @@ fn a_workload_survives_the_contract() {
 }
 
 #[test]
+fn a_misspelt_key_of_a_workload_is_refused() {
+    for line in [
+        r#"{"name":"list","n":1,"m":2}"#,
+        r#"{"name":"list"}"#,
+        r#"{"name":"lst","n":1}"#,
+    ] {
+        assert!(
+            serde_json::from_str::<WorkloadSpec>(line).is_err(),
+            "{line}"
+        );
+    }
+}
+
+#[test]
 fn sizes_are_those_of_the_bytes() {
     let answer = workload(&WorkloadSpec::List { n: 100 }).expected(0);
     let table = sizes(

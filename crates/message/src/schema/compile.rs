@@ -7,21 +7,22 @@ use super::{SchemaError, editions};
 /// Compiles files into an encoded descriptor set with its imports.
 pub(super) fn compile(files: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>, SchemaError> {
     let includes = include_paths(files, includes);
-    for file in files {
-        check_file(file, &includes)?;
-    }
-    match compile_inside(files, &includes) {
+    let names = files
+        .iter()
+        .map(|file| import_name(file, &includes))
+        .collect::<Result<Vec<PathBuf>, _>>()?;
+    match compile_inside(&names, &includes) {
         Ok(bytes) => Ok(bytes),
-        Err(error) => match editions::first_with_edition(files, &includes) {
-            Some(file) => editions::compile(&file, files, &includes),
+        Err(error) => match editions::first_with_edition(&names, &includes) {
+            Some(file) => editions::compile(&file, &names, &includes),
             None => Err(describe(&error, &includes)),
         },
     }
 }
 
-fn compile_inside(files: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>, protox::Error> {
+fn compile_inside(names: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>, protox::Error> {
     let mut compiler = protox::Compiler::new(includes)?;
-    compiler.include_imports(true).open_files(files)?;
+    compiler.include_imports(true).open_files(names)?;
     Ok(compiler.encode_file_descriptor_set())
 }
 
@@ -43,34 +44,34 @@ fn include_paths(files: &[PathBuf], includes: &[PathBuf]) -> Vec<PathBuf> {
     folders
 }
 
-/// Says of a file that was named by the user whether it is there and can be imported.
-fn check_file(file: &Path, includes: &[PathBuf]) -> Result<(), SchemaError> {
+/// The name that a file would be imported by: its path from the first include path it is in,
+/// however either is spelled.
+fn import_name(file: &Path, includes: &[PathBuf]) -> Result<PathBuf, SchemaError> {
     let wrong = |what: String| SchemaError::File {
         file: file.display().to_string(),
         what,
     };
-    let in_include = |include: &PathBuf| file.is_relative() && include.join(file).is_file();
-    if !file.exists() && !includes.iter().any(in_include) {
-        return Err(wrong("no such file".to_owned()));
-    }
     if file.is_dir() {
         return Err(wrong("is a folder; name the .proto files in it".to_owned()));
     }
-    let inside = includes.iter().any(|include| {
-        in_include(include)
-            || match (file.canonicalize(), include.canonicalize()) {
-                (Ok(file), Ok(include)) => file.starts_with(include),
-                _ => false,
-            }
-    });
-    if inside {
-        Ok(())
-    } else {
-        Err(wrong(format!(
-            "is in none of the include paths ({}); add the folder that imports start from with --include",
-            list(includes)
-        )))
-    }
+    let Ok(absolute) = file.canonicalize() else {
+        let by_import = |include: &PathBuf| file.is_relative() && include.join(file).is_file();
+        return match includes.iter().any(by_import) {
+            true => Ok(file.to_owned()),
+            false => Err(wrong("no such file".to_owned())),
+        };
+    };
+    includes
+        .iter()
+        .filter_map(|include| include.canonicalize().ok())
+        .find_map(|include| absolute.strip_prefix(include).ok().map(Path::to_owned))
+        .ok_or_else(|| {
+            wrong(format!(
+                "is in none of the include paths ({}); add the folder that imports start from \
+                 with --include",
+                list(includes)
+            ))
+        })
 }
 
 /// The compiler's error in our own words.

@@ -15,11 +15,7 @@ pub(super) fn first_with_edition(files: &[PathBuf], includes: &[PathBuf]) -> Opt
     let mut seen = HashSet::new();
     let mut open: Vec<PathBuf> = files.to_vec();
     while let Some(file) = open.pop() {
-        let path = if file.is_file() {
-            file
-        } else {
-            find(&file.to_string_lossy(), includes).into()
-        };
+        let path = PathBuf::from(find(&file.to_string_lossy(), includes));
         let Ok(source) = fs::read_to_string(&path) else {
             continue;
         };
@@ -106,7 +102,9 @@ fn buf(files: &[PathBuf], includes: &[PathBuf]) -> io::Result<Outcome> {
     command.args(["build", "--as-file-descriptor-set", "--config", &config]);
     command.arg(option("--output=", &out.file));
     for file in files {
-        command.arg("--path").arg(fs::canonicalize(file)?);
+        command
+            .arg("--path")
+            .arg(fs::canonicalize(find(&file.to_string_lossy(), includes))?);
     }
     command.current_dir("/");
     run(command, &out)

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// What a server serves and a client calls. Part of the subject contract.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "name", rename_all = "kebab-case")]
+#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum WorkloadSpec {
     /// `several.SeveralService/GetSeveralData`: the answer is the request.
     Echo {
@@ -37,6 +37,7 @@ pub enum WorkloadSpec {
 
 /// A user's own method and its samples, complete in itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct OwnWorkload {
     /// A compiled `google.protobuf.FileDescriptorSet`, with its imports, as base64.
     pub descriptor_set: String,
