@@ -5,6 +5,7 @@ mod support;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -433,4 +434,34 @@ fn a_server_that_comes_back_is_found() {
         (0, 1)
     );
     assert!(measurement.connects_failed > 0);
+}
+
+#[test]
+fn a_full_queue_of_a_unix_socket_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    // SAFETY: the descriptor is open; listening again only makes its queue as short as can be.
+    assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::sleep(Duration::from_millis(2));
+            thread::spawn(move || answer_with(ok)(stream));
+        }
+    });
+    for connection_use in [ConnectionUse::Reuse, ConnectionUse::PerCall] {
+        let mut trial = trial(Address::Unix(path.clone()));
+        trial.schedule = Schedule::Closed { in_flight: 8 };
+        trial.connections = 8;
+        trial.connection_use = connection_use;
+        trial.stop.calls = Some(40);
+        let measurement = run(&trial, &[b"x"]);
+        assert_sums_hold(&measurement);
+        assert_eq!(
+            measurement.calls.answered,
+            40,
+            "{:?}",
+            failures(&measurement)
+        );
+    }
 }
