@@ -84,9 +84,12 @@ impl Draft {
         };
         for word in words {
             if !names().any(|name| name.contains(word.as_str())) {
+                let known = match hint(word, names()) {
+                    hint if hint.is_empty() => "; rpcgauge plan lists them".to_owned(),
+                    hint => hint,
+                };
                 return Err(format!(
-                    "--only: no variant's name contains \"{word}\"{}",
-                    hint(word, names())
+                    "--only: no variant's name contains \"{word}\"{known}"
                 ));
             }
         }

@@ -264,6 +264,28 @@ fn a_trial_that_would_never_end_has_an_estimate() {
 }
 
 proptest! {
+    /// Whatever parses either resolves into a plan that holds together, or is refused in one line.
+    #[test]
+    fn study_like_text_never_panics(
+        lines in proptest::collection::vec(
+            "(\\[(base|factors)\\]|\\[\\[(exclude|variants|pairs|groups)\\]\\]|\\[\\[groups\\.(variants|pairs)\\]\\]|name = \"[a-c]\"|protocol = \"(grpc|rest)\"|http = \"(1\\.1|2)\"|rate = (1|9e300)|in-flight = [1-3]|connections = [1-3]|of = \"[a-c]\"|against = \"[a-c]\"|n = \\[[1-9], 1[0-9]\\]|n = [1-9]|transport = \\[\"tcp\", \"unix\"\\]|a-a = \"a\"|workload = \\{ name = \"(echo|hello|list)\" \\})",
+            0..14,
+        ),
+    ) {
+        let text = format!("# Is it?\nblocks = 1\nworkload = {{ name = \"echo\", n = 2 }}\n{}", lines.join("\n"));
+        match resolve(&text) {
+            Err(error) => prop_assert!(!error.to_string().contains('\n')),
+            Ok(plan) => {
+                prop_assert!(plan.pairs.iter().any(|pair| pair.a_a));
+                for pair in &plan.pairs {
+                    prop_assert!(plan.variant(&pair.of).is_some() && plan.variant(&pair.against).is_some());
+                }
+                prop_assert!(plan.estimate() > std::time::Duration::ZERO);
+                prop_assert!(!plan.to_string().is_empty());
+            }
+        }
+    }
+
     /// The order in which factors are written does not matter.
     #[test]
     fn factors_in_any_order_give_the_same_variants(order in Just([
