@@ -272,7 +272,7 @@ fn a_server_that_does_not_compress_is_not_measured_as_if_it_did() {
         ..settings()
     };
     let plain = shell(
-        "read line; (echo \"$line\" | sed 's/,\"response_compression\":{[^}]*}//'; cat) | \
+        "read line; (echo \"$line\" | sed 's/,\"response_compression\":\"gzip\"//'; cat) | \
          \"$SUBJECT\"",
     );
     let left = run(&plan(vec![("gzip", gzip)], 1, 1), Some(plain));

@@ -13,41 +13,32 @@ const SLICES: u32 = 100;
 /// Longer than any warm-up, and still far from the end of a 64-bit clock.
 const UNBOUNDED: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Slices of a few calls are enough where calls are slow: the rule goes by ranks and medians.
-const MAX_SLICE_CALLS: u64 = 3;
-
 /// The engine's bounds of a warm-up; `None` where the plan has none.
 pub(super) fn bounds(plan: Stop) -> Option<load::WarmupBounds> {
-    if plan.calls.unwrap_or(u64::MAX) == 0
-        || plan
-            == (Stop {
-                calls: None,
-                time_ms: None,
-            })
-    {
-        return None;
-    }
-    let max_time = plan
-        .time_ms
-        .map_or(UNBOUNDED, Duration::from_millis)
-        .min(UNBOUNDED);
-    let slice_time = plan.time_ms.map_or(Duration::ZERO, |_| max_time / SLICES);
-    let max_calls = plan.calls.unwrap_or(u64::MAX);
-    let slice_calls = (max_calls / u64::from(SLICES)).clamp(1, MAX_SLICE_CALLS);
+    // Slices follow the number of calls where one is given, and the time is then a safeguard.
+    // Otherwise they follow the time, and a slow call is a slice of its own.
+    let (slice_calls, slice_time) = match (plan.calls, plan.time_ms) {
+        (None, None) | (Some(0), _) | (_, Some(0)) => return None,
+        (Some(calls), _) => ((calls / u64::from(SLICES)).max(1), Duration::ZERO),
+        (None, Some(ms)) => (1, Duration::from_millis(ms).min(UNBOUNDED) / SLICES),
+    };
     Some(load::WarmupBounds {
-        max_calls,
-        max_time,
+        max_calls: plan.calls.unwrap_or(u64::MAX),
+        max_time: plan
+            .time_ms
+            .map_or(UNBOUNDED, Duration::from_millis)
+            .min(UNBOUNDED),
         slice_calls,
         slice_time,
     })
 }
 
-/// Says when a warm-up is over, and does something at that moment.
+/// Says when a warm-up is over, and does something at each slice's end.
 pub(super) struct Rule<F> {
     drift: WarmUp,
     bounds: load::WarmupBounds,
     calls: u64,
-    at_end: F,
+    at_slice: F,
 }
 
 impl<F: FnMut()> Rule<F> {
@@ -59,13 +50,13 @@ impl<F: FnMut()> Rule<F> {
             drift,
             bounds,
             calls: 0,
-            at_end: at_slice,
+            at_slice,
         })
     }
 
     /// Takes a slice.
     pub(super) fn push(&mut self, slice: load::WarmupSlice) -> load::Settling {
-        (self.at_end)();
+        (self.at_slice)();
         self.calls = self.calls.saturating_add(slice.calls);
         match self.drift.push(slice.median_ns as f64) {
             Ok(Settling::Settled { .. }) => load::Settling::Settled,
@@ -89,7 +80,7 @@ mod tests {
     use super::*;
 
     const PLAN: Stop = Stop {
-        calls: Some(10_000),
+        calls: None,
         time_ms: Some(1_000),
     };
 
@@ -135,30 +126,37 @@ mod tests {
 
     #[test]
     fn bounds_follow_the_plan() {
-        let both = bounds(PLAN).unwrap();
+        let slices = |calls, time_ms| {
+            bounds(Stop { calls, time_ms }).map(|bounds| (bounds.slice_calls, bounds.slice_time))
+        };
         assert_eq!(
-            (both.slice_calls, both.slice_time),
-            (3, Duration::from_millis(10))
+            slices(None, Some(1_000)),
+            Some((1, Duration::from_millis(10)))
         );
-        let few = bounds(Stop {
-            calls: Some(50),
+        assert_eq!(slices(Some(50), None), Some((1, Duration::ZERO)));
+        assert_eq!(slices(Some(5_000), Some(1_000)), Some((50, Duration::ZERO)));
+        assert_eq!(slices(None, None), None);
+        assert_eq!(slices(Some(0), Some(5)), None);
+        assert_eq!(slices(Some(5), Some(0)), None);
+    }
+
+    #[test]
+    fn a_bound_on_calls_ends_it_before_a_slice_too_many() {
+        let bounds = bounds(Stop {
+            calls: Some(10),
             time_ms: None,
         })
         .unwrap();
-        assert_eq!((few.slice_calls, few.slice_time), (1, Duration::ZERO));
+        let mut rule = Rule::new(bounds, || {}).unwrap();
+        let settling: Vec<_> = (1..=3).map(|number| rule.push(slice(10, number))).collect();
+        // Three slices of three calls; a fourth would be more than ten.
         assert_eq!(
-            bounds(Stop {
-                calls: None,
-                time_ms: None
-            }),
-            None
-        );
-        assert_eq!(
-            bounds(Stop {
-                calls: Some(0),
-                time_ms: Some(5)
-            }),
-            None
+            settling,
+            [
+                load::Settling::GoOn,
+                load::Settling::GoOn,
+                load::Settling::NeverSettled
+            ]
         );
     }
 }
