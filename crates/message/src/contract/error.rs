@@ -31,7 +31,9 @@ pub enum ContractError {
         found: String,
     },
     /// The settings ask for a role that is not in the contract.
-    #[error("unknown role {0}: the roles of contract version {VERSION} are server, floor and codec")]
+    #[error(
+        "unknown role {0}: the roles of contract version {VERSION} are server, floor and codec"
+    )]
     Role(String),
     /// A key is missing, unknown or of the wrong type or value.
     #[error("the {what} line does not fit the contract: {detail}")]

@@ -65,7 +65,10 @@ impl Reply {
         }
         if object.get(KEY_READY) != Some(&Value::Bool(true)) {
             let detail = "it says neither \"ready\":true nor \"error\"".to_owned();
-            return Err(ContractError::Shape { what: REPLY, detail });
+            return Err(ContractError::Shape {
+                what: REPLY,
+                detail,
+            });
         }
         Ok(Self::Ready(shaped(object, REPLY)?))
     }
@@ -127,26 +130,36 @@ fn versioned_object(line: &str, what: &'static str) -> Result<Map<String, Value>
         serde_json::from_str(line).map_err(|error| not_json(what, &error))?;
     match object.remove(KEY_CONTRACT) {
         Some(version) if version.as_u64() == Some(u64::from(VERSION)) => Ok(object),
-        version => Err(ContractError::Version { what, found: named(version.as_ref()) }),
+        version => Err(ContractError::Version {
+            what,
+            found: named(version.as_ref()),
+        }),
     }
 }
 
 fn not_json(what: &'static str, error: &serde_json::Error) -> ContractError {
-    ContractError::NotJson { what, detail: error.to_string() }
+    ContractError::NotJson {
+        what,
+        detail: error.to_string(),
+    }
 }
 
 fn shaped<T: DeserializeOwned>(
     object: Map<String, Value>,
     what: &'static str,
 ) -> Result<T, ContractError> {
-    serde_json::from_value(Value::Object(object))
-        .map_err(|error| ContractError::Shape { what, detail: error.to_string() })
+    serde_json::from_value(Value::Object(object)).map_err(|error| ContractError::Shape {
+        what,
+        detail: error.to_string(),
+    })
 }
 
 /// How a wrong value is shown: cut, since it goes into a one-line error.
 fn named(value: Option<&Value>) -> String {
     const MOST_SHOWN: usize = 40;
-    let Some(value) = value else { return "(none)".to_owned() };
+    let Some(value) = value else {
+        return "(none)".to_owned();
+    };
     let text = value.to_string();
     match text.char_indices().nth(MOST_SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -16,13 +16,20 @@ fn server() -> ServerSettings {
 }
 
 fn refused(line: &str) -> String {
-    Settings::parse(line).expect_err("must be refused").to_string()
+    Settings::parse(line)
+        .expect_err("must be refused")
+        .to_string()
 }
 
 #[test]
 fn absent_settings_mean_loopback_uncompressed_and_one_thread() {
     let settings = server();
-    assert_eq!(settings.listen, Listen::Tcp { host: "127.0.0.1".into() });
+    assert_eq!(
+        settings.listen,
+        Listen::Tcp {
+            host: "127.0.0.1".into()
+        }
+    );
     assert_eq!(settings.response_compression, Compression::None);
     assert_eq!((settings.threads, settings.limits), (1, Limits::default()));
 }
@@ -35,10 +42,16 @@ fn settings_come_back_from_their_line() {
         protocol: Protocol::Rest,
         http: HttpVersion::Http1,
         encoding: Encoding::JsonProtoNames,
-        listen: Listen::Unix { path: "/run/a b.sock".into() },
+        listen: Listen::Unix {
+            path: "/run/a b.sock".into(),
+        },
         response_compression: Compression::Gzip { level: 6 },
         threads: 4,
-        limits: Limits { max_message_bytes: Some(9), max_depth: Some(8), max_inflation: Some(7) },
+        limits: Limits {
+            max_message_bytes: Some(9),
+            max_depth: Some(8),
+            max_inflation: Some(7),
+        },
     };
     let codec = CodecSettings {
         stack: None,
@@ -54,7 +67,9 @@ fn settings_come_back_from_their_line() {
     for settings in [
         Settings::Server(Box::new(all)),
         Settings::Server(Box::new(server())),
-        Settings::Floor(FloorSettings { listen: Listen::Tcp { host: "::1".into() } }),
+        Settings::Floor(FloorSettings {
+            listen: Listen::Tcp { host: "::1".into() },
+        }),
         Settings::Codec(Box::new(codec)),
     ] {
         let line = settings.to_line();
@@ -89,9 +104,17 @@ fn an_unknown_role_names_the_known_ones() {
 #[test]
 fn an_unknown_setting_is_refused_by_name() {
     let line = SERVER.replacen("\"protocol\"", "\"tls\":true,\"protocol\"", 1);
-    assert!(refused(&line).contains("unknown field `tls`"), "{}", refused(&line));
+    assert!(
+        refused(&line).contains("unknown field `tls`"),
+        "{}",
+        refused(&line)
+    );
     let line = SERVER.replacen("\"tcp\"", "\"tcp\",\"port\":80", 1);
-    assert!(refused(&line).contains("unknown field `port`"), "{}", refused(&line));
+    assert!(
+        refused(&line).contains("unknown field `port`"),
+        "{}",
+        refused(&line)
+    );
 }
 
 #[test]
@@ -111,7 +134,10 @@ fn replies_come_back_from_their_line() {
         code: Some(Code::Generated),
         sample: None,
     };
-    let failed = Failed { error: "no port is free".into(), fault: Fault::Machine };
+    let failed = Failed {
+        error: "no port is free".into(),
+        fault: Fault::Machine,
+    };
     for reply in [Reply::Ready(ready), Reply::Failed(failed)] {
         assert_eq!(Reply::parse(&reply.to_line()), Ok(reply));
     }
@@ -120,7 +146,9 @@ fn replies_come_back_from_their_line() {
 #[test]
 fn unknown_keys_of_a_reply_are_skipped() {
     let line = r#"{"contract":1,"ready":true,"address":"unix:/a","mood":"good"}"#;
-    let Ok(Reply::Ready(ready)) = Reply::parse(line) else { panic!("ready") };
+    let Ok(Reply::Ready(ready)) = Reply::parse(line) else {
+        panic!("ready")
+    };
     assert_eq!(ready.address, Some(Address::Unix(PathBuf::from("/a"))));
 }
 
@@ -144,7 +172,10 @@ fn reading_takes_one_line_and_no_more() {
 
 #[test]
 fn an_ended_stream_and_wrong_bytes_are_told_apart() {
-    assert_eq!(Settings::read(Cursor::new("")), Err(ContractError::Missing("settings")));
+    assert_eq!(
+        Settings::read(Cursor::new("")),
+        Err(ContractError::Missing("settings"))
+    );
     let Err(ContractError::Stream { .. }) = Settings::read(Cursor::new([0xff, b'\n'])) else {
         panic!("not UTF-8")
     };
@@ -152,6 +183,10 @@ fn an_ended_stream_and_wrong_bytes_are_told_apart() {
 
 #[test]
 fn batches_come_back_from_their_line() {
-    let batch = Batch { batch: 1, operations: 100, elapsed_ns: 5 };
+    let batch = Batch {
+        batch: 1,
+        operations: 100,
+        elapsed_ns: 5,
+    };
     assert_eq!(Batch::parse(&batch.to_line()), Ok(batch));
 }
