@@ -40,7 +40,7 @@ pub fn markdown(text: &str) -> String {
     safe
 }
 
-/// For a terminal: one line, without control characters and what reorders text, so that a server
+/// For a terminal, and for a page before [`html`]: one line, without control characters and what reorders text, so that a server
 /// can neither move the cursor nor colour or hide what follows.
 pub fn terminal(text: &str) -> String {
     let harmless = |c: char| {

@@ -5,12 +5,12 @@ use serde::Deserialize;
 use crate::error::ReportError;
 use crate::findings::{Findings, SCHEMA};
 
-/// Writes findings as JSON, indented, with a line end.
+/// Writes findings as JSON in one line: indented, timelines would make it several times as long.
 ///
 /// # Errors
 /// [`ReportError::Json`] where a histogram cannot be written.
 pub fn render(findings: &Findings) -> Result<String, ReportError> {
-    Ok(serde_json::to_string_pretty(findings)? + "\n")
+    Ok(serde_json::to_string(findings)? + "\n")
 }
 
 /// Reads findings back.

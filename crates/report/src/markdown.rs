@@ -99,8 +99,8 @@ fn figures(text: &mut String, findings: &Findings, placement: Placement) {
     }
     *text += &format!(
         "\n<details><summary>Figures {}</summary>\n\n\
-         | variant | p50 | p99 | calls/s | bytes a call | client CPU | server CPU | marks |\n\
-         |---|--:|--:|--:|--:|--:|--:|---|\n",
+         | variant | p50 | p99 | calls/s | bytes a call | client CPU | server CPU | code | marks |\n\
+         |---|--:|--:|--:|--:|--:|--:|---|---|\n",
         words::on(placement)
     );
     for (variant, cell) in groups.into_iter().flat_map(|(_, members)| members) {
@@ -115,7 +115,7 @@ fn row(variant: &VariantFindings, cell: &Cell) -> String {
         figures.and_then(value).unwrap_or_else(|| NONE.to_owned())
     };
     format!(
-        "| {} | {} | {} | {} | {} | {} | {} | {} |\n",
+        "| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
         safe(&variant.name),
         show(|f| f.latency.as_ref().map(|l| units::time(l.p50_ns as f64))),
         show(|f| f.latency.as_ref()?.p99_ns.map(|ns| units::time(ns as f64))),
@@ -123,6 +123,7 @@ fn row(variant: &VariantFindings, cell: &Cell) -> String {
         show(|f| Some(units::size(f.bytes.total()))),
         show(|f| Some(units::time(f.cpu.client.total_ns))),
         show(|f| Some(units::time(f.cpu.server.total_ns))),
+        show(|f| Some(questions::code(f))),
         questions::mark_names(cell),
     )
 }

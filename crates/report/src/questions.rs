@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use rpcgauge_study::record::Code;
 use rpcgauge_study::settings::Placement;
 
 use crate::findings::verdict::{Combined, Comparison, Outcome, PlacementVerdict};
-use crate::findings::{Cell, Findings, VariantFindings};
+use crate::findings::{Cell, Figures, Findings, VariantFindings};
 use crate::words;
 
 /// A question, and the comparisons that answer it.
@@ -121,14 +122,16 @@ pub(crate) enum Mark {
     Unsettled,
     FailedCalls,
     Incomplete,
+    Dynamic,
 }
 
 impl Mark {
-    pub(crate) const ALL: [Self; 4] = [
+    pub(crate) const ALL: [Self; 5] = [
         Self::ClientBound,
         Self::Unsettled,
         Self::FailedCalls,
         Self::Incomplete,
+        Self::Dynamic,
     ];
 
     /// A letter for where there is little room.
@@ -138,6 +141,7 @@ impl Mark {
             Self::Unsettled => 'U',
             Self::FailedCalls => 'F',
             Self::Incomplete => 'I',
+            Self::Dynamic => 'D',
         }
     }
 
@@ -148,6 +152,7 @@ impl Mark {
             Self::Unsettled => "unsettled",
             Self::FailedCalls => "failed calls",
             Self::Incomplete => "incomplete",
+            Self::Dynamic => "dynamic code",
         }
     }
 
@@ -158,6 +163,7 @@ impl Mark {
             Self::Unsettled => "latency was still drifting when measuring began in some trials",
             Self::FailedCalls => "some calls failed",
             Self::Incomplete => "some trials failed or did not run",
+            Self::Dynamic => "a descriptor was interpreted, no generated code",
         }
     }
 }
@@ -173,17 +179,29 @@ pub(crate) fn marks(cell: &Cell) -> Vec<Mark> {
             .as_ref()
             .is_some_and(|f| f.calls.failed_total() > 0),
         Mark::Incomplete => trials.measured < trials.planned,
+        Mark::Dynamic => cell
+            .figures
+            .as_ref()
+            .is_some_and(|f| f.code.contains(&Code::Dynamic)),
     };
     Mark::ALL.into_iter().filter(has).collect()
 }
 
-/// The names of a cell's marks.
+/// The names of a cell's marks that are cautions; how its code was made stands elsewhere.
 pub(crate) fn mark_names(cell: &Cell) -> String {
-    marks(cell)
+    let cautions = marks(cell)
         .into_iter()
-        .map(Mark::name)
-        .collect::<Vec<_>>()
-        .join(", ")
+        .filter(|mark| *mark != Mark::Dynamic);
+    cautions.map(Mark::name).collect::<Vec<_>>().join(", ")
+}
+
+/// How the codecs of a cell came to know their message.
+pub(crate) fn code(figures: &Figures) -> String {
+    let name = |code: &Code| match code {
+        Code::Generated => "generated",
+        Code::Dynamic => "dynamic",
+    };
+    figures.code.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
 /// How much of the plan is there, in words.

@@ -79,7 +79,7 @@ fn markdown_holds_no_html_of_others() {
 fn findings_of_a_newer_program_are_refused() {
     let text = json::render(quickstart::findings()).unwrap();
     assert_eq!(&json::parse(&text).unwrap(), quickstart::findings());
-    let newer = text.replacen("\"schema\": 1", "\"schema\": 2", 1);
+    let newer = text.replacen("\"schema\":1", "\"schema\":2", 1);
     let error = json::parse(&newer).unwrap_err();
     assert!(
         matches!(error, ReportError::NewerSchema { found: 2, known: 1 }),

@@ -4,6 +4,7 @@ use rpcgauge_study::record::{Environment, Fault, Stage};
 use serde::Serialize;
 
 use super::bars::stage_name;
+use crate::escape;
 use crate::findings::{Distribution, Figures, Findings, StageFindings};
 use crate::questions::{self, Group};
 use crate::units::{self, NONE, Scale};
@@ -75,11 +76,6 @@ fn cells(figures: &Figures, scale: &Scale) -> Vec<String> {
             .map_or_else(none, |d| units::time(value(d) as f64))
     };
     let floor = figures.floor.as_ref();
-    let code: Vec<String> = figures
-        .code
-        .iter()
-        .map(|code| format!("{code:?}").to_lowercase())
-        .collect();
     vec![
         time(|l| Some(l.p50_ns)),
         time(|l| l.p90_ns),
@@ -103,7 +99,7 @@ fn cells(figures: &Figures, scale: &Scale) -> Vec<String> {
         units::percent(figures.client_share),
         units::size(figures.memory.client_peak as f64),
         units::size(figures.memory.server_peak as f64),
-        code.join(", "),
+        questions::code(figures),
     ]
 }
 
@@ -183,11 +179,19 @@ pub(crate) fn failures(findings: &Findings) -> Vec<FailureView> {
                 reason: trial.reason.clone(),
                 fault: fault(trial.fault),
                 trials: vec![trial.index],
-                log: trial.log.clone(),
+                log: lines(&trial.log),
             }),
         }
     }
     views
+}
+
+/// A log's lines, each without what a terminal or browser would act on.
+fn lines(log: &str) -> String {
+    log.lines()
+        .map(escape::terminal)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn fault(fault: Fault) -> &'static str {
@@ -237,7 +241,13 @@ pub(crate) fn errors(findings: &Findings) -> Vec<ErrorView> {
                 samples: figures
                     .errors
                     .iter()
-                    .map(|e| (units::count(e.count), e.kind.clone(), e.text.clone()))
+                    .map(|e| {
+                        (
+                            units::count(e.count),
+                            escape::terminal(&e.kind),
+                            escape::terminal(&e.text),
+                        )
+                    })
                     .collect(),
                 left_out: figures.errors_left_out,
             })

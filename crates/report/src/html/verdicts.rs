@@ -5,7 +5,9 @@ use serde::Serialize;
 
 use super::plot::per_cent;
 use crate::findings::Findings;
-use crate::findings::verdict::{ClaimFindings, ClaimOutcome, Comparison, PlacementVerdict};
+use crate::findings::verdict::{
+    ClaimFindings, ClaimOutcome, Combined, Comparison, PlacementVerdict,
+};
 use crate::questions::{self, Answer};
 use crate::words::{self, About, Factor};
 
@@ -118,13 +120,16 @@ fn verdict(comparison: &Comparison, reach: f64, margin: f64) -> VerdictView {
             clause,
             ratio: ratio.trim_start_matches([',', ' ']).to_owned(),
             figures: words::figures(about, v),
-            reason: words::reason(v.outcome).map(|r| words::capital(&r) + "."),
+            reason: words::reason(v).map(|r| words::capital(&r) + "."),
             forest: forest(comparison.metric, v, reach, margin),
         }
     };
     VerdictView {
         class: class(answer),
-        label: answer.label().to_owned(),
+        label: match comparison.combined {
+            Combined::Unconfirmed => format!("{}, unconfirmed", answer.label()),
+            _ => answer.label().to_owned(),
+        },
         lines: comparison.placements.iter().enumerate().map(line).collect(),
     }
 }

@@ -138,10 +138,11 @@ pub(crate) fn figures(about: About<'_>, verdict: &PlacementVerdict) -> Option<St
     ))
 }
 
-/// Why there is no verdict or none yet, and what would help.
-pub(crate) fn reason(outcome: Outcome) -> Option<String> {
-    let (why, more) = match outcome {
-        Outcome::Faster | Outcome::Slower | Outcome::NoDifference => return None,
+/// Why there is no verdict or none yet, what would help, and what would have been seen.
+pub(crate) fn reason(verdict: &PlacementVerdict) -> Option<String> {
+    let (why, more) = match verdict.outcome {
+        Outcome::Faster | Outcome::Slower => return None,
+        Outcome::NoDifference => return power(verdict),
         Outcome::NoVerdict {
             reason: Withheld::NotMeasured,
         } => {
@@ -156,30 +157,50 @@ pub(crate) fn reason(outcome: Outcome) -> Option<String> {
                     .to_owned(),
             );
         }
-        Outcome::NotResolved { reason, more } => {
-            let why = match reason {
-                Unresolved::NoInterval => "one invocation gives no interval",
-                Unresolved::IntervalTooWide => "the interval holds 1 and is too wide",
-                Unresolved::AaNotOne => "the A/A pair differs, although it is one and the same",
-                Unresolved::AaNoInterval => "the A/A pair has no interval",
-                Unresolved::AaTooWide => "the A/A pair's interval is wider than this difference",
-            };
-            (why, more)
-        }
+        Outcome::NotResolved { reason, more } => (unresolved(reason), more),
     };
-    Some(match more {
-        Some(more) => format!(
-            "{why}; about {} more {} ({} blocks) would settle it",
-            units::count(more.invocations),
-            if more.invocations == 1 {
-                "invocation"
-            } else {
-                "invocations"
-            },
-            units::count(more.blocks),
-        ),
-        None => why.to_owned(),
-    })
+    let more = more.map(|more| {
+        let plural = if more.invocations == 1 {
+            "invocation"
+        } else {
+            "invocations"
+        };
+        let (invocations, blocks) = (units::count(more.invocations), units::count(more.blocks));
+        format!("about {invocations} more {plural} ({blocks} blocks) would settle it")
+    });
+    // With a failing A/A pair the comparison has no power to speak of.
+    let too_wide = matches!(
+        verdict.outcome,
+        Outcome::NotResolved {
+            reason: Unresolved::IntervalTooWide,
+            ..
+        }
+    );
+    let power = power(verdict).filter(|_| too_wide);
+    let parts: Vec<String> = [Some(why.to_owned()), power, more]
+        .into_iter()
+        .flatten()
+        .collect();
+    Some(parts.join("; "))
+}
+
+fn unresolved(reason: Unresolved) -> &'static str {
+    match reason {
+        Unresolved::NoInterval => "one invocation gives no interval",
+        Unresolved::IntervalTooWide => "the interval holds 1 and is too wide",
+        Unresolved::AaNotOne => "the A/A pair differs, although it is one and the same",
+        Unresolved::AaNoInterval => "the A/A pair has no interval",
+        Unresolved::AaTooWide => "the A/A pair's interval is wider than this difference",
+    }
+}
+
+/// The power of a comparison: what it would have shown with 80% probability.
+fn power(verdict: &PlacementVerdict) -> Option<String> {
+    let smallest = verdict.smallest_difference?;
+    let seen = units::percent(smallest - 1.0);
+    Some(format!(
+        "a difference of {seen} would probably have been seen"
+    ))
 }
 
 /// A verdict under one placement as a whole sentence without its full stop.
@@ -189,7 +210,7 @@ pub(crate) fn verdict(about: About<'_>, verdict: &PlacementVerdict, margin: f64)
     if let Some(figures) = figures(about, verdict) {
         text = format!("{text}: {figures}");
     }
-    if let Some(reason) = reason(verdict.outcome) {
+    if let Some(reason) = reason(verdict) {
         text = format!("{text}. {}", capital(&reason));
     }
     text
