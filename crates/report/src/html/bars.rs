@@ -178,10 +178,7 @@ pub(crate) fn cpu(groups: &[Group<'_>]) -> Vec<BarsView> {
             ("server-system", "server, system", server.system_ns),
         ];
         let bare = figures.floor.as_ref().map_or_else(String::new, |floor| {
-            format!(
-                "a bare client loop takes {}; ",
-                units::time(floor.client_cpu_ns)
-            )
+            format!("bare loop {}; ", units::time(floor.client_cpu_ns))
         });
         BarRow {
             segments: segments(&parts, scale, most),
@@ -191,7 +188,7 @@ pub(crate) fn cpu(groups: &[Group<'_>]) -> Vec<BarsView> {
                 scale.with_unit(server.total_ns)
             ),
             detail: format!(
-                "{bare}the client used {} of its core",
+                "{bare}client at {} of its core",
                 units::percent(figures.client_share)
             ),
             ..BarRow::named()
