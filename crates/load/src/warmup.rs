@@ -22,7 +22,7 @@ pub struct WarmupSlice {
     pub calls: u64,
     /// How many of them failed.
     pub failed: u64,
-    /// Median latency of all of them, ns.
+    /// Median latency of all of them (the lower of the two middle ones), ns.
     pub median_ns: u64,
     /// Time since the warm-up began, at the slice's end.
     pub elapsed: Duration,

@@ -6,11 +6,10 @@ use rpcgauge_wire::Traffic;
 
 use super::Engine;
 use super::horizon::{Course, Standing};
-use crate::Histogram;
+use super::warming::Warming;
 use crate::clock;
 use crate::measurement::{Cpu, Ending, WarmupOutcome};
-use crate::recorder::{histogram, record};
-use crate::warmup::{Settling, WarmupBounds, WarmupSlice};
+use crate::warmup::Settling;
 
 /// The parts of a trial, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,66 +22,6 @@ pub(super) enum Phase {
     Measured,
     /// No call is begun any more; those in flight may end.
     Draining,
-}
-
-/// What is known of the warm-up so far.
-#[derive(Debug)]
-pub(super) struct Warming {
-    bounds: WarmupBounds,
-    started_at: u64,
-    ended: u64,
-    slice: Histogram,
-    slice_failed: u64,
-    slice_started_at: u64,
-}
-
-impl Warming {
-    fn new(bounds: WarmupBounds, now: u64) -> Warming {
-        Warming {
-            bounds,
-            started_at: now,
-            ended: 0,
-            slice: histogram(),
-            slice_failed: 0,
-            slice_started_at: now,
-        }
-    }
-
-    /// Takes a call that ended; returns the slice that it completes.
-    pub(super) fn call_ended(
-        &mut self,
-        done: u64,
-        latency: u64,
-        succeeded: bool,
-    ) -> Option<WarmupSlice> {
-        self.ended += 1;
-        record(&mut self.slice, latency);
-        self.slice_failed += u64::from(!succeeded);
-        let lasted = done.saturating_sub(self.slice_started_at);
-        if self.slice.len() < self.bounds.slice_calls || lasted < nanos(self.bounds.slice_time) {
-            return None;
-        }
-        let slice = WarmupSlice {
-            calls: self.slice.len(),
-            failed: self.slice_failed,
-            median_ns: self.slice.value_at_quantile(0.5),
-            elapsed: Duration::from_nanos(done.saturating_sub(self.started_at)),
-        };
-        self.slice.reset();
-        self.slice_failed = 0;
-        self.slice_started_at = done;
-        Some(slice)
-    }
-
-    /// Whether a bound is reached.
-    pub(super) fn is_over(&self, now: u64) -> bool {
-        self.ended >= self.bounds.max_calls || now >= self.ends_by()
-    }
-
-    /// When the bound on time is reached.
-    pub(super) fn ends_by(&self) -> u64 {
-        self.started_at.saturating_add(nanos(self.bounds.max_time))
-    }
 }
 
 /// A duration in ns; beyond 584 years it is that.
@@ -267,44 +206,6 @@ impl Engine<'_, '_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn warming() -> Warming {
-        let bounds = WarmupBounds {
-            max_calls: 7,
-            max_time: Duration::from_nanos(1000),
-            slice_calls: 3,
-            slice_time: Duration::from_nanos(100),
-        };
-        Warming::new(bounds, 5000)
-    }
-
-    #[test]
-    fn a_slice_has_its_calls_and_its_time() {
-        let mut warming = warming();
-        assert_eq!(warming.call_ended(5010, 10, true), None);
-        assert_eq!(warming.call_ended(5020, 30, false), None);
-        assert_eq!(warming.call_ended(5030, 20, true), None, "too short");
-        let slice = WarmupSlice {
-            calls: 4,
-            failed: 1,
-            median_ns: 20,
-            elapsed: Duration::from_nanos(100),
-        };
-        assert_eq!(warming.call_ended(5100, 40, true), Some(slice));
-        assert_eq!(warming.call_ended(5300, 40, true), None, "too few calls");
-    }
-
-    #[test]
-    fn a_warmup_is_bounded_by_calls_and_time() {
-        let mut warming = warming();
-        for _ in 0..6 {
-            warming.call_ended(5001, 1, true);
-        }
-        assert!(!warming.is_over(5999));
-        assert!(warming.is_over(6000));
-        warming.call_ended(5001, 1, true);
-        assert!(warming.is_over(5001));
-    }
 
     #[test]
     fn failures_count_from_the_first_after_a_success() {
