@@ -259,14 +259,50 @@ impl Answer {
     }
 
     fn marks(&mut self, fields: Fields<'_>) {
-        let mark = |name| {
-            let value = fields.get(name)?;
-            let number = std::str::from_utf8(value)
-                .ok()
-                .and_then(|text| text.parse().ok());
-            Some(number.map_or(Mark::Damaged, Mark::At))
-        };
-        self.handler_start = mark(HANDLER_START).unwrap_or(self.handler_start);
-        self.handler_end = mark(HANDLER_END).unwrap_or(self.handler_end);
+        for (name, value) in fields {
+            if name.eq_ignore_ascii_case(HANDLER_START) {
+                self.handler_start = Mark::read(value);
+            } else if name.eq_ignore_ascii_case(HANDLER_END) {
+                self.handler_end = Mark::read(value);
+            }
+        }
+    }
+}
+
+impl Mark {
+    /// Reads a mark: decimal digits that fit 64 bits.
+    fn read(value: &[u8]) -> Mark {
+        let number = value.iter().try_fold(0u64, |number, byte| {
+            let digit = byte.wrapping_sub(b'0');
+            let shifted = number.checked_mul(10).filter(|_| digit < 10)?;
+            shifted.checked_add(u64::from(digit))
+        });
+        match number {
+            Some(number) if !value.is_empty() => Mark::At(number),
+            _ => Mark::Damaged,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_decimal_digits_of_64_bits() {
+        assert_eq!(Mark::read(b"0"), Mark::At(0));
+        assert_eq!(Mark::read(b"18446744073709551615"), Mark::At(u64::MAX));
+        for bad in [
+            "",
+            "-1",
+            "+1",
+            "1.5",
+            "0x10",
+            "18446744073709551616",
+            "1 2",
+            "\u{e9}",
+        ] {
+            assert_eq!(Mark::read(bad.as_bytes()), Mark::Damaged, "{bad}");
+        }
     }
 }
