@@ -114,6 +114,8 @@ pub(crate) struct RunArgs {
     pub(crate) overrides: OverrideArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
 }
 
 /// What a command line may change of a study.
@@ -180,7 +182,7 @@ pub(crate) struct CompareArgs {
     /// The answer to give, as a JSON file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Message")]
     pub(crate) response: PathBuf,
-    /// Only these variants, by name (see `--list`)
+    /// Only these variants: rest-json, grpc, grpc-gzip, grpc-unix, msgpack, hybrid
     #[arg(
         long,
         value_name = "NAME",
@@ -222,13 +224,13 @@ pub(crate) struct CompareArgs {
 /// Bounds of decoding.
 #[derive(Debug, Args)]
 pub(crate) struct LimitArgs {
-    /// Largest encoded message, in bytes
+    /// Largest encoded message, in bytes [default: 16777216]
     #[arg(long, value_name = "BYTES", help_heading = "Limits")]
     pub(crate) max_message_bytes: Option<usize>,
-    /// Deepest nesting of a message
+    /// Deepest nesting of a message [default: 100]
     #[arg(long, value_name = "LEVELS", help_heading = "Limits")]
     pub(crate) max_depth: Option<usize>,
-    /// How many times its compressed size a message may grow to
+    /// How many times its compressed size a message may grow to [default: 1000]
     #[arg(long, value_name = "RATIO", help_heading = "Limits")]
     pub(crate) max_inflation: Option<usize>,
 }
@@ -292,8 +294,6 @@ pub(crate) struct SizeArgs {
     /// The sample, as a JSON file (- for standard input)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Message")]
     pub(crate) sample: PathBuf,
-    #[command(flatten)]
-    pub(crate) limits: LimitArgs,
     /// Print the sizes as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -26,5 +26,11 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
         };
     }
     let stop = measure::stop_flag()?;
-    measure::start(&Resolved { plan, text: None }, &args.output, &stop).map(Ended::code)
+    measure::start(
+        &Resolved { plan, text: None },
+        &args.output,
+        &args.limits,
+        &stop,
+    )
+    .map(Ended::code)
 }

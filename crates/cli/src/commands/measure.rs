@@ -12,9 +12,9 @@ use rpcgauge_study::plan::{Plan, TrialSpec};
 use rpcgauge_study::run::{NewRun, Run, RunWriter, default_directory, names};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::args::OutputArgs;
+use crate::args::{LimitArgs, OutputArgs};
 use crate::exit::{self, Failure};
-use crate::inputs::Resolved;
+use crate::inputs::{self, Resolved};
 use crate::progress::ProgressView;
 use crate::show;
 
@@ -71,6 +71,7 @@ pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
 pub(crate) fn start(
     study: &Resolved,
     output: &OutputArgs,
+    limits: &LimitArgs,
     stop: &AtomicBool,
 ) -> Result<Ended, Failure> {
     let now = SystemTime::now();
@@ -85,13 +86,21 @@ pub(crate) fn start(
         plan: &study.plan,
     };
     let writer = RunWriter::create(&directory, &new).map_err(Failure::input)?;
-    carry_out(&study.plan, &study.plan.trials, writer, output, stop)
+    carry_out(
+        &study.plan,
+        &study.plan.trials,
+        writer,
+        output,
+        limits,
+        stop,
+    )
 }
 
 /// Goes on with an interrupted run and shows its report.
 pub(crate) fn resume(
     directory: &Path,
     output: &OutputArgs,
+    limits: &LimitArgs,
     stop: &AtomicBool,
 ) -> Result<Ended, Failure> {
     let resumed = RunWriter::resume(directory, None).map_err(Failure::input)?;
@@ -100,6 +109,7 @@ pub(crate) fn resume(
         &resumed.missing,
         resumed.writer,
         output,
+        limits,
         stop,
     )
 }
@@ -109,10 +119,15 @@ fn carry_out(
     trials: &[TrialSpec],
     mut writer: RunWriter,
     output: &OutputArgs,
+    limits: &LimitArgs,
     stop: &AtomicBool,
 ) -> Result<Ended, Failure> {
     let directory = writer.directory().to_owned();
-    let lab = Lab::new(Options::new(reference()?, directory.join(names::LOGS)));
+    let options = Options {
+        limits: inputs::limits(limits),
+        ..Options::new(reference()?, directory.join(names::LOGS))
+    };
+    let lab = Lab::new(options);
     let mut progress = ProgressView::new(output.quiet);
     let summary = lab.run(plan, trials, &mut writer, &mut progress, stop);
     progress.finish();

@@ -15,7 +15,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     }
     let stop = measure::stop_flag()?;
     if let Some(directory) = &args.resume {
-        return measure::resume(directory, &args.output, &stop).map(Ended::code);
+        return measure::resume(directory, &args.output, &args.limits, &stop).map(Ended::code);
     }
     // All are resolved before the first is run: a mistake in the last one shows at once.
     let studies = args
@@ -25,7 +25,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         .collect::<Result<Vec<_>, _>>()?;
     let mut ended = Ended::Well;
     for study in &studies {
-        ended = ended.worst(measure::start(study, &args.output, &stop)?);
+        ended = ended.worst(measure::start(study, &args.output, &args.limits, &stop)?);
         if stop.load(Ordering::Relaxed) {
             break;
         }

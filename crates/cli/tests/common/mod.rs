@@ -10,38 +10,38 @@ use std::process::{Child, Command, Output, Stdio};
 use tempfile::TempDir;
 
 /// A folder of its own to run the program in.
-pub struct Place {
+pub(crate) struct Place {
     folder: TempDir,
 }
 
 /// What a finished program left.
 #[derive(Debug)]
-pub struct Finished {
-    pub code: Option<i32>,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Finished {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Place {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             folder: tempfile::tempdir().expect("a temporary folder"),
         }
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
     /// Writes a file, with the folders it needs.
-    pub fn file(&self, name: &str, text: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str, text: &str) -> PathBuf {
         let path = self.folder.path().join(name);
         fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
         fs::write(&path, text).expect("a file");
         path
     }
 
-    pub fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rpcgauge"));
         command
             .args(args)
@@ -52,7 +52,7 @@ impl Place {
     }
 
     /// Runs the program to its end.
-    pub fn run(&self, args: &[&str]) -> Finished {
+    pub(crate) fn run(&self, args: &[&str]) -> Finished {
         self.command(args)
             .output()
             .expect("the program starts")
@@ -60,7 +60,7 @@ impl Place {
     }
 
     /// Starts the program with its output caught.
-    pub fn start(&self, args: &[&str]) -> Child {
+    pub(crate) fn start(&self, args: &[&str]) -> Child {
         self.command(args)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -69,7 +69,7 @@ impl Place {
     }
 
     /// The names in the folder, sorted.
-    pub fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = fs::read_dir(self.path())
             .expect("the folder")
             .map(|entry| {
@@ -98,7 +98,7 @@ impl From<Output> for Finished {
 impl Finished {
     /// It went well; gives back what it printed.
     #[track_caller]
-    pub fn well(self) -> String {
+    pub(crate) fn well(self) -> String {
         assert_eq!(
             self.code,
             Some(0),
@@ -112,7 +112,7 @@ impl Finished {
     /// It was refused as bad input: exit code 2, nothing on standard output, and one line that
     /// holds each of `parts`.
     #[track_caller]
-    pub fn refused(self, parts: &[&str]) {
+    pub(crate) fn refused(self, parts: &[&str]) {
         assert_eq!(
             self.code,
             Some(2),
@@ -131,7 +131,7 @@ impl Finished {
 }
 
 /// The order service of examples/orders.
-pub fn orders(file: &str) -> String {
+pub(crate) fn orders(file: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../examples/orders")
         .join(file);
@@ -142,7 +142,7 @@ pub fn orders(file: &str) -> String {
 }
 
 /// A study that runs in a second or two, in a debug build as well.
-pub const SMALL_STUDY: &str = r#"
+pub(crate) const SMALL_STUDY: &str = r#"
 question = "Is a greeting faster by gRPC than by REST?"
 workload = { name = "hello" }
 invocations = 2
