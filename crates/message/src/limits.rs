@@ -8,8 +8,8 @@ pub struct Limits {
     /// Largest message in bytes, both as it arrived and after decompression
     /// (`--max-message-bytes`).
     pub max_message_bytes: usize,
-    /// Deepest nesting in levels, the message itself being the first (`--max-depth`). Objects,
-    /// arrays and protobuf's submessages and groups each are a level.
+    /// Deepest nesting in levels of messages, the message itself being the first
+    /// (`--max-depth`). What a `google.protobuf.Struct` holds counts as the messages that it is.
     pub max_depth: usize,
     /// How many times its compressed size a message may grow to (`--max-inflation`). Checked from
     /// [`INFLATION_FREE_BYTES`] on.
@@ -38,6 +38,46 @@ pub const INFLATION_FREE_BYTES: usize = 64 << 10;
 /// Memory that a decoded message may take, in multiples of the largest encoded one: a list of
 /// empty messages is two bytes each on the wire and a few dozen in memory.
 pub const MEMORY_FOR_A_BYTE: usize = 32;
+
+/// The most that [`Limits::max_depth`] may be: readers and writers take some of a thread's stack
+/// for each level. Deeper messages are not written either.
+pub const MOST_DEPTH: usize = 200;
+
+/// A limit that cannot be set so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("--{option} is {given}, and may be {least} to {most}")]
+pub struct BadLimit {
+    option: &'static str,
+    given: usize,
+    least: usize,
+    most: usize,
+}
+
+impl Limits {
+    /// The limits, where each can be kept to.
+    ///
+    /// # Errors
+    /// A limit of nothing, and a depth above [`MOST_DEPTH`].
+    pub fn checked(self) -> Result<Self, BadLimit> {
+        let limits = [
+            ("max-message-bytes", self.max_message_bytes, usize::MAX),
+            ("max-depth", self.max_depth, MOST_DEPTH),
+            ("max-inflation", self.max_inflation, usize::MAX),
+        ];
+        match limits
+            .into_iter()
+            .find(|(_, given, most)| !(1..=*most).contains(given))
+        {
+            None => Ok(self),
+            Some((option, given, most)) => Err(BadLimit {
+                option,
+                given,
+                least: 1,
+                most,
+            }),
+        }
+    }
+}
 
 impl Default for Limits {
     fn default() -> Self {
@@ -93,5 +133,31 @@ impl fmt::Display for BrokenLimit {
                  this limit"
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_that_cannot_be_kept_are_refused() {
+        assert_eq!(Limits::DEFAULT.checked(), Ok(Limits::DEFAULT));
+        let deep = Limits {
+            max_depth: 201,
+            ..Limits::DEFAULT
+        };
+        assert_eq!(
+            deep.checked().unwrap_err().to_string(),
+            "--max-depth is 201, and may be 1 to 200"
+        );
+        assert!(
+            Limits {
+                max_message_bytes: 0,
+                ..Limits::DEFAULT
+            }
+            .checked()
+            .is_err()
+        );
     }
 }

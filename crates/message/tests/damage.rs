@@ -191,26 +191,31 @@ fn json() -> impl Strategy<Value = String> {
 /// also without optimisation.
 #[test]
 fn the_deepest_message_fits_the_stack() {
-    let read = || {
-        let (order, _) = &TYPES[0];
-        let depth = Limits::DEFAULT.max_depth;
-        // Each level of a list is two messages: a `ListValue` and the `Value` in it.
-        let lists = (depth - 2) / 2;
-        let sample = format!("{{\"extra\":{}{}}}", "[".repeat(lists), "]".repeat(lists));
-        let message = order.from_json(&sample).unwrap();
-        for encoding in Encoding::ALL {
-            let bytes = message.to_bytes(encoding).unwrap();
-            // Protobuf counts the same levels.
-            let back = order.decode(&bytes, encoding, &Limits::DEFAULT).unwrap();
-            assert_eq!(first_difference(&message, &back), None);
-        }
-    };
-    thread::Builder::new()
-        .stack_size(2 << 20)
-        .spawn(read)
-        .unwrap()
-        .join()
-        .unwrap();
+    let depth = Limits::DEFAULT.max_depth;
+    let parts = format!(
+        "{{\"items\":[{{{}}}]}}",
+        "\"parts\":[{".repeat(depth - 2) + &"}]".repeat(depth - 2)
+    );
+    // Each level of a list is two messages: a `ListValue` and the `Value` in it.
+    let lists = (depth - 2) / 2;
+    let lists = format!("{{\"extra\":{}{}}}", "[".repeat(lists), "]".repeat(lists));
+    for sample in [parts, lists] {
+        let read = move || {
+            let (order, _) = &TYPES[0];
+            let message = order.from_json(&sample).unwrap();
+            for encoding in Encoding::ALL {
+                let bytes = message.to_bytes(encoding).unwrap();
+                let back = order.decode(&bytes, encoding, &Limits::DEFAULT).unwrap();
+                assert_eq!(first_difference(&message, &back), None);
+            }
+        };
+        thread::Builder::new()
+            .stack_size(2 << 20)
+            .spawn(read)
+            .unwrap()
+            .join()
+            .unwrap();
+    }
 }
 
 #[test]

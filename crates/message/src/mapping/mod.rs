@@ -35,7 +35,3 @@ impl Names {
         }
     }
 }
-
-/// Deepest nesting that is written, in levels of messages. Far above what any limit lets in; it
-/// keeps a message that holds itself inside `google.protobuf.Any`s from taking the whole stack.
-pub(crate) const MAX_WRITTEN_DEPTH: usize = 600;

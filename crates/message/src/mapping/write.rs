@@ -8,10 +8,11 @@ use buffa_descriptor::{
 use serde::ser::{Error, SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
+use super::Names;
 use super::key::WriteKey;
 use super::leaf::Leaf;
 use super::well_known::{self, WellKnown, any, value};
-use super::{MAX_WRITTEN_DEPTH, Names};
+use crate::limits::MOST_DEPTH;
 
 /// A message, to be written.
 #[derive(Clone, Copy)]
@@ -34,7 +35,7 @@ impl<'a> WriteMessage<'a> {
             message,
             style: Style {
                 names,
-                depth: MAX_WRITTEN_DEPTH,
+                depth: MOST_DEPTH,
             },
         }
     }
@@ -42,11 +43,10 @@ impl<'a> WriteMessage<'a> {
 
 impl Style {
     fn deeper<E: Error>(self) -> Result<Self, E> {
-        let depth = self.depth.checked_sub(1).ok_or_else(|| {
-            E::custom(format_args!(
-                "it nests deeper than {MAX_WRITTEN_DEPTH} levels"
-            ))
-        })?;
+        let depth = self
+            .depth
+            .checked_sub(1)
+            .ok_or_else(|| E::custom(format_args!("it nests deeper than {MOST_DEPTH} levels")))?;
         Ok(Self { depth, ..self })
     }
 }

@@ -92,11 +92,14 @@ fn protoc(files: &[PathBuf], includes: &[PathBuf]) -> io::Result<Outcome> {
 }
 
 fn buf(files: &[PathBuf], includes: &[PathBuf]) -> io::Result<Outcome> {
-    // buf has no include paths: each is a module of a workspace of its own.
+    // buf has no include paths: each is a module, named relative to where buf is started.
     let out = Scratch::new()?;
+    let root = Path::new("/");
     let mut config = String::from("version: v2\nmodules:\n");
     for include in includes {
-        config.push_str(&format!("  - path: {:?}\n", fs::canonicalize(include)?));
+        let absolute = fs::canonicalize(include)?;
+        let module = absolute.strip_prefix(root).unwrap_or(&absolute);
+        config.push_str(&format!("  - path: {module:?}\n"));
     }
     let mut command = Command::new("buf");
     command.args(["build", "--as-file-descriptor-set", "--config", &config]);
@@ -106,7 +109,7 @@ fn buf(files: &[PathBuf], includes: &[PathBuf]) -> io::Result<Outcome> {
             .arg("--path")
             .arg(fs::canonicalize(find(&file.to_string_lossy(), includes))?);
     }
-    command.current_dir("/");
+    command.current_dir(root);
     run(command, &out)
 }
 
