@@ -181,7 +181,10 @@ impl Engine<'_, '_, '_> {
         let Some(call) = self.calls.remove(token) else {
             return;
         };
-        self.dues.call_ended(done);
+        // Comparing an answer with the right one is the instrument's own work, which can take longer
+        // than a call: the call after it is not late by that.
+        let free = if call.verified { clock::now() } else { done };
+        self.dues.call_ended(free);
         self.unsent = None;
         let (due, measured, index) = (call.due, call.measured, call.connection);
         note_end(&mut self.failing_since, done, result.is_ok());
