@@ -85,8 +85,8 @@ impl Observer for ProgressView {
                 invocation,
                 of,
                 progress,
-            } => {
-                if self.form == Form::Lines {
+            }
+                if self.form == Form::Lines => {
                     let Progress { done, total, .. } = progress;
                     let left = clock(progress.remaining);
                     self.line(&format!(
@@ -94,7 +94,6 @@ impl Observer for ProgressView {
                         invocation + 1
                     ));
                 }
-            }
             Event::SubjectStarting { variant, progress } => {
                 self.show(*progress, format!("starting a server for {}", variant.name));
             }

@@ -13,7 +13,8 @@ pub struct CodecError(pub String);
 ///
 /// `out` is empty when it is given, and its memory is kept from call to call.
 pub trait Codec {
-    /// Writes the request message of the `call`-th call (0 is the first of the warm-up).
+    /// Appends the request message of the `call`-th call (0 is the first of the warm-up) to `out`,
+    /// which may hold what is sent before it.
     ///
     /// # Errors
     /// The call fails as `encode`.
@@ -24,7 +25,7 @@ pub trait Codec {
         false
     }
 
-    /// Compresses a request.
+    /// Appends a request, compressed, to `out`.
     ///
     /// # Errors
     /// The call fails as `encode`.
@@ -33,7 +34,7 @@ pub trait Codec {
         Ok(())
     }
 
-    /// Restores a compressed answer. Its encoding is [`crate::Expect::encoding`].
+    /// Restores a compressed answer into `out`, which is empty. Its encoding is [`crate::Expect::encoding`].
     ///
     /// # Errors
     /// The call fails as `decompress`.

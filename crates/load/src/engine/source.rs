@@ -38,8 +38,6 @@ pub(super) struct Source<'a> {
     timed: bool,
     /// The plain request where it is compressed, and the plain answer where it was.
     plain: Vec<u8>,
-    /// A message before it gets gRPC's prefix.
-    message: Vec<u8>,
     /// The body of the call before, whose memory is used again once the connection let it go.
     last_body: Bytes,
 }
@@ -81,7 +79,6 @@ impl<'a> Source<'a> {
             grpc,
             timed,
             plain: Vec::new(),
-            message: Vec::new(),
             last_body: Bytes::new(),
         })
     }
@@ -115,30 +112,26 @@ impl<'a> Source<'a> {
                 })
             }
             Kind::PerCall { codec, compresses } => {
+                let prefix = if self.grpc { PREFIX_LENGTH } else { 0 };
                 let mut body = reclaimed(std::mem::take(&mut self.last_body));
-                // The message is made where it needs not be moved again: in the body itself, but
-                // for gRPC, whose prefix is known only when the message is.
-                let message = if self.grpc {
-                    &mut self.message
-                } else {
-                    &mut body
-                };
-                message.clear();
+                // Room for the prefix, so that the message is made where it is sent from: moving it
+                // for one protocol and not for the other would be a difference of our own making.
+                body.resize(prefix, 0);
                 let plain = if *compresses {
                     self.plain.clear();
                     codec.encode(number, &mut self.plain)?;
                     stamp(self.timed, &mut stamps.encoded);
-                    codec.compress(&self.plain, message)?;
+                    codec.compress(&self.plain, &mut body)?;
                     stamp(self.timed, &mut stamps.compressed);
                     self.plain.len()
                 } else {
-                    codec.encode(number, message)?;
+                    codec.encode(number, &mut body)?;
                     stamp(self.timed, &mut stamps.encoded);
-                    message.len()
+                    body.len().saturating_sub(prefix)
                 };
-                let carried = message.len();
+                let carried = body.len().saturating_sub(prefix);
                 if self.grpc {
-                    frame_into(&mut body, &self.message, *compresses)?;
+                    write_prefix(&mut body, carried, *compresses)?;
                 }
                 self.last_body = Bytes::from(body);
                 Ok(Outgoing {
@@ -209,14 +202,17 @@ fn framed(body: Body, grpc: bool) -> Result<Outgoing, MessageTooLong> {
     })
 }
 
-/// Appends a message with gRPC's prefix.
-fn frame_into(body: &mut Vec<u8>, message: &[u8], compressed: bool) -> Result<(), CodecError> {
-    let length = u32::try_from(message.len())
-        .map_err(|_| CodecError(MessageTooLong(message.len()).to_string()))?;
-    body.reserve(PREFIX_LENGTH + message.len());
-    body.push(u8::from(compressed));
-    body.extend_from_slice(&length.to_be_bytes());
-    body.extend_from_slice(message);
+/// Fills in the room that was left for gRPC's prefix.
+fn write_prefix(body: &mut [u8], length: usize, compressed: bool) -> Result<(), CodecError> {
+    let length =
+        u32::try_from(length).map_err(|_| CodecError(MessageTooLong(length).to_string()))?;
+    let Some(prefix) = body.first_chunk_mut::<PREFIX_LENGTH>() else {
+        return Err(CodecError(
+            "the codec removed what was in its output".to_owned(),
+        ));
+    };
+    prefix[0] = u8::from(compressed);
+    prefix[1..].copy_from_slice(&length.to_be_bytes());
     Ok(())
 }
 
@@ -250,12 +246,12 @@ mod tests {
         assert!(again.capacity() >= 70_000);
     }
 
-    /// Replaces whatever is in its output, as some codecs do.
-    struct Replacing;
+    /// Appends, as a codec must.
+    struct Appending;
 
-    impl Codec for Replacing {
+    impl Codec for Appending {
         fn encode(&mut self, call: u64, out: &mut Vec<u8>) -> Result<(), CodecError> {
-            *out = format!("message {call}").into_bytes();
+            out.extend_from_slice(format!("message {call}").as_bytes());
             Ok(())
         }
 
@@ -273,9 +269,9 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_framed_whatever_its_codec_does_to_the_output() {
+    fn each_message_is_made_behind_the_room_for_its_prefix() {
         for (grpc, prefix) in [(true, &[0, 0, 0, 0, 9][..]), (false, &[])] {
-            let mut codec = Replacing;
+            let mut codec = Appending;
             let mut source = Source::new(Bodies::PerCall(&mut codec), grpc, false).unwrap();
             for call in 0..3 {
                 let outgoing = source.request(call, &mut Stamps::default()).unwrap();
@@ -284,5 +280,10 @@ mod tests {
                 assert_eq!((outgoing.plain, outgoing.carried), (9, 9));
             }
         }
+    }
+
+    #[test]
+    fn a_codec_that_shortens_its_output_is_refused() {
+        assert!(write_prefix(&mut [1, 2], 0, false).is_err());
     }
 }
