@@ -498,7 +498,7 @@ fn a_floor_is_below_the_variants_that_stand_on_it() {
     let transports: Vec<Transport> = left.floors.iter().map(|floor| floor.transport).collect();
     assert!(transports.contains(&Transport::Tcp) && transports.contains(&Transport::Unix));
     for floor in &left.floors {
-        assert!(floor.latency.0.len() >= 60, "{}", floor.latency.0.len());
+        assert!(floor.latency.0.len() >= 50, "{}", floor.latency.0.len());
         assert!(floor.client_cpu_ns > 0.0);
         for name in &floor.variants {
             let trial = left
@@ -508,7 +508,7 @@ fn a_floor_is_below_the_variants_that_stand_on_it() {
                 .unwrap();
             let figures = measured(trial);
             let sent = figures.bytes.sent.total() as f64 / figures.calls.started as f64;
-            assert!((sent - floor.request_bytes as f64).abs() <= 65.0 + 0.05 * sent);
+            assert!((sent - floor.request_bytes as f64).abs() <= 513.0 + 0.05 * sent);
         }
     }
 }

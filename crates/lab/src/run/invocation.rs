@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use rpcgauge_message::{Workload, WorkloadSpec, contract};
-use rpcgauge_study::plan::{TrialSpec, Variant};
+use rpcgauge_study::plan::{Plan, TrialSpec, Variant};
 use rpcgauge_study::record::{Fault, FloorRecord, Histogram, Measured, Record};
 use rpcgauge_study::settings::{Placement, Transport};
 
@@ -48,12 +48,36 @@ impl Invocation {
         }
     }
 
-    /// Notes what a variant carried, for the floor under it.
-    pub(super) fn note(&mut self, placement: Placement, variant: &Variant, measured: &Measured) {
+    /// Notes what a trial carried, for the floor under its variant.
+    pub(super) fn note(&mut self, plan: &Plan, trial: &TrialSpec, measured: &Measured) {
+        let Some(variant) = plan.variants.get(trial.variant as usize) else {
+            return;
+        };
         let transport = variant.settings.transport;
-        if let Some(key) = FloorKey::of(placement, transport, measured) {
+        let key = FloorKey::of(trial.placement, transport, measured);
+        if let Some(key) = key.filter(|_| is_floor_due(trial, plan.invocations)) {
             self.floors.note(&variant.name, key);
         }
+    }
+
+    /// Ends its processes: all are asked before any is waited for.
+    fn end(mut self) {
+        for slot in self.slots.values_mut() {
+            if let Ok(server) = &mut slot.state {
+                server.subject.ask_to_end();
+            }
+        }
+    }
+}
+
+/// Whether the floor under a trial's variant is calibrated in its invocation: in the first one, and
+/// once more in one of the others, each variant in its turn. That shows whether the machine has
+/// changed meanwhile, at a small part of the run's time.
+fn is_floor_due(trial: &TrialSpec, invocations: u32) -> bool {
+    match (trial.invocation, invocations.saturating_sub(1)) {
+        (0, _) => true,
+        (_, 0) => false,
+        (invocation, others) => trial.variant % others == (invocation - 1) % others,
     }
 }
 
@@ -169,10 +193,14 @@ impl Run<'_> {
         Subject::start(&start, self.stop)
     }
 
-    /// Calibrates the floors under what was measured in this invocation.
-    pub(super) fn floors(&mut self, invocation: &mut Invocation) -> Result<(), LabError> {
+    /// Calibrates the floors that are due, and ends the invocation's processes.
+    pub(super) fn finish(&mut self, mut invocation: Invocation) -> Result<(), LabError> {
+        let number = invocation.number;
+        let floors = invocation.floors.take();
+        // Nothing else of the run is there while two bare loops play.
+        invocation.end();
         let mut halves = BTreeMap::new();
-        for (key, variants) in invocation.floors.take() {
+        for (key, variants) in floors {
             if self.is_stopped() {
                 break;
             }
@@ -180,7 +208,6 @@ impl Run<'_> {
                 variants: &variants,
                 progress: self.pace.progress(),
             });
-            let number = invocation.number;
             match self.floor(number, &mut halves, &key, variants) {
                 Ok(Some(record)) => self.keep_floor(record)?,
                 Ok(None) => break,
@@ -292,5 +319,37 @@ fn transport_word(transport: Transport) -> &'static str {
     match transport {
         Transport::Tcp => "tcp",
         Transport::Unix => "unix",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_floor_is_due_first_and_once_more() {
+        for invocations in 1..6 {
+            for variant in 0..9 {
+                let due: Vec<u32> = (0..invocations)
+                    .filter(|&invocation| {
+                        let placement = Placement::Free;
+                        let trial = TrialSpec {
+                            index: 0,
+                            invocation,
+                            block: 0,
+                            variant,
+                            placement,
+                        };
+                        is_floor_due(&trial, invocations)
+                    })
+                    .collect();
+                assert_eq!(due[0], 0);
+                assert_eq!(
+                    due.len(),
+                    invocations.min(2) as usize,
+                    "{invocations} {variant}"
+                );
+            }
+        }
     }
 }

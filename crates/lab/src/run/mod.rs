@@ -198,7 +198,7 @@ impl<'a> Run<'a> {
             }
             self.trial(&mut invocation, trial)?;
         }
-        self.floors(&mut invocation)
+        self.finish(invocation)
     }
 
     /// One trial, from what it needs to its record.
@@ -222,7 +222,7 @@ impl<'a> Run<'a> {
             Err(failure) => (Idle::AsIs, failure.into_outcome()),
         };
         if let Outcome::Measured(measured) = &outcome {
-            invocation.note(trial.placement, variant, measured);
+            invocation.note(plan, trial, measured);
         }
         let record = TrialRecord {
             trial: trial.clone(),

@@ -26,7 +26,7 @@ use crate::machine::process::ProcessMeter;
 const TERM_GRACE: Duration = Duration::from_secs(1);
 
 /// How often an ending process is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 /// What is needed to start a subject.
 #[derive(Debug)]
@@ -120,6 +120,11 @@ impl Subject {
     /// How it ended, in words, if it is no longer there.
     pub fn ended(&self) -> Option<String> {
         how_it_ended(&self.child)
+    }
+
+    /// Closes its input, which asks it to end; it is waited for when this is dropped.
+    pub fn ask_to_end(&mut self) {
+        drop(self.stdin.take());
     }
 
     /// The last lines of its log.
