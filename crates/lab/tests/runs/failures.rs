@@ -1,0 +1,191 @@
+//! Subjects that fail, and what is kept of it.
+
+use std::net::TcpListener;
+use std::sync::atomic::AtomicBool;
+
+use rpcgauge_lab::Lab;
+use rpcgauge_message::{Compression, WorkloadSpec};
+use rpcgauge_study::record::Fault;
+use rpcgauge_study::settings::{Settings, Stop};
+
+use crate::common::{failed, measured, options, plan, run, settings, shell};
+
+#[test]
+fn a_failing_subject_fails_its_trials_and_the_rest_goes_on() {
+    let other = Settings {
+        subject: "other".to_owned(),
+        ..settings()
+    };
+    // An address that nobody listens on: it was free a moment ago.
+    let nobody = TcpListener::bind("127.0.0.1:0")
+        .and_then(|free| free.local_addr())
+        .unwrap();
+    let cases = [
+        (
+            "echo 'no library' >&2; exit 4",
+            "exit code 4",
+            Fault::Subject,
+            "no library",
+        ),
+        ("echo hello", "it wrote: hello", Fault::Subject, ""),
+        (
+            r#"echo '{"contract":1,"error":"no zstd here","fault":"user"}'"#,
+            "the subject refused: no zstd here",
+            Fault::User,
+            "",
+        ),
+        (
+            r#"echo '{"contract":1,"ready":true,"address":"unix:/x"}'; read a; read b"#,
+            "was to listen on TCP and says unix:/x",
+            Fault::Subject,
+            "",
+        ),
+        (
+            &format!(
+                r#"echo '{{"contract":1,"ready":true,"address":"{nobody}"}}'; read a; read b"#
+            ),
+            "connect-refused",
+            Fault::Subject,
+            "",
+        ),
+    ];
+    for (script, told, fault, log) in cases {
+        let plan = plan(vec![("bad", other.clone()), ("good", settings())], 1, 2);
+        let left = run(&plan, Some(shell(script)));
+        assert_eq!(
+            (left.summary.measured, left.summary.failed),
+            (2, 2),
+            "{script}"
+        );
+        let (reason, blamed, kept) = failed(&left.trials[0]);
+        assert!(reason.contains(told), "{script}: {reason}");
+        assert_eq!((blamed, kept), (fault, log), "{script}");
+        // What cannot start is not started again for every trial.
+        assert_eq!(
+            left.events
+                .iter()
+                .filter(|event| *event == "start bad")
+                .count(),
+            1
+        );
+    }
+}
+
+#[test]
+fn a_wrong_answer_is_named_by_its_path_and_never_timed() {
+    let other = Settings {
+        subject: "other".to_owned(),
+        workload: WorkloadSpec::Followers { n: 3 },
+        ..settings()
+    };
+    let short = shell("read line; (echo \"$line\" | sed 's/\"n\":3/\"n\":2/'; cat) | \"$SUBJECT\"");
+    let left = run(&plan(vec![("short", other)], 1, 2), Some(short));
+    assert_eq!(left.summary.failed, 2);
+    let (reason, fault, _) = failed(&left.trials[0]);
+    assert!(reason.contains("wrong at $.userId"), "{reason}");
+    assert_eq!(fault, Fault::Subject);
+}
+
+#[test]
+fn a_server_that_does_not_compress_is_not_measured_as_if_it_did() {
+    let gzip = Settings {
+        subject: "other".to_owned(),
+        response_compression: Compression::Gzip { level: 6 },
+        ..settings()
+    };
+    let plain = shell(
+        "read line; (echo \"$line\" | sed 's/,\"response_compression\":\"gzip\"//'; cat) | \
+         \"$SUBJECT\"",
+    );
+    let left = run(&plan(vec![("gzip", gzip)], 1, 1), Some(plain));
+    let (reason, fault, _) = failed(&left.trials[0]);
+    assert!(
+        reason.contains("without compression although gzip was asked for"),
+        "{reason}"
+    );
+    assert_eq!(fault, Fault::Subject);
+}
+
+#[test]
+fn a_subject_that_dies_is_started_again_for_its_next_trial() {
+    let folder = tempfile::tempdir().unwrap();
+    let dies_once = shell(&format!(
+        "cd '{}'; if [ -e died ]; then exec \"$SUBJECT\"; fi; touch died; exec 3<&0; \
+         \"$SUBJECT\" <&3 & sleep 0.7; echo 'out of memory' >&2; kill -9 $!; exit 9",
+        folder.path().display()
+    ));
+    let long = Settings {
+        subject: "other".to_owned(),
+        stop: Stop {
+            calls: None,
+            time_ms: Some(1_500),
+        },
+        ..settings()
+    };
+    let left = run(&plan(vec![("dies", long)], 1, 2), Some(dies_once));
+    let (reason, fault, log) = failed(&left.trials[0]);
+    assert!(
+        reason.contains("ended while it was measured (exit code 9)"),
+        "{reason}"
+    );
+    assert_eq!(fault, Fault::Subject);
+    assert!(log.contains("out of memory"), "{log}");
+    assert!(measured(&left.trials[1]).calls.answered > 0);
+    assert_eq!(
+        left.events
+            .iter()
+            .filter(|event| *event == "start dies")
+            .count(),
+        2
+    );
+    assert!(left.logs.path().join("logs/0-dies-free-0.log").exists());
+}
+
+#[test]
+fn one_that_dies_again_and_again_is_given_up() {
+    let dies = shell("exec 3<&0; \"$SUBJECT\" <&3 & sleep 0.3; kill -9 $!; exit 9");
+    let long = Settings {
+        subject: "other".to_owned(),
+        stop: Stop {
+            calls: None,
+            time_ms: Some(600),
+        },
+        ..settings()
+    };
+    let left = run(&plan(vec![("dies", long)], 1, 5), Some(dies));
+    assert_eq!(left.summary.failed, 5);
+    assert_eq!(
+        left.events
+            .iter()
+            .filter(|event| *event == "start dies")
+            .count(),
+        3
+    );
+    let (reason, ..) = failed(&left.trials[4]);
+    assert!(reason.contains("died 3 times"), "{reason}");
+}
+
+#[test]
+fn an_unknown_subject_is_told_with_the_known_ones() {
+    let unknown = Settings {
+        subject: "go".to_owned(),
+        ..settings()
+    };
+    let left = run(&plan(vec![("go", unknown)], 1, 1), None);
+    let (reason, fault, _) = failed(&left.trials[0]);
+    assert_eq!(reason, "there is no subject \"go\"; there is reference");
+    assert_eq!(fault, Fault::User);
+}
+
+#[test]
+fn a_plan_that_does_not_hold_together_runs_nothing() {
+    let mut plan = plan(vec![("grpc", settings())], 1, 1);
+    plan.trials[0].variant = 9;
+    let folder = tempfile::tempdir().unwrap();
+    let lab = Lab::new(options(None, &folder));
+    let stop = AtomicBool::new(false);
+    let error = lab
+        .run(&plan, &plan.trials, &mut Vec::new(), &mut (), &stop)
+        .unwrap_err();
+    assert!(error.to_string().contains("variant 9"), "{error}");
+}

@@ -1,0 +1,259 @@
+//! Small plans, carried out as a study's would be.
+
+mod common;
+mod failures;
+mod stopping;
+
+use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
+
+use common::{failed, measured, options, plan, rest_json, run, settings};
+use rpcgauge_lab::machine::cores;
+use rpcgauge_lab::machine::idle::IdleHold;
+use rpcgauge_lab::{Ending, Lab};
+use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
+use rpcgauge_study::record::{Code, Stage};
+use rpcgauge_study::run::{NewRun, Run, RunWriter};
+use rpcgauge_study::settings::{
+    Arrivals, ConnectionUse, HttpVersion, Idle, Placement, Protocol, Schedule, Settings, Transport,
+};
+
+#[test]
+fn a_small_plan_runs_to_a_run_directory_whose_sums_hold() {
+    let plan = plan(vec![("rest-json", rest_json()), ("grpc", settings())], 2, 2);
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("run");
+    let created_at = SystemTime::now();
+    let new = NewRun {
+        rpcgauge: "test",
+        created_at,
+        study: None,
+        plan: &plan,
+    };
+    let mut writer = RunWriter::create(&directory, &new).unwrap();
+    let lab = Lab::new(options(None, &folder));
+    let stop = AtomicBool::new(false);
+    let summary = lab
+        .run(&plan, &plan.trials, &mut writer, &mut (), &stop)
+        .unwrap();
+    drop(writer);
+    assert_eq!(
+        (summary.ending, summary.measured, summary.failed),
+        (Ending::Complete, 8, 0)
+    );
+
+    let run = Run::read(&directory).unwrap();
+    assert!(run.missing().is_empty() && run.warnings.is_empty());
+    let order: Vec<u32> = run.trials.iter().map(|trial| trial.trial.index).collect();
+    assert_eq!(order, (0..8).collect::<Vec<_>>());
+    for trial in &run.trials {
+        let figures = measured(trial);
+        let calls = &figures.calls;
+        assert_eq!(calls.started, 50);
+        assert_eq!(
+            calls.started,
+            calls.answered + calls.failed_total() + calls.abandoned
+        );
+        assert_eq!(figures.latency.0.len(), calls.answered);
+        assert_eq!(figures.stages[&Stage::Wait].0.len(), calls.answered);
+        assert_eq!(figures.stages[&Stage::RequestTime].0.len(), calls.answered);
+        assert!(figures.timeline.slices.len() >= 100);
+        let in_slices: u64 = figures
+            .timeline
+            .slices
+            .iter()
+            .map(|slice| slice.answered)
+            .sum();
+        assert_eq!(in_slices, calls.answered);
+        assert!(figures.bytes.sent.total() > 0 && figures.bytes.received.bodies > 0);
+        assert!(figures.cpu.client.total_ns > 0 && figures.cpu.server.total_ns > 0);
+        assert!(
+            figures.cpu.server.total_ns < figures.elapsed_ns * 2,
+            "the warm-up is not in it"
+        );
+        assert!(figures.memory.client_peak > 0 && figures.memory.server_peak > 0);
+        assert!(figures.client_share > 0.0 && figures.client_share <= 1.0);
+        assert_eq!(figures.code, Code::Generated);
+        assert!(figures.warmup.calls > 0);
+    }
+    let environment = run.environment.unwrap();
+    assert!(environment.subjects["reference"].contains_key("hyper"));
+    let floors_of = |invocation| {
+        run.floors
+            .iter()
+            .filter(move |f| f.invocation == invocation)
+    };
+    for invocation in 0..2 {
+        let stands_under: Vec<&String> = floors_of(invocation).flat_map(|f| &f.variants).collect();
+        assert_eq!(stands_under.len(), 2, "{stands_under:?}");
+    }
+}
+
+#[test]
+fn every_way_to_call_is_proved_right_and_measured() {
+    let gzip = Compression::Gzip { level: 6 };
+    let unix = Settings {
+        transport: Transport::Unix,
+        ..settings()
+    };
+    let compressed = Settings {
+        request_compression: gzip,
+        response_compression: gzip,
+        ..settings()
+    };
+    let rest_compressed = Settings {
+        response_compression: gzip,
+        ..rest_json()
+    };
+    let rest2 = Settings {
+        http: HttpVersion::Http2,
+        encoding: Encoding::Cbor,
+        ..rest_json()
+    };
+    let hybrid = Settings {
+        encoding: Encoding::Hybrid,
+        ..settings()
+    };
+    let proto_names = Settings {
+        encoding: Encoding::JsonProtoNames,
+        ..rest_json()
+    };
+    let msgpack = Settings {
+        encoding: Encoding::Msgpack,
+        ..rest_json()
+    };
+    let per_call = Settings {
+        connection: ConnectionUse::PerCall,
+        ..settings()
+    };
+    let hello = Settings {
+        workload: WorkloadSpec::Hello,
+        ..settings()
+    };
+    let load = Settings {
+        workload: WorkloadSpec::Hello,
+        connections: 2,
+        schedule: Schedule::Closed { in_flight: 8 },
+        ..settings()
+    };
+    let rate = Settings {
+        schedule: Schedule::Rate {
+            per_second: 500.0,
+            arrivals: Arrivals::Poisson,
+        },
+        response_compression: gzip,
+        ..settings()
+    };
+    let plan = plan(
+        vec![
+            ("unix", unix),
+            ("gzip", compressed),
+            ("rest-gzip", rest_compressed),
+            ("rest-h2-cbor", rest2),
+            ("hybrid", hybrid),
+            ("proto-names", proto_names),
+            ("msgpack", msgpack),
+            ("per-call", per_call),
+            ("hello", hello),
+            ("load", load),
+            ("rate", rate),
+        ],
+        1,
+        1,
+    );
+    let left = run(&plan, None);
+    assert_eq!(left.summary.measured, plan.variants.len());
+    let figures = |name: &str| {
+        measured(
+            left.trials
+                .iter()
+                .find(|trial| trial.variant == name)
+                .unwrap(),
+        )
+        .clone()
+    };
+    for trial in &left.trials {
+        assert_eq!(measured(trial).calls.answered, 50, "{}", trial.variant);
+    }
+    let gzip = figures("gzip").payload;
+    assert!(gzip.response_compressed < gzip.response, "{gzip:?}");
+    let rate = figures("rate");
+    assert!(
+        rate.payload.response > rate.payload.response_compressed,
+        "{:?}",
+        rate.payload
+    );
+    assert!(rate.stages.is_empty());
+    assert_eq!(figures("per-call").connections_opened, 50);
+    assert_eq!(figures("unix").payload.response, rate.payload.response);
+}
+
+#[test]
+fn placements_are_what_the_trial_says() {
+    let mut plan = plan(vec![("grpc", settings())], 1, 3);
+    plan.idle = Idle::Held;
+    let held = IdleHold::ask(Idle::Held).got();
+    let wanted = [Placement::OneCore, Placement::TwoCores, Placement::Free];
+    for (trial, placement) in plan.trials.iter_mut().zip(wanted) {
+        trial.placement = placement;
+    }
+    let left = run(&plan, None);
+    let has_two = cores::allowed().unwrap().len() > 1;
+    for (trial, placement) in left.trials.iter().zip(wanted) {
+        assert_eq!(trial.trial.placement, placement);
+        if placement == Placement::TwoCores && !has_two {
+            assert!(failed(trial).0.contains("needs two cores"));
+        } else {
+            assert_eq!(measured(trial).calls.answered, 50);
+            assert_eq!(trial.idle, held);
+        }
+    }
+    // A process for each placement: what a runtime decides at its start is right for its trials.
+    assert_eq!(
+        left.events
+            .iter()
+            .filter(|event| *event == "start grpc")
+            .count(),
+        3
+    );
+    let floors = left.floors.len() + left.summary.failed;
+    assert_eq!(floors, 3, "one floor for each placement that was measured");
+    assert!(left.floors.iter().all(|floor| floor.idle == held));
+}
+
+#[test]
+fn a_floor_is_below_the_variants_that_stand_on_it() {
+    let unix = Settings {
+        transport: Transport::Unix,
+        ..settings()
+    };
+    let rest = Settings {
+        protocol: Protocol::Rest,
+        encoding: Encoding::Protobuf,
+        ..settings()
+    };
+    let left = run(
+        &plan(
+            vec![("grpc", settings()), ("rest", rest), ("unix", unix)],
+            1,
+            1,
+        ),
+        None,
+    );
+    let transports: Vec<Transport> = left.floors.iter().map(|floor| floor.transport).collect();
+    assert!(transports.contains(&Transport::Tcp) && transports.contains(&Transport::Unix));
+    for floor in &left.floors {
+        assert!(floor.latency.0.len() >= 50, "{}", floor.latency.0.len());
+        assert!(floor.client_cpu_ns > 0.0);
+        for name in &floor.variants {
+            let trial = left
+                .trials
+                .iter()
+                .find(|trial| trial.variant == *name)
+                .unwrap();
+            let figures = measured(trial);
+            let sent = figures.bytes.sent.total() as f64 / figures.calls.started as f64;
+            assert!((sent - floor.request_bytes as f64).abs() <= 513.0 + 0.05 * sent);
+        }
+    }
+}
