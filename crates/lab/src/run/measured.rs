@@ -12,7 +12,7 @@ pub(super) struct Surroundings {
     pub(super) server_cpu: Cpu,
     pub(super) memory: Memory,
     pub(super) code: Code,
-    /// Mean size of the right answers, encoded, bytes.
+    /// Mean size of the answers, encoded and not compressed, bytes.
     pub(super) answer_size: f64,
 }
 
@@ -50,7 +50,7 @@ pub(super) fn measured(from: load::Measurement, around: &Surroundings) -> Measur
         payload: Payload {
             request: from.payload.request,
             request_compressed: from.payload.request_carried,
-            response: from.payload.response.unwrap_or(around.answer_size),
+            response: around.answer_size,
             response_compressed: from.payload.response_carried,
         },
         cpu: CpuTimes {

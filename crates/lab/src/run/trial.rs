@@ -53,7 +53,11 @@ pub(super) fn measure(
         server_cpu,
         memory,
         code: server.exchange.code(),
-        answer_size: server.exchange.answer_size(),
+        // The engine knows it wherever it read an answer.
+        answer_size: match measurement.payload.response {
+            Some(size) => size,
+            None => server.exchange.answer_size(),
+        },
     };
     Ok(Ended {
         idle: got,
