@@ -8,13 +8,16 @@ use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
 use super::{Plan, Variant, workload_words};
 use crate::settings::{ConnectionUse, Placement, Schedule, Settings, Stop};
 
-/// From starting a subject until its answers are proved right, for each variant and placement of
+/// From starting a subject until its answers are proved right: for each variant and placement of
 /// an invocation.
-pub const START: Duration = Duration::from_millis(25);
+pub const START: Duration = Duration::from_millis(30);
 /// Around each trial: connecting, moving processes to their cores, writing the record.
 pub const AROUND_TRIAL: Duration = Duration::from_millis(8);
-/// One calibration of the floor, for each size of call, transport and placement of an invocation.
-pub const FLOOR: Duration = Duration::from_millis(220);
+/// Both calibrations of one floor, for each placement and size of call.
+pub const FLOOR: Duration = Duration::from_millis(200);
+/// A warm-up is cut into a hundred slices, and usually over after about so many of them.
+const USUAL_WARMUP_SLICES: f64 = 35.0;
+const WARMUP_SLICES: f64 = 100.0;
 
 /// Longer trials are estimated as this long, 10 years: a rate of next to nothing must not overflow
 /// the sum.
@@ -24,7 +27,7 @@ const LONGEST_TRIAL_SECONDS: f64 = 315_360_000.0;
 /// of a report rests on them.
 mod guess {
     /// A call without payload over a kept connection, ns.
-    pub(super) const CALL_NS: f64 = 80_000.0;
+    pub(super) const CALL_NS: f64 = 40_000.0;
     /// Opening and closing a connection, ns.
     pub(super) const CONNECTION_NS: f64 = 120_000.0;
     /// Bytes of a call's messages as JSON, for each element of a workload.
@@ -34,17 +37,17 @@ mod guess {
     pub(super) const ID_BYTES: f64 = 5.0;
     pub(super) const SMALL_BYTES: f64 = 100.0;
     /// Encoding and decoding, ns for each byte of JSON.
-    pub(super) const JSON_NS: f64 = 14.0;
-    pub(super) const BINARY_NS: f64 = 6.0;
-    pub(super) const GZIP_NS: f64 = 40.0;
-    pub(super) const ZSTD_NS: f64 = 12.0;
+    pub(super) const JSON_NS: f64 = 7.0;
+    pub(super) const BINARY_NS: f64 = 3.5;
+    pub(super) const GZIP_NS: f64 = 6.0;
+    pub(super) const ZSTD_NS: f64 = 3.0;
     /// How much longer dynamic code takes than generated code.
     pub(super) const DYNAMIC: f64 = 4.0;
 }
 
 impl Plan {
-    /// How long the plan takes at most, as far as can be told before it runs: warm-ups are taken
-    /// up to their bounds, calls at a guess.
+    /// About how long the plan takes, as far as can be told before it runs: warm-ups as long as
+    /// they usually are, calls at a guess.
     pub fn estimate(&self) -> Duration {
         self.estimate_with(|_| None)
     }
@@ -74,11 +77,9 @@ impl Plan {
             .iter()
             .map(|variant| size_of_call(&variant.settings))
             .collect();
-        let floors: BTreeSet<(u32, Placement, Option<&String>)> = starts
+        let floors: BTreeSet<(Placement, Option<&String>)> = starts
             .iter()
-            .map(|(invocation, variant, placement)| {
-                (*invocation, *placement, sizes.get(*variant as usize))
-            })
+            .map(|(_, variant, placement)| (*placement, sizes.get(*variant as usize)))
             .collect();
         trials + START * starts.len() as u32 + FLOOR * floors.len() as u32
     }
@@ -103,7 +104,10 @@ fn trial_time(settings: &Settings, warmup: Stop, call: Duration) -> Duration {
         // The call that is under way at the bound is waited for.
         Duration::from_secs_f64(seconds.min(LONGEST_TRIAL_SECONDS)) + call
     };
-    bounded(warmup) + bounded(settings.stop) + AROUND_TRIAL
+    // A slice of the warm-up holds a call at least, so that slow calls take it to its bound.
+    let slice = (bounded(warmup).as_secs_f64() / WARMUP_SLICES).max(call.as_secs_f64());
+    let settled = Duration::from_secs_f64(slice * USUAL_WARMUP_SLICES);
+    settled.min(bounded(warmup)) + bounded(settings.stop) + AROUND_TRIAL
 }
 
 /// What decides a call's bytes and what carries them: calls that are alike in it share a floor.

@@ -84,7 +84,7 @@ impl Plan {
         } else {
             format!("{minutes}m{seconds:02}s")
         };
-        writeln!(f, "  time       at most about {time}")?;
+        writeln!(f, "  time       about {time}")?;
         writeln!(
             f,
             "  trials     {} in {} × {}",
