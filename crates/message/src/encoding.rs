@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::nearest::{Nearest, or_list};
+use crate::nearest::Nearest;
 
 /// How a message becomes bytes, whatever protocol carries it. `docs/encodings.md` has the mappings.
 ///
@@ -58,7 +58,7 @@ impl fmt::Display for Encoding {
 
 /// A name that is no encoding's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown encoding `{name}`{nearest}; it is one of {}", or_list(Encoding::ALL.map(Encoding::name)))]
+#[error("unknown encoding \"{name}\"{nearest}")]
 pub struct UnknownEncoding {
     name: String,
     nearest: Nearest,
@@ -73,7 +73,7 @@ impl FromStr for Encoding {
             .find(|e| e.name() == name)
             .ok_or_else(|| UnknownEncoding {
                 name: name.to_owned(),
-                nearest: Nearest::of(name, Self::ALL.map(Self::name)),
+                nearest: Nearest::or_known(name, Self::ALL.map(Self::name)),
             })
     }
 }
@@ -110,8 +110,12 @@ mod tests {
     fn a_misspelt_name_is_refused_with_the_nearest() {
         assert_eq!(
             "msgpak".parse::<Encoding>().unwrap_err().to_string(),
-            "unknown encoding `msgpak`, did you mean `msgpack`?; it is one of protobuf, json, \
-             json-proto-names, msgpack, cbor or hybrid"
+            r#"unknown encoding "msgpak"; did you mean "msgpack"?"#
+        );
+        assert_eq!(
+            "xml".parse::<Encoding>().unwrap_err().to_string(),
+            "unknown encoding \"xml\"; known are protobuf, json, json-proto-names, msgpack, cbor, \
+             hybrid"
         );
     }
 }

@@ -1,55 +1,87 @@
-//! The name that was probably meant.
+//! "Did you mean": the known names nearest to one that is not known.
 
 use std::fmt;
 
 /// Names at least this similar (Jaro-Winkler, 0 to 1) are offered: lower ones look random.
 const SIMILAR: f64 = 0.75;
 
+/// Shortest part of a name, in bytes, that its whole is offered for.
+const SHORTEST_PART: usize = 3;
+
 /// How many names are offered at most.
 const OFFERED: usize = 3;
 
-/// The names nearest to a misspelt one, best first. Shows as `, did you mean ...?` or as nothing.
+/// How many names are listed at most where none is near: more would hide the sentence before them.
+const LISTED: usize = 12;
+
+/// What to say after a name that is not known. Shows as `; did you mean "x"?`, as
+/// `; known are x, y`, or as nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Nearest(Vec<String>);
+pub struct Nearest {
+    near: Vec<String>,
+    known: Vec<String>,
+}
 
 impl Nearest {
-    /// The candidates that look most like `name`.
+    /// The candidates that look most like `name`, best first, or none.
     pub fn of<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Self {
-        let wanted = name.to_lowercase();
+        let wanted = plain(name);
+        let is_near = |candidate: &str| {
+            wanted.len() >= SHORTEST_PART && candidate.contains(&wanted)
+                || strsim::jaro_winkler(&wanted, candidate) >= SIMILAR
+        };
         let mut scored: Vec<(usize, &str)> = candidates
             .into_iter()
-            .map(|candidate| (candidate.to_lowercase(), candidate))
-            .filter(|(lower, _)| strsim::jaro_winkler(&wanted, lower) >= SIMILAR)
-            .map(|(lower, candidate)| (strsim::osa_distance(&wanted, &lower), candidate))
+            .map(|candidate| (plain(candidate), candidate))
+            .filter(|(plain, _)| is_near(plain))
+            .map(|(plain, candidate)| (strsim::osa_distance(&wanted, &plain), candidate))
             .collect();
         scored.sort_unstable();
         scored.dedup();
         if let Some((best, _)) = scored.first().copied() {
             scored.retain(|(distance, _)| *distance <= best + 1);
         }
-        Self(
-            scored
-                .into_iter()
-                .take(OFFERED)
-                .map(|(_, c)| c.to_owned())
-                .collect(),
-        )
+        let near = scored.into_iter().take(OFFERED);
+        Self {
+            near: near.map(|(_, candidate)| candidate.to_owned()).collect(),
+            known: Vec::new(),
+        }
     }
 
-    /// Whether nothing is near.
+    /// The same, but all the candidates when none is near and they are few.
+    pub fn or_known<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> Self {
+        let mut nearest = Self::of(name, candidates.clone());
+        if nearest.near.is_empty() {
+            nearest.known = candidates.into_iter().map(str::to_owned).collect();
+            if nearest.known.len() > LISTED {
+                nearest.known.clear();
+            }
+        }
+        nearest
+    }
+
+    /// Whether there is nothing to say.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.near.is_empty() && self.known.is_empty()
     }
 }
 
 impl fmt::Display for Nearest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            return Ok(());
+        if !self.near.is_empty() {
+            let names = self.near.iter().map(|name| format!("\"{name}\""));
+            write!(f, "; did you mean {}?", or_list(names))
+        } else if !self.known.is_empty() {
+            write!(f, "; known are {}", self.known.join(", "))
+        } else {
+            Ok(())
         }
-        let names: Vec<String> = self.0.iter().map(|name| format!("`{name}`")).collect();
-        write!(f, ", did you mean {}?", or_list(names))
     }
+}
+
+/// Names that differ in case or between `_` and `-` only are the same slip.
+fn plain(text: &str) -> String {
+    text.to_lowercase().replace('_', "-")
 }
 
 /// `a, b or c`.
@@ -68,8 +100,40 @@ mod tests {
 
     #[test]
     fn the_nearest_comes_first_and_strangers_are_not_offered() {
-        let nearest = Nearest::of("prise", ["quantity", "price", "prices"]);
-        assert_eq!(nearest.to_string(), ", did you mean `price` or `prices`?");
-        assert_eq!(Nearest::of("xyz", ["quantity"]).to_string(), "");
+        let names = [
+            "protocol",
+            "transport",
+            "connection",
+            "in-flight",
+            "price",
+            "prices",
+            "shop.Order",
+            "shop.OrderList",
+        ];
+        for (word, hint) in [
+            ("protcol", r#"; did you mean "protocol"?"#),
+            ("Protocol", r#"; did you mean "protocol"?"#),
+            ("in_flight", r#"; did you mean "in-flight"?"#),
+            ("flight", r#"; did you mean "in-flight"?"#),
+            ("conections", r#"; did you mean "connection"?"#),
+            ("prise", r#"; did you mean "price" or "prices"?"#),
+            ("Order", r#"; did you mean "shop.Order"?"#),
+            ("zzz", ""),
+            ("", ""),
+        ] {
+            assert_eq!(Nearest::of(word, names).to_string(), hint, "{word}");
+        }
+    }
+
+    #[test]
+    fn few_names_are_listed_when_none_is_near() {
+        let hint = Nearest::or_known("x", ["tcp", "unix-socket"]);
+        assert_eq!(hint.to_string(), "; known are tcp, unix-socket");
+        assert_eq!(
+            Nearest::or_known("unix", ["tcp", "unix-socket"]).to_string(),
+            r#"; did you mean "unix-socket"?"#
+        );
+        assert!(Nearest::or_known("x", []).is_empty());
+        assert!(Nearest::or_known("x", ["name"; LISTED + 1]).is_empty());
     }
 }

@@ -53,18 +53,18 @@ fn methods_are_found_by_every_spelling_of_their_name() {
 fn unknown_methods_come_with_the_nearest() {
     let error = shop().method("shop.Order/Get").unwrap_err().to_string();
     assert!(
-        error.starts_with("no method `shop.Order/Get`, did you mean `shop.Orders/Get`"),
+        error.starts_with("no method \"shop.Order/Get\"; did you mean \"shop.Orders/Get\""),
         "{error}"
     );
     let error = shop().method("x").unwrap_err().to_string();
     assert_eq!(
         error,
-        "no method `x`; there is shop.Orders/Get, shop.Orders/List, shop.Orders/Put or \
+        "no method \"x\"; there is shop.Orders/Get, shop.Orders/List, shop.Orders/Put or \
          shop.Orders/Sync"
     );
     let error = shop().message_type("shop.Ordr").unwrap_err().to_string();
     assert!(
-        error.starts_with("no message type `shop.Ordr`, did you mean `shop.Order`"),
+        error.starts_with("no message type \"shop.Ordr\"; did you mean \"shop.Order\""),
         "{error}"
     );
 }
@@ -80,7 +80,7 @@ fn streaming_methods_are_refused() {
         assert_eq!(
             error.to_string(),
             format!(
-                "`shop.Orders/{name}` is a {kind}-streaming method; only unary methods (one \
+                "\"shop.Orders/{name}\" is a {kind}-streaming method; only unary methods (one \
                  request, one answer) can be called for now"
             )
         );

@@ -262,7 +262,7 @@ fn impossible_workloads_are_refused() {
     let error = |spec: &WorkloadSpec| Workload::new(spec).unwrap_err().to_string();
     assert_eq!(
         error(&WorkloadSpec::Records { n: 10_001 }),
-        "the workload `records` has 10000 items at most, not 10001"
+        "the workload \"records\" has 10000 items at most, not 10001"
     );
     let broken = |change: fn(&mut OwnWorkload)| {
         let mut own = own();
@@ -271,7 +271,7 @@ fn impossible_workloads_are_refused() {
     };
     assert_eq!(
         broken(|own| own.request = serde_json::json!({"orderIdd": ""})),
-        "request sample: $.orderIdd: shop.GetRequest has no field `orderIdd`, did you mean `orderId`?"
+        "request sample: $.orderIdd: shop.GetRequest has no field \"orderIdd\"; did you mean \"orderId\"?"
     );
     assert_eq!(
         broken(|own| own.response = serde_json::json!({"placedAt": 5})),

@@ -1,7 +1,9 @@
 //! The built-in studies. They are inside the program, so that it needs no file beside it.
 
+use rpcgauge_message::nearest::Nearest;
+
 use crate::error::StudyError;
-use crate::file::{StudyFile, hint};
+use crate::file::StudyFile;
 
 /// A built-in study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +44,7 @@ pub fn all() -> &'static [BuiltIn] {
 #[error("there is no built-in study \"{name}\"{hint}")]
 pub struct NoSuchStudy {
     name: String,
-    hint: String,
+    hint: Nearest,
 }
 
 /// The built-in study of that name.
@@ -55,7 +57,7 @@ pub fn find(name: &str) -> Result<&'static BuiltIn, NoSuchStudy> {
         .find(|study| study.name == name)
         .ok_or_else(|| NoSuchStudy {
             name: name.to_owned(),
-            hint: hint(name, ALL.iter().map(|study| study.name)),
+            hint: Nearest::or_known(name, ALL.iter().map(|study| study.name)),
         })
 }
 

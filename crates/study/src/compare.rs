@@ -5,10 +5,10 @@
 
 use std::time::Duration;
 
+use rpcgauge_message::nearest::Nearest;
 use rpcgauge_message::workload::OwnWorkload;
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
 
-use crate::file::hint;
 use crate::plan::draft::{Checks, Draft, Rounds};
 use crate::plan::estimate::guess_call;
 use crate::plan::{Metric, Pair, Plan, Variant};
@@ -128,7 +128,7 @@ pub enum CompareError {
         /// What was written.
         name: String,
         /// The nearest name.
-        hint: String,
+        hint: Nearest,
     },
     /// There is nothing to hold the `--against` way against.
     #[error("--only leaves nothing to compare with \"{0}\"; name another variant")]
@@ -197,7 +197,7 @@ pub fn study(own: &OwnWorkload, options: &CompareOptions) -> Result<Plan, Compar
     })
 }
 
-/// Sets the length of every trial, and bounds its warm-up by half of that.
+/// Sets the length of every trial, and bounds its warm-up by the same: most end long before.
 fn set_trial(plan: &mut Plan, trial_ms: u64) {
     for variant in &mut plan.variants {
         variant.settings.stop = Stop {
@@ -207,7 +207,7 @@ fn set_trial(plan: &mut Plan, trial_ms: u64) {
     }
     plan.warmup = Stop {
         calls: None,
-        time_ms: Some((trial_ms / 2).max(SHORTEST_TRIAL_MS)),
+        time_ms: Some(trial_ms),
     };
 }
 
@@ -257,7 +257,7 @@ fn chosen(options: &CompareOptions) -> Result<Vec<Way>, CompareError> {
             .ok_or_else(|| CompareError::NoSuchWay {
                 option,
                 name: name.to_owned(),
-                hint: hint(name, WAYS.iter().map(|way| way.name)),
+                hint: Nearest::or_known(name, WAYS.iter().map(|way| way.name)),
             })
     };
     let against = find("--against", &options.against)?;

@@ -135,7 +135,7 @@ impl fmt::Display for NoSuchField<'_> {
         let nearest = Nearest::of(self.key, names);
         write!(
             f,
-            "{} has no field `{}`{nearest}",
+            "{} has no field \"{}\"{nearest}",
             self.descriptor.full_name(),
             self.key
         )
@@ -152,7 +152,7 @@ struct Seen<'a> {
 impl<'a> Seen<'a> {
     fn key(&mut self, field: &FieldDescriptor) -> Result<(), String> {
         if self.numbers.contains(&field.number()) {
-            return Err(format!("the field `{}` is there twice", field.name()));
+            return Err(format!("the field \"{}\" is there twice", field.name()));
         }
         self.numbers.push(field.number());
         Ok(())
@@ -172,7 +172,7 @@ impl<'a> Seen<'a> {
                 .get(usize::from(oneof))
                 .map_or("", |o| o.name());
             return Err(format!(
-                "`{other}` and `{}` are both there, but of the oneof `{name}` only one can be set",
+                "\"{other}\" and \"{}\" are both there, but of the oneof \"{name}\" only one can be set",
                 field.name()
             ));
         }
@@ -345,7 +345,7 @@ impl Visitor<'_> for ReadEnum<'_> {
             None => {
                 let names = descriptor.values().iter().map(|value| value.name());
                 Err(E::custom(format_args!(
-                    "{} has no value `{name}`{}",
+                    "{} has no value \"{name}\"{}",
                     descriptor.full_name(),
                     Nearest::of(name, names)
                 )))

@@ -111,7 +111,7 @@ fn mask_to_text(message: &DynamicMessage) -> Result<String, String> {
     for path in paths {
         let Value::String(path) = path else { continue };
         if !wkt::field_mask_path_round_trips(path) {
-            return Err(format!("the path `{path}` has no lowerCamelCase form"));
+            return Err(format!("the path \"{path}\" has no lowerCamelCase form"));
         }
         if !text.is_empty() {
             text.push(',');

@@ -332,14 +332,14 @@ fn write_any<S: Serializer>(
     let pool = message.pool();
     let index = well_known::payload_type(pool, type_url).ok_or_else(|| {
         S::Error::custom(format_args!(
-            "a google.protobuf.Any holds a `{type_url}`, which the .proto files do not have"
+            "a google.protobuf.Any holds a \"{type_url}\", which the .proto files do not have"
         ))
     })?;
     let levels = DecodeOptions::new().with_recursion_limit(style.depth as u32);
     let payload = DynamicMessage::decode_with_options(pool.clone(), index, bytes, &levels)
         .map_err(|e| {
             S::Error::custom(format_args!(
-                "a google.protobuf.Any holds no valid `{type_url}`: {e}"
+                "a google.protobuf.Any holds no valid \"{type_url}\": {e}"
             ))
         })?;
     if WellKnown::of(payload.message_descriptor()).is_some() {

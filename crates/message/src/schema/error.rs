@@ -66,7 +66,7 @@ pub enum SchemaError {
         what: String,
     },
     /// No such method.
-    #[error("no method `{name}`{nearest}{known}")]
+    #[error("no method \"{name}\"{nearest}{known}")]
     UnknownMethod {
         /// What was asked for.
         name: String,
@@ -77,7 +77,7 @@ pub enum SchemaError {
     },
     /// A method that streams.
     #[error(
-        "`{name}` is a {kind}-streaming method; only unary methods (one request, one answer) can be called for now"
+        "\"{name}\" is a {kind}-streaming method; only unary methods (one request, one answer) can be called for now"
     )]
     Streaming {
         /// The method.
@@ -86,7 +86,7 @@ pub enum SchemaError {
         kind: &'static str,
     },
     /// No such message type.
-    #[error("no message type `{name}`{nearest}")]
+    #[error("no message type \"{name}\"{nearest}")]
     UnknownType {
         /// What was asked for.
         name: String,

@@ -135,6 +135,6 @@ fn check_items(workload: &str, n: u32, most: u32) -> Result<(), WorkloadError> {
         return Ok(());
     }
     Err(WorkloadError(format!(
-        "the workload `{workload}` has {most} items at most, not {n}"
+        "the workload \"{workload}\" has {most} items at most, not {n}"
     )))
 }

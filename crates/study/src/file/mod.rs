@@ -3,7 +3,6 @@
 //! [`StudyFile::parse`] checks what one key can tell: names, types, ranges, keys that contradict
 //! each other. What needs the whole, or other files, is checked when it is resolved.
 
-mod nearest;
 mod part;
 mod read;
 mod setting;
@@ -19,7 +18,6 @@ use toml::de::DeTable;
 
 use crate::error::{Source, StudyError};
 
-pub(crate) use nearest::hint;
 pub(crate) use part::{ClaimWritten, Names, PairWritten, Part, VariantWritten};
 pub(crate) use setting::{Key, Layer, Value};
 pub(crate) use top::Top;

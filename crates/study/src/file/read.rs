@@ -5,9 +5,9 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::nearest::hint;
 use crate::error::{Source, StudyError};
 use crate::words::{Word, parse_time_ms};
+use rpcgauge_message::nearest::Nearest;
 
 type Value<'i> = Spanned<DeValue<'i>>;
 
@@ -64,7 +64,7 @@ impl<'a> Table<'a> {
         };
         let name = key.get_ref().as_ref();
         let hint = elsewhere(name).map_or_else(
-            || hint(name, known.iter().copied()),
+            || Nearest::or_known(name, known.iter().copied()).to_string(),
             |place| format!("; {place}"),
         );
         Err(self.source.error(
@@ -241,7 +241,7 @@ impl<'a> Entry<'a> {
         T::from_word(word)
             .map(|value| self.at(value))
             .ok_or_else(|| {
-                let hint = hint(word, T::WORDS.iter().map(|(known, _)| *known));
+                let hint = Nearest::or_known(word, T::WORDS.iter().map(|(known, _)| *known));
                 self.error(format!("unknown {} \"{word}\"{hint}", T::WHAT))
             })
     }

@@ -5,7 +5,8 @@
 
 use super::order::{Lane, trials};
 use super::{Claim, Metric, Pair, Plan, Variant};
-use crate::file::hint;
+use rpcgauge_message::nearest::Nearest;
+
 use crate::settings::{Idle, Placement, Stop};
 
 /// How often something is repeated.
@@ -84,12 +85,14 @@ impl Draft {
         };
         for word in words {
             if !names().any(|name| name.contains(word.as_str())) {
-                let known = match hint(word, names()) {
-                    hint if hint.is_empty() => "; rpcgauge plan lists them".to_owned(),
-                    hint => hint,
+                let hint = Nearest::or_known(word, names());
+                let place = if hint.is_empty() {
+                    "; rpcgauge plan lists them"
+                } else {
+                    ""
                 };
                 return Err(format!(
-                    "--only: no variant's name contains \"{word}\"{known}"
+                    "--only: no variant's name contains \"{word}\"{hint}{place}"
                 ));
             }
         }

@@ -6,8 +6,10 @@
 use toml::Spanned;
 
 use super::{Combined, Resolver, Section};
+use rpcgauge_message::nearest::Nearest;
+
 use crate::error::StudyError;
-use crate::file::{ClaimWritten, Names, PairWritten, StudyFile, hint};
+use crate::file::{ClaimWritten, Names, PairWritten, StudyFile};
 use crate::plan::{Claim, Metric, Pair};
 use crate::words::Word as _;
 
@@ -212,7 +214,10 @@ impl Resolver<'_> {
                 names.push(name);
             }
         }
-        let message = format!("there is no variant \"{wanted}\"{}", hint(wanted, names));
+        let message = format!(
+            "there is no variant \"{wanted}\"{}",
+            Nearest::or_known(wanted, names)
+        );
         Err(self.source.error(name.span(), message))
     }
 }

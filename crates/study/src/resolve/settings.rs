@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use rpcgauge_message::nearest::Nearest;
 use rpcgauge_message::{Compression, Encoding, Workload, WorkloadSpec};
 use toml::Spanned;
 
@@ -9,7 +10,7 @@ use super::Resolver;
 use super::combine::Merged;
 use crate::error::StudyError;
 use crate::features::{REFERENCE, WorkloadKind};
-use crate::file::{Key, Layer, Value, WorkloadWritten, hint};
+use crate::file::{Key, Layer, Value, WorkloadWritten};
 use crate::settings::{
     Arrivals, ConnectionUse, HttpVersion, Protocol, Schedule, Settings, Stop, Transport,
 };
@@ -233,7 +234,7 @@ impl Subject<'_, '_> {
         }
         let subjects = self.resolver.context.subjects;
         let Some(features) = subjects.get(&settings.subject) else {
-            let hint = hint(&settings.subject, subjects.keys().map(String::as_str));
+            let hint = Nearest::or_known(&settings.subject, subjects.keys().map(String::as_str));
             let message = format!("there is no subject \"{}\"{hint}", settings.subject);
             return Err(self.error(Some(Key::Subject), message));
         };

@@ -206,7 +206,7 @@ impl<'de> Visitor<'de> for ReadAny<'_> {
         let type_url: String = map.next_value().map_err(here)?;
         let index = well_known::payload_type(pool, &type_url).ok_or_else(|| {
             here(A::Error::custom(format_args!(
-                "the .proto files have no type `{type_url}`; import the file that has it"
+                "the .proto files have no type \"{type_url}\"; import the file that has it"
             )))
         })?;
         let reader = self.0.reader;
