@@ -85,15 +85,14 @@ impl Observer for ProgressView {
                 invocation,
                 of,
                 progress,
+            } if self.form == Form::Lines => {
+                let Progress { done, total, .. } = progress;
+                let left = clock(progress.remaining);
+                self.line(&format!(
+                    "invocation {} of {of}: {done} of {total} trials done, about {left} left",
+                    invocation + 1
+                ));
             }
-                if self.form == Form::Lines => {
-                    let Progress { done, total, .. } = progress;
-                    let left = clock(progress.remaining);
-                    self.line(&format!(
-                        "invocation {} of {of}: {done} of {total} trials done, about {left} left",
-                        invocation + 1
-                    ));
-                }
             Event::SubjectStarting { variant, progress } => {
                 self.show(*progress, format!("starting a server for {}", variant.name));
             }

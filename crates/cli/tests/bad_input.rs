@@ -232,7 +232,7 @@ fn unknown_variants_of_a_comparison_are_refused() {
 fn a_misspelt_key_of_a_study_comes_with_line_column_and_the_right_name() {
     study_refused(
         &SMALL_STUDY.replace("blocks = 1", "bloks = 1"),
-        &["study.toml:4:1", "bloks", "blocks"],
+        &["study.toml:5:1", "bloks", "blocks"],
     );
     study_refused(
         &SMALL_STUDY.replace("protocol = \"rest\"", "protcol = \"rest\""),
@@ -268,15 +268,15 @@ fn contradictions_in_a_study_are_refused() {
     );
     study_refused(
         &SMALL_STUDY.replace("invocations = 2", "invocations = 0"),
-        &["study.toml:3:", "invocations"],
+        &["study.toml:4:15", "invocations"],
     );
     study_refused(
         &SMALL_STUDY.replace("invocations = 2", "invocations = \"two\""),
-        &["study.toml:3:"],
+        &["study.toml:4:15"],
     );
     study_refused(
         &SMALL_STUDY.replace("blocks = 1", "blocks = = 1"),
-        &["study.toml:4:"],
+        &["study.toml:5:10"],
     );
 }
 
@@ -294,10 +294,11 @@ fn an_unknown_study_comes_with_the_nearest_name() {
 fn a_port_in_use_is_said() {
     let place = Place::new();
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = taken.local_addr().expect("its address").to_string();
+    let address = taken.local_addr().expect("its address");
+    let port = address.port();
     place
-        .run(&["serve", "--listen", &address])
-        .refused(&[&address, "in use"]);
+        .run(&["serve", "--listen", &address.to_string()])
+        .refused(&[&format!("port {port} on 127.0.0.1 is in use")]);
 }
 
 #[test]
