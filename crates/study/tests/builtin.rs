@@ -144,7 +144,8 @@ fn the_published_figures_are_claims() {
     assert_eq!(has("gzip", &gzip), 2);
     assert_eq!(has("unix-socket", &unix), 1);
     assert_eq!(has("list", &list), 12);
-    for claims in [&several[..], &gzip, &unix, &campus] {
+    // Quickstart's trials are too short for calls of all records.
+    for claims in [&several[..], &gzip[..1], &unix, &campus] {
         has("quickstart", claims);
     }
 }
