@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use rpcgauge_message::Limits;
 
 /// Which way to call a service: protocol, encoding, compression, transport and connection
 /// handling, measured on your own messages.
@@ -108,7 +109,13 @@ pub(crate) struct RunArgs {
     #[arg(required_unless_present = "resume", conflicts_with = "resume", value_name = "STUDY", value_hint = ValueHint::FilePath)]
     pub(crate) studies: Vec<String>,
     /// Go on with the interrupted run in this directory
-    #[arg(long, value_name = "RUN", value_hint = ValueHint::DirPath)]
+    #[arg(
+        long,
+        value_name = "RUN",
+        value_hint = ValueHint::DirPath,
+        // Its plan is made, and it has its place.
+        conflicts_with_all = ["only", "invocations", "blocks", "seed", "out"],
+    )]
     pub(crate) resume: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) overrides: OverrideArgs,
@@ -168,6 +175,13 @@ pub(crate) struct SchemaArgs {
     pub(crate) descriptor_set: Option<PathBuf>,
 }
 
+impl SchemaArgs {
+    /// Whether none of it was given.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.proto.is_empty() && self.include.is_empty() && self.descriptor_set.is_none()
+    }
+}
+
 /// `rpcgauge compare`.
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
@@ -224,15 +238,15 @@ pub(crate) struct CompareArgs {
 /// Bounds of decoding.
 #[derive(Debug, Args)]
 pub(crate) struct LimitArgs {
-    /// Largest encoded message, in bytes [default: 16777216]
-    #[arg(long, value_name = "BYTES", help_heading = "Limits")]
-    pub(crate) max_message_bytes: Option<usize>,
-    /// Deepest nesting of a message [default: 100]
-    #[arg(long, value_name = "LEVELS", help_heading = "Limits")]
-    pub(crate) max_depth: Option<usize>,
-    /// How many times its compressed size a message may grow to [default: 1000]
-    #[arg(long, value_name = "RATIO", help_heading = "Limits")]
-    pub(crate) max_inflation: Option<usize>,
+    /// Largest encoded message, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = Limits::DEFAULT.max_message_bytes, help_heading = "Limits")]
+    pub(crate) max_message_bytes: usize,
+    /// Deepest nesting of a message
+    #[arg(long, value_name = "LEVELS", default_value_t = Limits::DEFAULT.max_depth, help_heading = "Limits")]
+    pub(crate) max_depth: usize,
+    /// How many times its compressed size a message may grow to
+    #[arg(long, value_name = "RATIO", default_value_t = Limits::DEFAULT.max_inflation, help_heading = "Limits")]
+    pub(crate) max_inflation: usize,
 }
 
 /// `rpcgauge plan`.
@@ -346,7 +360,12 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_enum, default_value_t = ServedWorkload::Hello, conflicts_with = "method", help_heading = "Workload")]
     pub(crate) workload: ServedWorkload,
     /// Items, rows, strings or ids in the message, where the workload has them
-    #[arg(long, value_name = "N", help_heading = "Workload")]
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "method",
+        help_heading = "Workload"
+    )]
     pub(crate) n: Option<u32>,
     #[command(flatten)]
     pub(crate) schema: SchemaArgs,

@@ -139,14 +139,13 @@ pub(crate) fn cores() -> u32 {
 }
 
 /// The limits of decoding that a command line sets.
-pub(crate) fn limits(args: &LimitArgs) -> Limits {
-    Limits {
-        max_message_bytes: args
-            .max_message_bytes
-            .unwrap_or(Limits::DEFAULT.max_message_bytes),
-        max_depth: args.max_depth.unwrap_or(Limits::DEFAULT.max_depth),
-        max_inflation: args.max_inflation.unwrap_or(Limits::DEFAULT.max_inflation),
-    }
+pub(crate) fn limits(args: &LimitArgs) -> Result<Limits, Failure> {
+    let limits = Limits {
+        max_message_bytes: args.max_message_bytes,
+        max_depth: args.max_depth,
+        max_inflation: args.max_inflation,
+    };
+    limits.checked().map_err(Failure::input)
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Failure {

@@ -6,8 +6,9 @@ mod common;
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
 
-use common::{Place, SMALL_STUDY, orders};
+use common::{Finished, Place, SMALL_STUDY, orders};
 
 /// Runs `plan` on a study and expects a refusal that holds `parts`.
 #[track_caller]
@@ -299,6 +300,55 @@ fn a_port_in_use_is_said() {
     place
         .run(&["serve", "--listen", &address.to_string()])
         .refused(&[&format!("port {port} on 127.0.0.1 is in use")]);
+}
+
+#[test]
+fn what_a_served_workload_would_ignore_is_refused() {
+    let place = Place::new();
+    place
+        .run(&["serve", "--workload", "hello", "--n", "5"])
+        .refused(&["--n", "one size"]);
+    place
+        .run(&["serve", "--proto", &orders("orders.proto")])
+        .refused(&["--proto", "--method"]);
+}
+
+#[test]
+fn limits_that_cannot_be_kept_are_refused() {
+    let place = Place::new();
+    place.file("study.toml", SMALL_STUDY);
+    for command in [&["serve"][..], &["run", "study.toml"]] {
+        place
+            .run(&[command, &["--max-depth", "201"]].concat())
+            .refused(&["--max-depth is 201, and may be 1 to 200"]);
+    }
+    assert_eq!(place.names(), ["study.toml"]);
+}
+
+#[test]
+fn what_a_resumed_run_would_ignore_is_refused() {
+    let place = Place::new();
+    for option in ["--only", "--invocations", "--blocks", "--seed", "--out"] {
+        let refused = place.run(&["run", "--resume", "run", option, "1"]);
+        assert_eq!(refused.code, Some(2), "{option}");
+        assert!(refused.stderr.contains(option), "{}", refused.stderr);
+    }
+}
+
+#[test]
+fn a_disk_that_fills_up_during_a_run_is_said() {
+    let place = Place::new();
+    place.file("study.toml", SMALL_STUDY);
+    // Files may grow to 24 blocks of 512 bytes, or of 1 KiB: the plan fits, some records do.
+    let limited = Command::new("sh")
+        .args(["-c", "ulimit -f 24; trap '' XFSZ; exec \"$@\"", "sh"])
+        .arg(env!("CARGO_BIN_EXE_rpcgauge"))
+        .args(["run", "study.toml", "--out", "run", "--quiet"])
+        .current_dir(place.path())
+        .output()
+        .expect("sh starts");
+    Finished::from(limited).refused(&["run/trials.jsonl", "what was written before is kept"]);
+    place.run(&["run", "--resume", "run", "--quiet"]).well();
 }
 
 #[test]

@@ -2,12 +2,13 @@
 
 use rpcgauge_study::compare::{self, CompareOptions};
 
-use super::measure::{self, Ended};
+use super::measure::{self, Ended, How};
 use crate::args::CompareArgs;
 use crate::exit::{Failure, Outcome, print, print_json};
 use crate::inputs::{self, Resolved};
 
 pub(crate) fn run(args: CompareArgs) -> Outcome {
+    let limits = inputs::limits(&args.limits)?;
     let own = inputs::own_workload(&args.schema, &args.method, &args.request, &args.response)?;
     let options = CompareOptions {
         only: args.only,
@@ -26,11 +27,10 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
         };
     }
     let stop = measure::stop_flag()?;
-    measure::start(
-        &Resolved { plan, text: None },
-        &args.output,
-        &args.limits,
-        &stop,
-    )
-    .map(Ended::code)
+    let how = How {
+        output: &args.output,
+        limits,
+        stop: &stop,
+    };
+    measure::start(&Resolved { plan, text: None }, how).map(Ended::code)
 }

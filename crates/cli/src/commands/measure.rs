@@ -1,20 +1,22 @@
 //! From a plan to a run directory with its report: what `run`, `compare` and `--resume` share.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
-use rpcgauge_lab::{Ending, Lab, Options, SubjectCommand, Summary};
+use rpcgauge_lab::{Ending, Lab, LabError, Options, SubjectCommand, Summary};
+use rpcgauge_message::Limits;
 use rpcgauge_report::{Findings, files};
 use rpcgauge_study::plan::{Plan, TrialSpec};
 use rpcgauge_study::run::{NewRun, Run, RunWriter, default_directory, names};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::args::{LimitArgs, OutputArgs};
+use crate::args::OutputArgs;
 use crate::exit::{self, Failure};
-use crate::inputs::{self, Resolved};
+use crate::inputs::Resolved;
 use crate::progress::ProgressView;
 use crate::show;
 
@@ -67,15 +69,21 @@ pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
     Ok(stop)
 }
 
+/// What the command line says of any run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct How<'a> {
+    /// Where the run goes and how it is shown.
+    pub(crate) output: &'a OutputArgs,
+    /// Bounds of decoding, on both sides.
+    pub(crate) limits: Limits,
+    /// Set when the run should end.
+    pub(crate) stop: &'a AtomicBool,
+}
+
 /// Runs a plan in a new run directory and shows its report.
-pub(crate) fn start(
-    study: &Resolved,
-    output: &OutputArgs,
-    limits: &LimitArgs,
-    stop: &AtomicBool,
-) -> Result<Ended, Failure> {
+pub(crate) fn start(study: &Resolved, how: How<'_>) -> Result<Ended, Failure> {
     let now = SystemTime::now();
-    let directory = match &output.out {
+    let directory = match &how.output.out {
         Some(directory) => directory.clone(),
         None => default_directory(Path::new(RUNS), &study.plan.name, now),
     };
@@ -86,60 +94,41 @@ pub(crate) fn start(
         plan: &study.plan,
     };
     let writer = RunWriter::create(&directory, &new).map_err(Failure::input)?;
-    carry_out(
-        &study.plan,
-        &study.plan.trials,
-        writer,
-        output,
-        limits,
-        stop,
-    )
+    carry_out(&study.plan, &study.plan.trials, writer, how)
 }
 
 /// Goes on with an interrupted run and shows its report.
-pub(crate) fn resume(
-    directory: &Path,
-    output: &OutputArgs,
-    limits: &LimitArgs,
-    stop: &AtomicBool,
-) -> Result<Ended, Failure> {
+pub(crate) fn resume(directory: &Path, how: How<'_>) -> Result<Ended, Failure> {
     let resumed = RunWriter::resume(directory, None).map_err(Failure::input)?;
-    carry_out(
-        &resumed.run.plan,
-        &resumed.missing,
-        resumed.writer,
-        output,
-        limits,
-        stop,
-    )
+    carry_out(&resumed.run.plan, &resumed.missing, resumed.writer, how)
 }
 
 fn carry_out(
     plan: &Plan,
     trials: &[TrialSpec],
     mut writer: RunWriter,
-    output: &OutputArgs,
-    limits: &LimitArgs,
-    stop: &AtomicBool,
+    how: How<'_>,
 ) -> Result<Ended, Failure> {
     let directory = writer.directory().to_owned();
     let options = Options {
-        limits: inputs::limits(limits),
+        limits: how.limits,
         ..Options::new(reference()?, directory.join(names::LOGS))
     };
     let lab = Lab::new(options);
-    let mut progress = ProgressView::new(output.quiet);
-    let summary = lab.run(plan, trials, &mut writer, &mut progress, stop);
+    let mut progress = ProgressView::new(how.output.quiet);
+    let summary = lab.run(plan, trials, &mut writer, &mut progress, how.stop);
     progress.finish();
     // The lock is released before the report is written: the report only reads.
     drop(writer);
-    let summary = summary.map_err(|error| {
-        Failure::cannot(format!(
+    let summary = summary.map_err(|error| match error {
+        // A full or locked disk: a place that cannot hold a run is bad input, early or late.
+        LabError::Records(error) => Failure::input(error),
+        error => Failure::cannot(format!(
             "{error}; what was measured is in {}, and `rpcgauge run --resume` goes on",
             directory.display()
-        ))
+        )),
     })?;
-    report(&directory, output)?;
+    report(&directory, how.output)?;
     Ok(ended(&directory, summary))
 }
 
@@ -147,7 +136,7 @@ fn carry_out(
 fn report(directory: &Path, output: &OutputArgs) -> Result<(), Failure> {
     let run = Run::read(directory).map_err(Failure::cannot)?;
     let findings = Findings::from_run(&run).map_err(Failure::cannot)?;
-    let written = files::write_all(directory, &findings).map_err(Failure::cannot)?;
+    let written = files::write_all(directory, &findings).map_err(Failure::input)?;
     show::findings(&findings, output.json)?;
     if !output.json {
         let page = written.iter().find(|path| path.ends_with(files::HTML));
@@ -161,7 +150,9 @@ fn report(directory: &Path, output: &OutputArgs) -> Result<(), Failure> {
 fn ended(directory: &Path, summary: Summary) -> Ended {
     match summary.ending {
         Ending::Stopped => {
-            eprintln!(
+            // A closed standard error leaves nobody to tell; the code still says it.
+            let _ = writeln!(
+                std::io::stderr(),
                 "rpcgauge: interrupted; what was measured is kept. Go on with: rpcgauge run --resume {}",
                 directory.display()
             );

@@ -10,7 +10,7 @@ use crate::show;
 pub(crate) fn run(args: ReportArgs) -> Outcome {
     let run = Run::read(&args.run).map_err(Failure::input)?;
     let findings = Findings::from_run(&run).map_err(Failure::input)?;
-    files::write_all(&args.run, &findings).map_err(Failure::cannot)?;
+    files::write_all(&args.run, &findings).map_err(Failure::input)?;
     let text = match args.format {
         Format::Text => rpcgauge_report::terminal::render(&findings, show::style()),
         Format::Json => json::render(&findings).map_err(Failure::cannot)?,

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::measure::{self, Ended};
+use super::measure::{self, Ended, How};
 use crate::args::RunArgs;
 use crate::exit::{Failure, Outcome};
 use crate::inputs;
@@ -14,8 +14,13 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         ));
     }
     let stop = measure::stop_flag()?;
+    let how = How {
+        output: &args.output,
+        limits: inputs::limits(&args.limits)?,
+        stop: &stop,
+    };
     if let Some(directory) = &args.resume {
-        return measure::resume(directory, &args.output, &args.limits, &stop).map(Ended::code);
+        return measure::resume(directory, how).map(Ended::code);
     }
     // All are resolved before the first is run: a mistake in the last one shows at once.
     let studies = args
@@ -25,7 +30,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         .collect::<Result<Vec<_>, _>>()?;
     let mut ended = Ended::Well;
     for study in &studies {
-        ended = ended.worst(measure::start(study, &args.output, &args.limits, &stop)?);
+        ended = ended.worst(measure::start(study, how)?);
         if stop.load(Ordering::Relaxed) {
             break;
         }

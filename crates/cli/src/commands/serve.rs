@@ -22,7 +22,7 @@ pub(crate) fn run(args: ServeArgs) -> Outcome {
         listen: ListenOn::from_str(&args.listen).map_err(Failure::input)?,
         response_compression: Compression::from_str(&args.compression).map_err(Failure::input)?,
         threads: args.threads,
-        limits: inputs::limits(&args.limits),
+        limits: inputs::limits(&args.limits)?,
         ..Settings::new(workload(&args)?)
     };
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
@@ -72,6 +72,21 @@ fn workload(args: &ServeArgs) -> Result<WorkloadSpec, Failure> {
     {
         let own = inputs::own_workload(&args.schema, method, request, response)?;
         return Ok(WorkloadSpec::Own(Box::new(own)));
+    }
+    if !args.schema.is_empty() {
+        return Err(Failure::input(
+            "--proto and --descriptor-set describe a method of your own; give --method, --request \
+             and --response too",
+        ));
+    }
+    let has_one_size = matches!(
+        args.workload,
+        ServedWorkload::Hello | ServedWorkload::Profile
+    );
+    if args.n.is_some() && has_one_size {
+        return Err(Failure::input(
+            "--n: this workload has one size; leave --n out, or take another --workload",
+        ));
     }
     let n = args.n.unwrap_or(DEFAULT_N);
     Ok(match args.workload {
