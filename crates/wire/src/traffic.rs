@@ -22,9 +22,11 @@ impl ByteCount {
     /// What was added since `earlier`, a count of the same connection and direction.
     pub fn since(&self, earlier: &ByteCount) -> ByteCount {
         ByteCount {
-            header: self.header - earlier.header,
-            body: self.body - earlier.body,
-            overhead: self.overhead - earlier.overhead,
+            header: self.header.saturating_sub(earlier.header),
+            // Fewer than before where a message's prefix was cut in two by `earlier`: its first
+            // bytes were counted as body until the rest told what they are.
+            body: self.body.saturating_sub(earlier.body),
+            overhead: self.overhead.saturating_sub(earlier.overhead),
         }
     }
 
@@ -102,6 +104,20 @@ mod tests {
             }
         );
         assert_eq!(count.total(), 14);
+    }
+
+    #[test]
+    fn a_prefix_cut_in_two_makes_no_absurd_count() {
+        let earlier = ByteCount {
+            body: 3,
+            ..ByteCount::default()
+        };
+        let mut later = ByteCount {
+            body: 5,
+            ..ByteCount::default()
+        };
+        later.body_to_overhead(5);
+        assert_eq!(later.since(&earlier).body, 0);
     }
 
     #[test]
