@@ -4,7 +4,8 @@
 //!
 //! 1. The connections are opened (with [`ConnectionUse::Reuse`]).
 //! 2. Calls are made until the warm-up rule says that they have settled, or a bound is reached.
-//! 3. Without a pause the measured part follows, until the trial's [`Stop`].
+//! 3. The measured part follows, until the trial's [`Stop`]. A closed loop lets the calls of the
+//!    warm-up end before it begins; a rate goes on without a pause.
 //! 4. What is in flight then may end, for at most [`Trial::drain`]; the rest is abandoned.
 //!
 //! A call is *due* when the one before it ends (closed loop) or when the schedule says (rate), and
@@ -70,7 +71,7 @@ mod warmup;
 pub mod floor;
 
 pub use bodies::{Bodies, Body, Codec, CodecError};
-pub use engine::measure;
+pub use engine::{Hooks, measure, measure_with};
 pub use error::{Blame, LoadError};
 pub use failure::{ErrorSample, FailureKind, Fault};
 pub use measurement::{Calls, Cpu, Ending, Marks, Measurement, Payload, WarmupOutcome};

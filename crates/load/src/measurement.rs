@@ -17,7 +17,8 @@ pub struct Measurement {
     pub calls: Calls,
     /// The warm-up before the first measured call.
     pub warmup: WarmupOutcome,
-    /// From the first measured call's due time to the last one's end.
+    /// From the first measured call's due time to the last one's end; at a rate, to when the next
+    /// one would have been due, where that is later.
     pub elapsed: Duration,
     /// Latency of the calls that succeeded, from due to done.
     pub latency: Histogram,
@@ -31,8 +32,9 @@ pub struct Measurement {
     pub marks: Marks,
     /// The trial in slices.
     pub timeline: Timeline,
-    /// Bytes on the connections from the first measured call to the last one's end. Answers to
-    /// warm-up calls that were in flight at the switch are among those received.
+    /// Bytes on the connections from the first measured call to the last one's end. At a rate,
+    /// answers to warm-up calls that were in flight at the switch are among those received; a
+    /// closed loop lets them end before.
     pub traffic: Traffic,
     /// Sizes of the messages.
     pub payload: Payload,

@@ -105,6 +105,14 @@ impl Dues {
         }
     }
 
+    /// Makes the calls of a closed loop that wait due at `at`, as if the loop began there. A rate
+    /// goes its own way.
+    pub(crate) fn start_again(&mut self, at: u64) {
+        if let Dues::Closed(waiting) = self {
+            waiting.iter_mut().for_each(|due| *due = at);
+        }
+    }
+
     /// How many calls were due by `now` and not taken: at most the loop's in a closed loop. For a
     /// rate only whether it is none is told exactly; more are `usize::MAX`.
     pub(crate) fn waiting(&self, now: u64) -> usize {

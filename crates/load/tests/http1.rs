@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Arrivals, Bodies, Body, ConnectionUse, Ending, LoadError, Schedule, Settling, Stage, Stop,
-    Timing, Trial, WarmupBounds, measure,
+    Arrivals, Bodies, Body, ConnectionUse, Ending, Hooks, LoadError, Schedule, Settling, Stage,
+    Stop, Timing, Trial, WarmupBounds, measure, measure_with,
 };
 use support::*;
 
@@ -321,6 +321,55 @@ fn calls_in_flight_at_the_switch_belong_to_the_warm_up() {
         (25..=28).contains(&calls),
         "25 ended, up to 3 were in flight: {calls}"
     );
+    // Each call of the measured part has one byte either way, and nothing else is in it.
+    assert_eq!(measurement.traffic.sent.body, 100);
+    assert_eq!(measurement.traffic.received.body, 100);
+}
+
+#[test]
+fn what_the_hooks_do_is_no_lateness_of_the_first_call() {
+    const PAUSE: Duration = Duration::from_millis(300);
+    for in_flight in [1, 4] {
+        let mut trial = trial(serve(answer_with(ok)));
+        trial.connections = in_flight;
+        trial.schedule = Schedule::Closed { in_flight };
+        trial.warmup = Some(warmup(10));
+        let mut measuring = 0;
+        let hooks = Hooks {
+            settling: &mut |_| {
+                std::thread::sleep(PAUSE);
+                Settling::Settled
+            },
+            measuring: &mut || {
+                std::thread::sleep(PAUSE);
+                measuring += 1;
+            },
+        };
+        let stop = AtomicBool::new(false);
+        let measurement = measure_with(&trial, prepared(&[b"x"]), hooks, &stop).unwrap();
+        assert_sums_hold(&measurement);
+        assert_eq!(measuring, 1);
+        assert!(measurement.warmup.elapsed >= 2 * PAUSE);
+        // No bound on a time that was measured: the pause is in it, or it is not.
+        let longest = measurement.latency.max().max(measurement.send_delay.max());
+        assert!(u128::from(longest) < PAUSE.as_nanos(), "{longest} ns");
+    }
+}
+
+#[test]
+fn each_call_at_a_rate_has_its_gap_in_the_elapsed_time() {
+    let mut trial = trial(serve(answer_with(ok)));
+    trial.schedule = Schedule::Rate {
+        per_second: 50.0,
+        arrivals: Arrivals::Constant,
+    };
+    for (calls, time) in [(Some(5), None), (None, Some(Duration::from_millis(90)))] {
+        trial.stop = Stop { calls, time };
+        let measurement = run(&trial, &[b"x"]);
+        assert_eq!(measurement.calls.answered, 5);
+        let least = time.unwrap_or(Duration::from_millis(100));
+        assert!(measurement.elapsed >= least, "{:?}", measurement.elapsed);
+    }
 }
 
 #[test]

@@ -15,7 +15,7 @@ use hyper::{HeaderMap, Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rpcgauge_load::{
     Address, Arrivals, Bodies, CallStyle, ConnectionUse, Protocol, Schedule, Stage, Stop, Timing,
-    Trial,
+    Trial, WarmupBounds,
 };
 use support::*;
 
@@ -132,6 +132,53 @@ fn many_calls_share_few_connections() {
     );
     assert_eq!(measurement.connections_opened, 0);
     assert_eq!(measurement.traffic.sent.body, 11_000);
+}
+
+/// A warm-up of 50 calls.
+fn warmup() -> WarmupBounds {
+    WarmupBounds {
+        max_calls: 1_000_000,
+        max_time: Duration::from_secs(60),
+        slice_calls: 50,
+        slice_time: Duration::ZERO,
+    }
+}
+
+#[test]
+fn messages_without_bytes_have_no_body_whenever_the_warm_up_ends() {
+    let mut trial = grpc_trial(serve_http2(echo));
+    trial.schedule = Schedule::Closed { in_flight: 16 };
+    trial.warmup = Some(warmup());
+    let measurement = run(&trial, &[b""]);
+    assert_sums_hold(&measurement);
+    assert_eq!(measurement.calls.answered, 100);
+    let (sent, received) = (measurement.traffic.sent, measurement.traffic.received);
+    assert_eq!((sent.body, received.body), (0, 0));
+    // Two frame headers and a prefix a call; answers have a third one, for the trailers.
+    assert_eq!((sent.overhead, received.overhead), (2300, 3200));
+
+    // At a rate the warm-up's calls are not waited for.
+    trial.schedule = Schedule::Rate {
+        per_second: 20_000.0,
+        arrivals: Arrivals::Constant,
+    };
+    let measurement = run(&trial, &[b""]);
+    assert_sums_hold(&measurement);
+    assert_eq!(measurement.traffic.received.body, 0);
+}
+
+#[test]
+fn a_connection_for_each_call_is_counted_to_its_end() {
+    let mut trial = grpc_trial(serve_http2(echo));
+    trial.connection_use = ConnectionUse::PerCall;
+    let cold = run(&trial, &[b"x"]);
+    trial.warmup = Some(warmup());
+    let warm = run(&trial, &[b"x"]);
+    assert_eq!((cold.calls.answered, warm.calls.answered), (100, 100));
+    assert_eq!(
+        cold.traffic.sent, warm.traffic.sent,
+        "no call's good-bye is the next one's"
+    );
 }
 
 #[test]

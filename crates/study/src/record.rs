@@ -66,7 +66,8 @@ pub struct Measured {
     pub calls: Calls,
     /// The warm-up before the first measured call.
     pub warmup: Warmup,
-    /// From the first measured call's due time to the last one's end.
+    /// From the first measured call's due time to the last one's end; at a rate, to when the next
+    /// one would have been due, where that is later.
     pub elapsed_ns: u64,
     /// Latency of the calls that succeeded, from due to done.
     pub latency: Histogram,

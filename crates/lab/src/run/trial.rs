@@ -84,15 +84,12 @@ fn timed(
     };
     let meter = subject.meter();
     let mut before = meter.cpu().map_err(unmeasured)?;
-    let measurement = {
-        // Read again at the end of each slice of the warm-up: the last time is when it is over.
-        let look = || before = meter.cpu().unwrap_or(before);
-        match trial.warmup.and_then(|bounds| Rule::new(bounds, look)) {
-            Some(mut rule) => load::measure(trial, bodies, &mut |slice| rule.push(slice), stop),
-            None => load::measure(trial, bodies, &mut |_| load::Settling::Settled, stop),
-        }
-    }
-    .map_err(verify::failure)?;
+    let mut rule = Rule::new();
+    let hooks = load::Hooks {
+        settling: &mut |slice| rule.push(&slice),
+        measuring: &mut || before = meter.cpu().unwrap_or(before),
+    };
+    let measurement = load::measure_with(trial, bodies, hooks, stop).map_err(verify::failure)?;
     let after: CpuReading = meter.cpu().map_err(unmeasured)?;
     Ok((measurement, after.since(&before)))
 }

@@ -33,56 +33,29 @@ pub(super) fn bounds(plan: Stop) -> Option<load::WarmupBounds> {
     })
 }
 
-/// Says when a warm-up is over, and does something at each slice's end.
-pub(super) struct Rule<F> {
-    drift: WarmUp,
-    bounds: load::WarmupBounds,
-    calls: u64,
-    at_slice: F,
-}
+/// Says when a warm-up is over.
+pub(super) struct Rule(Option<WarmUp>);
 
-impl<F: FnMut()> Rule<F> {
-    /// A rule that calls `at_slice` at the end of each slice: its last call is at the warm-up's
-    /// end, or at most a slice before where a bound of the engine comes first.
-    pub(super) fn new(bounds: load::WarmupBounds, at_slice: F) -> Option<Self> {
-        let drift = WarmUp::new(DriftRule::default()).ok()?;
-        Some(Self {
-            drift,
-            bounds,
-            calls: 0,
-            at_slice,
-        })
+impl Rule {
+    pub(super) fn new() -> Self {
+        // The default rule is one that `stats` takes.
+        Self(WarmUp::new(DriftRule::default()).ok())
     }
 
     /// Takes a slice.
-    pub(super) fn push(&mut self, slice: load::WarmupSlice) -> load::Settling {
-        (self.at_slice)();
-        self.calls = self.calls.saturating_add(slice.calls);
-        match self.drift.push(slice.median_ns as f64) {
-            Ok(Settling::Settled { .. }) => load::Settling::Settled,
-            Ok(Settling::NeverSettled) => load::Settling::NeverSettled,
-            _ if self.is_nearly_over(&slice) => load::Settling::NeverSettled,
+    pub(super) fn push(&mut self, slice: &load::WarmupSlice) -> load::Settling {
+        let drift = self.0.as_mut();
+        match drift.map(|drift| drift.push(slice.median_ns as f64)) {
+            Some(Ok(Settling::Settled { .. })) => load::Settling::Settled,
+            Some(Ok(Settling::NeverSettled)) => load::Settling::NeverSettled,
             _ => load::Settling::GoOn,
         }
-    }
-
-    /// Whether the next slice would go over a bound: it is ended here, so that what is read at a
-    /// slice's end is read at the warm-up's end.
-    fn is_nearly_over(&self, slice: &load::WarmupSlice) -> bool {
-        let slices = self.bounds;
-        self.calls.saturating_add(slice.calls) > slices.max_calls
-            || slice.elapsed.saturating_add(slices.slice_time) > slices.max_time
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const PLAN: Stop = Stop {
-        calls: None,
-        time_ms: Some(1_000),
-    };
 
     fn slice(median_ns: u64, number: u32) -> load::WarmupSlice {
         load::WarmupSlice {
@@ -95,16 +68,11 @@ mod tests {
 
     /// After how many slices the warm-up was over, and how.
     fn over(latency: impl Fn(u32) -> u64) -> (u32, load::Settling) {
-        let mut looks = 0;
-        let mut rule = Rule::new(bounds(PLAN).unwrap(), || looks += 1).unwrap();
+        let mut rule = Rule::new();
         for number in 1..1_000 {
-            match rule.push(slice(latency(number), number)) {
+            match rule.push(&slice(latency(number), number)) {
                 load::Settling::GoOn => {}
-                settling => {
-                    drop(rule);
-                    assert_eq!(looks, number);
-                    return (number, settling);
-                }
+                settling => return (number, settling),
             }
         }
         panic!("it never ended");
@@ -118,10 +86,9 @@ mod tests {
     }
 
     #[test]
-    fn a_drifting_one_ends_unsettled_at_the_bound() {
-        let (slices, settling) = over(|number| 1_000_000 - 5_000 * u64::from(number));
+    fn a_drifting_one_ends_unsettled() {
+        let (_, settling) = over(|number| 2_000_000 - 5_000 * u64::from(number));
         assert_eq!(settling, load::Settling::NeverSettled);
-        assert_eq!(slices, 100);
     }
 
     #[test]
@@ -138,25 +105,5 @@ mod tests {
         assert_eq!(slices(None, None), None);
         assert_eq!(slices(Some(0), Some(5)), None);
         assert_eq!(slices(Some(5), Some(0)), None);
-    }
-
-    #[test]
-    fn a_bound_on_calls_ends_it_before_a_slice_too_many() {
-        let bounds = bounds(Stop {
-            calls: Some(10),
-            time_ms: None,
-        })
-        .unwrap();
-        let mut rule = Rule::new(bounds, || {}).unwrap();
-        let settling: Vec<_> = (1..=3).map(|number| rule.push(slice(10, number))).collect();
-        // Three slices of three calls; a fourth would be more than ten.
-        assert_eq!(
-            settling,
-            [
-                load::Settling::GoOn,
-                load::Settling::GoOn,
-                load::Settling::NeverSettled
-            ]
-        );
     }
 }

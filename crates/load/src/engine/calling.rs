@@ -202,7 +202,7 @@ impl Engine<'_, '_, '_> {
                 }
                 Err((kind, text)) => self.recorder.failed(due, done, kind, text),
             }
-        } else if self.phase == Phase::WarmUp {
+        } else {
             self.warmup_call_ended(done, done.saturating_sub(due), result.is_ok());
         }
     }

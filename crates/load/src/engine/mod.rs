@@ -72,8 +72,34 @@ pub fn measure(
     rule: &mut dyn FnMut(WarmupSlice) -> Settling,
     stop: &AtomicBool,
 ) -> Result<Measurement, LoadError> {
+    let hooks = Hooks {
+        settling: rule,
+        measuring: &mut || (),
+    };
+    measure_with(trial, bodies, hooks, stop)
+}
+
+/// What the caller does at certain moments of a trial, on the calling thread.
+pub struct Hooks<'r> {
+    /// Asked after each slice of the warm-up.
+    pub settling: &'r mut dyn FnMut(WarmupSlice) -> Settling,
+    /// Called when the warm-up is over and, in a closed loop, no call is in flight, just before the
+    /// first measured call is due: the place to read what the server has used so far.
+    pub measuring: &'r mut dyn FnMut(),
+}
+
+/// As [`measure`], with all hooks.
+///
+/// # Errors
+/// As [`measure`].
+pub fn measure_with(
+    trial: &Trial,
+    bodies: Bodies<'_>,
+    hooks: Hooks<'_>,
+    stop: &AtomicBool,
+) -> Result<Measurement, LoadError> {
     trial.check()?;
-    let mut engine = Engine::new(trial, bodies, rule)?;
+    let mut engine = Engine::new(trial, bodies, hooks)?;
     engine.run(stop)?;
     engine.outcome()
 }
@@ -86,7 +112,7 @@ struct Ended {
     failure: Option<Failure>,
 }
 
-/// Everything that one trial holds: the trial for `'t`, its bodies' codec for `'b`, its rule for
+/// Everything that one trial holds: the trial for `'t`, its bodies' codec for `'b`, its hooks for
 /// `'r`.
 struct Engine<'t, 'b, 'r> {
     trial: &'t Trial,
@@ -94,7 +120,7 @@ struct Engine<'t, 'b, 'r> {
     limits: Limits,
     rules: Rules<'t>,
     source: Source<'b>,
-    rule: &'r mut dyn FnMut(WarmupSlice) -> Settling,
+    hooks: Hooks<'r>,
     /// Whether stages are stamped.
     timed: bool,
 
@@ -149,11 +175,7 @@ struct Engine<'t, 'b, 'r> {
 }
 
 impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
-    fn new(
-        trial: &'t Trial,
-        bodies: Bodies<'b>,
-        rule: &'r mut dyn FnMut(WarmupSlice) -> Settling,
-    ) -> Result<Self, LoadError> {
+    fn new(trial: &'t Trial, bodies: Bodies<'b>, hooks: Hooks<'r>) -> Result<Self, LoadError> {
         let timed = trial.timing == Timing::Stages;
         let grpc = matches!(trial.request.style, CallStyle::Grpc { .. });
         let source = Source::new(bodies, grpc, timed)?;
@@ -173,7 +195,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             },
             to_verify: source.to_verify(),
             source,
-            rule,
+            hooks,
             timed,
             poll,
             timer,
@@ -230,6 +252,8 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             if self.advance(now) {
                 return Ok(());
             }
+            // Going on to another part takes time of its own.
+            let now = self.phase_started_at.max(now);
             self.begin_due(now)?;
             self.write_all()?;
             self.wait(&mut events, now)?;

@@ -115,9 +115,12 @@ impl Engine<'_, '_, '_> {
             return Ok(());
         };
         let (calls, ended, rules) = (&mut self.calls, &mut self.ended, &self.rules);
+        let mut prefixes = 0;
         open.client.input(&self.buffer[..n], &mut |event| {
-            follow(calls, ended, rules, at, event);
+            prefixes += follow(calls, ended, rules, at, event);
         });
+        // At once, whatever becomes of the calls: bodies that are counted must never become fewer.
+        open.client.count_received_prefix(prefixes);
         let replies = !open.client.is_all_sent();
         self.end_calls(index, at, None)?;
         if replies {
@@ -167,10 +170,7 @@ impl Engine<'_, '_, '_> {
         let mut ended = std::mem::take(&mut self.ended);
         for Ended { token, failure } in ended.drain(..) {
             match failure {
-                None => {
-                    self.count_prefix(index, token);
-                    self.complete(token, at)?;
-                }
+                None => self.complete(token, at)?,
                 Some(failure) => {
                     let kind = FailureKind::of_wire(&failure, broken);
                     let text = match broken {
@@ -184,17 +184,6 @@ impl Engine<'_, '_, '_> {
         }
         self.ended = ended;
         Ok(())
-    }
-
-    /// gRPC's prefix of the message received is framing, not body.
-    fn count_prefix(&mut self, index: usize, token: u64) {
-        let prefix = self
-            .calls
-            .get(token)
-            .map_or(0, |call| call.answer.prefix_bytes());
-        if let Some(open) = self.connections[index].open().filter(|_| prefix > 0) {
-            open.client.count_received_prefix(prefix);
-        }
     }
 
     fn close_if_over(&mut self, index: usize, at: u64) {
@@ -220,8 +209,15 @@ impl Engine<'_, '_, '_> {
     }
 }
 
-/// Follows one event into its call.
-fn follow(calls: &mut Calls, ended: &mut Vec<Ended>, rules: &Rules<'_>, at: u64, event: Event<'_>) {
+/// Follows one event into its call. Returns the bytes of gRPC's message prefixes in it, which are
+/// framing, not body.
+fn follow(
+    calls: &mut Calls,
+    ended: &mut Vec<Ended>,
+    rules: &Rules<'_>,
+    at: u64,
+    event: Event<'_>,
+) -> u64 {
     match event {
         Event::FirstByte { token } => {
             if let Some(call) = calls.get(token) {
@@ -240,7 +236,9 @@ fn follow(calls: &mut Calls, ended: &mut Vec<Ended>, rules: &Rules<'_>, at: u64,
         }
         Event::Body { token, data } => {
             if let Some(call) = calls.get(token) {
+                let before = call.answer.prefix_bytes();
                 call.answer.body(data);
+                return call.answer.prefix_bytes() - before;
             }
         }
         Event::Trailers { token, fields } => {
@@ -258,6 +256,7 @@ fn follow(calls: &mut Calls, ended: &mut Vec<Ended>, rules: &Rules<'_>, at: u64,
         }),
         Event::Interim { .. } | Event::Closing { .. } => {}
     }
+    0
 }
 
 impl FailureKind {

@@ -3,15 +3,18 @@
 use std::time::Duration;
 
 use super::Engine;
+use super::phases::nanos;
 use crate::clock;
 use crate::error::LoadError;
-use crate::measurement::Measurement;
+use crate::measurement::{Ending, Measurement};
+use crate::schedule::Schedule;
 
 impl Engine<'_, '_, '_> {
     /// Closes the account and gathers the figures.
     pub(super) fn outcome(mut self) -> Result<Measurement, LoadError> {
         let (cpu, traffic) = self.spent();
         self.abandon_the_rest(clock::now());
+        self.end_with_the_schedule();
         let recorded = self.recorder.finish();
         Ok(Measurement {
             calls: recorded.account.close()?,
@@ -34,5 +37,17 @@ impl Engine<'_, '_, '_> {
             errors_without_sample: recorded.errors.without_sample,
             ending: self.ending,
         })
+    }
+
+    /// At a rate the last call has its own gap too: `n` calls at 10 a second take `n` tenths of a
+    /// second. Without it their goodput would be above the rate at which they arrived.
+    fn end_with_the_schedule(&mut self) {
+        let is_rate = matches!(self.trial.schedule, Schedule::Rate { .. });
+        if let (true, Ending::Complete, Some(start)) = (is_rate, self.ending, self.recorder.start) {
+            let time = self.trial.stop.time.map_or(u64::MAX, nanos);
+            let next = self.dues.next().unwrap_or(0);
+            let end = next.min(start.saturating_add(time));
+            self.recorder.end = self.recorder.end.max(end);
+        }
     }
 }

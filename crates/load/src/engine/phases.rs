@@ -9,6 +9,7 @@ use super::horizon::{Course, Standing};
 use super::warming::Warming;
 use crate::clock;
 use crate::measurement::{Cpu, Ending, WarmupOutcome};
+use crate::schedule::Schedule;
 use crate::warmup::Settling;
 
 /// The parts of a trial, in order.
@@ -18,6 +19,10 @@ pub(super) enum Phase {
     Opening,
     /// Calls are made and not counted.
     WarmUp,
+    /// The warm-up is over. In a closed loop its calls in flight may end before a measured one is
+    /// begun, so that every byte and all processor time from then on is of measured calls. Arrivals
+    /// at a rate do not wait for anything.
+    Switching,
     /// Calls are made and counted.
     Measured,
     /// No call is begun any more; those in flight may end.
@@ -41,23 +46,18 @@ pub(super) fn note_end(failing_since: &mut Option<u64>, at: u64, succeeded: bool
 impl Engine<'_, '_, '_> {
     /// Goes on to the next part where it is time. True when the trial is over.
     pub(super) fn advance(&mut self, now: u64) -> bool {
+        if self.phase == Phase::Opening && (self.all_tried() || now >= self.opening_ends_by()) {
+            self.start_calls(now);
+        }
+        if self.phase == Phase::WarmUp && (self.warmup_is_over(now) || self.out_of_patience(now)) {
+            self.end_warmup(false);
+        }
+        // A server that is stuck must not hold the trial for a deadline.
+        if self.phase == Phase::Switching && (self.is_ready() || self.out_of_patience(now)) {
+            self.start_measuring();
+        }
         match self.phase {
-            Phase::Opening => {
-                if self.all_tried() || now >= self.opening_ends_by() {
-                    self.start_calls(now);
-                }
-                false
-            }
-            Phase::WarmUp => {
-                let over = self
-                    .warming
-                    .as_ref()
-                    .is_none_or(|warming| warming.is_over(now));
-                if over || self.out_of_patience(now) {
-                    self.start_measuring(false);
-                }
-                false
-            }
+            Phase::Opening | Phase::WarmUp | Phase::Switching => false,
             Phase::Measured => self.advance_measured(now),
             Phase::Draining => self.measured_in_flight == 0 || now >= self.drained_by,
         }
@@ -68,7 +68,7 @@ impl Engine<'_, '_, '_> {
         match self.phase {
             Phase::WarmUp => true,
             Phase::Measured => self.horizon.admits(&self.standing(), due),
-            Phase::Opening | Phase::Draining => false,
+            Phase::Opening | Phase::Switching | Phase::Draining => false,
         }
     }
 
@@ -82,6 +82,8 @@ impl Engine<'_, '_, '_> {
                 .as_ref()
                 .map_or(0, Warming::ends_by)
                 .min(patience),
+            Phase::Switching if self.is_ready() => now,
+            Phase::Switching => patience,
             Phase::Measured => {
                 let looks_again = self.horizon.looks_again(&self.standing(), now);
                 looks_again.min(patience)
@@ -90,17 +92,32 @@ impl Engine<'_, '_, '_> {
         }
     }
 
-    /// Ends the warm-up by its rule, where that says so.
+    fn warmup_is_over(&self, now: u64) -> bool {
+        let warming = self.warming.as_ref();
+        warming.is_none_or(|warming| warming.is_over(now))
+    }
+
+    /// Whether the first measured call can be begun after the warm-up.
+    fn is_ready(&self) -> bool {
+        let closed = matches!(self.trial.schedule, Schedule::Closed { .. });
+        !closed || self.calls.oldest().is_none()
+    }
+
+    /// Ends the warm-up by its rule, where that says so. A call that ends after it is only counted.
     pub(super) fn warmup_call_ended(&mut self, done: u64, latency: u64, succeeded: bool) {
         self.warmup.failed += u64::from(!succeeded);
-        let Some(warming) = &mut self.warming else {
+        let Some(warming) = self
+            .warming
+            .as_mut()
+            .filter(|_| self.phase == Phase::WarmUp)
+        else {
             return;
         };
         if let Some(slice) = warming.call_ended(done, latency, succeeded) {
-            match (self.rule)(slice) {
+            match (self.hooks.settling)(slice) {
                 Settling::GoOn => {}
-                Settling::Settled => self.start_measuring(true),
-                Settling::NeverSettled => self.start_measuring(false),
+                Settling::Settled => self.end_warmup(true),
+                Settling::NeverSettled => self.end_warmup(false),
             }
         }
     }
@@ -128,11 +145,21 @@ impl Engine<'_, '_, '_> {
                 self.warming = Some(Warming::new(bounds, now));
                 self.phase = Phase::WarmUp;
             }
-            None => self.start_measuring(false),
+            None => self.start_measuring(),
         }
     }
 
-    fn start_measuring(&mut self, settled: bool) {
+    fn end_warmup(&mut self, settled: bool) {
+        self.warmup.settled = settled;
+        self.phase = Phase::Switching;
+    }
+
+    fn start_measuring(&mut self) {
+        (self.hooks.measuring)();
+        self.connections_opened = 0;
+        self.connections_at_start = self.open;
+        self.traffic_before = self.traffic();
+        self.cpu_before = clock::cpu();
         let now = clock::now();
         let started_at = self
             .warming
@@ -140,16 +167,13 @@ impl Engine<'_, '_, '_> {
             .map_or(now, |warming| warming.started_at);
         self.warmup = WarmupOutcome {
             elapsed: Duration::from_nanos(now.saturating_sub(started_at)),
-            settled,
             ..self.warmup
         };
         self.phase = Phase::Measured;
         self.phase_started_at = now;
         self.failing_since = None;
-        self.connections_opened = 0;
-        self.connections_at_start = self.open;
-        self.traffic_before = self.traffic();
-        self.cpu_before = clock::cpu();
+        // What the instrument did since the last call ended is no lateness of the next ones.
+        self.dues.start_again(now);
     }
 
     /// Processor time and bytes since the measured part began.
@@ -159,7 +183,9 @@ impl Engine<'_, '_, '_> {
                 clock::cpu().since(&self.cpu_before),
                 self.traffic().since(&self.traffic_before),
             ),
-            Phase::Opening | Phase::WarmUp => (Cpu::default(), Traffic::default()),
+            Phase::Opening | Phase::WarmUp | Phase::Switching => {
+                (Cpu::default(), Traffic::default())
+            }
         }
     }
 
