@@ -4,9 +4,11 @@ use rpcgauge_study::settings::Placement;
 
 use crate::escape::markdown as safe;
 use crate::findings::{Cell, Figures, Findings, VariantFindings};
+use crate::marks;
 use crate::questions::{self, Answer};
+use crate::summary;
 use crate::units::{self, NONE};
-use crate::words;
+use crate::words::{self, About};
 
 /// Writes findings as Markdown (GitHub's flavour).
 #[must_use]
@@ -19,6 +21,7 @@ pub fn render(findings: &Findings) -> String {
         questions::progress(findings),
         machine.unwrap_or_default()
     );
+    summary(&mut text, findings);
     verdicts(&mut text, findings);
     claims(&mut text, findings);
     for placement in &findings.study.placements {
@@ -27,26 +30,80 @@ pub fn render(findings: &Findings) -> String {
     not_measured(&mut text, findings);
     text += &format!(
         "\nRatios are medians over paired blocks, with {} intervals from a bootstrap over \
-         invocations and blocks.\n",
+         invocations and blocks. The two figures beside a ratio are over all calls, so that they \
+         can differ by another ratio.\n",
         words::margin_percent(findings.study.confidence)
     );
     text
 }
 
+fn summary(text: &mut String, findings: &Findings) {
+    let placements = &findings.study.placements;
+    let rows = summary::rows(findings);
+    if rows.is_empty() {
+        return;
+    }
+    let titles = if placements.len() > 1 {
+        placements.iter().map(|p| words::place(*p)).collect()
+    } else {
+        vec!["verdict"]
+    };
+    *text += &format!(
+        "\n| question | {} |\n|---|{}\n",
+        titles.join(" | "),
+        "---|".repeat(titles.len())
+    );
+    for row in rows {
+        if let Some(heading) = &row.heading {
+            *text += &format!("| {} |{}\n", safe(heading), " |".repeat(titles.len()));
+        }
+        let sign = if row.answer == Answer::Depends {
+            "~ "
+        } else {
+            ""
+        };
+        *text += &format!("| {sign}{} |", safe(&row.text));
+        for placement in placements {
+            let place = row.found.iter().find(|p| p.placement == *placement);
+            *text += &place.map_or_else(
+                || format!(" {NONE} |"),
+                |p| format!(" {} {} |", p.answer.sign(), safe(&p.found.text())),
+            );
+        }
+        *text += "\n";
+    }
+    let below = [
+        Some(summary::SIGNS.replace('~', "\\~")),
+        Some(summary::checks(findings).join(". ")).filter(|c| !c.is_empty()),
+        summary::claims(findings),
+    ];
+    let below: Vec<String> = below.into_iter().flatten().collect();
+    *text += &format!("\n{}.\n", below.join(".  \n"));
+}
+
 fn verdicts(text: &mut String, findings: &Findings) {
+    let several = findings.study.placements.len() > 1;
     for question in questions::questions(findings) {
         *text += &format!("\n### {}\n\n", safe(question.text));
         for comparison in &question.comparisons {
-            let sign = match Answer::of(comparison) {
-                Answer::Better => "▲",
-                Answer::Worse => "▼",
-                Answer::Same => "=",
-                Answer::Depends => "⇄",
-                Answer::Open | Answer::Nothing => "?",
-            };
-            *text += &format!("- {sign} {}\n", safe(&comparison.sentence));
+            if Answer::of(comparison) == Answer::Depends {
+                *text += "- \\~ Depends on placement:\n";
+            }
+            let about = About::from(*comparison).within_group(findings);
+            for line in words::lines(about, comparison, findings.study.margin) {
+                let reason = line.reason.as_ref().map(|r| words::capital(r) + ".");
+                *text += &format!(
+                    "- {} {}{}. {}",
+                    line.answer.sign(),
+                    place(several, line.placement),
+                    safe(&line.text()),
+                    safe(&reason.unwrap_or_default())
+                );
+                text.truncate(text.trim_end().len());
+                text.push('\n');
+            }
         }
-        if let Some(notes) = questions::notes(question.comparisons) {
+        if let Some(notes) = words::notes(question.comparisons) {
             *text += &format!("\n_{}_\n", safe(&notes));
         }
     }
@@ -55,7 +112,20 @@ fn verdicts(text: &mut String, findings: &Findings) {
         *text += "\n### Is a difference seen where there is none?\n\n";
     }
     for check in checks {
-        *text += &format!("- {}\n", safe(&check.sentence));
+        let about = About::from(check).within_group(findings);
+        for verdict in &check.placements {
+            let place = place(several, verdict.placement);
+            *text += &format!("- {place}{}.\n", safe(&words::a_a(about, verdict)));
+        }
+    }
+}
+
+/// A placement before a line, where there are several.
+fn place(several: bool, placement: Placement) -> String {
+    if several {
+        format!("_{}:_ ", words::place(placement))
+    } else {
+        String::new()
     }
 }
 
@@ -103,7 +173,7 @@ fn figures(text: &mut String, findings: &Findings, placement: Placement) {
          |---|--:|--:|--:|--:|--:|--:|---|---|\n",
         words::on(placement)
     );
-    for (variant, cell) in groups.into_iter().flat_map(|(_, members)| members) {
+    for (variant, cell) in groups.into_iter().flat_map(|group| group.members) {
         *text += &row(variant, cell);
     }
     *text += "\n</details>\n";
@@ -124,7 +194,7 @@ fn row(variant: &VariantFindings, cell: &Cell) -> String {
         show(|f| Some(units::time(f.cpu.client.total_ns))),
         show(|f| Some(units::time(f.cpu.server.total_ns))),
         show(|f| Some(questions::code(f))),
-        questions::mark_names(cell),
+        marks::names(cell),
     )
 }
 

@@ -70,6 +70,17 @@ impl Answer {
         }
     }
 
+    /// The sign of a line.
+    pub(crate) fn sign(self) -> char {
+        match self {
+            Self::Better => '▲',
+            Self::Worse => '▼',
+            Self::Same => '=',
+            Self::Depends => '~',
+            Self::Open | Self::Nothing => '?',
+        }
+    }
+
     /// In a word or two.
     pub(crate) fn label(self) -> &'static str {
         match self {
@@ -83,116 +94,84 @@ impl Answer {
     }
 }
 
-/// The notes of some comparisons under all placements, each once, as one sentence; none where
-/// there are none.
-pub(crate) fn notes<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -> Option<String> {
-    let mut seen = BTreeSet::new();
-    let verdicts = comparisons.into_iter().flat_map(|c| &c.placements);
-    let notes: Vec<String> = verdicts
-        .flat_map(|v| &v.notes)
-        .map(words::note)
-        .filter(|note| seen.insert(note.clone()))
-        .collect();
-    (!notes.is_empty()).then(|| words::capital(&notes.join("; ")) + ".")
+/// Variants of a study that are looked at together, and what was measured of them.
+pub(crate) struct Group<'a> {
+    /// The part of the study they belong to, and what their names share: `list n=10`.
+    pub(crate) title: Option<String>,
+    pub(crate) members: Vec<(&'a VariantFindings, &'a Cell)>,
 }
 
-/// A part of a study, and what was measured of its variants under one placement.
-pub(crate) type Group<'a> = (Option<&'a str>, Vec<(&'a VariantFindings, &'a Cell)>);
-
-/// The variants that were planned under a placement, by group, in the study's order.
+/// The variants that were planned under a placement, in the study's order; those of one part of
+/// the study together, within it those that are compared with each other.
 pub(crate) fn groups(findings: &Findings, placement: Placement) -> Vec<Group<'_>> {
-    let mut groups: Vec<Group<'_>> = Vec::new();
+    let mut parts: Vec<Vec<(&VariantFindings, &Cell)>> = Vec::new();
     for variant in &findings.variants {
         let Some(cell) = variant.cell(placement) else {
             continue;
         };
-        let name = variant.group.as_deref();
-        match groups.iter_mut().find(|(group, _)| *group == name) {
-            Some((_, members)) => members.push((variant, cell)),
-            None => groups.push((name, vec![(variant, cell)])),
+        match parts.iter_mut().find(|p| p[0].0.group == variant.group) {
+            Some(part) => part.push((variant, cell)),
+            None => parts.push(vec![(variant, cell)]),
         }
+    }
+    let mut groups = Vec::new();
+    for part in parts {
+        let compared = compared(findings, part);
+        let several = compared.len() > 1;
+        groups.extend(compared.into_iter().map(|members| Group {
+            title: title(&members, several),
+            members,
+        }));
     }
     groups
 }
 
-/// What must be known of a cell beside its figures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mark {
-    ClientBound,
-    Unsettled,
-    FailedCalls,
-    Incomplete,
-    Dynamic,
-}
-
-impl Mark {
-    pub(crate) const ALL: [Self; 5] = [
-        Self::ClientBound,
-        Self::Unsettled,
-        Self::FailedCalls,
-        Self::Incomplete,
-        Self::Dynamic,
-    ];
-
-    /// A letter for where there is little room.
-    pub(crate) fn letter(self) -> char {
-        match self {
-            Self::ClientBound => 'C',
-            Self::Unsettled => 'U',
-            Self::FailedCalls => 'F',
-            Self::Incomplete => 'I',
-            Self::Dynamic => 'D',
+/// Splits variants into those that are compared with each other, directly or through others.
+fn compared<'a>(
+    findings: &Findings,
+    part: Vec<(&'a VariantFindings, &'a Cell)>,
+) -> Vec<Vec<(&'a VariantFindings, &'a Cell)>> {
+    let place = |name: &str| part.iter().position(|(v, _)| v.name == name);
+    let mut set: Vec<usize> = (0..part.len()).collect();
+    for comparison in &findings.comparisons {
+        let (Some(of), Some(against)) = (place(&comparison.of), place(&comparison.against)) else {
+            continue;
+        };
+        let (low, high) = (set[of].min(set[against]), set[of].max(set[against]));
+        for member in &mut set {
+            if *member == high {
+                *member = low;
+            }
         }
     }
-
-    /// In a word or two.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::ClientBound => "client-bound",
-            Self::Unsettled => "unsettled",
-            Self::FailedCalls => "failed calls",
-            Self::Incomplete => "incomplete",
-            Self::Dynamic => "dynamic code",
-        }
-    }
-
-    /// In full.
-    pub(crate) fn meaning(self) -> &'static str {
-        match self {
-            Self::ClientBound => "the client used more than 80% of its core in some trials",
-            Self::Unsettled => "latency was still drifting when measuring began in some trials",
-            Self::FailedCalls => "some calls failed",
-            Self::Incomplete => "some trials failed or did not run",
-            Self::Dynamic => "a descriptor was interpreted, no generated code",
-        }
-    }
-}
-
-/// The marks of a cell.
-pub(crate) fn marks(cell: &Cell) -> Vec<Mark> {
-    let trials = &cell.trials;
-    let has = |mark: &Mark| match mark {
-        Mark::ClientBound => trials.client_bound > 0,
-        Mark::Unsettled => trials.unsettled > 0,
-        Mark::FailedCalls => cell
-            .figures
-            .as_ref()
-            .is_some_and(|f| f.calls.failed_total() > 0),
-        Mark::Incomplete => trials.measured < trials.planned,
-        Mark::Dynamic => cell
-            .figures
-            .as_ref()
-            .is_some_and(|f| f.code.contains(&Code::Dynamic)),
+    let sets: BTreeSet<usize> = set.iter().copied().collect();
+    let members = |wanted: usize| {
+        let all = part.iter().zip(&set);
+        all.filter(|(_, set)| **set == wanted)
+            .map(|(member, _)| *member)
+            .collect()
     };
-    Mark::ALL.into_iter().filter(has).collect()
+    sets.into_iter().map(members).collect()
 }
 
-/// The names of a cell's marks that are cautions; how its code was made stands elsewhere.
-pub(crate) fn mark_names(cell: &Cell) -> String {
-    let cautions = marks(cell)
-        .into_iter()
-        .filter(|mark| *mark != Mark::Dynamic);
-    cautions.map(Mark::name).collect::<Vec<_>>().join(", ")
+/// The group's name, and where it has several titles what all of its variants' names share.
+fn title(members: &[(&VariantFindings, &Cell)], several: bool) -> Option<String> {
+    let group = members.first()?.0.group.as_deref()?;
+    let mut shared: Vec<&str> = Vec::new();
+    for (index, (variant, _)) in members.iter().enumerate() {
+        let local = words::local(&variant.name, group).unwrap_or(&variant.name);
+        let parts: Vec<&str> = local.split(['-', ' ']).collect();
+        if index == 0 {
+            shared = parts;
+        } else {
+            shared.retain(|part| parts.contains(part));
+        }
+    }
+    Some(if several && !shared.is_empty() {
+        format!("{group}: {}", shared.join(" "))
+    } else {
+        group.to_owned()
+    })
 }
 
 /// How the codecs of a cell came to know their message.
@@ -230,4 +209,32 @@ pub(crate) fn machine(findings: &Findings) -> Option<String> {
         .unwrap_or_default();
     let cores = if e.cores == 1 { "core" } else { "cores" };
     Some(format!("{}, {} {cores}{place}", e.processor, e.cores))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::quickstart;
+
+    fn titles(findings: &Findings) -> Vec<String> {
+        let groups = groups(findings, Placement::TwoCores);
+        groups.into_iter().filter_map(|g| g.title).collect()
+    }
+
+    #[test]
+    fn variants_that_are_compared_stand_together_under_what_they_share() {
+        let titles = titles(quickstart::findings());
+        assert_eq!(
+            titles,
+            [
+                "several",
+                "list: n=10",
+                "list: n=500",
+                "gzip: one",
+                "gzip: all",
+                "unix-socket",
+                "load"
+            ]
+        );
+    }
 }

@@ -9,71 +9,26 @@ const SIZE_UNITS: Units = [("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9)];
 /// What stands where nothing was measured.
 pub(crate) const NONE: &str = "–";
 
-/// A scale that several numbers are written in together.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Scale {
-    unit: &'static str,
-    size: f64,
-    decimals: usize,
-    /// The units to choose from for each number alone, where the numbers are too far apart for
-    /// one unit.
-    each: Option<&'static Units>,
-}
-
 /// Units from small to large, each with its size.
 type Units = [(&'static str, f64); 4];
 
-/// Numbers that differ by more than this factor do not share a unit.
-const ONE_UNIT_UP_TO: f64 = 300.0;
-
-impl Scale {
-    /// A scale for times (ns) that are to be compared with each other: the largest unit in which
-    /// the smallest of them is still at least 1, with three significant digits of it.
-    pub(crate) fn times(values: impl IntoIterator<Item = f64>) -> Self {
-        Self::of(&TIME_UNITS, values)
-    }
-
-    /// A scale for sizes (bytes) that are to be compared with each other.
-    pub(crate) fn sizes(values: impl IntoIterator<Item = f64>) -> Self {
-        Self::of(&SIZE_UNITS, values)
-    }
-
-    fn of(units: &'static Units, values: impl IntoIterator<Item = f64>) -> Self {
-        let (mut low, mut high) = (f64::INFINITY, 0.0_f64);
-        for value in values.into_iter().filter(|v| v.is_finite() && *v > 0.0) {
-            low = low.min(value);
-            high = high.max(value);
-        }
-        let fits = |(_, size): &&(&str, f64)| low >= *size;
-        let found = if low.is_finite() {
-            units.iter().rev().find(fits)
-        } else {
-            None
-        };
-        let &(unit, size) = found.unwrap_or(&units[0]);
-        // Whole nanoseconds and bytes: a fraction of them was not measured.
-        let decimals = if size == 1.0 { 0 } else { decimals(low / size) };
-        let each = (high > low * ONE_UNIT_UP_TO).then_some(units);
-        Self {
-            unit,
-            size,
-            decimals,
-            each,
-        }
-    }
-
-    /// A number in this scale, with its unit.
-    pub(crate) fn with_unit(&self, value: f64) -> String {
-        match self.each {
-            Some(units) => Self::of(units, [value]).with_unit(value),
-            None => format!("{} {}", fixed(value / self.size, self.decimals), self.unit),
-        }
-    }
+/// A number with three significant digits in the unit that fits it.
+fn in_unit(units: &Units, value: f64) -> String {
+    // Three digits are shown, so that 999.5 of a unit is 1.00 of the next one.
+    let fits = |(_, size): &&(&str, f64)| value >= size * 0.9995;
+    let &(unit, size) = units.iter().rev().find(fits).unwrap_or(&units[0]);
+    // Whole nanoseconds and bytes: a fraction of them was not measured.
+    let decimals = if size == 1.0 {
+        0
+    } else {
+        decimals(value / size)
+    };
+    format!("{} {unit}", fixed(value / size, decimals))
 }
 
 /// A time on its own.
 pub(crate) fn time(ns: f64) -> String {
-    Scale::times([ns]).with_unit(ns)
+    in_unit(&TIME_UNITS, ns)
 }
 
 /// A round time, without needless digits: `20 µs`, `1.5 ms`.
@@ -86,15 +41,27 @@ pub(crate) fn round_time(ns: f64) -> String {
 
 /// A size on its own.
 pub(crate) fn size(bytes: f64) -> String {
-    Scale::sizes([bytes]).with_unit(bytes)
+    in_unit(&SIZE_UNITS, bytes)
 }
 
-/// A number with three significant digits, or all digits of a larger one.
+/// A number with three significant digits: `0.42`, `76.4`, `16,600`.
 pub(crate) fn number(value: f64) -> String {
     if value == 0.0 {
-        "0".to_owned()
+        return "0".to_owned();
+    }
+    if value.abs() < 1_000.0 {
+        return fixed(value, decimals(value));
+    }
+    let step = 10_f64.powf(value.abs().log10().floor() - 2.0);
+    fixed((value / step).round() * step, 0)
+}
+
+/// How large a difference is: per cent up to a factor of 2 (`23%`), a factor beyond.
+pub(crate) fn difference(factor: f64) -> String {
+    if factor < 2.0 {
+        percent(factor - 1.0)
     } else {
-        fixed(value, decimals(value))
+        format!("{}×", number(factor))
     }
 }
 
@@ -128,6 +95,12 @@ pub(crate) fn ratio_decimals(ratio: f64) -> usize {
 /// A ratio as a plain number.
 pub(crate) fn ratio(ratio: f64) -> String {
     fixed(ratio, ratio_decimals(ratio))
+}
+
+/// Two ratios with the same decimals; fewer of a large one.
+pub(crate) fn ratios(ratios: [f64; 2], decimals: usize) -> (String, String) {
+    let [first, second] = ratios.map(|ratio| fixed(ratio, decimals.min(ratio_decimals(ratio))));
+    (first, second)
 }
 
 /// An interval, its ends with the same decimals.
@@ -231,18 +204,25 @@ mod tests {
     }
 
     #[test]
-    fn numbers_on_one_scale_share_unit_and_decimals() {
-        let scale = Scale::times([845_000.0, 1_924_000.0]);
-        assert_eq!(scale.with_unit(845_000.0), "845 µs");
-        assert_eq!(scale.with_unit(1_924_000.0), "1,924 µs");
-        let far = Scale::times([845.0, 31_800_000.0]);
-        assert_eq!(
-            (far.with_unit(845.0), far.with_unit(31_800_000.0)),
-            ("845 ns".into(), "31.8 ms".into())
-        );
-        assert_eq!(Scale::times([]).with_unit(0.0), "0 ns");
-        assert_eq!(Scale::sizes([701.0]).with_unit(1_705.0), "1,705 B");
+    fn each_figure_has_three_digits_in_its_own_unit() {
+        assert_eq!(time(3_211_500.0), "3.21 ms");
+        assert_eq!(time(64_193_000.0), "64.2 ms");
+        assert_eq!(time(999_499.0), "999 µs");
+        assert_eq!(time(999_501.0), "1.00 ms");
+        assert_eq!(size(701.0), "701 B");
+        assert_eq!(size(97_452.0), "97.5 kB");
         assert_eq!(size(1_900_000.0), "1.90 MB");
+        assert_eq!(number(0.0), "0");
+        assert_eq!(number(69.04), "69.0");
+        assert_eq!(number(999.6), "1,000");
+        assert_eq!(number(16_632.0), "16,600");
+    }
+
+    #[test]
+    fn a_difference_is_per_cent_or_a_factor() {
+        assert_eq!(difference(1.23), "23%");
+        assert_eq!(difference(1.038), "3.8%");
+        assert_eq!(difference(4.0), "4.00×");
     }
 
     #[test]

@@ -95,7 +95,8 @@ fn changes(lines: &mut Vec<String>, diff: &Diff, style: Style) {
                 units::interval(interval, units::ratio_decimals(factor.value))
             )
         });
-        let (before, after) = words::values(change.metric, change.before, change.after);
+        let value = |value| words::value(change.metric, value);
+        let (before, after) = (value(change.before), value(change.after));
         let text = format!(
             "{} {}: {} {}{interval}, {before} before, {after} after",
             change.variant,

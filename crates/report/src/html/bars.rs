@@ -5,8 +5,9 @@ use serde::Serialize;
 
 use super::plot::per_cent;
 use crate::findings::{Cell, Figures, TrafficPerCall, VariantFindings};
-use crate::questions::{self, Group};
-use crate::units::{self, NONE, Scale};
+use crate::marks;
+use crate::questions::Group;
+use crate::units::{self, NONE};
 
 /// The bars of one group of variants, on one scale.
 #[derive(Debug, Serialize)]
@@ -70,7 +71,7 @@ pub(crate) fn stage_name(stage: Stage) -> (&'static str, &'static str) {
 /// Where the time goes: a bar for each variant that was timed by stages.
 pub(crate) fn stages(groups: &[Group<'_>]) -> Vec<BarsView> {
     let staged = |f: &Figures| !f.stages.is_empty();
-    views(groups, staged, Scale::times, |figures, scale, most| {
+    views(groups, staged, units::time, |figures, most| {
         let own = figures
             .stages
             .iter()
@@ -107,12 +108,12 @@ pub(crate) fn stages(groups: &[Group<'_>]) -> Vec<BarsView> {
                 )
             });
         BarRow {
-            segments: segments(&parts, scale, most),
-            spans: segments(&spans, scale, most),
+            segments: segments(&parts, units::time, most),
+            spans: segments(&spans, units::time, most),
             total: figures
                 .latency
                 .as_ref()
-                .map_or_else(String::new, |l| scale.with_unit(l.mean_ns)),
+                .map_or_else(String::new, |l| units::time(l.mean_ns)),
             floor: floor.map(|f| per_cent((f.p50_ns as f64 / most).min(1.0))),
             detail: share.unwrap_or_default(),
             ..BarRow::named()
@@ -125,8 +126,8 @@ pub(crate) fn bytes(groups: &[Group<'_>]) -> Vec<BarsView> {
     views(
         groups,
         |f| f.bytes.total() > 0.0,
-        Scale::sizes,
-        |figures, scale, most| {
+        units::size,
+        |figures, most| {
             let (sent, received) = (&figures.bytes.sent, &figures.bytes.received);
             let mut parts = traffic(sent, ["sent-headers", "sent-bodies", "sent-overhead"], SENT);
             parts.extend(traffic(
@@ -141,8 +142,8 @@ pub(crate) fn bytes(groups: &[Group<'_>]) -> Vec<BarsView> {
                 String::new()
             };
             BarRow {
-                segments: segments(&parts, scale, most),
-                total: scale.with_unit(figures.bytes.total()),
+                segments: segments(&parts, units::size, most),
+                total: units::size(figures.bytes.total()),
                 detail: format!(
                     "request {}, answer {}{compressed}",
                     units::size(payload.request_compressed),
@@ -169,7 +170,7 @@ fn traffic(
 /// CPU a call, by side and mode.
 pub(crate) fn cpu(groups: &[Group<'_>]) -> Vec<BarsView> {
     let used = |f: &Figures| f.cpu.client.total_ns + f.cpu.server.total_ns > 0.0;
-    views(groups, used, Scale::times, |figures, scale, most| {
+    views(groups, used, units::time, |figures, most| {
         let (client, server) = (&figures.cpu.client, &figures.cpu.server);
         let parts = [
             ("client-user", "client, user", client.user_ns),
@@ -181,11 +182,11 @@ pub(crate) fn cpu(groups: &[Group<'_>]) -> Vec<BarsView> {
             format!("bare loop {}; ", units::time(floor.client_cpu_ns))
         });
         BarRow {
-            segments: segments(&parts, scale, most),
+            segments: segments(&parts, units::time, most),
             total: format!(
                 "{} + {}",
-                scale.with_unit(client.total_ns),
-                scale.with_unit(server.total_ns)
+                units::time(client.total_ns),
+                units::time(server.total_ns)
             ),
             detail: format!(
                 "{bare}client at {} of its core",
@@ -220,18 +221,17 @@ impl BarRow {
 fn views(
     groups: &[Group<'_>],
     shown: impl Fn(&Figures) -> bool,
-    scale: fn(Vec<f64>) -> Scale,
-    row: impl Fn(&Figures, &Scale, f64) -> BarRow,
+    show: fn(f64) -> String,
+    row: impl Fn(&Figures, f64) -> BarRow,
 ) -> Vec<BarsView> {
     let mut views = Vec::new();
-    let plain = scale(vec![1.0]);
-    for (group, members) in groups {
+    for Group { title, members } in groups {
         let mut left: Vec<(&VariantFindings, &Cell, &Figures, f64)> = members
             .iter()
             .filter_map(|(variant, cell)| Some((*variant, *cell, cell.figures.as_deref()?)))
             .filter(|(.., figures)| shown(figures))
             // At a whole width of 1, per cent are the values themselves.
-            .map(|(v, c, figures)| (v, c, figures, row(figures, &plain, 1.0).extent() / 100.0))
+            .map(|(v, c, figures)| (v, c, figures, row(figures, 1.0).extent() / 100.0))
             .filter(|(.., length)| *length > 0.0)
             .collect();
         let mut bands: Vec<(usize, BarsView)> = Vec::new();
@@ -240,15 +240,14 @@ fn views(
                 .into_iter()
                 .partition(|(.., length)| *length >= most * SHORTEST);
             left = shorter;
-            let scale = scale(together.iter().map(|(.., length)| *length).collect());
             let rows = together.iter().map(|(variant, cell, figures, _)| BarRow {
                 name: variant.name.clone(),
-                marks: questions::mark_names(cell),
-                ..row(figures, &scale, most)
+                marks: marks::main(cell),
+                ..row(figures, most)
             });
             let view = BarsView {
-                group: group.map(str::to_owned),
-                width: scale.with_unit(most),
+                group: title.clone(),
+                width: show(most),
                 rows: rows.collect(),
             };
             let first = together.first().map(|(variant, ..)| variant.name.as_str());
@@ -264,14 +263,14 @@ fn views(
     views
 }
 
-fn segments(parts: &[Part], scale: &Scale, most: f64) -> Vec<Segment> {
+fn segments(parts: &[Part], show: fn(f64) -> String, most: f64) -> Vec<Segment> {
     let shown = parts.iter().filter(|(.., size)| *size > 0.0);
     shown
         .map(|&(class, name, size)| Segment {
             class,
             name,
             width: per_cent(size / most),
-            value: scale.with_unit(size),
+            value: show(size),
         })
         .collect()
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::plot::{self, Axis, Tick, per_cent};
 use crate::findings::Distribution;
 use crate::questions::Group;
-use crate::units::{self, NONE, Scale};
+use crate::units::{self, NONE};
 
 /// A plot with at most this many curves; a larger group has several.
 const MOST_CURVES: usize = 8;
@@ -37,9 +37,10 @@ pub(crate) struct Curve {
 /// The plots of all groups.
 pub(crate) fn views(groups: &[Group<'_>]) -> Vec<CurvesView> {
     let mut views = Vec::new();
-    for (group, members) in groups {
+    for group in groups {
         for timing in [Timing::Stages, Timing::Load] {
-            let curves: Vec<(&str, &Distribution)> = members
+            let curves: Vec<(&str, &Distribution)> = group
+                .members
                 .iter()
                 .filter(|(variant, _)| variant.timing == timing)
                 .filter_map(|(v, cell)| {
@@ -47,7 +48,7 @@ pub(crate) fn views(groups: &[Group<'_>]) -> Vec<CurvesView> {
                 })
                 .collect();
             for some in curves.chunks(MOST_CURVES) {
-                views.push(view(title(*group, timing), some));
+                views.push(view(title(group.title.as_deref(), timing), some));
             }
         }
     }
@@ -59,7 +60,7 @@ fn title(group: Option<&str>, timing: Timing) -> String {
         Timing::Stages => "one call after the other",
         Timing::Load => "under load",
     };
-    group.map_or_else(|| timing.to_owned(), |group| format!("{group}: {timing}"))
+    group.map_or_else(|| timing.to_owned(), |group| format!("{group}, {timing}"))
 }
 
 fn view(title: String, curves: &[(&str, &Distribution)]) -> CurvesView {
@@ -73,21 +74,14 @@ fn view(title: String, curves: &[(&str, &Distribution)]) -> CurvesView {
         .map(|(_, l)| l.max_ns as f64)
         .fold(0.0, f64::max);
     let axis = Axis::over(low, high);
-    let scale = Scale::times(
-        curves
-            .iter()
-            .flat_map(|(_, l)| [Some(l.p50_ns), l.p99_ns])
-            .flatten()
-            .map(|ns| ns as f64),
-    );
     let curve = |(series, (name, latency)): (usize, &(&str, &Distribution))| Curve {
         name: (*name).to_owned(),
         series,
         path: path(latency, nines, axis),
-        p50: scale.with_unit(latency.p50_ns as f64),
+        p50: units::time(latency.p50_ns as f64),
         p99: latency
             .p99_ns
-            .map_or_else(|| NONE.to_owned(), |ns| scale.with_unit(ns as f64)),
+            .map_or_else(|| NONE.to_owned(), |ns| units::time(ns as f64)),
     };
     CurvesView {
         title,

@@ -93,25 +93,37 @@ fn round_step(step: f64) -> f64 {
     round * power
 }
 
-/// A line through points in the plot's coordinates.
+/// A line through points in the plot's coordinates: whole ones, each told from the one before,
+/// since less cannot be seen and a page holds tens of thousands of them.
 pub(crate) fn path(points: impl IntoIterator<Item = (f64, f64)>) -> String {
     let mut path = String::new();
+    let mut last: Option<(i64, i64)> = None;
     for (x, y) in points {
-        path.push(if path.is_empty() { 'M' } else { 'L' });
-        path += &format!("{} {}", short(x), short(y));
+        let (x, y) = (x.round() as i64, y.round() as i64);
+        match last {
+            None => path = format!("M{x} {y}"),
+            Some(last) if last == (x, y) => continue,
+            Some((last_x, last_y)) => {
+                let (across, down) = (x - last_x, y - last_y);
+                let gap = if down < 0 { "" } else { " " };
+                path += &format!("l{across}{gap}{down}");
+            }
+        }
+        last = Some((x, y));
     }
     path
+}
+
+/// Upright strokes at places (0 to 1), each from one height to another in the plot's coordinates.
+pub(crate) fn uprights(places: impl IntoIterator<Item = f64>, from: f64, to: f64) -> String {
+    let length = to - from;
+    let stroke = |place: f64| format!("M{} {from}v{length}", (place * WIDTH).round());
+    places.into_iter().map(stroke).collect()
 }
 
 /// The point of two places (0 to 1, y upwards) in the plot's coordinates.
 pub(crate) fn point(x: f64, y: f64) -> (f64, f64) {
     (x * WIDTH, (1.0 - y) * HEIGHT)
-}
-
-/// A coordinate with one decimal at most: more cannot be seen.
-pub(crate) fn short(value: f64) -> String {
-    let rounded = (value * 10.0).round() / 10.0;
-    format!("{rounded}")
 }
 
 /// A place as per cent, for a style or a label.
@@ -136,6 +148,14 @@ mod tests {
         let axis = Axis::over(1_000.0, 1_000_000.0);
         assert!(axis.place(31_622.8) > 0.49 && axis.place(31_622.8) < 0.51);
         assert_eq!(axis.ticks(), [1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6]);
+    }
+
+    #[test]
+    fn a_path_tells_each_point_from_the_one_before() {
+        let points = [(0.0, 300.0), (0.3, 300.2), (4.6, 290.0), (9.0, 300.0)];
+        assert_eq!(path(points), "M0 300l5-10l4 10");
+        assert_eq!(path([]), "");
+        assert_eq!(uprights([0.0, 0.5], 300.0, 0.0), "M0 300v-300M500 300v-300");
     }
 
     #[test]

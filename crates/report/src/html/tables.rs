@@ -6,8 +6,9 @@ use serde::Serialize;
 use super::bars::stage_name;
 use crate::escape;
 use crate::findings::{Distribution, Figures, Findings, StageFindings};
+use crate::marks;
 use crate::questions::{self, Group};
-use crate::units::{self, NONE, Scale};
+use crate::units::{self, NONE};
 use crate::words;
 
 /// A row of the figures' table.
@@ -16,6 +17,8 @@ pub(crate) struct FigureRow {
     name: String,
     how: String,
     marks: String,
+    /// Whether these are about a minority of its trials only.
+    minor: bool,
     /// In the order of [`COLUMNS`].
     cells: Vec<String>,
 }
@@ -44,30 +47,26 @@ pub(crate) const COLUMNS: [&str; 18] = [
 
 /// The figures of all groups.
 pub(crate) fn figures(groups: &[Group<'_>]) -> Vec<FigureRow> {
-    let mut rows = Vec::new();
-    for (_, members) in groups {
-        let latencies = members
-            .iter()
-            .filter_map(|(_, c)| c.figures.as_deref()?.latency.as_ref());
-        let scale = Scale::times(latencies.map(|l| l.p50_ns as f64));
-        rows.extend(members.iter().map(|(variant, cell)| FigureRow {
+    let members = groups.iter().flat_map(|group| &group.members);
+    members
+        .map(|(variant, cell)| FigureRow {
             name: variant.name.clone(),
             how: variant.how.line.clone(),
-            marks: questions::mark_names(cell),
-            cells: cell.figures.as_deref().map_or_else(
-                || vec![NONE.to_owned(); COLUMNS.len()],
-                |figures| cells(figures, &scale),
-            ),
-        }));
-    }
-    rows
+            marks: marks::names(cell),
+            minor: marks::main(cell).is_empty(),
+            cells: cell
+                .figures
+                .as_deref()
+                .map_or_else(|| vec![NONE.to_owned(); COLUMNS.len()], cells),
+        })
+        .collect()
 }
 
-fn cells(figures: &Figures, scale: &Scale) -> Vec<String> {
+fn cells(figures: &Figures) -> Vec<String> {
     let none = || NONE.to_owned();
     let time = |value: fn(&Distribution) -> Option<u64>| {
         let ns = figures.latency.as_ref().and_then(value);
-        ns.map_or_else(none, |ns| scale.with_unit(ns as f64))
+        ns.map_or_else(none, |ns| units::time(ns as f64))
     };
     let delay = |value: fn(&Distribution) -> u64| {
         figures
@@ -86,8 +85,8 @@ fn cells(figures: &Figures, scale: &Scale) -> Vec<String> {
         figures
             .latency
             .as_ref()
-            .map_or_else(none, |l| scale.with_unit(l.mean_ns)),
-        units::count(figures.goodput.round() as u64),
+            .map_or_else(none, |l| units::time(l.mean_ns)),
+        units::number(figures.goodput),
         units::count(figures.calls.answered),
         units::count(figures.calls.failed_total()),
         delay(|d| d.p50_ns),
@@ -114,7 +113,7 @@ pub(crate) struct StageTable {
 pub(crate) fn stages(groups: &[Group<'_>]) -> StageTable {
     let staged: Vec<(&str, &[StageFindings])> = groups
         .iter()
-        .flat_map(|(_, members)| members)
+        .flat_map(|group| &group.members)
         .filter_map(|(variant, cell)| Some((&*variant.name, &*cell.figures.as_deref()?.stages)))
         .filter(|(_, stages)| !stages.is_empty())
         .collect();
@@ -259,7 +258,11 @@ pub(crate) fn errors(findings: &Findings) -> Vec<ErrorView> {
 pub(crate) fn environment(environment: &Environment) -> Vec<(String, String)> {
     let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "not known".to_owned());
     let idle = &environment.idle;
-    let mut idle_text = format!("{} asked, {} got", idle.asked, idle.got);
+    let mut idle_text = if idle.asked == idle.got {
+        idle.got.to_string()
+    } else {
+        format!("{} asked, {} got", idle.asked, idle.got)
+    };
     if let Some(reason) = &idle.reason {
         idle_text += &format!(" ({reason})");
     }

@@ -3,13 +3,16 @@
 use serde::Serialize;
 
 use super::curves::times;
-use super::plot::{self, Axis, Tick, per_cent};
+use super::plot::{self, Axis, Tick};
 use crate::findings::timeline::{Spike, TimelineFindings};
 use crate::questions::Group;
 use crate::units;
 
 /// With more trials than this, the lines between them would hide the rest.
 const MOST_BOUNDARIES: usize = 60;
+
+/// From where to where a spike's mark reaches, in the plot's coordinates: above its upper edge.
+const SPIKE_MARK: [f64; 2] = [-6.0, -26.0];
 
 /// A variant's timeline.
 #[derive(Debug, Serialize)]
@@ -18,11 +21,10 @@ pub(crate) struct TimelineView {
     /// The mean of each bin, and the longest call.
     mean: String,
     longest: String,
-    /// Where trials begin and where spikes are, per cent.
-    trials: Vec<f64>,
-    spikes: Vec<f64>,
+    /// Lines where trials begin, and marks above the plot where spikes are.
+    trials: String,
+    spikes: String,
     y: Vec<Tick>,
-    length: String,
     summary: String,
     listed: Vec<SpikeView>,
     /// Calls failed within it.
@@ -43,7 +45,7 @@ pub(crate) struct SpikeView {
 pub(crate) fn views(groups: &[Group<'_>]) -> Vec<TimelineView> {
     groups
         .iter()
-        .flat_map(|(_, members)| members)
+        .flat_map(|group| &group.members)
         .filter_map(|(variant, cell)| {
             let timeline = &cell.figures.as_deref()?.timeline;
             view(&variant.name, timeline)
@@ -83,17 +85,19 @@ fn view(name: &str, timeline: &TimelineFindings) -> Option<TimelineView> {
         mean: line(|bin| bin.mean_ns),
         longest: line(|bin| (bin.max_ns > 0).then_some(bin.max_ns as f64)),
         trials: if timeline.trial_starts_ns.len() > MOST_BOUNDARIES {
-            Vec::new()
+            String::new()
         } else {
-            starts.map(|start| per_cent(*start as f64 / end)).collect()
+            plot::uprights(starts.map(|start| *start as f64 / end), plot::HEIGHT, 0.0)
         },
-        spikes: timeline
-            .spikes
-            .iter()
-            .map(|spike| per_cent(middle(spike.start_ns, spike.length_ns).min(1.0)))
-            .collect(),
+        spikes: plot::uprights(
+            timeline
+                .spikes
+                .iter()
+                .map(|spike| middle(spike.start_ns, spike.length_ns).min(1.0)),
+            SPIKE_MARK[0],
+            SPIKE_MARK[1],
+        ),
         y: times(axis),
-        length: units::time(end),
         summary: summary(timeline),
         listed: timeline.spikes.iter().map(spike).collect(),
         failed: (failed > 0).then(|| format!("{} calls failed", units::count(failed))),
@@ -104,13 +108,13 @@ fn summary(timeline: &TimelineFindings) -> String {
     let trials = timeline.trial_starts_ns.len();
     let plural = if trials == 1 { "trial" } else { "trials" };
     let mut text = match timeline.spikes_found {
-        0 => format!("{trials} {plural}, no spikes"),
-        1 => format!("{trials} {plural}, 1 spike"),
-        n => format!("{trials} {plural}, {} spikes", units::count(n)),
+        0 => format!("{trials} {plural}; no spikes"),
+        1 => format!("{trials} {plural}; 1 spike"),
+        n => format!("{trials} {plural}; {} spikes", units::count(n)),
     };
     let listed = timeline.spikes.len() as u64;
     if listed < timeline.spikes_found {
-        text += &format!(" (the {listed} highest are marked)");
+        text += &format!(", the {listed} highest marked");
     }
     if timeline.trials_not_searched > 0 {
         text += &format!(

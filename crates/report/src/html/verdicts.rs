@@ -9,7 +9,75 @@ use crate::findings::verdict::{
     ClaimFindings, ClaimOutcome, Combined, Comparison, PlacementVerdict,
 };
 use crate::questions::{self, Answer};
+use crate::summary;
 use crate::words::{self, About, Factor};
+
+/// The first thing on the page.
+#[derive(Debug, Serialize)]
+pub(crate) struct SummaryView {
+    /// The placements' names, a column each; a single one has no name.
+    columns: Vec<&'static str>,
+    rows: Vec<SummaryRow>,
+    signs: &'static str,
+    below: Vec<String>,
+}
+
+/// A comparison in one line.
+#[derive(Debug, Serialize)]
+pub(crate) struct SummaryRow {
+    heading: Option<String>,
+    text: String,
+    /// The question's place, for a link.
+    question: usize,
+    depends: bool,
+    /// In the columns' order; absent where nothing was planned.
+    cells: Vec<Option<SummaryCell>>,
+}
+
+/// A verdict under one placement in as few words as can be.
+#[derive(Debug, Serialize)]
+pub(crate) struct SummaryCell {
+    class: &'static str,
+    sign: char,
+    /// The sign in words.
+    label: &'static str,
+    phrase: String,
+    interval: String,
+}
+
+/// Each question with its verdict.
+pub(crate) fn summary(findings: &Findings) -> SummaryView {
+    let placements = &findings.study.placements;
+    let cell = |place: &summary::Place| SummaryCell {
+        class: class(place.answer),
+        sign: place.answer.sign(),
+        label: place.answer.label(),
+        phrase: place.found.phrase.clone(),
+        interval: place.found.interval.clone(),
+    };
+    let row = |row: summary::Row| SummaryRow {
+        depends: row.answer == Answer::Depends,
+        cells: placements
+            .iter()
+            .map(|p| row.found.iter().find(|f| f.placement == *p).map(cell))
+            .collect(),
+        heading: row.heading,
+        text: row.text,
+        question: row.question,
+    };
+    let mut below: Vec<String> = summary::checks(findings);
+    below.extend(summary::claims(findings));
+    SummaryView {
+        columns: if placements.len() > 1 {
+            placements.iter().map(|p| words::place(*p)).collect()
+        } else {
+            vec!["verdict"]
+        },
+        rows: summary::rows(findings).into_iter().map(row).collect(),
+        signs: summary::SIGNS,
+        below,
+    }
+}
 
 /// A question and its answers.
 #[derive(Debug, Serialize)]
@@ -85,10 +153,10 @@ pub(crate) fn questions(findings: &Findings) -> Vec<QuestionView> {
             verdicts: question
                 .comparisons
                 .iter()
-                .map(|c| verdict(c, reach, margin))
+                .map(|c| verdict(findings, c, reach, margin))
                 .collect(),
             reach: format!("{}×", (reach.exp() * 100.0).round() / 100.0),
-            notes: questions::notes(question.comparisons),
+            notes: words::notes(question.comparisons),
         }
     };
     questions::questions(findings)
@@ -97,41 +165,61 @@ pub(crate) fn questions(findings: &Findings) -> Vec<QuestionView> {
         .collect()
 }
 
-/// The A/A checks' sentences.
+/// The A/A checks, a sentence for each placement.
 pub(crate) fn a_a_checks(findings: &Findings) -> Vec<String> {
     questions::a_a_checks(findings)
-        .map(|c| c.sentence.clone())
+        .flat_map(|c| {
+            let about = About::from(c).within_group(findings);
+            let several = c.placements.len() > 1;
+            c.placements.iter().map(move |v| {
+                let text = words::a_a(about, v);
+                if several {
+                    format!("{}: {text}.", words::capital(words::on(v.placement)))
+                } else {
+                    format!("{text}.")
+                }
+            })
+        })
         .collect()
 }
 
-fn verdict(comparison: &Comparison, reach: f64, margin: f64) -> VerdictView {
+fn verdict(findings: &Findings, comparison: &Comparison, reach: f64, margin: f64) -> VerdictView {
     let answer = Answer::of(comparison);
     let several = comparison.placements.len() > 1;
-    let about = About::from(comparison);
-    let first = comparison.placements.first().map(|v| v.outcome);
-    let line = |(index, v): (usize, &PlacementVerdict)| {
-        let again = index > 0 && Some(v.outcome) == first;
-        let (clause, ratio) = match words::agreement(about, v).filter(|_| again) {
-            Some(short) => short,
-            None => words::headline(about, v, margin),
-        };
-        LineView {
-            placement: several.then(|| words::capital(words::on(v.placement))),
-            clause,
-            ratio: ratio.trim_start_matches([',', ' ']).to_owned(),
-            figures: words::figures(about, v),
-            reason: words::reason(v).map(|r| words::capital(&r) + "."),
-            forest: forest(comparison.metric, v, reach, margin),
-        }
+    let about = About::from(comparison).within_group(findings);
+    let lines = words::lines(about, comparison, margin);
+    let line = |(line, v): (words::Line, &PlacementVerdict)| LineView {
+        placement: several.then(|| words::capital(words::on(v.placement))),
+        // The ratio stands apart from it here.
+        clause: line.clause.trim_end_matches([',', ':']).to_owned(),
+        ratio: line.ratio,
+        figures: line.figures,
+        reason: line.reason.map(|r| words::capital(&r) + "."),
+        forest: forest(comparison.metric, v, reach, margin),
     };
     VerdictView {
         class: class(answer),
-        label: match comparison.combined {
-            Combined::Unconfirmed => format!("{}, unconfirmed", answer.label()),
-            _ => answer.label().to_owned(),
-        },
-        lines: comparison.placements.iter().enumerate().map(line).collect(),
+        label: label(comparison, answer),
+        lines: lines
+            .into_iter()
+            .zip(&comparison.placements)
+            .map(line)
+            .collect(),
     }
+}
+
+/// A comparison's answer in words, and where alone it was found if other placements leave it open.
+fn label(comparison: &Comparison, answer: Answer) -> String {
+    if comparison.combined != Combined::Unconfirmed {
+        return answer.label().to_owned();
+    }
+    let places: Vec<&str> = comparison
+        .placements
+        .iter()
+        .filter(|v| Answer::under(v) == answer)
+        .map(|v| words::on(v.placement))
+        .collect();
+    format!("{} {} only", answer.label(), places.join(" and "))
 }
 
 fn class(answer: Answer) -> &'static str {

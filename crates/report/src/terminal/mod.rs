@@ -1,6 +1,8 @@
-//! The report in a terminal: verdicts first, then claims, figures, and what was not measured.
+//! The report in a terminal: a summary, verdicts, claims, figures, and what was not measured.
 
+mod figures;
 mod style;
+mod summary;
 mod table;
 
 #[cfg(test)]
@@ -13,11 +15,11 @@ pub use style::Style;
 pub(crate) use table::{Column, Table};
 
 use crate::escape::terminal as safe;
-use crate::findings::verdict::{ClaimOutcome, Comparison};
+use crate::findings::verdict::{ClaimOutcome, Combined, Comparison};
 use crate::findings::{Cell, Figures, Findings, VariantFindings};
-use crate::questions::{self, Answer, Group, Mark};
-use crate::units::{self, NONE, Scale};
-use crate::words;
+use crate::questions::{self, Answer};
+use crate::units;
+use crate::words::{self, About};
 
 /// Writes findings for a terminal.
 #[must_use]
@@ -27,11 +29,10 @@ pub fn render(findings: &Findings, style: Style) -> String {
         text: String::new(),
     };
     page.title(findings);
+    page.summary(findings);
     page.verdicts(findings);
     page.claims(findings);
-    for placement in &findings.study.placements {
-        page.figures(findings, *placement);
-    }
+    page.figures(findings);
     page.not_measured(findings);
     page.text
 }
@@ -82,10 +83,11 @@ impl Page {
         for question in questions::questions(findings) {
             self.heading(question.text);
             for comparison in &question.comparisons {
-                self.verdict(comparison);
+                self.verdict(findings, comparison);
             }
-            if let Some(notes) = questions::notes(question.comparisons) {
-                self.paragraph(Paint::Quiet, "    ", &notes);
+            if let Some(notes) = words::notes(question.comparisons) {
+                let indent = 4 + label_width(findings);
+                self.paragraph(Paint::Quiet, &" ".repeat(indent), &notes);
             }
         }
         let checks: Vec<_> = questions::a_a_checks(findings).collect();
@@ -93,29 +95,37 @@ impl Page {
             self.heading("Is a difference seen where there is none?");
         }
         for check in checks {
-            self.sentence(Paint::Quiet, "·", &check.sentence);
+            let about = About::from(check).within_group(findings);
+            for verdict in &check.placements {
+                let label = label(findings, verdict.placement);
+                let text = words::a_a(about, verdict) + ".";
+                self.signed(Paint::Quiet, '·', &label, &text);
+            }
         }
     }
 
-    fn verdict(&mut self, comparison: &Comparison) {
-        let (paint, sign) = match Answer::of(comparison) {
-            Answer::Better => (Paint::Good, "▲"),
-            Answer::Worse => (Paint::Bad, "▼"),
-            Answer::Same => (Paint::Even, "="),
-            Answer::Depends => (Paint::Open, "⇄"),
-            Answer::Open | Answer::Nothing => (Paint::Open, "?"),
-        };
-        self.sentence(paint, sign, &comparison.sentence);
+    /// A line for each placement, and why it is open below it.
+    fn verdict(&mut self, findings: &Findings, comparison: &Comparison) {
+        if comparison.combined == Combined::DependsOnPlacement {
+            self.signed(Paint::Open, '~', "", "Depends on placement:");
+        }
+        let about = About::from(comparison).within_group(findings);
+        for line in words::lines(about, comparison, findings.study.margin) {
+            let label = label(findings, line.placement);
+            self.signed(paint(line.answer), line.answer.sign(), &label, &line.text());
+            if let Some(reason) = &line.reason {
+                let indent = " ".repeat(4 + label.chars().count());
+                self.paragraph(Paint::Quiet, &indent, &(words::capital(reason) + "."));
+            }
+        }
     }
 
-    /// A sentence after a coloured sign.
-    fn sentence(&mut self, paint: Paint, sign: &str, text: &str) {
-        let wrapped = self.style.wrap("    ", &safe(text));
-        self.line(&format!(
-            "  {} {}",
-            self.style.paint(paint, sign),
-            &wrapped[4..]
-        ));
+    /// A coloured sign, a label, and a text beside them.
+    fn signed(&mut self, paint: Paint, sign: char, label: &str, text: &str) {
+        let indent = 4 + label.chars().count();
+        let wrapped = self.style.wrap(&" ".repeat(indent), &safe(text));
+        let sign = self.style.paint(paint, &sign.to_string());
+        self.line(&format!("  {sign} {label}{}", &wrapped[indent..]));
     }
 
     fn claims(&mut self, findings: &Findings) {
@@ -125,86 +135,32 @@ impl Page {
         self.heading("Published figures");
         for claim in &findings.claims {
             let (paint, sign) = match claim.outcome {
-                ClaimOutcome::Reproduced => (Paint::Good, "✓"),
-                ClaimOutcome::Contradicted => (Paint::Bad, "✗"),
-                ClaimOutcome::NotResolved => (Paint::Open, "?"),
+                _ if claim.depends_on_placement => (Paint::Open, '~'),
+                ClaimOutcome::Reproduced => (Paint::Good, '✓'),
+                ClaimOutcome::Contradicted => (Paint::Bad, '✗'),
+                ClaimOutcome::NotResolved => (Paint::Open, '?'),
             };
-            self.sentence(paint, sign, &claim.sentence);
-        }
-    }
-
-    fn figures(&mut self, findings: &Findings, placement: Placement) {
-        let groups = questions::groups(findings, placement);
-        if groups.is_empty() {
-            return;
-        }
-        self.heading(&format!("Figures {}", words::on(placement)));
-        let mut table = Table {
-            columns: COLUMNS.to_vec(),
-            rows: Vec::new(),
-        };
-        let mut starts = Vec::new();
-        for (_, members) in &groups {
-            starts.push(table.rows.len());
-            table.rows.extend(rows(members));
-        }
-        let (lines, dropped) = table.lines(self.style.columns());
-        for (index, line) in lines.iter().enumerate() {
-            if index == 0 {
-                self.line(&self.style.paint(Paint::Quiet, line));
-                continue;
+            let text = format!(
+                "{}: {} against {} in {}",
+                words::capital(words::claim_outcome(claim)),
+                claim.of,
+                claim.against,
+                words::metric_name(claim.metric)
+            );
+            self.signed(paint, sign, "", &text);
+            let published = words::claim_published(claim);
+            self.paragraph(Paint::Quiet, "    published  ", &published);
+            for measured in &claim.placements {
+                let place = if claim.placements.len() > 1 {
+                    words::place(measured.verdict.placement)
+                } else {
+                    "measured"
+                };
+                let size = measured.size.map(words::size_match);
+                let size = size.map_or_else(String::new, |s| format!(", {s}"));
+                let text = words::claim_measured(claim.metric, &measured.verdict) + &size;
+                self.paragraph(Paint::Plain, &format!("    {place:<9}  "), &text);
             }
-            if index > 1 && starts.contains(&(index - 1)) {
-                self.text.push('\n');
-            }
-            self.line(line);
-        }
-        self.legend(&groups, lines[0].contains("kernel"));
-        self.spikes(&groups);
-        if !dropped.is_empty() {
-            let text = format!("Wider terminals also show: {}.", dropped.join(", "));
-            self.paragraph(Paint::Quiet, "", &text);
-        }
-    }
-
-    fn legend(&mut self, groups: &[Group<'_>], kernel: bool) {
-        let cells = || {
-            groups
-                .iter()
-                .flat_map(|(_, members)| members)
-                .map(|(_, cell)| cell)
-        };
-        let used = Mark::ALL
-            .into_iter()
-            .filter(|m| cells().any(|c| questions::marks(c).contains(m)));
-        let mut legend: Vec<String> = used
-            .map(|m| format!("{} {}: {}", m.letter(), m.name(), m.meaning()))
-            .collect();
-        if kernel {
-            legend.push("kernel: the floor's part of the median call".to_owned());
-        }
-        if !legend.is_empty() {
-            self.paragraph(Paint::Quiet, "", &(legend.join("; ") + "."));
-        }
-    }
-
-    fn spikes(&mut self, groups: &[Group<'_>]) {
-        let members = groups.iter().flat_map(|(_, members)| members);
-        let spikes: Vec<String> = members
-            .filter_map(|(variant, cell)| {
-                let timeline = &cell.figures.as_deref()?.timeline;
-                let highest = timeline.spikes.iter().map(|s| s.max_ns).max()?;
-                let found = units::count(timeline.spikes_found);
-                Some(format!(
-                    "{found} in {} up to {}",
-                    variant.name,
-                    units::time(highest as f64)
-                ))
-            })
-            .collect();
-        if !spikes.is_empty() {
-            let text = format!("Spikes (docs/report-schema.md): {}.", spikes.join("; "));
-            self.paragraph(Paint::Quiet, "", &text);
         }
     }
 
@@ -275,70 +231,31 @@ impl Page {
     }
 }
 
-/// The columns of the figures, in their order from left to right.
-const COLUMNS: [Column; 12] = [
-    column("variant", 0, false),
-    column("p50", 0, true),
-    column("p90", 8, true),
-    column("p99", 1, true),
-    column("p99.9", 9, true),
-    column("max", 10, true),
-    column("calls/s", 2, true),
-    column("bytes/call", 4, true),
-    column("client CPU", 5, true),
-    column("server CPU", 6, true),
-    column("kernel", 7, true),
-    column("", 3, false),
-];
-
-const fn column(title: &'static str, rank: u8, right: bool) -> Column {
-    Column { title, rank, right }
+/// The colour of an answer.
+fn paint(answer: Answer) -> Paint {
+    match answer {
+        Answer::Better => Paint::Good,
+        Answer::Worse => Paint::Bad,
+        Answer::Same => Paint::Even,
+        Answer::Depends | Answer::Open | Answer::Nothing => Paint::Open,
+    }
 }
 
-/// The rows of a group: its times share one scale a column.
-fn rows(members: &[(&VariantFindings, &Cell)]) -> Vec<Vec<String>> {
-    let times: [fn(&Figures) -> Option<f64>; 7] = [
-        |f| f.latency.as_ref().map(|l| l.p50_ns as f64),
-        |f| f.latency.as_ref()?.p90_ns.map(|ns| ns as f64),
-        |f| f.latency.as_ref()?.p99_ns.map(|ns| ns as f64),
-        |f| f.latency.as_ref()?.p999_ns.map(|ns| ns as f64),
-        |f| f.latency.as_ref().map(|l| l.max_ns as f64),
-        |f| Some(f.cpu.client.total_ns),
-        |f| Some(f.cpu.server.total_ns),
-    ];
-    let all = || {
-        members
-            .iter()
-            .filter_map(|(_, cell)| cell.figures.as_deref())
-    };
-    let scales = times.map(|value| Scale::times(all().filter_map(value)));
-    let sizes = Scale::sizes(all().map(|f| f.bytes.total()));
-    let rows = members.iter().map(|(variant, cell)| {
-        let show = |text: &dyn Fn(&Figures) -> Option<String>| {
-            cell.figures
-                .as_deref()
-                .and_then(text)
-                .unwrap_or_else(|| NONE.to_owned())
-        };
-        let time =
-            |column: usize| show(&|f| times[column](f).map(|ns| scales[column].with_unit(ns)));
-        vec![
-            safe(&variant.name),
-            time(0),
-            time(1),
-            time(2),
-            time(3),
-            time(4),
-            show(&|f| Some(units::count(f.goodput.round() as u64))),
-            show(&|f| Some(sizes.with_unit(f.bytes.total()))),
-            time(5),
-            time(6),
-            show(&|f| Some(units::percent(f.floor.as_ref()?.share?))),
-            questions::marks(cell)
-                .into_iter()
-                .map(Mark::letter)
-                .collect(),
-        ]
-    });
-    rows.collect()
+/// A placement before a line; nothing in a study of one placement.
+fn label(findings: &Findings, placement: Placement) -> String {
+    let width = label_width(findings);
+    format!("{:<width$}", words::place(placement))
+        .chars()
+        .take(width)
+        .collect()
+}
+
+/// Room for the widest placement's name and a gap.
+fn label_width(findings: &Findings) -> usize {
+    let placements = &findings.study.placements;
+    if placements.len() < 2 {
+        return 0;
+    }
+    let widest = placements.iter().map(|p| words::place(*p).len()).max();
+    widest.unwrap_or(0) + 2
 }

@@ -17,6 +17,7 @@ const WIDEST: usize = 200;
 /// What a stretch of text is, for its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Paint {
+    Plain,
     Heading,
     Quiet,
     Good,
@@ -44,10 +45,11 @@ impl Style {
 
     /// Text in a colour (SGR, ECMA-48 8.3.117), or as it is.
     pub(crate) fn paint(self, paint: Paint, text: &str) -> String {
-        if !self.color {
+        if !self.color || paint == Paint::Plain {
             return text.to_owned();
         }
         let code = match paint {
+            Paint::Plain => "0",
             Paint::Heading => "1",
             Paint::Quiet => "2",
             Paint::Good => "32",

@@ -2,12 +2,13 @@
 
 use rpcgauge_study::plan::Metric;
 
-use super::metric::{Factor, factor_phrase, metric_name};
-use super::{bracket, capital, on, plain_bracket};
+use super::metric::metric_name;
+use super::ratio::factor_phrase;
+use super::verdict::brief;
+use super::{capital, on};
 use crate::findings::verdict::{
-    ClaimFindings, ClaimOutcome, Outcome, PlacementVerdict, SizeMatch, Withheld,
+    ClaimFindings, ClaimOutcome, Outcome, PlacementVerdict, SizeMatch, Unresolved,
 };
-use crate::units;
 
 /// What a claim comes to, in a word.
 pub(crate) fn claim_outcome(claim: &ClaimFindings) -> &'static str {
@@ -21,38 +22,14 @@ pub(crate) fn claim_outcome(claim: &ClaimFindings) -> &'static str {
 
 /// The measured side of a claim: `3.10× faster [2.94, 3.27]`.
 pub(crate) fn claim_measured(metric: Metric, verdict: &PlacementVerdict) -> String {
-    match (&verdict.estimate, verdict.outcome) {
-        (None, _) => "not measured".to_owned(),
-        (Some(estimate), Outcome::Faster | Outcome::Slower) => {
-            let factor = Factor::estimated(metric, estimate);
-            format!(
-                "{}{}",
-                factor_phrase(metric, estimate.ratio),
-                bracket(&factor)
-            )
-        }
-        (Some(estimate), Outcome::NoDifference) => {
-            format!(
-                "no difference, ratio {}{}",
-                units::ratio(estimate.ratio),
-                plain_bracket(estimate)
-            )
-        }
-        (
-            Some(estimate),
-            Outcome::NoVerdict {
-                reason: Withheld::ClientBound,
-            },
-        ) => {
-            format!("client-bound, ratio {}", units::ratio(estimate.ratio))
-        }
-        (Some(estimate), _) => {
-            format!(
-                "ratio {}{}",
-                units::ratio(estimate.ratio),
-                plain_bracket(estimate)
-            )
-        }
+    let found = brief(metric, verdict).text();
+    match verdict.outcome {
+        Outcome::NoDifference => format!("no difference, {found}"),
+        Outcome::NotResolved {
+            reason: Unresolved::AaNotOne | Unresolved::AaTooWide | Unresolved::AaNoInterval,
+            ..
+        } => format!("{found}, within what the A/A pair shows"),
+        _ => found,
     }
 }
 

@@ -1,0 +1,202 @@
+//! Measured ratios in words: a factor of at least 1, its direction, its interval the same way.
+
+use rpcgauge_stats::Better;
+use rpcgauge_study::plan::Metric;
+
+use super::metric::verb;
+use crate::findings::better;
+use crate::findings::verdict::Estimate;
+use crate::units;
+
+/// A ratio turned so that it is at least 1, its interval turned with it, and whether the better
+/// side is meant.
+pub(crate) struct Factor {
+    pub(crate) value: f64,
+    pub(crate) interval: Option<[f64; 2]>,
+    pub(crate) is_better: bool,
+}
+
+impl Factor {
+    pub(crate) fn of(metric: Metric, ratio: f64, interval: Option<[f64; 2]>) -> Self {
+        let less = ratio < 1.0;
+        let (value, interval) = if less {
+            (
+                1.0 / ratio,
+                interval.map(|[low, high]| [1.0 / high, 1.0 / low]),
+            )
+        } else {
+            (ratio, interval)
+        };
+        Self {
+            value,
+            interval,
+            is_better: less == (better(metric) == Better::Lower),
+        }
+    }
+}
+
+/// What was measured of a ratio, in two parts: what it is, and how sure that is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// `1.17× faster`, or `1.10× faster to 1.23× slower` where the interval holds 1.
+    pub(crate) phrase: String,
+    /// `[1.06, 1.29]`, in the direction of the phrase; empty where the phrase has both ends.
+    pub(crate) interval: String,
+}
+
+impl Found {
+    pub(crate) fn of(metric: Metric, estimate: &Estimate) -> Self {
+        let exact = is_exact(metric, estimate);
+        match estimate.interval {
+            Some([low, high]) if low <= 1.0 && 1.0 <= high => Self {
+                phrase: if exact {
+                    "equal".to_owned()
+                } else {
+                    both_ways(metric, low, high)
+                },
+                interval: String::new(),
+            },
+            _ => Self {
+                phrase: factor_phrase(metric, estimate.ratio),
+                interval: interval(metric, estimate),
+            },
+        }
+    }
+
+    /// Both parts in one.
+    pub(crate) fn text(&self) -> String {
+        format!("{} {}", self.phrase, self.interval)
+            .trim_end()
+            .to_owned()
+    }
+}
+
+/// `2.31× faster`.
+pub(crate) fn factor_phrase(metric: Metric, ratio: f64) -> String {
+    let factor = Factor::of(metric, ratio, None);
+    let (_, better, worse) = verb(metric);
+    format!(
+        "{}× {}",
+        units::ratio(factor.value),
+        if factor.is_better { better } else { worse }
+    )
+}
+
+/// `[2.24, 2.39]`, in the direction in which the ratio is told; that there is none, or that there
+/// is nothing to be unsure of.
+fn interval(metric: Metric, estimate: &Estimate) -> String {
+    let factor = Factor::of(metric, estimate.ratio, estimate.interval);
+    match factor.interval {
+        None => "(no interval)".to_owned(),
+        Some(_) if is_exact(metric, estimate) => "(exact)".to_owned(),
+        Some(ends) => units::interval(ends, interval_decimals(factor.value, ends)),
+    }
+}
+
+/// The decimals of an interval: those of its factor, or more where an end would look like 1.
+fn interval_decimals(factor: f64, ends: [f64; 2]) -> usize {
+    let decimals = units::ratio_decimals(factor);
+    let looks_like_1 = |end: f64| (end - 1.0).abs() < 0.005;
+    if ends.into_iter().any(looks_like_1) {
+        decimals.max(3)
+    } else {
+        decimals
+    }
+}
+
+/// The ends of an interval that holds 1, the better one first.
+fn both_ways(metric: Metric, low: f64, high: f64) -> String {
+    let (good, bad) = match better(metric) {
+        Better::Lower => (1.0 / low, high),
+        Better::Higher => (high, 1.0 / low),
+    };
+    let (_, better, worse) = verb(metric);
+    let near = good.min(bad) < 1.01;
+    let (good, bad) = units::ratios([good, bad], if near { 3 } else { 2 });
+    format!("{good}× {better} to {bad}× {worse}")
+}
+
+/// Whether a ratio of bytes came out the same in every block: counted bytes have no noise.
+fn is_exact(metric: Metric, estimate: &Estimate) -> bool {
+    let is_bytes = matches!(metric, Metric::ResponseBytes | Metric::CallBytes);
+    let spread = estimate.interval.map(|[low, high]| high / low - 1.0);
+    is_bytes && spread.is_some_and(|spread| spread < 0.000_5)
+}
+
+/// `1.12× slower`, of one variant before and after.
+pub(crate) fn change_phrase(metric: Metric, ratio: f64) -> String {
+    let (better, worse) = match metric {
+        Metric::Goodput => ("higher", "lower"),
+        Metric::ResponseBytes | Metric::CallBytes => ("smaller", "larger"),
+        Metric::ClientCpu | Metric::ServerCpu => ("less", "more"),
+        _ => ("faster", "slower"),
+    };
+    let factor = Factor::of(metric, ratio, None);
+    format!(
+        "{}× {}",
+        units::ratio(factor.value),
+        if factor.is_better { better } else { worse }
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(metric: Metric, ratio: f64, interval: [f64; 2]) -> String {
+        let estimate = Estimate {
+            ratio,
+            interval: Some(interval),
+            confidence: 0.95,
+            invocations: 4,
+            blocks: 8,
+        };
+        Found::of(metric, &estimate).text()
+    }
+
+    #[test]
+    fn the_interval_goes_the_way_of_the_factor() {
+        let p50 = Metric::LatencyP50;
+        assert_eq!(found(p50, 0.5, [0.4, 0.625]), "2.00× faster [1.60, 2.50]");
+        assert_eq!(found(p50, 2.0, [1.6, 2.5]), "2.00× slower [1.60, 2.50]");
+        assert_eq!(
+            found(Metric::Goodput, 2.0, [1.6, 2.5]),
+            "2.00× more calls a second [1.60, 2.50]"
+        );
+    }
+
+    #[test]
+    fn an_interval_that_holds_1_names_both_directions() {
+        assert_eq!(
+            found(Metric::LatencyP50, 1.057, [0.909, 1.228]),
+            "1.10× faster to 1.23× slower"
+        );
+        assert_eq!(
+            found(Metric::LatencyP50, 1.02, [0.998, 1.05]),
+            "1.002× faster to 1.050× slower"
+        );
+        assert_eq!(
+            found(Metric::Goodput, 1.0, [0.5, 1.25]),
+            "1.25× more calls a second to 2.00× fewer calls a second"
+        );
+    }
+
+    #[test]
+    fn an_end_beside_1_does_not_look_like_1() {
+        assert_eq!(
+            found(Metric::LatencyP50, 1.13, [1.003, 1.28]),
+            "1.13× slower [1.003, 1.280]"
+        );
+    }
+
+    #[test]
+    fn counted_bytes_have_no_noise() {
+        let bytes = Metric::ResponseBytes;
+        assert_eq!(found(bytes, 0.36, [0.36, 0.36]), "2.78× smaller (exact)");
+        assert_eq!(found(bytes, 1.0, [1.0, 1.0]), "equal");
+        assert_eq!(
+            found(Metric::LatencyP50, 0.36, [0.36, 0.36]),
+            "2.78× faster [2.78, 2.78]"
+        );
+    }
+}

@@ -1,0 +1,312 @@
+//! Verdicts as lines: what is said, how sure it is, the figures behind it, why it is open.
+
+use rpcgauge_study::plan::Metric;
+use rpcgauge_study::settings::Placement;
+
+use super::metric::{metric_name, unit_phrase, value, verb};
+use super::ratio::Found;
+use super::{About, margin_percent};
+use crate::findings::verdict::{
+    Comparison, Estimate, More, Outcome, PlacementVerdict, Unresolved, Withheld,
+};
+use crate::questions::Answer;
+use crate::units;
+
+/// A verdict under one placement, in parts that each output puts together in its own way.
+pub(crate) struct Line {
+    pub(crate) placement: Placement,
+    pub(crate) answer: Answer,
+    /// `grpc answers 1.17× faster than rest`; of a further placement only `1.09× faster`.
+    pub(crate) clause: String,
+    /// `[1.06, 1.29]`, or what else stands behind the clause; may be empty.
+    pub(crate) ratio: String,
+    /// `816 µs against 967 µs a call (p50)`.
+    pub(crate) figures: Option<String>,
+    /// Why it is open, and what would help; no full stop.
+    pub(crate) reason: Option<String>,
+}
+
+impl Line {
+    /// All but the reason, without a full stop.
+    pub(crate) fn text(&self) -> String {
+        let mut text = self.clause.clone();
+        if !self.ratio.is_empty() {
+            text = format!("{text} {}", self.ratio);
+        }
+        match &self.figures {
+            Some(figures) => format!("{text}: {figures}"),
+            None => text,
+        }
+    }
+}
+
+/// A comparison that is no A/A check, a line for each placement, the study's own first.
+pub(crate) fn lines(about: About<'_>, comparison: &Comparison, margin: f64) -> Vec<Line> {
+    let verdicts = comparison.placements.iter().enumerate();
+    verdicts
+        .map(|(index, verdict)| line(about, verdict, margin, index > 0))
+        .collect()
+}
+
+/// A verdict in full, or in short after one that named the pair.
+pub(super) fn line(
+    about: About<'_>,
+    verdict: &PlacementVerdict,
+    margin: f64,
+    is_further: bool,
+) -> Line {
+    let (clause, ratio) = if is_further {
+        further(about.metric, verdict)
+    } else {
+        headline(about, verdict, margin)
+    };
+    let figures = verdict.of_value.zip(verdict.against_value);
+    let unit = if is_further {
+        String::new()
+    } else {
+        format!(" {}", unit_phrase(about.metric))
+    };
+    Line {
+        placement: verdict.placement,
+        answer: Answer::under(verdict),
+        clause,
+        ratio,
+        figures: figures.map(|(of, against)| {
+            let (of, against) = (value(about.metric, of), value(about.metric, against));
+            format!("{of} against {against}{unit}")
+        }),
+        reason: reason(verdict),
+    }
+}
+
+/// What is said of a pair, and the ratio and interval that stand behind it.
+fn headline(about: About<'_>, verdict: &PlacementVerdict, margin: f64) -> (String, String) {
+    let About {
+        of,
+        against,
+        metric,
+    } = about;
+    let (verb, ..) = verb(metric);
+    let name = metric_name(metric);
+    let no_verdict = format!("No verdict on {of} against {against} in {name}");
+    let Some(estimate) = &verdict.estimate else {
+        return (no_verdict, String::new());
+    };
+    let found = Found::of(metric, estimate);
+    match verdict.outcome {
+        Outcome::Faster | Outcome::Slower => (
+            format!("{of} {verb} {} than {against}", found.phrase),
+            found.interval,
+        ),
+        Outcome::NoDifference => (
+            format!("No difference between {of} and {against} in {name}:"),
+            format!("{}, within ±{}", found.text(), margin_percent(margin)),
+        ),
+        Outcome::NotResolved { .. } => (
+            format!("Not resolved: {of} against {against} in {name},"),
+            found.text(),
+        ),
+        Outcome::NoVerdict { .. } => (format!("{no_verdict},"), found.text()),
+    }
+}
+
+/// The same of a further placement.
+fn further(metric: Metric, verdict: &PlacementVerdict) -> (String, String) {
+    let Some(estimate) = &verdict.estimate else {
+        return ("no verdict".to_owned(), String::new());
+    };
+    let found = Found::of(metric, estimate);
+    match verdict.outcome {
+        Outcome::Faster | Outcome::Slower => (found.phrase, found.interval),
+        Outcome::NoDifference => ("no difference,".to_owned(), found.text()),
+        Outcome::NotResolved { .. } => ("not resolved,".to_owned(), found.text()),
+        Outcome::NoVerdict { .. } => ("no verdict,".to_owned(), found.text()),
+    }
+}
+
+/// A verdict in as few words as can be, for a table: `1.17× faster`, `[1.06, 1.29]`.
+pub(crate) fn brief(metric: Metric, verdict: &PlacementVerdict) -> Found {
+    let word = |phrase: &str| Found {
+        phrase: phrase.to_owned(),
+        interval: String::new(),
+    };
+    match (&verdict.estimate, verdict.outcome) {
+        (
+            _,
+            Outcome::NoVerdict {
+                reason: Withheld::ClientBound,
+            },
+        ) => word("client-bound"),
+        (None, _) => word("not measured"),
+        (Some(estimate), _) => Found::of(metric, estimate),
+    }
+}
+
+/// Why there is no verdict or none yet, what would help, and what would have been seen.
+fn reason(verdict: &PlacementVerdict) -> Option<String> {
+    let (why, more) = match verdict.outcome {
+        Outcome::Faster | Outcome::Slower => return None,
+        Outcome::NoDifference => return power(verdict),
+        Outcome::NoVerdict {
+            reason: Withheld::NotMeasured,
+        } => return Some("no block has figures of both".to_owned()),
+        Outcome::NoVerdict {
+            reason: Withheld::ClientBound,
+        } => {
+            return Some(
+                "client-bound: the client used more than 80% of its core in most blocks, so this \
+                 says nothing of the server"
+                    .to_owned(),
+            );
+        }
+        Outcome::NotResolved { reason, more } => (reason, more),
+    };
+    // With a failing A/A pair the comparison has no power to speak of.
+    let too_wide = why == Unresolved::IntervalTooWide;
+    let power = power(verdict).filter(|_| too_wide);
+    let run = verdict.estimate.as_ref().map_or(1, |e| e.invocations);
+    let parts = [
+        Some(unresolved(why).to_owned()),
+        power,
+        more.map(|more| help(more, run)),
+    ];
+    Some(parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
+}
+
+fn unresolved(reason: Unresolved) -> &'static str {
+    match reason {
+        Unresolved::NoInterval => "one invocation gives no interval",
+        Unresolved::IntervalTooWide => "the interval holds 1 and is too wide",
+        Unresolved::AaNotOne => "the A/A pair differs, although it is one and the same",
+        Unresolved::AaNoInterval => "the A/A pair has no interval",
+        Unresolved::AaTooWide => "the A/A pair's interval is wider than this difference",
+    }
+}
+
+/// Nobody repeats a run this many times to settle a question.
+const SENSIBLE_TIMES: u64 = 20;
+
+/// How much more measuring would settle it, beside the invocations there were.
+fn help(more: More, run: u64) -> String {
+    if more.invocations > run.saturating_mul(SENSIBLE_TIMES) {
+        return format!(
+            "settling it would take far more runs than is sensible (over {SENSIBLE_TIMES} like \
+             this one)"
+        );
+    }
+    let counted = |count: u64, one: &str| {
+        let plural = if count == 1 { "" } else { "s" };
+        format!("{} {one}{plural}", units::count(count))
+    };
+    format!(
+        "about {} ({}) would settle it",
+        counted(more.invocations, "more invocation"),
+        counted(more.blocks, "block")
+    )
+}
+
+/// A difference beyond this factor is no longer a question of noise.
+const WORTHLESS: f64 = 10.0;
+
+/// The power of a comparison: what it would have shown with 80% probability.
+fn power(verdict: &PlacementVerdict) -> Option<String> {
+    let smallest = verdict.smallest_difference?;
+    Some(if smallest > WORTHLESS {
+        "too noisy to show any difference that is to be expected".to_owned()
+    } else {
+        format!(
+            "a difference of {} would probably have been seen",
+            units::difference(smallest)
+        )
+    })
+}
+
+/// The A/A pair's own line.
+pub(crate) fn a_a(about: About<'_>, verdict: &PlacementVerdict) -> String {
+    let About {
+        of,
+        against,
+        metric,
+    } = about;
+    let name = metric_name(metric);
+    let Some(estimate) = &verdict.estimate else {
+        return format!("A/A check missing: {of} and {against} were not both measured");
+    };
+    let found = Found::of(metric, estimate).text();
+    let pair = format!("{of} and {against}, one thing measured twice, come out");
+    match estimate.interval {
+        None => format!("A/A check open: {pair} {found} in {name}"),
+        Some([low, high]) if low <= 1.0 && 1.0 <= high => format!(
+            "A/A check holds: {pair} {found} in {name}; {}",
+            blind(high / low)
+        ),
+        Some(_) => {
+            format!("A/A check fails: {pair} {found} in {name}; no difference in it is resolved")
+        }
+    }
+}
+
+/// An A/A check in as few words as can be.
+pub(crate) fn a_a_brief(verdict: &PlacementVerdict) -> String {
+    match verdict.estimate.as_ref().map(|e: &Estimate| e.interval) {
+        None => "missing".to_owned(),
+        Some(None) => "open, without an interval".to_owned(),
+        Some(Some([low, high])) if low <= 1.0 && 1.0 <= high => {
+            format!("holds, {}", blind(high / low))
+        }
+        Some(Some(_)) => "fails, no difference is resolved".to_owned(),
+    }
+}
+
+/// What an A/A interval, as wide as this factor, leaves unseen.
+fn blind(width: f64) -> String {
+    if width > WORTHLESS {
+        "so noisy that hardly any difference is resolved".to_owned()
+    } else {
+        format!(
+            "differences below {} are not resolved",
+            units::difference(width)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn needed(invocations: u64, blocks: u64, run: u64) -> String {
+        help(
+            More {
+                invocations,
+                blocks,
+            },
+            run,
+        )
+    }
+
+    #[test]
+    fn help_counts_or_says_that_it_is_too_much() {
+        assert_eq!(
+            needed(1, 1, 8),
+            "about 1 more invocation (1 block) would settle it"
+        );
+        assert_eq!(
+            needed(78, 156, 8),
+            "about 78 more invocations (156 blocks) would settle it"
+        );
+        assert_eq!(
+            needed(165, 165, 8),
+            "settling it would take far more runs than is sensible (over 20 like this one)"
+        );
+    }
+
+    #[test]
+    fn a_worthless_check_is_not_told_in_per_cent() {
+        assert_eq!(blind(1.23), "differences below 23% are not resolved");
+        assert_eq!(blind(3.2), "differences below 3.20× are not resolved");
+        assert_eq!(
+            blind(16.02),
+            "so noisy that hardly any difference is resolved"
+        );
+    }
+}
