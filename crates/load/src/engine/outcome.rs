@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::Engine;
-use super::phases::nanos;
 use crate::clock;
 use crate::error::LoadError;
 use crate::measurement::{Ending, Measurement};
@@ -40,14 +39,12 @@ impl Engine<'_, '_, '_> {
     }
 
     /// At a rate the last call has its own gap too: `n` calls at 10 a second take `n` tenths of a
-    /// second. Without it their goodput would be above the rate at which they arrived.
+    /// second. Without it their goodput would be above the rate at which they arrived. The end of
+    /// a trial by time is no substitute: it begins at an arrival, and ends anywhere.
     fn end_with_the_schedule(&mut self) {
         let is_rate = matches!(self.trial.schedule, Schedule::Rate { .. });
-        if let (true, Ending::Complete, Some(start)) = (is_rate, self.ending, self.recorder.start) {
-            let time = self.trial.stop.time.map_or(u64::MAX, nanos);
-            let next = self.dues.next().unwrap_or(0);
-            let end = next.min(start.saturating_add(time));
-            self.recorder.end = self.recorder.end.max(end);
+        if is_rate && self.ending == Ending::Complete {
+            self.recorder.end = self.recorder.end.max(self.dues.next().unwrap_or(0));
         }
     }
 }
