@@ -78,6 +78,61 @@ fn a_missing_import_is_named_with_who_asks_for_it() {
 }
 
 #[test]
+fn a_protoc_too_old_for_editions_is_said() {
+    let place = Place::new();
+    place.file(
+        "new.proto",
+        "edition = \"2023\";\npackage a;\nmessage M { int32 n = 1; }\n",
+    );
+    place.file("sample.json", "{}");
+    // What protoc 21 says to an edition.
+    let old = place.file(
+        "bin/protoc",
+        "#!/bin/sh\n\
+         [ \"$1\" = --version ] && echo 'libprotoc 3.21.12' && exit 0\n\
+         echo '[libprotobuf WARNING parser.cc:646] No syntax specified for the proto file: new.proto.' >&2\n\
+         echo 'new.proto:1:1: Expected top-level statement (e.g. \"message\").' >&2\n\
+         exit 1\n",
+    );
+    fs::set_permissions(&old, fs::Permissions::from_mode(0o755)).expect("permissions");
+    let output = place
+        .command(&[
+            "size",
+            "--proto",
+            "new.proto",
+            "--message",
+            "a.M",
+            "--sample",
+            "sample.json",
+        ])
+        .env("PATH", place.path().join("bin"))
+        .output()
+        .expect("the program starts");
+    Finished::from(output).refused(&["new.proto", "protoc is too old", "27 or newer"]);
+}
+
+#[test]
+fn a_sample_too_deep_for_a_plan_is_refused_before_it_runs() {
+    let place = Place::new();
+    place.file(
+        "deep.proto",
+        "syntax = \"proto3\";\nmessage M { repeated M kids = 1; }\nservice S { rpc Get(M) returns (M); }\n",
+    );
+    let deep = (0..60).fold("{}".to_owned(), |inner, _| {
+        format!("{{\"kids\":[{inner}]}}")
+    });
+    place.file("deep.json", &deep);
+    let method = ["--proto", "deep.proto", "--method", "S/Get"];
+    let samples = ["--request", "deep.json", "--response", "deep.json"];
+    place
+        .run(&[&["compare"], &method[..], &samples].concat())
+        .refused(&["deep.json", "112 levels"]);
+    place
+        .run(&[&["size"], &method[..], &["--sample", "deep.json"]].concat())
+        .well();
+}
+
+#[test]
 fn a_missing_proto_file_is_named() {
     let place = Place::new();
     place.file("sample.json", "{}");

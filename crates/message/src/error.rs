@@ -80,4 +80,10 @@ pub enum SampleError {
     /// The sample breaks a limit.
     #[error("{0}")]
     Limit(BrokenLimit),
+    /// The sample is a message, but cannot be put into a plan.
+    #[error("objects and lists nest deeper than {most} levels, the most that a plan can hold")]
+    TooNested {
+        /// How deep they may nest.
+        most: usize,
+    },
 }

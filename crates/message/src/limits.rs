@@ -123,6 +123,12 @@ impl fmt::Display for BrokenLimit {
                 "the message takes more than {limit} bytes of memory, {MEMORY_FOR_A_BYTE} times \
                  the largest message; --max-message-bytes sets this limit"
             ),
+            Self::Depth(limit) if *limit >= MOST_DEPTH => {
+                write!(
+                    f,
+                    "the message nests deeper than {limit} levels, the most that is read"
+                )
+            }
             Self::Depth(limit) => write!(
                 f,
                 "the message nests deeper than {limit} levels; --max-depth sets this limit"

@@ -8,6 +8,7 @@ pub use crate::contract::Code;
 use crate::error::{DecodeError, EncodeError, SampleError};
 use crate::format::{self, Unread};
 use crate::generated::{Generated, GeneratedMessage, GeneratedType};
+use crate::limits::MOST_DEPTH;
 use crate::schema::{Schema, Types};
 use crate::{Encoding, Limits};
 
@@ -84,8 +85,10 @@ impl MessageType {
             Unread::At { path, what } => SampleError::At { path, what },
             Unread::NotJson(what) => SampleError::NotJson { what },
         };
+        // A sample is the user's own text: what is sent of it meets the limits later.
         let limits = Limits {
             max_message_bytes: usize::MAX,
+            max_depth: MOST_DEPTH,
             ..Limits::DEFAULT
         };
         let message = format::read_dynamic(

@@ -231,8 +231,16 @@ fn payloads_inside_payloads_are_bounded_too() {
         .decode(&bytes, Encoding::Cbor, &Limits::DEFAULT)
         .unwrap();
     assert_eq!(first_difference(&message, &back), None);
-    let error = order.from_json(&nested(120)).unwrap_err();
+    let shallow = Limits {
+        max_depth: 79,
+        ..Limits::DEFAULT
+    };
+    let error = order
+        .decode(&bytes, Encoding::Cbor, &shallow)
+        .unwrap_err();
     assert!(error.to_string().contains("--max-depth"), "{error}");
+    let error = order.from_json(&nested(220)).unwrap_err();
+    assert!(error.to_string().contains("200 levels"), "{error}");
 }
 
 #[test]

@@ -242,7 +242,7 @@ fn proto2_says_what_is_required_and_closed() {
         ),
         (
             r#"{"id":1,"[legacy.tracee]":""}"#,
-            "$[\"[legacy.tracee]\"]: legacy.Request has no field \"[legacy.tracee]\"",
+            "$[\"[legacy.tracee]\"]: legacy.Request has no field \"[legacy.tracee]\"; known are id, name, size, entry, sizes, packed, byName",
         ),
     ];
     for (sample, error) in refused {
@@ -325,7 +325,9 @@ fn deep_samples_are_refused_by_the_limit() {
     let error = order().from_json(&deep).unwrap_err();
     assert!(matches!(error, SampleError::Limit(_)), "{error}");
     assert!(
-        error.to_string().ends_with("--max-depth sets this limit"),
+        error
+            .to_string()
+            .ends_with("deeper than 200 levels, the most that is read"),
         "{error}"
     );
 }

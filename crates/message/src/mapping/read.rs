@@ -132,7 +132,7 @@ impl fmt::Display for NoSuchField<'_> {
             .fields()
             .iter()
             .map(FieldDescriptor::json_name);
-        let nearest = Nearest::of(self.key, names);
+        let nearest = Nearest::or_known(self.key, names);
         write!(
             f,
             "{} has no field \"{}\"{nearest}",
@@ -347,7 +347,7 @@ impl Visitor<'_> for ReadEnum<'_> {
                 Err(E::custom(format_args!(
                     "{} has no value \"{name}\"{}",
                     descriptor.full_name(),
-                    Nearest::of(name, names)
+                    Nearest::or_known(name, names)
                 )))
             }
         }

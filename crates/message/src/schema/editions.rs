@@ -41,6 +41,9 @@ fn is_statement(line: &str, keyword: &str) -> bool {
         .is_some_and(|rest| rest.trim_start().starts_with(['"', '\'']))
 }
 
+/// The first release of protoc that takes editions without asking.
+const FIRST_PROTOC: u32 = 27;
+
 /// Compiles with `protoc`, and where that is missing or too old, with `buf`.
 pub(super) fn compile(
     edition_file: &Path,
@@ -88,7 +91,20 @@ fn protoc(files: &[PathBuf], includes: &[PathBuf]) -> io::Result<Outcome> {
         .arg(option("--descriptor_set_out=", &out.file));
     command.args(includes.iter().map(|include| option("-I", include)));
     command.args(files);
-    run(command, &out)
+    match run(command, &out)? {
+        Outcome::Refused(_) if protoc_version().is_some_and(|major| major < FIRST_PROTOC) => {
+            Ok(Outcome::TooOld)
+        }
+        outcome => Ok(outcome),
+    }
+}
+
+/// The first number of `libprotoc 29.3`.
+fn protoc_version() -> Option<u32> {
+    let output = Command::new("protoc").arg("--version").output().ok()?;
+    let words = String::from_utf8(output.stdout).ok()?;
+    let version = words.trim().strip_prefix("libprotoc ")?;
+    version.split('.').next()?.parse().ok()
 }
 
 fn buf(files: &[PathBuf], includes: &[PathBuf]) -> io::Result<Outcome> {
@@ -125,17 +141,15 @@ fn run(mut command: Command, out: &Scratch) -> io::Result<Outcome> {
         return fs::read(&out.file).map(Outcome::Compiled);
     }
     let words = String::from_utf8_lossy(&output.stderr);
-    // protoc before 27 takes `edition` for a syntax error or for an experiment.
-    let too_old = words.contains("Editions are experimental")
-        || words.contains("edition") && words.contains("Expected top-level statement")
-        || words.contains("unknown edition")
+    // An edition that is younger than the compiler.
+    let too_old = words.contains("unknown edition")
         || words.contains("later than the maximum supported edition");
     if too_old {
         return Ok(Outcome::TooOld);
     }
     let first = words
         .lines()
-        .find(|line| !line.trim().is_empty())
+        .find(|line| !line.trim().is_empty() && !line.contains("WARNING"))
         .unwrap_or("it failed");
     Ok(Outcome::Refused(first.trim().to_owned()))
 }

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::{AnswerError, Calls, OwnWorkload, WorkloadError};
+use crate::error::SampleError;
 use crate::message::{Message, MessageType};
 use crate::schema::Schema;
 
@@ -23,8 +24,8 @@ impl OwnWorkload {
             .method(method)
             .map_err(|e| WorkloadError(e.to_string()))?;
         let sample = |what, message_type: &MessageType, json| {
-            read_sample(what, message_type, json)?;
-            serde_json::from_str(json).map_err(|e| WorkloadError(format!("{what} sample: {e}")))
+            Self::sample(message_type, json)
+                .map_err(|e| WorkloadError(format!("{what} sample: {e}")))
         };
         Ok(Self {
             descriptor_set: STANDARD.encode(schema.descriptor_set()),
@@ -32,6 +33,33 @@ impl OwnWorkload {
             request: sample("request", &found.request, request)?,
             response: sample("response", &found.response, response)?,
         })
+    }
+
+    /// A sample of a message, as it stands in a workload.
+    ///
+    /// # Errors
+    /// Text that does not fit the message, and a sample nested too deeply for the JSON of a plan or
+    /// of a settings line.
+    pub fn sample(message_type: &MessageType, json: &str) -> Result<Value, SampleError> {
+        message_type.from_json(json)?;
+        serde_json::from_str(json)
+            .ok()
+            .filter(|value| levels(value) <= DEEPEST_SAMPLE)
+            .ok_or(SampleError::TooNested {
+                most: DEEPEST_SAMPLE,
+            })
+    }
+}
+
+/// Deepest nesting of a sample's objects and lists. JSON readers stop at 128 levels, and a plan has
+/// a few of its own around the sample.
+const DEEPEST_SAMPLE: usize = 112;
+
+fn levels(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(levels).max().unwrap_or(0),
+        Value::Object(fields) => 1 + fields.values().map(levels).max().unwrap_or(0),
+        _ => 0,
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
+use rpcgauge_message::nearest::Nearest;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::{Source, StudyError};
 use crate::words::{Word, parse_time_ms};
-use rpcgauge_message::nearest::Nearest;
 
 type Value<'i> = Spanned<DeValue<'i>>;
 

@@ -3,10 +3,10 @@
 //! Studies and `rpcgauge compare` both end here, so that both get the A/A pair, the other
 //! placements and the seeded order.
 
-use super::order::{Lane, trials};
-use super::{Claim, Metric, Pair, Plan, Variant};
 use rpcgauge_message::nearest::Nearest;
 
+use super::order::{Lane, trials};
+use super::{Claim, Metric, Pair, Plan, Variant};
 use crate::settings::{Idle, Placement, Stop};
 
 /// How often something is repeated.

@@ -113,6 +113,14 @@ impl Metric {
     pub fn higher_is_better(self) -> bool {
         self == Self::Goodput
     }
+
+    /// Whether only trials with stage stamps have the figure.
+    pub fn needs_stages(self) -> bool {
+        matches!(
+            self,
+            Self::RequestTime | Self::ResponseTime | Self::DecodeTime
+        )
+    }
 }
 
 /// A published figure or sentence, put to the test.

@@ -3,14 +3,14 @@
 //! A name is a variant's own, its group's prefix left out where the group is clear, or that of a
 //! listed variant, which then stands for all that the factors made of it.
 
+use rpcgauge_message::nearest::Nearest;
 use toml::Spanned;
 
 use super::{Combined, Resolver, Section};
-use rpcgauge_message::nearest::Nearest;
-
 use crate::error::StudyError;
 use crate::file::{ClaimWritten, Names, PairWritten, StudyFile};
 use crate::plan::{Claim, Metric, Pair};
+use crate::settings::Timing;
 use crate::words::Word as _;
 
 /// The variants that a name stands for.
@@ -69,6 +69,7 @@ impl Resolver<'_> {
         let mut pairs = Vec::new();
         for (of, against) in joined {
             for metric in &written.metrics {
+                self.check_metric(&written.names, [of, against], *metric)?;
                 let mut pair = Pair {
                     headline: written.headline,
                     ..pair_of(of, against, *metric)
@@ -115,6 +116,28 @@ impl Resolver<'_> {
         Ok(joined)
     }
 
+    /// Refuses what would never have a figure.
+    fn check_metric(
+        &self,
+        names: &Names,
+        variants: [&Combined; 2],
+        metric: Metric,
+    ) -> Result<(), StudyError> {
+        let is_load = |one: &&Combined| one.variant.settings.timing() == Timing::Load;
+        match variants.into_iter().find(is_load) {
+            Some(one) if metric.needs_stages() => Err(self.source.error(
+                names.of.span(),
+                format!(
+                    "{} exists for one call in flight only, and \"{}\" has more or a rate; take \
+                     another metric, or in-flight = 1",
+                    metric.word(),
+                    one.variant.name
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
     fn claim(
         &self,
         section: &Section<'_>,
@@ -124,6 +147,7 @@ impl Resolver<'_> {
         let of = self.find_one(section, variants, &written.names.of)?;
         let against = self.find_one(section, variants, &written.names.against)?;
         let metric = written.metric;
+        self.check_metric(&written.names, [of, against], metric)?;
         let name = written
             .name
             .clone()

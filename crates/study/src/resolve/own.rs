@@ -102,11 +102,8 @@ impl FileLoader {
         let path = self.folder.join(path);
         let text =
             std::fs::read_to_string(&path).map_err(|error| unreadable(key, &path, &error))?;
-        let wrong = |problem: String| OwnError::new(key, format!("{}: {problem}", path.display()));
-        message
-            .from_json(&text)
-            .map_err(|error| wrong(error.to_string()))?;
-        serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))
+        OwnWorkload::sample(message, &text)
+            .map_err(|error| OwnError::new(key, format!("{}: {error}", path.display())))
     }
 }
 

@@ -25,6 +25,16 @@ fn workloads_that_do_not_fit() {
 }
 
 #[test]
+fn stage_times_of_many_calls_in_flight() {
+    let busy = TWO.replace(
+        "protocol = \"rest\"",
+        "protocol = \"rest\"\nin-flight = 4\nconnections = 4",
+    );
+    let pair = "[[pairs]]\nof = \"grpc\"\nagainst = \"rest-json\"\nmetric = \"decode-time\"";
+    assert_snapshot!(refused(&format!("question = \"Is it?\"\n{busy}\n{pair}")), @r#"my.toml:17:6: decode-time exists for one call in flight only, and "rest-json" has more or a rate; take another metric, or in-flight = 1"#);
+}
+
+#[test]
 fn names_that_are_not_there() {
     assert_snapshot!(two_and("[[pairs]]\nof = \"grcp\"\nagainst = \"rest-json\""), @r#"my.toml:13:6: there is no variant "grcp"; did you mean "grpc"?"#);
     assert_snapshot!(two_and("[[claims]]\nof = \"grpc\"\nagainst = \"soap\"\nmetric = \"goodput\"\nsource = \"s\"\nsays = \"t\"\npublished = { of = 1, against = 2, unit = \"ms\" }"), @r#"my.toml:14:11: there is no variant "soap"; known are grpc, rest-json"#);
