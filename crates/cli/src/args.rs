@@ -1,9 +1,11 @@
 //! The command line as written: flags, their help and their examples. No decisions here.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use rpcgauge_message::Limits;
+use rpcgauge_study::words::parse_time_ms;
 
 /// Which way to call a service: protocol, encoding, compression, transport and connection
 /// handling, measured on your own messages.
@@ -222,7 +224,7 @@ pub(crate) struct CompareArgs {
     pub(crate) size_sweep: Vec<u32>,
     /// About how long to measure, e.g. 30s or 2m
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration, help_heading = "Comparison")]
-    pub(crate) budget: std::time::Duration,
+    pub(crate) budget: Duration,
     /// Seed of every random choice
     #[arg(long, value_name = "N", help_heading = "Comparison")]
     pub(crate) seed: Option<u64>,
@@ -440,66 +442,18 @@ pub(crate) struct CompletionsArgs {
     pub(crate) shell: clap_complete::Shell,
 }
 
-/// `90s`, `2m`, `1m30s`, `1500ms`.
-fn parse_duration(text: &str) -> Result<std::time::Duration, String> {
-    let wrong = || format!("\"{text}\" is no time; write it as 90s, 2m, 1m30s or 1500ms");
-    let mut total_ms = 0_f64;
-    let mut rest = text.trim();
-    if rest.is_empty() {
-        return Err(wrong());
-    }
-    while !rest.is_empty() {
-        let digits = rest
-            .find(|c: char| !c.is_ascii_digit() && c != '.')
-            .ok_or_else(wrong)?;
-        let number: f64 = rest[..digits].parse().map_err(|_| wrong())?;
-        rest = &rest[digits..];
-        let letters = rest
-            .find(|c: char| !c.is_ascii_alphabetic())
-            .unwrap_or(rest.len());
-        let unit_ms = match &rest[..letters] {
-            "ms" => 1.0,
-            "s" => 1_000.0,
-            "m" | "min" => 60_000.0,
-            "h" => 3_600_000.0,
-            _ => return Err(wrong()),
-        };
-        total_ms += number * unit_ms;
-        rest = &rest[letters..];
-    }
-    if !(1.0..=86_400_000.0).contains(&total_ms) {
-        return Err(format!("\"{text}\" is not between 1ms and 24h"));
-    }
-    Ok(std::time::Duration::from_secs_f64(total_ms / 1_000.0))
+/// A time as studies write it.
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    parse_time_ms(text.trim()).map(Duration::from_millis)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::CommandFactory as _;
-    use std::time::Duration;
 
     #[test]
     fn the_command_line_is_consistent() {
         Arguments::command().debug_assert();
-    }
-
-    #[test]
-    fn durations_are_read_as_people_write_them() {
-        for (text, ms) in [
-            ("90s", 90_000),
-            ("2m", 120_000),
-            ("1m30s", 90_000),
-            ("1500ms", 1_500),
-        ] {
-            assert_eq!(
-                parse_duration(text),
-                Ok(Duration::from_millis(ms)),
-                "{text}"
-            );
-        }
-        for text in ["", "90", "s", "1.2.3s", "-5s", "0s", "5 parsecs", "48h"] {
-            assert!(parse_duration(text).is_err(), "{text}");
-        }
     }
 }

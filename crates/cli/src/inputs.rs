@@ -39,6 +39,14 @@ fn described(args: &SchemaArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// What a file is called in a sentence.
+pub(crate) fn name(path: &Path) -> String {
+    if path == Path::new("-") {
+        return "standard input".to_owned();
+    }
+    path.display().to_string()
+}
+
 /// Reads a text file; `-` is standard input.
 pub(crate) fn text(path: &Path) -> Result<String, Failure> {
     let mut text = String::new();
@@ -53,7 +61,7 @@ pub(crate) fn text(path: &Path) -> Result<String, Failure> {
     match read {
         Ok(read) if read as u64 == MAX_FILE_BYTES => Err(Failure::input(format!(
             "{}: larger than {MAX_FILE_BYTES} bytes; give a smaller file",
-            path.display()
+            name(path)
         ))),
         Ok(_) => Ok(text),
         Err(error) => Err(unreadable(path, &error)),
@@ -149,5 +157,5 @@ pub(crate) fn limits(args: &LimitArgs) -> Result<Limits, Failure> {
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::input(format!("cannot read {}: {error}", path.display()))
+    Failure::input(format!("cannot read {}: {error}", name(path)))
 }

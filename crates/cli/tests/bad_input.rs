@@ -280,6 +280,9 @@ fn unknown_variants_of_a_comparison_are_refused() {
     with(&["--only", "grcp"]).refused(&["--only", "grcp", "grpc"]);
     with(&["--against", "rest"]).refused(&["--against", "rest-json"]);
     with(&["--budget", "1s"]).refused(&["--budget", "at least"]);
+    let no_time = with(&["--budget", "5 parsecs"]);
+    assert_eq!(no_time.code, Some(2));
+    assert!(no_time.stderr.contains("1m30s"), "{}", no_time.stderr);
     with(&["--size-sweep", "0"]).refused(&["--size-sweep"]);
     assert!(place.names().is_empty());
 }

@@ -17,7 +17,7 @@ pub(crate) fn run(args: SizeArgs) -> Outcome {
     let text = inputs::text(&args.sample)?;
     let message = message_type
         .from_json(&text)
-        .map_err(|error| Failure::input(format!("{}: {error}", args.sample.display())))?;
+        .map_err(|error| Failure::input(format!("{}: {error}", inputs::name(&args.sample))))?;
     let rows = rpcgauge_message::sizes(&message, &COMPRESSIONS).map_err(Failure::input)?;
     if args.json {
         print_json(&Sizes::new(&message, &rows))
