@@ -235,9 +235,7 @@ fn payloads_inside_payloads_are_bounded_too() {
         max_depth: 79,
         ..Limits::DEFAULT
     };
-    let error = order
-        .decode(&bytes, Encoding::Cbor, &shallow)
-        .unwrap_err();
+    let error = order.decode(&bytes, Encoding::Cbor, &shallow).unwrap_err();
     assert!(error.to_string().contains("--max-depth"), "{error}");
     let error = order.from_json(&nested(220)).unwrap_err();
     assert!(error.to_string().contains("200 levels"), "{error}");
