@@ -118,7 +118,7 @@ fn judge(placement: Placement, trials: &[TrialRecord]) -> Result<Noise, String> 
 
 fn median_latency(trial: &TrialRecord) -> Result<f64, String> {
     match &trial.outcome {
-        Outcome::Measured(measured) => Ok(measured.latency.0.value_at_quantile(0.5) as f64),
+        Outcome::Measured(measured) => Ok(measured.latency.unpack().value_at_quantile(0.5) as f64),
         Outcome::Failed { reason, .. } => Err(reason.clone()),
     }
 }

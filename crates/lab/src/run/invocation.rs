@@ -246,7 +246,7 @@ impl Run<'_> {
             transport: key.transport,
             request_bytes: key.request_bytes,
             response_bytes: key.response_bytes,
-            latency: Histogram(floor.latency),
+            latency: Histogram::from(floor.latency),
             client_cpu_ns: floor.client_cpu_ns,
             variants,
         }))

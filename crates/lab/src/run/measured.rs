@@ -32,15 +32,15 @@ pub(super) fn measured(from: load::Measurement, around: &Surroundings) -> Measur
             settled: from.warmup.settled,
         },
         elapsed_ns,
-        latency: Histogram(from.latency),
+        latency: Histogram::from(from.latency),
         failed_latency: Some(from.failed_latency)
             .filter(|h| !h.is_empty())
-            .map(Histogram),
-        send_delay: Histogram(from.send_delay),
+            .map(Histogram::from),
+        send_delay: Histogram::from(from.send_delay),
         stages: from
             .stages
             .into_iter()
-            .map(|(s, h)| (stage(s), Histogram(h)))
+            .map(|(s, h)| (stage(s), Histogram::from(h)))
             .collect(),
         timeline: timeline(&from.timeline),
         bytes: Bytes {

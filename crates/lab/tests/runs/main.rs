@@ -54,9 +54,12 @@ fn a_small_plan_runs_to_a_run_directory_whose_sums_hold() {
             calls.started,
             calls.answered + calls.failed_total() + calls.abandoned
         );
-        assert_eq!(figures.latency.0.len(), calls.answered);
-        assert_eq!(figures.stages[&Stage::Wait].0.len(), calls.answered);
-        assert_eq!(figures.stages[&Stage::RequestTime].0.len(), calls.answered);
+        assert_eq!(figures.latency.unpack().len(), calls.answered);
+        assert_eq!(figures.stages[&Stage::Wait].unpack().len(), calls.answered);
+        assert_eq!(
+            figures.stages[&Stage::RequestTime].unpack().len(),
+            calls.answered
+        );
         assert!(figures.timeline.slices.len() >= 100);
         let in_slices: u64 = figures
             .timeline
@@ -243,7 +246,11 @@ fn a_floor_is_below_the_variants_that_stand_on_it() {
     let transports: Vec<Transport> = left.floors.iter().map(|floor| floor.transport).collect();
     assert!(transports.contains(&Transport::Tcp) && transports.contains(&Transport::Unix));
     for floor in &left.floors {
-        assert!(floor.latency.0.len() >= 50, "{}", floor.latency.0.len());
+        assert!(
+            floor.latency.unpack().len() >= 50,
+            "{}",
+            floor.latency.unpack().len()
+        );
         assert!(floor.client_cpu_ns > 0.0);
         for name in &floor.variants {
             let trial = left

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rpcgauge_study::histogram::Unpacked;
 use rpcgauge_study::record::{
     Code, Cpu, ErrorSample, FloorRecord, Histogram, Measured, Memory, Payload, Stage, Traffic,
     TrialRecord,
@@ -113,39 +114,45 @@ impl PerCall {
 
 impl Distribution {
     /// What a histogram that is not empty says.
-    pub(crate) fn of(histogram: Histogram) -> Self {
+    pub(crate) fn of(histogram: Unpacked) -> Self {
         let percentile = |quantile| supported(&histogram, quantile);
         Self {
-            count: histogram.0.len(),
-            mean_ns: histogram.0.mean(),
-            min_ns: histogram.0.min(),
-            p50_ns: histogram.0.value_at_quantile(0.5),
+            count: histogram.len(),
+            mean_ns: histogram.mean(),
+            min_ns: histogram.min(),
+            p50_ns: histogram.value_at_quantile(0.5),
             p90_ns: percentile(0.9),
             p95_ns: percentile(0.95),
             p99_ns: percentile(0.99),
             p999_ns: percentile(0.999),
-            max_ns: histogram.0.max(),
-            histogram,
+            max_ns: histogram.max(),
+            histogram: Histogram::from(histogram),
         }
     }
 }
 
 /// Adds histograms up; none where they hold no value.
-fn merged(variant: &str, histograms: &[&Histogram]) -> Result<Option<Histogram>, ReportError> {
-    let mut filled = histograms.iter().filter(|h| !h.0.is_empty());
-    let Some(first) = filled.next() else {
-        return Ok(None);
-    };
-    let mut sum = first.0.clone();
-    sum.auto(true);
-    for histogram in filled {
-        sum.add(&histogram.0)
-            .map_err(|problem| ReportError::Histogram {
-                variant: variant.to_owned(),
-                problem: problem.to_string(),
-            })?;
+fn merged(variant: &str, histograms: &[&Histogram]) -> Result<Option<Unpacked>, ReportError> {
+    let mut sum: Option<Unpacked> = None;
+    for histogram in histograms
+        .iter()
+        .map(|h| h.unpack())
+        .filter(|h| !h.is_empty())
+    {
+        match &mut sum {
+            None => {
+                let first = sum.insert(histogram);
+                first.auto(true);
+            }
+            Some(sum) => sum
+                .add(&histogram)
+                .map_err(|problem| ReportError::Histogram {
+                    variant: variant.to_owned(),
+                    problem: problem.to_string(),
+                })?,
+        }
     }
-    Ok(Some(Histogram(sum)))
+    Ok(sum)
 }
 
 fn calls(trials: &[MeasuredTrial<'_>]) -> CallCounts {
@@ -176,11 +183,11 @@ fn stages(
             .filter_map(|(_, m)| m.stages.get(&stage))
             .collect();
         if let Some(histogram) = merged(variant, &histograms)? {
-            let mean_ns = histogram.0.mean();
+            let mean_ns = histogram.mean();
             findings.push(StageFindings {
                 stage,
                 mean_ns,
-                p50_ns: histogram.0.value_at_quantile(0.5),
+                p50_ns: histogram.value_at_quantile(0.5),
                 share: mean_call
                     .filter(|call| *call > 0.0)
                     .map_or(0.0, |call| mean_ns / call),
@@ -208,11 +215,11 @@ fn floor(
     let (Some(first), Some(histogram)) = (floors.first(), merged(variant, &histograms)?) else {
         return Ok(None);
     };
-    let count = histogram.0.len();
-    let p50_ns = histogram.0.value_at_quantile(0.5);
+    let count = histogram.len();
+    let p50_ns = histogram.value_at_quantile(0.5);
     let cpu: f64 = floors
         .iter()
-        .map(|f| f.client_cpu_ns * f.latency.0.len() as f64)
+        .map(|f| f.client_cpu_ns * f.latency.unpack().len() as f64)
         .sum();
     let call = latency
         .map(|l| l.p50_ns)

@@ -160,7 +160,7 @@ fn ordered(floors: &[FloorRecord]) -> Vec<&FloorRecord> {
                 f.invocation,
                 f.request_bytes,
                 f.response_bytes,
-                f.latency.0.len(),
+                f.latency.unpack().len(),
             )
         };
         key(a)

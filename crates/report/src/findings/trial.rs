@@ -1,5 +1,6 @@
 //! One row a measured trial: what the CSV holds and what two runs are compared by.
 
+use rpcgauge_study::histogram::Unpacked;
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::record::{CLIENT_BOUND_SHARE, Histogram, Measured, Stage, TrialRecord};
 use rpcgauge_study::settings::{Idle, Placement, Timing};
@@ -118,9 +119,12 @@ impl TrialFigures {
     }
 
     fn of(measured: &Measured) -> Self {
-        let latency = Some(&measured.latency).filter(|h| !h.0.is_empty());
-        let stage = |stage| measured.stages.get(&stage).filter(|h| !h.0.is_empty());
-        let mean = |histogram: &Histogram| histogram.0.mean();
+        let latency = Some(measured.latency.unpack()).filter(|h| !h.is_empty());
+        let latency = latency.as_ref();
+        let stage = |stage| {
+            let unpacked = measured.stages.get(&stage).map(Histogram::unpack);
+            unpacked.filter(|h| !h.is_empty()).map(|h| h.mean())
+        };
         let ended = measured
             .calls
             .answered
@@ -128,12 +132,12 @@ impl TrialFigures {
         let per_call = |amount: u64| (ended > 0).then(|| amount as f64 / ended as f64);
         let bytes = &measured.bytes;
         Self {
-            latency_p50: latency.map(|h| h.0.value_at_quantile(0.5) as f64),
-            latency_mean: latency.map(mean),
+            latency_p50: latency.map(|h| h.value_at_quantile(0.5) as f64),
+            latency_mean: latency.map(|h| h.mean()),
             latency_p99: latency.and_then(|h| supported(h, 0.99)).map(|ns| ns as f64),
-            request_time: stage(Stage::RequestTime).map(mean),
-            response_time: stage(Stage::ResponseTime).map(mean),
-            decode_time: stage(Stage::Decode).map(mean),
+            request_time: stage(Stage::RequestTime),
+            response_time: stage(Stage::ResponseTime),
+            decode_time: stage(Stage::Decode),
             goodput: goodput(measured.calls.answered, measured.elapsed_ns),
             response_bytes: (measured.calls.answered > 0)
                 .then_some(measured.payload.response_compressed),
@@ -175,10 +179,10 @@ pub(crate) fn goodput(answered: u64, elapsed_ns: u64) -> Option<f64> {
 }
 
 /// A percentile, where at least one value lies beyond it.
-pub(crate) fn supported(histogram: &Histogram, quantile: f64) -> Option<u64> {
+pub(crate) fn supported(histogram: &Unpacked, quantile: f64) -> Option<u64> {
     // 100 values are enough for the 99th percentile, although 100 × (1 − 0.99) is a little below 1.
-    let beyond = histogram.0.len() as f64 * (1.0 - quantile);
-    (beyond > 1.0 - 1e-6).then(|| histogram.0.value_at_quantile(quantile))
+    let beyond = histogram.len() as f64 * (1.0 - quantile);
+    (beyond > 1.0 - 1e-6).then(|| histogram.value_at_quantile(quantile))
 }
 
 fn failed_total(measured: &Measured) -> u64 {

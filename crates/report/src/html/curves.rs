@@ -98,11 +98,12 @@ fn tail(latency: &Distribution) -> f64 {
 
 fn path(latency: &Distribution, nines: f64, axis: Axis) -> String {
     let end = tail(latency);
+    let histogram = latency.histogram.unpack();
     let steps = (end * POINTS_A_DECADE).ceil() as u32;
     let points = (0..=steps).map(|step| {
         let x = end * f64::from(step) / f64::from(steps.max(1));
         let quantile = 1.0 - 10_f64.powf(-x);
-        let ns = latency.histogram.0.value_at_quantile(quantile);
+        let ns = histogram.value_at_quantile(quantile);
         plot::point(x / nines, axis.place(ns as f64))
     });
     plot::path(points)

@@ -116,12 +116,12 @@ impl Builder {
                 settled: !spec.unsettled,
             },
             elapsed_ns,
-            latency: Histogram(latency),
-            failed_latency: (!failed.is_empty()).then_some(Histogram(failed)),
-            send_delay: Histogram(delay),
+            latency: Histogram::from(latency),
+            failed_latency: (!failed.is_empty()).then_some(Histogram::from(failed)),
+            send_delay: Histogram::from(delay),
             stages: stages
                 .into_iter()
-                .map(|(stage, h)| (stage, Histogram(h)))
+                .map(|(stage, h)| (stage, Histogram::from(h)))
                 .collect(),
             timeline: Timeline {
                 slice_ns: (elapsed_ns / 100).max(1),
@@ -189,7 +189,7 @@ impl Builder {
                         transport: spec.transport,
                         request_bytes: spec.bytes.0,
                         response_bytes: spec.bytes.1,
-                        latency: Histogram(latency),
+                        latency: Histogram::from(latency),
                         client_cpu_ns: centre * 0.5,
                         variants: vec![spec.name.to_owned()],
                     });

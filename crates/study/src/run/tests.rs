@@ -66,7 +66,7 @@ fn floor() -> Record {
         transport: Transport::Tcp,
         request_bytes: 200,
         response_bytes: 150,
-        latency: Histogram(latency),
+        latency: Histogram::from(latency),
         client_cpu_ns: 3_500.0,
         variants: vec!["tcp".to_owned()],
     })
