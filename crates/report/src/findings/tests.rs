@@ -56,7 +56,7 @@ fn percentiles_come_from_the_merged_histogram() {
         let Outcome::Measured(measured) = &trial.outcome else {
             panic!("it was measured")
         };
-        all.add(&measured.latency.unpack()).unwrap();
+        all.add(measured.latency.unpack()).unwrap();
     }
     let latency = findings.variant("grpc").unwrap().cells[0]
         .figures
