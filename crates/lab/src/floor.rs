@@ -2,13 +2,16 @@
 //!
 //! The same bytes are sent and answered by two bare loops over the same transport and on the same
 //! cores. One floor stands under all variants whose bytes a call are nearly the same.
+//!
+//! A machine's mood changes within seconds and stays for a tenth of one at least. So each invocation
+//! has a short window of every floor, instead of the run a long one: a window lies within one mood,
+//! and the windows of a run meet several.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rpcgauge_load::Address;
 use rpcgauge_load::floor::{Floor, FloorCall, ping_pong};
-use rpcgauge_stats::{DriftRule, Settling, WarmUp};
 use rpcgauge_study::record::{Fault, Measured};
 use rpcgauge_study::settings::{Placement, Transport};
 
@@ -24,9 +27,8 @@ const CLOSE_BYTES: u64 = 512;
 /// The answering half takes at most this many bytes either way (contract/README.md).
 const MAX_BYTES: u64 = 64 << 20;
 
-/// A round of the ping-pong takes about this long: long enough for a median of some hundred small
-/// calls, short enough for the drift rule to see many of them.
-const ROUND: Duration = Duration::from_millis(4);
+/// A round of the ping-pong takes about this long: enough for a hundred small calls.
+const ROUND: Duration = Duration::from_micros(1_500);
 
 /// Fewest round trips in a round.
 const MIN_ROUND_CALLS: u64 = 5;
@@ -35,23 +37,18 @@ const MIN_ROUND_CALLS: u64 = 5;
 const MAX_ROUND_CALLS: u64 = 10_000;
 
 /// Round trips that tell how long one takes.
-const PROBE_CALLS: u64 = 20;
+const PROBE_CALLS: u64 = 10;
 
-/// Rounds that are measured once the latency has stopped drifting. Each has a connection of its
-/// own, so that one unlucky connection does not decide the median.
-const MEASURED_ROUNDS: u32 = 10;
+/// Rounds that are thrown away: two bare loops have nothing to compile, but the cores must wake up
+/// and the sockets' buffers must be there.
+const WARMUP_ROUNDS: u32 = 2;
+
+/// Rounds that are measured. Each has a connection of its own, so that one unlucky connection does
+/// not decide the median.
+const MEASURED_ROUNDS: u32 = 8;
 
 /// A round trip that takes longer than this is a failure.
 const TIMEOUT: Duration = Duration::from_secs(5);
-
-/// When the floor's latency counts as settled: two bare loops have nothing to compile or to cache,
-/// so that a shorter window than a trial's is enough.
-const SETTLED: DriftRule = DriftRule {
-    window: 8,
-    in_a_row: 2,
-    tolerance: 0.02,
-    limit: 30,
-};
 
 /// What one floor is calibrated for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,7 +102,8 @@ fn are_close(a: u64, b: u64) -> bool {
 pub(crate) struct Floors(Vec<(FloorKey, Vec<String>)>);
 
 impl Floors {
-    /// Notes that `variant` was measured. Its first trial decides which floor it stands on.
+    /// Notes that `variant` was measured. Its first trial of the invocation decides which floor it
+    /// stands on.
     pub(crate) fn note(&mut self, variant: &str, key: FloorKey) {
         let is_noted = |(noted, variants): &(FloorKey, Vec<String>)| {
             noted.placement == key.placement && variants.iter().any(|name| name == variant)
@@ -125,8 +123,8 @@ impl Floors {
     }
 }
 
-/// Calibrates one floor against the answering half at `address`, on the calling thread. `None` when
-/// `stop` became true meanwhile.
+/// Measures one window of a floor against the answering half at `address`, on the calling thread:
+/// about 20 ms where messages are small. `None` when `stop` became true meanwhile.
 ///
 /// # Errors
 /// The other half cannot be reached, ends, or is too slow.
@@ -151,18 +149,11 @@ pub(crate) fn calibrate(
     };
     let probe = play(PROBE_CALLS)?;
     let calls = round_calls(probe.latency.value_at_quantile(0.5));
-    let Ok(mut drift) = WarmUp::new(SETTLED) else {
-        return Err(TrialFailure::new(
-            Fault::Instrument,
-            "the floor's warm-up rule is impossible",
-        ));
-    };
-    while drift.state() == Settling::NotYet {
+    for _ in 0..WARMUP_ROUNDS {
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        // A histogram's quantile is always a finite number.
-        let _ = drift.push(play(calls)?.latency.value_at_quantile(0.5) as f64);
+        play(calls)?;
     }
     measure(|| play(calls), stop)
 }
@@ -230,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_round_has_as_many_calls_as_fit() {
-        assert_eq!(round_calls(10_000), 400);
+        assert_eq!(round_calls(10_000), 150);
         assert_eq!(round_calls(0), MAX_ROUND_CALLS);
         assert_eq!(round_calls(1_000_000_000), MIN_ROUND_CALLS);
     }

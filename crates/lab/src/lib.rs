@@ -7,7 +7,7 @@
 //!     for each variant:   start, prove its answers right          (subject, verify)
 //!     for each block:
 //!       for each trial:   place, hold idle, warm up, measure       (machine, trial)
-//!     for each distinct transport, placement and size that is due: the floor   (floor)
+//!     for each distinct transport, placement and size: a window of the floor    (floor)
 //! ```
 //!
 //! The lab judges nothing and draws nothing: what it learns goes to the [`Records`] it is given,

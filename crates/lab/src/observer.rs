@@ -75,14 +75,14 @@ pub enum Event<'a> {
         /// How far the run is.
         progress: Progress,
     },
-    /// A floor is about to be calibrated.
+    /// A window of a floor is about to be measured.
     FloorStarted {
         /// The variants it stands under.
         variants: &'a [String],
         /// How far the run is.
         progress: Progress,
     },
-    /// A floor was calibrated and is recorded.
+    /// A window of a floor was measured and is recorded.
     FloorEnded {
         /// What was recorded.
         record: &'a FloorRecord,

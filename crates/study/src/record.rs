@@ -20,7 +20,7 @@ pub const SCHEMA: u32 = 1;
 pub enum Record {
     /// A trial that ended, well or not.
     Trial(Box<TrialRecord>),
-    /// A calibration of the floor.
+    /// A window of a floor.
     Floor(FloorRecord),
 }
 
@@ -281,7 +281,8 @@ pub struct ErrorSample {
     pub count: u64,
 }
 
-/// The floor: what no client could beat here.
+/// One window of a floor: what no client could beat here, at that time. Each invocation has one of
+/// every floor; the lowest of a run's windows is the floor (docs/method.md).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FloorRecord {
     /// Which fresh start of the subjects.
@@ -296,7 +297,7 @@ pub struct FloorRecord {
     pub request_bytes: u64,
     /// Bytes answered, each call.
     pub response_bytes: u64,
-    /// Round trips of the bare loops.
+    /// Round trips of the bare loops, ns.
     pub latency: Histogram,
     /// The calling loop's processor time, ns a call.
     pub client_cpu_ns: f64,

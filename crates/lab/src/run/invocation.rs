@@ -55,7 +55,7 @@ impl Invocation {
         };
         let transport = variant.settings.transport;
         let key = FloorKey::of(trial.placement, transport, measured);
-        if let Some(key) = key.filter(|_| is_floor_due(trial, plan.invocations)) {
+        if let Some(key) = key {
             self.floors.note(&variant.name, key);
         }
     }
@@ -67,17 +67,6 @@ impl Invocation {
                 server.subject.ask_to_end();
             }
         }
-    }
-}
-
-/// Whether the floor under a trial's variant is calibrated in its invocation: in the first one, and
-/// once more in one of the others, each variant in its turn. That shows whether the machine has
-/// changed meanwhile, at a small part of the run's time.
-fn is_floor_due(trial: &TrialSpec, invocations: u32) -> bool {
-    match (trial.invocation, invocations.saturating_sub(1)) {
-        (0, _) => true,
-        (_, 0) => false,
-        (invocation, others) => trial.variant % others == (invocation - 1) % others,
     }
 }
 
@@ -193,7 +182,7 @@ impl Run<'_> {
         Subject::start(&start, self.stop)
     }
 
-    /// Calibrates the floors that are due, and ends the invocation's processes.
+    /// Ends the invocation's processes, and measures a window of each floor under its variants.
     pub(super) fn finish(&mut self, mut invocation: Invocation) -> Result<(), LabError> {
         let number = invocation.number;
         let floors = invocation.floors.take();
@@ -319,37 +308,5 @@ fn transport_word(transport: Transport) -> &'static str {
     match transport {
         Transport::Tcp => "tcp",
         Transport::Unix => "unix",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_floor_is_due_first_and_once_more() {
-        for invocations in 1..6 {
-            for variant in 0..9 {
-                let due: Vec<u32> = (0..invocations)
-                    .filter(|&invocation| {
-                        let placement = Placement::Free;
-                        let trial = TrialSpec {
-                            index: 0,
-                            invocation,
-                            block: 0,
-                            variant,
-                            placement,
-                        };
-                        is_floor_due(&trial, invocations)
-                    })
-                    .collect();
-                assert_eq!(due[0], 0);
-                assert_eq!(
-                    due.len(),
-                    invocations.min(2) as usize,
-                    "{invocations} {variant}"
-                );
-            }
-        }
     }
 }

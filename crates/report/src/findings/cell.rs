@@ -56,7 +56,7 @@ pub(crate) fn figures(
         )?,
         send_delay: distribution(measured().map(|m| &m.send_delay).collect())?,
         between_stages_ns: between_stages(&stages, mean),
-        floor: floor(variant, floors, latency.as_ref(), timing)?,
+        floor: floor(floors, latency.as_ref(), timing),
         latency,
         stages,
         bytes: BytesPerCall {
@@ -205,34 +205,34 @@ fn between_stages(stages: &[StageFindings], mean_call: Option<f64>) -> Option<f6
         .map(|call| (call - staged).max(0.0))
 }
 
+/// The floor is the lowest window: a pooled median would tell which moods of the machine the windows
+/// happened to meet (docs/method.md). Of windows as low as each other, the first.
 fn floor(
-    variant: &str,
-    floors: &[&FloorRecord],
+    records: &[&FloorRecord],
     latency: Option<&Distribution>,
     timing: Timing,
-) -> Result<Option<Floor>, ReportError> {
-    let histograms: Vec<&Histogram> = floors.iter().map(|f| &f.latency).collect();
-    let (Some(first), Some(histogram)) = (floors.first(), merged(variant, &histograms)?) else {
-        return Ok(None);
-    };
-    let count = histogram.len();
-    let p50_ns = histogram.value_at_quantile(0.5);
-    let cpu: f64 = floors
+) -> Option<Floor> {
+    let windows: Vec<(u64, u64, &FloorRecord)> = records
         .iter()
-        .map(|f| f.client_cpu_ns * f.latency.unpack().len() as f64)
-        .sum();
+        .map(|record| (record.latency.unpack(), *record))
+        .filter(|(latency, _)| !latency.is_empty())
+        .map(|(latency, record)| (latency.value_at_quantile(0.5), latency.len(), record))
+        .collect();
+    let (p50_ns, _, lowest) = *windows.iter().min_by_key(|(p50_ns, ..)| *p50_ns)?;
     let call = latency
         .map(|l| l.p50_ns)
         .filter(|ns| *ns > 0 && timing == Timing::Stages);
-    Ok(Some(Floor {
+    Some(Floor {
         p50_ns,
-        count,
-        client_cpu_ns: cpu / count as f64,
-        request_bytes: first.request_bytes,
-        response_bytes: first.response_bytes,
+        highest_p50_ns: windows.iter().map(|(p50_ns, ..)| *p50_ns).max()?,
+        windows: windows.len() as u64,
+        count: sum(windows.iter().map(|(_, calls, _)| *calls)),
+        client_cpu_ns: lowest.client_cpu_ns,
+        request_bytes: lowest.request_bytes,
+        response_bytes: lowest.response_bytes,
         share: call.map(|ns| p50_ns as f64 / ns as f64),
         stack_ns: call.map(|ns| ns.saturating_sub(p50_ns)),
-    }))
+    })
 }
 
 /// Message sizes: the mean over trials, each weighted by its answered calls.

@@ -139,14 +139,19 @@ pub struct StageFindings {
     pub share: f64,
 }
 
-/// What two bare loops took for the same bytes over the same transport.
+/// What two bare loops took for the same bytes over the same transport, in the window where they
+/// were fastest: each invocation has a window of its own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Floor {
-    /// Median round trip.
+    /// Median round trip of the lowest window.
     pub p50_ns: u64,
-    /// Round trips measured.
+    /// Median round trip of the highest window: how far the machine's mood moved the floor.
+    pub highest_p50_ns: u64,
+    /// Windows measured.
+    pub windows: u64,
+    /// Round trips measured, in all windows.
     pub count: u64,
-    /// The calling loop's processor time a call.
+    /// The calling loop's processor time a call, in the lowest window.
     pub client_cpu_ns: f64,
     /// Bytes sent each call.
     pub request_bytes: u64,

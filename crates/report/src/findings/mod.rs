@@ -150,19 +150,12 @@ fn measured<'a>(ended: &Ended<'a>) -> impl Iterator<Item = MeasuredTrial<'a>> {
     })
 }
 
-/// The floors in an order of their own, since merging them must not depend on the records' order.
+/// The floors in an order of their own, since which window is the lowest must not depend on the
+/// records' order.
 fn ordered(floors: &[FloorRecord]) -> Vec<&FloorRecord> {
     let mut floors: Vec<&FloorRecord> = floors.iter().collect();
     floors.sort_by(|a, b| {
-        let key = |f: &FloorRecord| {
-            (
-                f.placement,
-                f.invocation,
-                f.request_bytes,
-                f.response_bytes,
-                f.latency.unpack().len(),
-            )
-        };
+        let key = |f: &FloorRecord| (f.placement, f.invocation, f.request_bytes, f.response_bytes);
         key(a)
             .cmp(&key(b))
             .then(a.client_cpu_ns.total_cmp(&b.client_cpu_ns))

@@ -88,7 +88,43 @@ fn stages_floor_and_share_belong_together() {
     let share = floor.share.unwrap();
     assert!((share - floor.p50_ns as f64 / call.p50_ns as f64).abs() < 1e-12);
     assert_eq!(floor.stack_ns, Some(call.p50_ns - floor.p50_ns));
-    assert_eq!(floor.count, 4 * 200);
+    assert_eq!((floor.windows, floor.count), (4, 4 * 200));
+    assert!(floor.p50_ns <= floor.highest_p50_ns);
+}
+
+#[test]
+fn the_floor_is_the_lowest_window() {
+    let mut sample = two(2.0).build();
+    let window = |name: &str, centre: u64| {
+        let mut latency = rpcgauge_study::histogram::Unpacked::new(3).unwrap();
+        latency.record_n(centre, 5).unwrap();
+        let mut window = sample
+            .floors
+            .iter()
+            .find(|f| f.placement == Placement::TwoCores && f.variants.iter().any(|v| v == name))
+            .unwrap()
+            .clone();
+        window.latency = rpcgauge_study::record::Histogram::from(latency);
+        window.client_cpu_ns = centre as f64 / 2.0;
+        window
+    };
+    let windows = [18_000, 12_000, 22_000].map(|centre| window("grpc", centre));
+    let empty = FloorRecord {
+        latency: rpcgauge_study::record::Histogram::from(
+            rpcgauge_study::histogram::Unpacked::new(3).unwrap(),
+        ),
+        ..windows[0].clone()
+    };
+    sample.floors = windows.into_iter().chain([empty]).collect();
+    let findings = findings(&sample);
+    let figures = findings.figures("grpc", Placement::TwoCores).unwrap();
+    let floor = figures.floor.as_ref().unwrap();
+    assert!(floor.p50_ns.abs_diff(12_000) < 20, "{floor:?}");
+    assert!(floor.highest_p50_ns.abs_diff(22_000) < 40, "{floor:?}");
+    assert_eq!((floor.windows, floor.count), (3, 15));
+    assert_eq!(floor.client_cpu_ns, 6_000.0);
+    let other = findings.figures("rest", Placement::TwoCores);
+    assert!(other.is_none_or(|figures| figures.floor.is_none()));
 }
 
 #[test]

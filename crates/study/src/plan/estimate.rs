@@ -13,8 +13,8 @@ use crate::settings::{ConnectionUse, Placement, Schedule, Settings, Stop};
 pub const START: Duration = Duration::from_millis(30);
 /// Around each trial: connecting, moving processes to their cores, writing the record.
 pub const AROUND_TRIAL: Duration = Duration::from_millis(8);
-/// Both calibrations of one floor, for each placement and size of call.
-pub const FLOOR: Duration = Duration::from_millis(200);
+/// One window of a floor: for each placement and size of call of an invocation.
+pub const FLOOR: Duration = Duration::from_millis(20);
 /// A warm-up is cut into a hundred slices, and usually over after about so many of them.
 const USUAL_WARMUP_SLICES: f64 = 35.0;
 const WARMUP_SLICES: f64 = 100.0;
@@ -77,9 +77,11 @@ impl Plan {
             .iter()
             .map(|variant| size_of_call(&variant.settings))
             .collect();
-        let floors: BTreeSet<(Placement, Option<&String>)> = starts
+        let floors: BTreeSet<(u32, Placement, Option<&String>)> = starts
             .iter()
-            .map(|(_, variant, placement)| (*placement, sizes.get(*variant as usize)))
+            .map(|(invocation, variant, placement)| {
+                (*invocation, *placement, sizes.get(*variant as usize))
+            })
             .collect();
         trials + START * starts.len() as u32 + FLOOR * floors.len() as u32
     }
