@@ -223,7 +223,7 @@ fn a_plan_as_text() {
     assert_snapshot!(resolve(&text).unwrap(), @r#"
 my: Is it?
 
-  time       about 15s
+  time       about 14s
   trials     12 in 2 invocations × 1 block
   placement  two cores; headline pairs also on one core; idle held
   warm-up    until it settles, at most 500ms
