@@ -1,7 +1,7 @@
 //! A server on a thread of this process, and clients that call it over real sockets.
 
 // Each test program uses a part of this.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test program uses its part")]
 
 use std::future::Future;
 use std::io::{Read, Write};
