@@ -72,7 +72,7 @@ pub(super) fn floors(before: &Findings, after: &Findings) -> Vec<FloorChange> {
             let floor = |figures: Option<&crate::findings::Figures>| {
                 figures
                     .and_then(|f| f.floor.as_ref())
-                    .map(|f| f.p50_ns as f64)
+                    .map(|f| f.round_trip_ns as f64)
                     .filter(|ns| *ns > 0.0)
             };
             let there = new.cell(cell.placement).and_then(|c| c.figures.as_deref());

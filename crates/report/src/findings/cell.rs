@@ -205,7 +205,11 @@ fn between_stages(stages: &[StageFindings], mean_call: Option<f64>) -> Option<f6
         .map(|call| (call - staged).max(0.0))
 }
 
-/// The floor is the lowest window: a pooled median would tell which moods of the machine the windows
+/// The part of a window's round trips that is at or below what counts as its floor. A round trip
+/// takes one of several ways through the kernel (docs/method.md), and the median jumps between them.
+const FLOOR_QUANTILE: f64 = 0.1;
+
+/// The floor is the lowest window: pooled windows would tell which moods of the machine they
 /// happened to meet (docs/method.md). Of windows as low as each other, the first.
 fn floor(
     records: &[&FloorRecord],
@@ -216,22 +220,29 @@ fn floor(
         .iter()
         .map(|record| (record.latency.unpack(), *record))
         .filter(|(latency, _)| !latency.is_empty())
-        .map(|(latency, record)| (latency.value_at_quantile(0.5), latency.len(), record))
+        .map(|(latency, record)| {
+            (
+                latency.value_at_quantile(FLOOR_QUANTILE),
+                latency.len(),
+                record,
+            )
+        })
         .collect();
-    let (p50_ns, _, lowest) = *windows.iter().min_by_key(|(p50_ns, ..)| *p50_ns)?;
+    let (round_trip_ns, _, lowest) = *windows.iter().min_by_key(|(ns, ..)| *ns)?;
+    let least_cpu = windows.iter().map(|(.., record)| record.client_cpu_ns);
     let call = latency
         .map(|l| l.p50_ns)
         .filter(|ns| *ns > 0 && timing == Timing::Stages);
     Some(Floor {
-        p50_ns,
-        highest_p50_ns: windows.iter().map(|(p50_ns, ..)| *p50_ns).max()?,
+        round_trip_ns,
+        highest_round_trip_ns: windows.iter().map(|(ns, ..)| *ns).max()?,
         windows: windows.len() as u64,
         count: sum(windows.iter().map(|(_, calls, _)| *calls)),
-        client_cpu_ns: lowest.client_cpu_ns,
+        client_cpu_ns: least_cpu.min_by(f64::total_cmp)?,
         request_bytes: lowest.request_bytes,
         response_bytes: lowest.response_bytes,
-        share: call.map(|ns| p50_ns as f64 / ns as f64),
-        stack_ns: call.map(|ns| ns.saturating_sub(p50_ns)),
+        share: call.map(|ns| round_trip_ns as f64 / ns as f64),
+        stack_ns: call.map(|ns| ns.saturating_sub(round_trip_ns)),
     })
 }
 

@@ -139,25 +139,25 @@ pub struct StageFindings {
     pub share: f64,
 }
 
-/// What two bare loops took for the same bytes over the same transport, in the window where they
-/// were fastest: each invocation has a window of its own.
+/// What two bare loops took for the same bytes over the same transport, at their fastest: a
+/// window's round trip is its 10th percentile, and each invocation has a window of its own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Floor {
-    /// Median round trip of the lowest window.
-    pub p50_ns: u64,
-    /// Median round trip of the highest window: how far the machine's mood moved the floor.
-    pub highest_p50_ns: u64,
+    /// Round trip of the lowest window.
+    pub round_trip_ns: u64,
+    /// Round trip of the highest window: how far the machine's mood moved the floor.
+    pub highest_round_trip_ns: u64,
     /// Windows measured.
     pub windows: u64,
     /// Round trips measured, in all windows.
     pub count: u64,
-    /// The calling loop's processor time a call, in the lowest window.
+    /// The calling loop's processor time a call, in the window where it was least.
     pub client_cpu_ns: f64,
     /// Bytes sent each call.
     pub request_bytes: u64,
     /// Bytes answered each call.
     pub response_bytes: u64,
-    /// The kernel's share of a call: the floor's median over the call's. Absent for load trials,
+    /// The kernel's share of a call: the floor's round trip over the median call. Absent for load trials,
     /// whose calls wait for each other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,

@@ -86,10 +86,10 @@ fn stages_floor_and_share_belong_together() {
     assert!(between > 0.0 && between < 0.03 * call.mean_ns, "{between}");
     let floor = figures.floor.as_ref().unwrap();
     let share = floor.share.unwrap();
-    assert!((share - floor.p50_ns as f64 / call.p50_ns as f64).abs() < 1e-12);
-    assert_eq!(floor.stack_ns, Some(call.p50_ns - floor.p50_ns));
+    assert!((share - floor.round_trip_ns as f64 / call.p50_ns as f64).abs() < 1e-12);
+    assert_eq!(floor.stack_ns, Some(call.p50_ns - floor.round_trip_ns));
     assert_eq!((floor.windows, floor.count), (4, 4 * 200));
-    assert!(floor.p50_ns <= floor.highest_p50_ns);
+    assert!(floor.round_trip_ns <= floor.highest_round_trip_ns);
 }
 
 #[test]
@@ -119,8 +119,11 @@ fn the_floor_is_the_lowest_window() {
     let findings = findings(&sample);
     let figures = findings.figures("grpc", Placement::TwoCores).unwrap();
     let floor = figures.floor.as_ref().unwrap();
-    assert!(floor.p50_ns.abs_diff(12_000) < 20, "{floor:?}");
-    assert!(floor.highest_p50_ns.abs_diff(22_000) < 40, "{floor:?}");
+    assert!(floor.round_trip_ns.abs_diff(12_000) < 20, "{floor:?}");
+    assert!(
+        floor.highest_round_trip_ns.abs_diff(22_000) < 40,
+        "{floor:?}"
+    );
     assert_eq!((floor.windows, floor.count), (3, 15));
     assert_eq!(floor.client_cpu_ns, 6_000.0);
     let other = findings.figures("rest", Placement::TwoCores);

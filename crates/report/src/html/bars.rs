@@ -99,7 +99,7 @@ pub(crate) fn stages(groups: &[Group<'_>]) -> Vec<BarsView> {
             .collect();
         let floor = figures.floor.as_ref();
         let share = floor
-            .and_then(|f| Some((f.p50_ns, f.share?)))
+            .and_then(|f| Some((f.round_trip_ns, f.share?)))
             .map(|(ns, share)| {
                 format!(
                     "floor {}, {} of the call",
@@ -114,7 +114,7 @@ pub(crate) fn stages(groups: &[Group<'_>]) -> Vec<BarsView> {
                 .latency
                 .as_ref()
                 .map_or_else(String::new, |l| units::time(l.mean_ns)),
-            floor: floor.map(|f| per_cent((f.p50_ns as f64 / most).min(1.0))),
+            floor: floor.map(|f| per_cent((f.round_trip_ns as f64 / most).min(1.0))),
             detail: share.unwrap_or_default(),
             ..BarRow::named()
         }

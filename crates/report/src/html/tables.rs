@@ -37,7 +37,7 @@ pub(crate) const COLUMNS: [&str; 18] = [
     "failed",
     "delay p50",
     "delay max",
-    "floor p50",
+    "floor",
     "kernel",
     "client share",
     "client peak",
@@ -91,7 +91,7 @@ fn cells(figures: &Figures) -> Vec<String> {
         units::count(figures.calls.failed_total()),
         delay(|d| d.p50_ns),
         delay(|d| d.max_ns),
-        floor.map_or_else(none, |f| units::time(f.p50_ns as f64)),
+        floor.map_or_else(none, |f| units::time(f.round_trip_ns as f64)),
         floor
             .and_then(|f| f.share)
             .map_or_else(none, units::percent),

@@ -50,8 +50,8 @@ impl Page {
         let mut legend = marks::legend(cells.into_iter());
         if shown.contains("kernel") {
             legend.push(
-                "kernel: how much of the median call two bare loops take for the same bytes (the \
-                 floor); the rest is the stack's"
+                "kernel: how much of the median call two bare loops take at least for the same bytes \
+                 (the floor)"
                     .to_owned(),
             );
         }
