@@ -90,6 +90,8 @@ pub(crate) struct Recorder {
     pub(crate) failed_latency: Histogram,
     pub(crate) send_delay: Histogram,
     stages: Vec<(Stage, Histogram)>,
+    /// The stages of the last call, until there is time to count them.
+    uncounted: Option<StageTimes>,
     pub(crate) marks: Marks,
     timeline: TimelineRecorder,
     pub(crate) account: Account,
@@ -111,6 +113,7 @@ impl Recorder {
             failed_latency: histogram(),
             send_delay: histogram(),
             stages,
+            uncounted: None,
             marks: Marks::default(),
             timeline: TimelineRecorder::new(),
             account: Account::default(),
@@ -149,8 +152,18 @@ impl Recorder {
         self.end = self.end.max(done);
     }
 
-    /// A succeeded call's stages.
-    pub(crate) fn stages(&mut self, times: &StageTimes) {
+    /// A succeeded call's stages. They are counted by [`Recorder::count_stages`].
+    pub(crate) fn stages(&mut self, times: StageTimes) {
+        self.count_stages();
+        self.uncounted = Some(times);
+    }
+
+    /// Counts the stages of the last call. Called while the next one is on its way: a dozen
+    /// histograms lie far from the processor, and between two calls they would lengthen both.
+    pub(crate) fn count_stages(&mut self) {
+        let Some(times) = self.uncounted.take() else {
+            return;
+        };
         let (request, handler, response) = match times.server {
             MarkTimes::Used {
                 request,
@@ -196,7 +209,8 @@ impl Recorder {
     }
 
     /// What the stages, the timeline and the samples came to.
-    pub(crate) fn finish(self) -> Recorded {
+    pub(crate) fn finish(mut self) -> Recorded {
+        self.count_stages();
         let elapsed_ns = self.elapsed_ns();
         let stages = self
             .stages

@@ -197,7 +197,7 @@ impl Engine<'_, '_, '_> {
                 Ok(()) => {
                     self.recorder.answered(due, done);
                     if self.timed {
-                        self.recorder.stages(&stage_times(call, done));
+                        self.recorder.stages(stage_times(call, done));
                     }
                 }
                 Err((kind, text)) => self.recorder.failed(due, done, kind, text),

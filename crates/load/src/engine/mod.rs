@@ -274,6 +274,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
                 .map_err(LoadError::machine("set a timer"))?;
             None
         };
+        self.recorder.count_stages();
         match self.poll.poll(events, timeout) {
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {
                 events.clear();
