@@ -11,6 +11,7 @@ pub mod compress;
 pub mod compression;
 pub mod content_type;
 pub mod contract;
+pub mod data;
 pub mod diff;
 pub mod encoding;
 pub mod error;

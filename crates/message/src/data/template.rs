@@ -1,0 +1,248 @@
+//! A small template: text with placeholders in double braces.
+//!
+//! | placeholder | becomes |
+//! | --- | --- |
+//! | `{{n}}` | the call's number, from 0 |
+//! | `{{uuid}}` | a random UUID (RFC 9562, version 4) |
+//! | `{{random_int 1 100}}` | a random whole number, both ends included |
+//! | `{{name}}` | the value of the column or field `name` in the call's row |
+//! | `{{"text"}}` | `text` itself, for what would be read as a placeholder otherwise |
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::Form;
+use super::error::DataError;
+use super::rows::Rows;
+use crate::nearest::Nearest;
+
+const NUMBER: &str = "n";
+const UUID: &str = "uuid";
+const RANDOM_INT: &str = "random_int";
+const BUILT_IN: [&str; 3] = [NUMBER, UUID, RANDOM_INT];
+
+/// What one call fills a template with.
+pub(super) struct Place<'a> {
+    pub(super) call: u64,
+    /// The rows, and which of them is the call's.
+    pub(super) row: Option<(&'a Rows, u64)>,
+    pub(super) random: fastrand::Rng,
+}
+
+/// A template that was understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Template(Vec<Part>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    Number,
+    Uuid,
+    RandomInt {
+        from: i64,
+        to: i64,
+    },
+    Column {
+        name: String,
+        /// Whether it stands inside a string of JSON.
+        quoted: bool,
+    },
+}
+
+impl Template {
+    /// Reads a template; `columns` are the names that placeholders may have beside the built-in ones.
+    pub(super) fn parse(text: &str, form: Form, columns: &[&str]) -> Result<Self, DataError> {
+        if let Some(column) = columns.iter().find(|column| BUILT_IN.contains(column)) {
+            return Err(DataError::ColumnName((*column).to_owned()));
+        }
+        let mut parts = Vec::new();
+        let mut json = Quotes::default();
+        let mut rest = text;
+        while let Some(start) = rest.find("{{") {
+            let (before, from) = rest.split_at(start);
+            json.follow(before);
+            parts.push(Part::Text(before.to_owned()));
+            let at = text.len() - from.len();
+            let Some((inner, after)) = inside(&from[2..]) else {
+                let (line, column) = position(text, at);
+                return Err(DataError::Unclosed { line, column });
+            };
+            let quoted = form == Form::Json && json.inside;
+            let part = Part::parse(inner.trim(), quoted, columns);
+            parts.push(part.map_err(|wrong| wrong.at(position(text, at)))?);
+            rest = after;
+        }
+        parts.push(Part::Text(rest.to_owned()));
+        parts.retain(|part| !matches!(part, Part::Text(text) if text.is_empty()));
+        Ok(Self(parts))
+    }
+
+    /// The columns that it asks for.
+    pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|part| match part {
+            Part::Column { name, .. } => Some(name.as_str()),
+            _ => None,
+        })
+    }
+
+    /// Whether two calls with the same row may have different texts.
+    pub(super) fn differs(&self) -> bool {
+        self.0
+            .iter()
+            .any(|part| !matches!(part, Part::Text(_) | Part::Column { .. }))
+    }
+
+    /// Appends the text for one call.
+    pub(super) fn fill(&self, place: &mut Place<'_>, out: &mut String) {
+        for part in &self.0 {
+            match part {
+                Part::Text(text) => out.push_str(text),
+                Part::Number => append(out, place.call),
+                Part::Uuid => append_uuid(out, place.random.u128(..)),
+                Part::RandomInt { from, to } => append(out, place.random.i64(*from..=*to)),
+                Part::Column { name, quoted } => {
+                    if let Some((rows, index)) = place.row {
+                        append_value(out, rows.value(index, name), *quoted);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What is wrong with a placeholder, before its place is known.
+enum Wrong {
+    Unknown { name: String, nearest: Nearest },
+    Arguments(String),
+}
+
+impl Wrong {
+    fn at(self, (line, column): (usize, usize)) -> DataError {
+        match self {
+            Self::Unknown { name, nearest } => DataError::Unknown {
+                line,
+                column,
+                name,
+                nearest,
+            },
+            Self::Arguments(what) => DataError::Arguments { line, column, what },
+        }
+    }
+}
+
+impl Part {
+    fn parse(inner: &str, quoted: bool, columns: &[&str]) -> Result<Self, Wrong> {
+        if let Some(literal) = inner.strip_prefix('"').and_then(|s| s.strip_suffix('"')) {
+            return Ok(Self::Text(literal.to_owned()));
+        }
+        if columns.contains(&inner) {
+            return Ok(Self::Column {
+                name: inner.to_owned(),
+                quoted,
+            });
+        }
+        let mut words = inner.split_whitespace();
+        let name = words.next().unwrap_or_default();
+        let arguments: Vec<&str> = words.collect();
+        match (name, arguments.as_slice()) {
+            (NUMBER, []) => Ok(Self::Number),
+            (UUID, []) => Ok(Self::Uuid),
+            (NUMBER | UUID, _) => Err(Wrong::Arguments(format!("{{{{{name}}}}} takes nothing"))),
+            (RANDOM_INT, [from, to]) => random_int(from, to),
+            (RANDOM_INT, _) => Err(Wrong::Arguments(random_int_usage())),
+            _ => Err(Wrong::Unknown {
+                nearest: Nearest::or_known(inner, BUILT_IN.iter().chain(columns).copied()),
+                name: inner.to_owned(),
+            }),
+        }
+    }
+}
+
+fn random_int(from: &str, to: &str) -> Result<Part, Wrong> {
+    match (from.parse::<i64>(), to.parse::<i64>()) {
+        (Ok(from), Ok(to)) if from <= to => Ok(Part::RandomInt { from, to }),
+        _ => Err(Wrong::Arguments(random_int_usage())),
+    }
+}
+
+fn random_int_usage() -> String {
+    "{{random_int A B}} takes two whole numbers of 64 bits, the smaller one first".to_owned()
+}
+
+/// Splits at the `}}` that closes a placeholder; one inside a literal does not.
+fn inside(from: &str) -> Option<(&str, &str)> {
+    let literal = from.trim_start().starts_with('"');
+    let from_end = if literal {
+        let open = from.find('"')? + 1;
+        open + from[open..].find('"')? + 1
+    } else {
+        0
+    };
+    let end = from_end + from[from_end..].find("}}")?;
+    Some((&from[..end], &from[end + 2..]))
+}
+
+/// Whether the end of what was followed lies inside a string of JSON.
+#[derive(Debug, Default)]
+struct Quotes {
+    inside: bool,
+    escaped: bool,
+}
+
+impl Quotes {
+    fn follow(&mut self, text: &str) {
+        for byte in text.bytes() {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' if self.inside => self.escaped = true,
+                b'"' => self.inside = !self.inside,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Line and column of a byte, both from 1; columns count characters.
+fn position(text: &str, at: usize) -> (usize, usize) {
+    let before = &text[..at];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (
+        before.matches('\n').count() + 1,
+        before[line_start..].chars().count() + 1,
+    )
+}
+
+fn append(out: &mut String, value: impl std::fmt::Display) {
+    write!(out, "{value}").expect("writing into a string never fails");
+}
+
+/// Sets version and variant in 128 random bits (RFC 9562, section 5.4).
+fn append_uuid(out: &mut String, random: u128) {
+    let bits = random & !(0xf << 76) & !(0x3 << 62) | 0x4 << 76 | 0x2 << 62;
+    let field = |shift: u32, mask: u128| bits >> shift & mask;
+    append(
+        out,
+        format_args!(
+            "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+            field(96, 0xffff_ffff),
+            field(80, 0xffff),
+            field(64, 0xffff),
+            field(48, 0xffff),
+            field(0, 0xffff_ffff_ffff)
+        ),
+    );
+}
+
+fn append_value(out: &mut String, value: &Value, quoted: bool) {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    if quoted {
+        let escaped = Value::String(text).to_string();
+        out.push_str(&escaped[1..escaped.len() - 1]);
+    } else {
+        out.push_str(&text);
+    }
+}

@@ -1,0 +1,172 @@
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn data(template: &str, rows: Option<Rows>) -> Result<Data, DataError> {
+    Data::new(Some(template), rows, Form::Json, Order::InTurn, 7)
+}
+
+fn texts(data: &Data, calls: u64) -> Vec<String> {
+    let text = |call| {
+        let mut out = String::new();
+        data.text(call, &mut out);
+        out
+    };
+    (0..calls).map(text).collect()
+}
+
+fn refused(template: &str) -> String {
+    let rows = Rows::from_csv(b"name,city\nAda,London\n").unwrap();
+    data(template, Some(rows)).unwrap_err().to_string()
+}
+
+#[test]
+fn a_text_without_placeholders_is_every_calls() {
+    let data = data(r#"{"a": "{ } {"}"#, None).unwrap();
+    assert_eq!(data.distinct(), Some(1));
+    assert_eq!(texts(&data, 2), [r#"{"a": "{ } {"}"#; 2]);
+}
+
+#[test]
+fn the_number_is_the_calls() {
+    let data = data(r#"{"id": {{n}}, "b": "{{ n }}{{"{{"}}n}}"}"#, None).unwrap();
+    assert_eq!(data.distinct(), None);
+    assert_eq!(texts(&data, 12)[11], r#"{"id": 11, "b": "11{{n}}"}"#);
+}
+
+#[test]
+fn uuids_are_of_version_4_and_all_different() {
+    let data = data("{{uuid}}", None).unwrap();
+    let texts = texts(&data, 1000);
+    for text in &texts {
+        let lengths: Vec<usize> = text.split('-').map(str::len).collect();
+        assert_eq!(lengths, [8, 4, 4, 4, 12], "{text}");
+        assert_eq!(text.as_bytes()[14], b'4', "{text}");
+        assert!(b"89ab".contains(&text.as_bytes()[19]), "{text}");
+    }
+    assert_eq!(texts.iter().collect::<BTreeSet<_>>().len(), 1000);
+}
+
+#[test]
+fn random_numbers_reach_both_ends_and_no_further() {
+    let data = data("{{random_int -1 2}}", None).unwrap();
+    let seen: BTreeSet<String> = texts(&data, 200).into_iter().collect();
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), ["-1", "0", "1", "2"]);
+}
+
+#[test]
+fn a_seed_repeats_its_texts_and_another_does_not() {
+    let of = |seed| {
+        let data = Data::new(Some("{{uuid}}"), None, Form::Plain, Order::InTurn, seed).unwrap();
+        texts(&data, 5)
+    };
+    assert_eq!(of(1), of(1));
+    assert_ne!(of(1), of(2));
+}
+
+#[test]
+fn rows_fill_their_columns_escaped_inside_a_string() {
+    let rows = Rows::from_csv(b"name,age\n\"Ada \"\"the first\"\"\",36\nBob,7\n").unwrap();
+    let data = data(r#"{"name": "Dr {{name}}", "age": {{age}}}"#, Some(rows)).unwrap();
+    assert_eq!(data.distinct(), Some(2));
+    let expected = [
+        r#"{"name": "Dr Ada \"the first\"", "age": 36}"#,
+        r#"{"name": "Dr Bob", "age": 7}"#,
+        r#"{"name": "Dr Ada \"the first\"", "age": 36}"#,
+    ];
+    assert_eq!(texts(&data, 3), expected);
+    assert_eq!(data.place(1), ", line 3");
+}
+
+#[test]
+fn a_body_that_is_no_json_takes_values_as_they_are() {
+    let rows = Rows::from_csv(b"name\n\"a\"\"b\"\n").unwrap();
+    let data = Data::new(
+        Some("x=\"{{name}}\""),
+        Some(rows),
+        Form::Plain,
+        Order::InTurn,
+        0,
+    );
+    assert_eq!(texts(&data.unwrap(), 1), ["x=\"a\"b\""]);
+}
+
+#[test]
+fn json_lines_are_messages_or_fill_a_template() {
+    let text = "{\"a\": {\"b\": [1, 2]}, \"s\": \"x\\ny\"}\n\n  {\"a\":null,\"s\":\"\"}\n";
+    let rows = Rows::from_json_lines(text).unwrap();
+    let whole = Data::new(None, Some(rows.clone()), Form::Json, Order::InTurn, 0).unwrap();
+    assert_eq!(texts(&whole, 2)[1], "  {\"a\":null,\"s\":\"\"}");
+    assert_eq!(whole.place(1), ", line 3");
+    let filled = data(r#"{"of": {{a}}, "note": "<{{s}}>"}"#, Some(rows)).unwrap();
+    let expected = [
+        r#"{"of": {"b":[1,2]}, "note": "<x\ny>"}"#,
+        r#"{"of": null, "note": "<>"}"#,
+    ];
+    assert_eq!(texts(&filled, 2), expected);
+}
+
+#[test]
+fn a_row_of_csv_is_an_object_of_strings() {
+    let rows = Rows::from_csv(b"id,name\n7,Ada\n").unwrap();
+    let data = Data::new(None, Some(rows), Form::Json, Order::InTurn, 0).unwrap();
+    assert_eq!(texts(&data, 1), [r#"{"id":"7","name":"Ada"}"#]);
+}
+
+#[test]
+fn rows_drawn_at_random_all_come() {
+    let rows = Rows::from_csv(b"x\na\nb\nc\n").unwrap();
+    let data = Data::new(Some("{{x}}"), Some(rows), Form::Plain, Order::Random, 3).unwrap();
+    assert_eq!(data.distinct(), None);
+    let texts = texts(&data, 300);
+    for value in ["a", "b", "c"] {
+        let count = texts.iter().filter(|text| *text == value).count();
+        assert!((50..150).contains(&count), "{value}: {count} of 300");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_template_has_its_place() {
+    insta::assert_snapshot!(refused("{\n  \"a\": {{nam}}}"), @r#"line 2, column 8: there is no placeholder "nam"; did you mean "name" or "n"?"#);
+    insta::assert_snapshot!(refused("{\"a\": {{name}"), @r#"line 1, column 7: the placeholder is not closed; end it with }}, or write {{"{{"}} for the two braces themselves"#);
+    insta::assert_snapshot!(refused("{{random_int 5 1}}"), @"line 1, column 1: {{random_int A B}} takes two whole numbers of 64 bits, the smaller one first");
+    insta::assert_snapshot!(refused("{{n 5}}"), @"line 1, column 1: {{n}} takes nothing");
+    insta::assert_snapshot!(refused("{{}}"), @r#"line 1, column 1: there is no placeholder ""; known are n, uuid, random_int, city, name"#);
+}
+
+#[test]
+fn what_is_wrong_with_rows_has_its_place() {
+    let csv = |text: &[u8]| Rows::from_csv(text).unwrap_err().to_string();
+    insta::assert_snapshot!(csv(b"a,b\n1,2\n3\n"), @"line 3: 1 values, but the first line names 2 columns");
+    insta::assert_snapshot!(csv(b"a,b\n1,\xff\n"), @"line 2, column 2: the value is not UTF-8");
+    insta::assert_snapshot!(csv(b"a,a\n1,2\n"), @r#"line 1: two columns have the name "a""#);
+    let lines = |text: &str| Rows::from_json_lines(text).unwrap_err().to_string();
+    insta::assert_snapshot!(lines("{\"a\": 1}\n{\"a\": }\n"), @"line 2, column 7: not JSON: expected value");
+    insta::assert_snapshot!(lines("[1]\n"), @"line 1: not a JSON object: invalid type: sequence, expected a map");
+    let missing = Rows::from_json_lines("{\"a\": 1}\n{\"b\": 1}\n").unwrap();
+    insta::assert_snapshot!(data("{{a}}", Some(missing)).unwrap_err(), @r#"line 2: the row has no "a", which the template asks for"#);
+    let taken = Rows::from_csv(b"uuid\n1\n").unwrap();
+    insta::assert_snapshot!(data("{{uuid}}", Some(taken)).unwrap_err(), @r#"the column "uuid" has the name of a built-in placeholder; rename it"#);
+    let none = Rows::from_csv(b"a\n").unwrap();
+    insta::assert_snapshot!(data("{{a}}", Some(none)).unwrap_err(), @"there are no rows; give a file with at least one row, or a text without rows");
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_a_template_or_refused(text in any::<String>()) {
+        if let Ok(data) = data(&text, None) {
+            let _ = texts(&data, 2);
+        }
+    }
+
+    #[test]
+    fn a_value_inside_a_string_never_leaves_it(value in any::<String>()) {
+        let line = serde_json::json!({ "v": value }).to_string();
+        let rows = Rows::from_json_lines(&line).unwrap();
+        let data = data(r#"{"a": "{{v}}"}"#, Some(rows)).unwrap();
+        let read: serde_json::Value = serde_json::from_str(&texts(&data, 1)[0]).unwrap();
+        prop_assert_eq!(read["a"].as_str(), Some(value.as_str()));
+    }
+}
