@@ -1,0 +1,289 @@
+//! Objectives: what a service must reach for a run to succeed, such as `p99<20ms`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// One thing that a figure must hold. Written as measure, sign and bound: `p99<20ms`,
+/// `errors<=0.1%`, `goodput>500`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Objective {
+    /// What is looked at.
+    pub measure: Measure,
+    /// How it must stand to the bound.
+    pub sign: Sign,
+    /// The bound: ns for latency, a share for errors, calls a second for goodput.
+    pub bound: f64,
+    /// The objective as it was written.
+    text: String,
+}
+
+/// What an objective looks at.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Measure {
+    /// A percentile of latency, from 0 to 100, ns.
+    Percentile(f64),
+    /// Mean latency, ns.
+    Mean,
+    /// The longest call, ns.
+    Max,
+    /// The share of started calls that were not answered.
+    Errors,
+    /// Answered calls a second.
+    Goodput,
+}
+
+/// How a figure must stand to the bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sign {
+    /// `<`
+    Below,
+    /// `<=`
+    AtMost,
+    /// `>`
+    Above,
+    /// `>=`
+    AtLeast,
+}
+
+/// Why a text is no objective.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "\"{text}\" is no objective: {what}; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"
+)]
+pub struct ObjectiveError {
+    text: String,
+    what: String,
+}
+
+/// Units of time and how many ns each has.
+const TIME_UNITS: [(&str, f64); 5] = [
+    ("ns", 1.0),
+    ("us", 1e3),
+    ("µs", 1e3),
+    ("ms", 1e6),
+    ("s", 1e9),
+];
+
+impl Objective {
+    /// Whether `figure`, in the unit of [`Objective::bound`], reaches it.
+    pub fn is_reached(&self, figure: f64) -> bool {
+        match self.sign {
+            Sign::Below => figure < self.bound,
+            Sign::AtMost => figure <= self.bound,
+            Sign::Above => figure > self.bound,
+            Sign::AtLeast => figure >= self.bound,
+        }
+    }
+}
+
+impl Measure {
+    /// The fewest calls that tell of it: one call in a hundred must lie beyond a 99th percentile.
+    pub fn fewest_calls(self) -> u64 {
+        match self {
+            Self::Percentile(percentile) if percentile < 100.0 => {
+                // Rounded before it is rounded up: 100 - 99.9 is a little more than 0.1.
+                let calls = 100.0 / (100.0 - percentile);
+                ((calls * 1e6).round() / 1e6).ceil() as u64
+            }
+            _ => 1,
+        }
+    }
+
+    fn parse(word: &str) -> Result<Self, String> {
+        if let Some(number) = word.strip_prefix('p') {
+            return match number.parse::<f64>() {
+                Ok(percentile) if (0.0..=100.0).contains(&percentile) => {
+                    Ok(Self::Percentile(percentile))
+                }
+                _ => Err(format!("there is no percentile \"{word}\"")),
+            };
+        }
+        match word {
+            "mean" => Ok(Self::Mean),
+            "max" => Ok(Self::Max),
+            "errors" => Ok(Self::Errors),
+            "goodput" => Ok(Self::Goodput),
+            _ => Err(format!(
+                "there is no measure \"{word}\"; known are p50 to p100, mean, max, errors and goodput"
+            )),
+        }
+    }
+
+    fn bound(self, text: &str) -> Result<f64, String> {
+        let digits = text
+            .find(|c: char| !(c.is_ascii_digit() || ".+-eE".contains(c)))
+            .unwrap_or(text.len());
+        let (number, unit) = text.split_at(digits);
+        let number = number
+            .parse::<f64>()
+            .ok()
+            .filter(|number| number.is_finite() && *number >= 0.0)
+            .ok_or_else(|| format!("\"{text}\" does not begin with a number from 0 on"))?;
+        let unit = unit.trim();
+        match self {
+            Self::Percentile(_) | Self::Mean | Self::Max => TIME_UNITS
+                .iter()
+                .find(|(name, _)| *name == unit)
+                .map(|(_, ns)| number * ns)
+                .ok_or_else(|| "a time needs a unit: ns, us, ms or s".to_owned()),
+            Self::Errors => match unit {
+                "%" => Ok(number / 100.0),
+                "" => Ok(number),
+                _ => Err("a share of errors is a number or a percentage".to_owned()),
+            }
+            .and_then(|share| match share {
+                0.0..=1.0 => Ok(share),
+                _ => Err("a share of errors is at most 1, or 100%".to_owned()),
+            }),
+            Self::Goodput => match unit {
+                "" | "/s" => Ok(number),
+                _ => Err("goodput is in calls a second, without a unit".to_owned()),
+            },
+        }
+    }
+
+    fn wants(self, sign: Sign) -> bool {
+        let upper = matches!(sign, Sign::Below | Sign::AtMost);
+        upper == !matches!(self, Self::Goodput)
+    }
+}
+
+impl FromStr for Objective {
+    type Err = ObjectiveError;
+
+    fn from_str(text: &str) -> Result<Self, ObjectiveError> {
+        let wrong = |what: String| ObjectiveError {
+            text: text.to_owned(),
+            what,
+        };
+        let at = text
+            .find(['<', '>'])
+            .ok_or_else(|| wrong("it has no < or >".to_owned()))?;
+        let (word, rest) = text.split_at(at);
+        let (sign, bound) = match rest.strip_prefix("<=").or(rest.strip_prefix(">=")) {
+            Some(bound) if rest.starts_with('<') => (Sign::AtMost, bound),
+            Some(bound) => (Sign::AtLeast, bound),
+            None if rest.starts_with('<') => (Sign::Below, &rest[1..]),
+            None => (Sign::Above, &rest[1..]),
+        };
+        let measure = Measure::parse(word.trim()).map_err(wrong)?;
+        if !measure.wants(sign) {
+            let sign = if measure == Measure::Goodput {
+                ">"
+            } else {
+                "<"
+            };
+            return Err(wrong(format!("{} is bounded with {sign}", word.trim())));
+        }
+        Ok(Self {
+            measure,
+            sign,
+            bound: measure.bound(bound.trim()).map_err(wrong)?,
+            text: text.split_whitespace().collect(),
+        })
+    }
+}
+
+impl fmt::Display for Objective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl TryFrom<String> for Objective {
+    type Error = ObjectiveError;
+
+    fn try_from(text: String) -> Result<Self, ObjectiveError> {
+        text.parse()
+    }
+}
+
+impl From<Objective> for String {
+    fn from(objective: Objective) -> Self {
+        objective.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parsed(text: &str) -> (Measure, Sign, f64) {
+        let objective: Objective = text.parse().unwrap();
+        (objective.measure, objective.sign, objective.bound)
+    }
+
+    #[test]
+    fn objectives_are_read_in_the_units_of_their_measure() {
+        let p = Measure::Percentile;
+        let table = [
+            ("p99<20ms", (p(99.0), Sign::Below, 20e6)),
+            ("p99.9 <= 1.5 s", (p(99.9), Sign::AtMost, 1.5e9)),
+            ("p50<250us", (p(50.0), Sign::Below, 250e3)),
+            ("p50<250µs", (p(50.0), Sign::Below, 250e3)),
+            ("max<1e3ns", (Measure::Max, Sign::Below, 1e3)),
+            ("mean<1ms", (Measure::Mean, Sign::Below, 1e6)),
+            ("errors<0.5%", (Measure::Errors, Sign::Below, 0.005)),
+            ("errors<=0", (Measure::Errors, Sign::AtMost, 0.0)),
+            ("goodput>=500", (Measure::Goodput, Sign::AtLeast, 500.0)),
+            ("goodput>500/s", (Measure::Goodput, Sign::Above, 500.0)),
+        ];
+        for (text, expected) in table {
+            assert_eq!(parsed(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_objective_says_why() {
+        let why = |text: &str| text.parse::<Objective>().unwrap_err().to_string();
+        insta::assert_snapshot!(why("p99=20ms"), @r#""p99=20ms" is no objective: it has no < or >; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
+        insta::assert_snapshot!(why("p101<1ms"), @r#""p101<1ms" is no objective: there is no percentile "p101"; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
+        insta::assert_snapshot!(why("p99<20"), @r#""p99<20" is no objective: a time needs a unit: ns, us, ms or s; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
+        insta::assert_snapshot!(why("p99>20ms"), @r#""p99>20ms" is no objective: p99 is bounded with <; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
+        insta::assert_snapshot!(why("errors<101%"), @r#""errors<101%" is no objective: a share of errors is at most 1, or 100%; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
+        insta::assert_snapshot!(why("latency<1ms"), @r#""latency<1ms" is no objective: there is no measure "latency"; known are p50 to p100, mean, max, errors and goodput; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
+        insta::assert_snapshot!(why("mean<-1ms"), @r#""mean<-1ms" is no objective: "-1ms" does not begin with a number from 0 on; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
+    }
+
+    #[test]
+    fn the_bound_itself_is_reached_by_at_most_alone() {
+        let is_reached = |text: &str, figure| text.parse::<Objective>().unwrap().is_reached(figure);
+        assert!(is_reached("p99<=20ms", 20e6) && !is_reached("p99<20ms", 20e6));
+        assert!(is_reached("goodput>=5", 5.0) && !is_reached("goodput>5", 5.0));
+    }
+
+    #[test]
+    fn a_percentile_needs_a_call_beyond_it() {
+        let table = [
+            (50.0, 2),
+            (99.0, 100),
+            (99.9, 1000),
+            (99.99, 10_000),
+            (100.0, 1),
+        ];
+        for (percentile, calls) in table {
+            let measure = Measure::Percentile(percentile);
+            assert_eq!(measure.fewest_calls(), calls, "{percentile}");
+        }
+    }
+
+    #[test]
+    fn an_objective_is_kept_as_it_was_written() {
+        let objective: Objective = "p99 < 20ms".parse().unwrap();
+        let json = serde_json::to_string(&objective).unwrap();
+        assert_eq!(json, "\"p99<20ms\"");
+        assert_eq!(serde_json::from_str::<Objective>(&json).unwrap(), objective);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_breaks_the_reader(text in "[ -~µ]{0,20}") {
+            let _ = text.parse::<Objective>();
+        }
+    }
+}
