@@ -18,6 +18,7 @@ pub mod resolve;
 pub mod run;
 pub mod scale;
 pub mod settings;
+pub mod target;
 pub mod words;
 
 pub use error::{Position, StudyError};

@@ -1,0 +1,294 @@
+//! A live service as a URL names it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use rpcgauge_message::nearest::Nearest;
+use serde::{Deserialize, Serialize};
+
+/// What is called: `grpc://host:port/package.Service/Method`, `http://host:port/path?query`, and
+/// both with an `s` over TLS.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// What the URL begins with.
+    pub scheme: Scheme,
+    /// Host, and port if the URL has one, as the server is told (RFC 9110, section 7.2).
+    pub authority: String,
+    /// Where it listens.
+    pub address: Address,
+    /// Path and query; of a gRPC target `/package.Service/Method`, or `/` where the URL names no
+    /// method.
+    pub path: String,
+}
+
+/// What a target's URL begins with: how it is called, and whether over TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheme {
+    /// gRPC over HTTP/2 with prior knowledge.
+    Grpc,
+    /// gRPC over HTTP/2 over TLS.
+    Grpcs,
+    /// HTTP.
+    Http,
+    /// HTTP over TLS.
+    Https,
+}
+
+/// Where a target listens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "transport", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Address {
+    /// A host and a TCP port.
+    Tcp {
+        /// A name or an IP address; IPv6 without brackets.
+        host: String,
+        /// Its port.
+        port: u16,
+    },
+    /// A Unix domain socket.
+    Unix {
+        /// Its path.
+        path: PathBuf,
+    },
+}
+
+/// Why a text is no target.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "\"{text}\" is no target: {what}; write it like grpc://localhost:50051/shop.Orders/Get or \
+     http://localhost:8080/orders"
+)]
+pub struct TargetError {
+    text: String,
+    what: String,
+}
+
+impl Scheme {
+    const NAMES: [(&'static str, Self); 4] = [
+        ("grpc", Self::Grpc),
+        ("grpcs", Self::Grpcs),
+        ("http", Self::Http),
+        ("https", Self::Https),
+    ];
+
+    fn of(name: &str) -> Result<Self, String> {
+        let known = Self::NAMES.iter().find(|(known, _)| *known == name);
+        known.map(|(_, scheme)| *scheme).ok_or_else(|| {
+            let names = Self::NAMES.iter().map(|(known, _)| *known);
+            format!(
+                "there is no scheme \"{name}\"{}",
+                Nearest::or_known(name, names)
+            )
+        })
+    }
+
+    /// Whether it calls by gRPC.
+    pub fn is_grpc(self) -> bool {
+        matches!(self, Self::Grpc | Self::Grpcs)
+    }
+
+    /// Whether it calls over TLS.
+    pub fn is_tls(self) -> bool {
+        matches!(self, Self::Grpcs | Self::Https)
+    }
+
+    /// The port of a URL that names none. gRPC without TLS has no usual one.
+    fn default_port(self) -> Option<u16> {
+        match self {
+            Self::Grpc => None,
+            Self::Http => Some(80),
+            Self::Grpcs | Self::Https => Some(443),
+        }
+    }
+}
+
+impl Target {
+    /// The same calls over a Unix domain socket; host and port are only what the server is told.
+    #[must_use]
+    pub fn over_unix_socket(mut self, path: &Path) -> Self {
+        self.address = Address::Unix {
+            path: path.to_owned(),
+        };
+        self
+    }
+
+    /// The full name of the gRPC method, `package.Service/Method`, if the URL names one.
+    pub fn method(&self) -> Option<&str> {
+        let name = self.path.strip_prefix('/')?;
+        (self.scheme.is_grpc() && name.contains('/')).then_some(name)
+    }
+}
+
+impl FromStr for Target {
+    type Err = TargetError;
+
+    fn from_str(text: &str) -> Result<Self, TargetError> {
+        let wrong = |what: String| TargetError {
+            text: text.to_owned(),
+            what,
+        };
+        let (scheme, rest) = text
+            .split_once("://")
+            .ok_or_else(|| wrong("it has no scheme".to_owned()))?;
+        let scheme = Scheme::of(scheme).map_err(wrong)?;
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        if authority.contains('@') {
+            let what = "it holds a user name; give credentials with -H 'authorization: …'";
+            return Err(wrong(what.to_owned()));
+        }
+        let uri: http::Uri = text
+            .parse()
+            .map_err(|e: http::uri::InvalidUri| wrong(e.to_string()))?;
+        let authority = uri
+            .authority()
+            .filter(|authority| !authority.host().is_empty())
+            .ok_or_else(|| wrong("it has no host".to_owned()))?;
+        let port = port(authority, scheme).map_err(wrong)?;
+        let path = uri.path_and_query().map_or("/", |path| path.as_str());
+        check_path(scheme, path).map_err(wrong)?;
+        Ok(Self {
+            scheme,
+            authority: authority.as_str().to_owned(),
+            address: Address::Tcp {
+                host: authority.host().trim_matches(['[', ']']).to_owned(),
+                port,
+            },
+            path: path.to_owned(),
+        })
+    }
+}
+
+fn port(authority: &http::uri::Authority, scheme: Scheme) -> Result<u16, String> {
+    // `Authority::port` takes a number that is none for no port at all.
+    let given = authority.as_str().strip_prefix(authority.host());
+    match given.and_then(|given| given.strip_prefix(':')) {
+        Some(port) => match port.parse() {
+            Ok(port) if port > 0 => Ok(port),
+            _ => Err(format!("\"{port}\" is no port from 1 to 65535")),
+        },
+        None => scheme
+            .default_port()
+            .ok_or_else(|| "it has no port".to_owned()),
+    }
+}
+
+/// A gRPC path is empty or `/Service/Method`; anything else was meant for HTTP.
+fn check_path(scheme: Scheme, path: &str) -> Result<(), String> {
+    let parts: Vec<&str> = path.split('/').skip(1).collect();
+    match parts.as_slice() {
+        _ if !scheme.is_grpc() => Ok(()),
+        [""] => Ok(()),
+        [service, method] if !service.is_empty() && !method.is_empty() && !path.contains('?') => {
+            Ok(())
+        }
+        _ => Err(format!(
+            "\"{path}\" names no gRPC method (/package.Service/Method)"
+        )),
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = Scheme::NAMES
+            .iter()
+            .find(|(_, scheme)| *scheme == self.scheme);
+        let scheme = scheme.map_or("", |(name, _)| name);
+        write!(f, "{scheme}://{}{}", self.authority, self.path)?;
+        match &self.address {
+            Address::Tcp { .. } => Ok(()),
+            Address::Unix { path } => write!(f, " over {}", path.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn tcp(host: &str, port: u16) -> Address {
+        Address::Tcp {
+            host: host.to_owned(),
+            port,
+        }
+    }
+
+    #[test]
+    fn a_url_names_scheme_address_and_path() {
+        let table = [
+            (
+                "grpc://localhost:50051/shop.Orders/Get",
+                Scheme::Grpc,
+                tcp("localhost", 50051),
+                "/shop.Orders/Get",
+            ),
+            ("grpc://10.0.0.1:1", Scheme::Grpc, tcp("10.0.0.1", 1), "/"),
+            (
+                "grpcs://api.example",
+                Scheme::Grpcs,
+                tcp("api.example", 443),
+                "/",
+            ),
+            (
+                "http://[::1]/a?b=c&d",
+                Scheme::Http,
+                tcp("::1", 80),
+                "/a?b=c&d",
+            ),
+            ("https://x:8443/", Scheme::Https, tcp("x", 8443), "/"),
+        ];
+        for (text, scheme, address, path) in table {
+            let target: Target = text.parse().unwrap();
+            let got = (target.scheme, target.address.clone(), target.path.as_str());
+            assert_eq!(got, (scheme, address, path), "{text}");
+            assert_eq!(
+                target.to_string().trim_end_matches('/'),
+                text.trim_end_matches('/')
+            );
+        }
+    }
+
+    #[test]
+    fn a_grpc_url_may_name_its_method() {
+        let method = |text: &str| text.parse::<Target>().unwrap().method().map(str::to_owned);
+        assert_eq!(method("grpc://h:1/a.B/C").as_deref(), Some("a.B/C"));
+        assert_eq!(method("grpc://h:1/"), None);
+        assert_eq!(method("http://h/a/b"), None);
+    }
+
+    #[test]
+    fn a_unix_socket_keeps_what_the_server_is_told() {
+        let target: Target = "http://localhost/x".parse().unwrap();
+        let target = target.over_unix_socket(Path::new("/run/x.sock"));
+        assert_eq!(target.authority, "localhost");
+        assert_eq!(target.to_string(), "http://localhost/x over /run/x.sock");
+    }
+
+    #[test]
+    fn what_is_no_target_says_why() {
+        let why = |text: &str| {
+            let error = text.parse::<Target>().unwrap_err().to_string();
+            error.split("; write it like").next().unwrap().to_owned()
+        };
+        insta::assert_snapshot!(why("localhost:50051"), @r#""localhost:50051" is no target: it has no scheme"#);
+        insta::assert_snapshot!(why("grcp://localhost:1"), @r#""grcp://localhost:1" is no target: there is no scheme "grcp"; did you mean "grpc" or "grpcs"?"#);
+        insta::assert_snapshot!(why("tcp://localhost:1"), @r#""tcp://localhost:1" is no target: there is no scheme "tcp"; known are grpc, grpcs, http, https"#);
+        insta::assert_snapshot!(why("grpc://localhost/a.B/C"), @r#""grpc://localhost/a.B/C" is no target: it has no port"#);
+        insta::assert_snapshot!(why("grpc://localhost:1/a.B"), @r#""grpc://localhost:1/a.B" is no target: "/a.B" names no gRPC method (/package.Service/Method)"#);
+        insta::assert_snapshot!(why("http://u:p@h/"), @r#""http://u:p@h/" is no target: it holds a user name; give credentials with -H 'authorization: …'"#);
+        insta::assert_snapshot!(why("http://:80/"), @r#""http://:80/" is no target: it has no host"#);
+        insta::assert_snapshot!(why("http://h:99999/"), @r#""http://h:99999/" is no target: "99999" is no port from 1 to 65535"#);
+        insta::assert_snapshot!(why("http://a b/"), @r#""http://a b/" is no target: invalid uri character"#);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_breaks_the_reader(text in "(grpc|http|https)://[ -~]{0,30}") {
+            let _ = text.parse::<Target>();
+        }
+    }
+}
