@@ -64,7 +64,8 @@ pub(crate) struct FloorKey {
 }
 
 impl FloorKey {
-    /// What a trial carried a call; `None` when it carried nothing.
+    /// What a trial carried a call; `None` when it carried nothing. With the marks, although they
+    /// are no part of the call: the latency that stands above the floor had to carry them too.
     pub(crate) fn of(
         placement: Placement,
         transport: Transport,

@@ -176,6 +176,7 @@ fn one_that_does_not_read_a_large_settings_line_is_given_up() {
         },
         response_compression: rpcgauge_message::Compression::None,
         threads: 1,
+        marks: false,
         limits: rpcgauge_message::contract::Limits::default(),
     }));
     let failure = case.start(folder.path()).map(|_| ()).unwrap_err();

@@ -34,7 +34,7 @@ pub struct Measurement {
     pub timeline: Timeline,
     /// Bytes on the connections from the first measured call to the last one's end. At a rate,
     /// answers to warm-up calls that were in flight at the switch are among those received; a
-    /// closed loop lets them end before.
+    /// closed loop lets them end before. In a stage trial the server's marks are counted apart.
     pub traffic: Traffic,
     /// Sizes of the messages.
     pub payload: Payload,

@@ -243,19 +243,34 @@ fn stages_are_timed_and_lie_inside_the_call() {
     }
 }
 
+/// An answer with marks that no clock of this host says.
+const STRANGELY_MARKED: &[u8] =
+    b"HTTP/1.1 200 OK\r\nrpcgauge-handler-start: 5\r\nrpcgauge-handler-end: 7\r\n\
+      content-type: text/plain\r\ncontent-length: 6\r\n\r\ncall 1";
+
 #[test]
 fn marks_of_another_clock_are_not_used() {
-    let address = serve(answer_with(|_| {
-        b"HTTP/1.1 200 OK\r\nrpcgauge-handler-start: 5\r\nrpcgauge-handler-end: 7\r\n\
-          content-type: text/plain\r\ncontent-length: 6\r\n\r\ncall 1"
-            .to_vec()
-    }));
-    let mut trial = trial(address);
+    let mut trial = trial(serve(answer_with(|_| STRANGELY_MARKED.to_vec())));
     trial.timing = Timing::Stages;
     let measurement = run_with(&trial, Bodies::PerCall(&mut Echo::default())).unwrap();
     assert_eq!(measurement.marks.implausible, 100);
     assert!(!measurement.stages.contains_key(&Stage::HandlerTime));
     assert!(measurement.stages.contains_key(&Stage::Wait));
+}
+
+#[test]
+fn the_bytes_of_marks_are_counted_apart_where_stages_are_timed() {
+    let mut trial = trial(serve(answer_with(|_| STRANGELY_MARKED.to_vec())));
+    let all = 100 * STRANGELY_MARKED.len() as u64;
+    let load = run(&trial, &[b"call 1"]).traffic.received;
+    assert_eq!((load.marks, load.header), (0, all - 600));
+    trial.timing = Timing::Stages;
+    let staged = run_with(&trial, Bodies::PerCall(&mut Echo::default())).unwrap();
+    let staged = staged.traffic.received;
+    let lines = "rpcgauge-handler-start: 5\r\nrpcgauge-handler-end: 7\r\n";
+    assert_eq!(staged.marks, 100 * lines.len() as u64);
+    assert_eq!(staged.header, load.header - staged.marks);
+    assert_eq!(staged.total(), all, "nothing is dropped");
 }
 
 #[test]

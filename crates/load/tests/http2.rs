@@ -5,11 +5,14 @@ mod support;
 use std::convert::Infallible;
 use std::io::{Read, Write};
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Bytes, Frame, Incoming};
+use hyper::header::HeaderValue;
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -237,6 +240,40 @@ fn a_connection_for_every_call() {
     assert_eq!(measurement.connections_opened, 30);
     assert_eq!(measurement.stages[&Stage::Connect].len(), 30);
     assert_eq!(measurement.marks.absent, 30);
+}
+
+#[test]
+fn marks_that_are_never_indexed_leave_the_other_headers_as_they_are() {
+    const CALLS: u64 = 300;
+    let received = |address: Address| {
+        let mut trial = grpc_trial(address);
+        trial.timing = Timing::Stages;
+        trial.stop.calls = Some(CALLS);
+        let measurement = run_with(&trial, Bodies::PerCall(&mut Echo::default())).unwrap();
+        assert_eq!(measurement.calls.answered, CALLS);
+        measurement.traffic.received
+    };
+    let plain = received(serve_http2(echo));
+    let number = Arc::new(AtomicU64::new(100_000));
+    let marked = received(serve_http2(move |request| {
+        let number = number.fetch_add(1, Ordering::Relaxed);
+        async move {
+            let mut response = echo(request).await;
+            for name in ["rpcgauge-handler-start", "rpcgauge-handler-end"] {
+                let mut value = HeaderValue::from(number);
+                value.set_sensitive(true);
+                response.headers_mut().insert(name, value);
+            }
+            response
+        }
+    }));
+    assert_eq!(plain.marks, 0);
+    assert!(marked.marks > CALLS * 30, "two names each: {marked:?}");
+    // `date` is entered anew each second, whatever else there is.
+    assert!(
+        plain.header.abs_diff(marked.header) < CALLS,
+        "{plain:?} {marked:?}"
+    );
 }
 
 #[test]

@@ -79,6 +79,9 @@ pub struct ServerSettings {
     /// Threads that serve.
     #[serde(default = "one_thread", skip_serializing_if = "is_one_thread")]
     pub threads: u32,
+    /// Whether successful answers carry [`HANDLER_START`] and [`HANDLER_END`].
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub marks: bool,
     /// Bounds of what is accepted, where they differ from the subject's defaults.
     #[serde(default, skip_serializing_if = "Limits::is_default")]
     pub limits: Limits,
@@ -303,6 +306,10 @@ const fn one_thread() -> u32 {
 
 const fn is_one_thread(threads: &u32) -> bool {
     *threads == 1
+}
+
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 impl Limits {

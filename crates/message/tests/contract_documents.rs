@@ -76,6 +76,7 @@ fn server() -> ServerSettings {
         },
         response_compression: Compression::None,
         threads: 1,
+        marks: false,
         limits: Limits::default(),
     }
 }
@@ -101,6 +102,7 @@ fn the_settings_schema_has_the_keys_of_the_types() {
         stack: Some("a".into()),
         response_compression: Compression::GZIP,
         threads: 2,
+        marks: true,
         limits: limits(),
         ..server()
     };

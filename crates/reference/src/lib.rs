@@ -19,6 +19,7 @@ pub mod floor;
 mod grpc;
 pub mod listen;
 mod log;
+mod marks;
 mod rest;
 pub mod server;
 mod service;

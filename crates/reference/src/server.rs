@@ -40,6 +40,8 @@ pub struct Settings {
     pub json_proto_names: bool,
     /// Threads that serve, 1 to [`MAX_THREADS`].
     pub threads: u32,
+    /// Whether successful answers carry the handler's times (contract/README.md, "Marks").
+    pub marks: bool,
     /// Bounds of what is accepted.
     pub limits: Limits,
     /// How long clients may take.
@@ -48,7 +50,7 @@ pub struct Settings {
 
 impl Settings {
     /// A workload on the loopback interface at a free port: uncompressed, one thread, the default
-    /// limits.
+    /// limits, no marks.
     pub fn new(workload: WorkloadSpec) -> Self {
         Self {
             workload,
@@ -56,6 +58,7 @@ impl Settings {
             response_compression: Compression::None,
             json_proto_names: false,
             threads: 1,
+            marks: false,
             limits: Limits::DEFAULT,
             timeouts: Timeouts::DEFAULT,
         }

@@ -11,7 +11,7 @@ use rpcgauge_message::{
     BrokenLimit, Compression, Compressor, Decompressor, Encoding, Limits, Workload,
 };
 
-use crate::clock::monotonic_ns;
+use crate::marks::Marks;
 use crate::server::Settings;
 use crate::timeouts::Timeouts;
 
@@ -25,6 +25,8 @@ pub(crate) struct Service {
     pub(crate) response_compression: Compression,
     /// [`Encoding::Json`] or [`Encoding::JsonProtoNames`]: content types do not tell them apart.
     json: Encoding,
+    /// Whether successful answers carry the handler's marks.
+    marks: bool,
     kept: Mutex<Kept>,
 }
 
@@ -48,10 +50,8 @@ pub(crate) struct Call<'a> {
 pub(crate) struct Answered {
     /// The prefix, then the encoded and compressed answer.
     pub(crate) bytes: Vec<u8>,
-    /// When the handler had the decoded request: CLOCK_MONOTONIC nanoseconds.
-    pub(crate) handler_start_ns: u64,
-    /// When the handler handed its answer back.
-    pub(crate) handler_end_ns: u64,
+    /// When the handler worked, where answers carry marks.
+    pub(crate) marks: Option<Marks>,
 }
 
 /// Why a call has no answer.
@@ -117,6 +117,7 @@ impl Service {
             } else {
                 Encoding::Json
             },
+            marks: settings.marks,
             kept: Mutex::new(kept),
         })
     }
@@ -153,15 +154,15 @@ impl Service {
             self.workload
                 .request_type()
                 .decode(plain, call.request_encoding, &self.limits)?;
-        let handler_start_ns = monotonic_ns();
-        let answer = self.workload.answer(&request)?;
-        let handler_end_ns = monotonic_ns();
-        let bytes = kept.encode(&answer, call)?;
-        Ok(Answered {
-            bytes,
-            handler_start_ns,
-            handler_end_ns,
-        })
+        let handler = || self.workload.answer(&request);
+        let (answer, marks) = if self.marks {
+            let (answer, marks) = Marks::around(handler);
+            (answer, Some(marks))
+        } else {
+            (handler(), None)
+        };
+        let bytes = kept.encode(&answer?, call)?;
+        Ok(Answered { bytes, marks })
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {

@@ -96,6 +96,7 @@ fn serve(
         response_compression: asked.response_compression,
         json_proto_names: asked.encoding == Encoding::JsonProtoNames,
         threads: asked.threads,
+        marks: asked.marks,
         limits: asked.limits.into(),
         timeouts: Timeouts::DEFAULT,
     })?;

@@ -10,7 +10,7 @@ use crate::findings::trial::TrialRow;
 use crate::findings::{FailedTrial, Findings, METRICS};
 
 /// The header line's names.
-pub const COLUMNS: [&str; 29] = [
+pub const COLUMNS: [&str; 30] = [
     "trial",
     "variant",
     "invocation",
@@ -40,7 +40,11 @@ pub const COLUMNS: [&str; 29] = [
     "client_cpu_ns",
     "server_cpu_ns",
     "reason",
+    "marks_bytes",
 ];
+
+/// The column of a failed trial's reason.
+const REASON: usize = 28;
 
 /// Writes the trials as CSV.
 #[must_use]
@@ -80,13 +84,10 @@ fn measured(row: &TrialRow) -> Vec<String> {
         row.failed.to_string(),
         row.abandoned.to_string(),
     ];
-    let figure = |metric| {
-        row.figures
-            .get(metric)
-            .map_or_else(String::new, |v| v.to_string())
-    };
-    fields.extend(METRICS.into_iter().map(figure));
+    let shown = |figure: Option<f64>| figure.map_or_else(String::new, |v| v.to_string());
+    fields.extend(METRICS.map(|metric| shown(row.figures.get(metric))));
     fields.push(String::new());
+    fields.push(shown(row.marks_bytes));
     fields
 }
 
@@ -101,7 +102,7 @@ fn failed(trial: &FailedTrial) -> Vec<String> {
         String::new(),
         "failed".to_owned(),
     ];
-    fields.resize(COLUMNS.len() - 1, String::new());
-    fields.push(escape::csv(&trial.reason));
+    fields.resize(COLUMNS.len(), String::new());
+    fields[REASON] = escape::csv(&trial.reason);
     fields
 }

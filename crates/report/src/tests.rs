@@ -32,6 +32,10 @@ fn fields(csv: &str) -> Vec<Vec<String>> {
     rows
 }
 
+fn column(name: &str) -> usize {
+    csv::COLUMNS.iter().position(|c| *c == name).unwrap()
+}
+
 #[test]
 fn csv_has_one_row_a_trial_under_stable_columns() {
     let findings = quickstart::findings();
@@ -39,12 +43,13 @@ fn csv_has_one_row_a_trial_under_stable_columns() {
     assert_eq!(rows[0], csv::COLUMNS);
     assert_eq!(rows.len() as u64, 1 + findings.progress.planned);
     assert!(rows.iter().all(|row| row.len() == csv::COLUMNS.len()));
-    let column = |name: &str| csv::COLUMNS.iter().position(|c| *c == name).unwrap();
     for (row, index) in rows[1..].iter().zip(0..) {
         assert_eq!(row[0], format!("{index}"), "in the plan's order");
         let measured = row[column("outcome")] == "measured";
         assert_eq!(measured, row[column("reason")].is_empty());
         assert_eq!(measured, row[column("elapsed_ns")].parse::<u64>().is_ok());
+        let marked = measured && row[column("timing")] == "stages";
+        assert_eq!(row[column("marks_bytes")], if marked { "76" } else { "" });
     }
 }
 
@@ -55,7 +60,7 @@ fn a_reason_cannot_be_a_formula() {
     let index = findings.failures[0].index as usize;
     let rows = fields(&csv::render(&findings));
     assert_eq!(
-        rows[index + 1].last().unwrap(),
+        rows[index + 1][column("reason")],
         "'=HYPERLINK(\"x\"),\r\nnext"
     );
 }

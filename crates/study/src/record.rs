@@ -217,13 +217,27 @@ pub struct Traffic {
     pub bodies: u64,
     /// Frames, chunking, message prefixes, connection set-up.
     pub overhead: u64,
+    /// The handler marks' header fields, which are not among `headers`: the server sends them only
+    /// where stages are timed, and they are no part of the call. Absent where there are none, and
+    /// in runs that were recorded before marks were told apart.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub marks: u64,
 }
 
 impl Traffic {
     /// All bytes.
     pub fn total(&self) -> u64 {
+        self.of_call() + self.marks
+    }
+
+    /// The call's own bytes: all but the marks.
+    pub fn of_call(&self) -> u64 {
         self.headers + self.bodies + self.overhead
     }
+}
+
+fn is_zero(bytes: &u64) -> bool {
+    *bytes == 0
 }
 
 /// Sizes of the encoded messages of one call, in bytes (the mean where they differ from call to
@@ -341,4 +355,21 @@ pub struct IdleOutcome {
     /// Why they differ, if they do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_that_are_absent_are_zero_and_zero_is_absent() {
+        let without = r#"{"headers":3,"bodies":2,"overhead":1}"#;
+        let mut traffic: Traffic = serde_json::from_str(without).unwrap();
+        assert_eq!((traffic.of_call(), traffic.total()), (6, 6));
+        assert_eq!(serde_json::to_string(&traffic).unwrap(), without);
+        traffic.marks = 76;
+        let line = serde_json::to_string(&traffic).unwrap();
+        assert_eq!(serde_json::from_str::<Traffic>(&line).unwrap(), traffic);
+        assert_eq!((traffic.of_call(), traffic.total()), (6, 82));
+    }
 }

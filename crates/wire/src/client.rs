@@ -147,7 +147,8 @@ impl Client {
     }
 
     /// Bytes so far, both directions. The prefix of each gRPC message sent is counted as overhead
-    /// already; for received ones see [`Client::count_received_prefix`].
+    /// already; for received ones see [`Client::count_received_prefix`], and for fields that are no
+    /// part of the call [`Client::count_received_marks`].
     pub fn traffic(&self) -> &Traffic {
         either!(self, c => c.traffic())
     }
@@ -156,6 +157,12 @@ impl Client {
     /// [`crate::grpc::UnaryAnswer`] found.
     pub fn count_received_prefix(&mut self, n: u64) {
         either!(mut self, c => c.traffic_mut().received.body_to_overhead(n));
+    }
+
+    /// Counts `n` received header bytes as marks instead: fields that the server sends for whoever
+    /// measures, as long as [`crate::Fields::iter_wire_bytes`] says they were.
+    pub fn count_received_marks(&mut self, n: u64) {
+        either!(mut self, c => c.traffic_mut().received.header_to_marks(n));
     }
 
     /// Gives back the memory of buffers that are empty now. For connections that stay idle long.

@@ -76,6 +76,8 @@ pub(crate) struct FieldRange {
     pub(crate) name_end: u32,
     pub(crate) value_start: u32,
     pub(crate) value_end: u32,
+    /// Bytes of the field on the wire: its HTTP/1.1 line with CRLF, or its HPACK representation.
+    pub(crate) wire_bytes: u32,
 }
 
 /// The fields of a head or trailer section, in the order received.
@@ -115,6 +117,15 @@ impl<'a> Fields<'a> {
             text: self.text,
             ranges: self.ranges.iter(),
         }
+    }
+
+    /// As [`Fields::iter`], with the bytes that each field took on the wire: in HTTP/1.1 its line
+    /// with CRLF, in HTTP/2 its HPACK representation, which may be as short as an index.
+    pub fn iter_wire_bytes(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8], u64)> + use<'a> {
+        let sizes = self.ranges.iter().map(|range| u64::from(range.wire_bytes));
+        self.iter()
+            .zip(sizes)
+            .map(|((name, value), bytes)| (name, value, bytes))
     }
 
     /// The value of the first field of this name, whatever its case.

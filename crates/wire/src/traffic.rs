@@ -6,6 +6,9 @@ pub struct ByteCount {
     /// Header and trailer bytes as they are on the wire: HTTP/1.1 heads and trailer sections with
     /// their line ends; HTTP/2 field blocks after HPACK, without frame headers.
     pub header: u64,
+    /// Header and trailer fields that are there for whoever measures and are no part of the call:
+    /// what [`crate::Client::count_received_marks`] took from `header`.
+    pub marks: u64,
     /// Body bytes, without chunking, frame headers, padding and the gRPC message prefix.
     pub body: u64,
     /// Everything else: the connection preface, frame headers, padding, chunk framing, the gRPC
@@ -16,13 +19,15 @@ pub struct ByteCount {
 impl ByteCount {
     /// All bytes of this direction.
     pub fn total(&self) -> u64 {
-        self.header + self.body + self.overhead
+        self.header + self.marks + self.body + self.overhead
     }
 
     /// What was added since `earlier`, a count of the same connection and direction.
     pub fn since(&self, earlier: &ByteCount) -> ByteCount {
         ByteCount {
+            // Fewer than before where a section with marks in it was cut in two by `earlier`.
             header: self.header.saturating_sub(earlier.header),
+            marks: self.marks.saturating_sub(earlier.marks),
             // Fewer than before where a message's prefix was cut in two by `earlier`: its first
             // bytes were counted as body until the rest told what they are.
             body: self.body.saturating_sub(earlier.body),
@@ -37,11 +42,19 @@ impl ByteCount {
         self.body -= moved;
         self.overhead += moved;
     }
+
+    /// Counts `n` header bytes as marks instead. At most all header bytes are moved.
+    pub(crate) fn header_to_marks(&mut self, n: u64) {
+        let moved = n.min(self.header);
+        self.header -= moved;
+        self.marks += moved;
+    }
 }
 
 impl std::ops::AddAssign for ByteCount {
     fn add_assign(&mut self, other: ByteCount) {
         self.header += other.header;
+        self.marks += other.marks;
         self.body += other.body;
         self.overhead += other.overhead;
     }
@@ -78,32 +91,26 @@ impl std::ops::AddAssign for Traffic {
 mod tests {
     use super::*;
 
+    /// Bytes as header, marks, body, overhead.
+    fn count(header: u64, marks: u64, body: u64, overhead: u64) -> ByteCount {
+        ByteCount {
+            header,
+            marks,
+            body,
+            overhead,
+        }
+    }
+
     #[test]
-    fn moving_to_overhead_keeps_the_total() {
-        let mut count = ByteCount {
-            header: 3,
-            body: 10,
-            overhead: 1,
-        };
-        count.body_to_overhead(5);
-        assert_eq!(
-            count,
-            ByteCount {
-                header: 3,
-                body: 5,
-                overhead: 6
-            }
-        );
-        count.body_to_overhead(100);
-        assert_eq!(
-            count,
-            ByteCount {
-                header: 3,
-                body: 0,
-                overhead: 11
-            }
-        );
-        assert_eq!(count.total(), 14);
+    fn moving_from_class_to_class_keeps_the_total() {
+        let mut bytes = count(30, 0, 10, 1);
+        bytes.body_to_overhead(5);
+        bytes.header_to_marks(20);
+        assert_eq!(bytes, count(10, 20, 5, 6));
+        bytes.body_to_overhead(100);
+        bytes.header_to_marks(100);
+        assert_eq!(bytes, count(0, 30, 0, 11));
+        assert_eq!(bytes.total(), 41);
     }
 
     #[test]
@@ -122,16 +129,7 @@ mod tests {
 
     #[test]
     fn since_undoes_add() {
-        let first = ByteCount {
-            header: 1,
-            body: 2,
-            overhead: 3,
-        };
-        let more = ByteCount {
-            header: 10,
-            body: 20,
-            overhead: 30,
-        };
+        let (first, more) = (count(1, 2, 3, 4), count(10, 20, 30, 40));
         let mut both = Traffic {
             sent: first,
             received: more,

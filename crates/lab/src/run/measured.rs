@@ -96,6 +96,7 @@ fn traffic(from: &load::ByteCount) -> Traffic {
         headers: from.header,
         bodies: from.body,
         overhead: from.overhead,
+        marks: from.marks,
     }
 }
 

@@ -180,6 +180,9 @@ pub(super) fn server_settings(
         listen,
         response_compression: settings.response_compression,
         threads: 1,
+        // A process belongs to one variant, whose trials are all timed in the same way. Where that
+        // is under load, nothing reads the marks, and they would only make answers larger.
+        marks: settings.timing() == settings::Timing::Stages,
         limits: contract::Limits {
             max_message_bytes: changed(limits.max_message_bytes, Limits::DEFAULT.max_message_bytes),
             max_depth: changed(limits.max_depth, Limits::DEFAULT.max_depth),

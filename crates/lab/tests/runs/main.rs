@@ -2,6 +2,7 @@
 
 mod common;
 mod failures;
+mod marks;
 mod stopping;
 
 use std::sync::atomic::AtomicBool;

@@ -94,12 +94,16 @@ impl Answer {
         self.handler_end = Mark::Absent;
     }
 
-    /// Takes the head of the final response.
-    pub(super) fn head(&mut self, rules: &Rules<'_>, status: u16, fields: Fields<'_>, end: bool) {
+    /// Takes the head of the final response. Returns the bytes of the marks in it.
+    pub(super) fn head(
+        &mut self,
+        rules: &Rules<'_>,
+        status: u16,
+        fields: Fields<'_>,
+        end: bool,
+    ) -> u64 {
         self.status = status;
-        if rules.marks {
-            self.marks(fields);
-        }
+        let marks = self.marks(rules, fields);
         match (&mut self.grpc, rules.style) {
             (Some(grpc), CallStyle::Grpc { subtype }) => {
                 // What is wrong is told again at the end, together with the status.
@@ -108,6 +112,7 @@ impl Answer {
             }
             _ => self.http_head(rules.expect, status, fields),
         }
+        marks
     }
 
     /// Takes a piece of the body.
@@ -128,14 +133,12 @@ impl Answer {
         }
     }
 
-    /// Takes the trailers.
-    pub(super) fn trailers(&mut self, rules: &Rules<'_>, fields: Fields<'_>) {
-        if rules.marks {
-            self.marks(fields);
-        }
+    /// Takes the trailers. Returns the bytes of the marks in them.
+    pub(super) fn trailers(&mut self, rules: &Rules<'_>, fields: Fields<'_>) -> u64 {
         if let Some(grpc) = &mut self.grpc {
             grpc.trailers(&fields);
         }
+        self.marks(rules, fields)
     }
 
     /// Says whether the complete answer is good; the text is in [`Answer::text`] when it is not.
@@ -258,14 +261,24 @@ impl Answer {
         };
     }
 
-    fn marks(&mut self, fields: Fields<'_>) {
-        for (name, value) in fields {
-            if name.eq_ignore_ascii_case(HANDLER_START) {
-                self.handler_start = Mark::read(value);
-            } else if name.eq_ignore_ascii_case(HANDLER_END) {
-                self.handler_end = Mark::read(value);
+    /// Takes the marks among some fields, where they were asked for. Returns their bytes on the
+    /// wire.
+    fn marks(&mut self, rules: &Rules<'_>, fields: Fields<'_>) -> u64 {
+        let mut sum = 0;
+        if rules.marks {
+            for (name, value, wire_bytes) in fields.iter_wire_bytes() {
+                let mark = if name.eq_ignore_ascii_case(HANDLER_START) {
+                    &mut self.handler_start
+                } else if name.eq_ignore_ascii_case(HANDLER_END) {
+                    &mut self.handler_end
+                } else {
+                    continue;
+                };
+                *mark = Mark::read(value);
+                sum += wire_bytes;
             }
         }
+        sum
     }
 }
 

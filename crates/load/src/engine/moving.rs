@@ -115,12 +115,13 @@ impl Engine<'_, '_, '_> {
             return Ok(());
         };
         let (calls, ended, rules) = (&mut self.calls, &mut self.ended, &self.rules);
-        let mut prefixes = 0;
+        let mut apart = CountedApart::default();
         open.client.input(&self.buffer[..n], &mut |event| {
-            prefixes += follow(calls, ended, rules, at, event);
+            apart += follow(calls, ended, rules, at, event);
         });
-        // At once, whatever becomes of the calls: bodies that are counted must never become fewer.
-        open.client.count_received_prefix(prefixes);
+        // At once, whatever becomes of the calls: bytes that are counted must never become fewer.
+        open.client.count_received_prefix(apart.prefixes);
+        open.client.count_received_marks(apart.marks);
         let replies = !open.client.is_all_sent();
         self.end_calls(index, at, None)?;
         if replies {
@@ -209,15 +210,31 @@ impl Engine<'_, '_, '_> {
     }
 }
 
-/// Follows one event into its call. Returns the bytes of gRPC's message prefixes in it, which are
-/// framing, not body.
+/// Received bytes that are not what HTTP takes them for.
+#[derive(Debug, Clone, Copy, Default)]
+struct CountedApart {
+    /// Of bodies: gRPC's message prefixes, which are framing.
+    prefixes: u64,
+    /// Of headers: the server's marks, which are there for the trial alone.
+    marks: u64,
+}
+
+impl std::ops::AddAssign for CountedApart {
+    fn add_assign(&mut self, other: CountedApart) {
+        self.prefixes += other.prefixes;
+        self.marks += other.marks;
+    }
+}
+
+/// Follows one event into its call. Returns which of its bytes are to be counted apart.
 fn follow(
     calls: &mut Calls,
     ended: &mut Vec<Ended>,
     rules: &Rules<'_>,
     at: u64,
     event: Event<'_>,
-) -> u64 {
+) -> CountedApart {
+    let mut apart = CountedApart::default();
     match event {
         Event::FirstByte { token } => {
             if let Some(call) = calls.get(token) {
@@ -231,19 +248,19 @@ fn follow(
             end,
         } => {
             if let Some(call) = calls.get(token) {
-                call.answer.head(rules, status, fields, end);
+                apart.marks = call.answer.head(rules, status, fields, end);
             }
         }
         Event::Body { token, data } => {
             if let Some(call) = calls.get(token) {
                 let before = call.answer.prefix_bytes();
                 call.answer.body(data);
-                return call.answer.prefix_bytes() - before;
+                apart.prefixes = call.answer.prefix_bytes() - before;
             }
         }
         Event::Trailers { token, fields } => {
             if let Some(call) = calls.get(token) {
-                call.answer.trailers(rules, fields);
+                apart.marks = call.answer.trailers(rules, fields);
             }
         }
         Event::Complete { token } => ended.push(Ended {
@@ -256,7 +273,7 @@ fn follow(
         }),
         Event::Interim { .. } | Event::Closing { .. } => {}
     }
-    0
+    apart
 }
 
 impl FailureKind {

@@ -47,6 +47,7 @@ fn settings_come_back_from_their_line() {
         },
         response_compression: Compression::Gzip { level: 6 },
         threads: 4,
+        marks: true,
         limits: Limits {
             max_message_bytes: Some(9),
             max_depth: Some(8),

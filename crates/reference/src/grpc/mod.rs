@@ -7,7 +7,6 @@ mod timeout;
 use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
-use rpcgauge_message::contract::{HANDLER_END, HANDLER_START};
 use rpcgauge_message::{Compression, Encoding, content_type};
 use tokio::time::Instant;
 
@@ -237,8 +236,9 @@ fn succeeded(
             HeaderValue::from_static(compression.coding()),
         );
     }
-    headers.insert(HANDLER_START, answered.handler_start_ns.into());
-    headers.insert(HANDLER_END, answered.handler_end_ns.into());
+    if let Some(marks) = answered.marks {
+        marks.insert(headers);
+    }
     response
 }
 

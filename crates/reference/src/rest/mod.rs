@@ -8,7 +8,6 @@ use http::header::{
 };
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
-use rpcgauge_message::contract::{HANDLER_END, HANDLER_START};
 use rpcgauge_message::{Compression, Encoding, content_type};
 
 use crate::body::{AnswerBody, RequestBody};
@@ -194,7 +193,8 @@ fn succeeded(service: &Service, answered: Answered, agreed: &Agreed) -> Response
             "accept, accept-encoding"
         }),
     );
-    headers.insert(HANDLER_START, answered.handler_start_ns.into());
-    headers.insert(HANDLER_END, answered.handler_end_ns.into());
+    if let Some(marks) = answered.marks {
+        marks.insert(headers);
+    }
     response
 }

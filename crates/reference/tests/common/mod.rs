@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Body;
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -173,10 +173,16 @@ impl Answer {
         serde_json::from_slice(&self.body).expect("a problem is JSON")
     }
 
-    /// The two handler marks.
-    pub(crate) fn marks(&self) -> (u64, u64) {
-        let mark = |name: &str| self.header(name).parse().expect("decimal nanoseconds");
-        (mark("rpcgauge-handler-start"), mark("rpcgauge-handler-end"))
+    /// The handler marks that are there, in order.
+    pub(crate) fn marks(&self) -> Vec<u64> {
+        let mark = |value: &HeaderValue| {
+            let text = value.to_str().expect("text");
+            text.parse().expect("decimal nanoseconds")
+        };
+        ["rpcgauge-handler-start", "rpcgauge-handler-end"]
+            .iter()
+            .filter_map(|name| self.headers.get(*name).map(mark))
+            .collect()
     }
 }
 

@@ -99,7 +99,8 @@ impl PerCall {
         TrafficPerCall {
             headers: self.of(sum(all.clone().map(|t| t.headers))),
             bodies: self.of(sum(all.clone().map(|t| t.bodies))),
-            overhead: self.of(sum(all.map(|t| t.overhead))),
+            overhead: self.of(sum(all.clone().map(|t| t.overhead))),
+            marks: self.of(sum(all.map(|t| t.marks))),
         }
     }
 

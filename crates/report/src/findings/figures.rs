@@ -176,7 +176,7 @@ pub struct BytesPerCall {
 }
 
 impl BytesPerCall {
-    /// Both directions together.
+    /// Both directions together, without the marks.
     #[must_use]
     pub fn total(&self) -> f64 {
         self.sent.total() + self.received.total()
@@ -192,14 +192,21 @@ pub struct TrafficPerCall {
     pub bodies: f64,
     /// Frames, chunking, message prefixes, connection set-up.
     pub overhead: f64,
+    /// The handler marks' header fields, which are in none of the others; absent without any.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub marks: f64,
 }
 
 impl TrafficPerCall {
-    /// All bytes of this direction.
+    /// The call's own bytes of this direction: all but the marks.
     #[must_use]
     pub fn total(&self) -> f64 {
         self.headers + self.bodies + self.overhead
     }
+}
+
+fn is_zero(bytes: &f64) -> bool {
+    *bytes == 0.0
 }
 
 /// Processor time a call.

@@ -146,6 +146,24 @@ fn calls_under_load_have_no_kernel_share() {
     assert_eq!((floor.share, floor.stack_ns), (None, None));
 }
 
+#[test]
+fn the_bytes_of_a_call_are_the_same_with_marks_and_without() {
+    let builder = two(1.0)
+        .spec(Spec {
+            in_flight: 32,
+            ..Spec::new("load", 400_000.0)
+        })
+        .spec(Spec::new("stages", 400_000.0))
+        .pair("More bytes?", "stages", "load", Metric::CallBytes);
+    let findings = findings(&builder.build());
+    let bytes = |name| findings.figures(name, Placement::TwoCores).unwrap().bytes;
+    let (load, stages) = (bytes("load"), bytes("stages"));
+    assert_eq!((load.received.marks, stages.received.marks), (0.0, 76.0));
+    assert_eq!(load.total(), stages.total());
+    let estimate = findings.comparisons[2].placements[0].estimate.unwrap();
+    assert_eq!(estimate.interval, Some([1.0, 1.0]));
+}
+
 fn load_pair(share: f64) -> Builder {
     let load = |name, ns| Spec {
         in_flight: 32,

@@ -56,6 +56,9 @@ pub struct TrialRow {
     pub failed: u64,
     /// Calls still open at the end.
     pub abandoned: u64,
+    /// Bytes of the handler marks a call, which `call_bytes` leaves out; absent without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marks_bytes: Option<f64>,
     /// The figures that pairs and claims compare, as far as the trial has them.
     pub figures: TrialFigures,
 }
@@ -88,7 +91,7 @@ pub struct TrialFigures {
     /// Bytes of the answer's body, as carried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_bytes: Option<f64>,
-    /// All bytes of a call.
+    /// All bytes of a call but the handler marks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_bytes: Option<f64>,
     /// CPU of the client a call.
@@ -125,11 +128,7 @@ impl TrialFigures {
             let unpacked = measured.stages.get(&stage).map(Histogram::unpack);
             unpacked.filter(|h| !h.is_empty()).map(|h| h.mean())
         };
-        let ended = measured
-            .calls
-            .answered
-            .saturating_add(failed_total(measured));
-        let per_call = |amount: u64| (ended > 0).then(|| amount as f64 / ended as f64);
+        let per_call = |amount| per_call(measured, amount);
         let bytes = &measured.bytes;
         Self {
             latency_p50: latency.map(|h| h.value_at_quantile(0.5) as f64),
@@ -141,7 +140,12 @@ impl TrialFigures {
             goodput: goodput(measured.calls.answered, measured.elapsed_ns),
             response_bytes: (measured.calls.answered > 0)
                 .then_some(measured.payload.response_compressed),
-            call_bytes: per_call(bytes.sent.total().saturating_add(bytes.received.total())),
+            call_bytes: per_call(
+                bytes
+                    .sent
+                    .of_call()
+                    .saturating_add(bytes.received.of_call()),
+            ),
             client_cpu: per_call(measured.cpu.client.total_ns),
             server_cpu: per_call(measured.cpu.server.total_ns),
         }
@@ -168,9 +172,19 @@ impl TrialRow {
             answered: measured.calls.answered,
             failed: failed_total(measured),
             abandoned: measured.calls.abandoned,
+            marks_bytes: per_call(measured, measured.bytes.received.marks).filter(|b| *b > 0.0),
             figures: TrialFigures::of(measured),
         }
     }
+}
+
+/// A trial's sum divided by its calls that ended.
+fn per_call(measured: &Measured, amount: u64) -> Option<f64> {
+    let ended = measured
+        .calls
+        .answered
+        .saturating_add(failed_total(measured));
+    (ended > 0).then(|| amount as f64 / ended as f64)
 }
 
 /// Successful calls a second.

@@ -141,11 +141,15 @@ pub(crate) fn bytes(groups: &[Group<'_>]) -> Vec<BarsView> {
             } else {
                 String::new()
             };
+            let marks = match received.marks {
+                0.0 => String::new(),
+                marks => format!("; handler marks apart, {}", units::size(marks)),
+            };
             BarRow {
                 segments: segments(&parts, units::size, most),
                 total: units::size(figures.bytes.total()),
                 detail: format!(
-                    "request {}, answer {}{compressed}",
+                    "request {}, answer {}{compressed}{marks}",
                     units::size(payload.request_compressed),
                     units::size(payload.response_compressed),
                 ),

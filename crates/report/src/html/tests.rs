@@ -111,6 +111,7 @@ fn charts_have_their_numbers_beside_them() {
         "each chart, and the sections"
     );
     assert!(page.contains("Stages as a table"));
+    assert!(page.contains("handler marks apart, 76 B"));
 }
 
 /// A study with so many variants that not everything can be drawn.

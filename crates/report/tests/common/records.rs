@@ -132,11 +132,13 @@ impl Builder {
                     headers: headers * ended,
                     bodies: request * ended,
                     overhead: overhead * ended,
+                    marks: 0,
                 },
                 received: Traffic {
                     headers: headers * ended / 2,
                     bodies: answer * ended,
                     overhead: overhead * ended,
+                    marks: if stage_timed { 76 * ended } else { 0 },
                 },
             },
             payload: Payload {

@@ -100,7 +100,7 @@ pub enum Metric {
     Goodput,
     /// Bytes of the answer's body, as carried.
     ResponseBytes,
-    /// All bytes of a call on the connection, both directions.
+    /// All bytes of a call on the connection, both directions, but the handler marks.
     CallBytes,
     /// CPU of the client, ns a call.
     ClientCpu,

@@ -17,6 +17,7 @@ fn with_fields<T>(fields: &[(&str, &str)], use_fields: impl FnOnce(&Fields<'_>) 
             name_end: value_start,
             value_start,
             value_end,
+            wire_bytes: value_end - name_start,
         });
     }
     use_fields(&Fields::new(&text, &ranges))

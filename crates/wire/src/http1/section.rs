@@ -5,6 +5,9 @@ use crate::error::{Failure, LimitExceeded};
 use crate::event::FieldRange;
 use crate::request::{is_token, is_value_byte};
 
+/// What ends a line.
+const CRLF: &[u8] = b"\r\n";
+
 /// Looks for the empty line, and goes on where it stopped when more bytes have come.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct EndFinder {
@@ -61,7 +64,7 @@ pub(super) fn parse_fields(
         let value = &text[range.value_start as usize..range.value_end as usize];
         each(name, value).map_err(|v| Failure::Violation(v.into()))?;
         ranges.push(range);
-        at += length + 2;
+        at += length + CRLF.len();
     }
 }
 
@@ -98,6 +101,7 @@ fn parse_field(text: &[u8], start: usize, end: usize) -> Result<FieldRange, Http
         name_end: (start + colon) as u32,
         value_start: (start + colon + 1 + leading) as u32,
         value_end: (end - trailing) as u32,
+        wire_bytes: (line.len() + CRLF.len()) as u32,
     })
 }
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 
 use crate::testing::Played;
-use crate::{Closing, Head, Limits, Protocol, StartError};
+use crate::{Closing, Event, Head, Limits, Protocol, StartError};
 
 fn post() -> Head {
     Head::builder("POST", "/echo", "localhost")
@@ -147,6 +147,23 @@ fn chunks_and_trailers() {
     assert_eq!((received.body, received.overhead), (5, 5 + 2 + 3 + 2 + 3));
     assert_eq!(received.total(), text.len() as u64);
     assert_eq!(played.client.capacity(), 1);
+}
+
+#[test]
+fn a_field_takes_its_line_on_the_wire() {
+    let text = b"HTTP/1.1 204 x\r\nA:b\r\nlong-name: \t v \r\n\r\n";
+    let mut client = started(&get()).client;
+    let mut sizes = Vec::new();
+    client.input(text, &mut |event| {
+        if let Event::Head { fields, .. } = event {
+            sizes.extend(fields.iter_wire_bytes().map(|(_, _, bytes)| bytes));
+        }
+    });
+    assert_eq!(sizes, [5, 17]);
+    client.count_received_marks(17);
+    let received = client.traffic().received;
+    assert_eq!((received.header, received.marks), (16 + 5 + 2, 17));
+    assert_eq!(received.total(), text.len() as u64);
 }
 
 #[test]

@@ -71,23 +71,25 @@ impl DecodedFields {
         !self.is_over_limit()
     }
 
-    fn push(&mut self, name: &[u8], value: &[u8]) {
+    /// Adds a field that took `wire_bytes` of the block.
+    fn push(&mut self, name: &[u8], value: &[u8], wire_bytes: usize) {
         // Beyond the limit nothing is kept: a block may repeat a large entry for one byte each.
         if self.count(name.len() + value.len()) {
             let name_start = self.text.len();
             self.text.extend_from_slice(name);
             self.text.extend_from_slice(value);
-            self.push_range(name_start, name_start + name.len());
+            self.push_range(name_start, name_start + name.len(), wire_bytes);
         }
     }
 
     /// Adds the field whose text was just written to the end.
-    fn push_range(&mut self, name_start: usize, value_start: usize) {
+    fn push_range(&mut self, name_start: usize, value_start: usize, wire_bytes: usize) {
         self.ranges.push(FieldRange {
             name_start: name_start as u32,
             name_end: value_start as u32,
             value_start: value_start as u32,
             value_end: self.text.len() as u32,
+            wire_bytes: wire_bytes as u32,
         });
     }
 }
@@ -140,9 +142,10 @@ impl Decoder {
                 return Err(HpackError::TableSize);
             }
             if first & 0b1000_0000 != 0 {
+                let before = block.len();
                 let index = integer::decode(&mut block, 7)?;
                 let (name, value) = self.entry(index)?;
-                fields.push(name, value);
+                fields.push(name, value, before - block.len());
             } else if first & 0b0100_0000 != 0 {
                 self.literal(&mut block, 6, true, fields)?;
             } else {
@@ -173,6 +176,7 @@ impl Decoder {
         index_it: bool,
         fields: &mut DecodedFields,
     ) -> Result<(), HpackError> {
+        let before = block.len();
         let name_start = fields.text.len();
         match integer::decode(block, prefix_bits)? {
             0 => string(block, &mut fields.text)?,
@@ -185,7 +189,7 @@ impl Decoder {
             self.table.insert(name, value);
         }
         if fields.count(fields.text.len() - name_start) {
-            fields.push_range(name_start, value_start);
+            fields.push_range(name_start, value_start, before - block.len());
         } else {
             fields.text.truncate(name_start);
         }

@@ -320,6 +320,27 @@ fn a_list_over_its_limit_is_not_kept_but_the_table_stays_right() {
 }
 
 #[test]
+fn a_field_takes_its_representation_on_the_wire() {
+    let mut decoder = Decoder::new();
+    let mut sizes = |hex: &str| -> Vec<u64> {
+        let mut fields = DecodedFields::new(1000);
+        decoder.decode(&bytes(hex), &mut fields).unwrap();
+        fields
+            .fields()
+            .iter_wire_bytes()
+            .map(|(_, _, bytes)| bytes)
+            .collect()
+    };
+    // RFC 7541, C.4.1 and C.2.3: three indices, a literal that is entered, one that never is.
+    let entered = "828684418cf1e3c2e5f23a6ba0ab90f4ff";
+    let never = "100870617373776f726406736563726574";
+    assert_eq!(sizes(&[entered, never].concat()), [1, 1, 1, 14, 17]);
+    // Of one that was entered an index is left; a size update is no field's.
+    assert_eq!(sizes("be"), [1]);
+    assert_eq!(sizes("3fe11fbe"), [1]);
+}
+
+#[test]
 fn an_indexed_list_leaves_the_generation_alone() {
     let mut encoder = Encoder::new(4096);
     let fields = list(REQUESTS[2]);

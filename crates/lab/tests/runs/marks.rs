@@ -1,0 +1,78 @@
+//! Handler marks: in stage trials alone, and in no figure of the call's own bytes.
+
+use rpcgauge_study::record::{Measured, Stage};
+use rpcgauge_study::settings::{HttpVersion, Schedule, Settings, Stop};
+
+use crate::common::{measured, plan, rest_json, run, settings, shell};
+
+/// Enough that marks in HPACK's table would have pushed everything else out ten times.
+const CALLS: u64 = 300;
+
+/// The same variant, timed in stages and under load.
+fn both(settings: Settings) -> [Measured; 2] {
+    let staged = Settings {
+        stop: Stop {
+            calls: Some(CALLS),
+            time_ms: None,
+        },
+        ..settings
+    };
+    let load = Settings {
+        connections: 2,
+        schedule: Schedule::Closed { in_flight: 2 },
+        ..staged.clone()
+    };
+    let left = run(&plan(vec![("staged", staged), ("load", load)], 1, 1), None);
+    let both = [0, 1].map(|index| measured(&left.trials[index]).clone());
+    for figures in &both {
+        assert_eq!(figures.calls.answered, CALLS);
+    }
+    let [staged, load] = &both;
+    assert_eq!(staged.stages[&Stage::RequestTime].unpack().len(), CALLS);
+    assert!(staged.bytes.received.marks > 0 && load.stages.is_empty());
+    assert_eq!((load.bytes.received.marks, load.bytes.sent.marks), (0, 0));
+    both
+}
+
+#[test]
+fn by_http_1_a_call_has_the_same_bytes_timed_in_stages_and_under_load() {
+    let [staged, load] = both(rest_json());
+    assert_eq!(staged.bytes.sent, load.bytes.sent);
+    let received = staged.bytes.received;
+    assert_eq!(received.headers, load.bytes.received.headers);
+    assert_eq!(received.of_call(), load.bytes.received.of_call());
+    assert_eq!(received.total() - received.of_call(), received.marks);
+}
+
+#[test]
+fn by_http_2_a_call_has_the_same_bytes_but_for_what_the_clock_changes() {
+    let rest = Settings {
+        http: HttpVersion::Http2,
+        ..rest_json()
+    };
+    for settings in [settings(), rest] {
+        let [staged, load] = both(settings);
+        let (sent, received) = (staged.bytes.sent, staged.bytes.received);
+        assert_eq!(sent.headers.abs_diff(load.bytes.sent.headers), 0);
+        // `date` is a literal of some 20 bytes once a second and connection, and else an index.
+        let apart = received.headers.abs_diff(load.bytes.received.headers);
+        assert!(apart < CALLS, "{received:?} {:?}", load.bytes.received);
+        assert_eq!(received.bodies, load.bytes.received.bodies);
+    }
+}
+
+#[test]
+fn a_server_that_sends_no_marks_leaves_their_stages_out() {
+    let other = Settings {
+        subject: "other".to_owned(),
+        ..settings()
+    };
+    let deaf = r#"(read line; echo "$line" | sed 's/,"marks":true//'; exec cat) | "$SUBJECT""#;
+    let left = run(&plan(vec![("deaf", other)], 1, 1), Some(shell(deaf)));
+    let figures = measured(&left.trials[0]);
+    assert_eq!(figures.stages[&Stage::Wait].unpack().len(), 50);
+    for stage in [Stage::RequestTime, Stage::HandlerTime, Stage::ResponseTime] {
+        assert!(!figures.stages.contains_key(&stage), "{stage:?}");
+    }
+    assert_eq!(figures.bytes.received.marks, 0);
+}
