@@ -1,12 +1,17 @@
-//! The command line as written: flags, their help and their examples. No decisions here.
+//! The command line as written: flags, their help, their examples, and what is said when it is
+//! wrong. No decisions here.
 
 mod about;
 mod compare;
 mod message;
+mod refusal;
 mod report;
 mod run;
 mod serve;
 
+use std::ffi::OsString;
+
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 pub(crate) use about::{CompletionsArgs, DoctorArgs, StudiesArgs, StudiesCommand};
@@ -16,6 +21,8 @@ pub(crate) use report::{DiffArgs, Format, ReportArgs};
 pub(crate) use run::{OutputArgs, OverrideArgs, PlanArgs, RunArgs};
 pub(crate) use serve::{ServeArgs, ServedWorkload};
 
+use crate::exit::Failure;
+
 /// Which way to call a service: protocol, encoding, compression, transport and connection
 /// handling, measured on your own messages.
 #[derive(Debug, Parser)]
@@ -23,6 +30,17 @@ pub(crate) use serve::{ServeArgs, ServedWorkload};
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// Reads the command line. Help and version are printed, and end the program.
+pub(crate) fn parse() -> Result<Arguments, Failure> {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    Arguments::try_parse_from(&words).map_err(|error| match error.kind() {
+        ErrorKind::DisplayHelp
+        | ErrorKind::DisplayVersion
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
+        _ => Failure::input(refusal::line(&error, &words)),
+    })
 }
 
 const EXAMPLES: &str = "\
