@@ -1,12 +1,12 @@
 //! Runs the built program as a user would.
 
-// Each test file uses the part of this that it needs.
-#![allow(dead_code, reason = "shared by several test binaries")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// A folder of its own to run the program in.
@@ -27,6 +27,25 @@ impl Place {
         Self {
             folder: tempfile::tempdir().expect("a temporary folder"),
         }
+    }
+
+    /// With `study.toml`, a small study.
+    pub(crate) fn with_study() -> Self {
+        let place = Self::new();
+        place.file("study.toml", SMALL_STUDY);
+        place
+    }
+
+    /// With the small study, carried out into `run`.
+    pub(crate) fn with_run() -> Self {
+        let place = Self::with_study();
+        place.run_study().well();
+        place
+    }
+
+    /// Carries `study.toml` out into `run`.
+    pub(crate) fn run_study(&self) -> Finished {
+        self.run(&["run", "study.toml", "--out", "run", "--quiet"])
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -127,6 +146,42 @@ impl Finished {
         for part in parts {
             assert!(line.contains(part), "\"{part}\" is not in: {line}");
         }
+    }
+}
+
+/// Long enough for a debug build on a busy machine; only a hang reaches it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+/// The findings that a run directory holds.
+pub(crate) fn report(run: &Path) -> Value {
+    json(&fs::read_to_string(run.join("report.json")).expect("report.json"))
+}
+
+/// The records of trials in a run directory.
+pub(crate) fn trial_lines(run: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(run.join("trials.jsonl")).expect("trials.jsonl");
+    text.lines()
+        .map(json)
+        .filter(|line| line["record"] == "trial")
+        .collect()
+}
+
+/// Presses Ctrl-C.
+pub(crate) fn interrupt(child: &Child) {
+    let pid = Pid::from_child(child);
+    kill_process(pid, Signal::INT).expect("a signal is sent");
+}
+
+/// Waits until `ready`, and fails when it never comes.
+pub(crate) fn wait_until(what: &str, mut ready: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !ready() {
+        assert!(start.elapsed() < PATIENCE, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
