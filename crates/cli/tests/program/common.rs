@@ -1,6 +1,7 @@
 //! Runs the built program as a user would.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -220,3 +221,16 @@ of = "grpc"
 against = "rest"
 headline = true
 "#;
+
+/// Puts a protoc into `bin` that is older than editions, in what it says as in what it takes.
+pub(crate) fn put_old_protoc(place: &Place) {
+    let protoc = place.file(
+        "bin/protoc",
+        "#!/bin/sh\n\
+         [ \"$1\" = --version ] && echo 'libprotoc 3.21.12' && exit 0\n\
+         echo '[libprotobuf WARNING parser.cc:646] No syntax specified for the proto file: new.proto.' >&2\n\
+         echo 'new.proto:1:1: Expected top-level statement (e.g. \"message\").' >&2\n\
+         exit 1\n",
+    );
+    fs::set_permissions(&protoc, fs::Permissions::from_mode(0o755)).expect("permissions");
+}

@@ -1,6 +1,6 @@
 //! `doctor`.
 
-use crate::common::{Place, json};
+use crate::common::{Finished, Place, json, put_old_protoc};
 
 #[test]
 fn the_doctor_tells_what_it_found() {
@@ -15,4 +15,20 @@ fn the_doctor_tells_what_it_found() {
     let text = place.run(&["doctor"]).well();
     assert!(text.contains("core"), "{text}");
     assert!(place.names().is_empty());
+}
+
+#[test]
+fn the_doctor_tells_what_an_old_protoc_lacks() {
+    let place = Place::new();
+    put_old_protoc(&place);
+    let output = place
+        .command(&["doctor", "--no-noise"])
+        .env("PATH", place.path().join("bin"))
+        .output()
+        .expect("the program starts");
+    let text = Finished::from(output).well();
+    let row = text.lines().find(|line| line.contains("libprotoc"));
+    let row = row.unwrap_or_else(|| panic!("no protoc in:\n{text}"));
+    assert!(row.trim_start().starts_with("no "), "{row}");
+    assert!(row.contains("3.21.12: editions need 27 or newer"), "{row}");
 }

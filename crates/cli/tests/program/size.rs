@@ -1,9 +1,6 @@
 //! `size`, and with it the schemas and samples that are refused.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-
-use crate::common::{Finished, Place, json, orders};
+use crate::common::{Finished, Place, json, orders, put_old_protoc};
 
 #[test]
 fn sizes_are_printed_for_every_encoding_and_compression() {
@@ -88,16 +85,7 @@ fn a_protoc_too_old_for_editions_is_said() {
         "edition = \"2023\";\npackage a;\nmessage M { int32 n = 1; }\n",
     );
     place.file("sample.json", "{}");
-    // What protoc 21 says to an edition.
-    let old = place.file(
-        "bin/protoc",
-        "#!/bin/sh\n\
-         [ \"$1\" = --version ] && echo 'libprotoc 3.21.12' && exit 0\n\
-         echo '[libprotobuf WARNING parser.cc:646] No syntax specified for the proto file: new.proto.' >&2\n\
-         echo 'new.proto:1:1: Expected top-level statement (e.g. \"message\").' >&2\n\
-         exit 1\n",
-    );
-    fs::set_permissions(&old, fs::Permissions::from_mode(0o755)).expect("permissions");
+    put_old_protoc(&place);
     let output = place
         .command(&[
             "size",
