@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PathBufValueParser, TypedValueParser as _};
 use clap::{Args, ValueHint};
 
 use super::LimitArgs;
@@ -55,7 +56,13 @@ pub(crate) struct OverrideArgs {
 #[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
     /// The run directory to make [default: runs/<time>-<study>]
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        value_parser = PathBufValueParser::new().try_map(unlike_an_option),
+        value_hint = ValueHint::DirPath,
+        help_heading = "Output"
+    )]
     pub(crate) out: Option<PathBuf>,
     /// Print the findings as JSON instead of text
     #[arg(long, help_heading = "Output")]
@@ -76,4 +83,15 @@ pub(crate) struct PlanArgs {
     /// Print the plan as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// A run is named in later commands, where a name with `-` before it would be taken for an option.
+fn unlike_an_option(path: PathBuf) -> Result<PathBuf, String> {
+    if path.as_os_str().as_encoded_bytes().starts_with(b"-") {
+        let shown = path.display();
+        return Err(format!(
+            "{shown} would be read as an option by `rpcgauge report` and `diff`; write ./{shown}"
+        ));
+    }
+    Ok(path)
 }

@@ -228,6 +228,15 @@ fn a_run_directory_that_cannot_be_made_is_said() {
 }
 
 #[test]
+fn a_run_directory_that_looks_like_an_option_is_refused() {
+    let place = Place::with_study();
+    place
+        .run(&["run", "study.toml", "--out=-run"])
+        .refused(&["--out <DIR>", "write ./-run"]);
+    assert_eq!(place.names(), ["study.toml"]);
+}
+
+#[test]
 fn an_unwritable_folder_is_said() {
     if rustix::process::geteuid().is_root() {
         // Root writes everywhere; /proc above stands for the refusal.
