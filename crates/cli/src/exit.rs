@@ -4,6 +4,8 @@ use std::fmt::Display;
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use rpcgauge_report::escape;
+
 /// Everything that was asked for was done, but some trials of it failed.
 pub(crate) const SOME_TRIALS_FAILED: u8 = 1;
 /// The input was wrong: nothing was run.
@@ -41,10 +43,12 @@ impl Failure {
 /// What every command gives back.
 pub(crate) type Outcome = Result<ExitCode, Failure>;
 
-/// Prints the one line and turns it into the exit code.
+/// Prints the one line and turns it into the exit code. Names in it may hold anything; it stays one
+/// line.
 pub(crate) fn report_failure(failure: Failure) -> ExitCode {
+    let line = escape::terminal(&failure.line);
     // A closed standard error leaves nobody to tell; the code still says it.
-    let _ = writeln!(std::io::stderr(), "rpcgauge: {}", failure.line);
+    let _ = writeln!(std::io::stderr(), "rpcgauge: {line}");
     ExitCode::from(failure.code)
 }
 

@@ -9,13 +9,17 @@ mod show;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
-use args::{Arguments, Command};
-use exit::report_failure;
+use args::Command;
+use exit::{Outcome, report_failure};
 
 fn main() -> ExitCode {
-    let result = match Arguments::parse().command {
+    args::parse()
+        .and_then(|arguments| run(arguments.command))
+        .unwrap_or_else(report_failure)
+}
+
+fn run(command: Command) -> Outcome {
+    match command {
         Command::Run(args) => commands::run::run(args),
         Command::Compare(args) => commands::compare::run(*args),
         Command::Plan(args) => commands::plan::run(args),
@@ -27,6 +31,5 @@ fn main() -> ExitCode {
         Command::Doctor(args) => commands::doctor::run(args),
         Command::Completions(args) => commands::completions::run(args),
         Command::Subject => commands::subject::run(),
-    };
-    result.unwrap_or_else(report_failure)
+    }
 }

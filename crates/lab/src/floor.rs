@@ -186,6 +186,8 @@ fn round_calls(median_ns: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use rpcgauge_study::plan::estimate::FLOOR_ROUND_TRIPS;
+
     use super::*;
 
     fn key(placement: Placement, request_bytes: u64, response_bytes: u64) -> FloorKey {
@@ -218,6 +220,17 @@ mod tests {
         floors.note("a", key(Placement::TwoCores, 200, 150));
         floors.note("a", key(Placement::OneCore, 200, 150));
         assert_eq!(floors.take().len(), 2);
+    }
+
+    #[test]
+    fn a_plans_estimate_knows_the_fewest_round_trips_of_a_window() {
+        // Each round has a call before the measured ones.
+        let round = MIN_ROUND_CALLS + 1;
+        let rounds = u64::from(WARMUP_ROUNDS + MEASURED_ROUNDS);
+        assert_eq!(
+            PROBE_CALLS + 1 + rounds * round,
+            u64::from(FLOOR_ROUND_TRIPS)
+        );
     }
 
     #[test]

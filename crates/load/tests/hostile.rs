@@ -11,18 +11,9 @@ use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Address, Arrivals, Bodies, ConnectionUse, Ending, FailureKind, Fault, Schedule, Settling, Stop,
-    Trial, measure,
+    Address, Bodies, ConnectionUse, Ending, FailureKind, Fault, Schedule, Settling, Stop, measure,
 };
 use support::*;
-
-/// A trial of ten calls.
-fn short(address: Address) -> Trial {
-    let mut trial = trial(address);
-    trial.stop.calls = Some(10);
-    trial
-}
-
 /// Sends these bytes after each request and closes.
 fn says(bytes: &'static [u8]) -> impl Fn(TcpStream) + Clone {
     move |mut stream: TcpStream| {
@@ -116,10 +107,7 @@ fn a_reset_in_the_middle_of_a_body_is_a_reset() {
 
 #[test]
 fn a_server_that_never_answers_fails_calls_by_their_deadline() {
-    let address = serve(|mut stream| {
-        let mut sink = [0; 1000];
-        while stream.read(&mut sink).is_ok_and(|n| n > 0) {}
-    });
+    let address = serve(only_read);
     for connection_use in [ConnectionUse::Reuse, ConnectionUse::PerCall] {
         let mut trial = short(address.clone());
         trial.deadline = Duration::from_millis(20);
@@ -137,10 +125,7 @@ fn a_server_that_never_answers_fails_calls_by_their_deadline() {
 
 #[test]
 fn patience_ends_a_trial_that_only_fails() {
-    let address = serve(|mut stream| {
-        let mut sink = [0; 1000];
-        while stream.read(&mut sink).is_ok_and(|n| n > 0) {}
-    });
+    let address = serve(only_read);
     let mut trial = short(address);
     trial.deadline = Duration::from_millis(10);
     trial.patience = Duration::from_millis(55);
@@ -177,22 +162,6 @@ fn where_nobody_listens_calls_are_refused_and_the_processor_rests() {
             Fault::Server
         );
     }
-}
-
-#[test]
-fn refused_calls_at_a_rate_fail_as_they_become_due() {
-    let mut trial = short(nobody());
-    trial.schedule = Schedule::Rate {
-        per_second: 1000.0,
-        arrivals: Arrivals::Constant,
-    };
-    trial.stop = Stop {
-        calls: Some(200),
-        time: None,
-    };
-    let measurement = run(&trial, &[b"x"]);
-    assert_sums_hold(&measurement);
-    assert_eq!(measurement.calls.failed_total(), 200);
 }
 
 #[test]
@@ -241,143 +210,6 @@ fn a_server_that_does_not_read_fails_calls_by_their_deadline() {
 }
 
 #[test]
-fn overload_shows_in_the_latency_and_what_was_not_reached_is_abandoned() {
-    let address = serve(|mut stream: TcpStream| {
-        while let Some((_, body)) = read_request(&mut stream) {
-            thread::sleep(Duration::from_millis(5));
-            if stream.write_all(&ok(&body)).is_err() {
-                return;
-            }
-        }
-    });
-    let mut trial = trial(address);
-    trial.schedule = Schedule::Rate {
-        per_second: 2000.0,
-        arrivals: Arrivals::Constant,
-    };
-    trial.stop = Stop {
-        calls: None,
-        time: Some(Duration::from_millis(100)),
-    };
-    trial.drain = Duration::from_millis(100);
-    let measurement = run(&trial, &[b"x"]);
-    assert_sums_hold(&measurement);
-    let calls = &measurement.calls;
-    assert_eq!(calls.started, 200, "every call that was due");
-    assert!(
-        calls.answered <= 41,
-        "one at a time, 5 ms each, for 200 ms: {calls:?}"
-    );
-    assert!(calls.never_begun >= 150, "{calls:?}");
-    assert_eq!(calls.abandoned + calls.answered, 200);
-    let last = measurement.latency.max();
-    assert!(
-        last >= 50_000_000,
-        "the time in the queue is in the latency: {last} ns"
-    );
-    assert!(measurement.send_delay.max() >= 50_000_000);
-}
-
-#[test]
-fn calls_that_wait_past_their_deadline_are_told_apart() {
-    let mut trial = trial(serve(answer_with(ok)));
-    trial.schedule = Schedule::Rate {
-        per_second: 1000.0,
-        arrivals: Arrivals::Constant,
-    };
-    trial.deadline = Duration::from_millis(20);
-    trial.warmup = Some(rpcgauge_load::WarmupBounds {
-        max_calls: u64::MAX,
-        max_time: Duration::from_secs(60),
-        slice_calls: 10,
-        slice_time: Duration::ZERO,
-    });
-    // The rule holds the loop up, as a busy machine would.
-    let mut rule = |_| {
-        thread::sleep(Duration::from_millis(100));
-        Settling::Settled
-    };
-    let stop = AtomicBool::new(false);
-    let measurement = measure(&trial, prepared(&[b"x"]), &mut rule, &stop).unwrap();
-    assert_sums_hold(&measurement);
-    assert_eq!(
-        (measurement.calls.started, measurement.calls.abandoned),
-        (100, 0)
-    );
-    let unsent = measurement.calls.failed.get(&FailureKind::DeadlineUnsent);
-    assert!(
-        unsent.is_some_and(|unsent| *unsent >= 70),
-        "{:?}",
-        failures(&measurement)
-    );
-    assert!(measurement.send_delay.max() >= 70_000_000);
-}
-
-#[test]
-fn calls_in_flight_at_the_end_are_drained_for_a_bounded_time() {
-    let address = serve(|mut stream: TcpStream| {
-        let mut sink = [0; 1000];
-        while stream.read(&mut sink).is_ok_and(|n| n > 0) {}
-    });
-    let mut trial = trial(address);
-    trial.stop = Stop {
-        calls: None,
-        time: Some(Duration::from_millis(20)),
-    };
-    trial.drain = Duration::from_millis(20);
-    let measurement = run(&trial, &[b"x"]);
-    assert_sums_hold(&measurement);
-    let calls = &measurement.calls;
-    assert_eq!(
-        (calls.started, calls.abandoned, calls.never_begun),
-        (1, 1, 0)
-    );
-}
-
-#[test]
-fn an_interrupted_trial_leaves_what_it_measured() {
-    let mut trial = trial(serve(answer_with(ok)));
-    trial.stop = Stop {
-        calls: None,
-        time: Some(Duration::from_secs(600)),
-    };
-    let stop = AtomicBool::new(false);
-    let measurement = thread::scope(|scope| {
-        scope.spawn(|| {
-            thread::sleep(Duration::from_millis(100));
-            stop.store(true, Ordering::Relaxed);
-        });
-        measure(&trial, prepared(&[b"x"]), &mut |_| Settling::Settled, &stop).unwrap()
-    });
-    assert_sums_hold(&measurement);
-    assert_eq!(measurement.ending, Ending::Interrupted);
-    assert!(measurement.calls.answered > 0);
-}
-
-#[test]
-fn an_interrupted_warm_up_leaves_an_empty_measurement() {
-    let mut trial = trial(serve(answer_with(ok)));
-    trial.warmup = Some(rpcgauge_load::WarmupBounds {
-        max_calls: u64::MAX,
-        max_time: Duration::from_secs(600),
-        slice_calls: 10,
-        slice_time: Duration::ZERO,
-    });
-    let stop = AtomicBool::new(false);
-    let mut rule = |_| {
-        stop.store(true, Ordering::Relaxed);
-        Settling::GoOn
-    };
-    let measurement = measure(&trial, prepared(&[b"x"]), &mut rule, &stop).unwrap();
-    assert_sums_hold(&measurement);
-    assert_eq!(
-        (measurement.ending, measurement.calls.started),
-        (Ending::Interrupted, 0)
-    );
-    assert_eq!(measurement.traffic.sent.total(), 0);
-}
-
-#[test]
 fn answers_that_cannot_be_read_are_told_by_the_step_that_failed() {
     let address = serve(answer_with(|_| ok(b"no such text")));
     let mut trial = short(address);
@@ -418,8 +250,7 @@ fn a_server_that_comes_back_is_found() {
         });
         measure(&trial, prepared(&[b"x"]), &mut |_| Settling::Settled, &stop).unwrap()
     });
-    assert_sums_hold(&measurement);
-    assert_eq!(measurement.calls.answered, 20);
+    assert_answered(&measurement, 20);
     assert!(
         measurement
             .calls
@@ -456,12 +287,6 @@ fn a_full_queue_of_a_unix_socket_is_waited_for() {
         trial.connection_use = connection_use;
         trial.stop.calls = Some(40);
         let measurement = run(&trial, &[b"x"]);
-        assert_sums_hold(&measurement);
-        assert_eq!(
-            measurement.calls.answered,
-            40,
-            "{:?}",
-            failures(&measurement)
-        );
+        assert_answered(&measurement, 40);
     }
 }

@@ -137,24 +137,13 @@ fn many_calls_share_few_connections() {
     assert_eq!(measurement.traffic.sent.body, 11_000);
 }
 
-/// A warm-up of 50 calls.
-fn warmup() -> WarmupBounds {
-    WarmupBounds {
-        max_calls: 1_000_000,
-        max_time: Duration::from_secs(60),
-        slice_calls: 50,
-        slice_time: Duration::ZERO,
-    }
-}
-
 #[test]
 fn messages_without_bytes_have_no_body_whenever_the_warm_up_ends() {
     let mut trial = grpc_trial(serve_http2(echo));
     trial.schedule = Schedule::Closed { in_flight: 16 };
-    trial.warmup = Some(warmup());
+    trial.warmup = Some(warmup(50));
     let measurement = run(&trial, &[b""]);
-    assert_sums_hold(&measurement);
-    assert_eq!(measurement.calls.answered, 100);
+    assert_answered(&measurement, 100);
     let (sent, received) = (measurement.traffic.sent, measurement.traffic.received);
     assert_eq!((sent.body, received.body), (0, 0));
     // Two frame headers and a prefix a call; answers have a third one, for the trailers.
@@ -175,7 +164,7 @@ fn a_connection_for_each_call_is_counted_to_its_end() {
     let mut trial = grpc_trial(serve_http2(echo));
     trial.connection_use = ConnectionUse::PerCall;
     let cold = run(&trial, &[b"x"]);
-    trial.warmup = Some(warmup());
+    trial.warmup = Some(warmup(50));
     let warm = run(&trial, &[b"x"]);
     assert_eq!((cold.calls.answered, warm.calls.answered), (100, 100));
     assert_eq!(
@@ -294,11 +283,9 @@ fn large_messages_pass_flow_control_both_ways() {
 #[test]
 fn a_codec_reads_the_message_without_its_prefix() {
     let mut trial = grpc_trial(serve_http2(echo));
-    trial.warmup = Some(rpcgauge_load::WarmupBounds {
+    trial.warmup = Some(WarmupBounds {
         max_calls: 10,
-        max_time: Duration::from_secs(10),
-        slice_calls: 10,
-        slice_time: Duration::ZERO,
+        ..warmup(10)
     });
     let mut codec = Echo::default();
     let measurement = run_with(&trial, Bodies::PerCall(&mut codec)).unwrap();

@@ -4,10 +4,12 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let Some(path) = std::env::args_os().nth(1) else {
+    let is_name = |word: &OsString| !word.as_encoded_bytes().starts_with(b"-");
+    let Some(path) = std::env::args_os().nth(1).filter(is_name) else {
         eprintln!("sample_report: name the file to write, as in `sample_report report.html`");
         return ExitCode::from(2);
     };

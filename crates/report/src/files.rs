@@ -1,5 +1,6 @@
 //! The report's files beside a run, each written whole or not at all.
 
+use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -43,15 +44,16 @@ pub fn write_all(directory: &Path, findings: &Findings) -> Result<Vec<PathBuf>, 
 }
 
 fn write(directory: &Path, path: &Path, text: &str) -> io::Result<()> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".report-");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        // As an ordinary new file: the umask takes away what it should.
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    let mut file = builder.tempfile_in(directory)?;
+    // Opened here and not by tempfile, whose errors name the temporary file as well.
+    let open = |temporary: &Path| {
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(temporary)
+    };
+    let mut file = tempfile::Builder::new()
+        .prefix(".report-")
+        .make_in(directory, open)?;
     file.write_all(text.as_bytes())?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())

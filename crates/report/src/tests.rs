@@ -122,4 +122,5 @@ fn a_folder_that_is_not_there_is_named() {
         error.contains("gone/report.json") && error.contains("permissions"),
         "{error}"
     );
+    assert_eq!(error.matches("gone").count(), 1, "{error}");
 }

@@ -66,12 +66,12 @@ pub(super) fn privileges() -> Vec<Capability> {
             "CAP_NET_ADMIN",
             has(held, bit::NET_ADMIN, "CAP_NET_ADMIN")
                 .and_then(|_| has(held, bit::SYS_ADMIN, "CAP_SYS_ADMIN")),
-            "network namespaces, for emulated links",
+            "network namespaces, for emulated links, which this release has none of",
         ),
         Capability::new(
             "/dev/net/tun",
             writable("/dev/net/tun"),
-            "TUN devices, for emulated links",
+            "TUN devices, for emulated links, which this release has none of",
         ),
         Capability::new("perf events", perf(held), "profiles of a subject with perf"),
     ]

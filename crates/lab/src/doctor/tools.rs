@@ -9,6 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rpcgauge_message::schema::{FIRST_PROTOC, protoc_release};
+
 use super::capability::Capability;
 
 /// A toolchain that does not tell its version in this time tells none.
@@ -20,33 +22,107 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// The most that is read of what it says, bytes.
 const MOST_READ: u64 = 4 << 10;
 
-/// The toolchains: name, how to ask for the version, what it unlocks.
-const TOOLCHAINS: [(&str, &[&str], &str); 9] = [
-    (
-        "cargo",
-        &["--version"],
-        "subjects in Rust, and building rpcgauge itself",
+/// A toolchain that may be on the PATH.
+#[derive(Clone, Copy)]
+struct Toolchain {
+    name: &'static str,
+    /// What asks it for its version.
+    ask: &'static [&'static str],
+    /// What it unlocks.
+    unlocks: &'static str,
+    /// What a version, as it tells it, cannot do of that.
+    lacks: fn(&str) -> Option<String>,
+}
+
+impl Toolchain {
+    /// A toolchain of which any version does.
+    const fn new(name: &'static str, ask: &'static [&'static str], unlocks: &'static str) -> Self {
+        Self {
+            name,
+            ask,
+            unlocks,
+            lacks: |_| None,
+        }
+    }
+
+    /// Its version, or why it is of no use here.
+    fn state(&self) -> Result<String, String> {
+        let said = version(self.name, self.ask)?;
+        match (self.lacks)(&said) {
+            Some(lack) => Err(format!("{said}: {lack}")),
+            None => Ok(said),
+        }
+    }
+}
+
+const TOOLCHAINS: [Toolchain; 9] = [
+    Toolchain {
+        lacks: cargo_lacks,
+        ..Toolchain::new("cargo", &["--version"], "building rpcgauge itself")
+    },
+    Toolchain::new(
+        "go",
+        &["version"],
+        "subjects in Go, which this release has none of",
     ),
-    ("go", &["version"], "subjects in Go"),
-    ("java", &["-version"], "subjects on the JVM"),
-    ("mvn", &["--version"], "building subjects on the JVM"),
-    ("node", &["--version"], "subjects in JavaScript"),
-    ("python3", &["--version"], "subjects in Python"),
-    ("protoc", &["--version"], ".proto files with editions"),
-    ("buf", &["--version"], ".proto files with editions"),
-    ("perf", &["--version"], "profiles of a subject"),
+    Toolchain::new(
+        "java",
+        &["-version"],
+        "subjects on the JVM, which this release has none of",
+    ),
+    Toolchain::new(
+        "mvn",
+        &["--version"],
+        "building subjects on the JVM, which this release has none of",
+    ),
+    Toolchain::new(
+        "node",
+        &["--version"],
+        "subjects in JavaScript, which this release has none of",
+    ),
+    Toolchain::new(
+        "python3",
+        &["--version"],
+        "subjects in Python, which this release has none of",
+    ),
+    Toolchain {
+        lacks: protoc_lacks,
+        ..Toolchain::new("protoc", &["--version"], EDITIONS)
+    },
+    Toolchain::new("buf", &["--version"], EDITIONS),
+    Toolchain::new("perf", &["--version"], "profiles of a subject"),
 ];
+
+const EDITIONS: &str = ".proto files with editions";
+
+/// A version that cannot be read is not called too old.
+fn protoc_lacks(version: &str) -> Option<String> {
+    let release = protoc_release(version)?;
+    (release < FIRST_PROTOC).then(|| format!("editions need {FIRST_PROTOC} or newer"))
+}
+
+/// The same for `cargo 1.95.0 (f2d3ce0bd 2026-03-21)`.
+fn cargo_lacks(version: &str) -> Option<String> {
+    let needed = env!("CARGO_PKG_RUST_VERSION");
+    let found = version.strip_prefix("cargo ")?;
+    (minor(found)? < minor(needed)?).then(|| format!("building rpcgauge needs {needed} or newer"))
+}
+
+/// The first two numbers of a version.
+fn minor(version: &str) -> Option<(u32, u32)> {
+    let mut numbers = version.split('.').map(|number| number.parse().ok());
+    Some((numbers.next()??, numbers.next()??))
+}
 
 /// Looks for every toolchain. They are asked at the same time: a JVM takes a while to answer.
 pub(super) fn toolchains() -> Vec<Capability> {
-    let asked: Vec<_> = TOOLCHAINS
-        .iter()
-        .map(|(name, args, _)| thread::spawn(|| version(name, args)))
-        .collect();
+    let asked = TOOLCHAINS.map(|toolchain| {
+        let asked = thread::spawn(move || toolchain.state());
+        (toolchain.name, toolchain.unlocks, asked)
+    });
     asked
         .into_iter()
-        .zip(TOOLCHAINS)
-        .map(|(asked, (name, _, unlocks))| {
+        .map(|(name, unlocks, asked)| {
             let state = asked
                 .join()
                 .unwrap_or_else(|_| Err("could not be asked".to_owned()));
@@ -165,6 +241,23 @@ mod tests {
         assert_eq!(ask(shell, &["-c", "echo v2 >&2"]), Ok("v2".to_owned()));
         assert_eq!(ask(shell, &["-c", "true"]), Err("said nothing".to_owned()));
         assert!(ask(shell, &["-c", "exit 3"]).unwrap_err().contains('3'));
+    }
+
+    #[test]
+    fn a_version_that_lacks_what_it_would_unlock_says_so() {
+        let lack = Some("editions need 27 or newer".to_owned());
+        assert_eq!(protoc_lacks("libprotoc 3.21.12"), lack);
+        assert_eq!(protoc_lacks("libprotoc 26.1"), lack);
+        assert_eq!(protoc_lacks("libprotoc 27.0"), None);
+        assert_eq!(protoc_lacks("a protoc of one's own"), None);
+        let old = cargo_lacks("cargo 1.75.0 (1d8b05cdd 2023-11-20)").unwrap();
+        assert!(old.contains(env!("CARGO_PKG_RUST_VERSION")), "{old}");
+        assert_eq!(
+            cargo_lacks(concat!("cargo ", env!("CARGO_PKG_RUST_VERSION"), ".0")),
+            None
+        );
+        assert_eq!(cargo_lacks("cargo 2.0.0"), None);
+        assert_eq!(cargo_lacks("cargo"), None);
     }
 
     #[test]

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use rpcgauge_load::{
     Address, Bodies, Body, CallStyle, Codec, CodecError, ConnectionUse, Expect, Limits, LoadError,
-    Measurement, Protocol, Request, Schedule, Settling, Stop, Target, Timing, Trial, measure,
+    Measurement, Protocol, Request, Schedule, Settling, Stop, Target, Timing, Trial, WarmupBounds,
+    measure,
 };
 
 /// Serves every connection of a new listener on its own thread.
@@ -82,6 +83,12 @@ pub(crate) fn answer_with<S: Read + Write>(
     }
 }
 
+/// Reads to the connection's end and never answers.
+pub(crate) fn only_read(mut stream: impl Read) {
+    let mut sink = [0; 1000];
+    while stream.read(&mut sink).is_ok_and(|n| n > 0) {}
+}
+
 /// A 200 answer with this body.
 pub(crate) fn ok(body: &[u8]) -> Vec<u8> {
     let head = format!(
@@ -123,6 +130,23 @@ pub(crate) fn trial(address: Address) -> Trial {
         drain: Duration::from_secs(10),
         patience: Duration::from_secs(10),
         limits: Limits::default(),
+    }
+}
+
+/// A trial of ten calls.
+pub(crate) fn short(address: Address) -> Trial {
+    let mut trial = trial(address);
+    trial.stop.calls = Some(10);
+    trial
+}
+
+/// A warm-up whose slices have this many calls, and that only its rule ends soon.
+pub(crate) fn warmup(slice_calls: u64) -> WarmupBounds {
+    WarmupBounds {
+        max_calls: 1_000_000,
+        max_time: Duration::from_secs(60),
+        slice_calls,
+        slice_time: Duration::ZERO,
     }
 }
 
@@ -186,6 +210,14 @@ pub(crate) fn assert_sums_hold(measurement: &Measurement) {
         slices.iter().map(|slice| slice.failed).sum::<u64>(),
         calls.failed_total()
     );
+}
+
+/// Every call was answered, so many of them, and the sums hold.
+#[track_caller]
+pub(crate) fn assert_answered(measurement: &Measurement, calls: u64) {
+    assert_sums_hold(measurement);
+    let failures = failures(measurement);
+    assert_eq!(measurement.calls.answered, calls, "{failures:?}");
 }
 
 /// A codec that sends its text with the call's number and wants it echoed. "Compression" turns the

@@ -41,8 +41,15 @@ fn is_statement(line: &str, keyword: &str) -> bool {
         .is_some_and(|rest| rest.trim_start().starts_with(['"', '\'']))
 }
 
-/// The first release of protoc that takes editions without asking.
-const FIRST_PROTOC: u32 = 27;
+/// The first release of protoc that takes .proto files with editions without being asked to.
+pub const FIRST_PROTOC: u32 = 27;
+
+/// The release of a protoc by its answer to `--version`: 29 for `libprotoc 29.3`, and 3 for all
+/// before 22, as in `libprotoc 3.21.12`.
+pub fn protoc_release(version: &str) -> Option<u32> {
+    let numbers = version.trim().strip_prefix("libprotoc ")?;
+    numbers.split('.').next()?.parse().ok()
+}
 
 /// Compiles with `protoc`, and where that is missing or too old, with `buf`.
 pub(super) fn compile(
@@ -92,19 +99,17 @@ fn protoc(files: &[PathBuf], includes: &[PathBuf]) -> io::Result<Outcome> {
     command.args(includes.iter().map(|include| option("-I", include)));
     command.args(files);
     match run(command, &out)? {
-        Outcome::Refused(_) if protoc_version().is_some_and(|major| major < FIRST_PROTOC) => {
-            Ok(Outcome::TooOld)
-        }
+        Outcome::Refused(_) if is_protoc_too_old() => Ok(Outcome::TooOld),
         outcome => Ok(outcome),
     }
 }
 
-/// The first number of `libprotoc 29.3`.
-fn protoc_version() -> Option<u32> {
-    let output = Command::new("protoc").arg("--version").output().ok()?;
-    let words = String::from_utf8(output.stdout).ok()?;
-    let version = words.trim().strip_prefix("libprotoc ")?;
-    version.split('.').next()?.parse().ok()
+fn is_protoc_too_old() -> bool {
+    let output = Command::new("protoc").arg("--version").output();
+    output
+        .ok()
+        .and_then(|output| protoc_release(&String::from_utf8_lossy(&output.stdout)))
+        .is_some_and(|release| release < FIRST_PROTOC)
 }
 
 fn buf(files: &[PathBuf], includes: &[PathBuf]) -> io::Result<Outcome> {
@@ -187,5 +192,24 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         // Only a leftover in the folder for temporary files when it fails.
         let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_release_of_a_protoc_is_its_first_number() {
+        for (version, release) in [
+            ("libprotoc 29.3\n", Some(29)),
+            ("libprotoc 27.0-rc1", Some(27)),
+            ("libprotoc 3.21.12", Some(3)),
+            ("libprotoc", None),
+            ("protoc-gen-go v1.36.0", None),
+            ("", None),
+        ] {
+            assert_eq!(protoc_release(version), release, "{version:?}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! What can be wrong with a schema.
 
+use super::editions::FIRST_PROTOC;
 use crate::nearest::Nearest;
 
 /// A schema that cannot be had, or that does not have what was asked for. One line each.
@@ -40,8 +41,8 @@ pub enum SchemaError {
     },
     /// A file needs a compiler for editions, and there is none.
     #[error(
-        "{file}: `edition` files need protoc (27 or newer) or buf on the PATH, where {found}; or \
-         give a compiled descriptor set with --descriptor-set"
+        "{file}: `edition` files need protoc ({FIRST_PROTOC} or newer) or buf on the PATH, where \
+         {found}; or give a compiled descriptor set with --descriptor-set"
     )]
     NoEditionsCompiler {
         /// The file.

@@ -10,6 +10,7 @@ use std::sync::{Arc, LazyLock};
 
 use buffa_descriptor::{MethodDescriptor, ServiceDescriptor};
 
+pub use editions::{FIRST_PROTOC, protoc_release};
 pub use error::SchemaError;
 pub(crate) use types::Types;
 

@@ -184,7 +184,10 @@ fn succeeded(service: &Service, answered: Answered, agreed: &Agreed) -> Response
             HeaderValue::from_static(compression.coding()),
         );
     }
-    // What the answer's form depended on (RFC 9110, section 12.5.5).
+    // The fields that chose the answer's form (RFC 9110, section 12.5.5). Without compression
+    // `accept-encoding` chooses none: plain bytes are all there is. No cache keeps the answer to a
+    // POST that does not allow it, so that a server may leave `vary` out; those that negotiate
+    // commonly send it, and what they send is what is to be measured.
     headers.insert(
         VARY,
         HeaderValue::from_static(if compression.is_none() {

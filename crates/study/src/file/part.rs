@@ -149,13 +149,14 @@ pub(super) fn belongs_into(base: &str, key: &str) -> Option<String> {
 fn read_name(table: &Table<'_>, example: &str) -> Result<Spanned<String>, StudyError> {
     let name = table.need("name", example)?.line()?;
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.:+".contains(c);
-    if name.get_ref().chars().all(plain) {
+    // After `--only` and `--against` a name with `-` before it would be taken for an option.
+    if name.get_ref().chars().all(plain) && !name.get_ref().starts_with('-') {
         return Ok(name);
     }
     Err(table.source.error(
         name.span(),
         format!(
-            "the name \"{}\" must be of lower-case letters, digits and - . : +",
+            "the name \"{}\" must be of lower-case letters, digits and - . : +, and begin with no -",
             name.get_ref()
         ),
     ))

@@ -77,7 +77,7 @@ fn bad_values() {
     assert_snapshot!(with_question("placement = \"3-cores\""), @r#"my.toml:2:13: unknown placement "3-cores"; did you mean "two-cores"?"#);
     assert_snapshot!(with_question("margin = 1.5"), @r#"my.toml:2:10: "margin" must be between 0 and 1, not 1.5"#);
     assert_snapshot!(with_question("confidence = 0.3"), @r#"my.toml:2:14: "confidence" must be between 0.5 and 1, not 0.3"#);
-    assert_snapshot!(with_question("[[variants]]\nname = \"My Variant\""), @r#"my.toml:3:8: the name "My Variant" must be of lower-case letters, digits and - . : +"#);
+    assert_snapshot!(with_question("[[variants]]\nname = \"My Variant\""), @r#"my.toml:3:8: the name "My Variant" must be of lower-case letters, digits and - . : +, and begin with no -"#);
 }
 
 #[test]
@@ -106,6 +106,11 @@ fn keys_that_contradict_each_other() {
     assert_snapshot!(with_question("[factors]\nn = [10, 20, 10]"), @"my.toml:3:14: the value 10 stands twice in this list");
     assert_snapshot!(with_question("[[exclude]]"), @"my.toml:2:1: this [[exclude]] says no setting, so it would exclude everything");
     assert_snapshot!(with_question("[[pairs]]\nof = \"a\"\nagainst = \"a\""), @"my.toml:4:11: a variant is held against itself; the A/A pair is there in every study");
+}
+
+#[test]
+fn names_that_look_like_an_option() {
+    assert_snapshot!(with_question("[[variants]]\nname = \"-grpc\""), @r#"my.toml:3:8: the name "-grpc" must be of lower-case letters, digits and - . : +, and begin with no -"#);
 }
 
 #[test]

@@ -13,8 +13,11 @@ use crate::settings::{ConnectionUse, Placement, Schedule, Settings, Stop};
 pub const START: Duration = Duration::from_millis(30);
 /// Around each trial: connecting, moving processes to their cores, writing the record.
 pub const AROUND_TRIAL: Duration = Duration::from_millis(8);
-/// One window of a floor: for each placement and size of call of an invocation.
+/// One window of a floor where messages are small: for each placement and size of call of an
+/// invocation.
 pub const FLOOR: Duration = Duration::from_millis(20);
+/// The fewest round trips of such a window, which decide its time where messages are large.
+pub const FLOOR_ROUND_TRIPS: u32 = 71;
 /// A warm-up is cut into a hundred slices, and usually over after about so many of them.
 const USUAL_WARMUP_SLICES: f64 = 35.0;
 const WARMUP_SLICES: f64 = 100.0;
@@ -41,6 +44,8 @@ mod guess {
     pub(super) const BINARY_NS: f64 = 3.5;
     pub(super) const GZIP_NS: f64 = 6.0;
     pub(super) const ZSTD_NS: f64 = 3.0;
+    /// Moving bytes from one bare loop to the other, ns for each.
+    pub(super) const MOVING_NS: f64 = 1.0;
     /// How much longer dynamic code takes than generated code.
     pub(super) const DYNAMIC: f64 = 4.0;
 }
@@ -72,18 +77,24 @@ impl Plan {
             .iter()
             .map(|trial| (trial.invocation, trial.variant, trial.placement))
             .collect();
-        let sizes: Vec<String> = self
+        let windows: Vec<(String, Duration)> = self
             .variants
             .iter()
-            .map(|variant| size_of_call(&variant.settings))
-            .collect();
-        let floors: BTreeSet<(u32, Placement, Option<&String>)> = starts
-            .iter()
-            .map(|(invocation, variant, placement)| {
-                (*invocation, *placement, sizes.get(*variant as usize))
+            .map(|variant| {
+                (
+                    size_of_call(&variant.settings),
+                    floor_time(&variant.settings),
+                )
             })
             .collect();
-        trials + START * starts.len() as u32 + FLOOR * floors.len() as u32
+        let floors: BTreeSet<(u32, Placement, &(String, Duration))> = starts
+            .iter()
+            .filter_map(|(invocation, variant, placement)| {
+                Some((*invocation, *placement, windows.get(*variant as usize)?))
+            })
+            .collect();
+        let floors: Duration = floors.iter().map(|(_, _, (_, time))| *time).sum();
+        trials + START * starts.len() as u32 + floors
     }
 }
 
@@ -112,6 +123,12 @@ fn trial_time(settings: &Settings, warmup: Stop, call: Duration) -> Duration {
     settled.min(bounded(warmup)) + bounded(settings.stop) + AROUND_TRIAL
 }
 
+/// One window of the floor under a call.
+fn floor_time(settings: &Settings) -> Duration {
+    let round_trip_ns = guess_bytes(&settings.workload) * guess::MOVING_NS;
+    FLOOR.max(Duration::from_nanos(round_trip_ns as u64).saturating_mul(FLOOR_ROUND_TRIPS))
+}
+
 /// What decides a call's bytes and what carries them: calls that are alike in it share a floor.
 fn size_of_call(settings: &Settings) -> String {
     let Settings {
@@ -131,17 +148,11 @@ fn size_of_call(settings: &Settings) -> String {
 
 /// A guess of one call's latency.
 pub fn guess_call(settings: &Settings) -> Duration {
-    let bytes = match &settings.workload {
-        WorkloadSpec::Echo { n } => f64::from(*n) * guess::ECHO_BYTES,
-        WorkloadSpec::List { n } => f64::from(*n) * guess::LIST_BYTES,
-        WorkloadSpec::Records { n } => f64::from(*n) * guess::RECORD_BYTES,
-        WorkloadSpec::Followers { n } => f64::from(*n) * guess::ID_BYTES,
-        WorkloadSpec::Hello | WorkloadSpec::Profile => guess::SMALL_BYTES,
-        WorkloadSpec::Own(own) => {
-            let json = own.request.to_string().len() + own.response.to_string().len();
-            json as f64 * guess::DYNAMIC
-        }
+    let dynamic = match &settings.workload {
+        WorkloadSpec::Own(_) => guess::DYNAMIC,
+        _ => 1.0,
     };
+    let bytes = guess_bytes(&settings.workload) * dynamic;
     let encoding = match settings.encoding {
         Encoding::Protobuf | Encoding::Msgpack | Encoding::Cbor => guess::BINARY_NS,
         Encoding::Json | Encoding::JsonProtoNames | Encoding::Hybrid => guess::JSON_NS,
@@ -160,4 +171,18 @@ pub fn guess_call(settings: &Settings) -> Duration {
     };
     let ns = guess::CALL_NS + connection + bytes * (encoding + compression);
     Duration::from_nanos(ns as u64)
+}
+
+/// A guess of the bytes of a call's messages as JSON, both ways together.
+fn guess_bytes(workload: &WorkloadSpec) -> f64 {
+    match workload {
+        WorkloadSpec::Echo { n } => f64::from(*n) * guess::ECHO_BYTES,
+        WorkloadSpec::List { n } => f64::from(*n) * guess::LIST_BYTES,
+        WorkloadSpec::Records { n } => f64::from(*n) * guess::RECORD_BYTES,
+        WorkloadSpec::Followers { n } => f64::from(*n) * guess::ID_BYTES,
+        WorkloadSpec::Hello | WorkloadSpec::Profile => guess::SMALL_BYTES,
+        WorkloadSpec::Own(own) => {
+            (own.request.to_string().len() + own.response.to_string().len()) as f64
+        }
+    }
 }

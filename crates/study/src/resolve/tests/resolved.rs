@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::plan::Metric;
+use crate::plan::estimate::FLOOR;
 use crate::settings::{Schedule, Transport};
 
 #[test]
@@ -254,6 +255,26 @@ fn known_latencies_make_the_estimate_follow() {
     let at = |ms| plan.estimate_with(|_| Some(std::time::Duration::from_millis(ms)));
     assert!(at(10) > at(1));
     assert!(at(1) > std::time::Duration::from_millis(100 * plan.trials.len() as u64));
+}
+
+#[test]
+fn large_messages_make_the_floors_estimate_longer() {
+    let estimate = |n: u32| {
+        let text = format!(
+            "question = \"Is it?\"\nworkload = {{ name = \"list\", n = {n} }}\n\
+             [[variants]]\nname = \"grpc\"\nprotocol = \"grpc\"\n"
+        );
+        let plan = resolve(&text).unwrap();
+        // The calls themselves are as fast at every size, so that the floors alone differ.
+        let known = |_: &Variant| Some(std::time::Duration::from_millis(1));
+        (plan.estimate_with(known), plan.invocations)
+    };
+    let (small, _) = estimate(1);
+    assert_eq!(estimate(100).0, small);
+    // A window is 71 round trips at least, of 10 MB each here.
+    let (large, invocations) = estimate(53_476);
+    let window = std::time::Duration::from_millis(71 * 10);
+    assert!(large - small >= (window - FLOOR) * invocations);
 }
 
 #[test]

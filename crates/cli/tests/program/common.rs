@@ -1,12 +1,13 @@
 //! Runs the built program as a user would.
 
-// Each test file uses the part of this that it needs.
-#![allow(dead_code, reason = "shared by several test binaries")]
-
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// A folder of its own to run the program in.
@@ -27,6 +28,25 @@ impl Place {
         Self {
             folder: tempfile::tempdir().expect("a temporary folder"),
         }
+    }
+
+    /// With `study.toml`, a small study.
+    pub(crate) fn with_study() -> Self {
+        let place = Self::new();
+        place.file("study.toml", SMALL_STUDY);
+        place
+    }
+
+    /// With the small study, carried out into `run`.
+    pub(crate) fn with_run() -> Self {
+        let place = Self::with_study();
+        place.run_study().well();
+        place
+    }
+
+    /// Carries `study.toml` out into `run`.
+    pub(crate) fn run_study(&self) -> Finished {
+        self.run(&["run", "study.toml", "--out", "run", "--quiet"])
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -130,6 +150,42 @@ impl Finished {
     }
 }
 
+/// Long enough for a debug build on a busy machine; only a hang reaches it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+/// The findings that a run directory holds.
+pub(crate) fn report(run: &Path) -> Value {
+    json(&fs::read_to_string(run.join("report.json")).expect("report.json"))
+}
+
+/// The records of trials in a run directory.
+pub(crate) fn trial_lines(run: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(run.join("trials.jsonl")).expect("trials.jsonl");
+    text.lines()
+        .map(json)
+        .filter(|line| line["record"] == "trial")
+        .collect()
+}
+
+/// Presses Ctrl-C.
+pub(crate) fn interrupt(child: &Child) {
+    let pid = Pid::from_child(child);
+    kill_process(pid, Signal::INT).expect("a signal is sent");
+}
+
+/// Waits until `ready`, and fails when it never comes.
+pub(crate) fn wait_until(what: &str, mut ready: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !ready() {
+        assert!(start.elapsed() < PATIENCE, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// The order service of examples/orders.
 pub(crate) fn orders(file: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -165,3 +221,16 @@ of = "grpc"
 against = "rest"
 headline = true
 "#;
+
+/// Puts a protoc into `bin` that is older than editions, in what it says as in what it takes.
+pub(crate) fn put_old_protoc(place: &Place) {
+    let protoc = place.file(
+        "bin/protoc",
+        "#!/bin/sh\n\
+         [ \"$1\" = --version ] && echo 'libprotoc 3.21.12' && exit 0\n\
+         echo '[libprotobuf WARNING parser.cc:646] No syntax specified for the proto file: new.proto.' >&2\n\
+         echo 'new.proto:1:1: Expected top-level statement (e.g. \"message\").' >&2\n\
+         exit 1\n",
+    );
+    fs::set_permissions(&protoc, fs::Permissions::from_mode(0o755)).expect("permissions");
+}

@@ -1,0 +1,41 @@
+//! What tells about the program and the machine: `studies`, `doctor`, `completions`.
+
+use clap::{Args, Subcommand};
+
+/// `rpcgauge studies`.
+#[derive(Debug, Args)]
+pub(crate) struct StudiesArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<StudiesCommand>,
+    /// Print the list as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StudiesCommand {
+    /// Print one built-in study's file
+    Show {
+        /// Its name
+        name: String,
+    },
+}
+
+/// `rpcgauge doctor`.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Only look; skip the short measurement of noise
+    #[arg(long)]
+    pub(crate) no_noise: bool,
+    /// Print what was found as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `rpcgauge completions`.
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}

@@ -1,0 +1,67 @@
+//! `rpcgauge compare`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueHint};
+use rpcgauge_study::words::parse_time_ms;
+
+use super::{LimitArgs, OutputArgs, SchemaArgs};
+
+/// `rpcgauge compare`.
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    pub(crate) schema: SchemaArgs,
+    /// The method to call, as package.Service/Method
+    #[arg(long, value_name = "METHOD", help_heading = "Message")]
+    pub(crate) method: String,
+    /// The request, as a JSON file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Message")]
+    pub(crate) request: PathBuf,
+    /// The answer to give, as a JSON file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Message")]
+    pub(crate) response: PathBuf,
+    /// Only these variants: rest-json, grpc, grpc-gzip, grpc-unix, msgpack, hybrid
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        help_heading = "Comparison"
+    )]
+    pub(crate) only: Vec<String>,
+    /// The variant that every other is held against
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "rest-json",
+        help_heading = "Comparison"
+    )]
+    pub(crate) against: String,
+    /// Compare at several sizes: the answer's repeated fields made this many times as long
+    #[arg(
+        long,
+        value_name = "FACTOR",
+        value_delimiter = ',',
+        help_heading = "Comparison"
+    )]
+    pub(crate) size_sweep: Vec<u32>,
+    /// About how long to measure, e.g. 30s or 2m
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration, help_heading = "Comparison")]
+    pub(crate) budget: Duration,
+    /// Seed of every random choice
+    #[arg(long, value_name = "N", help_heading = "Comparison")]
+    pub(crate) seed: Option<u64>,
+    /// Print the trials and the time they would take; run nothing
+    #[arg(long, help_heading = "Comparison")]
+    pub(crate) plan: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+}
+
+/// A time as studies write it.
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    parse_time_ms(text.trim()).map(Duration::from_millis)
+}

@@ -1,0 +1,73 @@
+//! What describes a message, bounds it, and tells its sizes.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use rpcgauge_message::Limits;
+
+/// Where a message's description comes from.
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArgs {
+    /// The .proto file (repeatable)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Message")]
+    pub(crate) proto: Vec<PathBuf>,
+    /// Where imports are searched (repeatable) [default: the .proto file's own folder]
+    #[arg(long, short = 'I', value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Message")]
+    pub(crate) include: Vec<PathBuf>,
+    /// A compiled FileDescriptorSet instead of .proto files
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["proto", "include"], value_hint = ValueHint::FilePath, help_heading = "Message")]
+    pub(crate) descriptor_set: Option<PathBuf>,
+}
+
+impl SchemaArgs {
+    /// Whether none of it was given.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.proto.is_empty() && self.include.is_empty() && self.descriptor_set.is_none()
+    }
+}
+
+/// Bounds of decoding.
+#[derive(Debug, Args)]
+pub(crate) struct LimitArgs {
+    /// Largest encoded message, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = Limits::DEFAULT.max_message_bytes, help_heading = "Limits")]
+    pub(crate) max_message_bytes: usize,
+    /// Deepest nesting of a message
+    #[arg(long, value_name = "LEVELS", default_value_t = Limits::DEFAULT.max_depth, help_heading = "Limits")]
+    pub(crate) max_depth: usize,
+    /// How many times its compressed size a message may grow to
+    #[arg(long, value_name = "RATIO", default_value_t = Limits::DEFAULT.max_inflation, help_heading = "Limits")]
+    pub(crate) max_inflation: usize,
+}
+
+/// `rpcgauge size`.
+#[derive(Debug, Args)]
+pub(crate) struct SizeArgs {
+    #[command(flatten)]
+    pub(crate) schema: SchemaArgs,
+    /// The message's full name, as package.Message
+    #[arg(
+        long,
+        value_name = "NAME",
+        required_unless_present = "method",
+        help_heading = "Message"
+    )]
+    pub(crate) message: Option<String>,
+    /// A method, to take its request message (or, with --answer, its answer)
+    #[arg(
+        long,
+        value_name = "METHOD",
+        conflicts_with = "message",
+        help_heading = "Message"
+    )]
+    pub(crate) method: Option<String>,
+    /// The sample is the method's answer, not its request
+    #[arg(long, requires = "method", help_heading = "Message")]
+    pub(crate) answer: bool,
+    /// The sample, as a JSON file (- for standard input)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Message")]
+    pub(crate) sample: PathBuf,
+    /// Print the sizes as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

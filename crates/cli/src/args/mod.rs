@@ -1,0 +1,143 @@
+//! The command line as written: flags, their help, their examples, and what is said when it is
+//! wrong. No decisions here.
+
+mod about;
+mod compare;
+mod message;
+mod refusal;
+mod report;
+mod run;
+mod serve;
+
+use std::ffi::OsString;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+
+pub(crate) use about::{CompletionsArgs, DoctorArgs, StudiesArgs, StudiesCommand};
+pub(crate) use compare::CompareArgs;
+pub(crate) use message::{LimitArgs, SchemaArgs, SizeArgs};
+pub(crate) use report::{DiffArgs, Format, ReportArgs};
+pub(crate) use run::{OutputArgs, OverrideArgs, PlanArgs, RunArgs};
+pub(crate) use serve::{ServeArgs, ServedWorkload};
+
+use crate::exit::Failure;
+
+/// Which way to call a service: protocol, encoding, compression, transport and connection
+/// handling, measured on your own messages.
+#[derive(Debug, Parser)]
+#[command(name = "rpcgauge", version, arg_required_else_help = true, after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Reads the command line. Help and version are printed, and end the program.
+pub(crate) fn parse() -> Result<Arguments, Failure> {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    Arguments::try_parse_from(&words).map_err(|error| match error.kind() {
+        ErrorKind::DisplayHelp
+        | ErrorKind::DisplayVersion
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
+        _ => Failure::input(refusal::line(&error, &words)),
+    })
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  rpcgauge run quickstart                   the five questions in small, in about 90 seconds
+  rpcgauge compare --proto orders.proto --method shop.Orders/Get \\
+      --request req.json --response resp.json
+                                            the sensible ways to make your own call
+  rpcgauge size --proto orders.proto --message shop.Order --sample order.json
+                                            encoded sizes only; runs nothing
+  rpcgauge doctor                           what this machine can measure, and how quietly
+
+Exit codes: 0 done; 1 done, but some trials failed; 2 bad input; 3 cannot be done here;
+130 interrupted, with what was measured kept.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run studies and write their reports
+    #[command(after_help = "\
+Examples:
+  rpcgauge run quickstart
+  rpcgauge run several gzip                 two built-in studies, one after the other
+  rpcgauge run my-study.toml --out runs/mine
+  rpcgauge run --resume runs/mine           go on where an interrupted run stopped")]
+    Run(RunArgs),
+    /// Compare the sensible ways to call your own method
+    #[command(after_help = "\
+Examples:
+  rpcgauge compare --proto orders.proto --method shop.Orders/Get \\
+      --request req.json --response resp.json
+  rpcgauge compare ... --only rest-json,grpc --against rest-json
+  rpcgauge compare ... --size-sweep 1,10,100 --budget 3m")]
+    Compare(Box<CompareArgs>),
+    /// Print the trials a study would run and how long they would take; run nothing
+    #[command(after_help = "\
+Examples:
+  rpcgauge plan quickstart
+  rpcgauge plan my-study.toml --json")]
+    Plan(PlanArgs),
+    /// List the built-in studies, or show one as a file to start from
+    #[command(after_help = "\
+Examples:
+  rpcgauge studies
+  rpcgauge studies show gzip > my-gzip.toml")]
+    Studies(StudiesArgs),
+    /// Print encoded sizes of a sample in every encoding and compression; run nothing
+    #[command(after_help = "\
+Examples:
+  rpcgauge size --proto orders.proto --message shop.Order --sample order.json
+  rpcgauge size --proto orders.proto --method shop.Orders/Get --sample req.json
+  rpcgauge size --descriptor-set shop.binpb --message shop.Order --sample order.json --json")]
+    Size(SizeArgs),
+    /// Write the report of a run again from its directory
+    #[command(after_help = "\
+Examples:
+  rpcgauge report runs/20261120T101500Z-quickstart
+  rpcgauge report runs/mine --format markdown > comment.md")]
+    Report(ReportArgs),
+    /// Compare two runs
+    #[command(after_help = "\
+Examples:
+  rpcgauge diff runs/before runs/after")]
+    Diff(DiffArgs),
+    /// Serve a workload with the embedded reference server until interrupted
+    #[command(after_help = "\
+Examples:
+  rpcgauge serve                            hello on 127.0.0.1, at a free port
+  rpcgauge serve --workload list --n 100 --listen 127.0.0.1:6565
+  rpcgauge serve --listen unix:/tmp/hello.sock
+  rpcgauge serve --proto orders.proto --method shop.Orders/Get \\
+      --request req.json --response resp.json")]
+    Serve(ServeArgs),
+    /// Say what this machine can measure, how quietly, and what more would unlock
+    #[command(after_help = "\
+Examples:
+  rpcgauge doctor
+  rpcgauge doctor --no-noise --json         only look, do not measure")]
+    Doctor(DoctorArgs),
+    /// Print a completion script for a shell
+    #[command(after_help = "\
+Examples:
+  rpcgauge completions bash > ~/.local/share/bash-completion/completions/rpcgauge
+  rpcgauge completions zsh > ~/.zfunc/_rpcgauge
+  rpcgauge completions fish > ~/.config/fish/completions/rpcgauge.fish")]
+    Completions(CompletionsArgs),
+    /// Speak the subject contract on standard input and output (contract/README.md)
+    #[command(hide = true)]
+    Subject,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+}

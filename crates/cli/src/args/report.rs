@@ -1,0 +1,45 @@
+//! What reads run directories: `report` and `diff`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+
+/// `rpcgauge report`.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// The run directory
+    #[arg(value_name = "RUN", value_hint = ValueHint::DirPath)]
+    pub(crate) run: PathBuf,
+    /// What to print; the report's files are written to the run directory in any case
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
+/// What `rpcgauge report` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Verdicts and table for a terminal
+    Text,
+    /// The findings (docs/report-schema.md)
+    Json,
+    /// For a pull request
+    Markdown,
+    /// One row a trial
+    Csv,
+    /// The page itself
+    Html,
+}
+
+/// `rpcgauge diff`.
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// The run directory to compare with
+    #[arg(value_name = "BEFORE", value_hint = ValueHint::DirPath)]
+    pub(crate) before: PathBuf,
+    /// The run directory that is judged
+    #[arg(value_name = "AFTER", value_hint = ValueHint::DirPath)]
+    pub(crate) after: PathBuf,
+    /// Print the differences as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,97 @@
+//! What runs a study: `run`, `plan`, and where the result goes.
+
+use std::path::PathBuf;
+
+use clap::builder::{PathBufValueParser, TypedValueParser as _};
+use clap::{Args, ValueHint};
+
+use super::LimitArgs;
+
+/// `rpcgauge run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Names of built-in studies (`rpcgauge studies`) or paths to .toml files
+    #[arg(required_unless_present = "resume", conflicts_with = "resume", value_name = "STUDY", value_hint = ValueHint::FilePath)]
+    pub(crate) studies: Vec<String>,
+    /// Go on with the interrupted run in this directory
+    #[arg(
+        long,
+        value_name = "RUN",
+        value_hint = ValueHint::DirPath,
+        // Its plan is made, and it has its place.
+        conflicts_with_all = ["only", "invocations", "blocks", "seed", "out"],
+    )]
+    pub(crate) resume: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) overrides: OverrideArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+}
+
+/// What a command line may change of a study.
+#[derive(Debug, Args)]
+pub(crate) struct OverrideArgs {
+    /// Only variants whose name contains one of these
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        help_heading = "Study"
+    )]
+    pub(crate) only: Vec<String>,
+    /// Fresh starts of the subjects
+    #[arg(long, value_name = "N", help_heading = "Study")]
+    pub(crate) invocations: Option<u32>,
+    /// Blocks in each invocation
+    #[arg(long, value_name = "N", help_heading = "Study")]
+    pub(crate) blocks: Option<u32>,
+    /// Seed of every random choice
+    #[arg(long, value_name = "N", help_heading = "Study")]
+    pub(crate) seed: Option<u64>,
+}
+
+/// Where a run goes and how it is shown.
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// The run directory to make [default: runs/<time>-<study>]
+    #[arg(
+        long,
+        value_name = "DIR",
+        value_parser = PathBufValueParser::new().try_map(unlike_an_option),
+        value_hint = ValueHint::DirPath,
+        help_heading = "Output"
+    )]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the findings as JSON instead of text
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// No progress bar
+    #[arg(long, short, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}
+
+/// `rpcgauge plan`.
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    /// Name of a built-in study or path to a .toml file
+    #[arg(value_name = "STUDY", value_hint = ValueHint::FilePath)]
+    pub(crate) study: String,
+    #[command(flatten)]
+    pub(crate) overrides: OverrideArgs,
+    /// Print the plan as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A run is named in later commands, where a name with `-` before it would be taken for an option.
+fn unlike_an_option(path: PathBuf) -> Result<PathBuf, String> {
+    if path.as_os_str().as_encoded_bytes().starts_with(b"-") {
+        let shown = path.display();
+        return Err(format!(
+            "{shown} would be read as an option by `rpcgauge report` and `diff`; write ./{shown}"
+        ));
+    }
+    Ok(path)
+}

@@ -1,0 +1,75 @@
+//! `rpcgauge serve`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+
+use super::{LimitArgs, SchemaArgs};
+
+/// `rpcgauge serve`.
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// What to serve
+    #[arg(long, value_enum, default_value_t = ServedWorkload::Hello, conflicts_with = "method", help_heading = "Workload")]
+    pub(crate) workload: ServedWorkload,
+    /// Items, rows, strings or ids in the message, where the workload has them
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "method",
+        help_heading = "Workload"
+    )]
+    pub(crate) n: Option<u32>,
+    #[command(flatten)]
+    pub(crate) schema: SchemaArgs,
+    /// Serve this method of your own, as package.Service/Method
+    #[arg(long, value_name = "METHOD", requires_all = ["request", "response"], help_heading = "Message")]
+    pub(crate) method: Option<String>,
+    /// A request, as a JSON file
+    #[arg(long, value_name = "FILE", requires = "method", value_hint = ValueHint::FilePath, help_heading = "Message")]
+    pub(crate) request: Option<PathBuf>,
+    /// The answer to give, as a JSON file
+    #[arg(long, value_name = "FILE", requires = "method", value_hint = ValueHint::FilePath, help_heading = "Message")]
+    pub(crate) response: Option<PathBuf>,
+    /// Where to listen: host:port, or unix:/path
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1:0",
+        help_heading = "Server"
+    )]
+    pub(crate) listen: String,
+    /// How answers are compressed for a client that accepts it: none, gzip[:level], zstd[:level]
+    #[arg(
+        long,
+        value_name = "COMPRESSION",
+        default_value = "none",
+        help_heading = "Server"
+    )]
+    pub(crate) compression: String,
+    /// Threads that serve
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Server")]
+    pub(crate) threads: u32,
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+    /// Print the ready line as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The built-in workloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ServedWorkload {
+    /// The answer is the request
+    Echo,
+    /// A name, and a greeting of it
+    Hello,
+    /// A short request, an answer of n items
+    List,
+    /// n rows of the bird strikes data
+    Records,
+    /// An id, and a member's profile
+    Profile,
+    /// An id, and n ids
+    Followers,
+}

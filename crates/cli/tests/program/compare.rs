@@ -1,0 +1,128 @@
+//! `compare`.
+
+use crate::common::{Finished, Place, json, orders, report};
+
+/// Runs `compare` on a method of the order service, with its own samples and more arguments.
+fn compare(place: &Place, more: &[&str]) -> Finished {
+    compare_method(place, "shop.Orders/Get", &orders("request.json"), more)
+}
+
+/// Runs `compare` on a method of the order service with a request of one's own.
+fn compare_method(place: &Place, method: &str, request: &str, more: &[&str]) -> Finished {
+    let schema = ["compare", "--proto", &orders("orders.proto")];
+    let call = ["--method", method, "--request", request];
+    let answer = ["--response", &orders("response.json")];
+    place.run(&[&schema[..], &call, &answer, more].concat())
+}
+
+#[test]
+fn a_comparison_of_ones_own_method_runs_to_a_report() {
+    let place = Place::new();
+    let what = ["--only", "rest-json,grpc", "--budget", "10s"];
+    let output = ["--out", "run", "--quiet"];
+    compare(&place, &[&what[..], &output].concat()).well();
+    let findings = report(&place.path().join("run"));
+    let names: Vec<&str> = findings["variants"]
+        .as_array()
+        .expect("variants")
+        .iter()
+        .filter(|variant| variant["repeats"].is_null())
+        .filter_map(|variant| variant["name"].as_str())
+        .collect();
+    assert_eq!(names, ["rest-json", "grpc"]);
+    assert_eq!(findings["progress"]["failed"], 0);
+    assert_eq!(
+        findings["variants"][0]["cells"][0]["figures"]["code"][0],
+        "dynamic"
+    );
+}
+
+#[test]
+fn the_plan_of_a_comparison_has_all_variants_and_sizes() {
+    let place = Place::new();
+    let names = |more: &[&str]| -> Vec<String> {
+        let plan = json(&compare(&place, &[&["--plan", "--json"], more].concat()).well());
+        let variants = plan["variants"].as_array().expect("variants").clone();
+        variants
+            .iter()
+            .map(|variant| variant["name"].as_str().expect("a name").to_owned())
+            .collect()
+    };
+    let all = names(&[]);
+    for way in [
+        "rest-json",
+        "grpc",
+        "grpc-gzip",
+        "grpc-unix",
+        "msgpack",
+        "hybrid",
+    ] {
+        assert!(
+            all.iter().any(|name| name == way),
+            "{way} is not in {all:?}"
+        );
+    }
+    let swept = names(&[
+        "--size-sweep",
+        "1,10",
+        "--only",
+        "rest-json,grpc",
+        "--budget",
+        "3m",
+    ]);
+    assert!(swept.len() >= 4, "{swept:?}");
+    assert!(place.names().is_empty(), "a plan leaves nothing behind");
+}
+
+#[test]
+fn an_unknown_method_comes_with_the_nearest_names() {
+    let place = Place::new();
+    compare_method(&place, "shop.Orders/Gte", &orders("request.json"), &[])
+        .refused(&["shop.Orders/Gte", "shop.Orders/Get"]);
+    assert!(place.names().is_empty());
+}
+
+#[test]
+fn a_sample_for_a_call_is_checked_before_anything_runs() {
+    let place = Place::new();
+    place.file("request.json", r#"{"idd": "1"}"#);
+    compare_method(&place, "shop.Orders/Get", "request.json", &[]).refused(&[
+        "request.json",
+        "$.idd",
+        "id",
+    ]);
+    assert_eq!(place.names(), ["request.json"]);
+}
+
+#[test]
+fn a_sample_too_deep_for_a_plan_is_refused_before_it_runs() {
+    let place = Place::new();
+    place.file(
+        "deep.proto",
+        "syntax = \"proto3\";\nmessage M { repeated M kids = 1; }\nservice S { rpc Get(M) returns (M); }\n",
+    );
+    let deep = (0..60).fold("{}".to_owned(), |inner, _| {
+        format!("{{\"kids\":[{inner}]}}")
+    });
+    place.file("deep.json", &deep);
+    let method = ["--proto", "deep.proto", "--method", "S/Get"];
+    let samples = ["--request", "deep.json", "--response", "deep.json"];
+    place
+        .run(&[&["compare"], &method[..], &samples].concat())
+        .refused(&["deep.json", "112 levels"]);
+    place
+        .run(&[&["size"], &method[..], &["--sample", "deep.json"]].concat())
+        .well();
+}
+
+#[test]
+fn unknown_variants_of_a_comparison_are_refused() {
+    let place = Place::new();
+    let with = |more: &[&str]| compare(&place, more);
+    with(&["--only", "grcp"]).refused(&["--only", "grcp", "grpc"]);
+    with(&["--against", "rest"]).refused(&["--against", "rest-json"]);
+    with(&["--budget", "1s"]).refused(&["--budget", "at least"]);
+    with(&["--budget", "5 parsecs"]).refused(&["--budget", "1m30s"]);
+    with(&["--size-sweep", "0"]).refused(&["--size-sweep"]);
+    assert!(place.names().is_empty());
+}

@@ -1,0 +1,13 @@
+//! The built program, run as a user would run it. Every bad input, be it of the command line, a study,
+//! a message or a run directory, is refused with one clear line and exit code 2, and leaves nothing
+//! half-written.
+
+mod arguments;
+mod common;
+mod compare;
+mod doctor;
+mod report;
+mod run;
+mod serve;
+mod size;
+mod studies;

@@ -1,0 +1,252 @@
+//! `run`: from a study to its report, interrupted, resumed, and refused.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+
+use crate::common::{
+    Finished, Place, SMALL_STUDY, interrupt, json, report, trial_lines, wait_until,
+};
+
+#[test]
+fn a_study_runs_to_a_report_whose_sums_hold() {
+    let place = Place::with_study();
+    let text = place.run_study().well();
+    assert!(
+        text.contains("Is a greeting faster by gRPC than by REST?"),
+        "{text}"
+    );
+    let run = place.path().join("run");
+    for file in [
+        "run.json",
+        "study.toml",
+        "plan.json",
+        "environment.json",
+        "trials.jsonl",
+        "report.html",
+        "report.json",
+        "report.md",
+        "trials.csv",
+    ] {
+        assert!(run.join(file).is_file(), "{file} is missing");
+    }
+    let plan = json(&fs::read_to_string(run.join("plan.json")).expect("plan.json"));
+    let trials = trial_lines(&run);
+    assert_eq!(
+        trials.len(),
+        plan["trials"].as_array().expect("trials").len()
+    );
+    for trial in &trials {
+        let calls = &trial["outcome"]["calls"];
+        let number = |name: &str| calls[name].as_u64().expect("a number");
+        assert_eq!(trial["outcome"]["outcome"], "measured", "{trial}");
+        assert_eq!(number("answered"), 50, "{trial}");
+        assert_eq!(
+            number("started"),
+            number("answered") + number("abandoned"),
+            "{trial}"
+        );
+        let slices = trial["outcome"]["timeline"]["slices"]
+            .as_array()
+            .expect("slices");
+        let in_slices: u64 = slices
+            .iter()
+            .filter_map(|slice| slice["answered"].as_u64())
+            .sum();
+        assert_eq!(in_slices, 50, "every call is in the timeline");
+        assert!(slices.len() >= 100, "{} slices", slices.len());
+    }
+    let findings = report(&run);
+    assert!(
+        findings["comparisons"]
+            .as_array()
+            .is_some_and(|pairs| pairs.len() >= 2),
+        "a pair and A/A"
+    );
+    let stages = findings["variants"][0]["cells"][0]["figures"]["stages"]
+        .as_array()
+        .expect("stages");
+    for stage in [
+        "encode",
+        "send",
+        "wait",
+        "receive",
+        "decode",
+        "request-time",
+        "response-time",
+    ] {
+        assert!(
+            stages.iter().any(|found| found["stage"] == stage),
+            "{stage} is missing"
+        );
+    }
+}
+
+#[test]
+fn output_that_is_no_terminal_has_no_colour() {
+    let place = Place::with_study();
+    let text = place.run_study().well();
+    assert!(!text.contains('\u{1b}'), "{text}");
+}
+
+/// With a study that takes long enough to be interrupted in the middle.
+fn with_long_study() -> Place {
+    let place = Place::new();
+    let longer = SMALL_STUDY
+        .replace("invocations = 2", "invocations = 20")
+        .replace("calls = 50", "calls = 400");
+    place.file("study.toml", &longer);
+    place
+}
+
+#[test]
+fn an_interrupted_run_is_kept_reported_and_resumed() {
+    let place = with_long_study();
+    let run = place.path().join("run");
+    let child = place.start(&["run", "study.toml", "--out", "run"]);
+    wait_until("three trials", || {
+        fs::read_to_string(run.join("trials.jsonl")).is_ok_and(|text| text.lines().count() >= 3)
+    });
+    interrupt(&child);
+    let finished: Finished = child.wait_with_output().expect("it ends").into();
+    assert_eq!(finished.code, Some(130), "{}", finished.stderr);
+    assert!(
+        finished.stderr.contains("rpcgauge run --resume run"),
+        "{}",
+        finished.stderr
+    );
+    let planned = json(&fs::read_to_string(run.join("plan.json")).expect("plan"))["trials"]
+        .as_array()
+        .expect("trials")
+        .len();
+    let before = trial_lines(&run);
+    assert!(before.len() < planned, "it was interrupted in the middle");
+    let missing = report(&run)["progress"]["missing"]
+        .as_u64()
+        .expect("a number");
+    assert_eq!(
+        missing as usize,
+        planned - before.len(),
+        "the partial report says what is missing"
+    );
+
+    place.run(&["run", "--resume", "run", "--quiet"]).well();
+    let after = trial_lines(&run);
+    assert_eq!(
+        &after[..before.len()],
+        &before[..],
+        "what was measured stays"
+    );
+    let mut indices: Vec<u64> = after
+        .iter()
+        .filter_map(|trial| trial["trial"]["index"].as_u64())
+        .collect();
+    indices.sort_unstable();
+    assert_eq!(
+        indices,
+        (0..planned as u64).collect::<Vec<_>>(),
+        "each trial ran once"
+    );
+    assert_eq!(report(&run)["progress"]["missing"], 0);
+
+    let again = place.run(&["run", "--resume", "run", "--quiet"]);
+    assert_eq!(
+        again.code,
+        Some(0),
+        "a whole run has nothing left to do: {}",
+        again.stderr
+    );
+}
+
+#[test]
+fn a_run_is_written_by_one_program_at_a_time() {
+    let place = with_long_study();
+    let child = place.start(&["run", "study.toml", "--out", "run"]);
+    wait_until("the run directory", || {
+        place.path().join("run/trials.jsonl").is_file()
+    });
+    place
+        .run(&["run", "--resume", "run"])
+        .refused(&["run", "another"]);
+    interrupt(&child);
+    child.wait_with_output().expect("it ends");
+}
+
+#[test]
+fn what_a_resumed_run_would_ignore_is_refused() {
+    let place = Place::new();
+    for option in ["--only", "--invocations", "--blocks", "--seed", "--out"] {
+        place
+            .run(&["run", "--resume", "run", option, "1"])
+            .refused(&["--resume <RUN>", option]);
+    }
+}
+
+#[test]
+fn limits_that_cannot_be_kept_are_refused() {
+    let place = Place::with_study();
+    for command in [&["serve"][..], &["run", "study.toml"]] {
+        place
+            .run(&[command, &["--max-depth", "201"]].concat())
+            .refused(&["--max-depth is 201, and may be 1 to 200"]);
+    }
+    assert_eq!(place.names(), ["study.toml"]);
+}
+
+#[test]
+fn a_disk_that_fills_up_during_a_run_is_said() {
+    let place = Place::with_study();
+    // Files may grow to 24 blocks of 512 bytes, or of 1 KiB: the plan fits, some records do.
+    let limited = Command::new("sh")
+        .args(["-c", "ulimit -f 24; trap '' XFSZ; exec \"$@\"", "sh"])
+        .arg(env!("CARGO_BIN_EXE_rpcgauge"))
+        .args(["run", "study.toml", "--out", "run", "--quiet"])
+        .current_dir(place.path())
+        .output()
+        .expect("sh starts");
+    Finished::from(limited).refused(&["run/trials.jsonl", "what was written before is kept"]);
+    place.run(&["run", "--resume", "run", "--quiet"]).well();
+}
+
+#[test]
+fn a_run_directory_that_cannot_be_made_is_said() {
+    let place = Place::with_study();
+    place.file("occupied/something.txt", "mine");
+    place
+        .run(&["run", "study.toml", "--out", "occupied"])
+        .refused(&["occupied"]);
+    place
+        .run(&["run", "study.toml", "--out", "study.toml"])
+        .refused(&["study.toml"]);
+    place
+        .run(&["run", "study.toml", "--out", "/proc/rpcgauge"])
+        .refused(&["/proc/rpcgauge"]);
+    place
+        .run(&["run", "study.toml", "--out", "/dev/full/run"])
+        .refused(&["/dev/full"]);
+    assert_eq!(place.names(), ["occupied", "study.toml"]);
+}
+
+#[test]
+fn a_run_directory_that_looks_like_an_option_is_refused() {
+    let place = Place::with_study();
+    place
+        .run(&["run", "study.toml", "--out=-run"])
+        .refused(&["--out <DIR>", "write ./-run"]);
+    assert_eq!(place.names(), ["study.toml"]);
+}
+
+#[test]
+fn an_unwritable_folder_is_said() {
+    if rustix::process::geteuid().is_root() {
+        // Root writes everywhere; /proc above stands for the refusal.
+        return;
+    }
+    let place = Place::with_study();
+    let folder = place.path().join("locked");
+    fs::create_dir(&folder).expect("a folder");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o500)).expect("permissions");
+    place
+        .run(&["run", "study.toml", "--out", "locked/run"])
+        .refused(&["locked"]);
+}

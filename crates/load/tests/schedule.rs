@@ -1,0 +1,183 @@
+//! When calls are due and when a trial ends: rates, overload, bounds, interruption.
+
+mod support;
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use rpcgauge_load::{Arrivals, Ending, FailureKind, Schedule, Settling, Stop, measure};
+use support::*;
+
+#[test]
+fn a_rate_starts_every_call_of_its_schedule() {
+    let address = serve(answer_with(ok));
+    for arrivals in [Arrivals::Constant, Arrivals::Poisson { seed: 3 }] {
+        let mut trial = trial(address.clone());
+        trial.connections = 4;
+        trial.schedule = Schedule::Rate {
+            per_second: 2000.0,
+            arrivals,
+        };
+        let measurement = run(&trial, &[b"x"]);
+        assert_sums_hold(&measurement);
+        assert_eq!(measurement.calls.answered, 100, "{arrivals:?}");
+    }
+}
+
+#[test]
+fn a_rate_ends_with_its_time_and_not_with_its_calls() {
+    let address = serve(answer_with(ok));
+    let mut trial = trial(address);
+    trial.schedule = Schedule::Rate {
+        per_second: 1000.0,
+        arrivals: Arrivals::Constant,
+    };
+    trial.stop = Stop {
+        calls: None,
+        time: Some(Duration::from_millis(50)),
+    };
+    let measurement = run(&trial, &[b"x"]);
+    assert_sums_hold(&measurement);
+    assert_eq!(measurement.calls.started, 50, "due from 0 ms to 49 ms");
+}
+
+#[test]
+fn each_call_at_a_rate_has_its_gap_in_the_elapsed_time() {
+    let mut trial = trial(serve(answer_with(ok)));
+    trial.schedule = Schedule::Rate {
+        per_second: 50.0,
+        arrivals: Arrivals::Constant,
+    };
+    for (calls, time) in [(Some(5), None), (None, Some(Duration::from_millis(90)))] {
+        trial.stop = Stop { calls, time };
+        let measurement = run(&trial, &[b"x"]);
+        assert_eq!(measurement.calls.answered, 5);
+        let least = Duration::from_millis(100);
+        assert!(measurement.elapsed >= least, "{:?}", measurement.elapsed);
+    }
+}
+
+#[test]
+fn overload_shows_in_the_latency_and_what_was_not_reached_is_abandoned() {
+    let address = serve(|mut stream: TcpStream| {
+        while let Some((_, body)) = read_request(&mut stream) {
+            thread::sleep(Duration::from_millis(5));
+            if stream.write_all(&ok(&body)).is_err() {
+                return;
+            }
+        }
+    });
+    let mut trial = trial(address);
+    trial.schedule = Schedule::Rate {
+        per_second: 2000.0,
+        arrivals: Arrivals::Constant,
+    };
+    trial.stop = Stop {
+        calls: None,
+        time: Some(Duration::from_millis(100)),
+    };
+    trial.drain = Duration::from_millis(100);
+    let measurement = run(&trial, &[b"x"]);
+    assert_sums_hold(&measurement);
+    let calls = &measurement.calls;
+    assert_eq!(calls.started, 200, "every call that was due");
+    assert!(
+        calls.answered <= 41,
+        "one at a time, 5 ms each, for 200 ms: {calls:?}"
+    );
+    assert!(calls.never_begun >= 150, "{calls:?}");
+    assert_eq!(calls.abandoned + calls.answered, 200);
+    let last = measurement.latency.max();
+    assert!(
+        last >= 50_000_000,
+        "the time in the queue is in the latency: {last} ns"
+    );
+    assert!(measurement.send_delay.max() >= 50_000_000);
+}
+
+#[test]
+fn refused_calls_at_a_rate_fail_as_they_become_due() {
+    let mut trial = short(nobody());
+    trial.schedule = Schedule::Rate {
+        per_second: 1000.0,
+        arrivals: Arrivals::Constant,
+    };
+    trial.stop = Stop {
+        calls: Some(200),
+        time: None,
+    };
+    let measurement = run(&trial, &[b"x"]);
+    assert_sums_hold(&measurement);
+    assert_eq!(measurement.calls.failed_total(), 200);
+}
+
+#[test]
+fn calls_that_wait_past_their_deadline_are_told_apart() {
+    let mut trial = trial(serve(answer_with(ok)));
+    trial.schedule = Schedule::Rate {
+        per_second: 1000.0,
+        arrivals: Arrivals::Constant,
+    };
+    trial.deadline = Duration::from_millis(20);
+    trial.warmup = Some(warmup(10));
+    // The rule holds the loop up, as a busy machine would.
+    let mut rule = |_| {
+        thread::sleep(Duration::from_millis(100));
+        Settling::Settled
+    };
+    let stop = AtomicBool::new(false);
+    let measurement = measure(&trial, prepared(&[b"x"]), &mut rule, &stop).unwrap();
+    assert_sums_hold(&measurement);
+    assert_eq!(
+        (measurement.calls.started, measurement.calls.abandoned),
+        (100, 0)
+    );
+    let unsent = measurement.calls.failed.get(&FailureKind::DeadlineUnsent);
+    assert!(
+        unsent.is_some_and(|unsent| *unsent >= 70),
+        "{:?}",
+        failures(&measurement)
+    );
+    assert!(measurement.send_delay.max() >= 70_000_000);
+}
+
+#[test]
+fn calls_in_flight_at_the_end_are_drained_for_a_bounded_time() {
+    let address = serve(only_read);
+    let mut trial = trial(address);
+    trial.stop = Stop {
+        calls: None,
+        time: Some(Duration::from_millis(20)),
+    };
+    trial.drain = Duration::from_millis(20);
+    let measurement = run(&trial, &[b"x"]);
+    assert_sums_hold(&measurement);
+    let calls = &measurement.calls;
+    assert_eq!(
+        (calls.started, calls.abandoned, calls.never_begun),
+        (1, 1, 0)
+    );
+}
+
+#[test]
+fn an_interrupted_trial_leaves_what_it_measured() {
+    let mut trial = trial(serve(answer_with(ok)));
+    trial.stop = Stop {
+        calls: None,
+        time: Some(Duration::from_secs(600)),
+    };
+    let stop = AtomicBool::new(false);
+    let measurement = thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(Duration::from_millis(100));
+            stop.store(true, Ordering::Relaxed);
+        });
+        measure(&trial, prepared(&[b"x"]), &mut |_| Settling::Settled, &stop).unwrap()
+    });
+    assert_sums_hold(&measurement);
+    assert_eq!(measurement.ending, Ending::Interrupted);
+    assert!(measurement.calls.answered > 0);
+}

@@ -1,0 +1,170 @@
+//! What is before the first measured call: warm-ups that settle, never do, or are interrupted, and
+//! the answers that are verified meanwhile.
+
+mod support;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rpcgauge_load::{
+    Bodies, Body, Ending, Hooks, LoadError, Schedule, Settling, WarmupBounds, measure, measure_with,
+};
+use support::*;
+
+#[test]
+fn a_warm_up_ends_when_the_rule_says_so() {
+    let mut trial = trial(serve(answer_with(ok)));
+    trial.warmup = Some(warmup(10));
+    let mut slices = Vec::new();
+    let mut rule = |slice| {
+        slices.push(slice);
+        match slices.len() {
+            5 => Settling::Settled,
+            _ => Settling::GoOn,
+        }
+    };
+    let stop = AtomicBool::new(false);
+    let measurement = measure(&trial, prepared(&[b"xy"]), &mut rule, &stop).unwrap();
+    assert_sums_hold(&measurement);
+    assert!(measurement.warmup.settled);
+    assert_eq!(
+        (measurement.warmup.calls, measurement.warmup.failed),
+        (50, 0)
+    );
+    assert_eq!((slices.len(), slices[0].calls), (5, 10));
+    assert!(
+        slices
+            .windows(2)
+            .all(|pair| pair[0].elapsed < pair[1].elapsed)
+    );
+    assert_eq!(measurement.calls.started, 100);
+    assert_eq!(
+        measurement.traffic.sent.body, 200,
+        "of the measured part alone"
+    );
+    assert_eq!(measurement.traffic.received.body, 200);
+}
+
+#[test]
+fn calls_in_flight_at_the_switch_belong_to_the_warm_up() {
+    let mut trial = trial(serve(answer_with(ok)));
+    trial.connections = 4;
+    trial.schedule = Schedule::Closed { in_flight: 4 };
+    trial.warmup = Some(warmup(25));
+    let measurement = run(&trial, &[b"x"]);
+    assert_answered(&measurement, 100);
+    let calls = measurement.warmup.calls;
+    assert!(
+        (25..=28).contains(&calls),
+        "25 ended, up to 3 were in flight: {calls}"
+    );
+    // Each call of the measured part has one byte either way, and nothing else is in it.
+    assert_eq!(measurement.traffic.sent.body, 100);
+    assert_eq!(measurement.traffic.received.body, 100);
+}
+
+#[test]
+fn what_the_hooks_do_is_no_lateness_of_the_first_call() {
+    const PAUSE: Duration = Duration::from_millis(300);
+    for in_flight in [1, 4] {
+        let mut trial = trial(serve(answer_with(ok)));
+        trial.connections = in_flight;
+        trial.schedule = Schedule::Closed { in_flight };
+        trial.warmup = Some(warmup(10));
+        let mut measuring = 0;
+        let hooks = Hooks {
+            settling: &mut |_| {
+                std::thread::sleep(PAUSE);
+                Settling::Settled
+            },
+            measuring: &mut || {
+                std::thread::sleep(PAUSE);
+                measuring += 1;
+            },
+        };
+        let stop = AtomicBool::new(false);
+        let measurement = measure_with(&trial, prepared(&[b"x"]), hooks, &stop).unwrap();
+        assert_sums_hold(&measurement);
+        assert_eq!(measuring, 1);
+        assert!(measurement.warmup.elapsed >= 2 * PAUSE);
+        // No bound on a time that was measured: the pause is in it, or it is not.
+        let longest = measurement.latency.max().max(measurement.send_delay.max());
+        assert!(u128::from(longest) < PAUSE.as_nanos(), "{longest} ns");
+    }
+}
+
+#[test]
+fn a_warm_up_that_never_settles_says_so() {
+    let mut by_rule = trial(serve(answer_with(ok)));
+    by_rule.warmup = Some(warmup(10));
+    let stop = AtomicBool::new(false);
+    let never = &mut |_| Settling::NeverSettled;
+    let measurement = measure(&by_rule, prepared(&[b"x"]), never, &stop).unwrap();
+    assert!(!measurement.warmup.settled);
+    assert_eq!(
+        (measurement.warmup.calls, measurement.calls.answered),
+        (10, 100)
+    );
+
+    let mut by_calls = by_rule;
+    by_calls.warmup = Some(WarmupBounds {
+        max_calls: 30,
+        ..warmup(10)
+    });
+    let go_on = &mut |_| Settling::GoOn;
+    let measurement = measure(&by_calls, prepared(&[b"x"]), go_on, &stop).unwrap();
+    assert!(!measurement.warmup.settled);
+    assert_eq!(
+        (measurement.warmup.calls, measurement.calls.answered),
+        (30, 100)
+    );
+}
+
+#[test]
+fn an_interrupted_warm_up_leaves_an_empty_measurement() {
+    let mut trial = trial(serve(answer_with(ok)));
+    trial.warmup = Some(warmup(10));
+    let stop = AtomicBool::new(false);
+    let mut rule = |_| {
+        stop.store(true, Ordering::Relaxed);
+        Settling::GoOn
+    };
+    let measurement = measure(&trial, prepared(&[b"x"]), &mut rule, &stop).unwrap();
+    assert_sums_hold(&measurement);
+    assert_eq!(
+        (measurement.ending, measurement.calls.started),
+        (Ending::Interrupted, 0)
+    );
+    assert_eq!(measurement.traffic.sent.total(), 0);
+}
+
+fn verified(verifier: &mut Echo) -> Bodies<'_> {
+    let body = |text: &str| Body {
+        bytes: text.as_bytes().to_vec(),
+        compressed: false,
+        plain_len: text.len() as u64,
+    };
+    Bodies::Prepared {
+        bodies: vec![body("call 0"), body("call 1")],
+        verifier: Some(verifier),
+    }
+}
+
+#[test]
+fn answers_are_verified_on_the_warm_up() {
+    let mut trial = trial(serve(answer_with(ok)));
+    trial.warmup = Some(warmup(10));
+    let mut echo = Echo::default();
+    run_with(&trial, verified(&mut echo)).unwrap();
+    assert_eq!(echo.verified, [0, 1], "once for each body");
+
+    let mut echo = Echo {
+        wrong: Some(1),
+        ..Echo::default()
+    };
+    let error = run_with(&trial, verified(&mut echo)).unwrap_err();
+    assert!(
+        matches!(error, LoadError::WrongAnswer { call: 1, .. }),
+        "{error}"
+    );
+}
