@@ -10,7 +10,7 @@ use crate::findings::trial::TrialRow;
 use crate::findings::{FailedTrial, Findings, METRICS};
 
 /// The header line's names.
-pub const COLUMNS: [&str; 29] = [
+pub const COLUMNS: [&str; 36] = [
     "trial",
     "variant",
     "invocation",
@@ -40,7 +40,17 @@ pub const COLUMNS: [&str; 29] = [
     "client_cpu_ns",
     "server_cpu_ns",
     "reason",
+    "calls_never_begun",
+    "warmup_failed",
+    "connections_at_start",
+    "connections_opened",
+    "connects_failed",
+    "uncompressed_answers",
+    "errors_without_sample",
 ];
+
+/// How many columns stand behind `reason`: they were added after it.
+const AFTER_REASON: usize = 7;
 
 /// Writes the trials as CSV.
 #[must_use]
@@ -87,6 +97,16 @@ fn measured(row: &TrialRow) -> Vec<String> {
     };
     fields.extend(METRICS.into_iter().map(figure));
     fields.push(String::new());
+    fields.extend([
+        row.never_begun.to_string(),
+        row.warmup_failed.to_string(),
+        row.connections_at_start
+            .map_or_else(String::new, |count| count.to_string()),
+        row.connections_opened.to_string(),
+        row.connects_failed.to_string(),
+        row.uncompressed_answers.to_string(),
+        row.errors_without_sample.to_string(),
+    ]);
     fields
 }
 
@@ -101,7 +121,8 @@ fn failed(trial: &FailedTrial) -> Vec<String> {
         String::new(),
         "failed".to_owned(),
     ];
-    fields.resize(COLUMNS.len() - 1, String::new());
+    fields.resize(COLUMNS.len() - 1 - AFTER_REASON, String::new());
     fields.push(escape::csv(&trial.reason));
+    fields.resize(COLUMNS.len(), String::new());
     fields
 }

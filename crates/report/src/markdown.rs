@@ -144,8 +144,10 @@ fn claims(text: &mut String, findings: &Findings) {
                 } else {
                     String::new()
                 };
+                let size = p.size.map(words::size_match);
+                let size = size.map_or_else(String::new, |s| format!(", {s}"));
                 safe(&format!(
-                    "{place}{}",
+                    "{place}{}{size}",
                     words::claim_measured(claim.metric, &p.verdict)
                 ))
             })
@@ -160,6 +162,7 @@ fn claims(text: &mut String, findings: &Findings) {
             words::claim_outcome(claim),
         );
     }
+    *text += &format!("\n_{}_\n", words::HOW_CLAIMS_ARE_READ);
 }
 
 fn figures(text: &mut String, findings: &Findings, placement: Placement) {
@@ -215,15 +218,24 @@ fn not_measured(text: &mut String, findings: &Findings) {
         );
     }
     for variant in &findings.variants {
-        for figures in variant.cells.iter().filter_map(|c| c.figures.as_deref()) {
+        for cell in &variant.cells {
+            let Some(figures) = cell.figures.as_deref() else {
+                continue;
+            };
+            if let Some(mishaps) = words::mishaps(figures) {
+                let (name, place) = (safe(&variant.name), words::on(cell.placement));
+                *text += &format!("- {name} {place}: {}\n", safe(&mishaps));
+            }
             for error in &figures.errors {
                 *text += &format!(
-                    "- {}: {} × {}, \"{}\"\n",
-                    safe(&variant.name),
+                    "  - {} × {}, \"{}\"\n",
                     units::count(error.count),
                     safe(&error.kind),
                     safe(&error.text),
                 );
+            }
+            if let Some(others) = words::other_errors(figures) {
+                *text += &format!("  - {}\n", safe(&others));
             }
         }
     }

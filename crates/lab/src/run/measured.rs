@@ -28,6 +28,7 @@ pub(super) fn measured(from: load::Measurement, around: &Surroundings) -> Measur
         calls: calls(&from.calls),
         warmup: Warmup {
             calls: from.warmup.calls,
+            failed: from.warmup.failed,
             elapsed_ns: nanos(from.warmup.elapsed),
             settled: from.warmup.settled,
         },
@@ -60,8 +61,12 @@ pub(super) fn measured(from: load::Measurement, around: &Surroundings) -> Measur
         memory: around.memory,
         client_share: share(client.total_ns, elapsed_ns),
         code: around.code,
+        connections_at_start: Some(from.connections_at_start),
         connections_opened: from.connections_opened,
+        connects_failed: from.connects_failed,
+        uncompressed_answers: from.uncompressed_answers,
         error_samples: error_samples(&from.error_samples),
+        errors_without_sample: from.errors_without_sample,
     }
 }
 
@@ -75,6 +80,7 @@ fn calls(from: &load::Calls) -> Calls {
             .map(|(kind, count)| (kind.to_string(), *count))
             .collect(),
         abandoned: from.abandoned,
+        never_begun: from.never_begun,
     }
 }
 

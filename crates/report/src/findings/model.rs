@@ -146,6 +146,15 @@ pub struct TrialCounts {
     pub client_bound: u64,
     /// Whether more than half of the measured trials are client-bound.
     pub is_client_bound: bool,
+    /// Measured trials with answers that came uncompressed although a compression was asked for.
+    #[serde(default)]
+    pub uncompressed: u64,
+    /// Measured trials in which attempts to open a connection failed.
+    #[serde(default)]
+    pub connects_failed: u64,
+    /// Measured trials with calls that were due but never begun.
+    #[serde(default)]
+    pub never_begun: u64,
 }
 
 /// A trial that could not be measured.

@@ -119,6 +119,7 @@ struct View {
     questions: Vec<verdicts::QuestionView>,
     a_a_checks: Vec<String>,
     claims: Vec<verdicts::ClaimView>,
+    how_claims_are_read: &'static str,
     placements: Vec<PlacementView>,
     figure_columns: &'static [&'static str],
     not_run: Vec<(String, String)>,
@@ -172,6 +173,7 @@ impl View {
             questions: verdicts::questions(findings),
             a_a_checks: verdicts::a_a_checks(findings),
             claims: verdicts::claims(findings),
+            how_claims_are_read: words::HOW_CLAIMS_ARE_READ,
             placements: placements.collect(),
             figure_columns: &tables::COLUMNS,
             not_run: findings
