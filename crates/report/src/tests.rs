@@ -45,6 +45,9 @@ fn csv_has_one_row_a_trial_under_stable_columns() {
         let measured = row[column("outcome")] == "measured";
         assert_eq!(measured, row[column("reason")].is_empty());
         assert_eq!(measured, row[column("elapsed_ns")].parse::<u64>().is_ok());
+        assert_eq!(measured, !row[column("connects_failed")].is_empty());
+        let is_plain = row[column("variant")] == "gzip-one-gzip";
+        assert_eq!(is_plain, row[column("uncompressed_answers")] == "40");
     }
 }
 
