@@ -15,11 +15,15 @@ use crate::words::{self, About};
 pub fn render(findings: &Findings) -> String {
     let mut text = format!("## rpcgauge: {}\n\n", safe(&findings.study.name));
     text += &format!("{}\n\n", safe(&findings.study.question));
-    let machine = questions::machine(findings).map(|m| format!("; {}", safe(&m)));
+    let facts = [questions::machine(findings), questions::limits(findings)];
+    let facts = facts
+        .into_iter()
+        .flatten()
+        .map(|f| format!("; {}", safe(&f)));
     text += &format!(
         "_{}{}_\n",
         questions::progress(findings),
-        machine.unwrap_or_default()
+        facts.collect::<String>()
     );
     summary(&mut text, findings);
     verdicts(&mut text, findings);

@@ -262,6 +262,7 @@ fn study(plan: &Plan) -> StudyFindings {
         idle: plan.idle,
         margin: plan.margin,
         confidence: plan.confidence,
+        limits: plan.limits,
     }
 }
 

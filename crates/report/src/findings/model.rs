@@ -3,6 +3,7 @@
 //! Times are nanoseconds, sizes bytes, shares 0 to 1 (above 1 only where a measured part exceeds
 //! its whole by noise), unless a name says otherwise. What could not be measured is absent, never 0.
 
+use rpcgauge_study::plan::Limits;
 use rpcgauge_study::record::{Environment, Fault};
 use rpcgauge_study::run::RunInfo;
 use rpcgauge_study::settings::{Idle, Placement, Timing};
@@ -68,6 +69,9 @@ pub struct StudyFindings {
     pub margin: f64,
     /// The share of intervals that hold the true value.
     pub confidence: f64,
+    /// Bounds of what was decoded, on both sides.
+    #[serde(default)]
+    pub limits: Limits,
 }
 
 /// How much of the plan is there.

@@ -295,6 +295,30 @@ fn what_the_client_could_not_do_as_asked_is_in_cells_rows_and_notes() {
 }
 
 #[test]
+fn limits_that_are_not_the_defaults_are_told() {
+    let style = crate::Style {
+        color: false,
+        width: 200,
+    };
+    let mut sample = two(2.0).build();
+    let outputs = |sample: &Sample| {
+        let findings = findings(sample);
+        [
+            crate::terminal::render(&findings, style),
+            crate::markdown::render(&findings).replace('\\', ""),
+            crate::html::render(&findings).unwrap(),
+        ]
+    };
+    for text in outputs(&sample) {
+        assert!(!text.contains("--max-"), "{text}");
+    }
+    sample.plan.limits.max_depth = 50;
+    for text in outputs(&sample) {
+        assert!(text.contains("limits --max-depth 50"), "{text}");
+    }
+}
+
+#[test]
 fn counted_bytes_are_guarded_by_an_a_a_interval_of_1_alone() {
     let builder = two(2.0).pair("Which is smaller?", "rest", "grpc", Metric::CallBytes);
     let findings = findings(&builder.build());

@@ -236,6 +236,7 @@ fn facts(findings: &Findings) -> Vec<String> {
             .map(|ms| units::wall_clock(ms) + " UTC"),
     );
     facts.extend(questions::machine(findings));
+    facts.extend(questions::limits(findings));
     facts.extend(
         findings
             .environment

@@ -73,6 +73,7 @@ impl Page {
                 .map(|ms| units::wall_clock(ms) + " UTC"),
         );
         facts.extend(questions::machine(findings));
+        facts.extend(questions::limits(findings));
         self.paragraph(Paint::Quiet, "", &facts.join("; "));
         for warning in &findings.warnings {
             self.paragraph(Paint::Open, "! ", warning);

@@ -16,7 +16,7 @@ mod records;
 use std::collections::BTreeMap;
 
 use rpcgauge_message::workload::WorkloadSpec;
-use rpcgauge_message::{Compression, Encoding};
+use rpcgauge_message::{Compression, Encoding, Limits};
 use rpcgauge_stats::SplitMix64;
 use rpcgauge_study::plan::{Claim, Metric, Pair, Plan, Published, TrialSpec, Variant};
 use rpcgauge_study::record::*;
@@ -309,6 +309,7 @@ impl Builder {
                 calls: None,
                 time_ms: Some(500),
             },
+            limits: Limits::DEFAULT,
             trials,
         }
     }

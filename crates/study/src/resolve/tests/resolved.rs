@@ -330,7 +330,7 @@ proptest! {
     ) {
         let overrides = Overrides {
             seed: Some(seed), invocations: Some(invocations), blocks: Some(blocks),
-            only: Vec::new(),
+            ..Overrides::default()
         };
         let plan = resolve_with(TWO, 2, &overrides).unwrap();
         let distinct: BTreeSet<_> = plan
