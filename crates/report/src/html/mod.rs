@@ -188,7 +188,10 @@ impl View {
                 .environment
                 .as_ref()
                 .map(tables::environment)
-                .unwrap_or_default(),
+                .into_iter()
+                .flatten()
+                .chain(tables::floor_windows(findings))
+                .collect(),
             method: MethodView {
                 confidence: words::margin_percent(study.confidence),
                 margin: words::margin_percent(study.margin),

@@ -247,6 +247,31 @@ pub(crate) fn errors(findings: &Findings) -> Vec<ErrorView> {
         .collect()
 }
 
+/// How far the machine moved a floor during the run: the one that it moved furthest, since floors
+/// of other bytes and transports are not to be compared. None without two windows of a floor.
+pub(crate) fn floor_windows(findings: &Findings) -> Option<(String, String)> {
+    let cells = findings
+        .variants
+        .iter()
+        .flat_map(|v| v.cells.iter().map(move |c| (v, c)));
+    let floors = cells.filter_map(|(variant, cell)| {
+        let floor = cell.figures.as_deref()?.floor.as_ref()?;
+        let moved = floor.highest_p50_ns as f64 / floor.p50_ns.max(1) as f64;
+        (floor.windows > 1).then_some((moved, floor, variant, cell))
+    });
+    let (moved, floor, variant, cell) = floors.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let text = format!(
+        "{} to {} ({}×) over {} windows, of {} {}: the most of any floor",
+        units::time(floor.p50_ns as f64),
+        units::time(floor.highest_p50_ns as f64),
+        units::ratio(moved),
+        floor.windows,
+        variant.name,
+        words::on(cell.placement),
+    );
+    Some(("Floor windows".to_owned(), text))
+}
+
 /// The environment, name by name.
 pub(crate) fn environment(environment: &Environment) -> Vec<(String, String)> {
     let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "not known".to_owned());

@@ -341,10 +341,11 @@ fn sample_place(
             };
             (file.span(), format!("{}: ", file.get_ref()))
         }
-        _ => {
-            let n = merged.layer.span(Key::N);
-            (n.unwrap_or_else(|| variant.clone()), String::new())
+        Some(WorkloadWritten::BuiltIn { kind, n }) => {
+            let n = merged.layer.span(Key::N).or(n.as_ref().map(Spanned::span));
+            (n.unwrap_or_else(|| kind.span()), String::new())
         }
+        None => (variant.clone(), String::new()),
     }
 }
 
