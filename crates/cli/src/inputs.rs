@@ -4,8 +4,9 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use rpcgauge_message::contract::Sample;
 use rpcgauge_message::workload::OwnWorkload;
-use rpcgauge_message::{Limits, Schema};
+use rpcgauge_message::{Limits, OverLimit, Schema};
 use rpcgauge_study::builtin;
 use rpcgauge_study::features::embedded_only;
 use rpcgauge_study::file::StudyFile;
@@ -103,7 +104,11 @@ pub(crate) struct Resolved {
 ///
 /// A word that names a built-in study is that study, whatever files there are; anything with a `/`
 /// or ending in `.toml` is a path.
-pub(crate) fn study(word: &str, overrides: &OverrideArgs) -> Result<Resolved, Failure> {
+pub(crate) fn study(
+    word: &str,
+    overrides: &OverrideArgs,
+    limits: Limits,
+) -> Result<Resolved, Failure> {
     let is_path = word.contains('/') || word.ends_with(".toml") || word == "-";
     let (text, loader) = if is_path {
         let path = Path::new(word);
@@ -127,6 +132,7 @@ pub(crate) fn study(word: &str, overrides: &OverrideArgs) -> Result<Resolved, Fa
         invocations: overrides.invocations,
         blocks: overrides.blocks,
         seed: overrides.seed,
+        limits,
     };
     let context = ResolveContext {
         subjects: &embedded_only(),
@@ -146,14 +152,44 @@ pub(crate) fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(1))
 }
 
-/// The limits of decoding that a command line sets.
+/// The limits of decoding that a command line sets; the defaults where it sets none.
 pub(crate) fn limits(args: &LimitArgs) -> Result<Limits, Failure> {
+    let default = Limits::DEFAULT;
     let limits = Limits {
-        max_message_bytes: args.max_message_bytes,
-        max_depth: args.max_depth,
-        max_inflation: args.max_inflation,
+        max_message_bytes: args.max_message_bytes.unwrap_or(default.max_message_bytes),
+        max_depth: args.max_depth.unwrap_or(default.max_depth),
+        max_inflation: args.max_inflation.unwrap_or(default.max_inflation),
     };
     limits.checked().map_err(Failure::input)
+}
+
+/// Refuses limits other than those that a run was begun with.
+pub(crate) fn same_limits(args: &LimitArgs, recorded: Limits) -> Result<(), Failure> {
+    let given = [args.max_message_bytes, args.max_depth, args.max_inflation];
+    let mut limits = given.into_iter().zip(recorded.by_option());
+    let other = limits.find_map(|(given, (option, recorded))| {
+        Some((option, given.filter(|given| *given != recorded)?, recorded))
+    });
+    match other {
+        None => Ok(()),
+        Some((option, given, recorded)) => Err(Failure::input(format!(
+            "--{option} {given}: this run was begun with {recorded}, and goes on with it; leave \
+             the option out, or run the study anew"
+        ))),
+    }
+}
+
+/// A message over a limit, with the file that it was read from, if any: the request's or the
+/// answer's.
+pub(crate) fn over_limit(over: &OverLimit, files: Option<(&PathBuf, &PathBuf)>) -> Failure {
+    let file = files.map(|(request, response)| match over.sample {
+        Sample::Request => request,
+        Sample::Response => response,
+    });
+    Failure::input(match file {
+        Some(file) => format!("{}: {over}", name(file)),
+        None => over.to_string(),
+    })
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Failure {

@@ -35,4 +35,4 @@ pub use limits::{BrokenLimit, Limits};
 pub use message::{Code, Message, MessageType};
 pub use schema::{Method, Schema, SchemaError};
 pub use sizes::{SizeRow, sizes};
-pub use workload::{Workload, WorkloadSpec};
+pub use workload::{OverLimit, Workload, WorkloadError, WorkloadSpec};

@@ -2,8 +2,11 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// Bounds of decoding. Each has a name, a default and an option of the same name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// Largest message in bytes, both as it arrived and after decompression
     /// (`--max-message-bytes`).
@@ -59,23 +62,46 @@ impl Limits {
     /// # Errors
     /// A limit of nothing, and a depth above [`MOST_DEPTH`].
     pub fn checked(self) -> Result<Self, BadLimit> {
-        let limits = [
-            ("max-message-bytes", self.max_message_bytes, usize::MAX),
-            ("max-depth", self.max_depth, MOST_DEPTH),
-            ("max-inflation", self.max_inflation, usize::MAX),
-        ];
-        match limits
+        let most = [usize::MAX, MOST_DEPTH, usize::MAX];
+        match self
+            .by_option()
             .into_iter()
-            .find(|(_, given, most)| !(1..=*most).contains(given))
+            .zip(most)
+            .find(|((_, given), most)| !(1..=*most).contains(given))
         {
             None => Ok(self),
-            Some((option, given, most)) => Err(BadLimit {
+            Some(((option, given), most)) => Err(BadLimit {
                 option,
                 given,
                 least: 1,
                 most,
             }),
         }
+    }
+}
+
+impl Limits {
+    /// Each limit after the name of its option.
+    #[must_use]
+    pub fn by_option(&self) -> [(&'static str, usize); 3] {
+        [
+            ("max-message-bytes", self.max_message_bytes),
+            ("max-depth", self.max_depth),
+            ("max-inflation", self.max_inflation),
+        ]
+    }
+
+    /// The limits that are not the defaults, as options: `--max-depth 50`. None where all are.
+    #[must_use]
+    pub fn changed(&self) -> Option<String> {
+        let changed: Vec<String> = self
+            .by_option()
+            .into_iter()
+            .zip(Self::DEFAULT.by_option())
+            .filter(|(this, default)| this != default)
+            .map(|((option, value), _)| format!("--{option} {value}"))
+            .collect();
+        (!changed.is_empty()).then(|| changed.join(" "))
     }
 }
 
@@ -157,6 +183,8 @@ mod tests {
             deep.checked().unwrap_err().to_string(),
             "--max-depth is 201, and may be 1 to 200"
         );
+        assert_eq!(Limits::DEFAULT.changed(), None);
+        assert_eq!(deep.changed().unwrap(), "--max-depth 201");
         assert!(
             Limits {
                 max_message_bytes: 0,

@@ -10,7 +10,7 @@ use crate::format::{self, Unread};
 use crate::generated::{Generated, GeneratedMessage, GeneratedType};
 use crate::limits::MOST_DEPTH;
 use crate::schema::{Schema, Types};
-use crate::{Encoding, Limits};
+use crate::{BrokenLimit, Codec, Compression, Encoding, Limits};
 
 /// The type of a message. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -239,6 +239,34 @@ impl Message {
         let mut out = Vec::new();
         self.encode(encoding, &mut out)?;
         Ok(out)
+    }
+
+    /// Checks that a reader with these limits takes the message as it would be sent. What else may
+    /// stand in its way, such as a value that the encoding has no form for, is not asked here.
+    ///
+    /// # Errors
+    /// The limit that it breaks.
+    pub fn check_limits(
+        &self,
+        encoding: Encoding,
+        compression: Compression,
+        limits: Limits,
+    ) -> Result<(), BrokenLimit> {
+        let (mut plain, mut carried) = (Vec::new(), Vec::new());
+        let codec = Codec::new(self.message_type.clone(), encoding, compression, limits);
+        let sent = codec.and_then(|mut codec| {
+            codec.encode(self, &mut plain)?;
+            codec.compress(&plain, &mut carried)?;
+            Ok(codec)
+        });
+        let Ok(mut codec) = sent else { return Ok(()) };
+        let read = codec
+            .decompress(&carried, &mut plain)
+            .and_then(|()| codec.decode(&plain));
+        match read {
+            Err(DecodeError::Limit(limit)) => Err(limit),
+            _ => Ok(()),
+        }
     }
 
     /// The generated message, where it is one of type `M`.

@@ -135,7 +135,7 @@ fn accept_chooses_the_answers_media_type() {
     ] {
         let answer = call(&server, &[JSON, ("accept", accept)], HELLO);
         assert_eq!(answer.header("content-type"), want);
-        assert_eq!(answer.header("vary"), "accept");
+        assert_eq!(answer.header("vary"), "", "nothing here is cached");
     }
     let answer = call(
         &server,
@@ -171,7 +171,7 @@ fn accept_encoding_chooses_the_answers_coding() {
         let answer = call(&server, &[JSON, ("accept-encoding", accept)], body.clone());
         assert_eq!(answer.status, 200);
         assert_eq!(answer.header("content-encoding"), want, "{accept}");
-        assert_eq!(answer.header("vary"), "accept, accept-encoding");
+        assert_eq!(answer.header("vary"), "accept-encoding");
     }
     let answer = call(&server, &[JSON], body.clone());
     assert_eq!(answer.header("content-encoding"), "");

@@ -10,7 +10,7 @@ use crate::findings::trial::TrialRow;
 use crate::findings::{FailedTrial, Findings, METRICS};
 
 /// The header line's names.
-pub const COLUMNS: [&str; 30] = [
+pub const COLUMNS: [&str; 37] = [
     "trial",
     "variant",
     "invocation",
@@ -41,6 +41,13 @@ pub const COLUMNS: [&str; 30] = [
     "server_cpu_ns",
     "reason",
     "marks_bytes",
+    "calls_never_begun",
+    "warmup_failed",
+    "connections_at_start",
+    "connections_opened",
+    "connects_failed",
+    "uncompressed_answers",
+    "errors_without_sample",
 ];
 
 /// The column of a failed trial's reason.
@@ -88,6 +95,16 @@ fn measured(row: &TrialRow) -> Vec<String> {
     fields.extend(METRICS.map(|metric| shown(row.figures.get(metric))));
     fields.push(String::new());
     fields.push(shown(row.marks_bytes));
+    fields.extend([
+        row.never_begun.to_string(),
+        row.warmup_failed.to_string(),
+        row.connections_at_start
+            .map_or_else(String::new, |count| count.to_string()),
+        row.connections_opened.to_string(),
+        row.connects_failed.to_string(),
+        row.uncompressed_answers.to_string(),
+        row.errors_without_sample.to_string(),
+    ]);
     fields
 }
 

@@ -15,11 +15,15 @@ use crate::words::{self, About};
 pub fn render(findings: &Findings) -> String {
     let mut text = format!("## rpcgauge: {}\n\n", safe(&findings.study.name));
     text += &format!("{}\n\n", safe(&findings.study.question));
-    let machine = questions::machine(findings).map(|m| format!("; {}", safe(&m)));
+    let facts = [questions::machine(findings), questions::limits(findings)];
+    let facts = facts
+        .into_iter()
+        .flatten()
+        .map(|f| format!("; {}", safe(&f)));
     text += &format!(
         "_{}{}_\n",
         questions::progress(findings),
-        machine.unwrap_or_default()
+        facts.collect::<String>()
     );
     summary(&mut text, findings);
     verdicts(&mut text, findings);
@@ -144,8 +148,10 @@ fn claims(text: &mut String, findings: &Findings) {
                 } else {
                     String::new()
                 };
+                let size = p.size.map(words::size_match);
+                let size = size.map_or_else(String::new, |s| format!(", {s}"));
                 safe(&format!(
-                    "{place}{}",
+                    "{place}{}{size}",
                     words::claim_measured(claim.metric, &p.verdict)
                 ))
             })
@@ -160,6 +166,7 @@ fn claims(text: &mut String, findings: &Findings) {
             words::claim_outcome(claim),
         );
     }
+    *text += &format!("\n_{}_\n", words::HOW_CLAIMS_ARE_READ);
 }
 
 fn figures(text: &mut String, findings: &Findings, placement: Placement) {
@@ -215,15 +222,24 @@ fn not_measured(text: &mut String, findings: &Findings) {
         );
     }
     for variant in &findings.variants {
-        for figures in variant.cells.iter().filter_map(|c| c.figures.as_deref()) {
+        for cell in &variant.cells {
+            let Some(figures) = cell.figures.as_deref() else {
+                continue;
+            };
+            if let Some(mishaps) = words::mishaps(figures) {
+                let (name, place) = (safe(&variant.name), words::on(cell.placement));
+                *text += &format!("- {name} {place}: {}\n", safe(&mishaps));
+            }
             for error in &figures.errors {
                 *text += &format!(
-                    "- {}: {} × {}, \"{}\"\n",
-                    safe(&variant.name),
+                    "  - {} × {}, \"{}\"\n",
                     units::count(error.count),
                     safe(&error.kind),
                     safe(&error.text),
                 );
+            }
+            if let Some(others) = words::other_errors(figures) {
+                *text += &format!("  - {}\n", safe(&others));
             }
         }
     }

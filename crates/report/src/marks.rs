@@ -12,15 +12,21 @@ enum Mark {
     ClientBound,
     Unsettled,
     FailedCalls,
+    FailedConnects,
+    NeverBegun,
+    Uncompressed,
     Incomplete,
     Dynamic,
 }
 
 impl Mark {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 8] = [
         Self::ClientBound,
         Self::Unsettled,
         Self::FailedCalls,
+        Self::FailedConnects,
+        Self::NeverBegun,
+        Self::Uncompressed,
         Self::Incomplete,
         Self::Dynamic,
     ];
@@ -31,6 +37,9 @@ impl Mark {
             Self::ClientBound => 'C',
             Self::Unsettled => 'U',
             Self::FailedCalls => 'F',
+            Self::FailedConnects => 'X',
+            Self::NeverBegun => 'N',
+            Self::Uncompressed => 'P',
             Self::Incomplete => 'I',
             Self::Dynamic => 'D',
         }
@@ -41,6 +50,9 @@ impl Mark {
         match self {
             Self::ClientBound => Some(trials.client_bound),
             Self::Unsettled => Some(trials.unsettled),
+            Self::FailedConnects => Some(trials.connects_failed),
+            Self::NeverBegun => Some(trials.never_begun),
+            Self::Uncompressed => Some(trials.uncompressed),
             Self::Incomplete => Some(trials.planned - trials.measured),
             Self::FailedCalls | Self::Dynamic => None,
         }
@@ -52,6 +64,9 @@ impl Mark {
             Self::ClientBound => "client-bound",
             Self::Unsettled => "unsettled",
             Self::FailedCalls => "failed calls",
+            Self::FailedConnects => "failed connects",
+            Self::NeverBegun => "calls never begun",
+            Self::Uncompressed => "plain answers",
             Self::Incomplete => "incomplete",
             Self::Dynamic => "dynamic code",
         }
@@ -63,6 +78,9 @@ impl Mark {
             Self::ClientBound => "the client used more than 80% of its core",
             Self::Unsettled => "latency was still drifting when measuring began",
             Self::FailedCalls => "some calls failed",
+            Self::FailedConnects => "attempts to open a connection failed",
+            Self::NeverBegun => "calls were due but not begun before the trial ended",
+            Self::Uncompressed => "answers came uncompressed although a compression was asked for",
             Self::Incomplete => "trials failed or did not run",
             Self::Dynamic => "a descriptor was interpreted, no generated code",
         }
@@ -71,19 +89,11 @@ impl Mark {
 
 /// The marks of a cell.
 fn marks(cell: &Cell) -> Vec<Mark> {
-    let trials = &cell.trials;
+    let figures = cell.figures.as_deref();
     let has = |mark: &Mark| match mark {
-        Mark::ClientBound => trials.client_bound > 0,
-        Mark::Unsettled => trials.unsettled > 0,
-        Mark::FailedCalls => cell
-            .figures
-            .as_ref()
-            .is_some_and(|f| f.calls.failed_total() > 0),
-        Mark::Incomplete => trials.measured < trials.planned,
-        Mark::Dynamic => cell
-            .figures
-            .as_ref()
-            .is_some_and(|f| f.code.contains(&Code::Dynamic)),
+        Mark::FailedCalls => figures.is_some_and(|f| f.calls.failed_total() > 0),
+        Mark::Dynamic => figures.is_some_and(|f| f.code.contains(&Code::Dynamic)),
+        of_trials => of_trials.trials(&cell.trials) > Some(0),
     };
     Mark::ALL.into_iter().filter(has).collect()
 }

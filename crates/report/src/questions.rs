@@ -199,6 +199,12 @@ pub(crate) fn progress(findings: &Findings) -> String {
     text
 }
 
+/// The limits of decoding, where they are not the defaults.
+pub(crate) fn limits(findings: &Findings) -> Option<String> {
+    let changed = findings.study.limits.changed()?;
+    Some(format!("limits {changed}"))
+}
+
 /// The machine in one line.
 pub(crate) fn machine(findings: &Findings) -> Option<String> {
     let e = findings.environment.as_ref()?;

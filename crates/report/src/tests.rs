@@ -50,6 +50,9 @@ fn csv_has_one_row_a_trial_under_stable_columns() {
         assert_eq!(measured, row[column("elapsed_ns")].parse::<u64>().is_ok());
         let marked = measured && row[column("timing")] == "stages";
         assert_eq!(row[column("marks_bytes")], if marked { "76" } else { "" });
+        assert_eq!(measured, !row[column("connects_failed")].is_empty());
+        let is_plain = row[column("variant")] == "gzip-one-gzip";
+        assert_eq!(is_plain, row[column("uncompressed_answers")] == "40");
     }
 }
 

@@ -7,10 +7,6 @@ use crate::verdict::{Direction, Outcome, Verdict};
 /// machines and years differ.
 pub const DEFAULT_SIZE_TOLERANCE: f64 = 0.25;
 
-/// How far a measured count of bytes may be from the published one: 5%, since publications seldom
-/// give the values of their sample, whose lengths differ.
-pub const DEFAULT_COUNT_TOLERANCE: f64 = 0.05;
-
 /// What was published about two variants.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Published {
@@ -83,28 +79,6 @@ pub fn check_claim(
         _ => None,
     };
     Ok(ClaimCheck { outcome, size })
-}
-
-/// Checks a published count (the bytes of an encoding, for one) against a measured one. A count has
-/// no noise: it is reproduced, within `tolerance` of the published one (0 asks for the very same),
-/// or contradicted.
-///
-/// # Errors
-/// [`StatsError::Setting`] where a count or the tolerance is negative or not finite.
-pub fn check_count(
-    published: f64,
-    measured: f64,
-    tolerance: f64,
-) -> Result<ClaimOutcome, StatsError> {
-    not_negative("count tolerance", tolerance)?;
-    not_negative("published count", published)?;
-    not_negative("measured count", measured)?;
-    let agrees = (measured - published).abs() <= tolerance * published;
-    Ok(if agrees {
-        ClaimOutcome::Reproduced
-    } else {
-        ClaimOutcome::Contradicted
-    })
 }
 
 /// The direction published; none for "no difference".
@@ -248,23 +222,6 @@ mod tests {
     }
 
     #[test]
-    fn counts_agree_within_their_tolerance() {
-        let table = [
-            (701.0, 701.0, 0.0, Reproduced),
-            (701.0, 702.0, 0.0, Contradicted),
-            (1705.0, 1640.0, DEFAULT_COUNT_TOLERANCE, Reproduced),
-            (1705.0, 1500.0, DEFAULT_COUNT_TOLERANCE, Contradicted),
-            (0.0, 0.0, DEFAULT_COUNT_TOLERANCE, Reproduced),
-        ];
-        for (published, measured, tolerance, expected) in table {
-            assert_eq!(
-                check_count(published, measured, tolerance).unwrap(),
-                expected
-            );
-        }
-    }
-
-    #[test]
     fn impossible_figures_are_named() {
         let verdict = verdict(0.5, 0.6);
         for value in [0.0, -1.0, f64::NAN, f64::INFINITY] {
@@ -278,6 +235,5 @@ mod tests {
             ));
         }
         assert!(check_claim(Published::NoDifference, &verdict, -0.1).is_err());
-        assert!(check_count(-1.0, 1.0, 0.0).is_err() && check_count(1.0, f64::NAN, 0.0).is_err());
     }
 }

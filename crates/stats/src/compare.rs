@@ -254,6 +254,20 @@ mod tests {
     }
 
     #[test]
+    fn counts_that_are_equal_in_every_block_give_the_interval_of_1_alone() {
+        let bytes = |of| Pair { of, against: of };
+        let invocations =
+            [[bytes(148.0), bytes(147.96)], [bytes(1e-3), bytes(1e12)]].map(Vec::from);
+        let pairs = PairedRatios::from_pairs(&invocations).unwrap();
+        let interval = compare(&pairs, &Bootstrap::default())
+            .unwrap()
+            .interval()
+            .unwrap();
+        assert_eq!((interval.low(), interval.high()), (1.0, 1.0));
+        assert!(interval.holds(1.0) && interval.within_margin(0.0));
+    }
+
+    #[test]
     fn settings_out_of_range_are_named() {
         let compare = |bootstrap| {
             compare(&ratios(&[&[1.0]]), &bootstrap)

@@ -44,8 +44,7 @@ mod verdict;
 mod warmup;
 
 pub use claim::{
-    ClaimCheck, ClaimOutcome, DEFAULT_COUNT_TOLERANCE, DEFAULT_SIZE_TOLERANCE, Published,
-    SizeMatch, check_claim, check_count,
+    ClaimCheck, ClaimOutcome, DEFAULT_SIZE_TOLERANCE, Published, SizeMatch, check_claim,
 };
 pub use compare::{Bootstrap, compare};
 pub use error::StatsError;

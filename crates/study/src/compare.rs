@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use rpcgauge_message::nearest::Nearest;
 use rpcgauge_message::workload::OwnWorkload;
-use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
+use rpcgauge_message::{
+    Compression, Encoding, Limits, OverLimit, Workload, WorkloadError, WorkloadSpec,
+};
 
 use crate::plan::draft::{Checks, Draft, Rounds};
 use crate::plan::estimate::guess_call;
@@ -101,6 +103,8 @@ pub struct CompareOptions {
     pub seed: Option<u64>,
     /// Cores this program may use.
     pub cores: u32,
+    /// Bounds of what is decoded, on both sides.
+    pub limits: Limits,
 }
 
 impl Default for CompareOptions {
@@ -113,6 +117,7 @@ impl Default for CompareOptions {
             budget: Duration::from_secs(60),
             seed: None,
             cores: 2,
+            limits: Limits::DEFAULT,
         }
     }
 }
@@ -139,6 +144,12 @@ pub enum CompareError {
     /// The answer cannot be made longer.
     #[error("--size-sweep: {0}")]
     Scale(#[from] ScaleError),
+    /// A message is over a limit, so that every trial that sends it would fail.
+    #[error("{0}")]
+    OverLimit(#[from] OverLimit),
+    /// The workload's description does not fit its samples.
+    #[error("{0}")]
+    Workload(#[from] WorkloadError),
     /// The parts do not make a plan.
     #[error("{0}")]
     Plan(String),
@@ -169,7 +180,8 @@ fn seconds(time: Duration) -> String {
 /// When an option names what is not there, or the budget is too short.
 pub fn study(own: &OwnWorkload, options: &CompareOptions) -> Result<Plan, CompareError> {
     let ways = chosen(options)?;
-    let sizes = sized(own, &options.sizes)?;
+    let sizes = sized(own, options)?;
+    check_limits(&ways, &sizes, options.limits)?;
     let mut least = Duration::MAX;
     for rounds in REPETITIONS {
         let draft = draft(&ways, &sizes, own, options, rounds);
@@ -280,7 +292,8 @@ struct Sized {
     workload: OwnWorkload,
 }
 
-fn sized(own: &OwnWorkload, sizes: &[u32]) -> Result<Vec<Sized>, CompareError> {
+fn sized(own: &OwnWorkload, options: &CompareOptions) -> Result<Vec<Sized>, CompareError> {
+    let sizes = &options.sizes;
     if sizes.is_empty() {
         return Ok(vec![Sized {
             suffix: String::new(),
@@ -292,13 +305,24 @@ fn sized(own: &OwnWorkload, sizes: &[u32]) -> Result<Vec<Sized>, CompareError> {
         if *factor == 0 || sizes[..place].contains(factor) {
             return Err(CompareError::BadSize(*factor));
         }
-        let workload = scale::answer(own, *factor)?;
+        let workload = scale::answer(own, *factor, options.limits)?;
         all.push(Sized {
             suffix: format!("-scale={factor}"),
             workload,
         });
     }
     Ok(all)
+}
+
+/// Whether the readers of each way's messages would take them.
+fn check_limits(ways: &[Way], sizes: &[Sized], limits: Limits) -> Result<(), CompareError> {
+    for size in sizes {
+        let workload = Workload::new(&WorkloadSpec::Own(Box::new(size.workload.clone())))?;
+        for way in ways {
+            workload.check_limits(way.encoding, way.compression, way.compression, limits)?;
+        }
+    }
+    Ok(())
 }
 
 fn draft(
@@ -357,6 +381,7 @@ fn draft(
         margin: DEFAULT_MARGIN,
         confidence: DEFAULT_CONFIDENCE,
         warmup: DEFAULT_WARMUP,
+        limits: options.limits,
         variants,
         pairs,
         claims: Vec::new(),

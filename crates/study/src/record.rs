@@ -93,11 +93,30 @@ pub struct Measured {
     pub client_share: f64,
     /// Whether generated or dynamic code made and read the messages on the client.
     pub code: Code,
+    /// Connections that were open when the measured part began;
+    /// absent in records that do not tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections_at_start: Option<u64>,
     /// Connections that were opened during the measured part.
     pub connections_opened: u64,
+    /// Attempts to open a connection that failed, those of the warm-up included. Calls are then
+    /// made over fewer connections than asked for.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub connects_failed: u64,
+    /// Answers to measured calls that came uncompressed although a compression was asked for.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub uncompressed_answers: u64,
     /// Up to a few distinct error texts with how often each came, as the server or system sent them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub error_samples: Vec<ErrorSample>,
+    /// Failures whose text is in none of the samples, since there were too many distinct ones.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub errors_without_sample: u64,
+}
+
+/// Counts of what should not happen are left out where it did not.
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A client above this share of its core is "client-bound": its trial says nothing of the server.
@@ -115,6 +134,9 @@ pub struct Calls {
     pub failed: BTreeMap<String, u64>,
     /// Calls still open when the trial ended.
     pub abandoned: u64,
+    /// How many of the abandoned ones were due but never begun.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub never_begun: u64,
 }
 
 impl Calls {
@@ -129,6 +151,9 @@ impl Calls {
 pub struct Warmup {
     /// Calls that were made before the first measured one.
     pub calls: u64,
+    /// How many of them failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failed: u64,
     /// How long it took.
     pub elapsed_ns: u64,
     /// Whether the latency had stopped drifting; if not, the trial says so.
@@ -234,10 +259,6 @@ impl Traffic {
     pub fn of_call(&self) -> u64 {
         self.headers + self.bodies + self.overhead
     }
-}
-
-fn is_zero(bytes: &u64) -> bool {
-    *bytes == 0
 }
 
 /// Sizes of the encoded messages of one call, in bytes (the mean where they differ from call to
@@ -358,18 +379,4 @@ pub struct IdleOutcome {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn marks_that_are_absent_are_zero_and_zero_is_absent() {
-        let without = r#"{"headers":3,"bodies":2,"overhead":1}"#;
-        let mut traffic: Traffic = serde_json::from_str(without).unwrap();
-        assert_eq!((traffic.of_call(), traffic.total()), (6, 6));
-        assert_eq!(serde_json::to_string(&traffic).unwrap(), without);
-        traffic.marks = 76;
-        let line = serde_json::to_string(&traffic).unwrap();
-        assert_eq!(serde_json::from_str::<Traffic>(&line).unwrap(), traffic);
-        assert_eq!((traffic.of_call(), traffic.total()), (6, 82));
-    }
-}
+mod tests;

@@ -21,7 +21,7 @@ pub enum ScaleError {
     /// The answer would be refused by its reader.
     #[error(
         "the answer of {method} at {factor} times its size would be over {limit} bytes as JSON; \
-         take smaller sizes"
+         take smaller sizes, or raise --max-message-bytes"
     )]
     TooLarge {
         /// The method.
@@ -42,13 +42,17 @@ pub enum ScaleError {
 ///
 /// When there is nothing to repeat, the answer would grow beyond the decoding limit, or the
 /// workload does not fit together.
-pub fn answer(workload: &OwnWorkload, factor: u32) -> Result<OwnWorkload, ScaleError> {
+pub fn answer(
+    workload: &OwnWorkload,
+    factor: u32,
+    limits: Limits,
+) -> Result<OwnWorkload, ScaleError> {
     if factor == 1 {
         return Ok(workload.clone());
     }
     let message = answer_type(workload)?;
     let mut response = workload.response.clone();
-    let limit = Limits::DEFAULT.max_message_bytes;
+    let limit = limits.max_message_bytes;
     let too_large = || ScaleError::TooLarge {
         method: workload.method.clone(),
         factor,

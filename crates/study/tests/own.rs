@@ -6,6 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rpcgauge_message::Limits;
 use rpcgauge_message::workload::OwnWorkload;
 use rpcgauge_study::compare::{self, CompareError, CompareOptions};
 use rpcgauge_study::features::embedded_only;
@@ -204,13 +205,16 @@ fn what_is_wrong_with_the_files_is_told_at_the_key_that_named_them() {
 #[test]
 fn lists_are_repeated_outermost_only() {
     let shop = Shop::new();
-    let longer = scale::answer(&shop.own(), 3).unwrap();
+    let longer = scale::answer(&shop.own(), 3, Limits::DEFAULT).unwrap();
     let lines = longer.response["lines"].as_array().unwrap();
     assert_eq!(lines.len(), 6);
     assert_eq!(lines[0], lines[2]);
     assert_eq!(lines[0]["notes"].as_array().unwrap().len(), 2);
     assert_eq!(longer.request, shop.own().request);
-    assert_eq!(scale::answer(&shop.own(), 1).unwrap(), shop.own());
+    assert_eq!(
+        scale::answer(&shop.own(), 1, Limits::DEFAULT).unwrap(),
+        shop.own()
+    );
 }
 
 #[test]
@@ -218,7 +222,9 @@ fn without_lists_texts_and_bytes_are_repeated_and_nothing_else() {
     let shop = Shop::new();
     let mut answer = with_lines();
     answer.as_object_mut().unwrap().remove("lines");
-    let longer = scale::answer(&shop.own_with(&answer), 2).unwrap().response;
+    let longer = scale::answer(&shop.own_with(&answer), 2, Limits::DEFAULT)
+        .unwrap()
+        .response;
     assert_eq!(longer["id"], "o-1o-1");
     assert_eq!(longer["token"], "AQIDAQID");
     for same in ["placed", "status", "customer", "counts"] {
@@ -231,7 +237,7 @@ fn an_answer_with_nothing_to_repeat_has_one_size() {
     let shop = Shop::new();
     let own = shop.own_with(&json!({"status": "PAID", "customer": "12", "lines": []}));
     assert_eq!(
-        scale::answer(&own, 2),
+        scale::answer(&own, 2, Limits::DEFAULT),
         Err(ScaleError::NothingToRepeat("shop.Orders/Get".to_owned()))
     );
     let error = shop.refused(STUDY);
@@ -243,7 +249,7 @@ fn an_answer_with_nothing_to_repeat_has_one_size() {
 
 #[test]
 fn an_answer_does_not_grow_beyond_what_is_decoded() {
-    let error = scale::answer(&Shop::new().own(), u32::MAX).unwrap_err();
+    let error = scale::answer(&Shop::new().own(), u32::MAX, Limits::DEFAULT).unwrap_err();
     assert!(matches!(error, ScaleError::TooLarge { .. }), "{error}");
 }
 

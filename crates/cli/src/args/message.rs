@@ -30,14 +30,19 @@ impl SchemaArgs {
 #[derive(Debug, Args)]
 pub(crate) struct LimitArgs {
     /// Largest encoded message, in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = Limits::DEFAULT.max_message_bytes, help_heading = "Limits")]
-    pub(crate) max_message_bytes: usize,
+    #[arg(long, value_name = "BYTES", help = limit_help("Largest encoded message, in bytes", Limits::DEFAULT.max_message_bytes), help_heading = "Limits")]
+    pub(crate) max_message_bytes: Option<usize>,
     /// Deepest nesting of a message
-    #[arg(long, value_name = "LEVELS", default_value_t = Limits::DEFAULT.max_depth, help_heading = "Limits")]
-    pub(crate) max_depth: usize,
+    #[arg(long, value_name = "LEVELS", help = limit_help("Deepest nesting of a message", Limits::DEFAULT.max_depth), help_heading = "Limits")]
+    pub(crate) max_depth: Option<usize>,
     /// How many times its compressed size a message may grow to
-    #[arg(long, value_name = "RATIO", default_value_t = Limits::DEFAULT.max_inflation, help_heading = "Limits")]
-    pub(crate) max_inflation: usize,
+    #[arg(long, value_name = "RATIO", help = limit_help("How many times its compressed size a message may grow to", Limits::DEFAULT.max_inflation), help_heading = "Limits")]
+    pub(crate) max_inflation: Option<usize>,
+}
+
+/// A limit's help. Its default is no default of the command line: a resumed run keeps its own.
+fn limit_help(what: &str, default: usize) -> String {
+    format!("{what} [default: {default}]")
 }
 
 /// `rpcgauge size`.
@@ -70,4 +75,6 @@ pub(crate) struct SizeArgs {
     /// Print the sizes as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
 }

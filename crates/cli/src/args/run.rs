@@ -83,6 +83,8 @@ pub(crate) struct PlanArgs {
     /// Print the plan as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
 }
 
 /// A run is named in later commands, where a name with `-` before it would be taken for an option.

@@ -1,6 +1,6 @@
 //! `rpcgauge compare`: the sensible ways to make the user's own call.
 
-use rpcgauge_study::compare::{self, CompareOptions};
+use rpcgauge_study::compare::{self, CompareError, CompareOptions};
 
 use super::measure::{self, Ended, How};
 use crate::args::CompareArgs;
@@ -8,7 +8,6 @@ use crate::exit::{Failure, Outcome, print, print_json};
 use crate::inputs::{self, Resolved};
 
 pub(crate) fn run(args: CompareArgs) -> Outcome {
-    let limits = inputs::limits(&args.limits)?;
     let own = inputs::own_workload(&args.schema, &args.method, &args.request, &args.response)?;
     let options = CompareOptions {
         only: args.only,
@@ -17,8 +16,14 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
         budget: args.budget,
         seed: args.seed,
         cores: inputs::cores(),
+        limits: inputs::limits(&args.limits)?,
     };
-    let plan = compare::study(&own, &options).map_err(Failure::input)?;
+    let plan = compare::study(&own, &options).map_err(|error| match error {
+        CompareError::OverLimit(over) => {
+            inputs::over_limit(&over, Some((&args.request, &args.response)))
+        }
+        error => Failure::input(error),
+    })?;
     if args.plan {
         return if args.output.json {
             print_json(&plan)
@@ -29,7 +34,6 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
     let stop = measure::stop_flag()?;
     let how = How {
         output: &args.output,
-        limits,
         stop: &stop,
     };
     measure::start(&Resolved { plan, text: None }, how).map(Ended::code)

@@ -8,15 +8,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 use rpcgauge_lab::{Ending, Lab, LabError, Options, SubjectCommand, Summary};
-use rpcgauge_message::Limits;
 use rpcgauge_report::{Findings, files};
 use rpcgauge_study::plan::{Plan, TrialSpec};
 use rpcgauge_study::run::{NewRun, Run, RunWriter, default_directory, names};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::args::OutputArgs;
+use crate::args::{LimitArgs, OutputArgs};
 use crate::exit::{self, Failure};
-use crate::inputs::Resolved;
+use crate::inputs::{self, Resolved};
 use crate::progress::ProgressView;
 use crate::show;
 
@@ -74,8 +73,6 @@ pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
 pub(crate) struct How<'a> {
     /// Where the run goes and how it is shown.
     pub(crate) output: &'a OutputArgs,
-    /// Bounds of decoding, on both sides.
-    pub(crate) limits: Limits,
     /// Set when the run should end.
     pub(crate) stop: &'a AtomicBool,
 }
@@ -97,9 +94,10 @@ pub(crate) fn start(study: &Resolved, how: How<'_>) -> Result<Ended, Failure> {
     carry_out(&study.plan, &study.plan.trials, writer, how)
 }
 
-/// Goes on with an interrupted run and shows its report.
-pub(crate) fn resume(directory: &Path, how: How<'_>) -> Result<Ended, Failure> {
+/// Goes on with an interrupted run, within the limits that it was begun with, and shows its report.
+pub(crate) fn resume(directory: &Path, limits: &LimitArgs, how: How<'_>) -> Result<Ended, Failure> {
     let resumed = RunWriter::resume(directory, None).map_err(Failure::input)?;
+    inputs::same_limits(limits, resumed.run.plan.limits)?;
     carry_out(&resumed.run.plan, &resumed.missing, resumed.writer, how)
 }
 
@@ -110,10 +108,7 @@ fn carry_out(
     how: How<'_>,
 ) -> Result<Ended, Failure> {
     let directory = writer.directory().to_owned();
-    let options = Options {
-        limits: how.limits,
-        ..Options::new(reference()?, directory.join(names::LOGS))
-    };
+    let options = Options::new(reference()?, directory.join(names::LOGS));
     let lab = Lab::new(options);
     let mut progress = ProgressView::new(how.output.quiet);
     let summary = lab.run(plan, trials, &mut writer, &mut progress, how.stop);

@@ -5,7 +5,7 @@ use crate::exit::{Outcome, print, print_json};
 use crate::inputs;
 
 pub(crate) fn run(args: PlanArgs) -> Outcome {
-    let plan = inputs::study(&args.study, &args.overrides)?.plan;
+    let plan = inputs::study(&args.study, &args.overrides, inputs::limits(&args.limits)?)?.plan;
     if args.json {
         print_json(&plan)
     } else {

@@ -16,17 +16,17 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     let stop = measure::stop_flag()?;
     let how = How {
         output: &args.output,
-        limits: inputs::limits(&args.limits)?,
         stop: &stop,
     };
     if let Some(directory) = &args.resume {
-        return measure::resume(directory, how).map(Ended::code);
+        return measure::resume(directory, &args.limits, how).map(Ended::code);
     }
+    let limits = inputs::limits(&args.limits)?;
     // All are resolved before the first is run: a mistake in the last one shows at once.
     let studies = args
         .studies
         .iter()
-        .map(|study| inputs::study(study, &args.overrides))
+        .map(|study| inputs::study(study, &args.overrides, limits))
         .collect::<Result<Vec<_>, _>>()?;
     let mut ended = Ended::Well;
     for study in &studies {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::str::FromStr as _;
 
 use rpcgauge_message::contract::Fault;
-use rpcgauge_message::{Compression, WorkloadSpec};
+use rpcgauge_message::{Compression, Encoding, Workload, WorkloadSpec};
 use rpcgauge_reference::{ListenOn, ServeError, Server, Settings};
 use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -25,6 +25,7 @@ pub(crate) fn run(args: ServeArgs) -> Outcome {
         limits: inputs::limits(&args.limits)?,
         ..Settings::new(workload(&args)?)
     };
+    check_limits(&args, &settings)?;
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
         .map_err(|error| Failure::cannot(format!("cannot listen for Ctrl-C: {error}")))?;
     let server = Server::bind(&settings).map_err(failure)?;
@@ -97,6 +98,23 @@ fn workload(args: &ServeArgs) -> Result<WorkloadSpec, Failure> {
         ServedWorkload::Profile => WorkloadSpec::Profile,
         ServedWorkload::Followers => WorkloadSpec::Followers { n },
     })
+}
+
+/// Whether the messages are within the limits in every encoding: a client may choose any.
+fn check_limits(args: &ServeArgs, settings: &Settings) -> Result<(), Failure> {
+    let workload = Workload::new(&settings.workload).map_err(Failure::input)?;
+    let files = args.request.as_ref().zip(args.response.as_ref());
+    for encoding in Encoding::ALL {
+        workload
+            .check_limits(
+                encoding,
+                Compression::None,
+                settings.response_compression,
+                settings.limits,
+            )
+            .map_err(|over| inputs::over_limit(&over, files))?;
+    }
+    Ok(())
 }
 
 fn failure(error: ServeError) -> Failure {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use rpcgauge_message::{Compression, Message, MessageType, SizeRow};
+use rpcgauge_message::{Compression, Encoding, Message, MessageType, SizeRow};
 use serde::Serialize;
 
 use crate::args::SizeArgs;
@@ -13,11 +13,20 @@ use crate::inputs;
 const COMPRESSIONS: [Compression; 3] = [Compression::None, Compression::GZIP, Compression::ZSTD];
 
 pub(crate) fn run(args: SizeArgs) -> Outcome {
+    let limits = inputs::limits(&args.limits)?;
     let message_type = message_type(&args)?;
     let text = inputs::text(&args.sample)?;
     let message = message_type
         .from_json(&text)
         .map_err(|error| Failure::input(format!("{}: {error}", inputs::name(&args.sample))))?;
+    for encoding in Encoding::ALL {
+        message
+            .check_limits(encoding, Compression::None, limits)
+            .map_err(|limit| {
+                let sample = inputs::name(&args.sample);
+                Failure::input(format!("{sample}: as {encoding}, {limit}"))
+            })?;
+    }
     let rows = rpcgauge_message::sizes(&message, &COMPRESSIONS).map_err(Failure::input)?;
     if args.json {
         print_json(&Sizes::new(&message, &rows))
@@ -85,7 +94,7 @@ fn table(message: &Message, rows: &[SizeRow]) -> String {
     );
     let json = rows
         .iter()
-        .find(|row| row.encoding == rpcgauge_message::Encoding::Json)
+        .find(|row| row.encoding == Encoding::Json)
         .and_then(|row| row.bytes.first().copied());
     // Writing into a String cannot fail.
     let _ = write!(text, "{:<18}", "encoding");

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 use crate::common::{
-    Finished, Place, SMALL_STUDY, interrupt, json, report, trial_lines, wait_until,
+    Finished, Place, SMALL_STUDY, interrupt, json, orders, report, trial_lines, wait_until,
 };
 
 #[test]
@@ -191,6 +191,96 @@ fn limits_that_cannot_be_kept_are_refused() {
             .refused(&["--max-depth is 201, and may be 1 to 200"]);
     }
     assert_eq!(place.names(), ["study.toml"]);
+}
+
+#[test]
+fn a_sample_over_a_limit_is_refused_before_anything_runs() {
+    let place = Place::new();
+    let (proto, request, response) = (
+        orders("orders.proto"),
+        orders("request.json"),
+        orders("response.json"),
+    );
+    place.file(
+        "own.toml",
+        &format!(
+            "question = \"Is it fast?\"\n[workload]\nproto = \"{proto}\"\n\
+             method = \"shop.Orders/Get\"\nrequest = \"{request}\"\nresponse = \"{response}\"\n\
+             [base]\nprotocol = \"grpc\"\n[factors]\ntransport = [\"tcp\", \"unix\"]\n"
+        ),
+    );
+    let own = [
+        "--proto",
+        &proto,
+        "--method",
+        "shop.Orders/Get",
+        "--request",
+        &request,
+        "--response",
+        &response,
+    ];
+    let commands = [
+        [&["compare"][..], &own].concat(),
+        [&["serve"][..], &own].concat(),
+        vec!["run", "own.toml"],
+        vec!["plan", "own.toml"],
+        vec![
+            "size",
+            "--proto",
+            &proto,
+            "--method",
+            "shop.Orders/Get",
+            "--answer",
+            "--sample",
+            &response,
+        ],
+    ];
+    for command in commands {
+        let with = |limit: &[&'static str]| place.run(&[&command[..], limit].concat());
+        with(&["--max-depth", "1"]).refused(&["response.json: ", "--max-depth"]);
+        with(&["--max-message-bytes", "100"]).refused(&["response.json: ", "--max-message-bytes"]);
+    }
+    place.file(
+        "study.toml",
+        &SMALL_STUDY.replace("\"hello\"", "\"list\", n = 50"),
+    );
+    place
+        .run(&["run", "study.toml", "--max-message-bytes", "100"])
+        .refused(&["study.toml:3:", "variant \"grpc\"", "--max-message-bytes"]);
+    assert_eq!(place.names(), ["own.toml", "study.toml"]);
+}
+
+#[test]
+fn a_resumed_run_keeps_its_limits() {
+    let place = Place::new();
+    place.file("study.toml", SMALL_STUDY);
+    let text = place
+        .run(&[
+            "run",
+            "study.toml",
+            "--out",
+            "run",
+            "--quiet",
+            "--max-depth",
+            "50",
+        ])
+        .well();
+    assert!(text.contains("limits --max-depth 50"), "{text}");
+    for (option, value, recorded) in [
+        ("--max-depth", "100", "50"),
+        ("--max-inflation", "7", "10000"),
+    ] {
+        place
+            .run(&["run", "--resume", "run", option, value])
+            .refused(&[&format!(
+                "{option} {value}: this run was begun with {recorded}"
+            )]);
+    }
+    place
+        .run(&["run", "--resume", "run", "--quiet", "--max-depth", "50"])
+        .well();
+    let again = place.run(&["run", "--resume", "run", "--quiet"]).well();
+    assert!(again.contains("limits --max-depth 50"), "{again}");
 }
 
 #[test]

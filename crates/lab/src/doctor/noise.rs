@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
+use rpcgauge_message::{Compression, Encoding, Limits, WorkloadSpec};
 use rpcgauge_study::plan::{Plan, TrialSpec, Variant};
 use rpcgauge_study::record::{Outcome, Record, TrialRecord};
 use rpcgauge_study::settings::{
@@ -162,6 +162,7 @@ fn plan(placement: Placement) -> Plan {
             calls: None,
             time_ms: Some(WARMUP_MS),
         },
+        limits: Limits::DEFAULT,
         trials: trials.collect(),
     }
 }

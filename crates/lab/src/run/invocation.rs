@@ -146,9 +146,9 @@ impl Run<'_> {
         let name = format!("{invocation}-{}-{place}-{starts}", variant.name);
         let socket = format!("{}-{place}-{starts}", trial.variant);
         let listen = listen(settings.transport, self.socket(invocation, &socket)?);
-        let asked = server_settings(settings, listen, options.limits);
+        let asked = server_settings(settings, listen, self.plan.limits);
         let subject = self.start(command, &asked, trial.placement, &name)?;
-        Server::proved(subject, workload, settings, options.limits, self.stop)
+        Server::proved(subject, workload, settings, self.plan.limits, self.stop)
     }
 
     /// A workload's messages, made once for all variants that call it: they can be large.

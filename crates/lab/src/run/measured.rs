@@ -16,65 +16,107 @@ pub(super) struct Surroundings {
     pub(super) answer_size: f64,
 }
 
-/// Puts both together.
+/// Puts both together. Every field is named, so that a fact that the engine learns to tell cannot
+/// get lost here.
 pub(super) fn measured(from: load::Measurement, around: &Surroundings) -> Measured {
-    let elapsed_ns = nanos(from.elapsed);
-    let client = Cpu {
-        total_ns: from.cpu.total_ns,
-        user_ns: from.cpu.user_ns,
-        system_ns: from.cpu.system_ns,
-    };
+    let load::Measurement {
+        calls,
+        warmup,
+        elapsed,
+        latency,
+        failed_latency,
+        send_delay,
+        stages,
+        // How many were used is the count of the request times.
+        marks: _,
+        timeline,
+        traffic,
+        payload,
+        cpu,
+        connections_at_start,
+        connections_opened,
+        connects_failed,
+        uncompressed_answers,
+        error_samples,
+        errors_without_sample,
+        // Only a trial that reached its end has figures.
+        ending: _,
+    } = from;
+    let elapsed_ns = nanos(elapsed);
     Measured {
-        calls: calls(&from.calls),
-        warmup: Warmup {
-            calls: from.warmup.calls,
-            elapsed_ns: nanos(from.warmup.elapsed),
-            settled: from.warmup.settled,
-        },
+        calls: self::calls(calls),
+        warmup: self::warmup(warmup),
         elapsed_ns,
-        latency: Histogram::from(from.latency),
-        failed_latency: Some(from.failed_latency)
+        latency: Histogram::from(latency),
+        failed_latency: Some(failed_latency)
             .filter(|h| !h.is_empty())
             .map(Histogram::from),
-        send_delay: Histogram::from(from.send_delay),
-        stages: from
-            .stages
+        send_delay: Histogram::from(send_delay),
+        stages: stages
             .into_iter()
             .map(|(s, h)| (stage(s), Histogram::from(h)))
             .collect(),
-        timeline: timeline(&from.timeline),
+        timeline: self::timeline(&timeline),
         bytes: Bytes {
-            sent: traffic(&from.traffic.sent),
-            received: traffic(&from.traffic.received),
+            sent: bytes(&traffic.sent),
+            received: bytes(&traffic.received),
         },
         payload: Payload {
-            request: from.payload.request,
-            request_compressed: from.payload.request_carried,
+            request: payload.request,
+            request_compressed: payload.request_carried,
             response: around.answer_size,
-            response_compressed: from.payload.response_carried,
+            response_compressed: payload.response_carried,
         },
         cpu: CpuTimes {
-            client,
+            client: Cpu {
+                total_ns: cpu.total_ns,
+                user_ns: cpu.user_ns,
+                system_ns: cpu.system_ns,
+            },
             server: around.server_cpu,
         },
         memory: around.memory,
-        client_share: share(client.total_ns, elapsed_ns),
+        client_share: share(cpu.total_ns, elapsed_ns),
         code: around.code,
-        connections_opened: from.connections_opened,
-        error_samples: error_samples(&from.error_samples),
+        connections_at_start: Some(connections_at_start),
+        connections_opened,
+        connects_failed,
+        uncompressed_answers,
+        error_samples: self::error_samples(error_samples),
+        errors_without_sample,
     }
 }
 
-fn calls(from: &load::Calls) -> Calls {
+fn calls(from: load::Calls) -> Calls {
+    let load::Calls {
+        started,
+        answered,
+        failed,
+        abandoned,
+        never_begun,
+    } = from;
+    let failed = failed.into_iter();
     Calls {
-        started: from.started,
-        answered: from.answered,
-        failed: from
-            .failed
-            .iter()
-            .map(|(kind, count)| (kind.to_string(), *count))
-            .collect(),
-        abandoned: from.abandoned,
+        started,
+        answered,
+        failed: failed.map(|(kind, n)| (kind.to_string(), n)).collect(),
+        abandoned,
+        never_begun,
+    }
+}
+
+fn warmup(from: load::WarmupOutcome) -> Warmup {
+    let load::WarmupOutcome {
+        calls,
+        failed,
+        elapsed,
+        settled,
+    } = from;
+    Warmup {
+        calls,
+        failed,
+        elapsed_ns: nanos(elapsed),
+        settled,
     }
 }
 
@@ -91,7 +133,7 @@ fn timeline(from: &load::Timeline) -> Timeline {
     }
 }
 
-fn traffic(from: &load::ByteCount) -> Traffic {
+fn bytes(from: &load::ByteCount) -> Traffic {
     Traffic {
         headers: from.header,
         bodies: from.body,
@@ -100,13 +142,13 @@ fn traffic(from: &load::ByteCount) -> Traffic {
     }
 }
 
-fn error_samples(from: &[load::ErrorSample]) -> Vec<ErrorSample> {
-    let sample = |sample: &load::ErrorSample| ErrorSample {
+fn error_samples(from: Vec<load::ErrorSample>) -> Vec<ErrorSample> {
+    let sample = |sample: load::ErrorSample| ErrorSample {
         kind: sample.kind.to_string(),
-        text: sample.text.clone(),
+        text: sample.text,
         count: sample.count,
     };
-    from.iter().map(sample).collect()
+    from.into_iter().map(sample).collect()
 }
 
 /// The engine and the records each have their list of stages, since neither knows the other. A stage
@@ -186,7 +228,7 @@ mod tests {
             ..load::Calls::default()
         };
         from.failed.insert(load::FailureKind::HttpStatus(503), 2);
-        let calls = calls(&from);
+        let calls = calls(from);
         assert_eq!(calls.failed.get("http-503"), Some(&2));
         assert_eq!(
             calls.started,

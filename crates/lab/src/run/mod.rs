@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rpcgauge_message::{Limits, Workload, WorkloadSpec, contract};
+use rpcgauge_message::{Workload, WorkloadSpec, contract};
 use rpcgauge_study::plan::{Plan, TrialSpec, Variant};
 use rpcgauge_study::record::{Environment, Outcome, Record, TrialRecord};
 use rpcgauge_study::settings::Idle;
@@ -37,8 +37,6 @@ pub struct Options {
     pub floor: SubjectCommand,
     /// The folder for the subjects' logs, made when it is missing.
     pub logs: PathBuf,
-    /// Bounds of what is decoded, on both sides.
-    pub limits: Limits,
     /// How long a subject may take until it is ready.
     pub ready_timeout: Duration,
     /// How long a subject may take to end when it is asked to.
@@ -52,13 +50,12 @@ pub struct Options {
 const RESTARTS: u32 = 2;
 
 impl Options {
-    /// The embedded reference server as the only subject, with the default limits.
+    /// The embedded reference server as the only subject.
     pub fn new(reference: SubjectCommand, logs: PathBuf) -> Self {
         Self {
             subjects: BTreeMap::from([("reference".to_owned(), reference.clone())]),
             floor: reference,
             logs,
-            limits: Limits::DEFAULT,
             ready_timeout: contract::READY_TIMEOUT,
             end_timeout: contract::END_TIMEOUT,
             restarts: RESTARTS,

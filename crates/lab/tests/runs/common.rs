@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rpcgauge_lab::{Event, Lab, Options, SubjectCommand, Summary};
-use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
+use rpcgauge_message::{Compression, Encoding, Limits, WorkloadSpec};
 use rpcgauge_study::plan::{Plan, TrialSpec, Variant};
 use rpcgauge_study::record::{FloorRecord, Measured, Outcome, Record, TrialRecord};
 use rpcgauge_study::settings::{
@@ -105,6 +105,7 @@ pub(crate) fn plan(variants: Vec<(&str, Settings)>, invocations: u32, blocks: u3
             calls: Some(40),
             time_ms: Some(1_000),
         },
+        limits: Limits::DEFAULT,
         trials,
     }
 }

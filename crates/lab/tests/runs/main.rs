@@ -79,6 +79,15 @@ fn a_small_plan_runs_to_a_run_directory_whose_sums_hold() {
         assert!(figures.client_share > 0.0 && figures.client_share <= 1.0);
         assert_eq!(figures.code, Code::Generated);
         assert!(figures.warmup.calls > 0);
+        assert_eq!(figures.warmup.failed, 0);
+        assert_eq!(figures.connections_at_start, Some(1));
+        let amiss = [
+            figures.connects_failed,
+            figures.uncompressed_answers,
+            figures.errors_without_sample,
+            calls.never_begun,
+        ];
+        assert_eq!(amiss, [0; 4]);
     }
     let environment = run.environment.unwrap();
     assert!(environment.subjects["reference"].contains_key("hyper"));

@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 pub use spec::{OwnWorkload, WorkloadSpec};
 
+use crate::contract::Sample;
 use crate::message::{Code, Message, MessageType};
+use crate::{BrokenLimit, Compression, Encoding, Limits};
 
 /// A workload that is ready to be served and called. Cheap to clone.
 #[derive(Clone)]
@@ -87,6 +89,32 @@ impl Workload {
             .expect("a workload answers its own requests")
     }
 
+    /// Checks that the messages of a call are within the limits of their readers.
+    ///
+    /// # Errors
+    /// Which message breaks which limit.
+    pub fn check_limits(
+        &self,
+        encoding: Encoding,
+        request: Compression,
+        response: Compression,
+        limits: Limits,
+    ) -> Result<(), OverLimit> {
+        let over = |sample| {
+            move |limit| OverLimit {
+                sample,
+                encoding,
+                limit,
+            }
+        };
+        self.request(0)
+            .check_limits(encoding, request, limits)
+            .map_err(over(Sample::Request))?;
+        self.expected(0)
+            .check_limits(encoding, response, limits)
+            .map_err(over(Sample::Response))
+    }
+
     /// What a server answers to a request.
     ///
     /// # Errors
@@ -113,6 +141,25 @@ impl std::fmt::Debug for Workload {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct WorkloadError(String);
+
+/// A message of a call that its reader would refuse. One line; names the limit's option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the {} as {encoding}: {limit}", sample_word(*.sample))]
+pub struct OverLimit {
+    /// Which of the two messages.
+    pub sample: Sample,
+    /// How it would be sent.
+    pub encoding: Encoding,
+    /// What it breaks.
+    pub limit: BrokenLimit,
+}
+
+fn sample_word(sample: Sample) -> &'static str {
+    match sample {
+        Sample::Request => "request",
+        Sample::Response => "answer",
+    }
+}
 
 /// A request that has no answer: gRPC's INVALID_ARGUMENT, HTTP's 400.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -184,18 +184,12 @@ fn succeeded(service: &Service, answered: Answered, agreed: &Agreed) -> Response
             HeaderValue::from_static(compression.coding()),
         );
     }
-    // The fields that chose the answer's form (RFC 9110, section 12.5.5). Without compression
-    // `accept-encoding` chooses none: plain bytes are all there is. No cache keeps the answer to a
-    // POST that does not allow it, so that a server may leave `vary` out; those that negotiate
-    // commonly send it, and what they send is what is to be measured.
-    headers.insert(
-        VARY,
-        HeaderValue::from_static(if compression.is_none() {
-            "accept"
-        } else {
-            "accept, accept-encoding"
-        }),
-    );
+    // No cache keeps the answer to a POST that does not allow it (RFC 9110, section 9.3.3), so that
+    // `vary` may be left out. Servers that compress commonly send it all the same, those that only
+    // write JSON do not, and what they send is what is to be measured.
+    if !compression.is_none() {
+        headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
+    }
     if let Some(marks) = answered.marks {
         marks.insert(headers);
     }

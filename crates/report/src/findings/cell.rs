@@ -10,8 +10,8 @@ use rpcgauge_study::record::{
 use rpcgauge_study::settings::{Idle, Timing};
 
 use super::figures::{
-    BytesPerCall, CallCounts, CpuPerCall, CpuSide, Distribution, Figures, Floor, StageFindings,
-    TrafficPerCall,
+    BytesPerCall, CallCounts, Connections, CpuPerCall, CpuSide, Distribution, Figures, Floor,
+    StageFindings, TrafficPerCall,
 };
 use super::timeline;
 use super::trial::{goodput, supported};
@@ -76,9 +76,16 @@ pub(crate) fn figures(
         client_share_max: shares.iter().copied().fold(0.0, f64::max),
         code: code(trials),
         connections_per_call: per_call.of(sum(measured().map(|m| m.connections_opened))),
+        connections: Connections {
+            fewest_at_start: measured().filter_map(|m| m.connections_at_start).min(),
+            opened: sum(measured().map(|m| m.connections_opened)),
+            failed: sum(measured().map(|m| m.connects_failed)),
+        },
+        uncompressed_answers: sum(measured().map(|m| m.uncompressed_answers)),
         timeline: timeline::merge(trials),
         errors,
         errors_left_out,
+        errors_without_sample: sum(measured().map(|m| m.errors_without_sample)),
         calls,
     }))
 }
@@ -163,6 +170,7 @@ fn calls(trials: &[MeasuredTrial<'_>]) -> CallCounts {
         all.started = all.started.saturating_add(calls.started);
         all.answered = all.answered.saturating_add(calls.answered);
         all.abandoned = all.abandoned.saturating_add(calls.abandoned);
+        all.never_begun = all.never_begun.saturating_add(calls.never_begun);
         for (kind, count) in &calls.failed {
             let failed = all.failed.entry(kind.clone()).or_default();
             *failed = failed.saturating_add(*count);

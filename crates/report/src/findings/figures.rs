@@ -57,6 +57,12 @@ pub struct Figures {
     pub code: Vec<Code>,
     /// Connections opened in the measured parts, a call.
     pub connections_per_call: f64,
+    /// Connections of all trials.
+    #[serde(default)]
+    pub connections: Connections,
+    /// Answers that came uncompressed although a compression was asked for.
+    #[serde(default)]
+    pub uncompressed_answers: u64,
     /// The trials in slices, one after the other.
     pub timeline: TimelineFindings,
     /// The most frequent distinct error texts, as the other side sent them.
@@ -64,6 +70,21 @@ pub struct Figures {
     pub errors: Vec<ErrorSample>,
     /// Distinct error texts beyond those listed.
     pub errors_left_out: u64,
+    /// Failures whose text was not recorded: a trial keeps only so many distinct ones.
+    #[serde(default)]
+    pub errors_without_sample: u64,
+}
+
+/// The connections of a cell's trials.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connections {
+    /// The fewest that were open when a trial's measured part began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fewest_at_start: Option<u64>,
+    /// Opened in the measured parts.
+    pub opened: u64,
+    /// Attempts to open one that failed, those of the warm-ups included.
+    pub failed: u64,
 }
 
 /// What became of every call of a cell.
@@ -78,6 +99,9 @@ pub struct CallCounts {
     pub failed: BTreeMap<String, u64>,
     /// Calls still open when their trial ended.
     pub abandoned: u64,
+    /// How many of the abandoned ones were due but never begun.
+    #[serde(default)]
+    pub never_begun: u64,
 }
 
 impl CallCounts {

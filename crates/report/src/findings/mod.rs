@@ -227,6 +227,9 @@ fn cell(
             unsettled: count(|m| !m.warmup.settled),
             client_bound,
             is_client_bound: client_bound * 2 > measured,
+            uncompressed: count(|m| m.uncompressed_answers > 0),
+            connects_failed: count(|m| m.connects_failed > 0),
+            never_begun: count(|m| m.calls.never_begun > 0),
         },
         figures: cell::figures(name, &trials, &floors)?.map(Box::new),
     })
@@ -259,6 +262,7 @@ fn study(plan: &Plan) -> StudyFindings {
         idle: plan.idle,
         margin: plan.margin,
         confidence: plan.confidence,
+        limits: plan.limits,
     }
 }
 

@@ -3,6 +3,7 @@
 //! Times are nanoseconds, sizes bytes, shares 0 to 1 (above 1 only where a measured part exceeds
 //! its whole by noise), unless a name says otherwise. What could not be measured is absent, never 0.
 
+use rpcgauge_study::plan::Limits;
 use rpcgauge_study::record::{Environment, Fault};
 use rpcgauge_study::run::RunInfo;
 use rpcgauge_study::settings::{Idle, Placement, Timing};
@@ -68,6 +69,9 @@ pub struct StudyFindings {
     pub margin: f64,
     /// The share of intervals that hold the true value.
     pub confidence: f64,
+    /// Bounds of what was decoded, on both sides.
+    #[serde(default)]
+    pub limits: Limits,
 }
 
 /// How much of the plan is there.
@@ -146,6 +150,15 @@ pub struct TrialCounts {
     pub client_bound: u64,
     /// Whether more than half of the measured trials are client-bound.
     pub is_client_bound: bool,
+    /// Measured trials with answers that came uncompressed although a compression was asked for.
+    #[serde(default)]
+    pub uncompressed: u64,
+    /// Measured trials in which attempts to open a connection failed.
+    #[serde(default)]
+    pub connects_failed: u64,
+    /// Measured trials with calls that were due but never begun.
+    #[serde(default)]
+    pub never_begun: u64,
 }
 
 /// A trial that could not be measured.

@@ -53,13 +53,36 @@ pub(crate) fn notes(
                 of,
             });
         }
-        if cell.figures.as_ref().is_some_and(|f| f.idle.len() > 1) {
-            notes.push(Note::MixedIdle {
-                variant: name.clone(),
-            });
+        if let Some(figures) = cell.figures.as_deref() {
+            notes.extend(beside(name, figures));
         }
     }
     notes
+}
+
+/// The notes that a variant's figures have by themselves.
+fn beside(name: &str, figures: &Figures) -> impl Iterator<Item = Note> {
+    let variant = || name.to_owned();
+    let calls = &figures.calls;
+    let (answers, attempts) = (figures.uncompressed_answers, figures.connections.failed);
+    let uncompressed = (answers > 0).then(|| Note::Uncompressed {
+        variant: variant(),
+        answers,
+        of: calls.answered,
+    });
+    let failed_connects = (attempts > 0).then(|| Note::FailedConnects {
+        variant: variant(),
+        attempts,
+    });
+    let never_begun = (calls.never_begun > 0).then(|| Note::NeverBegun {
+        variant: variant(),
+        calls: calls.never_begun,
+        of: calls.started,
+    });
+    let mixed_idle = (figures.idle.len() > 1).then(|| Note::MixedIdle { variant: variant() });
+    [uncompressed, failed_connects, never_begun, mixed_idle]
+        .into_iter()
+        .flatten()
 }
 
 /// The failed part of the calls that ended, where any failed.

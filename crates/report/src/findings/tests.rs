@@ -263,6 +263,121 @@ fn failed_calls_and_drift_stand_beside_the_verdict() {
 }
 
 #[test]
+fn what_the_client_could_not_do_as_asked_is_in_cells_rows_and_notes() {
+    let mut builder = two(2.0);
+    builder.specs[1].uncompressed = 50;
+    builder.specs[1].failed_connects = 2;
+    builder.specs[1].never_begun = 4;
+    let findings = findings(&builder.build());
+    let variant = || "rest".to_owned();
+    let notes = &findings.comparisons[0].placements[0].notes;
+    let expected = [
+        Note::Uncompressed {
+            variant: variant(),
+            answers: 600,
+            of: 2_400,
+        },
+        Note::FailedConnects {
+            variant: variant(),
+            attempts: 24,
+        },
+        Note::NeverBegun {
+            variant: variant(),
+            calls: 48,
+            of: 2_448,
+        },
+    ];
+    assert_eq!(notes[..], expected);
+    let cell = &findings.variant("rest").unwrap().cells[0];
+    let counts = &cell.trials;
+    assert_eq!(
+        [
+            counts.uncompressed,
+            counts.connects_failed,
+            counts.never_begun
+        ],
+        [12; 3]
+    );
+    let connections = cell.figures.as_ref().unwrap().connections;
+    assert_eq!(
+        (connections.fewest_at_start, connections.opened),
+        (Some(1), 0)
+    );
+    let row = findings.trials.iter().find(|row| row.variant == "rest");
+    let row = row.unwrap();
+    assert_eq!(
+        [
+            row.uncompressed_answers,
+            row.connects_failed,
+            row.never_begun
+        ],
+        [50, 2, 4]
+    );
+}
+
+#[test]
+fn limits_that_are_not_the_defaults_are_told() {
+    let style = crate::Style {
+        color: false,
+        width: 200,
+    };
+    let mut sample = two(2.0).build();
+    let outputs = |sample: &Sample| {
+        let findings = findings(sample);
+        [
+            crate::terminal::render(&findings, style),
+            crate::markdown::render(&findings).replace('\\', ""),
+            crate::html::render(&findings).unwrap(),
+        ]
+    };
+    for text in outputs(&sample) {
+        assert!(!text.contains("--max-"), "{text}");
+    }
+    sample.plan.limits.max_depth = 50;
+    for text in outputs(&sample) {
+        assert!(text.contains("limits --max-depth 50"), "{text}");
+    }
+}
+
+#[test]
+fn counted_bytes_are_guarded_by_an_a_a_interval_of_1_alone() {
+    let builder = two(2.0).pair("Which is smaller?", "rest", "grpc", Metric::CallBytes);
+    let findings = findings(&builder.build());
+    let verdict = &findings.comparisons[2].placements[0];
+    let guard = verdict.guard.as_ref().unwrap();
+    assert_eq!(guard.estimate.interval, Some([1.0, 1.0]));
+    assert_eq!(verdict.outcome, verdict::Outcome::Slower);
+}
+
+#[test]
+fn every_output_says_why_a_failing_a_a_pair_leaves_a_difference_open() {
+    let mut builder = two(1.2);
+    builder.specs[2].latency_ns *= 1.2;
+    let findings = findings(&builder.build());
+    let style = crate::Style {
+        color: false,
+        width: 200,
+    };
+    let outputs = [
+        crate::terminal::render(&findings, style),
+        crate::markdown::render(&findings).replace('\\', ""),
+        crate::html::render(&findings).unwrap(),
+        crate::json::render(&findings).unwrap(),
+    ];
+    for text in outputs {
+        let (_, reason) = text
+            .split_once("The A&#x2f;A pair differs, ")
+            .or_else(|| text.split_once("The A/A pair differs, "))
+            .expect(&text);
+        assert!(reason.starts_with("1."), "{reason}");
+        assert!(
+            reason.contains("], although it is one and the same"),
+            "{reason}"
+        );
+    }
+}
+
+#[test]
 fn an_a_a_pair_that_differs_forbids_every_difference() {
     let mut builder = two(1.2);
     builder.specs[2].latency_ns *= 1.2;

@@ -59,6 +59,27 @@ pub struct TrialRow {
     /// Bytes of the handler marks a call, which `call_bytes` leaves out; absent without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marks_bytes: Option<f64>,
+    /// How many of the abandoned ones were due but never begun.
+    #[serde(default)]
+    pub never_begun: u64,
+    /// Calls of the warm-up that failed.
+    #[serde(default)]
+    pub warmup_failed: u64,
+    /// Connections open when the measured part began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections_at_start: Option<u64>,
+    /// Connections opened in the measured part.
+    #[serde(default)]
+    pub connections_opened: u64,
+    /// Attempts to open a connection that failed, those of the warm-up included.
+    #[serde(default)]
+    pub connects_failed: u64,
+    /// Answers that came uncompressed although a compression was asked for.
+    #[serde(default)]
+    pub uncompressed_answers: u64,
+    /// Failures whose text was not recorded.
+    #[serde(default)]
+    pub errors_without_sample: u64,
     /// The figures that pairs and claims compare, as far as the trial has them.
     pub figures: TrialFigures,
 }
@@ -173,6 +194,13 @@ impl TrialRow {
             failed: failed_total(measured),
             abandoned: measured.calls.abandoned,
             marks_bytes: per_call(measured, measured.bytes.received.marks).filter(|b| *b > 0.0),
+            never_begun: measured.calls.never_begun,
+            warmup_failed: measured.warmup.failed,
+            connections_at_start: measured.connections_at_start,
+            connections_opened: measured.connections_opened,
+            connects_failed: measured.connects_failed,
+            uncompressed_answers: measured.uncompressed_answers,
+            errors_without_sample: measured.errors_without_sample,
             figures: TrialFigures::of(measured),
         }
     }

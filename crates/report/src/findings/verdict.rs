@@ -235,6 +235,32 @@ pub enum Note {
         /// All its measured trials.
         of: u64,
     },
+    /// Answers of a variant came uncompressed although it asks for a compression: its figures are
+    /// not, or only in part, those of that compression.
+    Uncompressed {
+        /// The variant.
+        variant: String,
+        /// Such answers.
+        answers: u64,
+        /// All its answers.
+        of: u64,
+    },
+    /// Attempts of a variant to open a connection failed.
+    FailedConnects {
+        /// The variant.
+        variant: String,
+        /// How many, those of the warm-ups included.
+        attempts: u64,
+    },
+    /// Calls of a variant were due but never begun.
+    NeverBegun {
+        /// The variant.
+        variant: String,
+        /// Such calls.
+        calls: u64,
+        /// All its calls.
+        of: u64,
+    },
     /// Blocks are left out of the estimate.
     BlocksLeftOut {
         /// How many.

@@ -119,6 +119,7 @@ struct View {
     questions: Vec<verdicts::QuestionView>,
     a_a_checks: Vec<String>,
     claims: Vec<verdicts::ClaimView>,
+    how_claims_are_read: &'static str,
     placements: Vec<PlacementView>,
     figure_columns: &'static [&'static str],
     not_run: Vec<(String, String)>,
@@ -172,6 +173,7 @@ impl View {
             questions: verdicts::questions(findings),
             a_a_checks: verdicts::a_a_checks(findings),
             claims: verdicts::claims(findings),
+            how_claims_are_read: words::HOW_CLAIMS_ARE_READ,
             placements: placements.collect(),
             figure_columns: &tables::COLUMNS,
             not_run: findings
@@ -186,7 +188,10 @@ impl View {
                 .environment
                 .as_ref()
                 .map(tables::environment)
-                .unwrap_or_default(),
+                .into_iter()
+                .flatten()
+                .chain(tables::floor_windows(findings))
+                .collect(),
             method: MethodView {
                 confidence: words::margin_percent(study.confidence),
                 margin: words::margin_percent(study.margin),
@@ -234,6 +239,7 @@ fn facts(findings: &Findings) -> Vec<String> {
             .map(|ms| units::wall_clock(ms) + " UTC"),
     );
     facts.extend(questions::machine(findings));
+    facts.extend(questions::limits(findings));
     facts.extend(
         findings
             .environment

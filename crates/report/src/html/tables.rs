@@ -24,7 +24,7 @@ pub(crate) struct FigureRow {
 }
 
 /// The figures' columns, after the variant's name.
-pub(crate) const COLUMNS: [&str; 18] = [
+pub(crate) const COLUMNS: [&str; 19] = [
     "p50",
     "p90",
     "p95",
@@ -35,6 +35,7 @@ pub(crate) const COLUMNS: [&str; 18] = [
     "calls/s",
     "answered",
     "failed",
+    "opened",
     "delay p50",
     "delay max",
     "floor",
@@ -89,6 +90,7 @@ fn cells(figures: &Figures) -> Vec<String> {
         units::number(figures.goodput),
         units::count(figures.calls.answered),
         units::count(figures.calls.failed_total()),
+        units::count(figures.connections.opened),
         delay(|d| d.p50_ns),
         delay(|d| d.max_ns),
         floor.map_or_else(none, |f| units::time(f.round_trip_ns as f64)),
@@ -202,17 +204,17 @@ fn fault(fault: Fault) -> &'static str {
     }
 }
 
-/// The errors of a variant's calls.
+/// What went amiss with a variant's calls and connections.
 #[derive(Debug, Serialize)]
 pub(crate) struct ErrorView {
     name: String,
-    kinds: String,
+    mishaps: String,
     latency: Option<String>,
     samples: Vec<(String, String, String)>,
-    left_out: u64,
+    others: Option<String>,
 }
 
-/// The failed calls of all variants.
+/// The failed calls and connections of all variants.
 pub(crate) fn errors(findings: &Findings) -> Vec<ErrorView> {
     let cells = findings
         .variants
@@ -220,22 +222,13 @@ pub(crate) fn errors(findings: &Findings) -> Vec<ErrorView> {
         .flat_map(|v| v.cells.iter().map(move |c| (v, c)));
     cells
         .filter_map(|(variant, cell)| {
-            let figures = cell
-                .figures
-                .as_deref()
-                .filter(|f| f.calls.failed_total() > 0)?;
-            let kind = |(kind, n): (&String, &u64)| format!("{} {kind}", units::count(*n));
-            let kinds: Vec<String> = figures.calls.failed.iter().map(kind).collect();
+            let figures = cell.figures.as_deref()?;
             Some(ErrorView {
                 name: format!("{} {}", variant.name, words::on(cell.placement)),
-                kinds: format!(
-                    "{} of {} calls",
-                    kinds.join(", "),
-                    units::count(figures.calls.started)
-                ),
+                mishaps: words::mishaps(figures)?,
                 latency: figures.failed_latency.as_ref().map(|l| {
                     let (p50, max) = (units::time(l.p50_ns as f64), units::time(l.max_ns as f64));
-                    format!("took {p50} (p50), at most {max}")
+                    format!("failed calls took {p50} (p50), at most {max}")
                 }),
                 samples: figures
                     .errors
@@ -248,10 +241,35 @@ pub(crate) fn errors(findings: &Findings) -> Vec<ErrorView> {
                         )
                     })
                     .collect(),
-                left_out: figures.errors_left_out,
+                others: words::other_errors(figures),
             })
         })
         .collect()
+}
+
+/// How far the machine moved a floor during the run: the one that it moved furthest, since floors
+/// of other bytes and transports are not to be compared. None without two windows of a floor.
+pub(crate) fn floor_windows(findings: &Findings) -> Option<(String, String)> {
+    let cells = findings
+        .variants
+        .iter()
+        .flat_map(|v| v.cells.iter().map(move |c| (v, c)));
+    let floors = cells.filter_map(|(variant, cell)| {
+        let floor = cell.figures.as_deref()?.floor.as_ref()?;
+        let moved = floor.highest_round_trip_ns as f64 / floor.round_trip_ns.max(1) as f64;
+        (floor.windows > 1).then_some((moved, floor, variant, cell))
+    });
+    let (moved, floor, variant, cell) = floors.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let text = format!(
+        "{} to {} ({}×) over {} windows, of {} {}: the most of any floor",
+        units::time(floor.round_trip_ns as f64),
+        units::time(floor.highest_round_trip_ns as f64),
+        units::ratio(moved),
+        floor.windows,
+        variant.name,
+        words::on(cell.placement),
+    );
+    Some(("Floor windows".to_owned(), text))
 }
 
 /// The environment, name by name.

@@ -94,6 +94,28 @@ fn names_and_reasons_are_text_everywhere() {
 }
 
 #[test]
+fn the_environment_tells_how_far_the_machine_moved_a_floor() {
+    let mut found = findings(&two(2.0).build());
+    for variant in &mut found.variants {
+        let floor = variant.cells[0].figures.as_mut().unwrap().floor.as_mut();
+        let floor = floor.unwrap();
+        floor.round_trip_ns = 10_000;
+        floor.highest_round_trip_ns = if variant.name == "rest" {
+            22_000
+        } else {
+            11_000
+        };
+    }
+    let page = render(&found).unwrap();
+    let line = "10.0 µs to 22.0 µs (2.20×) over 4 windows, of rest on two cores";
+    assert!(page.contains(line), "{page}");
+    for variant in &mut found.variants {
+        variant.cells[0].figures.as_mut().unwrap().floor = None;
+    }
+    assert!(!render(&found).unwrap().contains("Floor windows"));
+}
+
+#[test]
 fn a_run_without_a_single_trial_has_a_page() {
     let sample = two(2.0).build();
     let page = render(&Findings::new(&sample.plan, None, &[], &[]).unwrap()).unwrap();

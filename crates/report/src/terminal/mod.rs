@@ -73,6 +73,7 @@ impl Page {
                 .map(|ms| units::wall_clock(ms) + " UTC"),
         );
         facts.extend(questions::machine(findings));
+        facts.extend(questions::limits(findings));
         self.paragraph(Paint::Quiet, "", &facts.join("; "));
         for warning in &findings.warnings {
             self.paragraph(Paint::Open, "! ", warning);
@@ -133,6 +134,7 @@ impl Page {
             return;
         }
         self.heading("Published figures");
+        self.paragraph(Paint::Quiet, "", words::HOW_CLAIMS_ARE_READ);
         for claim in &findings.claims {
             let (paint, sign) = match claim.outcome {
                 _ if claim.depends_on_placement => (Paint::Open, '~'),
@@ -197,35 +199,27 @@ impl Page {
     }
 
     fn failed_calls(&mut self, findings: &Findings) {
-        let with_errors: Vec<(&VariantFindings, &Cell, &Figures)> = findings
+        let amiss: Vec<(&VariantFindings, &Cell, &Figures, String)> = findings
             .variants
             .iter()
             .flat_map(|v| v.cells.iter().map(move |c| (v, c)))
             .filter_map(|(v, c)| Some((v, c, c.figures.as_deref()?)))
-            .filter(|(_, _, f)| f.calls.failed_total() > 0)
+            .filter_map(|(v, c, f)| Some((v, c, f, words::mishaps(f)?)))
             .collect();
-        if with_errors.is_empty() {
+        if amiss.is_empty() {
             return;
         }
-        self.heading("Failed calls");
-        for (variant, cell, figures) in with_errors {
-            let kinds: Vec<String> = figures
-                .calls
-                .failed
-                .iter()
-                .map(|(kind, count)| format!("{} {kind}", units::count(*count)))
-                .collect();
-            let text = format!(
-                "{} {}: {} of {} calls",
-                variant.name,
-                words::on(cell.placement),
-                kinds.join(", "),
-                units::count(figures.calls.started),
-            );
+        self.heading("Failed calls and connections");
+        for (variant, cell, figures, mishaps) in amiss {
+            let place = words::on(cell.placement);
+            let text = format!("{} {place}: {mishaps}", variant.name);
             self.paragraph(Paint::Open, "  ", &text);
             for error in &figures.errors {
                 let text = format!("{} × {}", units::count(error.count), error.text);
                 self.paragraph(Paint::Quiet, "    ", &text);
+            }
+            if let Some(others) = words::other_errors(figures) {
+                self.paragraph(Paint::Quiet, "    ", &others);
             }
         }
     }

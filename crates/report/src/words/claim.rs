@@ -10,6 +10,11 @@ use crate::findings::verdict::{
     ClaimFindings, ClaimOutcome, Outcome, PlacementVerdict, SizeMatch, Unresolved,
 };
 
+/// What an outcome is about, and what it is not.
+pub(crate) const HOW_CLAIMS_ARE_READ: &str = "Ratios are compared, not times from another machine. \
+     Reproduced and contradicted are about the direction; how the sizes compare stands beside the \
+     measured ratio.";
+
 /// What a claim comes to, in a word.
 pub(crate) fn claim_outcome(claim: &ClaimFindings) -> &'static str {
     match claim.outcome {

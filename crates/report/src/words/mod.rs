@@ -9,14 +9,17 @@ mod verdict;
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::settings::Placement;
 
-pub(crate) use claim::{claim, claim_measured, claim_outcome, claim_published, size_match};
+pub(crate) use claim::{
+    HOW_CLAIMS_ARE_READ, claim, claim_measured, claim_outcome, claim_published, size_match,
+};
 pub(crate) use metric::{metric_name, value};
 pub(crate) use note::notes;
 pub(crate) use ratio::{Factor, Found, change_phrase, factor_phrase};
 pub(crate) use verdict::{Line, a_a, a_a_brief, brief, lines};
 
-use crate::findings::Findings;
 use crate::findings::verdict::{Combined, Comparison};
+use crate::findings::{Figures, Findings};
+use crate::units;
 
 /// What a verdict is about.
 #[derive(Clone, Copy)]
@@ -83,6 +86,47 @@ pub(crate) fn place(placement: Placement) -> &'static str {
 pub(crate) fn margin_percent(margin: f64) -> String {
     let percent = (margin * 1_000.0).round() / 10.0;
     format!("{percent}%")
+}
+
+/// What became of the calls and connections of a cell that did not go as they should:
+/// `12 deadline of 600 calls; 2 attempts to open a connection failed`; none where all did.
+pub(crate) fn mishaps(figures: &Figures) -> Option<String> {
+    let calls = &figures.calls;
+    let plural = |count: u64| if count == 1 { "" } else { "s" };
+    let kinds = calls.failed.iter();
+    let kinds = kinds.map(|(kind, count)| format!("{} {kind}", units::count(*count)));
+    let never_begun = (calls.never_begun > 0)
+        .then(|| format!("{} due but never begun", units::count(calls.never_begun)));
+    let of_calls: Vec<String> = kinds.chain(never_begun).collect();
+    let of_calls = (!of_calls.is_empty()).then(|| {
+        format!(
+            "{} of {} calls",
+            of_calls.join(", "),
+            units::count(calls.started)
+        )
+    });
+    let connects = figures.connections.failed;
+    let connects = (connects > 0).then(|| {
+        let attempts = format!("attempt{}", plural(connects));
+        format!(
+            "{} {attempts} to open a connection failed",
+            units::count(connects)
+        )
+    });
+    let told: Vec<String> = of_calls.into_iter().chain(connects).collect();
+    (!told.is_empty()).then(|| told.join("; "))
+}
+
+/// The texts of errors that are not listed; none where all are.
+pub(crate) fn other_errors(figures: &Figures) -> Option<String> {
+    let texts = (figures.errors_left_out > 0)
+        .then(|| format!("{} other texts", units::count(figures.errors_left_out)));
+    let unrecorded = (figures.errors_without_sample > 0).then(|| {
+        let count = units::count(figures.errors_without_sample);
+        format!("{count} × texts that were not recorded")
+    });
+    let told: Vec<String> = texts.into_iter().chain(unrecorded).collect();
+    (!told.is_empty()).then(|| format!("and {}", told.join(", ")))
 }
 
 /// A whole comparison, all placements, in plain sentences.

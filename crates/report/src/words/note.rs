@@ -8,23 +8,33 @@ use super::capital;
 use crate::findings::verdict::{Comparison, Note};
 use crate::units;
 
-/// Trials with something amiss, of how many.
+/// A part of a variant's trials, answers or calls, of how many.
 #[derive(Default, Clone, Copy)]
 struct Share {
-    trials: u64,
+    part: u64,
     of: u64,
+}
+
+/// What is amiss with a part of a variant, in the order in which it is told.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Amiss {
+    ClientBound,
+    Uncompressed,
+    FailedConnects,
+    NeverBegun,
 }
 
 /// The notes of some comparisons under all placements as one sentence; none where there are none.
 ///
-/// A variant's trials under several placements are counted together. Drifting trials are told of
+/// What is counted of a variant under several placements is added up. Drifting trials are told of
 /// only where they are most of those the comparisons rest on: the tables mark every variant that
 /// has some.
 pub(crate) fn notes<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -> Option<String> {
     let mut seen = BTreeSet::new();
-    let mut plain: Vec<String> = Vec::new();
-    let mut drifting: BTreeMap<(&str, Placement), Share> = BTreeMap::new();
-    let mut bound: BTreeMap<(&str, Placement), Share> = BTreeMap::new();
+    let mut told: Vec<String> = Vec::new();
+    // By placement: two comparisons of a variant tell the same of it.
+    let mut amiss: BTreeMap<(Amiss, &str, Placement), Share> = BTreeMap::new();
+    let mut drifting: BTreeMap<(&str, Placement), u64> = BTreeMap::new();
     let mut rests_on: BTreeMap<(&str, Placement), u64> = BTreeMap::new();
     for comparison in comparisons {
         for verdict in &comparison.placements {
@@ -34,63 +44,101 @@ pub(crate) fn notes<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -
                 rests_on.entry((name, place)).or_insert(blocks);
             }
             for note in &verdict.notes {
-                match note {
-                    Note::Unsettled {
-                        variant,
-                        trials,
-                        of,
-                    } => {
-                        let share = Share {
-                            trials: *trials,
-                            of: *of,
-                        };
-                        rests_on.insert((variant, place), *of);
-                        drifting.insert((variant, place), share);
-                    }
-                    Note::ClientBound {
-                        variant,
-                        trials,
-                        of,
-                    } => {
-                        let share = Share {
-                            trials: *trials,
-                            of: *of,
-                        };
-                        bound.insert((variant, place), share);
-                    }
-                    other => plain.extend(clause(other).filter(|text| seen.insert(text.clone()))),
+                if let Note::Unsettled {
+                    variant,
+                    trials,
+                    of,
+                } = note
+                {
+                    rests_on.insert((variant, place), *of);
+                    drifting.insert((variant, place), *trials);
                 }
+                if let Some((what, variant, share)) = counted(note) {
+                    amiss.insert((what, variant, place), share);
+                }
+                told.extend(clause(note).filter(|text| seen.insert(text.clone())));
             }
         }
     }
-    for (variant, share) in by_variant(&bound) {
-        let Share { trials, of } = share;
-        plain.push(format!(
-            "client-bound in {trials} of {of} trials: {variant}"
-        ));
-    }
-    let drifted: u64 = drifting.values().map(|share| share.trials).sum();
+    told.extend(added_up(&amiss));
+    let drifted: u64 = drifting.values().sum();
     let measured: u64 = rests_on.values().sum();
     if drifted * 2 > measured {
-        plain.push(format!(
+        told.push(format!(
             "latency was still drifting when measuring began in {drifted} of {measured} trials"
         ));
     }
-    (!plain.is_empty()).then(|| capital(&plain.join("; ")) + ".")
+    (!told.is_empty()).then(|| capital(&told.join("; ")) + ".")
 }
 
-/// Each variant's trials, those of all placements together.
-fn by_variant<'a>(shares: &BTreeMap<(&'a str, Placement), Share>) -> BTreeMap<&'a str, Share> {
-    let mut sums: BTreeMap<&str, Share> = BTreeMap::new();
-    for ((variant, _), share) in shares {
-        let sum = sums.entry(variant).or_default();
-        sum.trials += share.trials;
+/// What is amiss with each variant, that of all placements together.
+fn added_up(amiss: &BTreeMap<(Amiss, &str, Placement), Share>) -> Vec<String> {
+    let mut sums: BTreeMap<(Amiss, &str), Share> = BTreeMap::new();
+    for ((what, variant, _), share) in amiss {
+        let sum = sums.entry((*what, variant)).or_default();
+        sum.part += share.part;
         sum.of += share.of;
     }
-    sums
+    sums.into_iter()
+        .map(|((what, variant), share)| what.clause(variant, share))
+        .collect()
 }
 
-/// A note that stands alone; none where it is counted with others.
+/// What a note counts of which variant, where it counts something.
+fn counted(note: &Note) -> Option<(Amiss, &str, Share)> {
+    let share = |part: u64, of: u64| Share { part, of };
+    match note {
+        Note::ClientBound {
+            variant,
+            trials,
+            of,
+        } => Some((Amiss::ClientBound, variant, share(*trials, *of))),
+        Note::Uncompressed {
+            variant,
+            answers,
+            of,
+        } => Some((Amiss::Uncompressed, variant, share(*answers, *of))),
+        Note::FailedConnects { variant, attempts } => {
+            Some((Amiss::FailedConnects, variant, share(*attempts, 0)))
+        }
+        Note::NeverBegun { variant, calls, of } => {
+            Some((Amiss::NeverBegun, variant, share(*calls, *of)))
+        }
+        Note::Unguarded
+        | Note::FailedCalls { .. }
+        | Note::Unsettled { .. }
+        | Note::BlocksLeftOut { .. }
+        | Note::MixedIdle { .. } => None,
+    }
+}
+
+impl Amiss {
+    fn clause(self, variant: &str, share: Share) -> String {
+        let Share { part, of } = share;
+        let (some, all) = (units::count(part), units::count(of));
+        match self {
+            Self::ClientBound => format!("client-bound in {some} of {all} trials: {variant}"),
+            Self::Uncompressed if part >= of => {
+                format!("no answer of {variant} was compressed, although it asks for compression")
+            }
+            Self::Uncompressed => format!(
+                "{some} of {all} answers of {variant} came uncompressed, although it asks for \
+                 compression"
+            ),
+            Self::FailedConnects if part == 1 => {
+                format!("an attempt of {variant} to open a connection failed")
+            }
+            Self::FailedConnects => {
+                format!("{some} attempts of {variant} to open a connection failed")
+            }
+            Self::NeverBegun => {
+                format!("{some} of {all} calls of {variant} were due but never begun")
+            }
+        }
+    }
+}
+
+/// A note that stands alone; none where it counts something.
 fn clause(note: &Note) -> Option<String> {
     match note {
         Note::Unguarded => Some("no A/A pair guards this".to_owned()),
@@ -105,7 +153,11 @@ fn clause(note: &Note) -> Option<String> {
         Note::MixedIdle { variant } => Some(format!(
             "idle states were held off in some trials of {variant} only"
         )),
-        Note::Unsettled { .. } | Note::ClientBound { .. } => None,
+        Note::Unsettled { .. }
+        | Note::ClientBound { .. }
+        | Note::Uncompressed { .. }
+        | Note::FailedConnects { .. }
+        | Note::NeverBegun { .. } => None,
     }
 }
 
@@ -128,6 +180,21 @@ mod tests {
         assert_eq!(
             of_first(&builder).unwrap(),
             "Latency was still drifting when measuring began in 24 of 24 trials."
+        );
+    }
+
+    #[test]
+    fn what_did_not_go_as_asked_is_told_with_its_count() {
+        let mut builder = two(2.0);
+        builder.specs[0].uncompressed = 200;
+        builder.specs[1].uncompressed = 3;
+        builder.specs[1].failed_connects = 1;
+        builder.specs[1].never_begun = 7;
+        assert_eq!(
+            of_first(&builder).unwrap(),
+            "No answer of grpc was compressed, although it asks for compression; 36 of 2,400 \
+             answers of rest came uncompressed, although it asks for compression; 12 attempts of \
+             rest to open a connection failed; 84 of 2,484 calls of rest were due but never begun."
         );
     }
 

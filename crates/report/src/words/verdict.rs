@@ -75,7 +75,7 @@ pub(super) fn line(
             let (of, against) = (value(about.metric, of), value(about.metric, against));
             format!("{of} against {against}{unit}")
         }),
-        reason: reason(verdict),
+        reason: reason(about.metric, verdict),
     }
 }
 
@@ -143,7 +143,7 @@ pub(crate) fn brief(metric: Metric, verdict: &PlacementVerdict) -> Found {
 }
 
 /// Why there is no verdict or none yet, what would help, and what would have been seen.
-fn reason(verdict: &PlacementVerdict) -> Option<String> {
+fn reason(metric: Metric, verdict: &PlacementVerdict) -> Option<String> {
     let (why, more) = match verdict.outcome {
         Outcome::Faster | Outcome::Slower => return None,
         Outcome::NoDifference => return power(verdict),
@@ -166,20 +166,30 @@ fn reason(verdict: &PlacementVerdict) -> Option<String> {
     let power = power(verdict).filter(|_| too_wide);
     let run = verdict.estimate.as_ref().map_or(1, |e| e.invocations);
     let parts = [
-        Some(unresolved(why).to_owned()),
+        Some(unresolved(why, metric, verdict)),
         power,
         more.map(|more| help(more, run)),
     ];
     Some(parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
 }
 
-fn unresolved(reason: Unresolved) -> &'static str {
-    match reason {
-        Unresolved::NoInterval => "one invocation gives no interval",
-        Unresolved::IntervalTooWide => "the interval holds 1 and is too wide",
-        Unresolved::AaNotOne => "the A/A pair differs, although it is one and the same",
-        Unresolved::AaNoInterval => "the A/A pair has no interval",
-        Unresolved::AaTooWide => "the A/A pair's interval is wider than this difference",
+/// Why a comparison is open. What the A/A pair came to stands with it: its own line is about one
+/// metric, and this one may be about another.
+fn unresolved(why: Unresolved, metric: Metric, verdict: &PlacementVerdict) -> String {
+    let a_a = verdict.guard.as_ref();
+    let a_a = a_a.map_or_else(String::new, |guard| {
+        format!(", {},", Found::of(metric, &guard.estimate).text())
+    });
+    match why {
+        Unresolved::NoInterval => "one invocation gives no interval".to_owned(),
+        Unresolved::IntervalTooWide => "the interval holds 1 and is too wide".to_owned(),
+        Unresolved::AaNotOne => {
+            format!("the A/A pair differs{a_a} although it is one and the same")
+        }
+        Unresolved::AaNoInterval => "the A/A pair has no interval".to_owned(),
+        Unresolved::AaTooWide => {
+            format!("the A/A pair's interval{a_a} is wider than this difference")
+        }
     }
 }
 

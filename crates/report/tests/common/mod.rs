@@ -16,7 +16,7 @@ mod records;
 use std::collections::BTreeMap;
 
 use rpcgauge_message::workload::WorkloadSpec;
-use rpcgauge_message::{Compression, Encoding};
+use rpcgauge_message::{Compression, Encoding, Limits};
 use rpcgauge_stats::SplitMix64;
 use rpcgauge_study::plan::{Claim, Metric, Pair, Plan, Published, TrialSpec, Variant};
 use rpcgauge_study::record::*;
@@ -61,6 +61,12 @@ pub struct Spec {
     pub spike_every: u64,
     /// A kind of failure, its text, and one call in how many.
     pub failing: Option<(&'static str, &'static str, u64)>,
+    /// Answers of each trial that came uncompressed although a compression was asked for.
+    pub uncompressed: u64,
+    /// Attempts of each trial to open a connection that failed.
+    pub failed_connects: u64,
+    /// Calls of each trial that were due but never begun, beside those that were.
+    pub never_begun: u64,
     /// Why no trial of it can be measured.
     pub cannot_run: Option<&'static str>,
     /// Measured under every placement, not only the first.
@@ -90,6 +96,9 @@ impl Spec {
             unsettled: false,
             spike_every: 0,
             failing: None,
+            uncompressed: 0,
+            failed_connects: 0,
+            never_begun: 0,
             cannot_run: None,
             everywhere: false,
         }
@@ -300,6 +309,7 @@ impl Builder {
                 calls: None,
                 time_ms: Some(500),
             },
+            limits: Limits::DEFAULT,
             trials,
         }
     }

@@ -84,6 +84,7 @@ fn specs(builder: Builder) -> Builder {
         .spec(rows("gzip-one-plain", 71_000.0, 1, 402))
         .spec(Spec {
             compression: Compression::Gzip { level: 6 },
+            uncompressed: 40,
             ..rows("gzip-one-gzip", 104_000.0, 1, 270)
         })
         .spec(rows("gzip-all-plain", 6_200_000.0, 4_900, 1_912_004))
@@ -111,6 +112,8 @@ fn specs(builder: Builder) -> Builder {
         })
         .spec(Spec {
             failing: Some(("deadline", HOSTILE, 50)),
+            failed_connects: 2,
+            never_begun: 5,
             unsettled: true,
             spread: 0.3,
             ..load("load-rest-json", 780_000.0).rest()

@@ -44,7 +44,9 @@ impl Builder {
         };
         let centre = spec.latency_ns * place * mood;
         let mut calls = Calls {
-            started: self.calls,
+            started: self.calls + spec.never_begun,
+            abandoned: spec.never_begun,
+            never_begun: spec.never_begun,
             ..Calls::default()
         };
         let (mut latency, mut failed, mut delay) = (histogram(), histogram(), histogram());
@@ -112,6 +114,7 @@ impl Builder {
             error_samples: error_samples.collect(),
             warmup: Warmup {
                 calls: 400,
+                failed: 0,
                 elapsed_ns: 120_000_000,
                 settled: !spec.unsettled,
             },
@@ -160,6 +163,10 @@ impl Builder {
             },
             client_share: spec.client_share,
             code: spec.code,
+            connections_at_start: Some(u64::from(spec.settings().connections)),
+            connects_failed: spec.failed_connects,
+            uncompressed_answers: spec.uncompressed,
+            errors_without_sample: 0,
             connections_opened: match spec.connection {
                 ConnectionUse::Reuse => 0,
                 ConnectionUse::PerCall => calls.started,

@@ -118,6 +118,26 @@ fn aa_pair_forbids_what_it_casts_doubt_on() {
 }
 
 #[test]
+fn aa_pair_that_misses_1_inside_the_margin_forbids_a_difference_of_any_size() {
+    let inside = Estimate::sample(1.001, 1.002);
+    let twice = judge(&Estimate::sample(1.9, 2.1), Some(&inside), &COST).outcome;
+    assert_eq!(reason(twice), Some(Unresolved::AaNotOne));
+}
+
+#[test]
+fn aa_pair_without_any_noise_forbids_nothing() {
+    let exact = Estimate::sample(1.0, 1.0);
+    for (low, high, expected) in [
+        (1.5, 1.5, Outcome::Slower),
+        (1.031, 1.031, Outcome::Slower),
+        (1.0, 1.0, Outcome::NoDifference),
+    ] {
+        let outcome = judge(&Estimate::sample(low, high), Some(&exact), &COST).outcome;
+        assert_eq!(outcome, expected, "{low} to {high}");
+    }
+}
+
+#[test]
 fn aa_pair_off_by_more_than_the_margin_forbids_no_difference_too() {
     let same = Estimate::sample(0.99, 1.01);
     let off = judge(&same, Some(&Estimate::sample(1.05, 1.08)), &COST).outcome;

@@ -6,7 +6,7 @@
 use rpcgauge_message::nearest::Nearest;
 
 use super::order::{Lane, trials};
-use super::{Claim, Metric, Pair, Plan, Variant};
+use super::{Claim, Limits, Metric, Pair, Plan, Variant};
 use crate::settings::{Idle, Placement, Stop};
 
 /// How often something is repeated.
@@ -50,6 +50,7 @@ pub(crate) struct Draft {
     pub(crate) margin: f64,
     pub(crate) confidence: f64,
     pub(crate) warmup: Stop,
+    pub(crate) limits: Limits,
     pub(crate) variants: Vec<(Variant, Rounds)>,
     pub(crate) pairs: Vec<Pair>,
     pub(crate) claims: Vec<Claim>,
@@ -164,6 +165,7 @@ impl Draft {
             margin: self.margin,
             confidence: self.confidence,
             warmup: self.warmup,
+            limits: self.limits,
         })
     }
 

@@ -72,6 +72,7 @@ impl Plan {
             .or_else(|| counts("blocks", self.blocks as usize, other.blocks as usize))
             .or_else(|| differs("placement", self.placements == other.placements))
             .or_else(|| differs("warm-up", self.warmup == other.warmup))
+            .or_else(|| differs("set of limits", self.limits == other.limits))
             .or_else(|| counts("trials", self.trials.len(), other.trials.len()))
             .or_else(|| differs("order of trials", self.trials == other.trials))
             .or_else(|| differs("list of pairs", self.pairs == other.pairs))

@@ -6,6 +6,7 @@ mod lookup;
 mod order;
 mod render;
 
+pub use rpcgauge_message::Limits;
 use serde::{Deserialize, Serialize};
 
 pub use render::workload_words;
@@ -42,6 +43,9 @@ pub struct Plan {
     pub confidence: f64,
     /// Bounds of the warm-up of each trial.
     pub warmup: Stop,
+    /// Bounds of what is decoded, on both sides; the defaults in a plan that does not tell them.
+    #[serde(default)]
+    pub limits: Limits,
     /// The trials in the order they run.
     pub trials: Vec<TrialSpec>,
 }

@@ -104,7 +104,11 @@ impl Plan {
             percent(self.margin),
             percent(self.confidence)
         )?;
-        writeln!(f, "  seed       {}", self.seed)
+        writeln!(f, "  seed       {}", self.seed)?;
+        match self.limits.changed() {
+            Some(changed) => writeln!(f, "  limits     {changed}"),
+            None => Ok(()),
+        }
     }
 
     fn variant_table(&self) -> Table {

@@ -16,7 +16,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use rpcgauge_message::WorkloadSpec;
+use rpcgauge_message::{Compression, Encoding, Limits, Workload, WorkloadSpec};
 use toml::Spanned;
 
 use crate::error::{Source, StudyError};
@@ -51,6 +51,8 @@ pub struct Overrides {
     pub blocks: Option<u32>,
     /// Seed of every random choice.
     pub seed: Option<u64>,
+    /// Bounds of what is decoded, on both sides.
+    pub limits: Limits,
 }
 
 /// The seed of a study that says none: fixed, so that a plan printed is the plan run.
@@ -99,9 +101,14 @@ struct Resolver<'a> {
     source: &'a Source,
     context: &'a ResolveContext<'a>,
     own: OwnCache<'a>,
-    /// The built-in workloads that are known to be right at their size.
-    makeable: Vec<WorkloadSpec>,
+    /// The workloads that were made so far.
+    made: Vec<(WorkloadSpec, Workload)>,
+    /// The ways of sending a workload that are known to be within the limits.
+    within_limits: Vec<Sent>,
 }
+
+/// How a workload's messages are sent.
+type Sent = (WorkloadSpec, Encoding, Compression, Compression);
 
 impl StudyFile {
     /// Resolves the study into a plan: explicit trials in their order, no defaults left.
@@ -115,7 +122,8 @@ impl StudyFile {
             source: &self.source,
             context,
             own: OwnCache::new(context.loader),
-            makeable: Vec::new(),
+            made: Vec::new(),
+            within_limits: Vec::new(),
         };
         let (main, others) = resolver.placements(self)?;
         let combined = resolver.variants(self)?;
@@ -145,6 +153,7 @@ impl StudyFile {
                 (None, None) => DEFAULT_WARMUP,
                 (calls, time_ms) => Stop { calls, time_ms },
             },
+            limits: context.overrides.limits,
             variants: combined
                 .into_iter()
                 .map(|one| (one.variant, one.rounds))

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rpcgauge_message::workload::OwnWorkload;
-use rpcgauge_message::{MessageType, Schema};
+use rpcgauge_message::{Limits, MessageType, Schema};
 use serde_json::Value;
 use toml::Spanned;
 
@@ -145,6 +145,7 @@ impl<'a> OwnCache<'a> {
         study: &Source,
         own: &OwnWritten,
         scale: Option<Spanned<u32>>,
+        limits: Limits,
     ) -> Result<OwnWorkload, StudyError> {
         let source = own.source();
         let workload = match self.loaded.iter().find(|(known, _)| *known == source) {
@@ -160,7 +161,7 @@ impl<'a> OwnCache<'a> {
         };
         match scale {
             None => Ok(workload),
-            Some(factor) => crate::scale::answer(&workload, *factor.get_ref())
+            Some(factor) => crate::scale::answer(&workload, *factor.get_ref(), limits)
                 .map_err(|error| study.error(factor.span(), error.to_string())),
         }
     }

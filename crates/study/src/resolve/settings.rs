@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use rpcgauge_message::contract::Sample;
 use rpcgauge_message::nearest::Nearest;
-use rpcgauge_message::{Compression, Encoding, Workload, WorkloadSpec};
+use rpcgauge_message::{Compression, Encoding, OverLimit, Workload, WorkloadError, WorkloadSpec};
 use toml::Spanned;
 
 use super::Resolver;
@@ -162,6 +163,11 @@ pub(super) fn settings_of(
         ..settings
     };
     subject.check(&settings)?;
+    resolver.check_limits(&settings).map_err(|problem| {
+        let (place, file) = sample_place(merged, problem.sample, span);
+        let message = format!("{file}variant \"{name}\" sends {problem}");
+        resolver.source.error(place, message)
+    })?;
     Ok(settings)
 }
 
@@ -271,7 +277,8 @@ fn workload(
                 return Err(source.error(n.span(), message));
             }
             let scale = size(Key::Scale).or_else(|| own.scale.clone());
-            resolver.own.load(source, own, scale).map(|own| WorkloadSpec::Own(Box::new(own)))
+            let limits = resolver.context.overrides.limits;
+            resolver.own.load(source, own, scale, limits).map(|own| WorkloadSpec::Own(Box::new(own)))
         }
         Some(WorkloadWritten::BuiltIn { kind, n }) => {
             if let Some(scale) = size(Key::Scale) {
@@ -281,20 +288,64 @@ fn workload(
             let n = size(Key::N).or_else(|| n.clone());
             let place = n.as_ref().map_or_else(|| kind.span(), Spanned::span);
             let spec = built_in(source, kind, n)?;
-            resolver.check_size(&spec).map_err(|problem| source.error(place, problem))?;
+            resolver.made(&spec).map_err(|problem| source.error(place, problem.to_string()))?;
             Ok(spec)
         }
     }
 }
 
 impl Resolver<'_> {
-    /// Whether a workload can be made at its size, asked once for each.
-    fn check_size(&mut self, spec: &WorkloadSpec) -> Result<(), String> {
-        if !self.makeable.contains(spec) {
-            Workload::new(spec).map_err(|error| error.to_string())?;
-            self.makeable.push(spec.clone());
+    /// The workload, made once for all variants that call it.
+    fn made(&mut self, spec: &WorkloadSpec) -> Result<Workload, WorkloadError> {
+        if let Some((_, workload)) = self.made.iter().find(|(known, _)| known == spec) {
+            return Ok(workload.clone());
         }
+        let workload = Workload::new(spec)?;
+        self.made.push((spec.clone(), workload.clone()));
+        Ok(workload)
+    }
+
+    /// Whether the readers of a variant's messages would take them, asked once for each way they
+    /// are sent: otherwise every trial of it would fail.
+    fn check_limits(&mut self, settings: &Settings) -> Result<(), OverLimit> {
+        let (encoding, request, response) = (
+            settings.encoding,
+            settings.request_compression,
+            settings.response_compression,
+        );
+        let sent = (settings.workload.clone(), encoding, request, response);
+        if self.within_limits.contains(&sent) {
+            return Ok(());
+        }
+        // What cannot be made was refused before, or is told by its trials.
+        if let Ok(workload) = self.made(&settings.workload) {
+            let limits = self.context.overrides.limits;
+            workload.check_limits(encoding, request, response, limits)?;
+        }
+        self.within_limits.push(sent);
         Ok(())
+    }
+}
+
+/// Where the study names a message that is over a limit, and the file that it stands in.
+fn sample_place(
+    merged: &Merged<'_>,
+    sample: Sample,
+    variant: &Range<usize>,
+) -> (Range<usize>, String) {
+    match merged.workload {
+        Some(WorkloadWritten::Own(own)) => {
+            let file = match sample {
+                Sample::Request => &own.request,
+                Sample::Response => &own.response,
+            };
+            (file.span(), format!("{}: ", file.get_ref()))
+        }
+        Some(WorkloadWritten::BuiltIn { kind, n }) => {
+            let n = merged.layer.span(Key::N).or(n.as_ref().map(Spanned::span));
+            (n.unwrap_or_else(|| kind.span()), String::new())
+        }
+        None => (variant.clone(), String::new()),
     }
 }
 

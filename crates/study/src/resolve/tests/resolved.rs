@@ -159,6 +159,24 @@ base = { calls = 30000 }
 }
 
 #[test]
+fn limits_are_the_plans_and_one_without_them_has_the_defaults() {
+    let mut overrides = Overrides::default();
+    overrides.limits.max_depth = 50;
+    let plan = resolve_with(TWO, 2, &overrides).unwrap();
+    assert_eq!(plan.limits.max_depth, 50);
+    assert!(plan.to_string().contains("limits     --max-depth 50"));
+    let default = resolve_with(TWO, 2, &Overrides::default()).unwrap();
+    assert_eq!(
+        default.difference_from(&plan).unwrap(),
+        "its set of limits differs"
+    );
+    let mut older = serde_json::to_value(&plan).unwrap();
+    older.as_object_mut().unwrap().remove("limits");
+    let older: crate::plan::Plan = serde_json::from_value(older).unwrap();
+    assert_eq!(older.limits, crate::plan::Limits::DEFAULT);
+}
+
+#[test]
 fn only_some_variants() {
     let text = format!("{TWO}[factors]\nn = [10, 20]\n");
     let overrides = Overrides {
@@ -351,7 +369,7 @@ proptest! {
     ) {
         let overrides = Overrides {
             seed: Some(seed), invocations: Some(invocations), blocks: Some(blocks),
-            only: Vec::new(),
+            ..Overrides::default()
         };
         let plan = resolve_with(TWO, 2, &overrides).unwrap();
         let distinct: BTreeSet<_> = plan

@@ -1,0 +1,76 @@
+//! Records of older runs stay readable.
+
+use super::*;
+
+fn measured() -> Measured {
+    let empty = || Histogram::from(crate::histogram::Unpacked::new(3).unwrap());
+    Measured {
+        calls: Calls::default(),
+        warmup: Warmup {
+            calls: 0,
+            failed: 0,
+            elapsed_ns: 0,
+            settled: true,
+        },
+        elapsed_ns: 1,
+        latency: empty(),
+        failed_latency: None,
+        send_delay: empty(),
+        stages: BTreeMap::new(),
+        timeline: Timeline::default(),
+        bytes: Bytes::default(),
+        payload: Payload::default(),
+        cpu: CpuTimes::default(),
+        memory: Memory::default(),
+        client_share: 0.5,
+        code: Code::Dynamic,
+        connections_at_start: None,
+        connections_opened: 0,
+        connects_failed: 0,
+        uncompressed_answers: 0,
+        error_samples: Vec::new(),
+        errors_without_sample: 0,
+    }
+}
+
+#[test]
+fn counts_that_older_records_do_not_have_read_as_none() {
+    let calm = measured();
+    let text = serde_json::to_string(&calm).unwrap();
+    for key in [
+        "never_begun",
+        "failed",
+        "connections_at_start",
+        "connects_failed",
+        "uncompressed_answers",
+        "errors_without_sample",
+    ] {
+        assert!(!text.contains(&format!("\"{key}\"")), "{key}: {text}");
+    }
+    assert_eq!(serde_json::from_str::<Measured>(&text).unwrap(), calm);
+}
+
+#[test]
+fn counts_of_what_went_amiss_come_back() {
+    let mut amiss = measured();
+    amiss.calls.never_begun = 1;
+    amiss.warmup.failed = 2;
+    amiss.connections_at_start = Some(0);
+    amiss.connects_failed = 3;
+    amiss.uncompressed_answers = 4;
+    amiss.errors_without_sample = 5;
+    let text = serde_json::to_string(&amiss).unwrap();
+    assert_eq!(serde_json::from_str::<Measured>(&text).unwrap(), amiss);
+}
+
+#[test]
+fn marks_that_are_absent_are_zero_and_zero_is_absent() {
+    let without = r#"{"headers":3,"bodies":2,"overhead":1}"#;
+    let mut traffic: Traffic = serde_json::from_str(without).unwrap();
+    assert_eq!((traffic.of_call(), traffic.total()), (6, 6));
+    assert_eq!(serde_json::to_string(&traffic).unwrap(), without);
+    traffic.marks = 76;
+    let line = serde_json::to_string(&traffic).unwrap();
+    assert_eq!(serde_json::from_str::<Traffic>(&line).unwrap(), traffic);
+    assert_eq!((traffic.of_call(), traffic.total()), (6, 82));
+}
