@@ -30,6 +30,7 @@ impl Engine<'_, '_, '_> {
             cpu,
             connections_at_start: self.connections_at_start as u64,
             connections_opened: self.connections_opened,
+            tls_resumed: self.tls_resumed,
             connects_failed: self.connects_failed,
             uncompressed_answers: self.sizes.uncompressed,
             error_samples: recorded.errors.samples,
