@@ -45,8 +45,8 @@ pub struct Measurement {
     pub connections_at_start: u64,
     /// Connections opened during the measured part.
     pub connections_opened: u64,
-    /// How many of the connections opened over the whole trial went on with a TLS session of one
-    /// before them (see [`crate::TlsSettings::resumption`]).
+    /// How many of those went on with the TLS session of an earlier one (see
+    /// [`crate::TlsSettings::resumption`]).
     pub tls_resumed: u64,
     /// Attempts to open a connection that failed, warm-up included. With
     /// [`crate::ConnectionUse::Reuse`] no call fails by one while another connection is open, but

@@ -144,7 +144,7 @@ struct Engine<'t, 'b, 'r> {
     /// Opened since the measured part began, or before it.
     connections_opened: u64,
     connections_at_start: usize,
-    /// Opened over the whole trial with a TLS session of an earlier one.
+    /// How many of [`Engine::connections_opened`] go on with a TLS session of an earlier one.
     tls_resumed: u64,
     /// Attempts to open a connection that failed, over the whole trial.
     connects_failed: u64,

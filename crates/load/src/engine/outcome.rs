@@ -12,6 +12,7 @@ impl Engine<'_, '_, '_> {
     /// Closes the account and gathers the figures.
     pub(super) fn outcome(mut self) -> Result<Measurement, LoadError> {
         let (cpu, traffic) = self.spent();
+        self.end_transports();
         self.abandon_the_rest(clock::now());
         self.end_with_the_schedule();
         let recorded = self.recorder.finish();
@@ -37,6 +38,16 @@ impl Engine<'_, '_, '_> {
             errors_without_sample: recorded.errors.without_sample,
             ending: self.ending,
         })
+    }
+
+    /// Says on every connection that nothing more comes: a TLS session that just stops looks cut off
+    /// to the server.
+    fn end_transports(&mut self) {
+        for connection in &mut self.connections {
+            if let Some(open) = connection.open() {
+                open.stream.say_end();
+            }
+        }
     }
 
     /// At a rate the last call has its own gap too: `n` calls at 10 a second take `n` tenths of a

@@ -39,7 +39,9 @@ pub struct TlsSettings {
 /// Who may vouch for a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Roots {
-    /// The authorities that this machine trusts; `SSL_CERT_FILE` and `SSL_CERT_DIR` name others.
+    /// The authorities that this machine trusts: a company's own are among them, and they do not
+    /// age with this program, as a list built into it would. `SSL_CERT_FILE` and `SSL_CERT_DIR`
+    /// name others.
     System,
     /// Those in this PEM file, and no others.
     File(PathBuf),

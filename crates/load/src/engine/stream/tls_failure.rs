@@ -30,11 +30,11 @@ impl TlsFailure {
                 Self::other_protocol(protocol)
             }
             Error::AlertReceived(alert) => Self::alert(*alert, FailureKind::TlsHandshake),
-            Error::InvalidMessage(InvalidMessage::InvalidContentType) => Self::new(
+            Error::InvalidMessage(InvalidMessage::InvalidContentType) => Self::error(
                 FailureKind::TlsHandshake,
                 "the server does not speak TLS here".to_owned(),
             ),
-            _ => Self::new(
+            _ => Self::error(
                 FailureKind::TlsHandshake,
                 format!("the TLS handshake failed: {error}"),
             ),
@@ -50,7 +50,7 @@ impl TlsFailure {
             io::ErrorKind::TimedOut => "it was not complete by the deadline".to_owned(),
             _ => error.to_string(),
         };
-        Self::new(
+        Self::error(
             FailureKind::TlsHandshake,
             format!("the TLS handshake failed: {how}"),
         )
@@ -62,7 +62,7 @@ impl TlsFailure {
             Protocol::Http1 => "HTTP/1.1",
             Protocol::Http2 => "HTTP/2",
         };
-        Self::new(
+        Self::error(
             FailureKind::Alpn,
             format!("the server does not speak {version} over TLS (ALPN)"),
         )
@@ -73,7 +73,7 @@ impl TlsFailure {
     pub(super) fn after_handshake(error: &Error) -> io::Error {
         match error {
             Error::AlertReceived(alert) => Self::alert(*alert, FailureKind::ConnectionReset),
-            _ => Self::new(
+            _ => Self::error(
                 FailureKind::Protocol,
                 format!("what the server sent is no sound TLS: {error}"),
             ),
@@ -83,7 +83,7 @@ impl TlsFailure {
     /// The connection ended without a close_notify: whether the server is done is not known, since
     /// anybody can end a TCP connection (RFC 8446, 6.1).
     pub(super) fn truncated() -> io::Error {
-        Self::new(
+        Self::error(
             FailureKind::ConnectionClosed,
             "it ended without TLS's close_notify, so that what came may be cut short".to_owned(),
         )
@@ -92,7 +92,7 @@ impl TlsFailure {
     fn alert(alert: AlertDescription, otherwise: FailureKind) -> io::Error {
         use AlertDescription::*;
         match alert {
-            CertificateRequired => Self::new(
+            CertificateRequired => Self::error(
                 FailureKind::ClientCertificate,
                 "the server wants a client certificate: give one with --cert and --key".to_owned(),
             ),
@@ -102,11 +102,11 @@ impl TlsFailure {
             | CertificateExpired
             | CertificateUnknown
             | UnknownCA
-            | AccessDenied => Self::new(
+            | AccessDenied => Self::error(
                 FailureKind::ClientCertificate,
                 format!("the server does not take the client certificate (TLS alert {alert:?})"),
             ),
-            _ => Self::new(
+            _ => Self::error(
                 otherwise,
                 format!("the server broke off with the TLS alert {alert:?}"),
             ),
@@ -137,10 +137,10 @@ impl TlsFailure {
                  --insecure",
             ),
         };
-        Self::new(kind, format!("{what} ({error})"))
+        Self::error(kind, format!("{what} ({error})"))
     }
 
-    fn new(kind: FailureKind, text: String) -> io::Error {
+    fn error(kind: FailureKind, text: String) -> io::Error {
         io::Error::other(TlsFailure { kind, text })
     }
 }
