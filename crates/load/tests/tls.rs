@@ -3,7 +3,6 @@
 mod support;
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -129,6 +128,20 @@ fn large_bodies_go_both_ways_over_either_version_of_tls() {
         assert_answered(&measurement, 12);
         assert_eq!(measurement.traffic.received.body, 12 * 3_000_000);
     }
+}
+
+#[test]
+fn keys_that_change_between_answers_are_followed() {
+    let authority = Authority::new();
+    let address = serve_tls(authority.server(&Serving::default()), |mut tunnel| {
+        while let Some((_, body)) = read_request(&mut tunnel) {
+            tunnel.conn.refresh_traffic_keys().unwrap();
+            if tunnel.write_all(&ok(&body)).is_err() {
+                return;
+            }
+        }
+    });
+    assert_answered(&run(&authority.trial(address), &[b"x"]), 100);
 }
 
 #[test]
@@ -323,13 +336,10 @@ fn a_server_without_tls_is_told_so() {
 
 /// Wraps what `damage` does around a server's sockets.
 fn faulty(authority: &Authority, damage: Damage) -> Address {
-    let wrap = move |socket: TcpStream| {
-        socket.set_nodelay(true).unwrap();
-        Faulty {
-            socket,
-            damage,
-            written: 0,
-        }
+    let wrap = move |socket| Faulty {
+        socket,
+        damage,
+        written: 0,
     };
     let config = authority.server(&Serving::default());
     serve_tls_over(config, wrap, answer_with(ok))

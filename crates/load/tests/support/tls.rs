@@ -176,6 +176,8 @@ pub(crate) fn serve_tls_over<S: Read + Write + 'static>(
 ) -> Address {
     let config = Arc::new(config);
     serve(move |stream| {
+        // Otherwise an answer waits for the client to acknowledge the tickets before it.
+        stream.set_nodelay(true).unwrap();
         let session = ServerConnection::new(Arc::clone(&config)).unwrap();
         each(StreamOwned::new(session, wrap(stream)));
     })
