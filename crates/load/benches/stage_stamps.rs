@@ -79,6 +79,7 @@ fn run(server: SocketAddr, timing: Timing) -> Result<Measurement, LoadError> {
         target: Target {
             address: Address::Tcp(server),
             protocol: Protocol::Http1,
+            tls: None,
         },
         request: Request {
             style: CallStyle::Http {

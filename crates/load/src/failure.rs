@@ -26,7 +26,21 @@ pub enum FailureKind {
     OutOfFiles,
     /// This machine is out of local ports.
     OutOfPorts,
-    /// The connection was reset.
+    /// The server's certificate has expired, or is not valid yet.
+    CertificateExpired,
+    /// The server's certificate is for another name.
+    CertificateName,
+    /// Nobody who is trusted vouches for the server's certificate.
+    CertificateUnknownIssuer,
+    /// The server's certificate cannot be verified for another reason.
+    CertificateInvalid,
+    /// The server wants a client certificate, or does not take the one it was shown.
+    ClientCertificate,
+    /// The server did not agree to the version of HTTP in the TLS handshake.
+    Alpn,
+    /// The TLS handshake failed for another reason.
+    TlsHandshake,
+    /// The connection was reset, or ended by a TLS alert.
     ConnectionReset,
     /// The connection was closed before the answer was complete.
     ConnectionClosed,
@@ -66,7 +80,9 @@ impl FailureKind {
     pub fn fault(self) -> Fault {
         match self {
             Self::OutOfFiles | Self::OutOfPorts => Fault::Machine,
-            Self::TooLarge | Self::HeadTooLarge | Self::Encode => Fault::Client,
+            Self::TooLarge | Self::HeadTooLarge | Self::Encode | Self::ClientCertificate => {
+                Fault::Client
+            }
             _ => Fault::Server,
         }
     }
@@ -79,6 +95,13 @@ impl fmt::Display for FailureKind {
             Self::ConnectFailed => "connect-failed",
             Self::OutOfFiles => "out-of-files",
             Self::OutOfPorts => "out-of-ports",
+            Self::CertificateExpired => "certificate-expired",
+            Self::CertificateName => "certificate-name",
+            Self::CertificateUnknownIssuer => "certificate-unknown-issuer",
+            Self::CertificateInvalid => "certificate-invalid",
+            Self::ClientCertificate => "client-certificate",
+            Self::Alpn => "alpn",
+            Self::TlsHandshake => "tls-handshake",
             Self::ConnectionReset => "connection-reset",
             Self::ConnectionClosed => "connection-closed",
             Self::Deadline => "deadline",
@@ -123,6 +146,14 @@ mod tests {
     fn kinds_have_short_stable_names() {
         let table = [
             (FailureKind::ConnectRefused, "connect-refused"),
+            (FailureKind::CertificateExpired, "certificate-expired"),
+            (FailureKind::CertificateName, "certificate-name"),
+            (
+                FailureKind::CertificateUnknownIssuer,
+                "certificate-unknown-issuer",
+            ),
+            (FailureKind::ClientCertificate, "client-certificate"),
+            (FailureKind::TlsHandshake, "tls-handshake"),
             (FailureKind::DeadlineUnsent, "deadline-unsent"),
             (FailureKind::NotProcessed, "not-processed"),
             (FailureKind::HttpStatus(503), "http-503"),
@@ -141,6 +172,8 @@ mod tests {
             (FailureKind::ConnectRefused, Fault::Server),
             (FailureKind::OutOfPorts, Fault::Machine),
             (FailureKind::OutOfFiles, Fault::Machine),
+            (FailureKind::CertificateExpired, Fault::Server),
+            (FailureKind::ClientCertificate, Fault::Client),
             (FailureKind::Encode, Fault::Client),
             (FailureKind::TooLarge, Fault::Client),
             (FailureKind::Deadline, Fault::Server),

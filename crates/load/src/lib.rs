@@ -23,6 +23,7 @@
 //!     target: Target {
 //!         address: Address::Tcp(([127, 0, 0, 1], 8080).into()),
 //!         protocol: Protocol::Http1,
+//!         tls: None,
 //!     },
 //!     request: Request {
 //!         style: CallStyle::Http { method: "POST".to_owned() },
@@ -65,6 +66,7 @@ mod recorder;
 mod schedule;
 mod stage;
 mod timeline;
+mod tls;
 mod trial;
 mod warmup;
 
@@ -79,6 +81,7 @@ pub use rpcgauge_wire::{ByteCount, Limits, Protocol, Traffic};
 pub use schedule::{Arrivals, Schedule};
 pub use stage::{Stage, Stages, Timing};
 pub use timeline::{Slice, Timeline};
+pub use tls::{Identity, Roots, Tls, TlsError, TlsSettings};
 pub use trial::{Address, CallStyle, ConnectionUse, Expect, Request, Stop, Target, Trial};
 pub use warmup::{Settling, WarmupBounds, WarmupSlice};
 

@@ -32,7 +32,8 @@ pub struct Measurement {
     pub marks: Marks,
     /// The trial in slices.
     pub timeline: Timeline,
-    /// Bytes on the connections from the first measured call to the last one's end. At a rate,
+    /// Bytes on the connections from the first measured call to the last one's end. What TLS adds,
+    /// its handshakes included, is overhead: the bytes on the socket less the plain ones. At a rate,
     /// answers to warm-up calls that were in flight at the switch are among those received; a
     /// closed loop lets them end before. In a stage trial the server's marks are counted apart.
     pub traffic: Traffic,
@@ -44,6 +45,9 @@ pub struct Measurement {
     pub connections_at_start: u64,
     /// Connections opened during the measured part.
     pub connections_opened: u64,
+    /// How many of those went on with the TLS session of an earlier one (see
+    /// [`crate::TlsSettings::resumption`]).
+    pub tls_resumed: u64,
     /// Attempts to open a connection that failed, warm-up included. With
     /// [`crate::ConnectionUse::Reuse`] no call fails by one while another connection is open, but
     /// calls are then made over fewer connections than asked for; its text is among the samples.

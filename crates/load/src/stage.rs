@@ -16,7 +16,7 @@ pub enum Timing {
 /// The stages of a call, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Stage {
-    /// The connection's making, for calls that open their own.
+    /// The connection's making, the TLS handshake included, for calls that open their own.
     Connect,
     /// Message to bytes.
     Encode,

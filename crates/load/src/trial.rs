@@ -10,6 +10,7 @@ use rpcgauge_wire::{Head, Limits, PrepareError, Protocol, grpc};
 use crate::error::LoadError;
 use crate::schedule::Schedule;
 use crate::stage::Timing;
+use crate::tls::Tls;
 use crate::warmup::WarmupBounds;
 
 /// Where a server listens.
@@ -37,6 +38,8 @@ pub struct Target {
     pub address: Address,
     /// The version of HTTP spoken on every connection. gRPC needs HTTP/2.
     pub protocol: Protocol,
+    /// How TLS is spoken below it; `None` is without. The version of HTTP is agreed on by ALPN.
+    pub tls: Option<Tls>,
 }
 
 /// What kind of call a request is: how its body is framed and how an answer says that it failed.

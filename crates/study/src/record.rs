@@ -99,6 +99,9 @@ pub struct Measured {
     pub connections_at_start: Option<u64>,
     /// Connections that were opened during the measured part.
     pub connections_opened: u64,
+    /// How many of those went on with the TLS session of an earlier one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tls_resumed: u64,
     /// Attempts to open a connection that failed, those of the warm-up included. Calls are then
     /// made over fewer connections than asked for.
     #[serde(default, skip_serializing_if = "is_zero")]

@@ -95,6 +95,7 @@ impl Server {
         load::Trial {
             target: load::Target {
                 address: self.address.clone(),
+                tls: None,
                 protocol: match settings.http {
                     HttpVersion::Http1 => load::Protocol::Http1,
                     HttpVersion::Http2 => load::Protocol::Http2,

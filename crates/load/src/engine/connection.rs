@@ -63,6 +63,24 @@ pub(super) struct Open {
     pub(super) watches_writable: bool,
 }
 
+impl Connecting {
+    /// Bytes of the handshake so far.
+    pub(super) fn traffic(&self) -> Traffic {
+        self.stream
+            .as_ref()
+            .map_or(Traffic::default(), Stream::overhead)
+    }
+}
+
+impl Open {
+    /// Bytes of the connection, with those of its transport.
+    pub(super) fn traffic(&self) -> Traffic {
+        let mut sum = *self.client.traffic();
+        sum += self.stream.overhead();
+        sum
+    }
+}
+
 impl Connection {
     pub(super) fn new(quota: usize) -> Connection {
         Connection {
@@ -98,8 +116,9 @@ impl Connection {
     /// Bytes of the connection that stands here.
     pub(super) fn traffic(&self) -> Traffic {
         match &self.state {
-            State::Open(open) => *open.client.traffic(),
-            _ => Traffic::default(),
+            State::Open(open) => open.traffic(),
+            State::Connecting(making) => making.traffic(),
+            State::Closed { .. } => Traffic::default(),
         }
     }
 }

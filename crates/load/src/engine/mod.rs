@@ -43,6 +43,7 @@ use crate::measurement::{Cpu, Ending, Measurement, WarmupOutcome};
 use crate::recorder::Recorder;
 use crate::schedule::{Dues, Schedule};
 use crate::stage::Timing;
+use crate::tls::TlsClient;
 use crate::trial::{CallStyle, ConnectionUse, Trial};
 use crate::warmup::{Settling, WarmupSlice};
 
@@ -117,6 +118,7 @@ struct Ended {
 struct Engine<'t, 'b, 'r> {
     trial: &'t Trial,
     head: Head,
+    tls: Option<TlsClient>,
     limits: Limits,
     rules: Rules<'t>,
     source: Source<'b>,
@@ -142,6 +144,8 @@ struct Engine<'t, 'b, 'r> {
     /// Opened since the measured part began, or before it.
     connections_opened: u64,
     connections_at_start: usize,
+    /// How many of [`Engine::connections_opened`] go on with a TLS session of an earlier one.
+    tls_resumed: u64,
     /// Attempts to open a connection that failed, over the whole trial.
     connects_failed: u64,
     /// Bytes of connections that are closed.
@@ -183,10 +187,12 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         let timer =
             Timer::new(poll.registry(), TIMER).map_err(LoadError::machine("make a timer"))?;
         let connections = places(trial);
+        let target = &trial.target;
         let now = clock::now();
         let mut engine = Engine {
             trial,
             head: trial.request.prepare(closes_after_call(trial))?,
+            tls: target.tls.as_ref().map(|tls| tls.client(target.protocol)),
             limits: limits(trial),
             rules: Rules {
                 style: &trial.request.style,
@@ -209,6 +215,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             open: 0,
             connections_opened: 0,
             connections_at_start: 0,
+            tls_resumed: 0,
             connects_failed: 0,
             traffic_closed: Traffic::default(),
             dues: Dues::new(&trial.schedule, u64::MAX),

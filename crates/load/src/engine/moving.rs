@@ -7,6 +7,7 @@ use rpcgauge_wire::{Event, Failure};
 use super::answer::Rules;
 use super::calls::Calls;
 use super::connection::State;
+use super::stream::{Input, TlsFailure};
 use super::{Ended, Engine};
 use crate::clock;
 use crate::error::LoadError;
@@ -46,10 +47,12 @@ impl Engine<'_, '_, '_> {
         loop {
             let mut pieces = [IoSlice::new(&[]); PIECES];
             let filled = open.client.output_slices(&mut pieces);
-            if filled == 0 {
-                break;
-            }
-            match open.stream.write(&pieces[..filled]) {
+            let written = match filled {
+                0 => open.stream.flush().map(|()| 0),
+                filled => open.stream.write(&pieces[..filled]),
+            };
+            match written {
+                Ok(_) if filled == 0 => break,
                 Ok(n) => open.client.consume_output(n),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -66,7 +69,7 @@ impl Engine<'_, '_, '_> {
                 .watch_again(self.poll.registry(), index, open.blocked)
                 .map_err(LoadError::machine("watch a connection"))?;
         }
-        let all_sent = open.client.is_all_sent();
+        let all_sent = open.client.is_all_sent() && !open.blocked;
         if was_blocked && !open.blocked {
             self.queue(index);
         }
@@ -87,11 +90,10 @@ impl Engine<'_, '_, '_> {
                 return Ok(());
             };
             match open.stream.read(&mut self.buffer) {
-                Ok(0) => return self.lose(index, None),
-                Ok(n) => {
+                Ok(Input::End) => return self.lose(index, None),
+                Ok(Input::Data { n, more }) => {
                     self.take_input(index, n)?;
-                    // A short read leaves nothing behind; what comes later is told of anew.
-                    if n < self.buffer.len() && !ended {
+                    if !more && !ended {
                         return Ok(());
                     }
                 }
@@ -122,7 +124,7 @@ impl Engine<'_, '_, '_> {
         // At once, whatever becomes of the calls: bytes that are counted must never become fewer.
         open.client.count_received_prefix(apart.prefixes);
         open.client.count_received_marks(apart.marks);
-        let replies = !open.client.is_all_sent();
+        let replies = !open.client.is_all_sent() || open.stream.holds_output();
         self.end_calls(index, at, None)?;
         if replies {
             self.mark_dirty(index);
@@ -206,6 +208,7 @@ impl Engine<'_, '_, '_> {
             if filled > 0 && !open.blocked {
                 let _ = open.stream.write(&pieces[..filled]);
             }
+            open.stream.say_end();
         }
     }
 }
@@ -280,8 +283,11 @@ impl FailureKind {
     /// The kind of a failure that the connection told of; `broken` is what the transport said.
     fn of_wire(failure: &Failure, broken: Option<&io::Error>) -> FailureKind {
         match failure {
-            Failure::Closed { .. } if broken.is_some() => FailureKind::ConnectionReset,
-            Failure::Closed { .. } => FailureKind::ConnectionClosed,
+            Failure::Closed { .. } => match broken {
+                Some(error) => TlsFailure::of(error)
+                    .map_or(FailureKind::ConnectionReset, |failure| failure.kind),
+                None => FailureKind::ConnectionClosed,
+            },
             failure if failure.not_processed() => FailureKind::NotProcessed,
             Failure::Reset { .. } | Failure::GoneAway { .. } => FailureKind::StreamReset,
             Failure::Violation(_) => FailureKind::Protocol,
@@ -291,6 +297,9 @@ impl FailureKind {
 
     /// The kind of a failure to connect.
     pub(super) fn of_connect(error: &io::Error) -> FailureKind {
+        if let Some(failure) = TlsFailure::of(error) {
+            return failure.kind;
+        }
         match error.raw_os_error() {
             // A Unix socket's file that is not there: as good as refused.
             Some(libc::ECONNREFUSED | libc::ENOENT) => FailureKind::ConnectRefused,

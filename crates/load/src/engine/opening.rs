@@ -44,7 +44,10 @@ impl Engine<'_, '_, '_> {
                     let too_long = now.saturating_sub(since) >= nanos(self.trial.deadline);
                     // A connection for one call ends with that call's own deadline.
                     if too_long && call.is_none() {
-                        let error = io::Error::from(io::ErrorKind::TimedOut);
+                        let error = making
+                            .stream
+                            .as_ref()
+                            .map_or(io::ErrorKind::TimedOut.into(), Stream::too_late);
                         self.connect_failed(index, &error, now);
                     } else if full_queue {
                         self.connecting -= 1;
@@ -102,8 +105,12 @@ impl Engine<'_, '_, '_> {
                 call,
             })
         };
-        let connected = Stream::connect(&self.trial.target.address)
-            .and_then(|stream| stream.is_connected().map(|connected| (stream, connected)));
+        let connected = Stream::connect(&self.trial.target.address, self.tls.as_ref()).and_then(
+            |mut stream| {
+                let connected = stream.go_on_connecting()?;
+                Ok((stream, connected))
+            },
+        );
         match connected {
             Ok((mut stream, connected)) => {
                 stream
@@ -135,8 +142,8 @@ impl Engine<'_, '_, '_> {
         };
         match making
             .stream
-            .as_ref()
-            .map_or(Ok(false), Stream::is_connected)
+            .as_mut()
+            .map_or(Ok(false), Stream::go_on_connecting)
         {
             Ok(false) => Ok(()),
             Ok(true) => {
@@ -163,6 +170,11 @@ impl Engine<'_, '_, '_> {
         self.connections_opened += 1;
         let connection = &mut self.connections[index];
         connection.tried = true;
+        self.tls_resumed += u64::from(stream.is_resumed());
+        if stream.may_hold_input() && !connection.unread {
+            connection.unread = true;
+            self.unread.push_back((index, false));
+        }
         connection.state = State::Open(Open {
             stream,
             client: Client::new(self.trial.target.protocol, self.limits.clone()),
@@ -190,6 +202,7 @@ impl Engine<'_, '_, '_> {
         let State::Connecting(making) = before else {
             return;
         };
+        self.traffic_closed += making.traffic();
         match making.call {
             Some(token) => self.end_call(token, now, Err((kind, &text))),
             None if self.open == 0 && self.connecting == 0 => self.fail_waiting(kind, &text, now),
@@ -203,6 +216,7 @@ impl Engine<'_, '_, '_> {
         let connection = &mut self.connections[index];
         connection.in_vain = connection.in_vain.saturating_add(1);
         let retry_at = rested_at(connection.in_vain, now);
+        self.traffic_closed += connection.traffic();
         connection.state = State::Closed { retry_at };
         self.not_open.push(index);
     }
@@ -213,7 +227,7 @@ impl Engine<'_, '_, '_> {
         let retry_at = rested_at(connection.in_vain, now);
         let closed = State::Closed { retry_at };
         if let State::Open(open) = std::mem::replace(&mut connection.state, closed) {
-            self.traffic_closed += *open.client.traffic();
+            self.traffic_closed += open.traffic();
             self.open -= 1;
         }
         if self.trial.connection_use == ConnectionUse::PerCall && retry_at == 0 {

@@ -12,6 +12,7 @@ impl Engine<'_, '_, '_> {
     /// Closes the account and gathers the figures.
     pub(super) fn outcome(mut self) -> Result<Measurement, LoadError> {
         let (cpu, traffic) = self.spent();
+        self.end_transports();
         self.abandon_the_rest(clock::now());
         self.end_with_the_schedule();
         let recorded = self.recorder.finish();
@@ -30,12 +31,23 @@ impl Engine<'_, '_, '_> {
             cpu,
             connections_at_start: self.connections_at_start as u64,
             connections_opened: self.connections_opened,
+            tls_resumed: self.tls_resumed,
             connects_failed: self.connects_failed,
             uncompressed_answers: self.sizes.uncompressed,
             error_samples: recorded.errors.samples,
             errors_without_sample: recorded.errors.without_sample,
             ending: self.ending,
         })
+    }
+
+    /// Says on every connection that nothing more comes: a TLS session that just stops looks cut off
+    /// to the server.
+    fn end_transports(&mut self) {
+        for connection in &mut self.connections {
+            if let Some(open) = connection.open() {
+                open.stream.say_end();
+            }
+        }
     }
 
     /// At a rate the last call has its own gap too: `n` calls at 10 a second take `n` tenths of a

@@ -157,6 +157,7 @@ impl Engine<'_, '_, '_> {
     fn start_measuring(&mut self) {
         (self.hooks.measuring)();
         self.connections_opened = 0;
+        self.tls_resumed = 0;
         self.connections_at_start = self.open;
         self.traffic_before = self.traffic();
         self.cpu_before = clock::cpu();

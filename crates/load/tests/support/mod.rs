@@ -1,6 +1,8 @@
 //! Real servers for the tests: small, on threads, on the loopback interface.
 #![allow(dead_code, reason = "each test program uses its part")]
 
+pub(crate) mod tls;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
@@ -104,6 +106,7 @@ pub(crate) fn trial(address: Address) -> Trial {
         target: Target {
             address,
             protocol: Protocol::Http1,
+            tls: None,
         },
         request: Request {
             style: CallStyle::Http {

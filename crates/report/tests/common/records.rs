@@ -164,6 +164,7 @@ impl Builder {
             client_share: spec.client_share,
             code: spec.code,
             connections_at_start: Some(u64::from(spec.settings().connections)),
+            tls_resumed: 0,
             connects_failed: spec.failed_connects,
             uncompressed_answers: spec.uncompressed,
             errors_without_sample: 0,

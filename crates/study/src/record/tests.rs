@@ -26,6 +26,7 @@ fn measured() -> Measured {
         code: Code::Dynamic,
         connections_at_start: None,
         connections_opened: 0,
+        tls_resumed: 0,
         connects_failed: 0,
         uncompressed_answers: 0,
         error_samples: Vec::new(),

@@ -1,5 +1,4 @@
-//! What carries a connection's bytes. The seam for other transports: TLS is one more variant here,
-//! and another way to wait (io_uring) needs only what this offers.
+//! A socket that never blocks: the transport itself.
 
 use std::io::{self, IoSlice, Read, Write};
 
@@ -11,29 +10,29 @@ use crate::trial::Address;
 
 /// A socket that never blocks.
 #[derive(Debug)]
-pub(super) enum Stream {
+pub(in crate::engine) enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
-impl Stream {
+impl Socket {
     /// Starts to connect. Small requests leave at once (TCP_NODELAY).
-    pub(super) fn connect(address: &Address) -> io::Result<Stream> {
+    pub(super) fn connect(address: &Address) -> io::Result<Socket> {
         match address {
             Address::Tcp(address) => {
                 let stream = TcpStream::connect(*address)?;
                 stream.set_nodelay(true)?;
-                Ok(Stream::Tcp(stream))
+                Ok(Socket::Tcp(stream))
             }
-            Address::Unix(path) => UnixStream::connect(path).map(Stream::Unix),
+            Address::Unix(path) => UnixStream::connect(path).map(Socket::Unix),
         }
     }
 
     /// Whether the connection is made; an error when it will never be.
     pub(super) fn is_connected(&self) -> io::Result<bool> {
         let (error, peer) = match self {
-            Stream::Tcp(stream) => (stream.take_error()?, stream.peer_addr().map(drop)),
-            Stream::Unix(stream) => (stream.take_error()?, stream.peer_addr().map(drop)),
+            Socket::Tcp(stream) => (stream.take_error()?, stream.peer_addr().map(drop)),
+            Socket::Unix(stream) => (stream.take_error()?, stream.peer_addr().map(drop)),
         };
         match (error, peer) {
             (Some(error), _) => Err(error),
@@ -46,18 +45,18 @@ impl Stream {
     /// Reads once. `WouldBlock` when nothing is there.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
-            Stream::Tcp(stream) => stream.read(buffer),
-            Stream::Unix(stream) => stream.read(buffer),
+            Socket::Tcp(stream) => stream.read(buffer),
+            Socket::Unix(stream) => stream.read(buffer),
         }
     }
 
     /// Writes once, several pieces in one call to the system.
     pub(super) fn write(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         match (self, pieces) {
-            (Stream::Tcp(stream), [piece]) => stream.write(piece),
-            (Stream::Unix(stream), [piece]) => stream.write(piece),
-            (Stream::Tcp(stream), pieces) => stream.write_vectored(pieces),
-            (Stream::Unix(stream), pieces) => stream.write_vectored(pieces),
+            (Socket::Tcp(stream), [piece]) => stream.write(piece),
+            (Socket::Unix(stream), [piece]) => stream.write(piece),
+            (Socket::Tcp(stream), pieces) => stream.write_vectored(pieces),
+            (Socket::Unix(stream), pieces) => stream.write_vectored(pieces),
         }
     }
 
@@ -74,7 +73,7 @@ impl Stream {
             .register(registry, Token(index), interest(writable))
     }
 
-    /// Changes what [`Stream::watch`] asked for.
+    /// Changes what [`Socket::watch`] asked for.
     pub(super) fn watch_again(
         &mut self,
         registry: &Registry,
@@ -87,8 +86,8 @@ impl Stream {
 
     fn source(&mut self) -> &mut dyn Source {
         match self {
-            Stream::Tcp(stream) => stream,
-            Stream::Unix(stream) => stream,
+            Socket::Tcp(stream) => stream,
+            Socket::Unix(stream) => stream,
         }
     }
 }

@@ -1,0 +1,152 @@
+//! What carries a connection's bytes, a bare socket or TLS over one. Another way to wait (io_uring)
+//! needs only what this offers.
+
+mod records;
+mod socket;
+mod tls;
+mod tls_failure;
+
+use std::io::{self, IoSlice};
+
+use mio::Registry;
+use rpcgauge_wire::Traffic;
+
+use self::socket::Socket;
+use self::tls::TlsStream;
+pub(super) use self::tls_failure::TlsFailure;
+use crate::tls::TlsClient;
+use crate::trial::Address;
+
+/// A transport that never blocks.
+#[derive(Debug)]
+pub(super) enum Stream {
+    Plain(Socket),
+    Tls(Box<TlsStream>),
+}
+
+/// What a read brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Input {
+    /// So many bytes, which may be none where TLS spoke for itself. Unless there is `more`, nothing
+    /// is left behind, and what comes later is told of anew.
+    Data { n: usize, more: bool },
+    /// The other side has closed in order.
+    End,
+}
+
+impl Stream {
+    /// Starts to connect; [`Stream::go_on_connecting`] tells when it is done.
+    pub(super) fn connect(address: &Address, tls: Option<&TlsClient>) -> io::Result<Stream> {
+        let socket = Socket::connect(address)?;
+        Ok(match tls {
+            None => Stream::Plain(socket),
+            Some(client) => Stream::Tls(Box::new(TlsStream::new(socket, client)?)),
+        })
+    }
+
+    /// Does what can be done now to connect, the TLS handshake included. True once the connection
+    /// is made; an error when it will never be.
+    pub(super) fn go_on_connecting(&mut self) -> io::Result<bool> {
+        match self {
+            Stream::Plain(socket) => socket.is_connected(),
+            Stream::Tls(tls) => tls.go_on_connecting(),
+        }
+    }
+
+    /// Why a connection that is still being made at its deadline is given up.
+    pub(super) fn too_late(&self) -> io::Error {
+        match self {
+            Stream::Plain(_) => io::ErrorKind::TimedOut.into(),
+            Stream::Tls(tls) => tls.too_late(),
+        }
+    }
+
+    /// Whether bytes may have come with the handshake, of which no event will tell.
+    pub(super) fn may_hold_input(&self) -> bool {
+        matches!(self, Stream::Tls(_))
+    }
+
+    /// Whether the connection goes on with a TLS session of an earlier one.
+    pub(super) fn is_resumed(&self) -> bool {
+        matches!(self, Stream::Tls(tls) if tls.is_resumed())
+    }
+
+    /// Reads once. `WouldBlock` when nothing is there.
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<Input> {
+        match self {
+            Stream::Plain(socket) => match socket.read(buffer)? {
+                0 => Ok(Input::End),
+                n => Ok(Input::Data {
+                    n,
+                    more: n == buffer.len(),
+                }),
+            },
+            Stream::Tls(tls) => tls.read(buffer),
+        }
+    }
+
+    /// Writes once, several pieces in one call to the system.
+    pub(super) fn write(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Stream::Plain(socket) => socket.write(pieces),
+            Stream::Tls(tls) => tls.write(pieces),
+        }
+    }
+
+    /// Writes what TLS holds back of what it took. `WouldBlock` when there is no room for all.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Stream::Plain(_) => Ok(()),
+            Stream::Tls(tls) => tls.flush(),
+        }
+    }
+
+    /// Whether [`Stream::flush`] has something to do.
+    pub(super) fn holds_output(&self) -> bool {
+        matches!(self, Stream::Tls(tls) if tls.holds_output())
+    }
+
+    /// Tells the other side that nothing more comes, as far as that can be said now.
+    pub(super) fn say_end(&mut self) {
+        if let Stream::Tls(tls) = self {
+            tls.say_end();
+        }
+    }
+
+    /// Bytes that the transport itself has cost, beside those that it was given to carry.
+    pub(super) fn overhead(&self) -> Traffic {
+        match self {
+            Stream::Plain(_) => Traffic::default(),
+            Stream::Tls(tls) => tls.overhead(),
+        }
+    }
+
+    /// Has the loop told of what can be read, and of room for writing if `writable`. A Unix socket
+    /// tells of room after every request that the server reads, so that being told unasked costs a
+    /// wake-up a call.
+    pub(super) fn watch(
+        &mut self,
+        registry: &Registry,
+        index: usize,
+        writable: bool,
+    ) -> io::Result<()> {
+        self.socket().watch(registry, index, writable)
+    }
+
+    /// Changes what [`Stream::watch`] asked for.
+    pub(super) fn watch_again(
+        &mut self,
+        registry: &Registry,
+        index: usize,
+        writable: bool,
+    ) -> io::Result<()> {
+        self.socket().watch_again(registry, index, writable)
+    }
+
+    fn socket(&mut self) -> &mut Socket {
+        match self {
+            Stream::Plain(socket) => socket,
+            Stream::Tls(tls) => tls.socket(),
+        }
+    }
+}

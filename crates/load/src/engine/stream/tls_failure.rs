@@ -1,0 +1,154 @@
+//! What goes wrong with TLS: its kind, and what to do about it.
+
+use std::fmt;
+use std::io;
+
+use rpcgauge_wire::Protocol;
+use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerMisbehaved};
+
+use crate::failure::FailureKind;
+
+/// A failure of TLS, carried in an [`io::Error`] like those of the socket below it.
+#[derive(Debug)]
+pub(in crate::engine) struct TlsFailure {
+    pub(in crate::engine) kind: FailureKind,
+    text: String,
+}
+
+impl TlsFailure {
+    /// The failure of TLS in an error of the transport, if it is one.
+    pub(in crate::engine) fn of(error: &io::Error) -> Option<&TlsFailure> {
+        error.get_ref()?.downcast_ref()
+    }
+
+    /// The handshake was refused, by either side.
+    pub(super) fn in_handshake(error: &Error, protocol: Protocol) -> io::Error {
+        match error {
+            Error::InvalidCertificate(certificate) => Self::certificate(certificate),
+            Error::AlertReceived(AlertDescription::NoApplicationProtocol)
+            | Error::PeerMisbehaved(PeerMisbehaved::SelectedUnofferedApplicationProtocol) => {
+                Self::other_protocol(protocol)
+            }
+            Error::AlertReceived(alert) => Self::alert(*alert, FailureKind::TlsHandshake),
+            Error::InvalidMessage(InvalidMessage::InvalidContentType) => Self::error(
+                FailureKind::TlsHandshake,
+                "the server does not speak TLS here".to_owned(),
+            ),
+            _ => Self::error(
+                FailureKind::TlsHandshake,
+                format!("the TLS handshake failed: {error}"),
+            ),
+        }
+    }
+
+    /// The transport ended, broke or took too long in the handshake. That it has no room or nothing
+    /// to read now is no failure.
+    pub(super) fn cut(error: io::Error) -> io::Error {
+        let how = match error.kind() {
+            io::ErrorKind::WouldBlock => return error,
+            io::ErrorKind::UnexpectedEof => "the server closed the connection".to_owned(),
+            io::ErrorKind::TimedOut => "it was not complete by the deadline".to_owned(),
+            _ => error.to_string(),
+        };
+        Self::error(
+            FailureKind::TlsHandshake,
+            format!("the TLS handshake failed: {how}"),
+        )
+    }
+
+    /// The server agreed to no protocol, or to none that is to be spoken.
+    pub(super) fn other_protocol(protocol: Protocol) -> io::Error {
+        let version = match protocol {
+            Protocol::Http1 => "HTTP/1.1",
+            Protocol::Http2 => "HTTP/2",
+        };
+        Self::error(
+            FailureKind::Alpn,
+            format!("the server does not speak {version} over TLS (ALPN)"),
+        )
+    }
+
+    /// The session broke after the handshake. In TLS 1.3 that is when a server tells what it thinks
+    /// of the client's certificate.
+    pub(super) fn after_handshake(error: &Error) -> io::Error {
+        match error {
+            Error::AlertReceived(alert) => Self::alert(*alert, FailureKind::ConnectionReset),
+            _ => Self::error(
+                FailureKind::Protocol,
+                format!("what the server sent is no sound TLS: {error}"),
+            ),
+        }
+    }
+
+    /// The connection ended without a close_notify: whether the server is done is not known, since
+    /// anybody can end a TCP connection (RFC 8446, 6.1).
+    pub(super) fn truncated() -> io::Error {
+        Self::error(
+            FailureKind::ConnectionClosed,
+            "it ended without TLS's close_notify, so that what came may be cut short".to_owned(),
+        )
+    }
+
+    fn alert(alert: AlertDescription, otherwise: FailureKind) -> io::Error {
+        use AlertDescription::*;
+        match alert {
+            CertificateRequired => Self::error(
+                FailureKind::ClientCertificate,
+                "the server wants a client certificate: give one with --cert and --key".to_owned(),
+            ),
+            BadCertificate
+            | UnsupportedCertificate
+            | CertificateRevoked
+            | CertificateExpired
+            | CertificateUnknown
+            | UnknownCA
+            | AccessDenied => Self::error(
+                FailureKind::ClientCertificate,
+                format!("the server does not take the client certificate (TLS alert {alert:?})"),
+            ),
+            _ => Self::error(
+                otherwise,
+                format!("the server broke off with the TLS alert {alert:?}"),
+            ),
+        }
+    }
+
+    /// The server's certificate is not good enough. What to do comes first: samples are shortened.
+    fn certificate(error: &CertificateError) -> io::Error {
+        use CertificateError::*;
+        let (kind, what) = match error {
+            Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. } => (
+                FailureKind::CertificateExpired,
+                "the server's certificate is out of its time: renew it, or check this machine's \
+                 clock, or call with --insecure",
+            ),
+            NotValidForName | NotValidForNameContext { .. } => (
+                FailureKind::CertificateName,
+                "the server's certificate is for another name: give its name with --server-name",
+            ),
+            UnknownIssuer => (
+                FailureKind::CertificateUnknownIssuer,
+                "the issuer of the server's certificate is not trusted: give its CA with --cacert, \
+                 or call with --insecure",
+            ),
+            _ => (
+                FailureKind::CertificateInvalid,
+                "the server's certificate cannot be verified: check it and its CA, or call with \
+                 --insecure",
+            ),
+        };
+        Self::error(kind, format!("{what} ({error})"))
+    }
+
+    fn error(kind: FailureKind, text: String) -> io::Error {
+        io::Error::other(TlsFailure { kind, text })
+    }
+}
+
+impl fmt::Display for TlsFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for TlsFailure {}

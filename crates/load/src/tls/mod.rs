@@ -1,0 +1,283 @@
+//! TLS towards a target: whom it trusts, as whom it calls, and what is wrong with that.
+
+mod insecure;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rpcgauge_wire::Protocol;
+use rustls::client::{Resumption, WebPkiServerVerifier};
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+
+use self::insecure::Unverified;
+use crate::error::Blame;
+
+/// Server names whose sessions are kept to be resumed. A trial has one.
+const RESUMABLE_SERVERS: usize = 1;
+
+/// How TLS is spoken with a target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsSettings {
+    /// Who may vouch for the server.
+    pub roots: Roots,
+    /// The certificate that this program shows, where the server asks for one.
+    pub identity: Option<Identity>,
+    /// The name that the server's certificate must be for, and that is asked for in the handshake
+    /// (SNI): a DNS name or an IP address, without a port. An address is not sent as SNI.
+    pub server_name: String,
+    /// Takes any certificate. The signature of the handshake is still checked, but not who made it.
+    pub insecure: bool,
+    /// Whether a connection goes on with the session of one before it, as clients do: the server
+    /// then sends no certificate. Sessions are kept as long as the [`Tls`], over several trials.
+    pub resumption: bool,
+}
+
+/// Who may vouch for a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Roots {
+    /// The authorities that this machine trusts: a company's own are among them, and they do not
+    /// age with this program, as a list built into it would. `SSL_CERT_FILE` and `SSL_CERT_DIR`
+    /// name others.
+    System,
+    /// Those in this PEM file, and no others.
+    File(PathBuf),
+}
+
+/// A client certificate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// PEM file with the certificate and those between it and its root, in this order.
+    pub certificate: PathBuf,
+    /// PEM file with its private key; PKCS #1, PKCS #8 and SEC1 are known.
+    pub key: PathBuf,
+}
+
+/// TLS as asked for, its files read and found good. Made once, used by every connection.
+#[derive(Clone)]
+pub struct Tls {
+    settings: TlsSettings,
+    name: ServerName<'static>,
+    config: ClientConfig,
+}
+
+/// Why [`TlsSettings`] cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// The name to verify is none.
+    #[error("{0:?} is no server name: give a DNS name or an IP address, without a port")]
+    ServerName(String),
+    /// A file cannot be read as PEM.
+    #[error("cannot read {what} from {}: {}", path.display(), pem_text(source))]
+    File {
+        /// What it should hold.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: pem::Error,
+    },
+    /// A certificate of the roots is damaged.
+    #[error("{} holds a certificate that cannot be used as a CA: {source}", path.display())]
+    Root {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: rustls::Error,
+    },
+    /// This machine trusts nobody.
+    #[error("no CA certificates were found on this machine: install them, or give your own file")]
+    NoSystemRoots,
+    /// The certificate and the key do not belong together, or cannot be used.
+    #[error(
+        "the client certificate {} cannot be used with the key {}: {source}",
+        certificate.display(), key.display()
+    )]
+    Identity {
+        /// The certificate's file.
+        certificate: PathBuf,
+        /// The key's file.
+        key: PathBuf,
+        /// What is wrong.
+        source: rustls::Error,
+    },
+    /// The TLS library refused its own defaults.
+    #[error("TLS cannot be set up: {0}: this is a fault of rpcgauge, please report it")]
+    Library(String),
+}
+
+impl TlsError {
+    /// Who must act.
+    pub fn blame(&self) -> Blame {
+        match self {
+            Self::NoSystemRoots => Blame::Machine,
+            Self::Library(_) => Blame::Instrument,
+            _ => Blame::User,
+        }
+    }
+}
+
+impl Tls {
+    /// Reads the files and checks that all fits together.
+    ///
+    /// # Errors
+    /// [`TlsError`] names the file and what is wrong with it.
+    pub fn new(settings: TlsSettings) -> Result<Tls, TlsError> {
+        let name = ServerName::try_from(settings.server_name.clone())
+            .map_err(|_| TlsError::ServerName(settings.server_name.clone()))?;
+        let provider = Arc::new(ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| TlsError::Library(error.to_string()))?;
+        let builder = if settings.insecure {
+            let any = Arc::new(Unverified(provider.signature_verification_algorithms));
+            builder.dangerous().with_custom_certificate_verifier(any)
+        } else {
+            builder.with_webpki_verifier(verifier(&settings.roots, provider)?)
+        };
+        let mut config = match &settings.identity {
+            None => builder.with_no_client_auth(),
+            Some(identity) => {
+                let (chain, key) = identity.read()?;
+                let built = builder.with_client_auth_cert(chain, key);
+                built.map_err(|source| identity.refused(source))?
+            }
+        };
+        config.resumption = match settings.resumption {
+            true => Resumption::in_memory_sessions(RESUMABLE_SERVERS),
+            false => Resumption::disabled(),
+        };
+        Ok(Tls {
+            settings,
+            name,
+            config,
+        })
+    }
+
+    /// What was asked for.
+    pub fn settings(&self) -> &TlsSettings {
+        &self.settings
+    }
+
+    /// What connections of a trial are made with.
+    pub(crate) fn client(&self, protocol: Protocol) -> TlsClient {
+        let mut config = self.config.clone();
+        config.alpn_protocols = vec![alpn(protocol).to_vec()];
+        TlsClient {
+            config: Arc::new(config),
+            name: self.name.clone(),
+            protocol,
+        }
+    }
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Tls").field(&self.settings).finish()
+    }
+}
+
+impl PartialEq for Tls {
+    /// Whether the same was asked for.
+    fn eq(&self, other: &Tls) -> bool {
+        self.settings == other.settings
+    }
+}
+
+impl Eq for Tls {}
+
+/// What every TLS connection of a trial is made with.
+#[derive(Debug, Clone)]
+pub(crate) struct TlsClient {
+    pub(crate) config: Arc<ClientConfig>,
+    pub(crate) name: ServerName<'static>,
+    pub(crate) protocol: Protocol,
+}
+
+/// What a version of HTTP is called in ALPN (RFC 7301, RFC 9113).
+pub(crate) fn alpn(protocol: Protocol) -> &'static [u8] {
+    match protocol {
+        Protocol::Http1 => b"http/1.1",
+        Protocol::Http2 => b"h2",
+    }
+}
+
+/// The certificates of `roots`, ready to check others with.
+fn verifier(
+    roots: &Roots,
+    provider: Arc<CryptoProvider>,
+) -> Result<Arc<WebPkiServerVerifier>, TlsError> {
+    let mut store = RootCertStore::empty();
+    match roots {
+        Roots::System => {
+            let found = rustls_native_certs::load_native_certs();
+            // Old stores hold certificates that no longer parse: the others are as good as before.
+            store.add_parsable_certificates(found.certs);
+            if store.is_empty() {
+                return Err(TlsError::NoSystemRoots);
+            }
+        }
+        Roots::File(path) => {
+            for certificate in certificates(path, "CA certificates")? {
+                store.add(certificate).map_err(|source| TlsError::Root {
+                    path: path.clone(),
+                    source,
+                })?;
+            }
+        }
+    }
+    WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider)
+        .build()
+        .map_err(|error| TlsError::Library(error.to_string()))
+}
+
+impl Identity {
+    fn read(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
+        let chain = certificates(&self.certificate, "the client certificate")?;
+        let key = PrivateKeyDer::from_pem_file(&self.key)
+            .map_err(in_file(&self.key, "the client certificate's private key"))?;
+        Ok((chain, key))
+    }
+
+    fn refused(&self, source: rustls::Error) -> TlsError {
+        TlsError::Identity {
+            certificate: self.certificate.clone(),
+            key: self.key.clone(),
+            source,
+        }
+    }
+}
+
+/// The certificates of a PEM file, at least one.
+fn certificates(path: &Path, what: &'static str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let all = CertificateDer::pem_file_iter(path)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(in_file(path, what))?;
+    match all.is_empty() {
+        true => Err(in_file(path, what)(pem::Error::NoItemsFound)),
+        false => Ok(all),
+    }
+}
+
+fn in_file(path: &Path, what: &'static str) -> impl Fn(pem::Error) -> TlsError {
+    move |source| TlsError::File {
+        what,
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// What is wrong with a PEM file, without the library's words for its own sake.
+fn pem_text(error: &pem::Error) -> String {
+    match error {
+        pem::Error::Io(error) => error.to_string(),
+        pem::Error::NoItemsFound => "there is none in PEM".to_owned(),
+        other => format!("it is no sound PEM: {other}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;
