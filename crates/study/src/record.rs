@@ -22,6 +22,12 @@ pub enum Record {
     Trial(Box<TrialRecord>),
     /// A window of a floor.
     Floor(FloorRecord),
+    /// An invocation was broken off and begins again: its records before this line do not count.
+    /// Blocks pair what was measured within seconds, in the same processes.
+    Restart {
+        /// Which, from 0.
+        invocation: u32,
+    },
 }
 
 /// One trial, as it ended.
@@ -255,12 +261,15 @@ pub struct Traffic {
 impl Traffic {
     /// All bytes.
     pub fn total(&self) -> u64 {
-        self.of_call() + self.marks
+        self.of_call().saturating_add(self.marks)
     }
 
     /// The call's own bytes: all but the marks.
     pub fn of_call(&self) -> u64 {
-        self.headers + self.bodies + self.overhead
+        // A damaged record may hold any numbers.
+        self.headers
+            .saturating_add(self.bodies)
+            .saturating_add(self.overhead)
     }
 }
 

@@ -10,7 +10,8 @@ use std::time::SystemTime;
 use rpcgauge_lab::{Ending, Lab, LabError, Options, SubjectCommand, Summary};
 use rpcgauge_report::{Findings, files};
 use rpcgauge_study::plan::{Plan, TrialSpec};
-use rpcgauge_study::run::{NewRun, Run, RunWriter, default_directory, names};
+use rpcgauge_study::record::Environment;
+use rpcgauge_study::run::{NewRun, Resumed, Run, RunWriter, default_directory, names};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::args::{LimitArgs, OutputArgs};
@@ -91,24 +92,35 @@ pub(crate) fn start(study: &Resolved, how: How<'_>) -> Result<Ended, Failure> {
         plan: &study.plan,
     };
     let writer = RunWriter::create(&directory, &new).map_err(Failure::input)?;
-    carry_out(&study.plan, &study.plan.trials, writer, how)
+    carry_out(&study.plan, &study.plan.trials, writer, None, how)
 }
 
 /// Goes on with an interrupted run, within the limits that it was begun with, and shows its report.
 pub(crate) fn resume(directory: &Path, limits: &LimitArgs, how: How<'_>) -> Result<Ended, Failure> {
-    let resumed = RunWriter::resume(directory, None).map_err(Failure::input)?;
+    let mut resumed = RunWriter::resume(directory, None).map_err(Failure::input)?;
     inputs::same_limits(limits, resumed.run.plan.limits)?;
-    carry_out(&resumed.run.plan, &resumed.missing, resumed.writer, how)
+    resumed.begin_again().map_err(Failure::input)?;
+    let Resumed {
+        writer,
+        run,
+        missing,
+        ..
+    } = resumed;
+    carry_out(&run.plan, &missing, writer, run.environment, how)
 }
 
 fn carry_out(
     plan: &Plan,
     trials: &[TrialSpec],
     mut writer: RunWriter,
+    earlier: Option<Environment>,
     how: How<'_>,
 ) -> Result<Ended, Failure> {
     let directory = writer.directory().to_owned();
-    let options = Options::new(reference()?, directory.join(names::LOGS));
+    let options = Options {
+        earlier,
+        ..Options::new(reference()?, directory.join(names::LOGS))
+    };
     let lab = Lab::new(options);
     let mut progress = ProgressView::new(how.output.quiet);
     let summary = lab.run(plan, trials, &mut writer, &mut progress, how.stop);

@@ -137,15 +137,25 @@ fn an_interrupted_run_is_kept_reported_and_resumed() {
         &before[..],
         "what was measured stays"
     );
-    let mut indices: Vec<u64> = after
+    // An invocation that was broken off ran again, from its start.
+    let text = fs::read_to_string(run.join("trials.jsonl")).expect("trials.jsonl");
+    let restart = text
+        .lines()
+        .map(json)
+        .find(|line| line["record"] == "restart");
+    let begun_again = restart.map(|line| line["invocation"].clone());
+    let counts = before
         .iter()
+        .filter(|trial| Some(&trial["trial"]["invocation"]) != begun_again.as_ref())
+        .chain(&after[before.len()..]);
+    let mut indices: Vec<u64> = counts
         .filter_map(|trial| trial["trial"]["index"].as_u64())
         .collect();
     indices.sort_unstable();
     assert_eq!(
         indices,
         (0..planned as u64).collect::<Vec<_>>(),
-        "each trial ran once"
+        "each trial counts once"
     );
     assert_eq!(report(&run)["progress"]["missing"], 0);
 

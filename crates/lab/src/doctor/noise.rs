@@ -87,7 +87,7 @@ fn try_measure(options: &Options) -> Result<Noise, String> {
         .map_err(|error| error.to_string())?;
     let trials = records.into_iter().filter_map(|record| match record {
         Record::Trial(trial) => Some(*trial),
-        Record::Floor(_) => None,
+        Record::Floor(_) | Record::Restart { .. } => None,
     });
     judge(placement, &trials.collect::<Vec<_>>())
 }

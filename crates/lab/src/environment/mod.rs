@@ -16,6 +16,7 @@ pub(crate) use load::StealMeter;
 
 use crate::machine::cores;
 use crate::machine::idle::IdleHold;
+use crate::machine::process::ProcessMeter;
 
 /// Looks at the machine. Takes about a quarter of a second, since what else runs on it is watched
 /// for as long.
@@ -26,6 +27,7 @@ pub fn look(idle: Idle) -> Environment {
     let mut warnings = system::warnings(&allowed, governor.as_deref());
     warnings.extend(load::warnings(allowed.len()));
     warnings.extend(idle.reason.clone());
+    warnings.extend(peak_warning());
     Environment {
         rpcgauge: env!("CARGO_PKG_VERSION").to_owned(),
         system: system::name(),
@@ -40,6 +42,47 @@ pub fn look(idle: Idle) -> Environment {
     }
 }
 
+/// Where the kernel does not let a process's peak memory start anew, a trial's peak is the largest
+/// of all before it.
+fn peak_warning() -> Option<String> {
+    let can_reset = ProcessMeter::of_self().is_ok_and(|meter| meter.reset_peak());
+    (!can_reset).then(|| {
+        "peak memory cannot be reset (/proc/self/clear_refs): a trial's peak is the largest since \
+         its process started"
+            .to_owned()
+    })
+}
+
+/// The environment of a run that is taken up again: as it began, with what is different now, since
+/// the report's one environment must not claim for the first part what holds for the second.
+pub(crate) fn continued(mut earlier: Environment, now: Environment) -> Environment {
+    let differences = [
+        ("rpcgauge", &earlier.rpcgauge, &now.rpcgauge),
+        ("the system", &earlier.system, &now.system),
+        ("the processor", &earlier.processor, &now.processor),
+        (
+            "the number of cores",
+            &earlier.cores.to_string(),
+            &now.cores.to_string(),
+        ),
+    ]
+    .into_iter()
+    .filter(|(_, before, after)| before != after)
+    .map(|(what, before, after)| {
+        format!(
+            "the run was taken up again where {what} is another one: {before} before, {after} then; \
+             its parts do not compare"
+        )
+    })
+    .collect::<Vec<_>>();
+    for warning in differences.into_iter().chain(now.warnings) {
+        if !earlier.warnings.contains(&warning) {
+            earlier.warnings.push(warning);
+        }
+    }
+    earlier
+}
+
 /// A file's text without the white space around it, if it can be read and has any.
 fn text_of(path: &str) -> Option<String> {
     let text = std::fs::read_to_string(path).ok()?;
@@ -49,6 +92,38 @@ fn text_of(path: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_taken_up_elsewhere_keeps_both_machines_notes() {
+        let mut earlier = look(Idle::AsIs);
+        earlier.warnings = vec!["it was cold".to_owned()];
+        earlier.subjects = BTreeMap::from([("reference".to_owned(), BTreeMap::new())]);
+        let same = continued(earlier.clone(), earlier.clone());
+        assert_eq!(same, earlier);
+        let mut now = earlier.clone();
+        now.processor = "another".to_owned();
+        now.cores += 1;
+        now.subjects.clear();
+        now.warnings = vec!["it was cold".to_owned(), "it was loud".to_owned()];
+        let both = continued(earlier.clone(), now);
+        assert_eq!(
+            (&both.processor, &both.subjects),
+            (&earlier.processor, &earlier.subjects)
+        );
+        let warnings: Vec<&str> = both.warnings.iter().map(String::as_str).collect();
+        let [first, processor, cores, last] = warnings.as_slice() else {
+            panic!("{warnings:?}");
+        };
+        assert_eq!((*first, *last), ("it was cold", "it was loud"));
+        assert!(
+            processor.contains("the processor is another one"),
+            "{processor}"
+        );
+        assert!(
+            cores.contains("the number of cores is another one"),
+            "{cores}"
+        );
+    }
 
     #[test]
     fn this_machine_tells_something() {

@@ -200,9 +200,7 @@ impl Run<'_> {
             match self.floor(number, &mut halves, &key, variants) {
                 Ok(Some(record)) => self.keep_floor(record)?,
                 Ok(None) => break,
-                Err(failure) => self.tell(&Event::Warning {
-                    text: &failure.reason,
-                }),
+                Err(failure) => self.keep_warning(failure.reason)?,
             }
         }
         Ok(())

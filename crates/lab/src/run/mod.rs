@@ -18,7 +18,7 @@ use rpcgauge_study::record::{Environment, Outcome, Record, TrialRecord};
 use rpcgauge_study::settings::Idle;
 use tempfile::TempDir;
 
-use crate::environment::{StealMeter, look};
+use crate::environment::{StealMeter, continued, look};
 use crate::error::{LabError, TrialFailure};
 use crate::machine::placement::Placements;
 use crate::observer::{Event, Observer};
@@ -43,6 +43,8 @@ pub struct Options {
     pub end_timeout: Duration,
     /// How often the subject of one variant is started again within one invocation after it died.
     pub restarts: u32,
+    /// The environment of the part that is recorded already, when a run is taken up again.
+    pub earlier: Option<Environment>,
 }
 
 /// How often a subject that died is started again: enough for bad luck, too few to spend a run on
@@ -59,6 +61,7 @@ impl Options {
             ready_timeout: contract::READY_TIMEOUT,
             end_timeout: contract::END_TIMEOUT,
             restarts: RESTARTS,
+            earlier: None,
         }
     }
 }
@@ -113,6 +116,14 @@ impl Lab {
         stop: &AtomicBool,
     ) -> Result<Summary, LabError> {
         check(plan, trials)?;
+        if trials.is_empty() {
+            // Whatever this machine is now, nothing of the run was measured on it.
+            return Ok(Summary {
+                ending: Ending::Complete,
+                measured: 0,
+                failed: 0,
+            });
+        }
         let mut run = Run::prepare(&self.options, plan, trials, records, observer, stop)?;
         run.keep_environment()?;
         for trials in trials.chunk_by(|a, b| a.invocation == b.invocation) {
@@ -169,7 +180,10 @@ impl<'a> Run<'a> {
             placements: Placements::detect()?,
             sockets,
             workloads: Vec::new(),
-            environment: look(plan.idle),
+            environment: match options.earlier.clone() {
+                None => look(plan.idle),
+                Some(earlier) => continued(earlier, look(plan.idle)),
+            },
             steal: StealMeter::start(),
             pace: Pace::new(plan, trials),
             measured: 0,
@@ -272,10 +286,19 @@ impl<'a> Run<'a> {
 
     /// What the hypervisor took away during the run is known only at its end.
     fn keep_steal(&mut self) -> Result<(), LabError> {
-        let Some(warning) = self.steal.and_then(|steal| steal.warning()) else {
+        match self.steal.and_then(|steal| steal.warning()) {
+            Some(warning) => self.keep_warning(warning),
+            None => Ok(()),
+        }
+    }
+
+    /// Tells that something went wrong that fails no trial, and keeps it for the report.
+    fn keep_warning(&mut self, text: String) -> Result<(), LabError> {
+        self.tell(&Event::Warning { text: &text });
+        if self.environment.warnings.contains(&text) {
             return Ok(());
-        };
-        self.environment.warnings.push(warning);
+        }
+        self.environment.warnings.push(text);
         self.keep_environment()
     }
 

@@ -159,6 +159,7 @@ pub(crate) fn run_until(
         match record {
             Record::Trial(trial) => trials.push(*trial),
             Record::Floor(floor) => floors.push(floor),
+            Record::Restart { invocation } => panic!("invocation {invocation} begins again"),
         }
     }
     Left {

@@ -60,6 +60,7 @@ fn what_is_recorded_is_not_run_again() {
     drop(writer);
 
     let mut resumed = RunWriter::resume(&directory, Some(&plan)).unwrap();
+    resumed.begin_again().unwrap();
     let mut seen = Vec::new();
     let mut observer = |event: &Event<'_>| {
         if let Event::TrialStarted {

@@ -1,5 +1,6 @@
 //! Reading a run directory, and finding out whether it is whole.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -114,6 +115,7 @@ impl Run {
                     self.trials.push(*trial);
                 }
                 Record::Floor(floor) => self.floors.push(floor),
+                Record::Restart { invocation } => self.forget(invocation, &mut done),
             }
         }
         if whole < bytes.len() {
@@ -125,6 +127,18 @@ impl Run {
         }
         self.whole_bytes = whole as u64;
         Ok(())
+    }
+
+    /// Drops what was read of an invocation, which begins again.
+    pub(super) fn forget(&mut self, invocation: u32, done: &mut [Option<usize>]) {
+        self.trials
+            .retain(|record| record.trial.invocation != invocation);
+        self.floors.retain(|floor| floor.invocation != invocation);
+        for (trial, seen) in self.plan.trials.iter().zip(done) {
+            if trial.invocation == invocation {
+                *seen = None;
+            }
+        }
     }
 
     /// Checks a trial against the plan. `done` holds the line of each trial seen before.
@@ -176,6 +190,14 @@ impl Run {
             .filter(|(_, done)| !done)
             .map(|(trial, _)| trial.clone())
             .collect()
+    }
+
+    /// The invocations that were begun and broken off: some of their trials have a record, and some
+    /// have none.
+    pub(super) fn broken_off(&self) -> BTreeSet<u32> {
+        let missing: BTreeSet<u32> = self.missing().iter().map(|t| t.invocation).collect();
+        let begun = self.trials.iter().map(|record| record.trial.invocation);
+        begun.filter(|number| missing.contains(number)).collect()
     }
 
     /// Checks that this run's plan is `expected`.

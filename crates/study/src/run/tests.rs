@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::file::StudyFile;
-use crate::plan::Plan;
+use crate::plan::{Plan, TrialSpec};
 use crate::record::{
     Environment, Fault, FloorRecord, Histogram, IdleOutcome, Outcome, Record, TrialRecord,
 };
@@ -209,13 +209,54 @@ fn resuming_removes_the_cut_off_line_and_goes_on_behind_it() {
     let scene = Scene::new();
     scene.edit(names::TRIALS, |text| text[..text.len() - 40].to_owned());
     let mut resumed = RunWriter::resume(&scene.run, Some(&scene.plan)).unwrap();
-    let missing: Vec<u32> = resumed.missing.iter().map(|trial| trial.index).collect();
-    assert_eq!(missing[..2], [1, 3]);
     assert_eq!(resumed.run.warnings.len(), 1);
     resumed.writer.append(&failed(&scene.plan, 1)).unwrap();
     drop(resumed);
     let run = Run::read(&scene.run).unwrap();
     assert_eq!((run.trials.len(), run.warnings.len()), (3, 0));
+}
+
+#[test]
+fn an_invocation_that_was_broken_off_is_begun_again_whole() {
+    let scene = Scene::new();
+    let first = scene.plan.trials[0].invocation;
+    let indices = |trials: &mut dyn Iterator<Item = &TrialSpec>| -> Vec<u32> {
+        trials.map(|trial| trial.index).collect()
+    };
+    let all = indices(&mut scene.plan.trials.iter());
+    let looked_at = RunWriter::resume(&scene.run, None).unwrap();
+    assert_eq!(indices(&mut looked_at.missing.iter()), all);
+    drop(looked_at);
+    let run = Run::read(&scene.run).unwrap();
+    assert_eq!(
+        (run.trials.len(), run.floors.len()),
+        (3, 1),
+        "only looked at"
+    );
+
+    let mut resumed = RunWriter::resume(&scene.run, None).unwrap();
+    resumed.begin_again().unwrap();
+    resumed.writer.append(&failed(&scene.plan, 1)).unwrap();
+    drop(resumed);
+    let run = Run::read(&scene.run).unwrap();
+    let read = indices(&mut run.trials.iter().map(|record| &record.trial));
+    assert_eq!((read, run.floors.len()), (vec![1], 0));
+
+    // The other invocations are whole, or were never begun.
+    let of_first = scene.plan.trials.iter().filter(|t| t.invocation == first);
+    let mut resumed = RunWriter::resume(&scene.run, None).unwrap();
+    resumed.begin_again().unwrap();
+    for trial in of_first {
+        let record = failed(&scene.plan, trial.index as usize);
+        resumed.writer.append(&record).unwrap();
+    }
+    drop(resumed);
+    let resumed = RunWriter::resume(&scene.run, None).unwrap();
+    let rest = scene.plan.trials.iter().filter(|t| t.invocation != first);
+    assert_eq!(
+        indices(&mut resumed.missing.iter()),
+        indices(&mut rest.into_iter())
+    );
 }
 
 #[test]
@@ -228,7 +269,7 @@ fn damage_in_the_middle_is_told_with_its_line() {
     scene.edit(names::TRIALS, |text| {
         text.replacen("\"record\":\"trial\"", "\"record\":\"trail\"", 1)
     });
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: unknown variant `trail`, expected `trial` or `floor` (column 17)");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: unknown variant `trail`, expected one of `trial`, `floor`, `restart` (column 17)");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Writing a run directory: made whole, then appended to one line at a time.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -42,10 +43,28 @@ pub struct RunWriter {
 pub struct Resumed {
     /// Appends to it.
     pub writer: RunWriter,
-    /// What it holds so far, with any warnings about it.
+    /// What of it counts, with any warnings about it: an invocation that was broken off does not.
     pub run: Run,
-    /// The trials still to do, in the plan's order.
+    /// The trials still to do, in the plan's order. An invocation that was broken off is begun again:
+    /// all its trials are among them.
     pub missing: Vec<TrialSpec>,
+    /// The invocations that were broken off.
+    broken_off: BTreeSet<u32>,
+}
+
+impl Resumed {
+    /// Marks the invocations that were broken off as begun again. Apart from [`RunWriter::resume`],
+    /// so that a run that is looked at and then refused keeps what it has.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn begin_again(&mut self) -> Result<(), RunError> {
+        for invocation in std::mem::take(&mut self.broken_off) {
+            self.writer.append(&Record::Restart { invocation })?;
+        }
+        Ok(())
+    }
 }
 
 impl RunWriter {
@@ -87,7 +106,8 @@ impl RunWriter {
         Self::open(directory)
     }
 
-    /// Takes up an interrupted run. A last line that was cut off is removed from the file.
+    /// Takes up an interrupted run. A last line that was cut off is removed from the file;
+    /// [`Resumed::begin_again`] is to be called before anything is appended.
     ///
     /// # Errors
     ///
@@ -97,16 +117,21 @@ impl RunWriter {
         // Locked before it is read, so that what is read is what is appended to.
         Run::check(directory)?;
         let mut writer = Self::open(directory)?;
-        let run = Run::read(directory)?;
+        let mut run = Run::read(directory)?;
         if let Some(expected) = expected {
             run.ensure_plan(expected)?;
         }
         writer.cut_to(run.whole_bytes)?;
+        let broken_off = run.broken_off();
+        for invocation in &broken_off {
+            run.forget(*invocation, &mut []);
+        }
         let missing = run.missing();
         Ok(Resumed {
             writer,
             run,
             missing,
+            broken_off,
         })
     }
 
