@@ -5,7 +5,7 @@ CARGO ?= cargo
 # protoc for the tests; see scripts/install-test-tools.
 export PATH := $(CURDIR)/target/tools/bin:$(PATH)
 
-.PHONY: help build test check fmt clippy deps tools bench bench-quickstart bench-report bench-stamps bench-floor bench-aa bench-build
+.PHONY: help build test check conformance fmt clippy deps tools bench bench-quickstart bench-report bench-stamps bench-floor bench-aa bench-build
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
@@ -26,6 +26,9 @@ clippy:
 
 deps:
 	$(CARGO) test --locked -p rpcgauge --test architecture
+
+conformance: ## The gRPC client and server against other projects' test suites; needs Go
+	./scripts/conformance
 
 tools: ## What the tests use beside the Rust toolchain
 	./scripts/install-test-tools
