@@ -5,7 +5,10 @@ CARGO ?= cargo
 # protoc for the tests; see scripts/install-test-tools.
 export PATH := $(CURDIR)/target/tools/bin:$(PATH)
 
-.PHONY: help build test check fmt clippy deps tools bench bench-quickstart bench-report bench-stamps bench-floor bench-aa bench-build
+# The benchmarks' servers are a workspace of their own: the program's lock file knows nothing of it.
+BENCH_SERVERS := --manifest-path bench/servers/rust/Cargo.toml --target-dir target/bench --locked
+
+.PHONY: help build test check conformance fmt clippy deps tools bench bench-quickstart bench-report bench-stamps bench-floor bench-aa bench-build bench-peers bench-truth
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
@@ -15,17 +18,23 @@ build: ## The program, optimised
 
 test: tools ## Every test; installs what it needs
 	$(CARGO) test --workspace --locked
+	$(CARGO) test $(BENCH_SERVERS)
 
 check: fmt clippy deps ## Formatting, lints, and who may use whom
 
 fmt:
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt --manifest-path bench/servers/rust/Cargo.toml --check
 
 clippy:
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy $(BENCH_SERVERS) --all-targets -- -D warnings
 
 deps:
 	$(CARGO) test --locked -p rpcgauge --test architecture
+
+conformance: ## The gRPC client and server against other projects' test suites; needs Go
+	./scripts/conformance
 
 tools: ## What the tests use beside the Rust toolchain
 	./scripts/install-test-tools
@@ -49,3 +58,9 @@ bench-aa: build ## How many of 20 quickstarts have an A/A interval that holds 1 
 
 bench-build: ## A cold release build, in a folder of its own
 	./scripts/bench-build
+
+bench-peers: build ## What a call costs here and in other load generators; installs them (docs/engine.md)
+	./scripts/bench-peers
+
+bench-truth: build ## What is reported of servers whose latencies are known (docs/engine.md)
+	./scripts/bench-truth

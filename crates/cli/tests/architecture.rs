@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// For each crate, the siblings that its own code may use. Tests may use more.
-const ALLOWED: [(&str, &[&str]); 9] = [
+const ALLOWED: [(&str, &[&str]); 10] = [
     ("rpcgauge-message", &[]),
     ("rpcgauge-wire", &[]),
     ("rpcgauge-stats", &[]),
@@ -25,6 +25,10 @@ const ALLOWED: [(&str, &[&str]); 9] = [
         ],
     ),
     ("rpcgauge-report", &["rpcgauge-study", "rpcgauge-stats"]),
+    (
+        "rpcgauge-conformance",
+        &["rpcgauge-message", "rpcgauge-reference", "rpcgauge-wire"],
+    ),
     (
         "rpcgauge",
         &[

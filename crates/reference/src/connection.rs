@@ -81,12 +81,12 @@ pub(crate) async fn serve<I>(
     }
 }
 
-/// Either protocol on any connection: the content type tells gRPC from REST.
+/// Either protocol on any connection: content type and path tell gRPC from REST.
 async fn answer(
     service: Arc<Service>,
     request: Request<Incoming>,
 ) -> Result<Response<AnswerBody>, Infallible> {
-    Ok(if grpc::is_meant(request.headers()) {
+    Ok(if grpc::is_meant(&service, &request) {
         grpc::answer(&service, request).await
     } else {
         rest::answer(&service, request).await

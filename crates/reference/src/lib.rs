@@ -1,9 +1,10 @@
 //! The embedded reference server: the subject that is always there.
 //!
 //! [`server`] answers gRPC and REST calls of one workload, in every encoding that
-//! `rpcgauge-message` has, over TCP or a Unix domain socket. [`floor`] is the answering half of
-//! the floor's calibration. [`subject`] starts either through the subject contract
-//! (`contract/README.md`), which is the only way that the lab uses.
+//! `rpcgauge-message` has, over TCP or a Unix domain socket; more methods can be given to it, see
+//! [`grpc::Methods`]. [`floor`] is the answering half of the floor's calibration. [`subject`]
+//! starts either through the subject contract (`contract/README.md`), which is the only way that
+//! the lab uses.
 //!
 //! ```text
 //! listen ─► accept ─► connection ─┬─► grpc ─┐
@@ -16,7 +17,7 @@ mod clock;
 mod codec;
 mod connection;
 pub mod floor;
-mod grpc;
+pub mod grpc;
 pub mod listen;
 mod log;
 mod marks;

@@ -16,6 +16,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{oneshot, watch};
 
 use crate::accept::{Worker, accept};
+use crate::grpc::Methods;
 use crate::listen::{ListenError, ListenOn, Listener};
 use crate::service::Service;
 use crate::timeouts::Timeouts;
@@ -109,12 +110,18 @@ pub struct Server {
 impl Server {
     /// Makes the workload ready and listens.
     pub fn bind(settings: &Settings) -> Result<Self, ServeError> {
+        Self::bind_with(settings, &Methods::new())
+    }
+
+    /// As [`Server::bind`], with more gRPC methods beside the workload's. One at the workload's own
+    /// path takes its place.
+    pub fn bind_with(settings: &Settings, methods: &Methods) -> Result<Self, ServeError> {
         if !(1..=MAX_THREADS).contains(&settings.threads) {
             return Err(ServeError::Threads(settings.threads));
         }
         let workload = Workload::new(&settings.workload)?;
         let service = || {
-            Service::new(workload.clone(), settings)
+            Service::new(workload.clone(), methods.clone(), settings)
                 .map(Arc::new)
                 .map_err(|error| ServeError::Compression(error.to_string()))
         };

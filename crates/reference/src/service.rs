@@ -11,6 +11,7 @@ use rpcgauge_message::{
     BrokenLimit, Compression, Compressor, Decompressor, Encoding, Limits, Workload,
 };
 
+use crate::grpc::Methods;
 use crate::marks::Marks;
 use crate::server::Settings;
 use crate::timeouts::Timeouts;
@@ -19,6 +20,8 @@ use crate::timeouts::Timeouts;
 /// own, so that its lock is never waited for.
 pub(crate) struct Service {
     pub(crate) workload: Workload,
+    /// gRPC methods beside the workload's.
+    pub(crate) methods: Methods,
     pub(crate) limits: Limits,
     pub(crate) timeouts: Timeouts,
     /// How answers are compressed for a client that accepts it.
@@ -96,7 +99,11 @@ struct Kept {
 impl Service {
     /// A service of a workload, with everything else from the settings. Fails for a compression
     /// level that does not exist, and where a compressor cannot be had.
-    pub(crate) fn new(workload: Workload, settings: &Settings) -> Result<Self, CallError> {
+    pub(crate) fn new(
+        workload: Workload,
+        methods: Methods,
+        settings: &Settings,
+    ) -> Result<Self, CallError> {
         let limits = settings.limits;
         let kept = Kept {
             gzip: Decompressor::new(Compression::GZIP, limits)?,
@@ -109,6 +116,7 @@ impl Service {
         };
         Ok(Self {
             workload,
+            methods,
             limits,
             timeouts: settings.timeouts,
             response_compression: settings.response_compression,
@@ -133,23 +141,7 @@ impl Service {
     /// Decodes, answers and encodes one call.
     pub(crate) fn call(&self, call: &Call<'_>) -> Result<Answered, CallError> {
         let mut kept = self.kept();
-        let Kept {
-            gzip,
-            zstd,
-            decompressed,
-            ..
-        } = &mut *kept;
-        let plain = match call.request_compression {
-            Compression::None => call.request,
-            Compression::Gzip { .. } => {
-                gzip.decompress(call.request, decompressed)?;
-                decompressed
-            }
-            Compression::Zstd { .. } => {
-                zstd.decompress(call.request, decompressed)?;
-                decompressed
-            }
-        };
+        let plain = kept.decompress(call.request, call.request_compression)?;
         let request =
             self.workload
                 .request_type()
@@ -165,6 +157,32 @@ impl Service {
         Ok(Answered { bytes, marks })
     }
 
+    /// A request's bytes decompressed, for a method that decodes them itself.
+    pub(crate) fn decompress(
+        &self,
+        request: &[u8],
+        compression: Compression,
+    ) -> Result<Vec<u8>, CallError> {
+        let mut kept = self.kept();
+        Ok(kept.decompress(request, compression)?.to_vec())
+    }
+
+    /// Zero bytes for a prefix, then an encoded answer, compressed or as it is.
+    pub(crate) fn compress(
+        &self,
+        encoded: &[u8],
+        compress: bool,
+        prefix_bytes: usize,
+    ) -> Result<Vec<u8>, CallError> {
+        let mut bytes = vec![0; prefix_bytes];
+        if compress {
+            self.kept().compressor.compress(encoded, &mut bytes)?;
+        } else {
+            bytes.extend_from_slice(encoded);
+        }
+        Ok(bytes)
+    }
+
     fn kept(&self) -> MutexGuard<'_, Kept> {
         // Every call replaces what it uses of it, so that a call that broke off leaves no damage.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
@@ -172,6 +190,21 @@ impl Service {
 }
 
 impl Kept {
+    /// A request's bytes decompressed.
+    fn decompress<'a>(
+        &'a mut self,
+        request: &'a [u8],
+        compression: Compression,
+    ) -> Result<&'a [u8], DecodeError> {
+        let decompressor = match compression {
+            Compression::None => return Ok(request),
+            Compression::Gzip { .. } => &mut self.gzip,
+            Compression::Zstd { .. } => &mut self.zstd,
+        };
+        decompressor.decompress(request, &mut self.decompressed)?;
+        Ok(&self.decompressed)
+    }
+
     /// The prefix and the answer's bytes.
     fn encode(
         &mut self,

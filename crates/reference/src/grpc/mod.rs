@@ -1,8 +1,11 @@
 //! Unary gRPC over HTTP/2 (the gRPC project's doc/PROTOCOL-HTTP2.md and doc/compression.md).
 
 mod frame;
+mod method;
 mod status;
 mod timeout;
+
+use std::time::Duration;
 
 use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
@@ -13,7 +16,9 @@ use tokio::time::Instant;
 use crate::body::{AnswerBody, RequestBody};
 use crate::service::{Answered, Call, CallError, Service};
 use frame::{PREFIX_BYTES, Prefix};
-use status::{Code, Status};
+
+pub use method::{MethodAnswer, MethodCall, Methods, UnaryMethod};
+pub use status::{Code, Status};
 
 const GRPC_ENCODING: &str = "grpc-encoding";
 const GRPC_ACCEPT_ENCODING: &str = "grpc-accept-encoding";
@@ -22,15 +27,24 @@ const GRPC_TIMEOUT: &str = "grpc-timeout";
 /// What request messages may be compressed with.
 const ACCEPTED_CODINGS: HeaderValue = HeaderValue::from_static("identity,gzip,zstd");
 
-/// Whether a request is meant as gRPC's, by its content type alone.
-pub(crate) fn is_meant(headers: &HeaderMap) -> bool {
+/// Whether a request is meant as gRPC's: by its content type, or by the path of a method that is
+/// not REST's too. Another content type there is answered with HTTP's 415.
+pub(crate) fn is_meant(service: &Service, request: &Request<Incoming>) -> bool {
     let prefix = content_type::GRPC.as_bytes();
-    headers.get(CONTENT_TYPE).is_some_and(|value| {
+    let typed = request.headers().get(CONTENT_TYPE).is_some_and(|value| {
         value
             .as_bytes()
             .get(..prefix.len())
             .is_some_and(|start| start.eq_ignore_ascii_case(prefix))
-    })
+    });
+    typed || is_methods_alone(service, request.uri().path())
+}
+
+/// Whether a path is a gRPC method's, and not REST's.
+fn is_methods_alone(service: &Service, path: &str) -> bool {
+    let workload = &service.workload;
+    path != workload.rest_path()
+        && (path == workload.method_path() || service.methods.contains_key(path))
 }
 
 /// Answers one call. What HTTP itself forbids gets an HTTP status; everything else is HTTP's 200
@@ -58,10 +72,9 @@ pub(crate) async fn answer(service: &Service, request: Request<Incoming>) -> Res
         return response;
     }
     let reply_type = reply_type(content_type, encoding);
-    match answer_call(service, encoding, request).await {
-        Ok((answered, compression)) => succeeded(answered, compression, reply_type),
-        Err(status) => status.into_response(reply_type),
-    }
+    answer_call(service, encoding, &reply_type, request)
+        .await
+        .unwrap_or_else(|status| status.into_response(reply_type))
 }
 
 /// The answer's content type: the request's own, without a subtype where it had none.
@@ -76,29 +89,19 @@ fn reply_type(asked: &str, encoding: Encoding) -> HeaderValue {
 async fn answer_call(
     service: &Service,
     encoding: Encoding,
+    reply_type: &HeaderValue,
     request: Request<Incoming>,
-) -> Result<(Answered, Compression), Status> {
+) -> Result<Response<AnswerBody>, Status> {
     let (head, body) = request.into_parts();
-    let deadline = match head.headers.get(GRPC_TIMEOUT) {
-        None => None,
-        Some(value) => {
-            let timeout = timeout::parse(value).ok_or_else(|| {
-                Status::new(
-                    Code::Internal,
-                    "grpc-timeout is not 1 to 8 digits and a unit of HMSmun",
-                )
-            })?;
-            Instant::now().checked_add(timeout)
+    let timeout = timeout(&head.headers)?;
+    let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let path = head.uri.path();
+    let method = match service.methods.get(path) {
+        None if path != service.workload.method_path() => {
+            return Err(unknown_method(service, path));
         }
+        method => method,
     };
-    if head.uri.path() != service.workload.method_path() {
-        let detail = format!(
-            "unknown method {}; this server has {}",
-            head.uri.path(),
-            service.workload.method_path()
-        );
-        return Err(Status::new(Code::Unimplemented, detail));
-    }
     let request_coding = request_coding(&head.headers)?;
     let compress_response = accepts(&head.headers, service.response_compression);
 
@@ -112,17 +115,62 @@ async fn answer_call(
         compress_response,
         prefix_bytes: PREFIX_BYTES,
     };
-    let mut answered = service.call(&call)?;
-    if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-        return Err(deadline_exceeded());
-    }
-    frame::write(&mut answered.bytes, compress_response)?;
-    let compression = if compress_response {
-        service.response_compression
-    } else {
-        Compression::None
+    let reply_type = reply_type.clone();
+    let response = match method {
+        None => {
+            let mut answered = service.call(&call)?;
+            frame::write(&mut answered.bytes, compress_response)?;
+            succeeded(service, answered, compress_response, reply_type)
+        }
+        Some(method) => {
+            let call = MethodCall {
+                timeout,
+                encoding,
+                message: service.decompress(call.request, call.request_compression)?,
+                fields: head.headers,
+            };
+            let answer = before(deadline, method.call(call)).await?;
+            answer.into_response(service, compress_response, reply_type)?
+        }
     };
-    Ok((answered, compression))
+    match deadline {
+        Some(deadline) if Instant::now() >= deadline => Err(deadline_exceeded()),
+        _ => Ok(response),
+    }
+}
+
+/// The time that the client gives the call.
+fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, Status> {
+    let Some(value) = headers.get(GRPC_TIMEOUT) else {
+        return Ok(None);
+    };
+    timeout::parse(value).map(Some).ok_or_else(|| {
+        Status::new(
+            Code::Internal,
+            "grpc-timeout is not 1 to 8 digits and a unit of HMSmun",
+        )
+    })
+}
+
+fn unknown_method(service: &Service, path: &str) -> Status {
+    let known = service.workload.method_path();
+    Status::new(
+        Code::Unimplemented,
+        format!("unknown method {path}; this server has {known}"),
+    )
+}
+
+/// Waits for what must be there before the deadline, if there is one.
+async fn before<T>(
+    deadline: Option<Instant>,
+    answer: impl Future<Output = T>,
+) -> Result<T, Status> {
+    match deadline {
+        None => Ok(answer.await),
+        Some(deadline) => tokio::time::timeout_at(deadline, answer)
+            .await
+            .map_err(|_| deadline_exceeded()),
+    }
 }
 
 /// Reads the body as far as one message goes. More than one is refused as soon as it is seen, and
@@ -222,19 +270,19 @@ impl From<CallError> for Status {
 
 /// The initial headers, the message, and the trailers with status OK.
 fn succeeded(
+    service: &Service,
     answered: Answered,
-    compression: Compression,
+    compressed: bool,
     reply_type: HeaderValue,
 ) -> Response<AnswerBody> {
-    let body = AnswerBody::with_trailers(answered.bytes, status::ok_trailers());
-    let mut response = Response::new(body);
+    let mut trailers = HeaderMap::with_capacity(1);
+    status::insert_ok(&mut trailers);
+    let mut response = Response::new(AnswerBody::with_trailers(answered.bytes, trailers));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, reply_type);
-    if !compression.is_none() {
-        headers.insert(
-            GRPC_ENCODING,
-            HeaderValue::from_static(compression.coding()),
-        );
+    if compressed {
+        let coding = service.response_compression.coding();
+        headers.insert(GRPC_ENCODING, HeaderValue::from_static(coding));
     }
     if let Some(marks) = answered.marks {
         marks.insert(headers);

@@ -1,5 +1,6 @@
 //! gRPC statuses and how they are sent (PROTOCOL-HTTP2.md, "Trailers-Only" and "Status-Message").
 
+use base64::Engine as _;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 
@@ -7,34 +8,100 @@ use crate::body::AnswerBody;
 
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
+const GRPC_STATUS_DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");
 
-/// The codes that this server sends (the gRPC project's doc/statuscodes.md).
+/// Writes binary fields without padding, as the protocol asks ("Binary-Header").
+const BINARY: base64::engine::GeneralPurpose = base64::engine::general_purpose::STANDARD_NO_PAD;
+
+/// The codes of calls that fail (the gRPC project's doc/statuscodes.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
-pub(super) enum Code {
+pub enum Code {
+    /// Given up, by the client as a rule.
     Cancelled = 1,
+    /// No better code is known.
+    Unknown = 2,
+    /// The request is wrong in itself.
     InvalidArgument = 3,
+    /// Out of time.
     DeadlineExceeded = 4,
+    /// No such thing.
+    NotFound = 5,
+    /// The thing is there already.
+    AlreadyExists = 6,
+    /// The client may not do this.
+    PermissionDenied = 7,
+    /// Some resource is used up, or a message is too large.
     ResourceExhausted = 8,
+    /// The system is not in the state that this needs.
+    FailedPrecondition = 9,
+    /// Ended, as by a conflict.
+    Aborted = 10,
+    /// Past the valid range.
+    OutOfRange = 11,
+    /// The server does not have this method, or the count of messages is wrong.
     Unimplemented = 12,
+    /// Something is broken.
     Internal = 13,
+    /// Cannot be served now.
+    Unavailable = 14,
+    /// Data is lost.
+    DataLoss = 15,
+    /// The client is not known.
+    Unauthenticated = 16,
+}
+
+impl Code {
+    const ALL: [Self; 16] = [
+        Self::Cancelled,
+        Self::Unknown,
+        Self::InvalidArgument,
+        Self::DeadlineExceeded,
+        Self::NotFound,
+        Self::AlreadyExists,
+        Self::PermissionDenied,
+        Self::ResourceExhausted,
+        Self::FailedPrecondition,
+        Self::Aborted,
+        Self::OutOfRange,
+        Self::Unimplemented,
+        Self::Internal,
+        Self::Unavailable,
+        Self::DataLoss,
+        Self::Unauthenticated,
+    ];
+
+    /// The code of a number; `None` for 0, which is no failure, and for unknown ones.
+    pub fn from_number(number: u16) -> Option<Self> {
+        Self::ALL.into_iter().find(|code| *code as u16 == number)
+    }
 }
 
 /// Why a call failed.
-#[derive(Debug)]
-pub(super) struct Status {
+#[derive(Debug, Clone)]
+pub struct Status {
     code: Code,
     message: String,
+    details: Vec<u8>,
     header: Option<(&'static str, HeaderValue)>,
 }
 
 impl Status {
-    pub(super) fn new(code: Code, message: impl Into<String>) -> Self {
+    /// A status without details.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             code,
             message: message.into(),
+            details: Vec::new(),
             header: None,
         }
+    }
+
+    /// With details: an encoded `google.rpc.Status` that repeats code and message.
+    #[must_use]
+    pub fn with_details(mut self, details: Vec<u8>) -> Self {
+        self.details = details;
+        self
     }
 
     /// With one more header.
@@ -53,20 +120,33 @@ impl Status {
         let mut response = Response::new(AnswerBody::default());
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, content_type);
-        headers.insert(GRPC_STATUS, HeaderValue::from(self.code as u16));
-        headers.insert(GRPC_MESSAGE, percent_encoded(&self.message));
-        if let Some((name, value)) = self.header {
-            headers.insert(name, value);
-        }
+        self.insert_into(headers);
         response
+    }
+
+    /// Adds its fields to a header block or to trailers.
+    pub(super) fn insert_into(self, fields: &mut HeaderMap) {
+        fields.insert(GRPC_STATUS, HeaderValue::from(self.code as u16));
+        fields.insert(GRPC_MESSAGE, percent_encoded(&self.message));
+        if !self.details.is_empty() {
+            fields.insert(GRPC_STATUS_DETAILS, binary(&self.details));
+        }
+        if let Some((name, value)) = self.header {
+            fields.insert(name, value);
+        }
     }
 }
 
-/// The trailers of a call that succeeded.
-pub(super) fn ok_trailers() -> HeaderMap {
-    let mut trailers = HeaderMap::with_capacity(1);
+/// Adds the status of a call that succeeded to its trailers.
+pub(super) fn insert_ok(trailers: &mut HeaderMap) {
     trailers.insert(GRPC_STATUS, HeaderValue::from_static("0"));
-    trailers
+}
+
+/// The value of a field whose name ends in `-bin`.
+fn binary(bytes: &[u8]) -> HeaderValue {
+    // Only base64's letters are in it.
+    HeaderValue::from_maybe_shared(bytes::Bytes::from(BINARY.encode(bytes)))
+        .unwrap_or_else(|_| HeaderValue::from_static(""))
 }
 
 /// Longest text of a status, in bytes: header lists are bounded, and a text that breaks the bound
@@ -112,6 +192,16 @@ mod tests {
         ] {
             assert_eq!(percent_encoded(message), want);
         }
+    }
+
+    #[test]
+    fn codes_have_their_numbers() {
+        for number in 1..=16 {
+            let code = Code::from_number(number).expect("a code");
+            assert_eq!(code as u16, number);
+        }
+        assert_eq!(Code::from_number(0), None);
+        assert_eq!(Code::from_number(17), None);
     }
 
     #[test]

@@ -18,6 +18,7 @@ use hyper::body::Body;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rpcgauge_message::contract::Address;
 use rpcgauge_message::{Workload, WorkloadSpec};
+use rpcgauge_reference::grpc::Methods;
 use rpcgauge_reference::{ListenOn, Server, Settings};
 
 /// Longest wait for what must come; a test that reaches it has failed.
@@ -33,7 +34,12 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn start(settings: &Settings) -> Self {
-        let server = Server::bind(settings).expect("the server can run");
+        Self::start_with(settings, &Methods::new())
+    }
+
+    /// With more methods than the workload's.
+    pub(crate) fn start_with(settings: &Settings, methods: &Methods) -> Self {
+        let server = Server::bind_with(settings, methods).expect("the server can run");
         let workload = Workload::new(&settings.workload).expect("a workload");
         let address = server.address().clone();
         let (stop, stopped) = mpsc::channel::<()>();

@@ -5,6 +5,7 @@
 //! mapping" in the messages here.
 
 mod answer;
+mod binary;
 mod code;
 mod deframer;
 mod error;
@@ -13,6 +14,7 @@ mod request;
 mod timeout;
 
 pub use answer::{Outcome, StatusSource, UnaryAnswer};
+pub use binary::{decode_binary, encode_binary};
 pub use code::Code;
 pub use deframer::{Deframer, Piece};
 pub use error::GrpcViolation;

@@ -25,7 +25,8 @@ pub fn frame_message(message: &[u8], compressed: bool) -> Result<Bytes, MessageT
 
 /// Starts the head of a gRPC call to `path` (`/pkg.Service/Method`) whose messages are of
 /// `subtype` (`proto`, `json`, ...; `None` is plain `application/grpc`). Add `grpc-encoding`,
-/// `grpc-accept-encoding`, `grpc-timeout` (see [`super::encode_timeout`]) and metadata as fields.
+/// `grpc-accept-encoding`, `grpc-timeout` (see [`super::encode_timeout`]) and metadata (binary: see
+/// [`super::encode_binary`]) as fields.
 pub fn head(path: &str, authority: &str, subtype: Option<&str>) -> HeadBuilder {
     let content_type = match subtype {
         Some(subtype) => format!("application/grpc+{subtype}"),

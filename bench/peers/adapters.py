@@ -1,0 +1,348 @@
+"""One adapter a load generator: how it is called, and how its report is read.
+
+Every peer gets the settings that are fastest for it where it has such (no templates for ghz, no
+response bodies kept for k6), and is read from its JSON where it writes any.
+"""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+from . import machine
+from .task import GRPC_MESSAGE, JSON, METHOD, PROTOCOLS, Outcome, Unusable
+
+HERE = Path(__file__).parent
+PERCENTILES = (50, 95, 99, 99.9)
+MILLI, MICRO = 1e3, 1.0  # to µs
+NANO = 1e-3
+SECOND = 1e6
+
+
+class Peer:
+    """What is common to all."""
+
+    name = None
+    protocols = ("http1",)
+    # Whether it can send at a rate without waiting for answers.
+    open_loop = False
+    # Whether it can stop after a number of calls; one that cannot stops after a time.
+    counts_calls = True
+    # The part of a scenario's calls that it makes, so that slow peers take about as long as others.
+    part = 1.0
+
+    def program(self):
+        return machine.program(self.name)
+
+    def why_not(self, task):
+        """Why it cannot do a task; None if it can."""
+        if not self.program():
+            return "not installed"
+        if task.protocol not in self.protocols:
+            return f"does not call by {PROTOCOLS[task.protocol]} here"
+        if task.rate and not self.open_loop:
+            return "no open loop"
+        return None
+
+    def command(self, task, scratch):
+        """The arguments after the program's name; files that it needs go into `scratch`."""
+        raise NotImplementedError
+
+    def read(self, stdout, task):
+        """The Outcome."""
+        raise NotImplementedError
+
+
+class Rpcgauge(Peer):
+    """This project. The one place to adjust when `rpcgauge load` changes its flags or its JSON."""
+
+    name = "rpcgauge"
+    protocols = ("grpc", "http1")
+    open_loop = True
+
+    def program(self):
+        return str(machine.RPCGAUGE) if machine.RPCGAUGE.exists() else None
+
+    def why_not(self, task):
+        if not self.program():
+            return "not built yet: cargo build --release"
+        asked = subprocess.run([self.program(), "load", "--help"], capture_output=True)
+        if asked.returncode != 0:
+            return "not built yet: this build has no `rpcgauge load`"
+        return super().why_not(task)
+
+    def command(self, task, scratch):
+        target = {"grpc": f"grpc://{task.address}/{METHOD}",
+                  "http1": f"http://{task.address}/hello"}[task.protocol]
+        proto = ["--proto", str(machine.PROTO)] if task.protocol == "grpc" else []
+        rate = ["--rate", f"{task.rate:g}"] if task.rate else []
+        return ["load", target, "--data", JSON, *proto, "--calls", str(task.calls),
+                "--connections", str(task.connections), "--in-flight", str(task.in_flight),
+                *rate, "--json"]
+
+    def read(self, stdout, task):
+        report = json.loads(stdout)
+        calls, latency = report["calls"], report["latency_ns"]
+        percentiles = {p: latency[f"p{p:g}"] * NANO for p in PERCENTILES}
+        percentiles[100] = latency["max"] * NANO
+        return Outcome(calls["answered"], calls["failed"], report["calls_per_second"],
+                       latency["mean"] * NANO, percentiles,
+                       report["send_delay_ns"]["max"] * NANO)
+
+
+class Floor(Peer):
+    """Two bare loops (bench-floor): not a peer, but the mark for all of them."""
+
+    name = "floor"
+    protocols = ("grpc", "http1")
+
+    def __init__(self, request, response):
+        self.bytes = [f"request={request}", f"response={response}"]
+
+    def program(self):
+        return str(machine.SERVERS / "bench-floor")
+
+    def command(self, task, scratch):
+        return ["call", task.address, f"connections={task.connections}", f"calls={task.calls}",
+                *self.bytes]
+
+    def read(self, stdout, task):
+        report = json.loads(stdout)
+        seconds = report["elapsed_ns"] / 1e9
+        mean = seconds * SECOND * task.connections / report["calls"]
+        return Outcome(report["calls"], 0, report["calls"] / seconds, mean)
+
+
+class H2load(Peer):
+    """nghttp2's. It writes text only, of which whole lines are read."""
+
+    name = "h2load"
+    protocols = ("grpc", "http1")
+
+    REQUESTS = re.compile(r"requests: \d+ total, \d+ started, \d+ done, (\d+) succeeded, (\d+) failed, "
+                          r"\d+ errored, \d+ timeout")
+    FINISHED = re.compile(r"finished in ([\d.]+)(us|ms|s), ([\d.]+) req/s, \S+")
+    TIMES = re.compile(r"time for request: +\S+ +\S+ +([\d.]+)(us|ms|s) +\S+ +\S+")
+    UNITS = {"us": MICRO, "ms": MILLI, "s": SECOND}
+
+    def command(self, task, scratch):
+        grpc = task.protocol == "grpc"
+        body = scratch / "body"
+        body.write_bytes(GRPC_MESSAGE if grpc else JSON.encode())
+        streams = task.in_flight // task.connections
+        kind = (["-m", str(streams), "-H", "content-type: application/grpc", "-H", "te: trailers"]
+                if grpc else ["--h1", "-H", "content-type: application/json"])
+        path = METHOD if grpc else "hello"
+        return ["-n", str(task.calls), "-c", str(task.connections), "-t", "1", *kind,
+                "-d", str(body), f"http://{task.address}/{path}"]
+
+    def read(self, stdout, task):
+        lines = stdout.splitlines()
+        succeeded, failed = map(int, only(self.REQUESTS, lines))
+        mean, unit = only(self.TIMES, lines)
+        return Outcome(succeeded, failed, float(only(self.FINISHED, lines)[2]),
+                       float(mean) * self.UNITS[unit])
+
+
+class Wrk(Peer):
+    """wrk, whose script hook `done` writes JSON."""
+
+    name = "wrk"
+    counts_calls = False
+
+    def command(self, task, scratch):
+        # It takes whole seconds only.
+        return ["-t", "1", "-c", str(task.connections), "-d", f"{max(1, round(task.seconds))}s",
+                "-s", str(HERE / "report.wrk.lua"), f"http://{task.address}/hello", "--", JSON]
+
+    def read(self, stdout, task):
+        report = json.loads(stdout.splitlines()[-1])
+        percentiles = {p: report[f"p{p:g}"] for p in PERCENTILES}
+        percentiles[100] = report["max"]
+        return Outcome(report["requests"] - report["errors"], report["errors"],
+                       report["requests"] / report["elapsed"] * SECOND, report["mean"], percentiles)
+
+
+class Hey(Peer):
+    """hey, whose summary is text. Its times have steps of 0.1 ms, so that no mean is taken."""
+
+    name = "hey"
+    part = 0.5
+
+    RATE = re.compile(r"  Requests/sec:\t([\d.]+)")
+    STATUS = re.compile(r"  \[(\d{3})\]\t(\d+) responses")
+
+    def command(self, task, scratch):
+        return ["-n", str(task.calls), "-c", str(task.connections), "-m", "POST", "-d", JSON,
+                "-T", "application/json", f"http://{task.address}/hello"]
+
+    def read(self, stdout, task):
+        lines = stdout.splitlines()
+        statuses = [match.groups() for match in map(self.STATUS.fullmatch, lines) if match]
+        answered = sum(int(count) for status, count in statuses if status == "200")
+        failed = sum(int(count) for status, count in statuses if status != "200")
+        return Outcome(answered, failed, float(only(self.RATE, lines)[0]))
+
+
+class Oha(Peer):
+    """oha, with or without its correction of latencies for the rate."""
+
+    name = "oha"
+    open_loop = True
+    part = 0.5
+
+    def __init__(self, correct=False):
+        self.correct = correct
+        if correct:
+            self.name = "oha, corrected"
+
+    def program(self):
+        return machine.program("oha")
+
+    def why_not(self, task):
+        if self.correct and not task.rate:
+            return "corrects at a rate only"
+        return super().why_not(task)
+
+    def command(self, task, scratch):
+        rate = ["-q", f"{task.rate:g}"] if task.rate else []
+        correction = ["--latency-correction"] if self.correct else []
+        return ["--no-tui", "--output-format", "json", "-n", str(task.calls),
+                "-c", str(task.connections), *rate, *correction, "-m", "POST", "-d", JSON,
+                "-T", "application/json", f"http://{task.address}/hello"]
+
+    def read(self, stdout, task):
+        report = json.loads(stdout)
+        summary, at = report["summary"], report["latencyPercentiles"]
+        percentiles = {p: at[f"p{p:g}"] * SECOND for p in PERCENTILES}
+        percentiles[100] = summary["slowest"] * SECOND
+        statuses = report["statusCodeDistribution"]
+        answered = statuses.get("200", 0)
+        failed = sum(statuses.values()) - answered + sum(report["errorDistribution"].values())
+        return Outcome(answered, failed, summary["requestsPerSec"], summary["average"] * SECOND,
+                       percentiles)
+
+
+class Fortio(Peer):
+    """fortio. Its gRPC calls go to services of its own only."""
+
+    name = "fortio"
+    open_loop = True
+
+    def command(self, task, scratch):
+        return ["load", "-quiet", "-json", "-", "-c", str(task.connections),
+                "-qps", f"{task.rate or 0:g}", "-n", str(task.calls), "-allow-initial-errors",
+                # Buckets of 0.1 ms, instead of 1 ms, which is coarser than a local call.
+                "-r", "0.0001", "-p", ",".join(f"{p:g}" for p in PERCENTILES),
+                "-content-type", "application/json", "-payload", JSON,
+                f"http://{task.address}/hello"]
+
+    def read(self, stdout, task):
+        report = json.loads(stdout)
+        times = report["DurationHistogram"]
+        percentiles = {each["Percentile"]: each["Value"] * SECOND for each in times["Percentiles"]}
+        percentiles[100] = times["Max"] * SECOND
+        statuses = report["RetCodes"]
+        answered = statuses.get("200", 0)
+        return Outcome(answered, sum(statuses.values()) - answered, report["ActualQPS"],
+                       times["Avg"] * SECOND, percentiles)
+
+
+class Ghz(Peer):
+    """ghz, whose workers wait for their answers at a rate too, unless told not to. JSON tells of
+    every call, which would cost it time, so that closed loops, where its CPU is measured, are read
+    from its one line for InfluxDB."""
+
+    name = "ghz"
+    protocols = ("grpc",)
+    open_loop = True
+    part = 0.2
+
+    def __init__(self, is_async=False):
+        self.is_async = is_async
+        if is_async:
+            self.name = "ghz, async"
+
+    def program(self):
+        return machine.program("ghz")
+
+    def why_not(self, task):
+        if self.is_async and not task.rate:
+            return "is asynchronous at a rate only"
+        return super().why_not(task)
+
+    def command(self, task, scratch):
+        rate = ["--rps", f"{task.rate:g}"] if task.rate else []
+        if self.is_async:
+            rate.append("--async")
+        return ["--insecure", "--proto", str(machine.PROTO), "--call", METHOD, "-d", JSON,
+                "--disable-template-functions", "--disable-template-data", "--cpus", "1",
+                "-n", str(task.calls), "-c", str(task.in_flight),
+                "--connections", str(task.connections), *rate,
+                "-O", "json" if task.rate else "influx-summary", task.address]
+
+    def read(self, stdout, task):
+        if not task.rate:
+            # measurement,tags fields timestamp: none of the tags here holds a space.
+            fields = dict(pair.split("=") for pair in stdout.split(" ")[1].split(","))
+            failed = int(fields["errors"])
+            return Outcome(int(fields["count"]) - failed, failed, float(fields["rps"]),
+                           float(fields["average"]) * NANO)
+        report = json.loads(stdout)
+        at = {each["percentage"]: each["latency"] for each in report["latencyDistribution"] or []}
+        percentiles = {p: at[p] * NANO for p in PERCENTILES if p in at}
+        percentiles[100] = report["slowest"] * NANO
+        answered = report["statusCodeDistribution"].get("OK", 0)
+        return Outcome(answered, report["count"] - answered, report["rps"],
+                       report["average"] * NANO, percentiles)
+
+
+class K6(Peer):
+    """k6, whose script writes its summary as JSON."""
+
+    name = "k6"
+    protocols = ("grpc", "http1")
+    open_loop = True
+    part = 0.05
+
+    # A virtual user has one call in flight and an interpreter of its own; more of them than this
+    # take more memory than they are worth.
+    MOST_USERS = 500
+
+    def why_not(self, task):
+        if task.connections > task.in_flight:
+            return "a connection for each user, and none beside"
+        return super().why_not(task)
+
+    def command(self, task, scratch):
+        users = min(task.in_flight, self.MOST_USERS)
+        if task.rate:
+            plan = {"executor": "constant-arrival-rate", "rate": round(task.rate), "timeUnit": "1s",
+                    "duration": f"{task.calls / task.rate:.0f}s", "preAllocatedVUs": users}
+        else:
+            plan = {"executor": "shared-iterations", "vus": users, "iterations": task.calls,
+                    "maxDuration": "10m"}
+        settings = {"plan": plan, "protocol": task.protocol, "address": task.address, "body": JSON,
+                    "method": METHOD, "proto": str(machine.PROTO)}
+        return ["run", "--quiet", "--no-usage-report", "--log-output", "none", "--address", "",
+                "-e", f"TASK={json.dumps(settings)}", str(HERE / "script.k6.js")]
+
+    def read(self, stdout, task):
+        report = json.loads(stdout)
+        times = report["times"]
+        percentiles = {p: times[f"p({p:g})"] * MILLI for p in PERCENTILES}
+        percentiles[100] = times["max"] * MILLI
+        return Outcome(report["answered"], report["failed"], report["per_second"],
+                       times["avg"] * MILLI, percentiles)
+
+
+def only(pattern, lines):
+    """The groups of the one line that is wholly as `pattern` says."""
+    matches = [match for match in map(pattern.fullmatch, lines) if match]
+    if len(matches) != 1:
+        raise Unusable(f"{len(matches)} lines like {pattern.pattern!r}, not one")
+    return matches[0].groups()
+
+
+PEERS = [Rpcgauge(), H2load(), Wrk(), Fortio(), Oha(), Oha(correct=True), Hey(), Ghz(),
+         Ghz(is_async=True), K6()]

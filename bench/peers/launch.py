@@ -1,0 +1,57 @@
+"""One run of a load generator, and what the kernel says that it took."""
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import machine
+from .task import Outcome, Unusable
+
+# No run of these benchmarks takes nearly as long.
+TIMEOUT_SECONDS = 300
+
+
+@dataclass
+class Run:
+    """A finished run. CPU is user and system time of all its processes, in µs."""
+
+    outcome: Outcome
+    cpu: float
+    peak_kib: int
+
+
+def launch(peer, task, core):
+    """Runs `peer` on `core`; raises Unusable with the reason where that gives nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        usage = scratch / "usage.json"
+        command = [str(machine.SERVERS / "bench-measure"), str(usage), peer.program(),
+                   *peer.command(task, scratch)]
+        stdout, stderr, code = run(command, core)
+        try:
+            outcome = peer.read(stdout, task)
+            used = json.loads(usage.read_text())
+        except (ValueError, KeyError, IndexError, TypeError, OSError, Unusable) as error:
+            said = next((line for line in reversed(stderr.splitlines()) if line.strip()), "nothing")
+            raise Unusable(f"exit code {code}, {type(error).__name__}: {error}; it said: {said[:200]}")
+    if outcome.answered == 0:
+        raise Unusable(f"none of its calls was answered ({outcome.failed} failed)")
+    return Run(outcome, used["user_us"] + used["system_us"], used["peak_kib"])
+
+
+def run(command, core):
+    """Its output, its messages and its exit code."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, cwd=machine.ROOT,
+                               start_new_session=True, preexec_fn=machine.on_core(core))
+    try:
+        stdout, stderr = process.communicate(timeout=TIMEOUT_SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise Unusable(f"not done after {TIMEOUT_SECONDS} s")
+    return stdout, stderr, process.returncode

@@ -1,0 +1,46 @@
+"""The servers under bench/servers, each a process on the server's core."""
+
+import json
+import subprocess
+from contextlib import contextmanager
+
+from . import machine
+
+COMMANDS = {
+    "go": [str(machine.GO_SERVER)],
+    "bare": [str(machine.SERVERS / "bench-server"), "bare"],
+    "stall": [str(machine.SERVERS / "bench-server"), "stall"],
+    "delay": [str(machine.SERVERS / "bench-server"), "delay"],
+    "floor": [str(machine.SERVERS / "bench-floor"), "answer"],
+}
+
+
+class Server:
+    """A running server: its addresses, and after its end what it says it did (None if nothing)."""
+
+    def __init__(self, addresses):
+        self.addresses = addresses
+        self.record = None
+
+    def address(self, protocol):
+        return self.addresses["grpc" if protocol == "grpc" else "http"]
+
+
+@contextmanager
+def serving(name, core, *settings):
+    """Starts a server; closing its standard input ends it."""
+    process = subprocess.Popen([*COMMANDS[name], *settings], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, text=True,
+                               preexec_fn=machine.on_core(core))
+    try:
+        ready = process.stdout.readline()
+        if not ready:
+            raise SystemExit(f"the {name} server did not start: its message stands above")
+        server = Server(json.loads(ready))
+        yield server
+        process.stdin.close()
+        last = process.stdout.readline()
+        server.record = json.loads(last) if last else None
+    finally:
+        process.kill()
+        process.wait()

@@ -1,0 +1,273 @@
+"""`make bench-peers`: what a call costs each load generator, against one and the same server."""
+
+import argparse
+from dataclasses import dataclass, field, replace
+from statistics import median
+from typing import Callable
+
+from . import machine
+from .adapters import PEERS, Floor
+from .launch import launch
+from .servers import serving
+from .table import show, spread
+from .task import Task, Unusable
+
+# A run has a short one before it, of this part of its calls and time. What the two differ by is the
+# cost of calls alone, without that of starting, connecting and reporting.
+BASELINE_PART = 1 / 20
+BASELINE_SECONDS = 1
+
+QUICK_PART = 1 / 20
+QUICK_SECONDS = 2
+
+# Calls whose bytes are counted for the floor: so many that those of connecting do not matter.
+COUNTED_CALLS = 5_000
+
+# A ratio of peak memories that is "no more": the allocator takes memory in pieces.
+SAME_MEMORY = 1.05
+
+
+@dataclass
+class Pair:
+    """A peer's short and long run of one round."""
+
+    small: object
+    large: object
+    small_task: Task
+    large_task: Task
+
+
+def cpu_per_call(pair):
+    """µs a call."""
+    calls = total(pair.large) - total(pair.small)
+    return (pair.large.cpu - pair.small.cpu) / calls
+
+
+def memory_per_connection(pair):
+    """KiB a connection."""
+    connections = pair.large_task.connections - pair.small_task.connections
+    return (pair.large.peak_kib - pair.small.peak_kib) / connections
+
+
+def memory_ratio(pair):
+    """The long run's peak memory over the short one's."""
+    return pair.large.peak_kib / pair.small.peak_kib
+
+
+def total(run):
+    return run.outcome.answered + run.outcome.failed
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """rpcgauge's figure is to be at most so much: times another's, or alone."""
+
+    most: float
+    times: str | None = None
+    servers: tuple = ("go", "bare")
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A load that every peer is put under, and the figure that is read from it."""
+
+    name: str
+    title: str
+    large: Task
+    wanted: tuple
+    figure: Callable = cpu_per_call
+    figure_title: str = "client CPU a call, µs"
+    servers: tuple = ("go", "bare")
+    # What the short run has instead of a part of the calls. Memory is compared at the same numbers
+    # for all, so that no peer makes its part of the calls only.
+    small: dict = field(default_factory=dict)
+    # Whether rpcgauge's mean latency is to be no higher than any peer's.
+    wants_mean: bool = False
+    has_floor: bool = False
+
+
+def task(protocol, connections, in_flight, calls, rate=None):
+    return Task(protocol, "", connections, in_flight, calls, rate)
+
+
+SCENARIOS = [
+    Scenario("grpc-4x25", "gRPC, 4 connections with 25 streams each",
+             task("grpc", 4, 100, 400_000),
+             (Wanted(0.5, "h2load"), Wanted(1 / 20, "ghz"), Wanted(1 / 40, "k6"))),
+    Scenario("grpc-1", "gRPC, one call in flight", task("grpc", 1, 1, 100_000),
+             (Wanted(0.9, "h2load"), Wanted(1.15, "floor", ("bare",))),
+             wants_mean=True, has_floor=True),
+    Scenario("http1-1", "HTTP/1.1 with JSON, 1 connection", task("http1", 1, 1, 100_000),
+             (Wanted(0.95, "wrk"), Wanted(1.15, "floor", ("bare",))),
+             wants_mean=True, has_floor=True),
+    Scenario("http1-50", "HTTP/1.1 with JSON, 50 connections", task("http1", 50, 50, 200_000),
+             (Wanted(0.95, "wrk"), Wanted(1.15, "floor", ("bare",))), has_floor=True),
+    Scenario("idle-10000", "HTTP/1.1, 10,000 connections with 2,000 calls a second over all",
+             task("http1", 10_000, 100, 20_000, rate=2_000), (Wanted(4.0),),
+             figure=memory_per_connection, figure_title="resident memory a connection, KiB",
+             servers=("bare",), small={"connections": 100}),
+    Scenario("million", "gRPC, 4 × 25: 1,000,000 calls against 10,000",
+             task("grpc", 4, 100, 1_000_000), (Wanted(SAME_MEMORY),),
+             figure=memory_ratio, figure_title="peak memory, ratio of the two",
+             servers=("bare",), small={"calls": 10_000}),
+]
+
+
+def tasks(scenario, peer, address, quick):
+    """The short and the long task of one peer."""
+    large = replace(scenario.large, address=address)
+    if quick and not large.rate:
+        large = replace(large, calls=round(large.calls * QUICK_PART), seconds=QUICK_SECONDS)
+    if scenario.small:
+        return replace(large, **scenario.small), large
+    large = large.with_calls(round(large.calls * peer.part))
+    small = replace(large, seconds=BASELINE_SECONDS)
+    return small.with_calls(round(large.calls * BASELINE_PART)), large
+
+
+def call_bytes(scenario, placement):
+    """Bytes of a request and of its answer, as the bare server counts them, and whose they are."""
+    for peer in PEERS:
+        counted = replace(scenario.large, calls=COUNTED_CALLS, seconds=1)
+        if peer.why_not(counted):
+            continue
+        with serving("bare", placement.server) as server:
+            address = server.address(counted.protocol)
+            try:
+                launch(peer, replace(counted, address=address), placement.client)
+            except Unusable:
+                continue
+        record = server.record
+        calls = record["answered"]
+        return round(record["read_bytes"] / calls), round(record["written_bytes"] / calls), peer.name
+    raise SystemExit("no peer is there whose bytes the floor could have")
+
+
+class Bench:
+    """One scenario against one server: all rounds, then the table."""
+
+    def __init__(self, scenario, server_name, placement, options):
+        self.scenario, self.server_name = scenario, server_name
+        self.placement, self.options = placement, options
+        self.pairs = {}  # by peer: one pair a round
+        self.reasons = {}  # by peer: why there is none
+
+    def run(self):
+        protocol = self.scenario.large.protocol
+        with serving(self.server_name, self.placement.server) as server:
+            peers = [(peer, server.address(protocol)) for peer in PEERS]
+            if not (self.scenario.has_floor and self.server_name == "bare"):
+                self.rounds(peers)
+                return
+            request, response, whose = call_bytes(self.scenario, self.placement)
+            print(f"Floor: {request} and {response} bytes, as {whose} and its answers have.\n")
+            settings = [f"connections={self.scenario.large.connections}",
+                        f"request={request}", f"response={response}"]
+            with serving("floor", self.placement.server, *settings) as floor:
+                floor_peer = (Floor(request, response), floor.address(protocol))
+                self.rounds([floor_peer, *peers])
+
+    def rounds(self, peers):
+        for peer, address in peers:
+            reason = peer.why_not(self.scenario.large)
+            if reason:
+                self.reasons[peer.name] = reason
+        able = [each for each in peers if each[0].name not in self.reasons]
+        for number in range(self.options.rounds):
+            # Who goes first changes, so that drift favours no one.
+            first = number % max(1, len(able))
+            for peer, address in able[first:] + able[:first]:
+                self.try_pair(peer, address)
+
+    def try_pair(self, peer, address):
+        if peer.name in self.reasons:
+            return
+        small_task, large_task = tasks(self.scenario, peer, address, self.options.quick)
+        try:
+            small = launch(peer, small_task, self.placement.client)
+            large = launch(peer, large_task, self.placement.client)
+        except Unusable as error:
+            self.reasons[peer.name] = str(error)
+            return
+        pair = Pair(small, large, small_task, large_task)
+        self.pairs.setdefault(peer.name, []).append(pair)
+
+    def print(self):
+        scenario = self.scenario
+        print(f"## {scenario.name}: {scenario.title}, {self.server_name} server\n")
+        headings = ["", scenario.figure_title, "calls/s", "mean latency, µs", "peak memory, MB",
+                    "rpcgauge ÷ it", "wanted", "reached"]
+        show(headings, [self.row(name) for name in self.names()])
+        for name, reason in self.reasons.items():
+            print(f"- {name}: {reason}")
+        print(flush=True)
+
+    def names(self):
+        order = ["floor"] + [peer.name for peer in PEERS]
+        return [name for name in order if name in self.pairs]
+
+    def figures(self, name):
+        return [self.scenario.figure(pair) for pair in self.pairs.get(name, [])]
+
+    def means(self, name):
+        return [pair.large.outcome.mean for pair in self.pairs.get(name, [])]
+
+    def row(self, name):
+        pairs, figures = self.pairs[name], self.figures(name)
+        # Both of a ratio are of one round.
+        ratios = [ours / theirs for ours, theirs in zip(self.figures("rpcgauge"), figures)]
+        wanted, reached = self.wanted(name, ratios)
+        failed = sum(pair.large.outcome.failed for pair in pairs)
+        shown = name if not failed else f"{name} ({failed} calls failed)"
+        return [shown, spread(figures), spread([p.large.outcome.per_second for p in pairs], 0),
+                spread(self.means(name)), spread([p.large.peak_kib * 1024 / 1e6 for p in pairs], 1),
+                spread(ratios) if name != "rpcgauge" else "", wanted, reached]
+
+    def wanted(self, name, ratios):
+        """What rpcgauge is to reach against `name`, and whether it does."""
+        wanted, reached = [], []
+        answer = lambda is_reached: reached.append("yes" if is_reached else "no")
+        for each in self.scenario.wanted:
+            if self.server_name not in each.servers or (each.times or "rpcgauge") != name:
+                continue
+            wanted.append(f"at most {each.most:g}")
+            if self.figures("rpcgauge"):
+                answer(median(ratios if each.times else self.figures(name)) <= each.most)
+        theirs, ours = ([mean for mean in self.means(who) if mean is not None]
+                        for who in (name, "rpcgauge"))
+        if self.scenario.wants_mean and theirs and name not in ("rpcgauge", "floor"):
+            wanted.append("mean no higher")
+            if ours:
+                answer(median(ours) <= median(theirs))
+        return "; ".join(wanted), "; ".join(reached)
+
+
+def main():
+    names = [scenario.name for scenario in SCENARIOS]
+    parser = argparse.ArgumentParser(
+        prog="scripts/bench-peers",
+        description="Runs rpcgauge and other load generators in turn against the same servers.")
+    parser.add_argument("--rounds", type=int, default=None, help="rounds (5; with --quick 1)")
+    parser.add_argument("--only", action="append", choices=names, help="this scenario; repeatable")
+    parser.add_argument("--peer", action="append", choices=[peer.name for peer in PEERS],
+                        help="this load generator; repeatable")
+    parser.add_argument("--cores", help="the client's core and the server's, as 0,1")
+    parser.add_argument("--quick", action="store_true",
+                        help="a twentieth of the calls: shows that all runs, measures nothing")
+    options = parser.parse_args()
+    options.rounds = options.rounds or (1 if options.quick else 5)
+    if options.peer:
+        PEERS[:] = [peer for peer in PEERS if peer.name in options.peer]
+    machine.prepare()
+    placement = machine.Placement(machine.cores(options.cores))
+    print(f"{machine.description()}\n{placement}; {options.rounds} rounds in turn.")
+    print("Figures are medians of the rounds, with their range. CPU is user and system time of all "
+          "of a client's processes;\nits start is taken off by a short run before each: the two "
+          "runs' CPU apart, by their calls apart.\n")
+    for scenario in SCENARIOS:
+        if options.only and scenario.name not in options.only:
+            continue
+        for server_name in scenario.servers:
+            bench = Bench(scenario, server_name, placement, options)
+            bench.run()
+            bench.print()

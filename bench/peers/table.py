@@ -1,0 +1,29 @@
+"""Tables of text, and the spread of figures over rounds."""
+
+from statistics import median
+
+
+def show(headings, rows):
+    """Prints a Markdown table, so that it can go into a page as it is."""
+    lines = [headings, *rows]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(headings))]
+    cells = lambda line: "| " + " | ".join(
+        cell.ljust(width) if i == 0 else cell.rjust(width)
+        for i, (cell, width) in enumerate(zip(line, widths))) + " |"
+    print(cells(headings))
+    print("| " + " | ".join("-" * width if i == 0 else "-" * (width - 1) + ":"
+                            for i, width in enumerate(widths)) + " |")
+    for row in rows:
+        print(cells(row))
+    print(flush=True)
+
+
+def spread(values, digits=2):
+    """The median, and the range over rounds where there are several."""
+    values = [value for value in values if value is not None]
+    if not values:
+        return "–"
+    middle = f"{median(values):,.{digits}f}"
+    if len(values) == 1:
+        return middle
+    return f"{middle} ({min(values):,.{digits}f} to {max(values):,.{digits}f})"

@@ -1,0 +1,73 @@
+// The server that rpcgauge and other load generators call in turn: grpc-go and net/http as one would
+// write them, with one small answer each.
+//
+// It listens on free ports of the loopback interface, prints a line of JSON with its addresses, and
+// ends when its standard input closes.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+
+	"google.golang.org/grpc"
+
+	"rpcgauge/bench/server/hello"
+)
+
+//go:generate protoc --proto_path=../../../contract/proto --go_out=hello --go_opt=paths=source_relative,Mhello.proto=rpcgauge/bench/server/hello --go-grpc_out=hello --go-grpc_opt=paths=source_relative,Mhello.proto=rpcgauge/bench/server/hello hello.proto
+
+type service struct {
+	hello.UnimplementedHelloServer
+}
+
+func (service) SayHello(_ context.Context, request *hello.HelloRequest) (*hello.HelloReply, error) {
+	return &hello.HelloReply{Message: greeting(request.GetName())}, nil
+}
+
+// sayHello is the same call as JSON.
+func sayHello(w http.ResponseWriter, r *http.Request) {
+	var request struct {
+		Name string `json:"name"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	// An answer that cannot be written has no one to be told.
+	_ = json.NewEncoder(w).Encode(struct {
+		Message string `json:"message"`
+	}{greeting(request.Name)})
+}
+
+func greeting(name string) string {
+	return "Hello, " + name + "."
+}
+
+func main() {
+	forGRPC, forHTTP := listen(), listen()
+	server := grpc.NewServer()
+	hello.RegisterHelloServer(server, service{})
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /hello", sayHello)
+	go func() { log.Fatal(server.Serve(forGRPC)) }()
+	go func() { log.Fatal(http.Serve(forHTTP, mux)) }()
+
+	fmt.Printf("{\"http\":%q,\"grpc\":%q}\n", forHTTP.Addr(), forGRPC.Addr())
+	// Whatever ends the input ends the server.
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+func listen() net.Listener {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	return listener
+}

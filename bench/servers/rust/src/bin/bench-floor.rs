@@ -1,0 +1,120 @@
+//! The floor: what no client could beat here. The same bytes as a call's, sent and answered by two
+//! bare loops that neither frame nor parse nor wait for events.
+//!
+//! - `bench-floor answer connections=N request=BYTES response=BYTES` prints its address as a line of
+//!   JSON, and serves until standard input closes.
+//! - `bench-floor call ADDRESS connections=N request=BYTES response=BYTES calls=N` prints calls and
+//!   their time as a line of JSON.
+//!
+//! Both halves go round their connections with blocking reads and writes, so that a call costs a
+//! client one write and one read and nothing else.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::ExitCode;
+use std::thread;
+
+use bench_servers::arguments::Arguments;
+use bench_servers::clock;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("bench-floor: {reason}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run() -> Result<(), String> {
+    let mut arguments = Arguments::of_process();
+    match arguments.word("answer or call")?.as_str() {
+        "answer" => {
+            let shape = Shape::read(&mut arguments)?;
+            arguments.end()?;
+            answer(&shape).map_err(|error| error.to_string())
+        }
+        "call" => {
+            let address = arguments.word("the address")?;
+            let calls = arguments.required("calls")?;
+            let shape = Shape::read(&mut arguments)?;
+            arguments.end()?;
+            call(&address, &shape, calls).map_err(|error| error.to_string())
+        }
+        other => Err(format!("{other} is not known: answer or call")),
+    }
+}
+
+/// What both halves must agree on.
+struct Shape {
+    connections: usize,
+    request: usize,
+    response: usize,
+}
+
+impl Shape {
+    fn read(arguments: &mut Arguments) -> Result<Self, String> {
+        let shape = Self {
+            connections: arguments.required("connections")?,
+            request: arguments.required("request")?,
+            response: arguments.required("response")?,
+        };
+        match shape.connections.min(shape.request).min(shape.response) {
+            0 => Err("connections, request and response are each 1 or more".to_owned()),
+            _ => Ok(shape),
+        }
+    }
+}
+
+fn answer(shape: &Shape) -> io::Result<()> {
+    thread::spawn(|| {
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        std::process::exit(0);
+    });
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?;
+    println!(r#"{{"http":"{address}","grpc":"{address}"}}"#);
+    let (mut request, response) = (vec![0; shape.request], vec![0; shape.response]);
+    loop {
+        let mut streams = Vec::with_capacity(shape.connections);
+        for _ in 0..shape.connections {
+            let (stream, _) = listener.accept()?;
+            stream.set_nodelay(true)?;
+            streams.push(stream);
+        }
+        // Ends when the client has made its calls and closes its connections.
+        while streams.iter_mut().all(|stream| {
+            stream.read_exact(&mut request).is_ok() && stream.write_all(&response).is_ok()
+        }) {}
+    }
+}
+
+fn call(address: &str, shape: &Shape, calls: usize) -> io::Result<()> {
+    let (request, mut response) = (vec![0; shape.request], vec![0; shape.response]);
+    let mut streams = Vec::with_capacity(shape.connections);
+    for _ in 0..shape.connections {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        streams.push(stream);
+    }
+    let rounds = calls.div_ceil(shape.connections).max(1);
+    let start = clock::now();
+    for stream in &mut streams {
+        stream.write_all(&request)?;
+    }
+    for round in 1..=rounds {
+        for stream in &mut streams {
+            stream.read_exact(&mut response)?;
+            if round < rounds {
+                stream.write_all(&request)?;
+            }
+        }
+    }
+    let elapsed = clock::now() - start;
+    println!(
+        r#"{{"calls":{},"elapsed_ns":{elapsed}}}"#,
+        rounds * shape.connections
+    );
+    Ok(())
+}

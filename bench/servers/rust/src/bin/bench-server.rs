@@ -1,0 +1,44 @@
+//! A server of known behaviour: `bench-server NAME …`.
+//!
+//! - `bare`: answers each call at once, in one write;
+//! - `stall [every=1s] [length=100ms] [service=200us] [refuse-one-in=10]`: does nothing in the last
+//!   part of every period; with `service` one call at a time, each taking so long;
+//! - `delay shape=constant:10ms|uniform:5ms:25ms|bimodal:5ms:50ms:0.2`: each answer after a delay.
+//!
+//! It listens on a free port of the loopback interface for HTTP/1.1 and gRPC alike, prints a line of
+//! JSON with its addresses, serves until its standard input closes (a pipe), and prints a line of
+//! JSON with what it did.
+
+use std::io;
+use std::process::ExitCode;
+
+use bench_servers::arguments::Arguments;
+use bench_servers::behaviour::Behaviour;
+use bench_servers::clock;
+use bench_servers::serve::Server;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("bench-server: {reason}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run() -> Result<(), String> {
+    let mut arguments = Arguments::of_process();
+    let name = arguments.word("the server's name")?;
+    let behaviour = Behaviour::read(&name, &mut arguments, clock::now())?;
+    arguments.end()?;
+    serve(behaviour).map_err(|error| error.to_string())
+}
+
+fn serve(behaviour: Behaviour) -> io::Result<()> {
+    let server = Server::new(behaviour)?;
+    let address = server.address()?;
+    println!(r#"{{"http":"{address}","grpc":"{address}"}}"#);
+    println!("{}", server.run()?.to_json());
+    Ok(())
+}

@@ -1,0 +1,95 @@
+//! HTTP/1.1, as much of it as load generators send: no chunked requests.
+
+use crate::behaviour::Answer;
+
+/// The message as JSON.
+const JSON: &str = r#"{"message":"Hello, world."}"#;
+
+/// Longest head that is taken, bytes.
+const MAX_HEAD_BYTES: usize = 16 * 1024;
+
+/// The answers, ready to be written.
+#[derive(Debug)]
+pub(crate) struct Http1 {
+    message: Vec<u8>,
+    refusal: Vec<u8>,
+}
+
+impl Http1 {
+    pub(crate) fn new() -> Self {
+        let message = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{JSON}",
+            JSON.len()
+        );
+        let refusal = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n";
+        Self {
+            message: message.into_bytes(),
+            refusal: refusal.into(),
+        }
+    }
+
+    pub(crate) fn answer(&self, answer: Answer, out: &mut Vec<u8>) {
+        out.extend_from_slice(match answer {
+            Answer::Message => &self.message,
+            Answer::Refusal => &self.refusal,
+        });
+    }
+}
+
+/// The length of the request that `bytes` begin with, head and body; `None` until its head is there.
+///
+/// # Errors
+/// It is not one that this server takes.
+pub(crate) fn request_bytes(bytes: &[u8]) -> Result<Option<usize>, &'static str> {
+    let Some(head) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else {
+        return match bytes.len() > MAX_HEAD_BYTES {
+            true => Err("a request's head does not end"),
+            false => Ok(None),
+        };
+    };
+    let mut body = 0;
+    for line in bytes[..head].split(|&byte| byte == b'\n').skip(1) {
+        let colon = line
+            .iter()
+            .position(|&byte| byte == b':')
+            .ok_or("a header without a colon")?;
+        let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
+        if name.eq_ignore_ascii_case(b"content-length") {
+            body = std::str::from_utf8(value)
+                .ok()
+                .and_then(|digits| digits.parse().ok())
+                .ok_or("a content-length that is no number")?;
+        } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
+            return Err("a chunked request");
+        }
+    }
+    Ok(Some(head + 4 + body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_ends_after_its_body() {
+        let head = b"POST /hello HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n";
+        let whole = [head.as_slice(), b"abcGET"].concat();
+        assert_eq!(request_bytes(&whole), Ok(Some(head.len() + 3)));
+        assert_eq!(request_bytes(head), Ok(Some(head.len() + 3)));
+        assert_eq!(request_bytes(&head[..head.len() - 1]), Ok(None));
+        assert_eq!(request_bytes(b"GET / HTTP/1.1\r\n\r\n"), Ok(Some(18)));
+    }
+
+    #[test]
+    fn what_this_server_does_not_take_is_refused() {
+        for head in [
+            "content-length: x",
+            "transfer-encoding: chunked",
+            "nonsense",
+        ] {
+            let request = format!("POST / HTTP/1.1\r\n{head}\r\n\r\n");
+            assert!(request_bytes(request.as_bytes()).is_err(), "{head}");
+        }
+        assert!(request_bytes(&[b'a'; MAX_HEAD_BYTES + 1]).is_err());
+    }
+}

@@ -1,0 +1,314 @@
+//! gRPC over HTTP/2, as much of it as a server needs that gives every unary call the same answer.
+//!
+//! Header blocks are not decoded: the answer does not depend on them, and the answers' own ones use
+//! no dynamic table, so that neither side's table matters.
+
+use std::collections::VecDeque;
+
+use crate::behaviour::Answer;
+
+/// What a client says first (RFC 9113, 3.4).
+pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// A frame's header (RFC 9113, 4.1).
+const FRAME_HEADER_BYTES: usize = 9;
+
+/// Largest frame that a client may send, as this server's settings leave it (RFC 9113, 6.5.2).
+const MAX_FRAME_BYTES: usize = 16_384;
+
+/// A window before any setting or update (RFC 9113, 6.9.2).
+const FIRST_WINDOW: i64 = 65_535;
+
+/// The largest window (RFC 9113, 6.9.1).
+const MAX_WINDOW: u32 = (1 << 31) - 1;
+
+/// The connection's window is opened again when so much of it was used.
+const REFILL_BYTES: u32 = 1 << 30;
+
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+const WINDOW_UPDATE: u8 = 8;
+const CONTINUATION: u8 = 9;
+
+const END_STREAM: u8 = 1;
+const ACK: u8 = 1;
+const END_HEADERS: u8 = 4;
+
+const INITIAL_WINDOW_SIZE: u16 = 4;
+
+/// `HelloReply { message: "Hello, world." }` of contract/proto/hello.proto, as a gRPC message: no
+/// compression, 4 bytes of length, then field 1 with its 13 bytes.
+const MESSAGE: &[u8] = b"\0\0\0\0\x0f\x0a\x0dHello, world.";
+
+/// `:status: 200` and `content-type: application/grpc`, by index 8 and the name at index 31 of the
+/// static table (RFC 7541, appendix A).
+const HEAD_BLOCK: &[u8] = b"\x88\x0f\x10\x10application/grpc";
+
+/// A stream's number.
+pub(crate) type Stream = u32;
+
+/// What a frame of the client means to the server.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Incoming {
+    /// A whole call.
+    Call(Stream),
+    /// The client does not want its answer any more.
+    Cancel(Stream),
+}
+
+/// One connection's state.
+#[derive(Debug)]
+pub(crate) struct Http2 {
+    /// Bytes of data that the client will take.
+    send_window: i64,
+    /// Bytes of data received since the window was last opened.
+    received: u32,
+    /// A stream whose header block goes on, and whether it ends with it.
+    unfinished_head: Option<bool>,
+    /// Answers that wait for the window.
+    waiting: VecDeque<Stream>,
+}
+
+impl Http2 {
+    /// Writes the server's preface: streams need no window updates, and the connection few.
+    pub(crate) fn new(out: &mut Vec<u8>) -> Self {
+        frame(
+            out,
+            SETTINGS,
+            0,
+            0,
+            &[
+                &INITIAL_WINDOW_SIZE.to_be_bytes(),
+                &MAX_WINDOW.to_be_bytes(),
+            ],
+        );
+        let opened = MAX_WINDOW - FIRST_WINDOW as u32;
+        frame(out, WINDOW_UPDATE, 0, 0, &[&opened.to_be_bytes()]);
+        Self {
+            send_window: FIRST_WINDOW,
+            received: 0,
+            unfinished_head: None,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Takes one frame from `bytes`: its length, and what it means. `None` until it is whole.
+    ///
+    /// # Errors
+    /// It breaks the protocol, or asks for what this server cannot do.
+    pub(crate) fn take(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<(usize, Option<Incoming>)>, &'static str> {
+        let Some((header, rest)) = bytes.split_at_checked(FRAME_HEADER_BYTES) else {
+            return Ok(None);
+        };
+        let length = u32::from_be_bytes([0, header[0], header[1], header[2]]) as usize;
+        if length > MAX_FRAME_BYTES {
+            return Err("a frame larger than the settings allow");
+        }
+        let Some(payload) = rest.get(..length) else {
+            return Ok(None);
+        };
+        let (kind, flags) = (header[3], header[4]);
+        let stream = number(&header[5..]) & MAX_WINDOW;
+        let incoming = self.understand(kind, flags, stream, payload, out)?;
+        Ok(Some((FRAME_HEADER_BYTES + length, incoming)))
+    }
+
+    fn understand(
+        &mut self,
+        kind: u8,
+        flags: u8,
+        stream: Stream,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Incoming>, &'static str> {
+        let has = |flag: u8| flags & flag != 0;
+        match kind {
+            HEADERS if !has(END_HEADERS) => self.unfinished_head = Some(has(END_STREAM)),
+            HEADERS => return Ok(has(END_STREAM).then_some(Incoming::Call(stream))),
+            CONTINUATION if has(END_HEADERS) => {
+                let ends = self
+                    .unfinished_head
+                    .take()
+                    .ok_or("a header block's end alone")?;
+                return Ok(ends.then_some(Incoming::Call(stream)));
+            }
+            DATA => {
+                self.received += payload.len() as u32;
+                if self.received >= REFILL_BYTES {
+                    frame(out, WINDOW_UPDATE, 0, 0, &[&self.received.to_be_bytes()]);
+                    self.received = 0;
+                }
+                return Ok(has(END_STREAM).then_some(Incoming::Call(stream)));
+            }
+            RST_STREAM => {
+                self.waiting.retain(|&waiting| waiting != stream);
+                return Ok(Some(Incoming::Cancel(stream)));
+            }
+            SETTINGS if !has(ACK) => {
+                check_settings(payload)?;
+                frame(out, SETTINGS, ACK, 0, &[]);
+            }
+            PING if !has(ACK) => frame(out, PING, ACK, 0, &[payload]),
+            WINDOW_UPDATE if stream == 0 => {
+                if payload.len() != 4 {
+                    return Err("a window update of a wrong size");
+                }
+                self.send_window += i64::from(number(payload));
+                while self.send_window >= MESSAGE.len() as i64 {
+                    let Some(stream) = self.waiting.pop_front() else {
+                        break;
+                    };
+                    self.write_message(stream, out);
+                }
+            }
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    pub(crate) fn answer(&mut self, stream: Stream, answer: Answer, out: &mut Vec<u8>) {
+        match answer {
+            Answer::Message if self.send_window >= MESSAGE.len() as i64 => {
+                self.write_message(stream, out);
+            }
+            Answer::Message => self.waiting.push_back(stream),
+            Answer::Refusal => {
+                let blocks: [&[u8]; 2] = [HEAD_BLOCK, b"\0\x0bgrpc-status\x0214"];
+                frame(out, HEADERS, END_HEADERS | END_STREAM, stream, &blocks);
+            }
+        }
+    }
+
+    fn write_message(&mut self, stream: Stream, out: &mut Vec<u8>) {
+        self.send_window -= MESSAGE.len() as i64;
+        frame(out, HEADERS, END_HEADERS, stream, &[HEAD_BLOCK]);
+        frame(out, DATA, 0, stream, &[MESSAGE]);
+        frame(
+            out,
+            HEADERS,
+            END_HEADERS | END_STREAM,
+            stream,
+            &[b"\0\x0bgrpc-status\x010"],
+        );
+    }
+}
+
+/// Streams' windows are not counted, so one must hold an answer.
+fn check_settings(payload: &[u8]) -> Result<(), &'static str> {
+    for setting in payload.chunks(6) {
+        if setting.len() != 6 {
+            return Err("settings of a wrong size");
+        }
+        let name = u16::from_be_bytes([setting[0], setting[1]]);
+        if name == INITIAL_WINDOW_SIZE && (number(&setting[2..]) as usize) < MESSAGE.len() {
+            return Err("a stream's window that does not hold an answer");
+        }
+    }
+    Ok(())
+}
+
+fn frame(out: &mut Vec<u8>, kind: u8, flags: u8, stream: Stream, payload: &[&[u8]]) {
+    let length: usize = payload.iter().map(|part| part.len()).sum();
+    out.extend_from_slice(&(length as u32).to_be_bytes()[1..]);
+    out.extend_from_slice(&[kind, flags]);
+    out.extend_from_slice(&stream.to_be_bytes());
+    payload.iter().for_each(|part| out.extend_from_slice(part));
+}
+
+/// The first four bytes as a number.
+fn number(bytes: &[u8]) -> u32 {
+    u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A client's frames after the preface, and what the server makes of them.
+    struct Talk {
+        http2: Http2,
+        out: Vec<u8>,
+    }
+
+    impl Talk {
+        fn new() -> Self {
+            let mut out = Vec::new();
+            let http2 = Http2::new(&mut out);
+            out.clear();
+            Self { http2, out }
+        }
+
+        fn say(&mut self, kind: u8, flags: u8, stream: Stream, payload: &[u8]) -> Option<Incoming> {
+            let mut bytes = Vec::new();
+            frame(&mut bytes, kind, flags, stream, &[payload]);
+            for whole in 0..bytes.len() {
+                assert_eq!(self.http2.take(&bytes[..whole], &mut self.out), Ok(None));
+            }
+            let (length, incoming) = self.http2.take(&bytes, &mut self.out).unwrap().unwrap();
+            assert_eq!(length, bytes.len());
+            incoming
+        }
+    }
+
+    #[test]
+    fn a_call_ends_with_its_stream() {
+        let mut talk = Talk::new();
+        assert_eq!(talk.say(HEADERS, END_HEADERS, 1, b"block"), None);
+        assert_eq!(talk.say(DATA, 0, 1, b"part"), None);
+        assert_eq!(talk.say(DATA, END_STREAM, 1, b""), Some(Incoming::Call(1)));
+        assert_eq!(talk.say(HEADERS, END_STREAM, 3, b"block"), None);
+        assert_eq!(
+            talk.say(CONTINUATION, END_HEADERS, 3, b"rest"),
+            Some(Incoming::Call(3))
+        );
+        assert_eq!(
+            talk.say(RST_STREAM, 0, 5, &[0; 4]),
+            Some(Incoming::Cancel(5))
+        );
+        assert!(talk.out.is_empty());
+    }
+
+    #[test]
+    fn settings_and_pings_are_acknowledged() {
+        let mut talk = Talk::new();
+        talk.say(SETTINGS, 0, 0, &[0, 4, 0, 1, 0, 0]);
+        talk.say(SETTINGS, ACK, 0, &[]);
+        talk.say(PING, 0, 0, b"8 bytes.");
+        assert_eq!(
+            talk.out,
+            b"\0\0\0\x04\x01\0\0\0\0\0\0\x08\x06\x01\0\0\0\08 bytes."
+        );
+    }
+
+    #[test]
+    fn an_answer_waits_for_the_connections_window() {
+        let mut talk = Talk::new();
+        talk.http2.send_window = MESSAGE.len() as i64;
+        talk.http2.answer(1, Answer::Message, &mut talk.out);
+        let whole = talk.out.len();
+        talk.http2.answer(3, Answer::Message, &mut talk.out);
+        talk.http2.answer(5, Answer::Message, &mut talk.out);
+        assert_eq!(talk.out.len(), whole);
+        talk.say(RST_STREAM, 0, 3, &[0; 4]);
+        talk.say(WINDOW_UPDATE, 0, 0, &100u32.to_be_bytes());
+        assert_eq!(talk.out.len(), 2 * whole);
+        assert_eq!(talk.out[whole + 8], 5);
+    }
+
+    #[test]
+    fn what_this_server_cannot_do_is_an_error() {
+        let mut out = Vec::new();
+        let mut http2 = Http2::new(&mut out);
+        let mut small_window = Vec::new();
+        frame(&mut small_window, SETTINGS, 0, 0, &[&[0, 4, 0, 0, 0, 1]]);
+        assert!(http2.take(&small_window, &mut out).is_err());
+        assert!(http2.take(&[0xff; FRAME_HEADER_BYTES], &mut out).is_err());
+    }
+}

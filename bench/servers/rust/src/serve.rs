@@ -1,0 +1,297 @@
+//! The event loop.
+
+use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::AsFd;
+
+use rustix::buffer::spare_capacity;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::fd::OwnedFd;
+
+use crate::behaviour::{Answer, Behaviour};
+use crate::clock::{MILLISECOND, Nanos, now};
+use crate::connection::{Connection, Life};
+use crate::http1::Http1;
+use crate::http2::{Incoming, Stream};
+use crate::record::Record;
+
+/// Events taken from the kernel at once.
+const EVENTS: usize = 1024;
+
+/// The loop sleeps no nearer to an answer's time than this: a sleeping thread wakes late, a
+/// spinning one does not.
+const SPIN: Nanos = 2 * MILLISECOND;
+
+/// The event of the standard input, beside which connections are numbered.
+const STDIN: u64 = u64::MAX;
+
+/// The event of the listening socket.
+const LISTENER: u64 = u64::MAX - 1;
+
+/// An answer to come. Its first field is its order.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Pending {
+    due: Nanos,
+    /// Which call: connections are numbered once and never again.
+    call: (u64, Stream),
+    came: Nanos,
+    is_refused: bool,
+}
+
+/// A server and its connections.
+#[derive(Debug)]
+pub struct Server {
+    epoll: OwnedFd,
+    listener: TcpListener,
+    connections: HashMap<u64, Connection>,
+    opened: u64,
+    behaviour: Behaviour,
+    pending: BinaryHeap<Reverse<Pending>>,
+    cancelled: HashSet<(u64, Stream)>,
+    http1: Http1,
+    record: Record,
+    buffer: Vec<u8>,
+}
+
+impl Server {
+    /// A server that listens already, on a free port of the loopback interface.
+    ///
+    /// # Errors
+    /// The kernel's; standard input must be a pipe.
+    pub fn new(behaviour: Behaviour) -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        // The standard library's backlog of 128 is too short for thousands of connections at once.
+        rustix::net::listen(&listener, 4096)?;
+        listener.set_nonblocking(true)?;
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        watch(&epoll, &listener, LISTENER)?;
+        watch(&epoll, io::stdin(), STDIN)?;
+        Ok(Self {
+            epoll,
+            listener,
+            connections: HashMap::new(),
+            opened: 0,
+            behaviour,
+            pending: BinaryHeap::new(),
+            cancelled: HashSet::new(),
+            http1: Http1::new(),
+            record: Record::default(),
+            buffer: Vec::new(),
+        })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn address(&self) -> io::Result<std::net::SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves until standard input closes, and tells what it did.
+    ///
+    /// # Errors
+    /// The kernel's, where they are not one connection's alone.
+    pub fn run(mut self) -> io::Result<Record> {
+        let mut events = Vec::with_capacity(EVENTS);
+        loop {
+            self.answer_what_is_due();
+            events.clear();
+            match epoll::wait(
+                &self.epoll,
+                spare_capacity(&mut events),
+                self.sleep().as_ref(),
+            ) {
+                Ok(_) => {}
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            }
+            for event in &events {
+                match event.data.u64() {
+                    STDIN => return Ok(self.record),
+                    LISTENER => self.accept()?,
+                    connection => self.serve(connection),
+                }
+            }
+        }
+    }
+
+    /// How long to sleep: not at all shortly before an answer is due, without end if none is.
+    fn sleep(&self) -> Option<Timespec> {
+        let Reverse(next) = self.pending.peek()?;
+        let left_ms = next.due.saturating_sub(now() + SPIN) / MILLISECOND;
+        let (seconds, nanos) = (left_ms / 1000, left_ms % 1000 * MILLISECOND);
+        Some(Timespec {
+            tv_sec: seconds as i64,
+            tv_nsec: nanos as _,
+        })
+    }
+
+    fn accept(&mut self) -> io::Result<()> {
+        loop {
+            let socket = match self.listener.accept() {
+                Ok((socket, _)) => socket,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+                Err(error) => return Err(error),
+            };
+            socket.set_nonblocking(true)?;
+            socket.set_nodelay(true)?;
+            watch(&self.epoll, &socket, self.opened)?;
+            self.connections
+                .insert(self.opened, Connection::new(socket));
+            self.opened += 1;
+        }
+    }
+
+    /// Takes what came on a connection. A connection that fails is closed, and the reason told.
+    fn serve(&mut self, id: u64) {
+        match self.try_serve(id) {
+            Ok(Life::Open) => {}
+            Ok(Life::Closed) => self.close(id),
+            Err(reason) => {
+                eprintln!("connection {id} closed: {reason}");
+                self.close(id);
+            }
+        }
+    }
+
+    fn try_serve(&mut self, id: u64) -> Result<Life, String> {
+        let Some(connection) = self.connections.get_mut(&id) else {
+            return Ok(Life::Open);
+        };
+        match connection.read(&mut self.buffer, &mut self.record) {
+            Ok(life) if life == Life::Closed => return Ok(life),
+            Ok(_) => {}
+            // How many clients end a connection that they have no more use for.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
+                return Ok(Life::Closed);
+            }
+            Err(error) => return Err(error.to_string()),
+        }
+        let came = now();
+        while let Some(incoming) = connection.next()? {
+            match incoming {
+                Incoming::Call(stream) => {
+                    let due = self.behaviour.decide(came);
+                    let is_refused = due.answer == Answer::Refusal;
+                    count(&mut self.record, is_refused);
+                    if due.at <= came {
+                        connection.answer(stream, due.answer, &self.http1);
+                        if !matches!(self.behaviour, Behaviour::Bare) {
+                            connection.record_when_written(came, due.at);
+                        }
+                    } else {
+                        let call = (id, stream);
+                        let pending = Pending {
+                            due: due.at,
+                            call,
+                            came,
+                            is_refused,
+                        };
+                        self.pending.push(Reverse(pending));
+                    }
+                }
+                // Without pending answers it was for one already written.
+                Incoming::Cancel(stream) if !self.pending.is_empty() => {
+                    self.cancelled.insert((id, stream));
+                }
+                Incoming::Cancel(_) => {}
+            }
+        }
+        self.write(id);
+        Ok(Life::Open)
+    }
+
+    /// Writes the answers whose time has come: those of one connection that follow each other in
+    /// one write.
+    fn answer_what_is_due(&mut self) {
+        let mut unwritten = None;
+        while let Some(pending) = self.pop_due() {
+            let id = pending.call.0;
+            if let Some(last) = unwritten.replace(id)
+                && last != id
+            {
+                self.write(last);
+            }
+            if self.cancelled.remove(&pending.call) {
+                continue;
+            }
+            let Some(connection) = self.connections.get_mut(&id) else {
+                continue;
+            };
+            let answer = if pending.is_refused {
+                Answer::Refusal
+            } else {
+                Answer::Message
+            };
+            connection.answer(pending.call.1, answer, &self.http1);
+            connection.record_when_written(pending.came, pending.due);
+        }
+        if let Some(last) = unwritten {
+            self.write(last);
+        }
+        if self.pending.is_empty() {
+            self.cancelled.clear();
+        }
+    }
+
+    fn pop_due(&mut self) -> Option<Pending> {
+        let next = self.pending.peek_mut()?;
+        // The clock is read anew for each one, since writing takes time.
+        (next.0.due <= now()).then(|| PeekMut::pop(next).0)
+    }
+
+    /// Writes a connection's answers, and watches for room where the kernel does not take all.
+    fn write(&mut self, id: u64) {
+        let Some(connection) = self.connections.get_mut(&id) else {
+            return;
+        };
+        let was_blocked = connection.is_blocked();
+        let written = connection.write(&mut self.record).and_then(|is_all| {
+            if was_blocked != is_all {
+                return Ok(());
+            }
+            let flags = if is_all {
+                EventFlags::IN
+            } else {
+                EventFlags::IN | EventFlags::OUT
+            };
+            Ok(epoll::modify(
+                &self.epoll,
+                &*connection,
+                EventData::new_u64(id),
+                flags,
+            )?)
+        });
+        if let Err(error) = written {
+            eprintln!("connection {id} closed: {error}");
+            self.close(id);
+        }
+    }
+
+    /// Closing the socket also ends its watch.
+    fn close(&mut self, id: u64) {
+        self.connections.remove(&id);
+    }
+}
+
+fn watch(epoll: &OwnedFd, source: impl AsFd, data: u64) -> io::Result<()> {
+    Ok(epoll::add(
+        epoll,
+        source,
+        EventData::new_u64(data),
+        EventFlags::IN,
+    )?)
+}
+
+fn count(record: &mut Record, is_refused: bool) {
+    match is_refused {
+        true => record.refused += 1,
+        false => record.answered += 1,
+    }
+}

@@ -1,0 +1,198 @@
+//! The client under test: makes the calls that the suite's runner asks for on standard input, and
+//! tells on standard output how each ended.
+
+use std::error::Error;
+use std::io;
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use buffa::Message;
+use rpcgauge_message::Compression;
+use rpcgauge_wire::grpc::{Code, DEFAULT_MAX_MESSAGE_BYTES, decode_binary};
+
+use crate::call::{Call, Ended, Metadata, value};
+use crate::delimited;
+use crate::suites::connectrpc::conformance::v1 as suite;
+use suite::__buffa::oneof::client_compat_request::cancel::CancelTiming;
+use suite::__buffa::oneof::client_compat_response::Result as Outcome;
+
+/// Calls in flight; most of the suite's time is spent waiting for delays it asked for.
+const PARALLEL: usize = 8;
+
+/// Answers requests until the runner closes standard input.
+pub(crate) fn run() -> Result<(), Box<dyn Error>> {
+    let (send, requests) = mpsc::channel::<suite::ClientCompatRequest>();
+    let requests = Mutex::new(requests);
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..PARALLEL)
+            .map(|_| scope.spawn(|| answer_all(&requests)))
+            .collect();
+        let mut stdin = io::stdin().lock();
+        while let Some(request) = delimited::read(&mut stdin)? {
+            send.send(request)?;
+        }
+        drop(send);
+        for worker in workers {
+            worker.join().map_err(|_| "a call panicked")??;
+        }
+        Ok(())
+    })
+}
+
+/// Takes requests in turn with the other workers.
+fn answer_all(requests: &Mutex<mpsc::Receiver<suite::ClientCompatRequest>>) -> io::Result<()> {
+    loop {
+        let next = requests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .recv();
+        let Ok(request) = next else { return Ok(()) };
+        let outcome = match answer(&request) {
+            Ok(response) => Outcome::from(response),
+            Err(error) => Outcome::from(suite::ClientErrorResult {
+                message: error.to_string(),
+                ..Default::default()
+            }),
+        };
+        let response = suite::ClientCompatResponse {
+            test_name: request.test_name,
+            result: Some(outcome),
+            ..Default::default()
+        };
+        delimited::write(&mut io::stdout().lock(), &response)?;
+    }
+}
+
+/// Makes one call. An error says that it could not be made.
+pub(crate) fn answer(
+    request: &suite::ClientCompatRequest,
+) -> Result<suite::ClientResponseResult, Box<dyn Error>> {
+    check_supported(request)?;
+    let [message] = request.request_messages.as_slice() else {
+        return Err("a unary call has one request message".into());
+    };
+    let service = request
+        .service
+        .as_deref()
+        .unwrap_or("connectrpc.conformance.v1.ConformanceService");
+    let method = request.method.as_deref().unwrap_or("Unary");
+    let max_message_bytes = match request.message_receive_limit {
+        0 => DEFAULT_MAX_MESSAGE_BYTES,
+        limit => limit,
+    };
+    let ended = Call {
+        host: &request.host,
+        port: u16::try_from(request.port)?,
+        path: &format!("/{service}/{method}"),
+        metadata: from_headers(&request.request_headers),
+        message: &message.value,
+        compression: compression(request)?,
+        timeout: request.timeout_ms.map(milliseconds),
+        cancel_after: cancel_after(request)?,
+        max_message_bytes,
+    }
+    .make()?;
+    Ok(result(ended))
+}
+
+/// Refuses what the configuration should keep away.
+fn check_supported(request: &suite::ClientCompatRequest) -> Result<(), String> {
+    let known = request.protocol == suite::Protocol::PROTOCOL_GRPC
+        && request.http_version == suite::HTTPVersion::HTTP_VERSION_2
+        && request.codec == suite::Codec::CODEC_PROTO
+        && request.stream_type == suite::StreamType::STREAM_TYPE_UNARY;
+    match (known, request.server_tls_cert.is_empty()) {
+        (true, true) => Ok(()),
+        (false, _) => Err("only unary gRPC with protobuf over HTTP/2 is supported".to_owned()),
+        (_, false) => Err("TLS is not supported".to_owned()),
+    }
+}
+
+fn compression(request: &suite::ClientCompatRequest) -> Result<Compression, String> {
+    match request.compression.as_known() {
+        Some(suite::Compression::COMPRESSION_IDENTITY) => Ok(Compression::None),
+        Some(suite::Compression::COMPRESSION_GZIP) => Ok(Compression::GZIP),
+        Some(suite::Compression::COMPRESSION_ZSTD) => Ok(Compression::ZSTD),
+        _ => Err("this compression is not supported".to_owned()),
+    }
+}
+
+fn cancel_after(request: &suite::ClientCompatRequest) -> Result<Option<Duration>, String> {
+    let Some(cancel) = request.cancel.as_option() else {
+        return Ok(None);
+    };
+    match cancel.cancel_timing {
+        None => Ok(Some(Duration::ZERO)),
+        Some(CancelTiming::AfterCloseSendMs(after)) => Ok(Some(milliseconds(after))),
+        Some(_) => Err("a unary call cannot be cancelled at that point".to_owned()),
+    }
+}
+
+fn milliseconds(count: u32) -> Duration {
+    Duration::from_millis(count.into())
+}
+
+/// What the runner is told of a call that ended.
+fn result(ended: Ended) -> suite::ClientResponseResult {
+    let mut result = suite::ClientResponseResult {
+        response_headers: to_headers(&ended.initial_metadata),
+        response_trailers: to_headers(&ended.trailing_metadata),
+        ..Default::default()
+    };
+    if ended.code != Code::OK {
+        result.error = error(ended.code, ended.text, &ended.trailing_metadata).into();
+        return result;
+    }
+    // The answer of IdempotentUnary has the same fields.
+    match suite::UnaryResponse::decode_from_slice(&ended.message) {
+        Ok(response) => result
+            .payloads
+            .push(response.payload.into_option().unwrap_or_default()),
+        Err(problem) => {
+            result.error = error(Code::INTERNAL, problem.to_string(), &Metadata::new()).into();
+        }
+    }
+    result
+}
+
+/// A status as the suite writes it, with the details that trailers bring.
+fn error(code: Code, text: String, trailers: &Metadata) -> suite::Error {
+    let details = value(trailers, "grpc-status-details-bin")
+        .and_then(|details| decode_binary(details.as_bytes()))
+        .and_then(|bytes| crate::suites::google::rpc::Status::decode_from_slice(&bytes).ok())
+        .map(|status| status.details)
+        .unwrap_or_default();
+    suite::Error {
+        code: i32::try_from(code.0).unwrap_or(i32::MAX).into(),
+        message: Some(text),
+        details,
+        ..Default::default()
+    }
+}
+
+fn from_headers(headers: &[suite::Header]) -> Metadata {
+    headers
+        .iter()
+        .flat_map(|header| {
+            let values = header.value.iter();
+            values.map(|value| (header.name.clone(), value.clone()))
+        })
+        .collect()
+}
+
+/// One header for each name, with all its values in order.
+fn to_headers(metadata: &Metadata) -> Vec<suite::Header> {
+    let mut headers = Vec::<suite::Header>::new();
+    for (name, value) in metadata {
+        match headers.iter_mut().find(|header| header.name == *name) {
+            Some(header) => header.value.push(value.clone()),
+            None => headers.push(suite::Header {
+                name: name.clone(),
+                value: vec![value.clone()],
+                ..Default::default()
+            }),
+        }
+    }
+    headers
+}

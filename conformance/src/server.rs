@@ -1,0 +1,189 @@
+//! The server under test: the reference server, with the suite's service beside its workload.
+
+use std::error::Error;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use buffa::Message;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use rpcgauge_message::contract::Address;
+use rpcgauge_message::{Compression, WorkloadSpec};
+use rpcgauge_reference::grpc::{Code, MethodAnswer, MethodCall, Methods, Status};
+use rpcgauge_reference::{Server, Settings};
+
+use crate::delimited;
+use crate::suites::connectrpc::conformance::v1 as suite;
+use crate::suites::google::{protobuf::Any, rpc};
+use suite::__buffa::oneof::unary_response_definition::Response as Defined;
+use suite::conformance_payload::RequestInfo;
+
+/// Serves as the runner asks on standard input, and tells it where. It ends with a signal.
+pub(crate) fn run() -> Result<(), Box<dyn Error>> {
+    let request = delimited::read(&mut io::stdin().lock())?
+        .ok_or("standard input ends before a server is asked for")?;
+    let server = bind(&request)?;
+    delimited::write(&mut io::stdout().lock(), &place(&server)?)?;
+    Ok(server.serve(std::future::pending())?)
+}
+
+/// The reference server with the suite's service, listening.
+pub(crate) fn bind(request: &suite::ServerCompatRequest) -> Result<Server, Box<dyn Error>> {
+    if request.use_tls {
+        return Err("TLS is not supported".into());
+    }
+    // Its own workload is not called; answers are compressed where a client accepts gzip.
+    let mut settings = Settings::new(WorkloadSpec::Hello);
+    settings.response_compression = Compression::GZIP;
+    if request.message_receive_limit > 0 {
+        settings.limits.max_message_bytes = request.message_receive_limit as usize;
+    }
+    Ok(Server::bind_with(&settings, &methods())?)
+}
+
+/// Where the server listens.
+pub(crate) fn place(server: &Server) -> Result<suite::ServerCompatResponse, Box<dyn Error>> {
+    let Address::Tcp(address) = server.address() else {
+        return Err("the server does not listen on TCP".into());
+    };
+    Ok(suite::ServerCompatResponse {
+        host: address.ip().to_string(),
+        port: address.port().into(),
+        ..Default::default()
+    })
+}
+
+/// The suite's unary methods. `Unimplemented` is answered by the server itself.
+fn methods() -> Methods {
+    let mut methods = Methods::new();
+    for (method, request) in [
+        ("Unary", "UnaryRequest"),
+        ("IdempotentUnary", "IdempotentUnaryRequest"),
+    ] {
+        let path = format!("/connectrpc.conformance.v1.ConformanceService/{method}");
+        let answer = move |call| async move {
+            answer(call, request)
+                .await
+                .unwrap_or_else(|status| MethodAnswer {
+                    initial_metadata: HeaderMap::new(),
+                    result: Err(status),
+                    trailing_metadata: HeaderMap::new(),
+                })
+        };
+        methods.insert(path, Arc::new(answer));
+    }
+    methods
+}
+
+/// Answers as the request itself defines. Both methods' messages have the same fields.
+async fn answer(call: MethodCall, request_type: &str) -> Result<MethodAnswer, Status> {
+    let request = suite::UnaryRequest::decode_from_slice(&call.message)
+        .map_err(|error| Status::new(Code::InvalidArgument, error.to_string()))?;
+    let definition = request
+        .response_definition
+        .into_option()
+        .unwrap_or_default();
+    let delay = Duration::from_millis(definition.response_delay_ms.into());
+    tokio::time::sleep(delay).await;
+    let info = request_info(call, request_type);
+    let result = match definition.response {
+        Some(Defined::Error(error)) => Err(status(*error, &info)?),
+        Some(Defined::ResponseData(data)) => Ok(payload(data, info)),
+        None => Ok(payload(Vec::new(), info)),
+    };
+    Ok(MethodAnswer {
+        initial_metadata: metadata(&definition.response_headers)?,
+        result,
+        trailing_metadata: metadata(&definition.response_trailers)?,
+    })
+}
+
+/// What the server saw of the request.
+fn request_info(call: MethodCall, request_type: &str) -> RequestInfo {
+    let values = |name: &HeaderName| {
+        let values = call.fields.get_all(name).iter();
+        values
+            .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+            .collect()
+    };
+    let request_headers = call
+        .fields
+        .keys()
+        .map(|name| suite::Header {
+            name: name.to_string(),
+            value: values(name),
+            ..Default::default()
+        })
+        .collect();
+    let timeout_ms = call
+        .timeout
+        .map(|time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
+    RequestInfo {
+        request_headers,
+        timeout_ms,
+        requests: vec![any(request_type, call.message)],
+        ..Default::default()
+    }
+}
+
+/// The answer's message.
+fn payload(data: Vec<u8>, info: RequestInfo) -> Vec<u8> {
+    let payload = suite::ConformancePayload {
+        data,
+        request_info: info.into(),
+        ..Default::default()
+    };
+    suite::UnaryResponse {
+        payload: payload.into(),
+        ..Default::default()
+    }
+    .encode_to_vec()
+}
+
+/// The status that is asked for; what the server saw goes into its details.
+fn status(error: suite::Error, info: &RequestInfo) -> Result<Status, Status> {
+    let number = error.code.to_i32();
+    let code = u16::try_from(number)
+        .ok()
+        .and_then(Code::from_number)
+        .ok_or_else(|| Status::new(Code::InvalidArgument, format!("{number} is no error code")))?;
+    let text = error.message.unwrap_or_default();
+    let mut details = error.details;
+    details.push(any("ConformancePayload.RequestInfo", info.encode_to_vec()));
+    let encoded = rpc::Status {
+        code: number,
+        message: text.clone(),
+        details,
+        ..Default::default()
+    };
+    Ok(Status::new(code, text).with_details(encoded.encode_to_vec()))
+}
+
+/// A message of the suite with its type's name.
+fn any(name: &str, value: Vec<u8>) -> Any {
+    Any {
+        type_url: format!("type.googleapis.com/connectrpc.conformance.v1.{name}"),
+        value,
+        ..Default::default()
+    }
+}
+
+fn metadata(headers: &[suite::Header]) -> Result<HeaderMap, Status> {
+    let mut metadata = HeaderMap::new();
+    for header in headers {
+        let name =
+            HeaderName::from_bytes(header.name.as_bytes()).map_err(|e| bad_header(header, &e))?;
+        for value in &header.value {
+            let value = HeaderValue::from_str(value).map_err(|e| bad_header(header, &e))?;
+            metadata.append(name.clone(), value);
+        }
+    }
+    Ok(metadata)
+}
+
+fn bad_header(header: &suite::Header, error: &impl Error) -> Status {
+    Status::new(
+        Code::InvalidArgument,
+        format!("header {}: {error}", header.name),
+    )
+}

@@ -1,0 +1,151 @@
+//! Methods that are given to the server beside its workload's.
+
+mod common;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::{Http, Running, framed, post};
+use http::{HeaderMap, HeaderValue};
+use rpcgauge_message::{Compression, Compressor, Encoding, WorkloadSpec};
+use rpcgauge_reference::Settings;
+use rpcgauge_reference::grpc::{Code, MethodAnswer, MethodCall, Methods, Status};
+
+const PATH: &str = "/test.Test/Call";
+const GRPC: [(&str, &str); 2] = [("content-type", "application/grpc"), ("te", "trailers")];
+
+fn method<A>(answer: impl Fn(MethodCall) -> A + Send + Sync + 'static) -> Methods
+where
+    A: Future<Output = MethodAnswer> + Send + 'static,
+{
+    Methods::from([(PATH.to_owned(), Arc::new(answer) as _)])
+}
+
+fn answered(result: Result<Vec<u8>, Status>) -> MethodAnswer {
+    let fields = |name: &'static str| {
+        HeaderMap::from_iter([(name.parse().unwrap(), HeaderValue::from_static("a"))])
+    };
+    MethodAnswer {
+        initial_metadata: fields("x-first"),
+        result,
+        trailing_metadata: fields("x-last"),
+    }
+}
+
+/// Answers with the request, turned round.
+fn reversed() -> Methods {
+    method(|call| async {
+        let mut message = call.message;
+        message.reverse();
+        answered(Ok(message))
+    })
+}
+
+fn hello() -> Settings {
+    Settings::new(WorkloadSpec::Hello)
+}
+
+#[test]
+fn a_method_is_answered_beside_the_workload() {
+    let server = Running::start_with(&hello(), &reversed());
+    let answer = server.call(Http::Two, post(PATH, &GRPC, framed(false, b"abc")));
+    assert_eq!(answer.body, framed(false, b"cba"));
+    assert_eq!(answer.header("content-type"), "application/grpc");
+    assert_eq!(answer.header("x-first"), "a");
+    assert_eq!(answer.trailers["x-last"], "a");
+    assert_eq!(answer.trailers["grpc-status"], "0");
+
+    let path = server.workload.method_path();
+    let message = server.workload.request(0).to_bytes(Encoding::Protobuf);
+    let body = framed(false, &message.unwrap());
+    let answer = server.call(Http::Two, post(path, &GRPC, body));
+    assert_eq!(answer.grpc_status(), "0");
+    assert!(!answer.headers.contains_key("x-first"));
+}
+
+#[test]
+fn a_method_sees_the_fields_and_the_timeout_of_its_call() {
+    let methods = method(|call| async move {
+        let asked: Vec<_> = call.fields.get_all("x-asked").iter().collect();
+        let told = format!("{asked:?} {:?} {:?}", call.timeout, call.encoding);
+        answered(Ok(told.into_bytes()))
+    });
+    let server = Running::start_with(&hello(), &methods);
+    let headers = [
+        ("content-type", "application/grpc+json"),
+        ("x-asked", "b"),
+        ("x-asked", "c"),
+        ("grpc-timeout", "15S"),
+    ];
+    let answer = server.call(Http::Two, post(PATH, &headers, framed(false, b"")));
+    assert_eq!(answer.header("content-type"), "application/grpc+json");
+    let want = r#"["b", "c"] Some(15s) Json"#;
+    assert_eq!(answer.body, framed(false, want.as_bytes()));
+}
+
+#[test]
+fn messages_are_decompressed_and_compressed_for_a_method() {
+    let gzip = |bytes: &[u8]| {
+        let mut out = Vec::new();
+        let mut compressor = Compressor::new(Compression::GZIP).unwrap();
+        compressor.compress(bytes, &mut out).unwrap();
+        out
+    };
+    let mut settings = hello();
+    settings.response_compression = Compression::GZIP;
+    let server = Running::start_with(&settings, &reversed());
+    let headers = [
+        ("content-type", "application/grpc"),
+        ("grpc-encoding", "gzip"),
+        ("grpc-accept-encoding", "gzip"),
+    ];
+    let body = framed(true, &gzip(b"abc"));
+    let answer = server.call(Http::Two, post(PATH, &headers, body));
+    assert_eq!(answer.header("grpc-encoding"), "gzip");
+    assert_eq!(answer.body, framed(true, &gzip(b"cba")));
+}
+
+#[test]
+fn a_failure_brings_its_details_and_metadata() {
+    let methods = method(|_| async {
+        let status = Status::new(Code::DataLoss, "lost: 100%");
+        answered(Err(status.with_details(vec![0, 1, 2, 3])))
+    });
+    let server = Running::start_with(&hello(), &methods);
+    let answer = server.call(Http::Two, post(PATH, &GRPC, framed(false, b"")));
+    assert_eq!(answer.status, 200);
+    assert!(answer.body.is_empty());
+    assert_eq!(answer.header("x-first"), "a");
+    for (name, value) in [
+        ("grpc-status", "15"),
+        ("grpc-message", "lost: 100%25"),
+        ("grpc-status-details-bin", "AAECAw"),
+        ("x-last", "a"),
+    ] {
+        assert_eq!(answer.trailers[name], value);
+    }
+}
+
+#[test]
+fn a_method_that_takes_longer_than_its_call_has_is_given_up() {
+    let methods = method(|_| async {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        answered(Ok(Vec::new()))
+    });
+    let server = Running::start_with(&hello(), &methods);
+    let headers = [GRPC[0], ("grpc-timeout", "20m")];
+    let answer = server.call(Http::Two, post(PATH, &headers, framed(false, b"")));
+    assert_eq!(answer.grpc_status(), "4");
+}
+
+#[test]
+fn a_methods_path_takes_no_other_content_type() {
+    let server = Running::start_with(&hello(), &reversed());
+    for path in [PATH, server.workload.method_path()] {
+        for headers in [&[("content-type", "application/json")][..], &[]] {
+            let answer = server.call(Http::Two, post(path, headers, "{}"));
+            assert_eq!(answer.status, 415, "{path}");
+        }
+    }
+}
