@@ -145,7 +145,7 @@ pub(crate) fn brief(metric: Metric, verdict: &PlacementVerdict) -> Found {
 /// Why there is no verdict or none yet, what would help, and what would have been seen.
 fn reason(metric: Metric, verdict: &PlacementVerdict) -> Option<String> {
     let (why, more) = match verdict.outcome {
-        Outcome::Faster | Outcome::Slower => return None,
+        Outcome::Faster | Outcome::Slower => return contrary(verdict),
         Outcome::NoDifference => return power(verdict),
         Outcome::NoVerdict {
             reason: Withheld::NotMeasured,
@@ -171,6 +171,19 @@ fn reason(metric: Metric, verdict: &PlacementVerdict) -> Option<String> {
         more.map(|more| help(more, run)),
     ];
     Some(parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
+}
+
+/// The two figures beside a ratio are over all calls, the ratio is the median of the blocks': where
+/// a few blocks hold most of the slowest calls, a percentile's figures can point the other way.
+fn contrary(verdict: &PlacementVerdict) -> Option<String> {
+    let (of, against) = verdict.of_value.zip(verdict.against_value)?;
+    let ratio = verdict.estimate.as_ref()?.ratio;
+    let points_other_way = (of < against && ratio > 1.0) || (of > against && ratio < 1.0);
+    points_other_way.then(|| {
+        "over all calls together the figures point the other way: a few blocks hold most of what \
+         makes them up, and the ratio is that of the median block"
+            .to_owned()
+    })
 }
 
 /// Why a comparison is open. What the A/A pair came to stands with it: its own line is about one
@@ -282,7 +295,10 @@ fn blind(width: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use rpcgauge_study::settings::Timing;
+
     use super::*;
+    use crate::findings::verdict::BlockCounts;
 
     fn needed(invocations: u64, blocks: u64, run: u64) -> String {
         help(
@@ -292,6 +308,38 @@ mod tests {
             },
             run,
         )
+    }
+
+    #[test]
+    fn figures_that_point_the_other_way_are_explained() {
+        let verdict = |of: f64, against: f64, ratio: f64| PlacementVerdict {
+            placement: Placement::TwoCores,
+            timing: Timing::Stages,
+            of_value: Some(of),
+            against_value: Some(against),
+            estimate: Some(Estimate {
+                ratio,
+                interval: Some([ratio * 0.9, ratio * 1.1]),
+                confidence: 0.95,
+                invocations: 8,
+                blocks: 8,
+            }),
+            outcome: Outcome::Slower,
+            blocks: BlockCounts::default(),
+            guard: None,
+            smallest_difference: None,
+            notes: Vec::new(),
+        };
+        for (of, against, ratio, explained) in [
+            (40.0, 45.0, 1.8, true),
+            (45.0, 40.0, 0.8, true),
+            (45.0, 40.0, 1.8, false),
+            (40.0, 45.0, 0.8, false),
+            (40.0, 40.0, 1.8, false),
+        ] {
+            let reason = reason(Metric::LatencyP99, &verdict(of, against, ratio));
+            assert_eq!(reason.is_some(), explained, "{of} {against} {ratio}");
+        }
     }
 
     #[test]
