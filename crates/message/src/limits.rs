@@ -42,6 +42,10 @@ pub const INFLATION_FREE_BYTES: usize = 64 << 10;
 /// empty messages is two bytes each on the wire and a few dozen in memory.
 pub const MEMORY_FOR_A_BYTE: usize = 32;
 
+/// A decoded message below this size is never refused for its memory: a small message that was
+/// allowed few bytes can honestly take many times as much.
+pub const MEMORY_FREE_BYTES: usize = 1 << 20;
+
 /// The most that [`Limits::max_depth`] may be: readers and writers take some of a thread's stack
 /// for each level. Deeper messages are not written either.
 pub const MOST_DEPTH: usize = 200;
@@ -81,6 +85,16 @@ impl Limits {
 }
 
 impl Limits {
+    /// Memory that a decoded message may take, in bytes.
+    pub(crate) const fn memory(&self) -> usize {
+        let memory = self.max_message_bytes.saturating_mul(MEMORY_FOR_A_BYTE);
+        if memory > MEMORY_FREE_BYTES {
+            memory
+        } else {
+            MEMORY_FREE_BYTES
+        }
+    }
+
     /// Each limit after the name of its option.
     #[must_use]
     pub fn by_option(&self) -> [(&'static str, usize); 3] {
@@ -129,7 +143,7 @@ pub enum BrokenLimit {
     /// [`Limits::max_message_bytes`], with its value.
     MessageBytes(usize),
     /// [`Limits::max_message_bytes`], for the memory that the message takes: [`MEMORY_FOR_A_BYTE`]
-    /// times its value.
+    /// times its value, and [`MEMORY_FREE_BYTES`] at least.
     Memory(usize),
     /// [`Limits::max_depth`], with its value.
     Depth(usize),
@@ -146,8 +160,8 @@ impl fmt::Display for BrokenLimit {
             ),
             Self::Memory(limit) => write!(
                 f,
-                "the message takes more than {limit} bytes of memory, {MEMORY_FOR_A_BYTE} times \
-                 the largest message; --max-message-bytes sets this limit"
+                "the message takes more than {limit} bytes of memory; --max-message-bytes sets \
+                 this limit"
             ),
             Self::Depth(limit) if *limit >= MOST_DEPTH => {
                 write!(

@@ -406,3 +406,64 @@ fn the_size_is_bounded_in_every_encoding() {
         );
     }
 }
+
+#[test]
+fn memory_is_bounded_in_every_mapped_encoding() {
+    let parent = || Sink {
+        child: Sink::default().into(),
+        ..Sink::default()
+    };
+    let list = Sink {
+        children: (0..20_000).map(|_| parent()).collect(),
+        ..Sink::default()
+    };
+    let map = Sink {
+        named_children: (0..20_000).map(|n| (n.to_string(), parent())).collect(),
+        ..Sink::default()
+    };
+    let cases = [
+        (Encoding::Json, &list),
+        (Encoding::JsonProtoNames, &list),
+        (Encoding::Hybrid, &list),
+        (Encoding::Msgpack, &list),
+        (Encoding::Cbor, &list),
+        // In JSON the keys of a map are long enough to pay for what they name.
+        (Encoding::Msgpack, &map),
+        (Encoding::Cbor, &map),
+    ];
+    for (encoding, sink) in cases {
+        let mut bytes = Vec::new();
+        crate::format::encode_generated(sink, encoding, &mut bytes).unwrap();
+        let tight = Limits {
+            max_message_bytes: bytes.len(),
+            ..Limits::DEFAULT
+        };
+        let broken = crate::BrokenLimit::Memory(32 * bytes.len());
+        for message_type in [generated(), dynamic()] {
+            let read = message_type.decode(&bytes, encoding, &tight);
+            assert_eq!(read.err(), Some(DecodeError::Limit(broken)), "{encoding}");
+            let read = message_type.decode(&bytes, encoding, &Limits::DEFAULT);
+            assert!(read.is_ok(), "{encoding}: {:?}", read.err());
+        }
+    }
+}
+
+#[test]
+fn a_small_message_is_not_refused_for_its_memory() {
+    let sink = (0..10).fold(Sink::default(), |inner, _| Sink {
+        children: vec![inner],
+        ..Sink::default()
+    });
+    for encoding in Encoding::ALL {
+        let mut bytes = Vec::new();
+        crate::format::encode_generated(&sink, encoding, &mut bytes).unwrap();
+        let limits = Limits {
+            max_message_bytes: bytes.len(),
+            ..Limits::DEFAULT
+        };
+        for message_type in [generated(), dynamic()] {
+            let read = message_type.decode(&bytes, encoding, &limits);
+            assert!(read.is_ok(), "{encoding}: {:?}", read.err());
+        }
+    }
+}

@@ -67,6 +67,10 @@ impl<'a> Target<'a> {
         fields: impl IntoIterator<Item = (u32, Value)>,
     ) -> Result<DynamicMessage, E> {
         let mut message = DynamicMessage::new(Arc::clone(self.reader.pool), self.index);
+        let mut fields = fields.into_iter().peekable();
+        if fields.peek().is_some() {
+            self.reader.trail.take_fields()?;
+        }
         for (number, value) in fields {
             message
                 .try_set(self.field(number)?, value)
