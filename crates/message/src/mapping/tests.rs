@@ -281,6 +281,18 @@ fn both_kinds_of_code_take_the_same_forms() {
         json("{"),
         json(r#"{"leafs":{"anInt32":2147483648}}"#),
         json(r#"{"leafs":{"anInt32":1.5}}"#),
+        json(r#"{"leafs":{"anInt64":9007199254740993.0}}"#),
+        json(r#"{"leafs":{"anInt64":4503599627370496.3}}"#),
+        json(r#"{"leafs":{"anInt64":"4503599627370496.3"}}"#),
+        json(r#"{"leafs":{"anInt64":"9223372036854775808.0"}}"#),
+        json(r#"{"leafs":{"anInt64":"1e99999999999999999999"}}"#),
+        json(r#"{"leafs":{"anInt64":"1."}}"#),
+        json(r#"{"leafs":{"anInt64":"15e-1"}}"#),
+        // 2^53 + 2 as a float, whose neighbour is as far away.
+        (
+            Encoding::Msgpack,
+            b"\x81\xa5leafs\x81\xa7anInt64\xcb\x43\x40\0\0\0\0\0\x01".as_slice(),
+        ),
         json(r#"{"leafs":{"anInt32":"+1"}}"#),
         json(r#"{"leafs":{"anInt32":" 1"}}"#),
         json(r#"{"leafs":{"aDouble":"inf"}}"#),
@@ -335,6 +347,43 @@ fn both_kinds_of_code_take_the_same_forms() {
             .unwrap_err();
         assert!(matches!(error, DecodeError::Malformed { .. }), "{error}");
         assert_eq!(error.to_string().lines().count(), 1, "{error}");
+    }
+}
+
+#[test]
+fn integers_are_read_digit_by_digit() {
+    for (written, number) in [
+        ("\"9007199254740993.0\"", 9_007_199_254_740_993),
+        ("\"9.223372036854775807e18\"", i64::MAX),
+        ("\"-9223372036854775808.000\"", i64::MIN),
+        ("\"150e-1\"", 15),
+        ("\"0.0e5\"", 0),
+        ("-0.0", 0),
+        ("1e15", 1_000_000_000_000_000),
+        ("562949953421312.0", 562_949_953_421_312),
+    ] {
+        let bytes = format!(r#"{{"leafs":{{"anInt64":{written}}}}}"#);
+        agree(bytes.as_bytes(), Encoding::Json).unwrap();
+        let read = dynamic()
+            .decode(bytes.as_bytes(), Encoding::Json, &Limits::DEFAULT)
+            .unwrap();
+        let leafs = Leafs {
+            an_int64: number,
+            ..Leafs::default()
+        };
+        let sink = Sink {
+            leafs: leafs.into(),
+            ..Sink::default()
+        };
+        let wanted = buffa::Message::encode_to_vec(&sink);
+        let wanted = dynamic()
+            .decode(&wanted, Encoding::Protobuf, &Limits::DEFAULT)
+            .unwrap();
+        assert_eq!(
+            read.to_bytes(Encoding::Cbor).unwrap(),
+            wanted.to_bytes(Encoding::Cbor).unwrap(),
+            "{written}"
+        );
     }
 }
 
