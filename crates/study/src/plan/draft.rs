@@ -115,6 +115,13 @@ impl Draft {
         Ok(self)
     }
 
+    /// Whether it has a variant of this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.variants
+            .iter()
+            .any(|(variant, _)| variant.name == name)
+    }
+
     /// The trials that this will become, without making them; `u64::MAX` for more.
     pub(crate) fn trial_count(&self) -> u64 {
         let lanes = 1 + self.checks.placements.len() as u64;

@@ -47,6 +47,22 @@ fn without_pairs_all_are_held_against_the_first() {
 }
 
 #[test]
+fn what_the_command_line_leaves_is_compared() {
+    let third = "[[variants]]\nname = \"rest-cbor\"\nprotocol = \"rest\"\nencoding = \"cbor\"\n";
+    let pair = "[[pairs]]\nof = \"grpc\"\nagainst = \"rest-json\"\n";
+    let overrides = Overrides {
+        only: vec!["rest".to_owned()],
+        ..Overrides::default()
+    };
+    for text in [format!("{TWO}{third}"), format!("{TWO}{third}{pair}")] {
+        let plan = resolve_with(&text, 2, &overrides).unwrap();
+        let pairs: Vec<&str> = plan.pairs.iter().map(|pair| pair.name.as_str()).collect();
+        assert_eq!(pairs, ["rest-cbor-vs-rest-json", "rest-json-a-a"]);
+        assert!(plan.pairs[0].headline);
+    }
+}
+
+#[test]
 fn there_is_always_an_a_a_pair() {
     let plan = resolve(&format!(
         "{TWO}[[pairs]]\nof = \"grpc\"\nagainst = \"rest-json\"\n"
