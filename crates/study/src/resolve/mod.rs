@@ -208,7 +208,7 @@ impl<'a> Resolver<'a> {
             .main
             .as_ref()
             .map_or(default, |main| *main.get_ref());
-        let others = match &written.others {
+        let others: Vec<Placement> = match &written.others {
             Some(others) => others.iter().map(|other| *other.get_ref()).collect(),
             None if main == Placement::OneCore && fits(Placement::TwoCores) => {
                 vec![Placement::TwoCores]
@@ -216,11 +216,14 @@ impl<'a> Resolver<'a> {
             None if main == Placement::OneCore => vec![Placement::Free],
             None => vec![Placement::OneCore],
         };
-        // The machine may have made an "other" the default main.
-        Ok((
-            main,
-            others.into_iter().filter(|other| *other != main).collect(),
-        ))
+        // The machine may have made an "other" the default main. Where it was the only one, the
+        // scheduler's own placement checks the pairs.
+        let mut besides: Vec<Placement> =
+            others.into_iter().filter(|other| *other != main).collect();
+        if besides.is_empty() {
+            besides.push(Placement::Free);
+        }
+        Ok((main, besides))
     }
 
     /// The repetitions of the study, or of a group that has its own.

@@ -30,6 +30,10 @@ fn defaults_are_filled_in() {
 fn a_machine_with_one_core_gets_other_placements() {
     let plan = resolve_with(TWO, 1, &Overrides::default()).unwrap();
     assert_eq!(plan.placements, [Placement::OneCore, Placement::Free]);
+    // The only other one is the main one there, as in most built-in studies.
+    let text = format!("question = \"Is it?\"\nplacement = {{ others = [\"one-core\"] }}\n{TWO}");
+    let plan = resolve_with(&text, 1, &Overrides::default()).unwrap();
+    assert_eq!(plan.placements, [Placement::OneCore, Placement::Free]);
 }
 
 #[test]
