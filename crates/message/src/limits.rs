@@ -50,6 +50,10 @@ pub const MEMORY_FREE_BYTES: usize = 1 << 20;
 /// for each level. Deeper messages are not written either.
 pub const MOST_DEPTH: usize = 200;
 
+/// The most that [`Limits::max_message_bytes`] may be, in bytes: gRPC tells a message's length in
+/// 32 bits.
+pub const MOST_MESSAGE_BYTES: usize = u32::MAX as usize;
+
 /// A limit that cannot be set so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("--{option} is {given}, and may be {least} to {most}")]
@@ -64,9 +68,9 @@ impl Limits {
     /// The limits, where each can be kept to.
     ///
     /// # Errors
-    /// A limit of nothing, and a depth above [`MOST_DEPTH`].
+    /// A limit of nothing, a size above [`MOST_MESSAGE_BYTES`], and a depth above [`MOST_DEPTH`].
     pub fn checked(self) -> Result<Self, BadLimit> {
-        let most = [usize::MAX, MOST_DEPTH, usize::MAX];
+        let most = [MOST_MESSAGE_BYTES, MOST_DEPTH, usize::MAX];
         match self
             .by_option()
             .into_iter()
@@ -125,15 +129,18 @@ impl Default for Limits {
     }
 }
 
-impl From<crate::contract::Limits> for Limits {
-    fn from(asked: crate::contract::Limits) -> Self {
-        Self {
+impl TryFrom<crate::contract::Limits> for Limits {
+    type Error = BadLimit;
+
+    fn try_from(asked: crate::contract::Limits) -> Result<Self, BadLimit> {
+        let limits = Self {
             max_message_bytes: asked
                 .max_message_bytes
                 .unwrap_or(Self::DEFAULT.max_message_bytes),
             max_depth: asked.max_depth.unwrap_or(Self::DEFAULT.max_depth),
             max_inflation: asked.max_inflation.unwrap_or(Self::DEFAULT.max_inflation),
-        }
+        };
+        limits.checked()
     }
 }
 
@@ -196,6 +203,14 @@ mod tests {
         assert_eq!(
             deep.checked().unwrap_err().to_string(),
             "--max-depth is 201, and may be 1 to 200"
+        );
+        let large = Limits {
+            max_message_bytes: usize::MAX,
+            ..Limits::DEFAULT
+        };
+        assert_eq!(
+            large.checked().unwrap_err().to_string(),
+            "--max-message-bytes is 18446744073709551615, and may be 1 to 4294967295"
         );
         assert_eq!(Limits::DEFAULT.changed(), None);
         assert_eq!(deep.changed().unwrap(), "--max-depth 201");

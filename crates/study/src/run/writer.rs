@@ -91,8 +91,8 @@ impl RunWriter {
     ///
     /// # Errors
     ///
-    /// When the directory cannot be read ([`Run::read`]), is being written by another program, or
-    /// its plan is not `expected` (where one is given).
+    /// When the directory cannot be read ([`Run::read`]), is being written by another program, its
+    /// plan is not `expected` (where one is given), or has limits that cannot be kept to.
     pub fn resume(directory: &Path, expected: Option<&Plan>) -> Result<Resumed, RunError> {
         // Locked before it is read, so that what is read is what is appended to.
         Run::check(directory)?;
@@ -101,6 +101,14 @@ impl RunWriter {
         if let Some(expected) = expected {
             run.ensure_plan(expected)?;
         }
+        run.plan
+            .limits
+            .checked()
+            .map_err(|error| RunError::Damaged {
+                path: directory.join(names::PLAN),
+                line: None,
+                problem: error.to_string(),
+            })?;
         writer.cut_to(run.whole_bytes)?;
         let missing = run.missing();
         Ok(Resumed {
