@@ -275,6 +275,13 @@ fn missing_and_broken_files() {
 }
 
 #[test]
+fn a_run_without_its_records_is_not_resumed() {
+    let scene = Scene::new();
+    fs::remove_file(scene.run.join(names::TRIALS)).unwrap();
+    assert_snapshot!(scene.plain(RunWriter::resume(&scene.run, None).unwrap_err()), @"the run directory run is damaged: trials.jsonl is missing");
+}
+
+#[test]
 fn a_run_with_limits_that_cannot_be_kept_is_not_resumed() {
     let scene = Scene::new();
     scene.edit(names::PLAN, |text| {

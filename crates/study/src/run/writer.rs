@@ -124,7 +124,13 @@ impl RunWriter {
         let trials = OpenOptions::new()
             .append(true)
             .open(&path)
-            .map_err(failed)?;
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => RunError::Missing {
+                    directory: directory.to_owned(),
+                    file: names::TRIALS,
+                },
+                _ => failed(error),
+            })?;
         flock(&trials, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
             if error == rustix::io::Errno::WOULDBLOCK {
                 RunError::Locked(directory.to_owned())
