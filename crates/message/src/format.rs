@@ -211,11 +211,14 @@ fn protobuf_dynamic(
     let decode = |options: DecodeOptions| {
         DynamicMessage::decode_with_options(types.pool.clone(), index, bytes, &options)
     };
-    // Nothing has to be looked at again where there are no unknown fields, which is nearly always.
-    match decode(options(limits).with_unknown_field_limit(0)) {
-        Ok(message) => return Ok(message),
-        Err(buffa::DecodeError::UnknownFieldLimitExceeded) => {}
-        Err(error) => return Err(from_protobuf(&error, limits)),
+    // Nothing has to be looked through where there are no unknown fields, which is nearly always.
+    // A sender that has them has them in every message, of which only the first is read twice.
+    if !types.expects_unknown_fields() {
+        match decode(options(limits).with_unknown_field_limit(0)) {
+            Ok(message) => return Ok(message),
+            Err(buffa::DecodeError::UnknownFieldLimitExceeded) => types.expect_unknown_fields(),
+            Err(error) => return Err(from_protobuf(&error, limits)),
+        }
     }
     let message = decode(options(limits)).map_err(|e| from_protobuf(&e, limits))?;
     match wire_type::mismatch(&message) {
