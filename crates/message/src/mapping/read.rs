@@ -16,6 +16,7 @@ use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Unexpected, Visito
 
 use self::map::ReadMap;
 pub(crate) use self::map::key_text;
+use super::key::ReadKey;
 use super::leaf::{self, Leaf};
 use super::trail::{Step, Trail};
 use super::well_known::{NULL_VALUE, WellKnown};
@@ -80,7 +81,7 @@ fn read_fields<'de, A: MapAccess<'de>>(
     let mut message = DynamicMessage::new(Arc::clone(reader.pool), index);
     let mut seen = Seen::default();
     let mut is_empty = true;
-    while let Some(key) = map.next_key::<String>()? {
+    while let Some(key) = map.next_key_seed(ReadKey::<String>::new())? {
         let here = |error| reader.trail.at(Step::Name(&key), error);
         let field = find_field(reader.pool, index, &key).ok_or_else(|| {
             here(A::Error::custom(NoSuchField {

@@ -325,6 +325,9 @@ fn both_kinds_of_code_take_the_same_forms() {
             b"\x81\xa5leafs\x81\xa7aString\xa2\xff\xff".as_slice(),
         ),
         (Encoding::Cbor, b"\xa0\xa0".as_slice()),
+        // The name of a field as bytes.
+        (Encoding::Cbor, b"\xa1\x47doubles\x80".as_slice()),
+        (Encoding::Msgpack, b"\x81\xc4\x07doubles\x90".as_slice()),
         (
             Encoding::Cbor,
             b"\xa1\x65leafs\xa1\x67aString\x62\xff\xff".as_slice(),

@@ -11,6 +11,7 @@ use serde::Deserializer;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Error, MapAccess, SeqAccess, Unexpected, Visitor};
 
+use super::super::key::ReadKey;
 use super::super::well_known::{self, ONLY_FIELD, WellKnown, any, value};
 use super::{DeserializeSeed, ReadField, ReadMessage, Reader, Step, read_fields, read_scalar};
 
@@ -239,7 +240,7 @@ fn read_value_key<'de, A: MapAccess<'de>>(
         let error = "beside `@type` this google.protobuf.Any has the key `value` and no other";
         trail.at(Step::Name(key), A::Error::custom(error))
     };
-    let payload = match map.next_key::<String>()? {
+    let payload = match map.next_key_seed(ReadKey::<String>::new())? {
         None => None,
         Some(key) if key == any::VALUE_KEY => {
             let seed = ReadMessage { reader, index };
@@ -248,7 +249,7 @@ fn read_value_key<'de, A: MapAccess<'de>>(
         }
         Some(key) => return Err(unexpected(&key)),
     };
-    if let Some(key) = map.next_key::<String>()? {
+    if let Some(key) = map.next_key_seed(ReadKey::<String>::new())? {
         return Err(unexpected(&key));
     }
     payload.ok_or_else(|| A::Error::missing_field(any::VALUE_KEY))
