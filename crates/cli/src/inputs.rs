@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Read as _;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use rpcgauge_message::contract::Sample;
@@ -129,8 +130,8 @@ pub(crate) fn study(
     let file = StudyFile::parse(&text, word).map_err(Failure::input)?;
     let overrides = Overrides {
         only: overrides.only.clone(),
-        invocations: overrides.invocations,
-        blocks: overrides.blocks,
+        invocations: overrides.invocations.map(NonZeroU32::get),
+        blocks: overrides.blocks.map(NonZeroU32::get),
         seed: overrides.seed,
         limits,
     };

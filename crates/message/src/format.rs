@@ -18,9 +18,10 @@ use crate::Encoding;
 use crate::error::{DecodeError, EncodeError};
 use crate::generated::GeneratedMessage;
 use crate::generated::workloads::rpcgauge::Hybrid;
-use crate::limits::{BrokenLimit, Limits, MEMORY_FOR_A_BYTE};
+use crate::limits::{BrokenLimit, Limits};
 use crate::mapping::Names;
-use crate::mapping::generated::{ReadElement, WriteElement};
+use crate::mapping::generated::{Budget, ReadElement, WriteElement};
+use crate::mapping::memory::Memory;
 use crate::mapping::read::{ReadMessage, Reader};
 use crate::mapping::trail::{Trail, clip};
 use crate::mapping::write::WriteMessage;
@@ -130,7 +131,13 @@ pub(crate) fn decode_generated<M: GeneratedMessage>(
     encoding: Encoding,
     limits: &Limits,
 ) -> Result<M, DecodeError> {
-    let seed = || ReadElement::<M>::new(limits.max_depth);
+    let memory = Memory::new(limits);
+    let seed = || {
+        ReadElement::<M>::new(Budget {
+            levels: limits.max_depth,
+            memory: &memory,
+        })
+    };
     let refused = |refusal: Refusal| refusal.of(M::TYPE_NAME, encoding);
     check_size(bytes, limits).map_err(refused)?;
     let read = match encoding {
@@ -146,7 +153,12 @@ pub(crate) fn decode_generated<M: GeneratedMessage>(
         _ => read_mapped(bytes, encoding, seed()),
     };
     read.and_then(|message| message.ok_or_else(null))
-        .map_err(|what| refused(Refusal::Malformed(clip(&what))))
+        .map_err(|what| {
+            refused(match memory.broken() {
+                Some(limit) => Refusal::Limit(limit),
+                None => Refusal::Malformed(clip(&what)),
+            })
+        })
 }
 
 /// Reads a dynamic message.
@@ -199,11 +211,14 @@ fn protobuf_dynamic(
     let decode = |options: DecodeOptions| {
         DynamicMessage::decode_with_options(types.pool.clone(), index, bytes, &options)
     };
-    // Nothing has to be looked at again where there are no unknown fields, which is nearly always.
-    match decode(options(limits).with_unknown_field_limit(0)) {
-        Ok(message) => return Ok(message),
-        Err(buffa::DecodeError::UnknownFieldLimitExceeded) => {}
-        Err(error) => return Err(from_protobuf(&error, limits)),
+    // Nothing has to be looked through where there are no unknown fields, which is nearly always.
+    // A sender that has them has them in every message, of which only the first is read twice.
+    if !types.expects_unknown_fields() {
+        match decode(options(limits).with_unknown_field_limit(0)) {
+            Ok(message) => return Ok(message),
+            Err(buffa::DecodeError::UnknownFieldLimitExceeded) => types.expect_unknown_fields(),
+            Err(error) => return Err(from_protobuf(&error, limits)),
+        }
     }
     let message = decode(options(limits)).map_err(|e| from_protobuf(&e, limits))?;
     match wire_type::mismatch(&message) {
@@ -283,15 +298,11 @@ fn check_size(bytes: &[u8], limits: &Limits) -> Result<(), Refusal> {
 /// more of them than this can only be damage.
 const UNKNOWN_FIELDS: usize = 10_000;
 
-const fn memory(limits: &Limits) -> usize {
-    limits.max_message_bytes.saturating_mul(MEMORY_FOR_A_BYTE)
-}
-
 fn options(limits: &Limits) -> DecodeOptions {
     DecodeOptions::new()
         // The library counts levels below the message itself.
         .with_recursion_limit(u32::try_from(limits.max_depth.saturating_sub(1)).unwrap_or(u32::MAX))
-        .with_element_memory_limit(memory(limits))
+        .with_element_memory_limit(limits.memory())
         .with_unknown_field_limit(UNKNOWN_FIELDS)
 }
 
@@ -299,7 +310,7 @@ fn from_protobuf(error: &buffa::DecodeError, limits: &Limits) -> Refusal {
     use buffa::DecodeError as E;
     match error {
         E::RecursionLimitExceeded => Refusal::Limit(BrokenLimit::Depth(limits.max_depth)),
-        E::ElementMemoryLimitExceeded => Refusal::Limit(BrokenLimit::Memory(memory(limits))),
+        E::ElementMemoryLimitExceeded => Refusal::Limit(BrokenLimit::Memory(limits.memory())),
         other => Refusal::Malformed(other.to_string()),
     }
 }

@@ -67,12 +67,12 @@ macro_rules! mapped_message {
             fn read_field<'de, A: serde::de::MapAccess<'de>>(
                 &mut self,
                 place: u32,
-                levels: usize,
+                budget: $crate::mapping::generated::Budget<'_>,
                 map: &mut A,
             ) -> Result<(), A::Error> {
                 use $crate::mapping::generated::ReadSlot;
                 match place {
-                    $($place => map.next_value_seed(ReadSlot(&mut self.$field, levels)),)*
+                    $($place => map.next_value_seed(ReadSlot(&mut self.$field, budget)),)*
                     _ => Ok(()),
                 }
             }
@@ -88,10 +88,10 @@ macro_rules! mapped_message {
             }
 
             fn read<'de, D: serde::Deserializer<'de>>(
-                levels: usize,
+                budget: $crate::mapping::generated::Budget<'_>,
                 deserializer: D,
             ) -> Result<Option<Self>, D::Error> {
-                $crate::mapping::generated::read_message(levels, deserializer)
+                $crate::mapping::generated::read_message(budget, deserializer)
             }
         }
     };

@@ -42,9 +42,17 @@ pub const INFLATION_FREE_BYTES: usize = 64 << 10;
 /// empty messages is two bytes each on the wire and a few dozen in memory.
 pub const MEMORY_FOR_A_BYTE: usize = 32;
 
+/// A decoded message below this size is never refused for its memory: a small message that was
+/// allowed few bytes can honestly take many times as much.
+pub const MEMORY_FREE_BYTES: usize = 1 << 20;
+
 /// The most that [`Limits::max_depth`] may be: readers and writers take some of a thread's stack
 /// for each level. Deeper messages are not written either.
 pub const MOST_DEPTH: usize = 200;
+
+/// The most that [`Limits::max_message_bytes`] may be, in bytes: gRPC tells a message's length in
+/// 32 bits.
+pub const MOST_MESSAGE_BYTES: usize = u32::MAX as usize;
 
 /// A limit that cannot be set so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -60,9 +68,9 @@ impl Limits {
     /// The limits, where each can be kept to.
     ///
     /// # Errors
-    /// A limit of nothing, and a depth above [`MOST_DEPTH`].
+    /// A limit of nothing, a size above [`MOST_MESSAGE_BYTES`], and a depth above [`MOST_DEPTH`].
     pub fn checked(self) -> Result<Self, BadLimit> {
-        let most = [usize::MAX, MOST_DEPTH, usize::MAX];
+        let most = [MOST_MESSAGE_BYTES, MOST_DEPTH, usize::MAX];
         match self
             .by_option()
             .into_iter()
@@ -81,6 +89,16 @@ impl Limits {
 }
 
 impl Limits {
+    /// Memory that a decoded message may take, in bytes.
+    pub(crate) const fn memory(&self) -> usize {
+        let memory = self.max_message_bytes.saturating_mul(MEMORY_FOR_A_BYTE);
+        if memory > MEMORY_FREE_BYTES {
+            memory
+        } else {
+            MEMORY_FREE_BYTES
+        }
+    }
+
     /// Each limit after the name of its option.
     #[must_use]
     pub fn by_option(&self) -> [(&'static str, usize); 3] {
@@ -111,15 +129,18 @@ impl Default for Limits {
     }
 }
 
-impl From<crate::contract::Limits> for Limits {
-    fn from(asked: crate::contract::Limits) -> Self {
-        Self {
+impl TryFrom<crate::contract::Limits> for Limits {
+    type Error = BadLimit;
+
+    fn try_from(asked: crate::contract::Limits) -> Result<Self, BadLimit> {
+        let limits = Self {
             max_message_bytes: asked
                 .max_message_bytes
                 .unwrap_or(Self::DEFAULT.max_message_bytes),
             max_depth: asked.max_depth.unwrap_or(Self::DEFAULT.max_depth),
             max_inflation: asked.max_inflation.unwrap_or(Self::DEFAULT.max_inflation),
-        }
+        };
+        limits.checked()
     }
 }
 
@@ -129,7 +150,7 @@ pub enum BrokenLimit {
     /// [`Limits::max_message_bytes`], with its value.
     MessageBytes(usize),
     /// [`Limits::max_message_bytes`], for the memory that the message takes: [`MEMORY_FOR_A_BYTE`]
-    /// times its value.
+    /// times its value, and [`MEMORY_FREE_BYTES`] at least.
     Memory(usize),
     /// [`Limits::max_depth`], with its value.
     Depth(usize),
@@ -146,8 +167,8 @@ impl fmt::Display for BrokenLimit {
             ),
             Self::Memory(limit) => write!(
                 f,
-                "the message takes more than {limit} bytes of memory, {MEMORY_FOR_A_BYTE} times \
-                 the largest message; --max-message-bytes sets this limit"
+                "the message takes more than {limit} bytes of memory; --max-message-bytes sets \
+                 this limit"
             ),
             Self::Depth(limit) if *limit >= MOST_DEPTH => {
                 write!(
@@ -182,6 +203,14 @@ mod tests {
         assert_eq!(
             deep.checked().unwrap_err().to_string(),
             "--max-depth is 201, and may be 1 to 200"
+        );
+        let large = Limits {
+            max_message_bytes: usize::MAX,
+            ..Limits::DEFAULT
+        };
+        assert_eq!(
+            large.checked().unwrap_err().to_string(),
+            "--max-message-bytes is 18446744073709551615, and may be 1 to 4294967295"
         );
         assert_eq!(Limits::DEFAULT.changed(), None);
         assert_eq!(deep.changed().unwrap(), "--max-depth 201");

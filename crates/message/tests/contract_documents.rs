@@ -67,7 +67,7 @@ fn limits() -> Limits {
 fn server() -> ServerSettings {
     ServerSettings {
         stack: None,
-        workload: WorkloadSpec::Hello,
+        workload: WorkloadSpec::Hello {},
         protocol: Protocol::Grpc,
         http: HttpVersion::Http2,
         encoding: Encoding::Protobuf,
@@ -84,7 +84,7 @@ fn server() -> ServerSettings {
 fn codec() -> CodecSettings {
     CodecSettings {
         stack: None,
-        workload: WorkloadSpec::Hello,
+        workload: WorkloadSpec::Hello {},
         sample: Sample::Request,
         encoding: Encoding::Json,
         compression: Compression::None,

@@ -242,6 +242,45 @@ fn payloads_inside_payloads_are_bounded_too() {
 }
 
 #[test]
+fn payloads_before_their_type_are_bounded_too() {
+    let (order, _) = &TYPES[0];
+    let nested = |levels: usize| {
+        let open = r#"{"attachment":"#.repeat(levels + 1);
+        format!(
+            "{open}null{}}}",
+            r#","@type":"x/shop.Order"}"#.repeat(levels)
+        )
+    };
+    assert!(order.from_json(&nested(190)).is_ok());
+    let error = order.from_json(&nested(220)).unwrap_err();
+    assert!(error.to_string().contains("200 levels"), "{error}");
+    let late = br#"{"attachment":{"currency":"USD","@type":"x/shop.Money"}}"#;
+    assert!(order.decode(late, Encoding::Json, &Limits::DEFAULT).is_ok());
+    // The same in MessagePack.
+    let late = b"\x81\xaaattachment\x82\xa8currency\xa3USD\xa5@type\xacx/shop.Money";
+    let error = order.decode(late, Encoding::Msgpack, &Limits::DEFAULT);
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("the first key"), "{error}");
+}
+
+#[test]
+fn unknown_fields_are_looked_through_in_every_message() {
+    let schema = Schema::compile(&[proto("shop/orders.proto")], &[proto("")]).unwrap();
+    let order = schema.message_type("shop.Order").unwrap();
+    let read = |bytes: &[u8]| order.decode(bytes, Encoding::Protobuf, &Limits::DEFAULT);
+    // Field 1000 as a varint, and field 1 as one, which is a string.
+    let unknown = [0xc0, 0x3e, 1];
+    let wrong = [0x08, 1];
+    for _ in 0..3 {
+        let message = read(&unknown).unwrap();
+        assert_eq!(message.to_bytes(Encoding::Protobuf).unwrap(), unknown);
+        let error = read(&wrong).unwrap_err().to_string();
+        assert!(error.contains("wrong wire type: a varint"), "{error}");
+        assert!(read(&[]).is_ok());
+    }
+}
+
+#[test]
 fn lists_of_nothing_are_bounded_in_memory() {
     let workload = Workload::new(&WorkloadSpec::Records { n: 1 }).unwrap();
     // Empty records: field 1, length 0.

@@ -26,10 +26,10 @@ type Bytes = BTreeMap<Encoding, String>;
 fn specs() -> [(&'static str, WorkloadSpec); 6] {
     [
         ("echo", WorkloadSpec::Echo { n: 3 }),
-        ("hello", WorkloadSpec::Hello),
+        ("hello", WorkloadSpec::Hello {}),
         ("list", WorkloadSpec::List { n: 2 }),
         ("records", WorkloadSpec::Records { n: 8 }),
-        ("profile", WorkloadSpec::Profile),
+        ("profile", WorkloadSpec::Profile {}),
         ("followers", WorkloadSpec::Followers { n: 3 }),
     ]
 }

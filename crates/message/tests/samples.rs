@@ -92,6 +92,14 @@ fn other_forms_that_readers_take() {
             r#"{"attachment":{"@type":"type.googleapis.com/google.protobuf.Duration","value":"1s"}}"#,
         ),
         (
+            r#"{"attachment":{"value":"1s","@type":"x/google.protobuf.Duration"}}"#,
+            r#"{"attachment":{"@type":"x/google.protobuf.Duration","value":"1s"}}"#,
+        ),
+        (
+            r#"{"attachment":{"attachment":{"currency":"USD","@type":"x/shop.Money"},"@type":"x/shop.Order","orderId":"a"}}"#,
+            r#"{"attachment":{"@type":"x/shop.Order","orderId":"a","attachment":{"@type":"x/shop.Money","currency":"USD"}}}"#,
+        ),
+        (
             r#"{"attachment":{}, "extra":[[]]}"#,
             r#"{"extra":[[]],"attachment":{}}"#,
         ),
@@ -197,7 +205,23 @@ fn a_sample_that_does_not_fit_is_refused_with_its_path() {
         ),
         (
             r#"{"attachment":{"currency":"USD"}}"#,
-            "$.attachment.currency: the first key of a google.protobuf.Any has to be `@type`",
+            "$.attachment: a google.protobuf.Any needs the key `@type`",
+        ),
+        (
+            r#"{"attachment":{"currncy":"USD","@type":"x/shop.Money"}}"#,
+            "$.attachment.currncy: shop.Money has no field \"currncy\"; did you mean \"currency\"?",
+        ),
+        (
+            r#"{"attachment":{"currency":"USD","@type":"x/shop.Money","@type":"x/shop.Money"}}"#,
+            "$.attachment.@type: shop.Money has no field \"@type\"; known are currency, units",
+        ),
+        (
+            r#"{"attachment":{"items":[{},{"quantity":"many"}],"@type":"x/shop.Order"}}"#,
+            "$.attachment.items[1].quantity: invalid value: string \"many\", expected an integer from 0 to 4294967295",
+        ),
+        (
+            r#"{"attachment":{"value":"1s","more":1,"@type":"x/google.protobuf.Duration"}}"#,
+            "$.attachment.more: beside `@type` this google.protobuf.Any has the key `value` and no other",
         ),
         (
             r#"{"attachment":{"@type":"x/shop.Nope"}}"#,

@@ -27,10 +27,10 @@ fn own() -> OwnWorkload {
 fn all() -> Vec<WorkloadSpec> {
     vec![
         WorkloadSpec::Echo { n: 30 },
-        WorkloadSpec::Hello,
+        WorkloadSpec::Hello {},
         WorkloadSpec::List { n: 10 },
         WorkloadSpec::Records { n: 20 },
-        WorkloadSpec::Profile,
+        WorkloadSpec::Profile {},
         WorkloadSpec::Followers { n: 48 },
         WorkloadSpec::Own(Box::new(own())),
     ]
@@ -111,7 +111,7 @@ fn through(codec: &mut Codec, message: &Message) -> Message {
 
 #[test]
 fn a_codec_takes_only_its_own_type() {
-    let hello = workload(&WorkloadSpec::Hello);
+    let hello = workload(&WorkloadSpec::Hello {});
     let mut codec = Codec::new(
         hello.response_type().clone(),
         Encoding::Protobuf,
@@ -148,7 +148,7 @@ fn samples_are_those_of_the_studies() {
     assert_eq!(json.matches(',').count(), 6 + 4999);
     assert_eq!(json.len(), json.find('[').unwrap() + 5000 * 23 - 1 + 3);
 
-    let hello = workload(&WorkloadSpec::Hello);
+    let hello = workload(&WorkloadSpec::Hello {});
     assert_eq!(text(&hello.request(41)), r#"{"name":"name_41"}"#);
     assert_eq!(
         text(&hello.expected(41)),
@@ -156,7 +156,7 @@ fn samples_are_those_of_the_studies() {
     );
     assert!(hello.request_varies());
 
-    let profile = workload(&WorkloadSpec::Profile);
+    let profile = workload(&WorkloadSpec::Profile {});
     assert_eq!(text(&profile.request(100)), r#"{"userId":"1"}"#);
     let info = r#"{"info":{"id":"1","email":"m1@uni.edu","profileImage":"1.png","nickname":"m1"}}"#;
     assert_eq!(text(&profile.expected(100)), info);
@@ -187,7 +187,7 @@ fn sizes_are_near_the_published_ones() {
         near(ours[0], json, 6);
         near(ours[1], protobuf, 6);
     }
-    near(answer_sizes(&WorkloadSpec::Profile)[1], 28, 6);
+    near(answer_sizes(&WorkloadSpec::Profile {})[1], 28, 6);
     let followers = answer_sizes(&WorkloadSpec::Followers { n: 48 });
     near(followers[0], 291, 6);
     near(followers[1], 101, 6);

@@ -6,10 +6,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rpcgauge_message::contract::{Batch, Code, CodecSettings, Fault, Operation, Sample};
 use rpcgauge_message::error::{DecodeError, EncodeError};
-use rpcgauge_message::{Codec, Limits, Message, Workload};
+use rpcgauge_message::{Codec, Message, Workload};
 
 use crate::clock::monotonic_ns;
-use crate::subject::Ended;
+use crate::subject::{Ended, checked};
 
 /// A sample, its bytes, and the buffers that are kept from operation to operation.
 pub(crate) struct Bench {
@@ -36,7 +36,7 @@ impl Bench {
             Sample::Request => (workload.request(0), workload.request_type()),
             Sample::Response => (workload.expected(0), workload.response_type()),
         };
-        let limits = Limits::from(asked.limits);
+        let limits = checked(asked.limits)?;
         let codec = Codec::new(
             message_type.clone(),
             asked.encoding,

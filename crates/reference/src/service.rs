@@ -72,12 +72,13 @@ pub(crate) enum CallError {
 }
 
 impl CallError {
-    /// Whether the request is larger, or grows to more, than is accepted.
+    /// Whether the request is larger, or grows to more, than is accepted. One that nests too deep
+    /// is not: a smaller request would not help.
     pub(crate) fn is_too_large(&self) -> bool {
         matches!(
             self,
             Self::Decode(DecodeError::Limit(
-                BrokenLimit::MessageBytes(_) | BrokenLimit::Inflation(_)
+                BrokenLimit::MessageBytes(_) | BrokenLimit::Memory(_) | BrokenLimit::Inflation(_)
             ))
         )
     }
@@ -225,5 +226,23 @@ impl Kept {
         self.compressor.compress(&self.encoded, &mut bytes)?;
         self.last_compressed_bytes = bytes.len() - call.prefix_bytes;
         Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_over_a_bound_of_size_is_too_large() {
+        for (limit, is_too_large) in [
+            (BrokenLimit::MessageBytes(1), true),
+            (BrokenLimit::Memory(1), true),
+            (BrokenLimit::Inflation(1), true),
+            (BrokenLimit::Depth(1), false),
+        ] {
+            let error = CallError::from(DecodeError::Limit(limit));
+            assert_eq!(error.is_too_large(), is_too_large, "{limit}");
+        }
     }
 }

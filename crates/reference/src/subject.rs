@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-use rpcgauge_message::Encoding;
 use rpcgauge_message::contract::{
     self, CodecSettings, Failed, Fault, FloorSettings, HttpVersion, Protocol, Ready, Reply,
     ServerSettings,
 };
+use rpcgauge_message::{Encoding, Limits};
 
 use crate::listen::{ListenError, Listener};
 use crate::server::{ServeError, Server, Settings};
@@ -90,6 +90,7 @@ fn serve(
         let error = "gRPC needs HTTP/2: set http to \"2\"".to_owned();
         return Err(Ended::Refused(error, Fault::User));
     }
+    let limits = checked(asked.limits)?;
     let server = Server::bind(&Settings {
         workload: asked.workload,
         listen: asked.listen.into(),
@@ -97,7 +98,7 @@ fn serve(
         json_proto_names: asked.encoding == Encoding::JsonProtoNames,
         threads: asked.threads,
         marks: asked.marks,
-        limits: asked.limits.into(),
+        limits,
         timeouts: Timeouts::DEFAULT,
     })?;
     let ready = Ready {
@@ -175,6 +176,11 @@ fn run_codec(
         write_line(output, &batch.to_line()).map_err(|error| cannot_tell(&error))?;
     }
     Ok(())
+}
+
+/// The limits that are asked for, the defaults in place of those that are not.
+pub(crate) fn checked(asked: contract::Limits) -> Result<Limits, Ended> {
+    Limits::try_from(asked).map_err(|error| Ended::Refused(error.to_string(), Fault::User))
 }
 
 fn check_stack(asked: Option<&str>) -> Result<(), Ended> {

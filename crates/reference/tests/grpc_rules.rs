@@ -22,7 +22,7 @@ const UNIMPLEMENTED: &str = "12";
 const INTERNAL: &str = "13";
 
 fn hello() -> Vec<u8> {
-    let workload = rpcgauge_message::Workload::new(&WorkloadSpec::Hello).expect("a workload");
+    let workload = rpcgauge_message::Workload::new(&WorkloadSpec::Hello {}).expect("a workload");
     workload
         .request(0)
         .to_bytes(Encoding::Protobuf)

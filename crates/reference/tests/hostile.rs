@@ -164,7 +164,7 @@ fn half_requests_and_clients_that_go_away_are_survived() {
 #[test]
 fn a_unix_socket_is_no_less_robust() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut settings = Settings::new(WorkloadSpec::Hello);
+    let mut settings = Settings::new(WorkloadSpec::Hello {});
     settings.listen = ListenOn::Unix(folder.path().join("s"));
     let server = Running::start(&settings);
     for garbage in [&b"nonsense\r\n\r\n"[..], b"", PREFACE, b"P"] {
@@ -183,7 +183,7 @@ fn a_unix_socket_is_no_less_robust() {
 /// A server that gives up soon.
 fn impatient() -> Running {
     let soon = Duration::from_millis(150);
-    let mut settings = Settings::new(WorkloadSpec::Hello);
+    let mut settings = Settings::new(WorkloadSpec::Hello {});
     settings.timeouts = Timeouts {
         first_request: soon,
         request_head: soon,

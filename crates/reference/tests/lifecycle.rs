@@ -11,11 +11,11 @@ use rpcgauge_reference::{ListenOn, ServeError, Server, Settings};
 
 #[test]
 fn what_cannot_be_served_is_one_line() {
-    let mut none = Settings::new(WorkloadSpec::Hello);
+    let mut none = Settings::new(WorkloadSpec::Hello {});
     none.threads = 0;
-    let mut many = Settings::new(WorkloadSpec::Hello);
+    let mut many = Settings::new(WorkloadSpec::Hello {});
     many.threads = 1_000_000;
-    let mut level = Settings::new(WorkloadSpec::Hello);
+    let mut level = Settings::new(WorkloadSpec::Hello {});
     level.response_compression = Compression::Gzip { level: 77 };
     for (settings, want) in [
         (none, "0 threads cannot serve: use 1 to 1024"),
@@ -30,7 +30,7 @@ fn what_cannot_be_served_is_one_line() {
 #[test]
 fn a_port_in_use_refuses_the_second_server() {
     let first = Running::hello();
-    let mut settings = Settings::new(WorkloadSpec::Hello);
+    let mut settings = Settings::new(WorkloadSpec::Hello {});
     settings.listen = ListenOn::Tcp {
         host: "127.0.0.1".into(),
         port: first.tcp().port(),
@@ -44,7 +44,7 @@ fn a_port_in_use_refuses_the_second_server() {
 fn a_socket_file_is_there_while_the_server_is() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("s");
-    let mut settings = Settings::new(WorkloadSpec::Hello);
+    let mut settings = Settings::new(WorkloadSpec::Hello {});
     settings.listen = ListenOn::Unix(path.clone());
     let mut server = Running::start(&settings);
     assert!(path.exists());

@@ -205,7 +205,7 @@ fn a_damaged_body_is_a_problem_that_names_the_place() {
 
 #[test]
 fn a_body_over_the_limit_is_refused() {
-    let mut settings = Settings::new(WorkloadSpec::Hello);
+    let mut settings = Settings::new(WorkloadSpec::Hello {});
     settings.limits.max_message_bytes = 100;
     let server = Running::start(&settings);
     let body = |bytes: usize| format!(r#"{{"name":"{}"}}"#, "x".repeat(bytes - 11));
@@ -229,7 +229,7 @@ fn a_body_over_the_limit_is_refused() {
 /// A chunked body does not announce its length.
 #[test]
 fn a_chunked_body_over_the_limit_is_refused() {
-    let mut settings = Settings::new(WorkloadSpec::Hello);
+    let mut settings = Settings::new(WorkloadSpec::Hello {});
     settings.limits.max_message_bytes = 100;
     let server = Running::start(&settings);
     let head = format!(

@@ -22,10 +22,10 @@ const COMPRESSIONS: [Compression; 3] = [Compression::None, Compression::GZIP, Co
 fn workloads() -> [WorkloadSpec; 7] {
     [
         WorkloadSpec::Echo { n: 20 },
-        WorkloadSpec::Hello,
+        WorkloadSpec::Hello {},
         WorkloadSpec::List { n: 12 },
         WorkloadSpec::Records { n: 5 },
-        WorkloadSpec::Profile,
+        WorkloadSpec::Profile {},
         WorkloadSpec::Followers { n: 30 },
         own(),
     ]
@@ -287,7 +287,7 @@ fn several_threads_serve_several_connections() {
 #[test]
 fn many_calls_are_in_flight_on_one_connection() {
     const CALLS: u64 = 300;
-    let server = Running::start(&Settings::new(WorkloadSpec::Hello));
+    let server = Running::start(&Settings::new(WorkloadSpec::Hello {}));
     let path = server.workload.method_path();
     let kind = server.workload.response_type();
     common::block_on(async {

@@ -96,10 +96,10 @@ impl From<&WorkloadSpec> for WorkloadKind {
     fn from(workload: &WorkloadSpec) -> Self {
         match workload {
             WorkloadSpec::Echo { .. } => Self::Echo,
-            WorkloadSpec::Hello => Self::Hello,
+            WorkloadSpec::Hello {} => Self::Hello,
             WorkloadSpec::List { .. } => Self::List,
             WorkloadSpec::Records { .. } => Self::Records,
-            WorkloadSpec::Profile => Self::Profile,
+            WorkloadSpec::Profile {} => Self::Profile,
             WorkloadSpec::Followers { .. } => Self::Followers,
             WorkloadSpec::Own(_) => Self::Own,
         }

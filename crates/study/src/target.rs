@@ -147,8 +147,12 @@ impl FromStr for Target {
             .filter(|authority| !authority.host().is_empty())
             .ok_or_else(|| wrong("it has no host".to_owned()))?;
         let port = port(authority, scheme).map_err(wrong)?;
-        let path = uri.path_and_query().map_or("/", |path| path.as_str());
-        check_path(scheme, path).map_err(wrong)?;
+        // Its `Display` writes the slash that a URL with a query alone leaves out (RFC 9112,
+        // section 3.2.1).
+        let path = uri
+            .path_and_query()
+            .map_or_else(|| "/".to_owned(), ToString::to_string);
+        check_path(scheme, &path).map_err(wrong)?;
         Ok(Self {
             scheme,
             authority: authority.as_str().to_owned(),
@@ -156,7 +160,7 @@ impl FromStr for Target {
                 host: authority.host().trim_matches(['[', ']']).to_owned(),
                 port,
             },
-            path: path.to_owned(),
+            path,
         })
     }
 }
@@ -250,6 +254,13 @@ mod tests {
                 text.trim_end_matches('/')
             );
         }
+    }
+
+    #[test]
+    fn a_query_without_a_path_gets_its_slash() {
+        let target: Target = "http://h:1?x=1".parse().unwrap();
+        assert_eq!(target.path, "/?x=1");
+        assert_eq!(target.to_string(), "http://h:1/?x=1");
     }
 
     #[test]

@@ -62,6 +62,7 @@ fn refused_value(error: &clap::Error, value: &str) -> String {
     match source.and_then(|source| source.downcast_ref::<ParseIntError>()) {
         Some(number) => match number.kind() {
             IntErrorKind::PosOverflow => format!("{value} is too large"),
+            IntErrorKind::Zero => "it must be at least 1".to_owned(),
             _ => format!("\"{value}\" is no whole number"),
         },
         None => source.map_or_else(

@@ -1,5 +1,6 @@
 //! What runs a study: `run`, `plan`, and where the result goes.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::builder::{PathBufValueParser, TypedValueParser as _};
@@ -43,10 +44,10 @@ pub(crate) struct OverrideArgs {
     pub(crate) only: Vec<String>,
     /// Fresh starts of the subjects
     #[arg(long, value_name = "N", help_heading = "Study")]
-    pub(crate) invocations: Option<u32>,
+    pub(crate) invocations: Option<NonZeroU32>,
     /// Blocks in each invocation
     #[arg(long, value_name = "N", help_heading = "Study")]
-    pub(crate) blocks: Option<u32>,
+    pub(crate) blocks: Option<NonZeroU32>,
     /// Seed of every random choice
     #[arg(long, value_name = "N", help_heading = "Study")]
     pub(crate) seed: Option<u64>,

@@ -92,10 +92,10 @@ fn workload(args: &ServeArgs) -> Result<WorkloadSpec, Failure> {
     let n = args.n.unwrap_or(DEFAULT_N);
     Ok(match args.workload {
         ServedWorkload::Echo => WorkloadSpec::Echo { n },
-        ServedWorkload::Hello => WorkloadSpec::Hello,
+        ServedWorkload::Hello => WorkloadSpec::Hello {},
         ServedWorkload::List => WorkloadSpec::List { n },
         ServedWorkload::Records => WorkloadSpec::Records { n },
-        ServedWorkload::Profile => WorkloadSpec::Profile,
+        ServedWorkload::Profile => WorkloadSpec::Profile {},
         ServedWorkload::Followers => WorkloadSpec::Followers { n },
     })
 }

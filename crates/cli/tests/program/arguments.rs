@@ -66,6 +66,16 @@ fn help_and_version_are_printed_and_end_well() {
 }
 
 #[test]
+fn nothing_is_not_run_so_and_so_often() {
+    let place = Place::new();
+    for option in ["--invocations", "--blocks"] {
+        place
+            .run(&["plan", "quickstart", option, "0"])
+            .refused(&[option, "must be at least 1"]);
+    }
+}
+
+#[test]
 fn an_unknown_option_comes_with_the_nearest_one() {
     let place = Place::new();
     place.run(&["run", "quickstart", "--bloks", "3"]).refused(&[

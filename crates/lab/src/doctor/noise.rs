@@ -170,7 +170,7 @@ fn plan(placement: Placement) -> Plan {
 fn settings() -> Settings {
     Settings {
         subject: "reference".to_owned(),
-        workload: WorkloadSpec::Hello,
+        workload: WorkloadSpec::Hello {},
         protocol: Protocol::Grpc,
         http: HttpVersion::Http2,
         encoding: Encoding::Protobuf,

@@ -9,7 +9,7 @@ const GZIP: Compression = Compression::Gzip { level: 6 };
 fn settings(protocol: Protocol, encoding: Encoding) -> Settings {
     Settings {
         subject: "reference".to_owned(),
-        workload: WorkloadSpec::Hello,
+        workload: WorkloadSpec::Hello {},
         protocol,
         http: HttpVersion::Http2,
         encoding,

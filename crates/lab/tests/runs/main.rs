@@ -140,11 +140,11 @@ fn every_way_to_call_is_proved_right_and_measured() {
         ..settings()
     };
     let hello = Settings {
-        workload: WorkloadSpec::Hello,
+        workload: WorkloadSpec::Hello {},
         ..settings()
     };
     let load = Settings {
-        workload: WorkloadSpec::Hello,
+        workload: WorkloadSpec::Hello {},
         connections: 2,
         schedule: Schedule::Closed { in_flight: 8 },
         ..settings()

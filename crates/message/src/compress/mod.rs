@@ -177,7 +177,8 @@ impl Room {
             return Err(Stop::Limit(self.limit));
         }
         if out.len() == out.capacity() {
-            let step = out.len().max(STEP).min(self.most - out.len() + 1);
+            let left = self.most - out.len();
+            let step = out.len().max(STEP).min(left.saturating_add(1));
             out.reserve_exact(step);
         }
         Ok(())

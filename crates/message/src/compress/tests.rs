@@ -253,3 +253,21 @@ fn compressed_bytes_are_appended() {
         );
     }
 }
+
+#[test]
+fn without_any_bound_a_message_comes_back() {
+    let message = b"as large as it likes".repeat(10_000);
+    let unbounded = Limits {
+        max_message_bytes: usize::MAX,
+        max_inflation: usize::MAX,
+        ..Limits::DEFAULT
+    };
+    for compression in ALL {
+        let packed = compressed(compression, &message);
+        assert_eq!(
+            decompressed(compression, unbounded, &packed),
+            Ok(message.clone()),
+            "{compression}"
+        );
+    }
+}

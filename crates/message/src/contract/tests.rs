@@ -56,7 +56,7 @@ fn settings_come_back_from_their_line() {
     };
     let codec = CodecSettings {
         stack: None,
-        workload: WorkloadSpec::Hello,
+        workload: WorkloadSpec::Hello {},
         sample: Sample::Response,
         encoding: Encoding::Cbor,
         compression: Compression::None,
@@ -100,6 +100,17 @@ fn an_unknown_role_names_the_known_ones() {
     assert!(refused(r#"{"contract":1}"#).starts_with("unknown role (none)"));
     let long = format!(r#"{{"contract":1,"role":"{}"}}"#, "é".repeat(1000));
     assert!(refused(&long).len() < 200);
+}
+
+#[test]
+fn a_workload_of_one_size_takes_none() {
+    for name in ["hello", "profile"] {
+        let workload = format!(r#"{{"name":"{name}","n":5}}"#);
+        let line = SERVER.replacen(r#"{"name":"list","n":10}"#, &workload, 1);
+        assert!(refused(&line).contains("unknown field `n`"), "{name}");
+        let plain = line.replacen(r#","n":5"#, "", 1);
+        assert!(Settings::parse(&plain).is_ok(), "{name}");
+    }
 }
 
 #[test]

@@ -51,9 +51,19 @@ pub enum DataError {
         /// What is wrong.
         what: String,
     },
-    /// A column with the name of a placeholder.
-    #[error("the column \"{0}\" has the name of a built-in placeholder; rename it")]
-    ColumnName(String),
+    /// A placeholder that is built in, and a column as well.
+    #[error(
+        "line {line}, column {column}: the rows have a column \"{name}\", and {{{{{name}}}}} is \
+         built in; rename the column"
+    )]
+    ColumnName {
+        /// Where it begins.
+        line: usize,
+        /// Where it begins.
+        column: usize,
+        /// The name.
+        name: String,
+    },
 }
 
 fn column_words(column: Option<u64>) -> String {

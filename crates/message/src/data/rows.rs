@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use csv::StringRecord;
 use serde_json::{Map, Value};
 
 use super::error::DataError;
@@ -51,7 +52,8 @@ impl Rows {
     /// with one name.
     pub fn from_csv(bytes: &[u8]) -> Result<Self, DataError> {
         let mut reader = csv::Reader::from_reader(bytes);
-        let columns = reader.headers().map_err(csv_error)?.clone();
+        let columns = reader.headers();
+        let columns = columns.map_err(|error| csv_error(&error, None))?.clone();
         let mut known = BTreeSet::new();
         if let Some(twice) = columns.iter().find(|column| !known.insert(*column)) {
             return Err(DataError::Row {
@@ -62,7 +64,7 @@ impl Rows {
         }
         let mut rows = Vec::new();
         for record in reader.records() {
-            let record = record.map_err(csv_error)?;
+            let record = record.map_err(|error| csv_error(&error, Some(&columns)))?;
             let values = record.iter().map(|value| Value::String(value.to_owned()));
             rows.push(Row {
                 line: record.position().map_or(0, csv::Position::line),
@@ -132,20 +134,24 @@ fn json_words(error: &serde_json::Error) -> String {
     }
 }
 
-fn csv_error(error: csv::Error) -> DataError {
+/// The error with the name of the column at fault, once the columns are known.
+fn csv_error(error: &csv::Error, columns: Option<&StringRecord>) -> DataError {
     let line = error.position().map_or(1, csv::Position::line);
-    let (column, what) = match error.kind() {
+    let what = match error.kind() {
         csv::ErrorKind::UnequalLengths {
             expected_len, len, ..
-        } => (
-            None,
-            format!("{len} values, but the first line names {expected_len} columns"),
-        ),
-        csv::ErrorKind::Utf8 { err, .. } => (
-            Some(err.field() as u64 + 1),
-            "the value is not UTF-8".to_owned(),
-        ),
-        _ => (None, error.to_string()),
+        } => format!("{len} values, but the first line names {expected_len} columns"),
+        csv::ErrorKind::Utf8 { err, .. } => {
+            match columns.and_then(|columns| columns.get(err.field())) {
+                Some(name) => format!("the value of \"{name}\" is not UTF-8"),
+                None => format!("value {} is not UTF-8", err.field() + 1),
+            }
+        }
+        _ => error.to_string(),
     };
-    DataError::Row { line, column, what }
+    DataError::Row {
+        line,
+        column: None,
+        what,
+    }
 }

@@ -53,9 +53,6 @@ enum Part {
 impl Template {
     /// Reads a template; `columns` are the names that placeholders may have beside the built-in ones.
     pub(super) fn parse(text: &str, form: Form, columns: &[&str]) -> Result<Self, DataError> {
-        if let Some(column) = columns.iter().find(|column| BUILT_IN.contains(column)) {
-            return Err(DataError::ColumnName((*column).to_owned()));
-        }
         let mut parts = Vec::new();
         let mut json = Quotes::default();
         let mut rest = text;
@@ -113,8 +110,13 @@ impl Template {
 
 /// What is wrong with a placeholder, before its place is known.
 enum Wrong {
-    Unknown { name: String, nearest: Nearest },
+    Unknown {
+        name: String,
+        nearest: Nearest,
+    },
     Arguments(String),
+    /// A column has a built-in placeholder's name.
+    Taken(String),
 }
 
 impl Wrong {
@@ -127,6 +129,7 @@ impl Wrong {
                 nearest,
             },
             Self::Arguments(what) => DataError::Arguments { line, column, what },
+            Self::Taken(name) => DataError::ColumnName { line, column, name },
         }
     }
 }
@@ -137,6 +140,9 @@ impl Part {
             return Ok(Self::Text(literal.to_owned()));
         }
         if columns.contains(&inner) {
+            if BUILT_IN.contains(&inner) {
+                return Err(Wrong::Taken(inner.to_owned()));
+            }
             return Ok(Self::Column {
                 name: inner.to_owned(),
                 quoted,

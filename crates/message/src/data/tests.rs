@@ -109,6 +109,15 @@ fn json_lines_are_messages_or_fill_a_template() {
 }
 
 #[test]
+fn a_column_may_have_a_built_in_name_where_nothing_asks_for_it() {
+    let rows = Rows::from_csv(b"n,name\n7,Ada\n").unwrap();
+    let whole = Data::new(None, Some(rows.clone()), Form::Json, Order::InTurn, 0).unwrap();
+    assert_eq!(texts(&whole, 1), [r#"{"n":"7","name":"Ada"}"#]);
+    let filled = data("{{name}}", Some(rows)).unwrap();
+    assert_eq!(texts(&filled, 1), ["Ada"]);
+}
+
+#[test]
 fn a_row_of_csv_is_an_object_of_strings() {
     let rows = Rows::from_csv(b"id,name\n7,Ada\n").unwrap();
     let data = Data::new(None, Some(rows), Form::Json, Order::InTurn, 0).unwrap();
@@ -140,7 +149,8 @@ fn what_is_wrong_with_a_template_has_its_place() {
 fn what_is_wrong_with_rows_has_its_place() {
     let csv = |text: &[u8]| Rows::from_csv(text).unwrap_err().to_string();
     insta::assert_snapshot!(csv(b"a,b\n1,2\n3\n"), @"line 3: 1 values, but the first line names 2 columns");
-    insta::assert_snapshot!(csv(b"a,b\n1,\xff\n"), @"line 2, column 2: the value is not UTF-8");
+    insta::assert_snapshot!(csv(b"a,b\n1,\xff\n"), @r#"line 2: the value of "b" is not UTF-8"#);
+    insta::assert_snapshot!(csv(b"a,\xff\n1,2\n"), @"line 1: value 2 is not UTF-8");
     insta::assert_snapshot!(csv(b"a,a\n1,2\n"), @r#"line 1: two columns have the name "a""#);
     let lines = |text: &str| Rows::from_json_lines(text).unwrap_err().to_string();
     insta::assert_snapshot!(lines("{\"a\": 1}\n{\"a\": }\n"), @"line 2, column 7: not JSON: expected value");
@@ -148,7 +158,7 @@ fn what_is_wrong_with_rows_has_its_place() {
     let missing = Rows::from_json_lines("{\"a\": 1}\n{\"b\": 1}\n").unwrap();
     insta::assert_snapshot!(data("{{a}}", Some(missing)).unwrap_err(), @r#"line 2: the row has no "a", which the template asks for"#);
     let taken = Rows::from_csv(b"uuid\n1\n").unwrap();
-    insta::assert_snapshot!(data("{{uuid}}", Some(taken)).unwrap_err(), @r#"the column "uuid" has the name of a built-in placeholder; rename it"#);
+    insta::assert_snapshot!(data("{{uuid}}", Some(taken)).unwrap_err(), @r#"line 1, column 1: the rows have a column "uuid", and {{uuid}} is built in; rename the column"#);
     let none = Rows::from_csv(b"a\n").unwrap();
     insta::assert_snapshot!(data("{{a}}", Some(none)).unwrap_err(), @"there are no rows; give a file with at least one row, or a text without rows");
 }

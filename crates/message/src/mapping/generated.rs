@@ -15,13 +15,23 @@ use serde::{Deserializer, Serialize, Serializer};
 use super::Names;
 use super::key::{Key, ReadKey, WriteKey};
 use super::leaf::{self, Leaf};
+use super::memory::Memory;
+
+/// What a message may still take while it is read.
+#[derive(Clone, Copy)]
+pub(crate) struct Budget<'a> {
+    /// Levels of messages that may follow.
+    pub(crate) levels: usize,
+    /// The memory of all that is read.
+    pub(crate) memory: &'a Memory,
+}
 
 /// One value: a scalar, an enum's, a message.
 pub(crate) trait Element: Sized {
     fn write<S: Serializer>(&self, names: Names, serializer: S) -> Result<S::Ok, S::Error>;
 
-    /// `None` is null. `levels` of messages may still follow.
-    fn read<'de, D: Deserializer<'de>>(levels: usize, d: D) -> Result<Option<Self>, D::Error>;
+    /// `None` is null.
+    fn read<'de, D: Deserializer<'de>>(budget: Budget<'_>, d: D) -> Result<Option<Self>, D::Error>;
 }
 
 /// A field of a message.
@@ -30,7 +40,8 @@ pub(crate) trait Slot: Sized {
     fn write<S: Serializer>(&self, names: Names, serializer: S) -> Result<S::Ok, S::Error>;
 
     /// Null leaves the field as it is.
-    fn read<'de, D: Deserializer<'de>>(&mut self, levels: usize, d: D) -> Result<(), D::Error>;
+    fn read<'de, D: Deserializer<'de>>(&mut self, budget: Budget<'_>, d: D)
+    -> Result<(), D::Error>;
 }
 
 /// A message's fields, by their place in the .proto file.
@@ -43,7 +54,7 @@ pub(crate) trait Fields: Default {
     fn read_field<'de, A: MapAccess<'de>>(
         &mut self,
         place: u32,
-        levels: usize,
+        budget: Budget<'_>,
         map: &mut A,
     ) -> Result<(), A::Error>;
 }
@@ -58,25 +69,25 @@ impl<T: Element> Serialize for WriteElement<'_, T> {
 }
 
 /// Reads one element.
-pub(crate) struct ReadElement<T> {
-    levels: usize,
+pub(crate) struct ReadElement<'a, T> {
+    budget: Budget<'a>,
     element: PhantomData<T>,
 }
 
-impl<T> ReadElement<T> {
-    pub(crate) const fn new(levels: usize) -> Self {
+impl<'a, T> ReadElement<'a, T> {
+    pub(crate) const fn new(budget: Budget<'a>) -> Self {
         Self {
-            levels,
+            budget,
             element: PhantomData,
         }
     }
 }
 
-impl<'de, T: Element> DeserializeSeed<'de> for ReadElement<T> {
+impl<'de, T: Element> DeserializeSeed<'de> for ReadElement<'_, T> {
     type Value = Option<T>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<T>, D::Error> {
-        T::read(self.levels, deserializer)
+        T::read(self.budget, deserializer)
     }
 }
 
@@ -90,7 +101,7 @@ impl<T: Slot> Serialize for WriteSlot<'_, T> {
 }
 
 /// Reads one field.
-pub(crate) struct ReadSlot<'a, T>(pub(crate) &'a mut T, pub(crate) usize);
+pub(crate) struct ReadSlot<'a, T>(pub(crate) &'a mut T, pub(crate) Budget<'a>);
 
 impl<'de, T: Slot> DeserializeSeed<'de> for ReadSlot<'_, T> {
     type Value = ();
@@ -102,24 +113,25 @@ impl<'de, T: Slot> DeserializeSeed<'de> for ReadSlot<'_, T> {
 
 /// Reads a message for [`Element::read`].
 pub(crate) fn read_message<'de, M: Fields, D: Deserializer<'de>>(
-    levels: usize,
+    budget: Budget<'_>,
     deserializer: D,
 ) -> Result<Option<M>, D::Error> {
-    let levels = levels
+    let levels = budget
+        .levels
         .checked_sub(1)
         .ok_or_else(|| D::Error::custom("it nests too deep"))?;
     deserializer.deserialize_any(ReadMessage {
-        levels,
+        budget: Budget { levels, ..budget },
         message: PhantomData,
     })
 }
 
-struct ReadMessage<M> {
-    levels: usize,
+struct ReadMessage<'a, M> {
+    budget: Budget<'a>,
     message: PhantomData<M>,
 }
 
-impl<'de, M: Fields> Visitor<'de> for ReadMessage<M> {
+impl<'de, M: Fields> Visitor<'de> for ReadMessage<'_, M> {
     type Value = Option<M>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -135,7 +147,7 @@ impl<'de, M: Fields> Visitor<'de> for ReadMessage<M> {
                 return Err(A::Error::custom("a field is there twice"));
             }
             seen |= bit;
-            message.read_field(place, self.levels, &mut map)?;
+            message.read_field(place, self.budget, &mut map)?;
         }
         Ok(Some(message))
     }
@@ -179,7 +191,7 @@ macro_rules! leaf_fields {
                 Leaf::write(self, serializer)
             }
 
-            fn read<'de, D: Deserializer<'de>>(_: usize, d: D) -> Result<Option<Self>, D::Error> {
+            fn read<'de, D: Deserializer<'de>>(_: Budget<'_>, d: D) -> Result<Option<Self>, D::Error> {
                 leaf::read(d)
             }
         }
@@ -194,7 +206,7 @@ macro_rules! leaf_fields {
                 Leaf::write(self, serializer)
             }
 
-            fn read<'de, D: Deserializer<'de>>(&mut self, _: usize, d: D) -> Result<(), D::Error> {
+            fn read<'de, D: Deserializer<'de>>(&mut self, _: Budget<'_>, d: D) -> Result<(), D::Error> {
                 if let Some(value) = leaf::read(d)? {
                     *self = value;
                 }
@@ -225,7 +237,7 @@ impl<E: Enumeration> Element for EnumValue<E> {
         }
     }
 
-    fn read<'de, D: Deserializer<'de>>(_: usize, d: D) -> Result<Option<Self>, D::Error> {
+    fn read<'de, D: Deserializer<'de>>(_: Budget<'_>, d: D) -> Result<Option<Self>, D::Error> {
         d.deserialize_any(ReadEnum(PhantomData))
     }
 }
@@ -239,8 +251,12 @@ impl<E: Enumeration> Slot for EnumValue<E> {
         Element::write(self, names, serializer)
     }
 
-    fn read<'de, D: Deserializer<'de>>(&mut self, levels: usize, d: D) -> Result<(), D::Error> {
-        if let Some(value) = Element::read(levels, d)? {
+    fn read<'de, D: Deserializer<'de>>(
+        &mut self,
+        budget: Budget<'_>,
+        d: D,
+    ) -> Result<(), D::Error> {
+        if let Some(value) = Element::read(budget, d)? {
             *self = value;
         }
         Ok(())
@@ -295,8 +311,12 @@ impl<T: Element> Slot for Option<T> {
         }
     }
 
-    fn read<'de, D: Deserializer<'de>>(&mut self, levels: usize, d: D) -> Result<(), D::Error> {
-        *self = T::read(levels, d)?;
+    fn read<'de, D: Deserializer<'de>>(
+        &mut self,
+        budget: Budget<'_>,
+        d: D,
+    ) -> Result<(), D::Error> {
+        *self = T::read(budget, d)?;
         Ok(())
     }
 }
@@ -313,8 +333,16 @@ impl<T: Element + Default, P: ProtoBox<T>> Slot for MessageField<T, P> {
         }
     }
 
-    fn read<'de, D: Deserializer<'de>>(&mut self, levels: usize, d: D) -> Result<(), D::Error> {
-        *self = T::read(levels, d)?.into();
+    fn read<'de, D: Deserializer<'de>>(
+        &mut self,
+        budget: Budget<'_>,
+        d: D,
+    ) -> Result<(), D::Error> {
+        let value: Option<T> = T::read(budget, d)?;
+        if value.is_some() {
+            budget.memory.take(size_of::<T>())?;
+        }
+        *self = value.into();
         Ok(())
     }
 }
@@ -332,13 +360,17 @@ impl<T: Element> Slot for Vec<T> {
         seq.end()
     }
 
-    fn read<'de, D: Deserializer<'de>>(&mut self, levels: usize, d: D) -> Result<(), D::Error> {
-        d.deserialize_any(ReadList { levels, into: self })
+    fn read<'de, D: Deserializer<'de>>(
+        &mut self,
+        budget: Budget<'_>,
+        d: D,
+    ) -> Result<(), D::Error> {
+        d.deserialize_any(ReadList { budget, into: self })
     }
 }
 
 struct ReadList<'a, T> {
-    levels: usize,
+    budget: Budget<'a>,
     into: &'a mut Vec<T>,
 }
 
@@ -355,7 +387,8 @@ impl<'de, T: Element> Visitor<'de> for ReadList<'_, T> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
         self.into
             .reserve(seq.size_hint().unwrap_or(0).min(TRUSTED_LENGTH));
-        while let Some(item) = seq.next_element_seed(ReadElement::new(self.levels))? {
+        while let Some(item) = seq.next_element_seed(ReadElement::new(self.budget))? {
+            self.budget.memory.take(size_of::<T>())?;
             self.into
                 .push(item.ok_or_else(|| A::Error::custom("a list holds no null"))?);
         }
@@ -384,13 +417,17 @@ impl<K: Key + Ord, V: Element> Slot for BTreeMap<K, V> {
         map.end()
     }
 
-    fn read<'de, D: Deserializer<'de>>(&mut self, levels: usize, d: D) -> Result<(), D::Error> {
-        d.deserialize_any(ReadMap { levels, into: self })
+    fn read<'de, D: Deserializer<'de>>(
+        &mut self,
+        budget: Budget<'_>,
+        d: D,
+    ) -> Result<(), D::Error> {
+        d.deserialize_any(ReadMap { budget, into: self })
     }
 }
 
 struct ReadMap<'a, K, V> {
-    levels: usize,
+    budget: Budget<'a>,
     into: &'a mut BTreeMap<K, V>,
 }
 
@@ -403,7 +440,8 @@ impl<'de, K: Key + Ord, V: Element> Visitor<'de> for ReadMap<'_, K, V> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key_seed(ReadKey::<K>::new())? {
-            let value = map.next_value_seed(ReadElement::new(self.levels))?;
+            let value = map.next_value_seed(ReadElement::new(self.budget))?;
+            self.budget.memory.take(size_of::<(K, V)>())?;
             let value = value.ok_or_else(|| A::Error::custom("a map holds no null"))?;
             if self.into.insert(key, value).is_some() {
                 return Err(A::Error::custom("a key is there twice"));

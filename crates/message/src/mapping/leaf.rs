@@ -22,7 +22,8 @@ pub(crate) trait Leaf: Sized {
     fn from_integer(_value: i128) -> Option<Self> {
         None
     }
-    fn from_float(_value: f64) -> Option<Self> {
+    /// A float; `readable` says that it came from JSON.
+    fn from_float(_value: f64, _readable: bool) -> Option<Self> {
         None
     }
     /// Text; `readable` says that it came from JSON.
@@ -88,7 +89,7 @@ impl<L: Leaf> Visitor<'_> for LeafVisitor<L> {
     }
 
     fn visit_f64<E: de::Error>(self, v: f64) -> Result<Self::Value, E> {
-        L::from_float(v)
+        L::from_float(v, self.readable)
             .map(Some)
             .ok_or_else(|| E::invalid_value(Unexpected::Float(v), &L::WANTED))
     }
@@ -120,10 +121,46 @@ impl<L: Leaf> Visitor<'_> for LeafVisitor<L> {
     }
 }
 
-/// A whole number in a float that holds it exactly. Above 2^53 neighbours share a float.
-fn whole(value: f64) -> Option<i128> {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    (value.fract() == 0.0 && value.abs() <= EXACT).then_some(value as i128)
+/// A whole number in a float that holds it exactly. Above 2^53 neighbours share a float. A float
+/// from JSON is only the nearest to what was written: from 2^50 on, a tenth no longer shows in it.
+fn whole(value: f64, readable: bool) -> Option<i128> {
+    const EXACT: f64 = (1_u64 << 53) as f64;
+    const TENTHS: f64 = (1_u64 << 50) as f64;
+    let is_exact = match readable {
+        true => value.abs() < TENTHS,
+        false => value.abs() <= EXACT,
+    };
+    (value.fract() == 0.0 && is_exact).then_some(value as i128)
+}
+
+/// A whole number with a fraction or an exponent, in JSON's grammar, read digit by digit.
+fn whole_from_text(text: &str) -> Option<i128> {
+    let (number, exponent) = match text.split_once(['e', 'E']) {
+        Some((number, exponent)) => (number, exponent.parse().ok()?),
+        None => (text, 0_i64),
+    };
+    let (units, fraction) = match number.split_once('.') {
+        Some((_, "")) => return None,
+        Some(parts) => parts,
+        None => (number, ""),
+    };
+    let digits = format!("{}{fraction}", units.strip_prefix('-').unwrap_or(units));
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let significant = digits.trim_end_matches('0');
+    if significant.is_empty() {
+        return Some(0);
+    }
+    let zeros = digits.len() - significant.len();
+    // Below zero, a part of a unit is left.
+    let power = exponent
+        .checked_add(zeros as i64)?
+        .checked_sub(fraction.len() as i64)?;
+    let size = 10_i128
+        .checked_pow(u32::try_from(power).ok()?)?
+        .checked_mul(significant.parse().ok()?)?;
+    Some(if units.starts_with('-') { -size } else { size })
 }
 
 /// A decimal integer as text. The proto3 JSON mapping also has `1e3` and `1.0`.
@@ -133,7 +170,7 @@ fn integer_from_text(text: &str) -> Option<i128> {
     if !first.is_ascii_digit() {
         return None;
     }
-    text.parse().ok().or_else(|| whole(text.parse().ok()?))
+    text.parse().ok().or_else(|| whole_from_text(text))
 }
 
 macro_rules! integer_leaf {
@@ -154,8 +191,8 @@ macro_rules! integer_leaf {
                 value.try_into().ok()
             }
 
-            fn from_float(value: f64) -> Option<Self> {
-                Self::from_integer(whole(value)?)
+            fn from_float(value: f64, readable: bool) -> Option<Self> {
+                Self::from_integer(whole(value, readable)?)
             }
 
             fn from_text(value: &str, readable: bool) -> Option<Self> {
@@ -201,7 +238,7 @@ macro_rules! float_leaf {
                 Some(value as Self)
             }
 
-            fn from_float(value: f64) -> Option<Self> {
+            fn from_float(value: f64, _readable: bool) -> Option<Self> {
                 let narrowed = value as Self;
                 (narrowed.is_finite() || !value.is_finite()).then_some(narrowed)
             }
@@ -215,7 +252,9 @@ macro_rules! float_leaf {
                     number => {
                         let first = number.bytes().find(|b| *b != b'-')?;
                         let value: f64 = first.is_ascii_digit().then(|| number.parse().ok())??;
-                        value.is_finite().then(|| Self::from_float(value))?
+                        value
+                            .is_finite()
+                            .then(|| Self::from_float(value, readable))?
                     }
                 }
             }

@@ -10,6 +10,7 @@
 pub(crate) mod generated;
 pub(crate) mod key;
 pub(crate) mod leaf;
+pub(crate) mod memory;
 pub(crate) mod read;
 pub(crate) mod trail;
 pub(crate) mod well_known;

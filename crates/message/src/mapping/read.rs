@@ -16,6 +16,7 @@ use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Unexpected, Visito
 
 use self::map::ReadMap;
 pub(crate) use self::map::key_text;
+use super::key::ReadKey;
 use super::leaf::{self, Leaf};
 use super::trail::{Step, Trail};
 use super::well_known::{NULL_VALUE, WellKnown};
@@ -79,7 +80,8 @@ fn read_fields<'de, A: MapAccess<'de>>(
     let descriptor = reader.pool.message(index);
     let mut message = DynamicMessage::new(Arc::clone(reader.pool), index);
     let mut seen = Seen::default();
-    while let Some(key) = map.next_key::<String>()? {
+    let mut is_empty = true;
+    while let Some(key) = map.next_key_seed(ReadKey::<String>::new())? {
         let here = |error| reader.trail.at(Step::Name(&key), error);
         let field = find_field(reader.pool, index, &key).ok_or_else(|| {
             here(A::Error::custom(NoSuchField {
@@ -95,6 +97,10 @@ fn read_fields<'de, A: MapAccess<'de>>(
         if let Some(value) = value {
             seen.value(field, descriptor)
                 .map_err(|e| here(A::Error::custom(e)))?;
+            if is_empty {
+                reader.trail.take_fields()?;
+                is_empty = false;
+            }
             message
                 .try_set(field, value)
                 .map_err(|e| here(A::Error::custom(e)))?;
@@ -233,7 +239,10 @@ impl<'de> Visitor<'de> for ReadList<'_> {
                 .map_err(|e| trail.at(step(), e))?
             {
                 None => return Ok(Some(items)),
-                Some(Some(value)) => items.push(value),
+                Some(Some(value)) => {
+                    trail.take(size_of::<Value>())?;
+                    items.push(value);
+                }
                 Some(None) => {
                     return Err(trail.at(step(), A::Error::custom("a list holds no null")));
                 }

@@ -281,6 +281,18 @@ fn both_kinds_of_code_take_the_same_forms() {
         json("{"),
         json(r#"{"leafs":{"anInt32":2147483648}}"#),
         json(r#"{"leafs":{"anInt32":1.5}}"#),
+        json(r#"{"leafs":{"anInt64":9007199254740993.0}}"#),
+        json(r#"{"leafs":{"anInt64":4503599627370496.3}}"#),
+        json(r#"{"leafs":{"anInt64":"4503599627370496.3"}}"#),
+        json(r#"{"leafs":{"anInt64":"9223372036854775808.0"}}"#),
+        json(r#"{"leafs":{"anInt64":"1e99999999999999999999"}}"#),
+        json(r#"{"leafs":{"anInt64":"1."}}"#),
+        json(r#"{"leafs":{"anInt64":"15e-1"}}"#),
+        // 2^53 + 2 as a float, whose neighbour is as far away.
+        (
+            Encoding::Msgpack,
+            b"\x81\xa5leafs\x81\xa7anInt64\xcb\x43\x40\0\0\0\0\0\x01".as_slice(),
+        ),
         json(r#"{"leafs":{"anInt32":"+1"}}"#),
         json(r#"{"leafs":{"anInt32":" 1"}}"#),
         json(r#"{"leafs":{"aDouble":"inf"}}"#),
@@ -313,6 +325,9 @@ fn both_kinds_of_code_take_the_same_forms() {
             b"\x81\xa5leafs\x81\xa7aString\xa2\xff\xff".as_slice(),
         ),
         (Encoding::Cbor, b"\xa0\xa0".as_slice()),
+        // The name of a field as bytes.
+        (Encoding::Cbor, b"\xa1\x47doubles\x80".as_slice()),
+        (Encoding::Msgpack, b"\x81\xc4\x07doubles\x90".as_slice()),
         (
             Encoding::Cbor,
             b"\xa1\x65leafs\xa1\x67aString\x62\xff\xff".as_slice(),
@@ -335,6 +350,43 @@ fn both_kinds_of_code_take_the_same_forms() {
             .unwrap_err();
         assert!(matches!(error, DecodeError::Malformed { .. }), "{error}");
         assert_eq!(error.to_string().lines().count(), 1, "{error}");
+    }
+}
+
+#[test]
+fn integers_are_read_digit_by_digit() {
+    for (written, number) in [
+        ("\"9007199254740993.0\"", 9_007_199_254_740_993),
+        ("\"9.223372036854775807e18\"", i64::MAX),
+        ("\"-9223372036854775808.000\"", i64::MIN),
+        ("\"150e-1\"", 15),
+        ("\"0.0e5\"", 0),
+        ("-0.0", 0),
+        ("1e15", 1_000_000_000_000_000),
+        ("562949953421312.0", 562_949_953_421_312),
+    ] {
+        let bytes = format!(r#"{{"leafs":{{"anInt64":{written}}}}}"#);
+        agree(bytes.as_bytes(), Encoding::Json).unwrap();
+        let read = dynamic()
+            .decode(bytes.as_bytes(), Encoding::Json, &Limits::DEFAULT)
+            .unwrap();
+        let leafs = Leafs {
+            an_int64: number,
+            ..Leafs::default()
+        };
+        let sink = Sink {
+            leafs: leafs.into(),
+            ..Sink::default()
+        };
+        let wanted = buffa::Message::encode_to_vec(&sink);
+        let wanted = dynamic()
+            .decode(&wanted, Encoding::Protobuf, &Limits::DEFAULT)
+            .unwrap();
+        assert_eq!(
+            read.to_bytes(Encoding::Cbor).unwrap(),
+            wanted.to_bytes(Encoding::Cbor).unwrap(),
+            "{written}"
+        );
     }
 }
 
@@ -404,5 +456,66 @@ fn the_size_is_bounded_in_every_encoding() {
             error,
             DecodeError::Limit(crate::BrokenLimit::MessageBytes(10))
         );
+    }
+}
+
+#[test]
+fn memory_is_bounded_in_every_mapped_encoding() {
+    let parent = || Sink {
+        child: Sink::default().into(),
+        ..Sink::default()
+    };
+    let list = Sink {
+        children: (0..20_000).map(|_| parent()).collect(),
+        ..Sink::default()
+    };
+    let map = Sink {
+        named_children: (0..20_000).map(|n| (n.to_string(), parent())).collect(),
+        ..Sink::default()
+    };
+    let cases = [
+        (Encoding::Json, &list),
+        (Encoding::JsonProtoNames, &list),
+        (Encoding::Hybrid, &list),
+        (Encoding::Msgpack, &list),
+        (Encoding::Cbor, &list),
+        // In JSON the keys of a map are long enough to pay for what they name.
+        (Encoding::Msgpack, &map),
+        (Encoding::Cbor, &map),
+    ];
+    for (encoding, sink) in cases {
+        let mut bytes = Vec::new();
+        crate::format::encode_generated(sink, encoding, &mut bytes).unwrap();
+        let tight = Limits {
+            max_message_bytes: bytes.len(),
+            ..Limits::DEFAULT
+        };
+        let broken = crate::BrokenLimit::Memory(32 * bytes.len());
+        for message_type in [generated(), dynamic()] {
+            let read = message_type.decode(&bytes, encoding, &tight);
+            assert_eq!(read.err(), Some(DecodeError::Limit(broken)), "{encoding}");
+            let read = message_type.decode(&bytes, encoding, &Limits::DEFAULT);
+            assert!(read.is_ok(), "{encoding}: {:?}", read.err());
+        }
+    }
+}
+
+#[test]
+fn a_small_message_is_not_refused_for_its_memory() {
+    let sink = (0..10).fold(Sink::default(), |inner, _| Sink {
+        children: vec![inner],
+        ..Sink::default()
+    });
+    for encoding in Encoding::ALL {
+        let mut bytes = Vec::new();
+        crate::format::encode_generated(&sink, encoding, &mut bytes).unwrap();
+        let limits = Limits {
+            max_message_bytes: bytes.len(),
+            ..Limits::DEFAULT
+        };
+        for message_type in [generated(), dynamic()] {
+            let read = message_type.decode(&bytes, encoding, &limits);
+            assert!(read.is_ok(), "{encoding}: {:?}", read.err());
+        }
     }
 }

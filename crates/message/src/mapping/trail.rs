@@ -4,8 +4,10 @@
 use std::cell::{Cell, RefCell};
 use std::fmt;
 
+use buffa_descriptor::Value;
 use serde::de::Error;
 
+use super::memory::Memory;
 use crate::limits::{BrokenLimit, Limits};
 
 /// One step down into a message.
@@ -26,7 +28,11 @@ impl fmt::Display for Step<'_> {
     }
 }
 
-/// What is known about an error, and how deep the reader is.
+/// Memory that the first field of a dynamic message takes, in bytes: its fields are a `BTreeMap`,
+/// whose smallest node has room for eleven.
+const FIELDS: usize = 11 * size_of::<(u32, Value)>();
+
+/// What is known about an error, how deep the reader is, and how much memory was taken.
 pub(crate) struct Trail {
     /// The steps from the innermost outwards, each as text.
     steps: RefCell<Vec<String>>,
@@ -34,6 +40,7 @@ pub(crate) struct Trail {
     what: RefCell<Option<String>>,
     depth: Cell<usize>,
     max_depth: usize,
+    memory: Memory,
     broken: Cell<Option<BrokenLimit>>,
 }
 
@@ -44,6 +51,7 @@ impl Trail {
             what: RefCell::default(),
             depth: Cell::new(0),
             max_depth: limits.max_depth,
+            memory: Memory::new(limits),
             broken: Cell::new(None),
         }
     }
@@ -71,9 +79,22 @@ impl Trail {
         result
     }
 
+    /// Counts what a value takes, within the limit.
+    pub(crate) fn take<E: Error>(&self, bytes: usize) -> Result<(), E> {
+        self.memory.take(bytes)
+    }
+
+    /// Counts what a message inside another one takes once a field of it is set.
+    pub(crate) fn take_fields<E: Error>(&self) -> Result<(), E> {
+        if self.depth.get() > 1 {
+            self.memory.take(FIELDS)?;
+        }
+        Ok(())
+    }
+
     /// The limit that was broken, if that was it.
     pub(crate) fn broken(&self) -> Option<BrokenLimit> {
-        self.broken.get()
+        self.broken.get().or_else(|| self.memory.broken())
     }
 
     /// The path to the error and what was said there; `$` and `outermost` when it is the message

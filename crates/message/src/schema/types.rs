@@ -1,6 +1,7 @@
 //! The linked descriptors of a schema.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use buffa::editions::FieldPresence;
 use buffa_descriptor::{DescriptorPool, DynamicMessage, ReflectMessage, Value};
@@ -13,6 +14,8 @@ pub(crate) struct Types {
     pub(crate) descriptor_set: Vec<u8>,
     /// Whether any field is required, which is looked for only then.
     has_required: bool,
+    /// Whether a message has arrived with unknown fields: its sender's others have them too.
+    unknown_fields: AtomicBool,
 }
 
 impl std::fmt::Debug for Types {
@@ -37,7 +40,18 @@ impl Types {
             pool: Arc::new(pool),
             descriptor_set,
             has_required,
+            unknown_fields: AtomicBool::new(false),
         })
+    }
+
+    /// Whether unknown fields are to be expected in a message.
+    pub(crate) fn expects_unknown_fields(&self) -> bool {
+        self.unknown_fields.load(Ordering::Relaxed)
+    }
+
+    /// Says that a message has arrived with unknown fields.
+    pub(crate) fn expect_unknown_fields(&self) {
+        self.unknown_fields.store(true, Ordering::Relaxed);
     }
 
     /// The path to the first required field (proto2) that a message lacks.

@@ -38,10 +38,10 @@ impl Workload {
     pub fn new(spec: &WorkloadSpec) -> Result<Self, WorkloadError> {
         Ok(Self(match spec {
             WorkloadSpec::Echo { n } => Arc::new(builtin::Echo::new(*n)?),
-            WorkloadSpec::Hello => Arc::new(builtin::Hello::new()),
+            WorkloadSpec::Hello {} => Arc::new(builtin::Hello::new()),
             WorkloadSpec::List { n } => Arc::new(builtin::List::new(*n)?),
             WorkloadSpec::Records { n } => Arc::new(records::Records::new(*n)?),
-            WorkloadSpec::Profile => Arc::new(builtin::Profile::new()),
+            WorkloadSpec::Profile {} => Arc::new(builtin::Profile::new()),
             WorkloadSpec::Followers { n } => Arc::new(builtin::Followers::new(*n)?),
             WorkloadSpec::Own(own) => Arc::new(own::Own::new(own)?),
         }))

@@ -12,8 +12,8 @@ pub enum WorkloadSpec {
         /// Strings in the message's list.
         n: u32,
     },
-    /// `hello.Hello/SayHello`: a name, and a greeting of it.
-    Hello,
+    /// `hello.Hello/SayHello`: a name, and a greeting of it. Its braces let unknown keys be refused.
+    Hello {},
     /// `ExampleService/ExampleResponse1List`: a short request, an answer of `n` items.
     List {
         /// Items in the answer.
@@ -25,7 +25,7 @@ pub enum WorkloadSpec {
         n: u32,
     },
     /// `GetMemberProfileService/GetMemberProfileCall`: an id, and a member's profile.
-    Profile,
+    Profile {},
     /// `GetFollowerService/GetFollowerCall`: an id, and `n` ids.
     Followers {
         /// Ids in the answer.

@@ -257,7 +257,8 @@ fn accepts(headers: &HeaderMap, compression: Compression) -> bool {
 
 impl From<CallError> for Status {
     /// The codes of the gRPC project's doc/statuscodes.md: a request that cannot be decompressed
-    /// or parsed is INTERNAL, one over a limit RESOURCE_EXHAUSTED.
+    /// or parsed is INTERNAL, also one that nests too deep to be; one that is too large, or grows
+    /// too large in memory, is RESOURCE_EXHAUSTED.
     fn from(error: CallError) -> Self {
         let code = match &error {
             error if error.is_too_large() => Code::ResourceExhausted,

@@ -164,6 +164,16 @@ fn settings_that_cannot_be_had_are_the_users_fault() {
 }
 
 #[test]
+fn limits_that_cannot_be_kept_are_the_users_fault() {
+    let deep = r#","limits":{"max_depth":100000}"#;
+    for line in [server_line(deep), codec_line(deep)] {
+        let (failed, code) = refused(&line);
+        assert_eq!(failed.error, "--max-depth is 100000, and may be 1 to 200");
+        assert_eq!((failed.fault, code), (Fault::User, 2));
+    }
+}
+
+#[test]
 fn what_the_machine_refuses_is_its_fault() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("taken");

@@ -58,7 +58,7 @@ impl Running {
 
     /// The smallest workload on loopback with everything by default.
     pub(crate) fn hello() -> Self {
-        Self::start(&Settings::new(WorkloadSpec::Hello))
+        Self::start(&Settings::new(WorkloadSpec::Hello {}))
     }
 
     pub(crate) fn tcp(&self) -> SocketAddr {

@@ -84,7 +84,7 @@ impl Spec {
             compression: Compression::None,
             transport: Transport::Tcp,
             connection: ConnectionUse::Reuse,
-            workload: WorkloadSpec::Hello,
+            workload: WorkloadSpec::Hello {},
             in_flight: 1,
             latency_ns,
             spread: 0.12,

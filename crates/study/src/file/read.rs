@@ -179,16 +179,18 @@ impl<'a> Entry<'a> {
         let DeValue::Integer(number) = self.value.get_ref() else {
             return Err(self.wrong_type("a whole number"));
         };
-        match u64::from_str_radix(number.as_str(), number.radix()) {
-            Ok(value) if (low..=high).contains(&value) => Ok(self.at(value)),
-            _ if high >= u64::from(u32::MAX) && low == 1 => {
-                Err(self.error(format!("\"{}\" must be at least 1, not {number}", self.key)))
-            }
-            _ => Err(self.error(format!(
-                "\"{}\" must be from {low} to {high}, not {number}",
-                self.key
-            ))),
-        }
+        let is_below = match u64::from_str_radix(number.as_str(), number.radix()) {
+            Ok(value) if (low..=high).contains(&value) => return Ok(self.at(value)),
+            Ok(value) => value < low,
+            Err(_) => number.as_str().starts_with('-'),
+        };
+        // Of a count's bounds only the one that is broken is worth telling.
+        let bounds = match low == 1 && high >= u64::from(u32::MAX) {
+            true if is_below => "at least 1".to_owned(),
+            true => format!("at most {high}"),
+            false => format!("from {low} to {high}"),
+        };
+        Err(self.error(format!("\"{}\" must be {bounds}, not {number}", self.key)))
     }
 
     /// A count of at least one.

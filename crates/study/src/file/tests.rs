@@ -94,6 +94,12 @@ fn zero_counts() {
 }
 
 #[test]
+fn counts_beyond_their_bound() {
+    assert_snapshot!(with_question("[base]\ncalls = 5000000000"), @r#"my.toml:3:9: "calls" must be at most 4294967295, not 5000000000"#);
+    assert_snapshot!(with_question("blocks = 99999999999999999999"), @r#"my.toml:2:10: "blocks" must be at most 4294967295, not 99999999999999999999"#);
+}
+
+#[test]
 fn keys_that_contradict_each_other() {
     assert_snapshot!(with_question("[base]\nin-flight = 4\nrate = 100"), @r#"my.toml:4:8: calls are sent either at a "rate" or with so many "in-flight"; keep one of the two"#);
     assert_snapshot!(with_question("[factors]\nrate = [100]\nin-flight = [4]"), @r#"my.toml:4:14: calls are sent either at a "rate" or with so many "in-flight"; keep one of the two"#);

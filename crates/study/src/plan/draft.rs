@@ -61,8 +61,8 @@ pub(crate) struct Draft {
 /// Why a draft is no plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DraftError {
-    /// It has no variants.
-    #[error("there is no variant to measure")]
+    /// It has no variants, or no trials of them.
+    #[error("there is nothing to measure; a plan needs a variant, an invocation and a block")]
     Empty,
     /// A variant has the name that the A/A pair needs.
     #[error("the name \"{0}\" is taken by the A/A pair; give this variant another one")]
@@ -115,21 +115,28 @@ impl Draft {
         Ok(self)
     }
 
-    /// The trials that this will become, without making them.
+    /// Whether it has a variant of this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.variants
+            .iter()
+            .any(|(variant, _)| variant.name == name)
+    }
+
+    /// The trials that this will become, without making them; `u64::MAX` for more.
     pub(crate) fn trial_count(&self) -> u64 {
         let lanes = 1 + self.checks.placements.len() as u64;
         // An upper bound: not every variant is checked under the other placements.
         self.variants
             .iter()
-            .map(|(_, rounds)| rounds.trials() * lanes)
-            .sum()
+            .map(|(_, rounds)| rounds.trials().saturating_mul(lanes))
+            .fold(0, u64::saturating_add)
     }
 
     /// Adds the A/A pair, and orders the trials.
     ///
     /// # Errors
     ///
-    /// When there is no variant, or the second name of the A/A pair is taken.
+    /// When there is no variant or no trial, or the second name of the A/A pair is taken.
     pub(crate) fn finish(mut self) -> Result<Plan, DraftError> {
         if !self.pairs.iter().any(|pair| pair.headline)
             && let Some(first) = self.pairs.first_mut()
@@ -139,6 +146,10 @@ impl Draft {
         self.number_twins();
         self.add_a_a()?;
         let lanes = self.lanes();
+        let trials = trials(self.seed, &lanes);
+        if trials.is_empty() {
+            return Err(DraftError::Empty);
+        }
         let most = |count: fn(&Rounds) -> u32| {
             self.variants
                 .iter()
@@ -150,7 +161,7 @@ impl Draft {
             invocations: most(|rounds| rounds.invocations),
             blocks: most(|rounds| rounds.blocks),
             placements: lanes.iter().map(|lane| lane.placement).collect(),
-            trials: trials(self.seed, &lanes),
+            trials,
             name: self.name,
             question: self.question,
             seed: self.seed,

@@ -208,10 +208,10 @@ fn percent(share: f64) -> String {
 pub fn workload_words(workload: &WorkloadSpec) -> String {
     match workload {
         WorkloadSpec::Echo { n } => format!("echo n={n}"),
-        WorkloadSpec::Hello => "hello".to_owned(),
+        WorkloadSpec::Hello {} => "hello".to_owned(),
         WorkloadSpec::List { n } => format!("list n={n}"),
         WorkloadSpec::Records { n } => format!("records n={n}"),
-        WorkloadSpec::Profile => "profile".to_owned(),
+        WorkloadSpec::Profile {} => "profile".to_owned(),
         WorkloadSpec::Followers { n } => format!("followers n={n}"),
         WorkloadSpec::Own(own) => own.method.clone(),
     }

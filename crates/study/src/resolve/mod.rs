@@ -132,10 +132,6 @@ impl StudyFile {
             None => None,
             Some(name) => Some(resolver.a_a(self, &combined, name)?),
         };
-        let spans: BTreeMap<String, Range<usize>> = combined
-            .iter()
-            .map(|one| (one.variant.name.clone(), one.span.clone()))
-            .collect();
         let top = &self.top;
         let draft = Draft {
             name: self.name.clone(),
@@ -155,16 +151,20 @@ impl StudyFile {
             },
             limits: context.overrides.limits,
             variants: combined
-                .into_iter()
-                .map(|one| (one.variant, one.rounds))
+                .iter()
+                .map(|one| (one.variant.clone(), one.rounds))
                 .collect(),
             pairs,
             claims,
             a_a,
         };
-        let draft = draft
+        let mut draft = draft
             .only(&context.overrides.only)
             .map_err(|e| self.source.whole(e))?;
+        if draft.pairs.is_empty() {
+            // Made of what `--only` has left, so that something is always compared.
+            draft.pairs = self.default_pairs(&combined, |name| draft.has(name));
+        }
         let trials = draft.trial_count();
         if trials > MAX_TRIALS {
             return Err(self.source.whole(format!(
@@ -172,11 +172,15 @@ impl StudyFile {
                  factors, invocations or blocks"
             )));
         }
-        draft.finish().map_err(|error| match &error {
-            DraftError::Taken(name) if spans.contains_key(name) => {
-                self.source.error(spans[name].clone(), error.to_string())
+        draft.finish().map_err(|error| {
+            let taken = match &error {
+                DraftError::Taken(name) => combined.iter().find(|one| one.variant.name == *name),
+                DraftError::Empty => None,
+            };
+            match taken {
+                Some(one) => self.source.error(one.span.clone(), error.to_string()),
+                None => self.source.whole(error.to_string()),
             }
-            _ => self.source.whole(error.to_string()),
         })
     }
 }
@@ -204,7 +208,7 @@ impl<'a> Resolver<'a> {
             .main
             .as_ref()
             .map_or(default, |main| *main.get_ref());
-        let others = match &written.others {
+        let others: Vec<Placement> = match &written.others {
             Some(others) => others.iter().map(|other| *other.get_ref()).collect(),
             None if main == Placement::OneCore && fits(Placement::TwoCores) => {
                 vec![Placement::TwoCores]
@@ -212,11 +216,14 @@ impl<'a> Resolver<'a> {
             None if main == Placement::OneCore => vec![Placement::Free],
             None => vec![Placement::OneCore],
         };
-        // The machine may have made an "other" the default main.
-        Ok((
-            main,
-            others.into_iter().filter(|other| *other != main).collect(),
-        ))
+        // The machine may have made an "other" the default main. Where it was the only one, the
+        // scheduler's own placement checks the pairs.
+        let mut besides: Vec<Placement> =
+            others.into_iter().filter(|other| *other != main).collect();
+        if besides.is_empty() {
+            besides.push(Placement::Free);
+        }
+        Ok((main, besides))
     }
 
     /// The repetitions of the study, or of a group that has its own.

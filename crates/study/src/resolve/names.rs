@@ -53,9 +53,6 @@ impl Resolver<'_> {
                 claims.push(claim);
             }
         }
-        if pairs.is_empty() {
-            pairs = default_pairs(&study.sections(), variants);
-        }
         Ok((pairs, claims))
     }
 
@@ -259,32 +256,37 @@ impl StudyFile {
         });
         std::iter::once(own).chain(groups).collect()
     }
-}
 
-/// Without any pair, every variant is held against the first listed one under the same factors,
-/// or against the first of all where none is listed.
-fn default_pairs(sections: &[Section<'_>], variants: &[Combined]) -> Vec<Pair> {
-    let mut pairs = Vec::new();
-    for section in sections {
-        let here: Vec<&Combined> = variants
-            .iter()
-            .filter(|one| one.variant.group.as_deref() == section.group)
-            .collect();
-        let Some(first) = here.first() else { continue };
-        for of in &here {
-            let against = match &first.listed {
-                None => Some(first),
-                listed => here
-                    .iter()
-                    .find(|one| one.listed == *listed && one.label == of.label),
-            };
-            if let Some(against) = against.filter(|against| against.variant.name != of.variant.name)
-            {
-                pairs.push(pair_of(of, against, Metric::LatencyP50));
+    /// Without any pair, every variant is held against the first listed one under the same
+    /// factors, or against the first of all where none is listed. Only those whose name `is_in`
+    /// count.
+    pub(super) fn default_pairs(
+        &self,
+        variants: &[Combined],
+        is_in: impl Fn(&str) -> bool,
+    ) -> Vec<Pair> {
+        let mut pairs = Vec::new();
+        for section in self.sections() {
+            let here: Vec<&Combined> = variants
+                .iter()
+                .filter(|one| one.variant.group.as_deref() == section.group)
+                .filter(|one| is_in(&one.variant.name))
+                .collect();
+            let Some(first) = here.first() else { continue };
+            for of in &here {
+                let against = match &first.listed {
+                    None => Some(first),
+                    listed => here
+                        .iter()
+                        .find(|one| one.listed == *listed && one.label == of.label),
+                };
+                if let Some(against) = against.filter(|one| one.variant.name != of.variant.name) {
+                    pairs.push(pair_of(of, against, Metric::LatencyP50));
+                }
             }
         }
+        pairs
     }
-    pairs
 }
 
 fn pair_of(of: &Combined, against: &Combined, metric: Metric) -> Pair {

@@ -375,8 +375,8 @@ fn built_in(
         WorkloadKind::List => needed().map(|n| WorkloadSpec::List { n }),
         WorkloadKind::Records => needed().map(|n| WorkloadSpec::Records { n }),
         WorkloadKind::Followers => needed().map(|n| WorkloadSpec::Followers { n }),
-        WorkloadKind::Hello => fixed(WorkloadSpec::Hello),
-        WorkloadKind::Profile => fixed(WorkloadSpec::Profile),
+        WorkloadKind::Hello => fixed(WorkloadSpec::Hello {}),
+        WorkloadKind::Profile => fixed(WorkloadSpec::Profile {}),
         WorkloadKind::Own => {
             Err(source.error(kind.span(), "a method of your own has no name here"))
         }

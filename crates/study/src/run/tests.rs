@@ -316,6 +316,22 @@ fn missing_and_broken_files() {
 }
 
 #[test]
+fn a_run_without_its_records_is_not_resumed() {
+    let scene = Scene::new();
+    fs::remove_file(scene.run.join(names::TRIALS)).unwrap();
+    assert_snapshot!(scene.plain(RunWriter::resume(&scene.run, None).unwrap_err()), @"the run directory run is damaged: trials.jsonl is missing");
+}
+
+#[test]
+fn a_run_with_limits_that_cannot_be_kept_is_not_resumed() {
+    let scene = Scene::new();
+    scene.edit(names::PLAN, |text| {
+        text.replace("\"max_depth\": 100", "\"max_depth\": 100000")
+    });
+    assert_snapshot!(scene.plain(RunWriter::resume(&scene.run, None).unwrap_err()), @"the run is damaged: run/plan.json: --max-depth is 100000, and may be 1 to 200");
+}
+
+#[test]
 fn a_plan_that_points_outside_of_itself_is_refused() {
     let scene = Scene::new();
     scene.edit(names::PLAN, |text| {

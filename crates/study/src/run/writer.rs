@@ -111,8 +111,8 @@ impl RunWriter {
     ///
     /// # Errors
     ///
-    /// When the directory cannot be read ([`Run::read`]), is being written by another program, or
-    /// its plan is not `expected` (where one is given).
+    /// When the directory cannot be read ([`Run::read`]), is being written by another program, its
+    /// plan is not `expected` (where one is given), or has limits that cannot be kept to.
     pub fn resume(directory: &Path, expected: Option<&Plan>) -> Result<Resumed, RunError> {
         // Locked before it is read, so that what is read is what is appended to.
         Run::check(directory)?;
@@ -121,6 +121,14 @@ impl RunWriter {
         if let Some(expected) = expected {
             run.ensure_plan(expected)?;
         }
+        run.plan
+            .limits
+            .checked()
+            .map_err(|error| RunError::Damaged {
+                path: directory.join(names::PLAN),
+                line: None,
+                problem: error.to_string(),
+            })?;
         writer.cut_to(run.whole_bytes)?;
         let broken_off = run.broken_off();
         for invocation in &broken_off {
@@ -141,7 +149,13 @@ impl RunWriter {
         let trials = OpenOptions::new()
             .append(true)
             .open(&path)
-            .map_err(failed)?;
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => RunError::Missing {
+                    directory: directory.to_owned(),
+                    file: names::TRIALS,
+                },
+                _ => failed(error),
+            })?;
         flock(&trials, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
             if error == rustix::io::Errno::WOULDBLOCK {
                 RunError::Locked(directory.to_owned())

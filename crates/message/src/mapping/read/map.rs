@@ -33,6 +33,7 @@ impl<'de> Visitor<'de> for ReadMap<'_> {
             if entries.contains_key(&key) {
                 return Err(here(A::Error::custom("the key is there twice")));
             }
+            trail.take(size_of::<(MapKey, Value)>())?;
             entries.insert(key, value);
         }
         Ok(Some(Value::Map(MapValue::from_entries(

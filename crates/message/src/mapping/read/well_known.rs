@@ -1,16 +1,18 @@
 //! Reads the well-known types.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
+use std::vec;
 
 use buffa_descriptor::{
     DescriptorPool, DynamicMessage, FieldDescriptor, MessageIndex, ReflectMessageMut, Value,
 };
 use serde::Deserializer;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{Error, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::de::{Error, IntoDeserializer, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde_json::value::RawValue;
 
+use super::super::key::ReadKey;
 use super::super::well_known::{self, ONLY_FIELD, WellKnown, any, value};
 use super::{DeserializeSeed, ReadField, ReadMessage, Reader, Step, read_fields, read_scalar};
 
@@ -38,7 +40,10 @@ pub(super) fn read<'de, D: Deserializer<'de>>(
             }
         }
         WellKnown::Value => deserializer.deserialize_any(ReadValue(target)).map(Some),
-        WellKnown::Any => deserializer.deserialize_any(ReadAny(target)),
+        WellKnown::Any => {
+            let readable = deserializer.is_human_readable();
+            deserializer.deserialize_any(ReadAny { target, readable })
+        }
     }
 }
 
@@ -67,6 +72,10 @@ impl<'a> Target<'a> {
         fields: impl IntoIterator<Item = (u32, Value)>,
     ) -> Result<DynamicMessage, E> {
         let mut message = DynamicMessage::new(Arc::clone(self.reader.pool), self.index);
+        let mut fields = fields.into_iter().peekable();
+        if fields.peek().is_some() {
+            self.reader.trail.take_fields()?;
+        }
         for (number, value) in fields {
             message
                 .try_set(self.field(number)?, value)
@@ -174,14 +183,18 @@ impl<'de> Visitor<'de> for ReadValue<'_> {
     }
 }
 
-/// An `Any`: `@type` first, then the payload's fields, or its `value`.
-struct ReadAny<'a>(Target<'a>);
+/// An `Any`: `@type` with the payload's fields, or with its `value`.
+struct ReadAny<'a> {
+    target: Target<'a>,
+    /// Whether it is JSON, where `@type` may stand anywhere.
+    readable: bool,
+}
 
 impl<'de> Visitor<'de> for ReadAny<'_> {
     type Value = Option<DynamicMessage>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object whose first key is \"@type\"")
+        f.write_str("an object with the key \"@type\"")
     }
 
     fn visit_unit<E>(self) -> Result<Self::Value, E> {
@@ -193,34 +206,110 @@ impl<'de> Visitor<'de> for ReadAny<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let Reader { pool, trail } = self.0.reader;
-        let Some(key) = map.next_key::<Cow<'_, str>>()? else {
-            return self.0.with([]).map(Some);
+        let trail = self.target.reader.trail;
+        let Some(key) = map.next_key_seed(ReadKey::<String>::new())? else {
+            return self.target.with([]).map(Some);
         };
         let here = |error| trail.at(Step::Name(&key), error);
-        if key != any::TYPE_KEY {
+        if key == any::TYPE_KEY {
+            let type_url = map.next_value().map_err(here)?;
+            return self.payload(type_url, map).map(Some);
+        }
+        if !self.readable {
             return Err(here(A::Error::custom(
                 "the first key of a google.protobuf.Any has to be `@type`",
             )));
         }
-        let type_url: String = map.next_value().map_err(here)?;
+        let (type_url, kept) = Kept::read(key, map)?;
+        let type_url = type_url
+            .ok_or_else(|| A::Error::custom("a google.protobuf.Any needs the key `@type`"))?;
+        self.payload(type_url, kept)
+            .map(Some)
+            .map_err(A::Error::custom)
+    }
+}
+
+impl ReadAny<'_> {
+    /// Reads the payload, and puts it under its type.
+    fn payload<'de, A: MapAccess<'de>>(
+        self,
+        type_url: String,
+        map: A,
+    ) -> Result<DynamicMessage, A::Error> {
+        let Reader { pool, trail } = self.target.reader;
         let index = well_known::payload_type(pool, &type_url).ok_or_else(|| {
-            here(A::Error::custom(format_args!(
+            let error = A::Error::custom(format_args!(
                 "the .proto files have no type \"{type_url}\"; import the file that has it"
-            )))
+            ));
+            trail.at(Step::Name(any::TYPE_KEY), error)
         })?;
-        let reader = self.0.reader;
         let payload = match WellKnown::of(pool.message(index)) {
-            None => read_fields(reader, index, map)?,
-            Some(_) => read_value_key(reader, index, map)?,
+            None => read_fields(self.target.reader, index, map)?,
+            Some(_) => read_value_key(self.target.reader, index, map)?,
         };
         let bytes = payload.try_encode_to_vec().map_err(A::Error::custom)?;
-        self.0
-            .with([
-                (any::TYPE_URL, Value::String(type_url)),
-                (any::VALUE, Value::Bytes(bytes)),
-            ])
-            .map(Some)
+        self.target.with([
+            (any::TYPE_URL, Value::String(type_url)),
+            (any::VALUE, Value::Bytes(bytes)),
+        ])
+    }
+}
+
+/// The entries of an `Any` in JSON as they were written, kept until its type is known.
+struct Kept<'de> {
+    entries: vec::IntoIter<(String, &'de RawValue)>,
+    value: Option<&'de RawValue>,
+}
+
+impl<'de> Kept<'de> {
+    /// Reads what follows the first key, and takes the type out of it, if it is there.
+    fn read<A: MapAccess<'de>>(
+        first: String,
+        mut map: A,
+    ) -> Result<(Option<String>, Self), A::Error> {
+        let mut type_url = None;
+        let mut entries = vec![(first, map.next_value()?)];
+        while let Some(key) = map.next_key_seed(ReadKey::<String>::new())? {
+            if key == any::TYPE_KEY && type_url.is_none() {
+                type_url = Some(map.next_value()?);
+            } else {
+                entries.push((key, map.next_value()?));
+            }
+        }
+        let kept = Self {
+            entries: entries.into_iter(),
+            value: None,
+        };
+        Ok((type_url, kept))
+    }
+}
+
+impl<'de> MapAccess<'de> for Kept<'de> {
+    type Error = serde_json::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Self::Error> {
+        let Some((key, value)) = self.entries.next() else {
+            return Ok(None);
+        };
+        self.value = Some(value);
+        seed.deserialize(key.into_deserializer()).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(
+        &mut self,
+        seed: V,
+    ) -> Result<V::Value, Self::Error> {
+        let value = self
+            .value
+            .take()
+            .ok_or_else(|| Self::Error::custom("a value comes after its key"))?;
+        let mut deserializer = serde_json::Deserializer::from_str(value.get());
+        // The readers count levels themselves.
+        deserializer.disable_recursion_limit();
+        seed.deserialize(&mut deserializer)
     }
 }
 
@@ -235,7 +324,7 @@ fn read_value_key<'de, A: MapAccess<'de>>(
         let error = "beside `@type` this google.protobuf.Any has the key `value` and no other";
         trail.at(Step::Name(key), A::Error::custom(error))
     };
-    let payload = match map.next_key::<String>()? {
+    let payload = match map.next_key_seed(ReadKey::<String>::new())? {
         None => None,
         Some(key) if key == any::VALUE_KEY => {
             let seed = ReadMessage { reader, index };
@@ -244,7 +333,7 @@ fn read_value_key<'de, A: MapAccess<'de>>(
         }
         Some(key) => return Err(unexpected(&key)),
     };
-    if let Some(key) = map.next_key::<String>()? {
+    if let Some(key) = map.next_key_seed(ReadKey::<String>::new())? {
         return Err(unexpected(&key));
     }
     payload.ok_or_else(|| A::Error::missing_field(any::VALUE_KEY))

@@ -77,6 +77,27 @@ fn more_than_a_machine_or_a_plan_holds() {
 }
 
 #[test]
+fn a_plan_without_trials() {
+    let without = |invocations, blocks| {
+        let overrides = Overrides {
+            invocations,
+            blocks,
+            ..Overrides::default()
+        };
+        resolve_with(TWO, 2, &overrides).unwrap_err().to_string()
+    };
+    assert_snapshot!(without(Some(0), None), @"my.toml: there is nothing to measure; a plan needs a variant, an invocation and a block");
+    assert_eq!(without(None, Some(0)), without(Some(0), None));
+}
+
+#[test]
+fn more_trials_than_can_be_counted() {
+    let most = u32::MAX;
+    let text = format!("question = \"Is it?\"\ninvocations = {most}\nblocks = {most}\n{TWO}");
+    assert!(refused(&text).contains("more than 200000"));
+}
+
+#[test]
 fn the_command_line_names_no_variant() {
     let overrides = Overrides {
         only: vec!["grcp".to_owned()],

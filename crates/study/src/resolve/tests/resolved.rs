@@ -30,6 +30,10 @@ fn defaults_are_filled_in() {
 fn a_machine_with_one_core_gets_other_placements() {
     let plan = resolve_with(TWO, 1, &Overrides::default()).unwrap();
     assert_eq!(plan.placements, [Placement::OneCore, Placement::Free]);
+    // The only other one is the main one there, as in most built-in studies.
+    let text = format!("question = \"Is it?\"\nplacement = {{ others = [\"one-core\"] }}\n{TWO}");
+    let plan = resolve_with(&text, 1, &Overrides::default()).unwrap();
+    assert_eq!(plan.placements, [Placement::OneCore, Placement::Free]);
 }
 
 #[test]
@@ -44,6 +48,22 @@ fn without_pairs_all_are_held_against_the_first() {
         pairs,
         [("rest-json-vs-grpc", true, false), ("grpc-a-a", true, true)]
     );
+}
+
+#[test]
+fn what_the_command_line_leaves_is_compared() {
+    let third = "[[variants]]\nname = \"rest-cbor\"\nprotocol = \"rest\"\nencoding = \"cbor\"\n";
+    let pair = "[[pairs]]\nof = \"grpc\"\nagainst = \"rest-json\"\n";
+    let overrides = Overrides {
+        only: vec!["rest".to_owned()],
+        ..Overrides::default()
+    };
+    for text in [format!("{TWO}{third}"), format!("{TWO}{third}{pair}")] {
+        let plan = resolve_with(&text, 2, &overrides).unwrap();
+        let pairs: Vec<&str> = plan.pairs.iter().map(|pair| pair.name.as_str()).collect();
+        assert_eq!(pairs, ["rest-cbor-vs-rest-json", "rest-json-a-a"]);
+        assert!(plan.pairs[0].headline);
+    }
 }
 
 #[test]

@@ -1,0 +1,43 @@
+//! How much memory a message takes, counted while it is read.
+
+use std::cell::Cell;
+
+use serde::de::Error;
+
+use crate::limits::{BrokenLimit, Limits};
+
+/// The memory that a message may take. What stands in the bytes themselves, such as text, is
+/// bounded by the message's size; counted is what each value takes besides.
+pub(crate) struct Memory {
+    /// `None` once more was wanted than was left.
+    left: Cell<Option<usize>>,
+    most: usize,
+}
+
+impl Memory {
+    pub(crate) const fn new(limits: &Limits) -> Self {
+        let most = limits.memory();
+        Self {
+            left: Cell::new(Some(most)),
+            most,
+        }
+    }
+
+    /// Counts so many bytes, within the limit.
+    pub(crate) fn take<E: Error>(&self, bytes: usize) -> Result<(), E> {
+        self.left
+            .set(self.left.get().and_then(|left| left.checked_sub(bytes)));
+        match self.broken() {
+            None => Ok(()),
+            Some(broken) => Err(E::custom(broken)),
+        }
+    }
+
+    /// The limit, if it was broken.
+    pub(crate) fn broken(&self) -> Option<BrokenLimit> {
+        match self.left.get() {
+            Some(_) => None,
+            None => Some(BrokenLimit::Memory(self.most)),
+        }
+    }
+}
