@@ -7,6 +7,7 @@ use rpcgauge_wire::Traffic;
 
 use crate::Histogram;
 use crate::failure::{ErrorSample, FailureKind};
+use crate::segments::SegmentFigures;
 use crate::stage::Stages;
 use crate::timeline::Timeline;
 
@@ -32,6 +33,8 @@ pub struct Measurement {
     pub marks: Marks,
     /// The trial in slices.
     pub timeline: Timeline,
+    /// What became of the calls that were due in each segment of a ramp; empty for other schedules.
+    pub segments: Vec<SegmentFigures>,
     /// Bytes on the connections from the first measured call to the last one's end. At a rate,
     /// answers to warm-up calls that were in flight at the switch are among those received; a
     /// closed loop lets them end before.

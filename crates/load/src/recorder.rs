@@ -4,6 +4,8 @@ use crate::Histogram;
 use crate::account::{Account, ErrorSamples};
 use crate::failure::FailureKind;
 use crate::measurement::Marks;
+use crate::schedule::Schedule;
+use crate::segments::{SegmentFigures, SegmentRecorder};
 use crate::stage::{Stage, Stages, Timing};
 use crate::timeline::TimelineRecorder;
 
@@ -11,12 +13,17 @@ use crate::timeline::TimelineRecorder;
 /// when a call takes longer, so that nothing is capped.
 const ROOM_AT_FIRST_NS: u64 = 1_000_000_000;
 
-/// Those of stages, of which there are many and which are short: a millisecond, in 90 KB.
-const STAGE_ROOM_AT_FIRST_NS: u64 = 1_000_000;
+/// Those of which there are many, stages and segments: a millisecond, in 90 KB.
+const SMALL_ROOM_AT_FIRST_NS: u64 = 1_000_000;
 
 /// An empty histogram of nanoseconds, three significant digits, that grows.
 pub(crate) fn histogram() -> Histogram {
     growing(ROOM_AT_FIRST_NS)
+}
+
+/// The same, with less room at first.
+pub(crate) fn small_histogram() -> Histogram {
+    growing(SMALL_ROOM_AT_FIRST_NS)
 }
 
 fn growing(room_ns: u64) -> Histogram {
@@ -94,17 +101,16 @@ pub(crate) struct Recorder {
     uncounted: Option<StageTimes>,
     pub(crate) marks: Marks,
     timeline: TimelineRecorder,
+    segments: SegmentRecorder,
     pub(crate) account: Account,
     pub(crate) errors: ErrorSamples,
 }
 
 impl Recorder {
-    pub(crate) fn new(timing: Timing) -> Recorder {
+    pub(crate) fn new(timing: Timing, schedule: &Schedule) -> Recorder {
         let stages = match timing {
             Timing::Calls => Vec::new(),
-            Timing::Stages => Stage::ALL
-                .map(|stage| (stage, growing(STAGE_ROOM_AT_FIRST_NS)))
-                .to_vec(),
+            Timing::Stages => Stage::ALL.map(|stage| (stage, small_histogram())).to_vec(),
         };
         Recorder {
             start: None,
@@ -116,6 +122,7 @@ impl Recorder {
             uncounted: None,
             marks: Marks::default(),
             timeline: TimelineRecorder::new(),
+            segments: SegmentRecorder::new(schedule),
             account: Account::default(),
             errors: ErrorSamples::default(),
         }
@@ -125,6 +132,9 @@ impl Recorder {
     pub(crate) fn started(&mut self, due: u64) {
         self.start.get_or_insert(due);
         self.account.started += 1;
+        if let Some(segment) = self.segments.at(self.offset(due)) {
+            segment.started += 1;
+        }
     }
 
     /// The program began to work on a call.
@@ -138,6 +148,10 @@ impl Recorder {
         record(&mut self.latency, latency);
         let offset = self.offset(due);
         self.timeline.answered(offset, latency);
+        if let Some(segment) = self.segments.at(offset) {
+            segment.answered += 1;
+            record(&mut segment.latency, latency);
+        }
         self.account.answered += 1;
         self.end = self.end.max(done);
     }
@@ -147,6 +161,9 @@ impl Recorder {
         record(&mut self.failed_latency, done.saturating_sub(due));
         let offset = self.offset(due);
         self.timeline.failed(offset);
+        if let Some(segment) = self.segments.at(offset) {
+            segment.failed += 1;
+        }
         *self.account.failed.entry(kind).or_default() += 1;
         self.errors.add(kind, text);
         self.end = self.end.max(done);
@@ -225,6 +242,7 @@ impl Recorder {
             stages,
             marks: self.marks,
             timeline: self.timeline.finish(elapsed_ns),
+            segments: self.segments.figures,
             account: self.account,
             errors: self.errors,
         }
@@ -245,6 +263,7 @@ pub(crate) struct Recorded {
     pub(crate) stages: Stages,
     pub(crate) marks: Marks,
     pub(crate) timeline: crate::timeline::Timeline,
+    pub(crate) segments: Vec<SegmentFigures>,
     pub(crate) account: Account,
     pub(crate) errors: ErrorSamples,
 }
@@ -255,7 +274,11 @@ mod tests {
 
     use super::*;
     use crate::error::LoadError;
-    use crate::schedule::{Arrivals, Dues, Schedule};
+    use crate::schedule::{Arrivals, Dues};
+
+    fn recorder() -> Recorder {
+        Recorder::new(Timing::Calls, &Schedule::Closed { in_flight: 1 })
+    }
 
     #[test]
     fn values_beyond_the_first_room_are_not_capped() {
@@ -285,7 +308,7 @@ mod tests {
 
     #[test]
     fn a_lost_call_is_the_instruments_fault() {
-        let mut recorder = Recorder::new(Timing::Calls);
+        let mut recorder = recorder();
         recorder.started(0);
         recorder.started(1);
         recorder.answered(0, 10);
@@ -306,7 +329,7 @@ mod tests {
         fn sums_hold_and_every_figure_agrees(
             ends in prop::collection::vec((0u8..4, 0u64..1 << 30, 0u64..1 << 20), 0..200),
         ) {
-            let mut recorder = Recorder::new(Timing::Calls);
+            let mut recorder = recorder();
             for &(end, due, latency) in &ends {
                 recorder.started(due);
                 match end {
@@ -340,7 +363,7 @@ mod tests {
             arrivals: Arrivals::Constant,
         };
         let mut dues = Dues::new(&schedule, 0);
-        let mut recorder = Recorder::new(Timing::Calls);
+        let mut recorder = recorder();
         let mut from_send = histogram();
         let mut free = 0;
         for _ in 0..60_000 {

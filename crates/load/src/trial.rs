@@ -124,7 +124,8 @@ pub enum ConnectionUse {
     PerCall,
 }
 
-/// When a trial's measured part ends: whichever comes first.
+/// When a trial's measured part ends: whichever comes first. A ramp needs neither and ends with
+/// its last segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stop {
     /// After this many calls were started.
@@ -174,7 +175,8 @@ impl Trial {
         if self.connections == 0 {
             return refuse("the number of connections", "at least 1");
         }
-        if self.stop.calls.is_none() && self.stop.time.is_none() {
+        let endless = self.stop.calls.is_none() && self.stop.time.is_none();
+        if endless && self.schedule.lasts().is_none() {
             return refuse("the end of the trial", "a number of calls, a time, or both");
         }
         if self.stop.calls == Some(0) || self.stop.time.is_some_and(|time| time.is_zero()) {
@@ -192,6 +194,12 @@ impl Trial {
         }
         if self.timing == Timing::Stages && self.schedule != (Schedule::Closed { in_flight: 1 }) {
             return refuse("stage timing", "a closed loop with one call in flight");
+        }
+        if self.warmup.is_some() && matches!(self.schedule, Schedule::Ramp { .. }) {
+            return refuse(
+                "the warm-up of a ramp",
+                "absent: a first segment can be the warm-up",
+            );
         }
         self.schedule.check()
     }

@@ -31,13 +31,13 @@ use self::answer::Rules;
 use self::calls::Calls;
 use self::connection::Connection;
 use self::horizon::Horizon;
-use self::phases::{Phase, nanos};
+use self::phases::Phase;
 use self::sizes::Sizes;
 use self::source::Source;
 use self::timer::Timer;
 use self::warming::Warming;
 use crate::bodies::Bodies;
-use crate::clock;
+use crate::clock::{self, nanos};
 use crate::error::LoadError;
 use crate::measurement::{Cpu, Ending, Measurement, WarmupOutcome};
 use crate::recorder::Recorder;
@@ -225,7 +225,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             warming: None,
             warmup: WarmupOutcome::default(),
             ending: Ending::Complete,
-            recorder: Recorder::new(trial.timing),
+            recorder: Recorder::new(trial.timing, &trial.schedule),
             sizes: Sizes::default(),
             traffic_before: Traffic::default(),
             cpu_before: Cpu::default(),
@@ -351,21 +351,21 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
 /// The places for a trial's connections, with the calls in flight that the schedule allows each.
 fn places(trial: &Trial) -> Vec<Connection> {
     let connections = trial.connections as usize;
-    match (trial.connection_use, trial.schedule) {
+    match (trial.connection_use, &trial.schedule) {
         (ConnectionUse::PerCall, Schedule::Closed { in_flight }) => {
-            (0..in_flight).map(|_| Connection::new(1)).collect()
+            (0..*in_flight).map(|_| Connection::new(1)).collect()
         }
-        (ConnectionUse::PerCall, Schedule::Rate { .. }) => {
+        (ConnectionUse::PerCall, Schedule::Rate { .. } | Schedule::Ramp { .. }) => {
             (0..connections).map(|_| Connection::new(1)).collect()
         }
-        (ConnectionUse::Reuse, Schedule::Rate { .. }) => (0..connections)
+        (ConnectionUse::Reuse, Schedule::Rate { .. } | Schedule::Ramp { .. }) => (0..connections)
             .map(|_| Connection::new(usize::MAX))
             .collect(),
         (ConnectionUse::Reuse, Schedule::Closed { in_flight }) => {
             // An equal share each; the first ones take what is left.
             let (share, left) = (
-                in_flight as usize / connections,
-                in_flight as usize % connections,
+                *in_flight as usize / connections,
+                *in_flight as usize % connections,
             );
             (0..connections)
                 .map(|index| Connection::new(share + usize::from(index < left)))

@@ -6,9 +6,9 @@ use rpcgauge_wire::Client;
 
 use super::Engine;
 use super::connection::{Connecting, Connection, Open, State, rested_at};
-use super::phases::{Phase, nanos};
+use super::phases::Phase;
 use super::stream::Stream;
-use crate::clock;
+use crate::clock::{self, nanos};
 use crate::error::LoadError;
 use crate::failure::FailureKind;
 use crate::trial::ConnectionUse;

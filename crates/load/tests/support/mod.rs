@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use rpcgauge_load::{
     Address, Bodies, Body, CallStyle, Codec, CodecError, ConnectionUse, Expect, Limits, LoadError,
-    Measurement, Protocol, Request, Schedule, Settling, Stop, Target, Timing, Trial, measure,
+    Measurement, Protocol, Request, Schedule, SegmentFigures, Settling, Stop, Target, Timing,
+    Trial, measure,
 };
 
 /// Serves every connection of a new listener on its own thread.
@@ -186,6 +187,14 @@ pub(crate) fn assert_sums_hold(measurement: &Measurement) {
         slices.iter().map(|slice| slice.failed).sum::<u64>(),
         calls.failed_total()
     );
+    let segments = &measurement.segments;
+    if !segments.is_empty() {
+        let sum = |of: fn(&SegmentFigures) -> u64| segments.iter().map(of).sum::<u64>();
+        assert_eq!(sum(|segment| segment.started), calls.started);
+        assert_eq!(sum(|segment| segment.answered), calls.answered);
+        assert_eq!(sum(|segment| segment.failed), calls.failed_total());
+        assert_eq!(sum(|segment| segment.latency.len()), calls.answered);
+    }
 }
 
 /// A codec that sends its text with the call's number and wants it echoed. "Compression" turns the
