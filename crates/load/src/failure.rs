@@ -38,6 +38,8 @@ pub enum FailureKind {
     StreamReset,
     /// The server said that it did not process the call (REFUSED_STREAM, GOAWAY).
     NotProcessed,
+    /// The server speaks another version of HTTP than it was called with, or wants another.
+    WrongProtocol,
     /// What the server sent is not the protocol.
     Protocol,
     /// The answer is over one of the client's limits.
@@ -85,6 +87,7 @@ impl fmt::Display for FailureKind {
             Self::DeadlineUnsent => "deadline-unsent",
             Self::StreamReset => "stream-reset",
             Self::NotProcessed => "not-processed",
+            Self::WrongProtocol => "wrong-protocol",
             Self::Protocol => "protocol",
             Self::TooLarge => "too-large",
             Self::HeadTooLarge => "head-too-large",
@@ -125,6 +128,7 @@ mod tests {
             (FailureKind::ConnectRefused, "connect-refused"),
             (FailureKind::DeadlineUnsent, "deadline-unsent"),
             (FailureKind::NotProcessed, "not-processed"),
+            (FailureKind::WrongProtocol, "wrong-protocol"),
             (FailureKind::HttpStatus(503), "http-503"),
             (FailureKind::GrpcStatus(14), "grpc-unavailable"),
             (FailureKind::GrpcStatus(4), "grpc-deadline-exceeded"),

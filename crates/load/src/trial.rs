@@ -1,7 +1,8 @@
 //! What a trial calls, how, and for how long.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,6 +20,25 @@ pub enum Address {
     Tcp(SocketAddr),
     /// The path of a Unix domain socket.
     Unix(PathBuf),
+}
+
+impl Address {
+    /// Looks a host's name up and takes the first address that the system gives. Done once, before
+    /// the trial: a look-up is no part of a call.
+    ///
+    /// # Errors
+    /// [`LoadError::Resolve`] when the name has no address, or nobody can be asked for it.
+    pub fn resolve(host: &str, port: u16) -> Result<Address, LoadError> {
+        let unresolved = |source| LoadError::Resolve {
+            host: host.to_owned(),
+            source,
+        };
+        let mut found = (host, port).to_socket_addrs().map_err(unresolved)?;
+        let first = found
+            .next()
+            .ok_or_else(|| unresolved(io::ErrorKind::NotFound.into()))?;
+        Ok(Address::Tcp(first))
+    }
 }
 
 impl fmt::Display for Address {

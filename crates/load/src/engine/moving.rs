@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind, IoSlice};
 
-use rpcgauge_wire::{Event, Failure};
+use rpcgauge_wire::{ErrorCode, Event, Failure};
 
 use super::answer::Rules;
 use super::calls::Calls;
@@ -265,8 +265,16 @@ impl FailureKind {
         match failure {
             Failure::Closed { .. } if broken.is_some() => FailureKind::ConnectionReset,
             Failure::Closed { .. } => FailureKind::ConnectionClosed,
+            Failure::Reset { code } | Failure::GoneAway { code }
+                if *code == ErrorCode::HTTP_1_1_REQUIRED =>
+            {
+                FailureKind::WrongProtocol
+            }
             failure if failure.not_processed() => FailureKind::NotProcessed,
             Failure::Reset { .. } | Failure::GoneAway { .. } => FailureKind::StreamReset,
+            Failure::Violation(violation) if violation.is_other_protocol() => {
+                FailureKind::WrongProtocol
+            }
             Failure::Violation(_) => FailureKind::Protocol,
             Failure::Limit(_) => FailureKind::TooLarge,
         }
@@ -279,6 +287,7 @@ impl FailureKind {
             Some(libc::ECONNREFUSED | libc::ENOENT) => FailureKind::ConnectRefused,
             Some(libc::EMFILE | libc::ENFILE) => FailureKind::OutOfFiles,
             Some(libc::EADDRNOTAVAIL) => FailureKind::OutOfPorts,
+            Some(libc::ECONNRESET) => FailureKind::ConnectionReset,
             _ => FailureKind::ConnectFailed,
         }
     }
@@ -286,7 +295,9 @@ impl FailureKind {
 
 #[cfg(test)]
 mod tests {
-    use rpcgauge_wire::{ErrorCode, LimitExceeded, Stage};
+    use rpcgauge_wire::http1::Http1Violation;
+    use rpcgauge_wire::http2::Http2Violation;
+    use rpcgauge_wire::{LimitExceeded, Stage, Violation};
 
     use super::*;
 
@@ -298,6 +309,7 @@ mod tests {
             (libc::EMFILE, FailureKind::OutOfFiles),
             (libc::ENFILE, FailureKind::OutOfFiles),
             (libc::EADDRNOTAVAIL, FailureKind::OutOfPorts),
+            (libc::ECONNRESET, FailureKind::ConnectionReset),
             (libc::ENETUNREACH, FailureKind::ConnectFailed),
         ];
         for (code, kind) in table {
@@ -317,6 +329,7 @@ mod tests {
         let gone = Failure::GoneAway {
             code: ErrorCode::NO_ERROR,
         };
+        let violation = |violation: Violation| Failure::Violation(violation);
         let broken = io::Error::from_raw_os_error(libc::ECONNRESET);
         let table = [
             (closed, None, FailureKind::ConnectionClosed),
@@ -328,6 +341,26 @@ mod tests {
                 FailureKind::NotProcessed,
             ),
             (gone, None, FailureKind::NotProcessed),
+            (
+                reset(ErrorCode::HTTP_1_1_REQUIRED),
+                None,
+                FailureKind::WrongProtocol,
+            ),
+            (
+                violation(Http2Violation::Http1Answer.into()),
+                None,
+                FailureKind::WrongProtocol,
+            ),
+            (
+                violation(Http1Violation::Http2Answer.into()),
+                None,
+                FailureKind::WrongProtocol,
+            ),
+            (
+                violation(Http2Violation::Padding.into()),
+                None,
+                FailureKind::Protocol,
+            ),
             (
                 LimitExceeded::BodyBytes(1).into(),
                 None,
