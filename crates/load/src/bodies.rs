@@ -11,10 +11,12 @@ pub struct CodecError(pub String);
 /// is there, `decompress` (where the answer says that it is compressed), `decode`, and for the
 /// calls that are verified `verify`. gRPC's message prefix is no part of any of these bytes.
 ///
-/// `out` is empty when it is given, and its memory is kept from call to call.
+/// A call that is sent again is encoded and compressed again, inside its clock like all that a
+/// retry takes: keeping every call's bytes for the few that are retried would cost the others.
 pub trait Codec {
     /// Appends the request message of the `call`-th call (0 is the first of the warm-up) to `out`,
-    /// which may hold what is sent before it.
+    /// which may hold what is sent before it, and whose memory is kept from call to call. Asked
+    /// again for the same call, it must make the same.
     ///
     /// # Errors
     /// The call fails as `encode`.

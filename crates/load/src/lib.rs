@@ -10,7 +10,8 @@
 //!
 //! A call is *due* when the one before it ends (closed loop) or when the schedule says (rate), and
 //! its latency runs from then. Nothing is corrected afterwards. Every measured call is accounted
-//! for: started = answered + failed + abandoned.
+//! for: started = answered + failed + abandoned. A call that the server says it did not process is
+//! sent again, and stays one call ([`Calls::retried`] counts the sends).
 //!
 //! ```no_run
 //! use std::sync::atomic::AtomicBool;

@@ -85,6 +85,13 @@ pub struct Calls {
     pub abandoned: u64,
     /// How many of the abandoned ones were due but never begun, since the trial's end came first.
     pub never_begun: u64,
+    /// Sends of calls beyond their first: calls that the server said it did not process (GOAWAY,
+    /// REFUSED_STREAM) and, in HTTP/1.1, calls of an idempotent method on a kept connection that
+    /// the server closed before any byte of the answer. A call is sent again three times at most,
+    /// keeps its due time and deadline, and is one call in every other number.
+    pub retried: u64,
+    /// How many of the answered ones were sent more than once. Their stages are left out.
+    pub answered_after_retry: u64,
 }
 
 impl Calls {

@@ -17,6 +17,7 @@ use rpcgauge_load::{
     Address, Arrivals, Bodies, CallStyle, ConnectionUse, Protocol, Schedule, Stage, Stop, Timing,
     Trial, WarmupBounds,
 };
+use support::frames::frame;
 use support::*;
 
 type AnswerBody = http_body_util::combinators::BoxBody<Bytes, Infallible>;
@@ -374,16 +375,6 @@ fn a_server_that_wants_http1_is_told_apart() {
         let text = &measurement.error_samples[0].text;
         assert!(text.contains("HTTP_1_1_REQUIRED"), "{text}");
     }
-}
-
-/// An HTTP/2 frame.
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let length = (payload.len() as u32).to_be_bytes();
-    let mut frame = length[1..].to_vec();
-    frame.extend([kind, flags]);
-    frame.extend(stream.to_be_bytes());
-    frame.extend(payload);
-    frame
 }
 
 /// Sends these frames once something came, and closes.

@@ -1,4 +1,4 @@
-//! A call's way: begun when due, sent, ended, or out of time.
+//! A call's way: begun when due, sent, ended, or out of time. `retrying` has the way back.
 
 use rpcgauge_wire::StartError;
 
@@ -23,6 +23,7 @@ const TOO_LATE: (FailureKind, &str) = (
 impl Engine<'_, '_, '_> {
     /// Begins the calls that are due and for which there is room.
     pub(super) fn begin_due(&mut self, now: u64) -> Result<(), LoadError> {
+        self.send_again(now)?;
         while let Some(due) = self.dues.next() {
             if due > now || !self.may_begin(due) {
                 break;
@@ -100,7 +101,7 @@ impl Engine<'_, '_, '_> {
                 return;
             }
         };
-        if call.measured {
+        if call.measured && call.retries == 0 {
             self.sizes.requests += 1;
             self.sizes.request_plain += outgoing.plain;
             self.sizes.request_carried += outgoing.carried;
@@ -196,7 +197,10 @@ impl Engine<'_, '_, '_> {
             match result {
                 Ok(()) => {
                     self.recorder.answered(due, done);
-                    if self.timed {
+                    if call.retries > 0 {
+                        // The stages of its last send say nothing of the call.
+                        self.recorder.account.answered_after_retry += 1;
+                    } else if self.timed {
                         self.recorder.stages(stage_times(call, done));
                     }
                 }
@@ -228,8 +232,9 @@ impl Engine<'_, '_, '_> {
         }
     }
 
-    /// Fails the calls that are due, none of which can have a connection.
+    /// Fails the calls that are due or wait to be sent again, none of which can have a connection.
     pub(super) fn fail_waiting(&mut self, kind: FailureKind, text: &str, now: u64) {
+        self.fail_retries(kind, text, now);
         // Counted before: in a closed loop each failure makes another call due.
         for _ in 0..self.dues.waiting(now) {
             match self.dues.next() {

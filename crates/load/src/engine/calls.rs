@@ -19,6 +19,8 @@ pub(super) struct Call {
     pub(super) measured: bool,
     /// Whether its answer is compared with the right one.
     pub(super) verified: bool,
+    /// How often it was sent again.
+    pub(super) retries: u32,
     pub(super) stamps: Stamps,
     pub(super) answer: Answer,
     generation: u32,
@@ -71,6 +73,7 @@ impl Calls {
         call.due = beginning.due;
         call.measured = beginning.measured;
         call.verified = beginning.verified;
+        call.retries = 0;
         call.stamps = Stamps {
             begun: beginning.begun,
             ..Stamps::default()
@@ -135,6 +138,7 @@ impl Call {
             due: 0,
             measured: false,
             verified: false,
+            retries: 0,
             stamps: Stamps::default(),
             answer,
             generation: 0,

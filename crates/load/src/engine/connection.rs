@@ -88,11 +88,24 @@ impl Connection {
         }
     }
 
+    /// Whether the connection takes another call now, whatever the schedule says.
+    pub(super) fn takes_calls(&self) -> bool {
+        match &self.state {
+            State::Open(open) => !open.blocked && open.client.capacity() > 0,
+            _ => false,
+        }
+    }
+
     pub(super) fn open(&mut self) -> Option<&mut Open> {
         match &mut self.state {
             State::Open(open) => Some(open),
             _ => None,
         }
+    }
+
+    /// Whether the connection that stands here has brought an answer's head already.
+    pub(super) fn has_answered(&self) -> bool {
+        self.traffic().received.header > 0
     }
 
     /// Bytes of the connection that stands here.

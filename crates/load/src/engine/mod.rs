@@ -3,7 +3,7 @@
 //! Each turn begins the calls that are due on the connections that have room, writes what
 //! connections have to write, waits for the system, and reads what came. What the turn decides
 //! stands in files by concern: `phases` (which part of the trial it is), `opening` (connections),
-//! `calling` (calls), `moving` (bytes).
+//! `calling` (calls), `retrying` (calls that are sent again), `moving` (bytes).
 
 mod answer;
 mod calling;
@@ -14,6 +14,7 @@ mod moving;
 mod opening;
 mod outcome;
 mod phases;
+mod retrying;
 mod sizes;
 mod source;
 mod stamps;
@@ -153,6 +154,8 @@ struct Engine<'t, 'b, 'r> {
     measured_in_flight: u64,
     /// Answers of the warm-up that are verified.
     to_verify: u64,
+    /// Calls that wait to be sent again, and some whose deadline has passed meanwhile.
+    to_retry: VecDeque<u64>,
     /// The call whose last byte is not handed to the kernel yet, where stages are stamped.
     unsent: Option<u64>,
     /// Calls that the input just read has ended.
@@ -215,6 +218,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             calls: Calls::default(),
             calls_begun: 0,
             measured_in_flight: 0,
+            to_retry: VecDeque::new(),
             unsent: None,
             ended: Vec::new(),
             horizon: Horizon::new(trial),

@@ -171,6 +171,7 @@ impl Engine<'_, '_, '_> {
         for Ended { token, failure } in ended.drain(..) {
             match failure {
                 None => self.complete(token, at)?,
+                Some(failure) if self.retry(token, &failure) => {}
                 Some(failure) => {
                     let kind = FailureKind::of_wire(&failure, broken);
                     let text = match broken {

@@ -33,7 +33,7 @@ impl Engine<'_, '_, '_> {
                 State::Closed { retry_at } if *retry_at <= now => {
                     if self.trial.connection_use == ConnectionUse::PerCall {
                         self.queue(index);
-                    } else if connecting < MOST_CONNECTING && self.phase != Phase::Draining {
+                    } else if connecting < MOST_CONNECTING && self.is_wanted() {
                         connecting += 1;
                         self.connect(index, None, now)?;
                     }
@@ -68,6 +68,11 @@ impl Engine<'_, '_, '_> {
         Ok(())
     }
 
+    /// Whether a connection that is closed is wanted again: calls are begun, or sent again.
+    fn is_wanted(&self) -> bool {
+        self.phase != Phase::Draining || !self.to_retry.is_empty()
+    }
+
     /// When [`Engine::tend_connections`] has something to do next.
     pub(super) fn tend_by(&self, now: u64) -> u64 {
         let deadline = nanos(self.trial.deadline);
@@ -75,7 +80,7 @@ impl Engine<'_, '_, '_> {
             .not_open
             .iter()
             .map(|&index| match &self.connections[index].state {
-                State::Closed { .. } if self.phase == Phase::Draining => u64::MAX,
+                State::Closed { .. } if !self.is_wanted() => u64::MAX,
                 State::Closed { retry_at } if *retry_at > now => *retry_at,
                 // It waits for others that are being made.
                 State::Closed { .. } => now + FULL_QUEUE_REST_NS,
