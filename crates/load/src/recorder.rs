@@ -94,6 +94,8 @@ pub(crate) struct Recorder {
     /// When the last measured call ended.
     pub(crate) end: u64,
     pub(crate) latency: Histogram,
+    /// Latency of the calls that succeeded since the last look at the trial, where there are looks.
+    pub(crate) interval: Option<Histogram>,
     pub(crate) failed_latency: Histogram,
     pub(crate) send_delay: Histogram,
     stages: Vec<(Stage, Histogram)>,
@@ -107,7 +109,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(crate) fn new(timing: Timing, schedule: &Schedule) -> Recorder {
+    pub(crate) fn new(timing: Timing, schedule: &Schedule, looked_at: bool) -> Recorder {
         let stages = match timing {
             Timing::Calls => Vec::new(),
             Timing::Stages => Stage::ALL.map(|stage| (stage, small_histogram())).to_vec(),
@@ -116,6 +118,7 @@ impl Recorder {
             start: None,
             end: 0,
             latency: histogram(),
+            interval: looked_at.then(histogram),
             failed_latency: histogram(),
             send_delay: histogram(),
             stages,
@@ -146,6 +149,9 @@ impl Recorder {
     pub(crate) fn answered(&mut self, due: u64, done: u64) {
         let latency = done.saturating_sub(due);
         record(&mut self.latency, latency);
+        if let Some(interval) = &mut self.interval {
+            record(interval, latency);
+        }
         let offset = self.offset(due);
         self.timeline.answered(offset, latency);
         if let Some(segment) = self.segments.at(offset) {
@@ -277,7 +283,7 @@ mod tests {
     use crate::schedule::{Arrivals, Dues};
 
     fn recorder() -> Recorder {
-        Recorder::new(Timing::Calls, &Schedule::Closed { in_flight: 1 })
+        Recorder::new(Timing::Calls, &Schedule::Closed { in_flight: 1 }, false)
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod moving;
 mod opening;
 mod outcome;
 mod phases;
+mod progressing;
 mod retrying;
 mod sizes;
 mod source;
@@ -33,6 +34,7 @@ use self::calls::Calls;
 use self::connection::Connection;
 use self::horizon::Horizon;
 use self::phases::Phase;
+use self::progressing::Looks;
 use self::sizes::Sizes;
 use self::source::Source;
 use self::timer::Timer;
@@ -41,6 +43,7 @@ use crate::bodies::Bodies;
 use crate::clock::{self, nanos};
 use crate::error::LoadError;
 use crate::measurement::{Cpu, Ending, Measurement, WarmupOutcome};
+use crate::progress::ProgressHook;
 use crate::recorder::Recorder;
 use crate::schedule::{Dues, Schedule};
 use crate::stage::Timing;
@@ -76,6 +79,7 @@ pub fn measure(
     let hooks = Hooks {
         settling: rule,
         measuring: &mut || (),
+        progress: None,
     };
     measure_with(trial, bodies, hooks, stop)
 }
@@ -87,6 +91,8 @@ pub struct Hooks<'r> {
     /// Called when the warm-up is over and, in a closed loop, no call is in flight, just before the
     /// first measured call is due: the place to read what the server has used so far.
     pub measuring: &'r mut dyn FnMut(),
+    /// Shown how the measured part stands, at intervals; `None` costs nothing.
+    pub progress: Option<ProgressHook<'r>>,
 }
 
 /// As [`measure`], with all hooks.
@@ -100,6 +106,9 @@ pub fn measure_with(
     stop: &AtomicBool,
 ) -> Result<Measurement, LoadError> {
     trial.check()?;
+    if let Some(hook) = &hooks.progress {
+        hook.check()?;
+    }
     let mut engine = Engine::new(trial, bodies, hooks)?;
     engine.run(stop)?;
     engine.outcome()
@@ -171,6 +180,8 @@ struct Engine<'t, 'b, 'r> {
     warmup: WarmupOutcome,
     ending: Ending,
 
+    /// When the caller is shown how the trial stands; `None` without a hook.
+    looks: Option<Looks>,
     recorder: Recorder,
     sizes: Sizes,
     traffic_before: Traffic,
@@ -198,6 +209,8 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             },
             to_verify: source.to_verify(),
             source,
+            looks: hooks.progress.as_ref().map(|hook| Looks::new(hook.every)),
+            recorder: Recorder::new(trial.timing, &trial.schedule, hooks.progress.is_some()),
             hooks,
             timed,
             poll,
@@ -229,7 +242,6 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             warming: None,
             warmup: WarmupOutcome::default(),
             ending: Ending::Complete,
-            recorder: Recorder::new(trial.timing, &trial.schedule),
             sizes: Sizes::default(),
             traffic_before: Traffic::default(),
             cpu_before: Cpu::default(),
@@ -260,6 +272,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             let now = self.phase_started_at.max(now);
             self.begin_due(now)?;
             self.write_all()?;
+            self.look(now);
             self.wait(&mut events, now)?;
             self.read_events(&events)?;
         }
@@ -294,7 +307,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             return now;
         }
         let deadline = nanos(self.trial.deadline);
-        let mut wake = now + LOOK_UP_NS;
+        let mut wake = self.look_by().min(now + LOOK_UP_NS);
         wake = wake.min(self.phase_ends_by(now));
         if let Some((_, due)) = self.calls.oldest() {
             wake = wake.min(due.saturating_add(deadline));

@@ -11,6 +11,7 @@ impl Engine<'_, '_, '_> {
     /// Closes the account and gathers the figures.
     pub(super) fn outcome(mut self) -> Result<Measurement, LoadError> {
         let (cpu, traffic) = self.spent();
+        self.look_at_the_end();
         self.abandon_the_rest(clock::now());
         self.end_with_the_schedule();
         let recorded = self.recorder.finish();

@@ -167,6 +167,9 @@ impl Engine<'_, '_, '_> {
         self.phase = Phase::Measured;
         self.phase_started_at = now;
         self.failing_since = None;
+        if let Some(looks) = &mut self.looks {
+            looks.start(now);
+        }
         // What the instrument did since the last call ended is no lateness of the next ones.
         self.dues.start_again(now);
     }
