@@ -76,6 +76,17 @@ pub enum Bodies<'a> {
         /// Verifies the first answers of the warm-up, one for each body, where there is a warm-up.
         verifier: Option<&'a mut dyn Codec>,
     },
+    /// Made ahead of the calls on a thread of its own, each used once: for more than memory holds.
+    /// Answers are treated as those to prepared bodies. About 18 MiB of bodies are held at
+    /// most, or 18 bodies where each is larger than 1 MiB. The trial begins when so many lie ready,
+    /// the iterator has ended, or a second has passed.
+    ///
+    /// A call for which no body is ready when it is due waits, and is counted in
+    /// [`crate::Measurement::bodies_late`]: the figures then show the iterator and not the server.
+    /// An item that is an error fails its call as `encode`. When the iterator ends, so does the
+    /// trial ([`crate::Ending::BodiesUsedUp`]). The thread outlives the trial until its next
+    /// bodies are made.
+    Streamed(Box<dyn Iterator<Item = Result<Body, CodecError>> + Send>),
     /// Encoded and decoded inside each call. The first answer of the warm-up is verified.
     PerCall(&'a mut dyn Codec),
 }

@@ -34,6 +34,8 @@ pub enum FailureKind {
     Deadline,
     /// The deadline passed while the call waited to be sent.
     DeadlineUnsent,
+    /// The deadline passed while the call waited for its streamed body to be made.
+    BodyLate,
     /// The server reset this call (RST_STREAM).
     StreamReset,
     /// The server said that it did not process the call (REFUSED_STREAM, GOAWAY).
@@ -68,7 +70,7 @@ impl FailureKind {
     pub fn fault(self) -> Fault {
         match self {
             Self::OutOfFiles | Self::OutOfPorts => Fault::Machine,
-            Self::TooLarge | Self::HeadTooLarge | Self::Encode => Fault::Client,
+            Self::BodyLate | Self::TooLarge | Self::HeadTooLarge | Self::Encode => Fault::Client,
             _ => Fault::Server,
         }
     }
@@ -85,6 +87,7 @@ impl fmt::Display for FailureKind {
             Self::ConnectionClosed => "connection-closed",
             Self::Deadline => "deadline",
             Self::DeadlineUnsent => "deadline-unsent",
+            Self::BodyLate => "body-late",
             Self::StreamReset => "stream-reset",
             Self::NotProcessed => "not-processed",
             Self::WrongProtocol => "wrong-protocol",
@@ -127,6 +130,7 @@ mod tests {
         let table = [
             (FailureKind::ConnectRefused, "connect-refused"),
             (FailureKind::DeadlineUnsent, "deadline-unsent"),
+            (FailureKind::BodyLate, "body-late"),
             (FailureKind::NotProcessed, "not-processed"),
             (FailureKind::WrongProtocol, "wrong-protocol"),
             (FailureKind::HttpStatus(503), "http-503"),
@@ -146,6 +150,7 @@ mod tests {
             (FailureKind::OutOfPorts, Fault::Machine),
             (FailureKind::OutOfFiles, Fault::Machine),
             (FailureKind::Encode, Fault::Client),
+            (FailureKind::BodyLate, Fault::Client),
             (FailureKind::TooLarge, Fault::Client),
             (FailureKind::Deadline, Fault::Server),
             (FailureKind::Decode, Fault::Server),

@@ -51,6 +51,9 @@ pub struct Measurement {
     /// [`crate::ConnectionUse::Reuse`] no call fails by one while another connection is open, but
     /// calls are then made over fewer connections than asked for; its text is among the samples.
     pub connects_failed: u64,
+    /// Calls that were due and had no body yet ([`crate::Bodies::Streamed`]): begun late by this
+    /// side's fault, not the server's.
+    pub bodies_late: u64,
     /// Answers that came uncompressed although [`crate::Expect::encoding`] names an encoding.
     pub uncompressed_answers: u64,
     /// Up to ten distinct error texts with how often each came.
@@ -64,8 +67,10 @@ pub struct Measurement {
 /// Why a trial ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Ending {
-    /// It reached its [`crate::Stop`].
+    /// It reached its [`crate::Stop`], or its ramp's end.
     Complete,
+    /// [`crate::Bodies::Streamed`] had no more bodies before that.
+    BodiesUsedUp,
     /// The stop flag was set.
     Interrupted,
     /// Nothing but failures came for as long as [`crate::Trial::patience`].

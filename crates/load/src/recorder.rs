@@ -106,6 +106,8 @@ pub(crate) struct Recorder {
     segments: SegmentRecorder,
     pub(crate) account: Account,
     pub(crate) errors: ErrorSamples,
+    /// Calls that were due and had no body yet.
+    pub(crate) bodies_late: u64,
 }
 
 impl Recorder {
@@ -128,6 +130,7 @@ impl Recorder {
             segments: SegmentRecorder::new(schedule),
             account: Account::default(),
             errors: ErrorSamples::default(),
+            bodies_late: 0,
         }
     }
 
@@ -251,6 +254,7 @@ impl Recorder {
             segments: self.segments.figures,
             account: self.account,
             errors: self.errors,
+            bodies_late: self.bodies_late,
         }
     }
 
@@ -272,6 +276,7 @@ pub(crate) struct Recorded {
     pub(crate) segments: Vec<SegmentFigures>,
     pub(crate) account: Account,
     pub(crate) errors: ErrorSamples,
+    pub(crate) bodies_late: u64,
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use rpcgauge_wire::StartError;
 
 use super::Engine;
+use super::ahead::Next;
 use super::answer::Answer;
 use super::calls::Beginning;
 use super::connection::State;
@@ -20,6 +21,18 @@ const TOO_LATE: (FailureKind, &str) = (
     "the deadline passed before the answer was complete",
 );
 
+/// How a call fails that could not be sent by its deadline.
+const NOT_SENT: (FailureKind, &str) = (
+    FailureKind::DeadlineUnsent,
+    "the deadline passed before the call could be sent",
+);
+
+/// And how one that had nothing to send.
+const NO_BODY: (FailureKind, &str) = (
+    FailureKind::BodyLate,
+    "the deadline passed before the call's body was made: make bodies faster, or beforehand",
+);
+
 impl Engine<'_, '_, '_> {
     /// Begins the calls that are due and for which there is room.
     pub(super) fn begin_due(&mut self, now: u64) -> Result<(), LoadError> {
@@ -28,21 +41,44 @@ impl Engine<'_, '_, '_> {
             if due > now || !self.may_begin(due) {
                 break;
             }
+            let body = self.source.next();
+            match body {
+                Next::Ready => {}
+                Next::Late => self.count_late_body(),
+                Next::UsedUp => {
+                    self.used_up = true;
+                    break;
+                }
+            }
             if now - due >= nanos(self.trial.deadline) {
-                let text = "the deadline passed before the call could be sent";
-                self.fail_unbegun(FailureKind::DeadlineUnsent, text, now);
+                let (kind, text) = match body {
+                    Next::Late => NO_BODY,
+                    Next::Ready | Next::UsedUp => NOT_SENT,
+                };
+                self.fail_unbegun(kind, text, now);
                 continue;
+            }
+            if body == Next::Late {
+                break;
             }
             let Some(index) = self.next_with_room(now) else {
                 break;
             };
             self.dues.take();
+            self.waits_for_body = false;
             self.begin(index, due, now)?;
             if self.trial.connection_use == ConnectionUse::Reuse {
                 self.queue(index);
             }
         }
         Ok(())
+    }
+
+    /// Counts a call that is due and has no body yet, once.
+    fn count_late_body(&mut self) {
+        if !std::mem::replace(&mut self.waits_for_body, true) && self.phase == Phase::Measured {
+            self.recorder.bodies_late += 1;
+        }
     }
 
     fn begin(&mut self, index: usize, due: u64, now: u64) -> Result<(), LoadError> {
@@ -73,6 +109,15 @@ impl Engine<'_, '_, '_> {
         let keep = verified || self.source.decodes();
         if let Some(call) = self.calls.get(token) {
             call.answer.reset(keep);
+            match self.source.take_streamed() {
+                None => {}
+                Some(Ok(body)) => call.body = Some(body),
+                Some(Err(error)) => {
+                    self.end_call(token, now, Err((FailureKind::Encode, &error.0)));
+                    self.queue(index);
+                    return Ok(());
+                }
+            }
         }
         match self.trial.connection_use {
             ConnectionUse::Reuse => {
@@ -92,7 +137,11 @@ impl Engine<'_, '_, '_> {
         if self.timed && self.trial.connection_use == ConnectionUse::PerCall {
             call.stamps.connected = clock::now();
         }
-        let outgoing = match self.source.request(number, &mut call.stamps) {
+        let made = match call.body.take() {
+            Some(body) => Ok(body),
+            None => self.source.request(number, &mut call.stamps),
+        };
+        let outgoing = match made {
             Ok(outgoing) => outgoing,
             Err(error) => {
                 let failure = Err((FailureKind::Encode, error.0.as_str()));
@@ -109,7 +158,11 @@ impl Engine<'_, '_, '_> {
         let Some(open) = self.connections[index].open() else {
             return;
         };
-        match open.client.start(&self.head, &outgoing.body, token) {
+        let started = open.client.start(&self.head, &outgoing.body, token);
+        if self.source.streams() {
+            call.body = Some(outgoing);
+        }
+        match started {
             Ok(()) => {
                 self.unsent = self.timed.then_some(token);
                 self.mark_dirty(index);
@@ -251,6 +304,7 @@ impl Engine<'_, '_, '_> {
         let Some(due) = self.dues.take() else {
             return;
         };
+        self.waits_for_body = false;
         self.dues.call_ended(now);
         note_end(&mut self.failing_since, now, false);
         if self.count_start(due) {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::answer::Answer;
+use super::source::Outgoing;
 use super::stamps::Stamps;
 
 /// No slot.
@@ -21,6 +22,8 @@ pub(super) struct Call {
     pub(super) verified: bool,
     /// How often it was sent again.
     pub(super) retries: u32,
+    /// Its body where it is streamed, in case it is sent again.
+    pub(super) body: Option<Outgoing>,
     pub(super) stamps: Stamps,
     pub(super) answer: Answer,
     generation: u32,
@@ -94,6 +97,7 @@ impl Calls {
     pub(super) fn remove(&mut self, token: u64) -> Option<&mut Call> {
         let call = self.get(token)?;
         call.active = false;
+        call.body = None;
         call.generation = call.generation.wrapping_add(1);
         let (before, after) = (call.before, call.after);
         let slot = (token & u64::from(u32::MAX)) as u32;
@@ -139,6 +143,7 @@ impl Call {
             measured: false,
             verified: false,
             retries: 0,
+            body: None,
             stamps: Stamps::default(),
             answer,
             generation: 0,

@@ -5,6 +5,7 @@
 //! stands in files by concern: `phases` (which part of the trial it is), `opening` (connections),
 //! `calling` (calls), `retrying` (calls that are sent again), `moving` (bytes).
 
+mod ahead;
 mod answer;
 mod calling;
 mod calls;
@@ -58,6 +59,9 @@ const READ_BUFFER: usize = 64 * 1024;
 
 /// Events taken from the system at once.
 const EVENTS_A_TURN: usize = 1024;
+
+/// How long until a body that is late is looked for again, ns. Nothing tells that it is there.
+const LATE_BODY_REST_NS: u64 = 100_000;
 
 /// The timer's token; connections have their index.
 const TIMER: Token = Token(usize::MAX);
@@ -165,6 +169,10 @@ struct Engine<'t, 'b, 'r> {
     to_verify: u64,
     /// Calls that wait to be sent again, and some whose deadline has passed meanwhile.
     to_retry: VecDeque<u64>,
+    /// The call that is due next has no body yet.
+    waits_for_body: bool,
+    /// There are no more bodies.
+    used_up: bool,
     /// The call whose last byte is not handed to the kernel yet, where stages are stamped.
     unsent: Option<u64>,
     /// Calls that the input just read has ended.
@@ -232,6 +240,8 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             calls_begun: 0,
             measured_in_flight: 0,
             to_retry: VecDeque::new(),
+            waits_for_body: false,
+            used_up: false,
             unsent: None,
             ended: Vec::new(),
             horizon: Horizon::new(trial),
@@ -309,6 +319,9 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         let deadline = nanos(self.trial.deadline);
         let mut wake = self.look_by().min(now + LOOK_UP_NS);
         wake = wake.min(self.phase_ends_by(now));
+        if self.waits_for_body {
+            wake = wake.min(now + LATE_BODY_REST_NS);
+        }
         if let Some((_, due)) = self.calls.oldest() {
             wake = wake.min(due.saturating_add(deadline));
         }

@@ -32,6 +32,7 @@ impl Engine<'_, '_, '_> {
             connections_at_start: self.connections_at_start as u64,
             connections_opened: self.connections_opened,
             connects_failed: self.connects_failed,
+            bodies_late: recorded.bodies_late,
             uncompressed_answers: self.sizes.uncompressed,
             error_samples: recorded.errors.samples,
             errors_without_sample: recorded.errors.without_sample,
@@ -44,7 +45,7 @@ impl Engine<'_, '_, '_> {
     /// a trial by time is no substitute: it begins at an arrival, and ends anywhere. A ramp that
     /// came to its end goes on to there.
     fn end_with_the_schedule(&mut self) {
-        if self.ending == Ending::Complete {
+        if matches!(self.ending, Ending::Complete | Ending::BodiesUsedUp) {
             self.recorder.end = self.recorder.end.max(self.dues.reach().unwrap_or(0));
         }
     }

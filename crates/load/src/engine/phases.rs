@@ -51,8 +51,11 @@ impl Engine<'_, '_, '_> {
         if self.phase == Phase::Switching && (self.is_ready() || self.out_of_patience(now)) {
             self.start_measuring();
         }
+        if self.used_up {
+            self.ending = Ending::BodiesUsedUp;
+        }
         match self.phase {
-            Phase::Opening | Phase::WarmUp | Phase::Switching => false,
+            Phase::Opening | Phase::WarmUp | Phase::Switching => self.used_up,
             Phase::Measured => self.advance_measured(now),
             Phase::Draining => self.measured_in_flight == 0 || now >= self.drained_by,
         }
@@ -61,6 +64,7 @@ impl Engine<'_, '_, '_> {
     /// Whether a call that is due at `due` is to be begun in this part.
     pub(super) fn may_begin(&self, due: u64) -> bool {
         match self.phase {
+            _ if self.used_up => false,
             Phase::WarmUp => true,
             Phase::Measured => self.horizon.admits(&self.standing(), due),
             Phase::Opening | Phase::Switching | Phase::Draining => false,
@@ -71,6 +75,9 @@ impl Engine<'_, '_, '_> {
     pub(super) fn phase_ends_by(&self, now: u64) -> u64 {
         let patience = self.patience_ends_by();
         match self.phase {
+            Phase::Opening | Phase::WarmUp | Phase::Switching | Phase::Measured if self.used_up => {
+                now
+            }
             Phase::Opening => self.opening_ends_by(),
             Phase::WarmUp => self
                 .warming
@@ -192,15 +199,23 @@ impl Engine<'_, '_, '_> {
             self.ending = Ending::GaveUp;
             return true;
         }
+        if self.used_up {
+            self.drain_until(now.saturating_add(nanos(self.trial.drain)));
+            return self.measured_in_flight == 0;
+        }
         match self.horizon.course(&self.standing(), now) {
             Course::GoOn => false,
             Course::Over => true,
             Course::Drain { until } => {
-                self.phase = Phase::Draining;
-                self.drained_by = until;
+                self.drain_until(until);
                 self.measured_in_flight == 0
             }
         }
+    }
+
+    fn drain_until(&mut self, until: u64) {
+        self.phase = Phase::Draining;
+        self.drained_by = until;
     }
 
     fn standing(&self) -> Standing {
