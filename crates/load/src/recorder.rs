@@ -281,11 +281,13 @@ pub(crate) struct Recorded {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use proptest::prelude::*;
 
     use super::*;
     use crate::error::LoadError;
-    use crate::schedule::{Arrivals, Dues};
+    use crate::schedule::{Arrivals, Dues, Segment};
 
     fn recorder() -> Recorder {
         Recorder::new(Timing::Calls, &Schedule::Closed { in_flight: 1 }, false)
@@ -301,6 +303,69 @@ mod tests {
         assert_eq!(histogram.min(), 0);
         record(&mut histogram, u64::MAX);
         assert_eq!(histogram.len(), 3);
+    }
+
+    /// Everything that a recorder keeps and that could grow with the calls, counted.
+    fn kept(recorder: &Recorder) -> Vec<usize> {
+        let histograms = [
+            &recorder.latency,
+            &recorder.failed_latency,
+            &recorder.send_delay,
+        ];
+        let stages = recorder.stages.iter().map(|(_, histogram)| histogram);
+        let segments = recorder.segments.figures.iter().map(|part| &part.latency);
+        let interval = recorder.interval.iter();
+        let mut kept: Vec<usize> = histograms
+            .into_iter()
+            .chain(stages)
+            .chain(segments)
+            .chain(interval)
+            .map(Histogram::distinct_values)
+            .collect();
+        kept.push(recorder.timeline.room());
+        kept.push(recorder.account.failed.len());
+        kept.push(recorder.errors.samples.len());
+        kept
+    }
+
+    #[test]
+    fn a_million_calls_are_kept_in_no_more_than_ten_thousand() {
+        let segment = |seconds| Segment {
+            from: 1e5,
+            to: 1e5,
+            duration: Duration::from_secs_f64(seconds),
+        };
+        let ramp = Schedule::Ramp {
+            segments: [0.005, 0.005, 100.0].map(segment).to_vec(),
+            arrivals: Arrivals::Constant,
+        };
+        let mut recorder = Recorder::new(Timing::Stages, &ramp, true);
+        let mut after_few = Vec::new();
+        for call in 0..1_000_000u64 {
+            let due = call * 10_000;
+            // Latencies up to 2 s, and as many different error texts as there are failures.
+            let latency = (call % 2000) * 1_000_000;
+            recorder.started(due);
+            recorder.begun(due, due + latency / 2);
+            if call % 10 == 0 {
+                let kind = FailureKind::HttpStatus(500 + (call % 100) as u16);
+                recorder.failed(due, due + latency, kind, &format!("error of call {call}"));
+            } else {
+                recorder.answered(due, due + latency);
+                recorder.stages(StageTimes {
+                    wait: latency,
+                    ..StageTimes::default()
+                });
+            }
+            if call == 10_000 {
+                after_few = kept(&recorder);
+            }
+        }
+        assert_eq!(kept(&recorder), after_few);
+        assert_eq!(
+            recorder.finish().account.close().unwrap().started,
+            1_000_000
+        );
     }
 
     #[test]
