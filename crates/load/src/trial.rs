@@ -165,7 +165,8 @@ pub struct Trial {
     pub expect: Expect,
     /// When calls are due.
     pub schedule: Schedule,
-    /// Connections open at the same time, at least 1. A closed loop with
+    /// Connections open at the same time, at least 1; those that an HTTP/2 server is about to end
+    /// (GOAWAY) may go on beside them until their calls have ended. A closed loop with
     /// [`ConnectionUse::PerCall`] has one for each call in flight instead.
     pub connections: u32,
     /// How long a connection is used.

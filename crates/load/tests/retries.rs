@@ -4,12 +4,14 @@ mod support;
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{
     Address, Arrivals, Bodies, CallStyle, ConnectionUse, Measurement, Protocol, Schedule, Stage,
-    Timing, Trial,
+    Stop, Timing, Trial,
 };
 use support::frames::{Came, goaway, ok_frame, play_frames, reset, serve_frames};
 use support::*;
@@ -90,6 +92,63 @@ fn of_the_calls_in_flight_goaway_tells_which_to_send_again() {
     let measurement = run(&trial, &[b"x"]);
     assert_eq!(seen(&measurement), (8, 4, vec![]));
     assert_eq!(measurement.calls.answered_after_retry, 4);
+}
+
+#[test]
+fn calls_do_not_wait_for_a_connection_that_is_going_away() {
+    // The first connection is going away at its third call, and answers the first two only when
+    // another connection has had five.
+    let (connections, elsewhere) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let address = serve(move |stream: TcpStream| {
+        let first = connections.fetch_add(1, Ordering::Relaxed) == 0;
+        let mut out = stream.try_clone().unwrap();
+        play_frames(stream, |id| {
+            if !first {
+                elsewhere.fetch_add(1, Ordering::Relaxed);
+                return ok_frame(id);
+            }
+            if id < 5 {
+                return vec![];
+            }
+            out.write_all(&goaway(3, NO_ERROR)).unwrap();
+            while elsewhere.load(Ordering::Relaxed) < 5 {
+                thread::sleep(Duration::from_millis(1));
+            }
+            [ok_frame(1), ok_frame(3)].concat()
+        });
+    });
+    let mut trial = http2(address, 20);
+    trial.schedule = Schedule::Closed { in_flight: 3 };
+    let measurement = run(&trial, &[b"x"]);
+    assert_eq!(seen(&measurement), (20, 1, vec![]));
+    assert_eq!(measurement.connections_opened, 1);
+}
+
+#[test]
+fn connections_that_are_going_away_stay_bounded() {
+    // Every connection is going away with its first call, which is never answered.
+    let mut trial = http2(serve_frames(|_| goaway(1, NO_ERROR)), 1);
+    trial.connections = 3;
+    trial.schedule = Schedule::Rate {
+        per_second: 500.0,
+        arrivals: Arrivals::Constant,
+    };
+    trial.stop = Stop {
+        calls: None,
+        time: Some(Duration::from_millis(500)),
+    };
+    trial.drain = Duration::from_millis(1);
+    let measurement = run(&trial, &[b"x"]);
+    assert_sums_hold(&measurement);
+    assert_eq!(measurement.calls.answered, 0);
+    assert_eq!(
+        (
+            measurement.connections_at_start,
+            measurement.connections_opened
+        ),
+        (3, 3),
+        "one more for each"
+    );
 }
 
 #[test]

@@ -43,7 +43,7 @@ impl Engine<'_, '_, '_> {
             }
             let body = self.source.next();
             match body {
-                Next::Ready => {}
+                Next::Ready => self.waits_for_body = false,
                 Next::Late => self.count_late_body(),
                 Next::UsedUp => {
                     self.used_up = true;
@@ -65,7 +65,6 @@ impl Engine<'_, '_, '_> {
                 break;
             };
             self.dues.take();
-            self.waits_for_body = false;
             self.begin(index, due, now)?;
             if self.trial.connection_use == ConnectionUse::Reuse {
                 self.queue(index);

@@ -113,6 +113,14 @@ impl Calls {
         Some(&mut self.slots[slot as usize])
     }
 
+    /// Moves all calls of one connection to another.
+    pub(super) fn move_all(&mut self, from: usize, to: usize) {
+        let moved = |call: &&mut Call| call.active && call.connection == from;
+        for call in self.slots.iter_mut().filter(moved) {
+            call.connection = to;
+        }
+    }
+
     /// The call that was due first, as its token and due time.
     pub(super) fn oldest(&self) -> Option<(u64, u64)> {
         let slot = self.oldest?;

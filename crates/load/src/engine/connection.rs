@@ -19,6 +19,8 @@ pub(super) struct Connection {
     pub(super) state: State,
     /// Calls in flight at most, from the schedule.
     pub(super) quota: usize,
+    /// Whether it is only for connections that the server is about to end: none is opened here.
+    pub(super) spare: bool,
     /// Openings in a row that led to no answered call.
     pub(super) in_vain: u32,
     /// Whether it was tried at all.
@@ -68,11 +70,21 @@ impl Connection {
         Connection {
             state: State::Closed { retry_at: 0 },
             quota,
+            spare: false,
             in_vain: 0,
             tried: false,
             queued: false,
             dirty: false,
             unread: false,
+        }
+    }
+
+    /// A place for connections that take no more calls.
+    pub(super) fn spare() -> Connection {
+        Connection {
+            spare: true,
+            tried: true,
+            ..Connection::new(0)
         }
     }
 

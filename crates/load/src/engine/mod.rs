@@ -2,8 +2,8 @@
 //!
 //! Each turn begins the calls that are due on the connections that have room, writes what
 //! connections have to write, waits for the system, and reads what came. What the turn decides
-//! stands in files by concern: `phases` (which part of the trial it is), `opening` (connections),
-//! `calling` (calls), `retrying` (calls that are sent again), `moving` (bytes).
+//! stands in files by concern: `phases` (which part of the trial it is), `opening` and `retiring`
+//! (connections), `calling` (calls), `retrying` (calls that are sent again), `moving` (bytes).
 
 mod ahead;
 mod answer;
@@ -16,7 +16,9 @@ mod opening;
 mod outcome;
 mod phases;
 mod progressing;
+mod retiring;
 mod retrying;
+mod setup;
 mod sizes;
 mod source;
 mod stamps;
@@ -28,7 +30,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mio::{Events, Poll, Token};
-use rpcgauge_wire::{Failure, Head, Limits, Protocol, Traffic};
+use rpcgauge_wire::{Failure, Head, Limits, Traffic};
 
 use self::answer::Rules;
 use self::calls::Calls;
@@ -36,6 +38,7 @@ use self::connection::Connection;
 use self::horizon::Horizon;
 use self::phases::Phase;
 use self::progressing::Looks;
+use self::setup::{closes_after_call, limits, places};
 use self::sizes::Sizes;
 use self::source::Source;
 use self::timer::Timer;
@@ -46,7 +49,7 @@ use crate::error::LoadError;
 use crate::measurement::{Cpu, Ending, Measurement, WarmupOutcome};
 use crate::progress::ProgressHook;
 use crate::recorder::Recorder;
-use crate::schedule::{Dues, Schedule};
+use crate::schedule::Dues;
 use crate::stage::Timing;
 use crate::trial::{CallStyle, ConnectionUse, Trial};
 use crate::warmup::{Settling, WarmupSlice};
@@ -151,6 +154,8 @@ struct Engine<'t, 'b, 'r> {
     unread: VecDeque<(usize, bool)>,
     /// Connections that are closed or being made, where somebody must look after them.
     not_open: Vec<usize>,
+    /// Connections that the server is about to end, with calls in flight on them.
+    going_away: Vec<usize>,
     connecting: usize,
     open: usize,
     /// Opened since the measured part began, or before it.
@@ -228,6 +233,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             dirty: Vec::with_capacity(connections.len()),
             unread: VecDeque::new(),
             not_open: Vec::new(),
+            going_away: Vec::new(),
             connections,
             connecting: 0,
             open: 0,
@@ -273,6 +279,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
                 return Ok(());
             }
             let now = clock::now();
+            self.retire_connections()?;
             self.tend_connections(now)?;
             self.expire(now);
             if self.advance(now) {
@@ -319,17 +326,16 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         let deadline = nanos(self.trial.deadline);
         let mut wake = self.look_by().min(now + LOOK_UP_NS);
         wake = wake.min(self.phase_ends_by(now));
-        if self.waits_for_body {
-            wake = wake.min(now + LATE_BODY_REST_NS);
-        }
         if let Some((_, due)) = self.calls.oldest() {
             wake = wake.min(due.saturating_add(deadline));
         }
         if let Some(due) = self.dues.next().filter(|due| self.may_begin(*due)) {
-            // One that is due already waits for room, which the network brings, or for its end.
             wake = wake.min(if due > now {
                 due
+            } else if self.waits_for_body {
+                now + LATE_BODY_REST_NS
             } else {
+                // It waits for room, which the network brings, or for its end.
                 due.saturating_add(deadline)
             });
         }
@@ -375,49 +381,5 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             sum += connection.traffic();
         }
         sum
-    }
-}
-
-/// The places for a trial's connections, with the calls in flight that the schedule allows each.
-fn places(trial: &Trial) -> Vec<Connection> {
-    let connections = trial.connections as usize;
-    match (trial.connection_use, &trial.schedule) {
-        (ConnectionUse::PerCall, Schedule::Closed { in_flight }) => {
-            (0..*in_flight).map(|_| Connection::new(1)).collect()
-        }
-        (ConnectionUse::PerCall, Schedule::Rate { .. } | Schedule::Ramp { .. }) => {
-            (0..connections).map(|_| Connection::new(1)).collect()
-        }
-        (ConnectionUse::Reuse, Schedule::Rate { .. } | Schedule::Ramp { .. }) => (0..connections)
-            .map(|_| Connection::new(usize::MAX))
-            .collect(),
-        (ConnectionUse::Reuse, Schedule::Closed { in_flight }) => {
-            // An equal share each; the first ones take what is left.
-            let (share, left) = (
-                *in_flight as usize / connections,
-                *in_flight as usize % connections,
-            );
-            (0..connections)
-                .map(|index| Connection::new(share + usize::from(index < left)))
-                .collect()
-        }
-    }
-}
-
-/// Whether requests say that their connection ends with them: HTTP/1.1 has a header for it.
-fn closes_after_call(trial: &Trial) -> bool {
-    trial.connection_use == ConnectionUse::PerCall && trial.target.protocol == Protocol::Http1
-}
-
-/// The limits of a connection, with the trial's own bound on answers.
-fn limits(trial: &Trial) -> Limits {
-    let prefix = match trial.request.style {
-        CallStyle::Http { .. } => 0,
-        CallStyle::Grpc { .. } => rpcgauge_wire::grpc::PREFIX_LENGTH as u64,
-    };
-    let bound = u64::from(trial.expect.max_answer_bytes) + prefix;
-    Limits {
-        max_body_bytes: trial.limits.max_body_bytes.min(bound),
-        ..trial.limits.clone()
     }
 }

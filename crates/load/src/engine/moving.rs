@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind, IoSlice};
 
-use rpcgauge_wire::{ErrorCode, Event, Failure};
+use rpcgauge_wire::{Closing, ErrorCode, Event, Failure};
 
 use super::answer::Rules;
 use super::calls::Calls;
@@ -115,13 +115,17 @@ impl Engine<'_, '_, '_> {
             return Ok(());
         };
         let (calls, ended, rules) = (&mut self.calls, &mut self.ended, &self.rules);
-        let mut prefixes = 0;
+        let (mut prefixes, mut going_away) = (0, false);
         open.client.input(&self.buffer[..n], &mut |event| {
+            going_away |= is_goaway(&event);
             prefixes += follow(calls, ended, rules, at, event);
         });
         // At once, whatever becomes of the calls: bodies that are counted must never become fewer.
         open.client.count_received_prefix(prefixes);
         let replies = !open.client.is_all_sent();
+        if going_away {
+            self.note_going_away(index);
+        }
         self.end_calls(index, at, None)?;
         if replies {
             self.mark_dirty(index);
@@ -208,6 +212,15 @@ impl Engine<'_, '_, '_> {
             }
         }
     }
+}
+
+fn is_goaway(event: &Event<'_>) -> bool {
+    matches!(
+        event,
+        Event::Closing {
+            reason: Closing::GoAway { .. }
+        }
+    )
 }
 
 /// Follows one event into its call. Returns the bytes of gRPC's message prefixes in it, which are

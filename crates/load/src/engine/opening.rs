@@ -69,7 +69,7 @@ impl Engine<'_, '_, '_> {
     }
 
     /// Whether a connection that is closed is wanted again: calls are begun, or sent again.
-    fn is_wanted(&self) -> bool {
+    pub(super) fn is_wanted(&self) -> bool {
         self.phase != Phase::Draining || !self.to_retry.is_empty()
     }
 
@@ -223,7 +223,7 @@ impl Engine<'_, '_, '_> {
         }
         if self.trial.connection_use == ConnectionUse::PerCall && retry_at == 0 {
             self.queue(index);
-        } else {
+        } else if !self.connections[index].spare {
             self.not_open.push(index);
         }
     }
