@@ -7,6 +7,7 @@ use rpcgauge_wire::Traffic;
 
 use crate::Histogram;
 use crate::failure::{ErrorSample, FailureKind};
+use crate::segments::SegmentFigures;
 use crate::stage::Stages;
 use crate::timeline::Timeline;
 
@@ -32,6 +33,8 @@ pub struct Measurement {
     pub marks: Marks,
     /// The trial in slices.
     pub timeline: Timeline,
+    /// What became of the calls that were due in each segment of a ramp; empty for other schedules.
+    pub segments: Vec<SegmentFigures>,
     /// Bytes on the connections from the first measured call to the last one's end. What TLS adds,
     /// its handshakes included, is overhead: the bytes on the socket less the plain ones. At a rate,
     /// answers to warm-up calls that were in flight at the switch are among those received; a
@@ -52,6 +55,9 @@ pub struct Measurement {
     /// [`crate::ConnectionUse::Reuse`] no call fails by one while another connection is open, but
     /// calls are then made over fewer connections than asked for; its text is among the samples.
     pub connects_failed: u64,
+    /// Calls that were due and had no body yet ([`crate::Bodies::Streamed`]): begun late by this
+    /// side's fault, not the server's.
+    pub bodies_late: u64,
     /// Answers that came uncompressed although [`crate::Expect::encoding`] names an encoding.
     pub uncompressed_answers: u64,
     /// Up to ten distinct error texts with how often each came.
@@ -65,8 +71,10 @@ pub struct Measurement {
 /// Why a trial ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Ending {
-    /// It reached its [`crate::Stop`].
+    /// It reached its [`crate::Stop`], or its ramp's end.
     Complete,
+    /// [`crate::Bodies::Streamed`] had no more bodies before that.
+    BodiesUsedUp,
     /// The stop flag was set.
     Interrupted,
     /// Nothing but failures came for as long as [`crate::Trial::patience`].
@@ -86,6 +94,13 @@ pub struct Calls {
     pub abandoned: u64,
     /// How many of the abandoned ones were due but never begun, since the trial's end came first.
     pub never_begun: u64,
+    /// Sends of calls beyond their first: calls that the server said it did not process (GOAWAY,
+    /// REFUSED_STREAM) and, in HTTP/1.1, calls of an idempotent method on a kept connection that
+    /// the server closed before any byte of the answer. A call is sent again three times at most,
+    /// keeps its due time and deadline, and is one call in every other number.
+    pub retried: u64,
+    /// How many of the answered ones were sent more than once. Their stages are left out.
+    pub answered_after_retry: u64,
 }
 
 impl Calls {

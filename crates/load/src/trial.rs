@@ -1,7 +1,8 @@
 //! What a trial calls, how, and for how long.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -20,6 +21,25 @@ pub enum Address {
     Tcp(SocketAddr),
     /// The path of a Unix domain socket.
     Unix(PathBuf),
+}
+
+impl Address {
+    /// Looks a host's name up and takes the first address that the system gives. Done once, before
+    /// the trial: a look-up is no part of a call.
+    ///
+    /// # Errors
+    /// [`LoadError::Resolve`] when the name has no address, or nobody can be asked for it.
+    pub fn resolve(host: &str, port: u16) -> Result<Address, LoadError> {
+        let unresolved = |source| LoadError::Resolve {
+            host: host.to_owned(),
+            source,
+        };
+        let mut found = (host, port).to_socket_addrs().map_err(unresolved)?;
+        let first = found
+            .next()
+            .ok_or_else(|| unresolved(io::ErrorKind::NotFound.into()))?;
+        Ok(Address::Tcp(first))
+    }
 }
 
 impl fmt::Display for Address {
@@ -127,7 +147,8 @@ pub enum ConnectionUse {
     PerCall,
 }
 
-/// When a trial's measured part ends: whichever comes first.
+/// When a trial's measured part ends: whichever comes first. A ramp needs neither and ends with
+/// its last segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stop {
     /// After this many calls were started.
@@ -147,7 +168,8 @@ pub struct Trial {
     pub expect: Expect,
     /// When calls are due.
     pub schedule: Schedule,
-    /// Connections open at the same time, at least 1. A closed loop with
+    /// Connections open at the same time, at least 1; those that an HTTP/2 server is about to end
+    /// (GOAWAY) may go on beside them until their calls have ended. A closed loop with
     /// [`ConnectionUse::PerCall`] has one for each call in flight instead.
     pub connections: u32,
     /// How long a connection is used.
@@ -177,7 +199,8 @@ impl Trial {
         if self.connections == 0 {
             return refuse("the number of connections", "at least 1");
         }
-        if self.stop.calls.is_none() && self.stop.time.is_none() {
+        let endless = self.stop.calls.is_none() && self.stop.time.is_none();
+        if endless && self.schedule.lasts().is_none() {
             return refuse("the end of the trial", "a number of calls, a time, or both");
         }
         if self.stop.calls == Some(0) || self.stop.time.is_some_and(|time| time.is_zero()) {
@@ -195,6 +218,12 @@ impl Trial {
         }
         if self.timing == Timing::Stages && self.schedule != (Schedule::Closed { in_flight: 1 }) {
             return refuse("stage timing", "a closed loop with one call in flight");
+        }
+        if self.warmup.is_some() && matches!(self.schedule, Schedule::Ramp { .. }) {
+            return refuse(
+                "the warm-up of a ramp",
+                "absent: a first segment can be the warm-up",
+            );
         }
         self.schedule.check()
     }

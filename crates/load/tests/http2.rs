@@ -20,6 +20,7 @@ use rpcgauge_load::{
     Address, Arrivals, Bodies, CallStyle, ConnectionUse, Protocol, Schedule, Stage, Stop, Timing,
     Trial, WarmupBounds,
 };
+use support::frames::frame;
 use support::*;
 
 type AnswerBody = http_body_util::combinators::BoxBody<Bytes, Infallible>;
@@ -376,19 +377,28 @@ fn a_server_of_the_other_protocol_is_told_apart() {
     trial.stop.calls = Some(5);
     let measurement = run(&trial, &[b"x"]);
     assert_sums_hold(&measurement);
-    assert_eq!(measurement.calls.failed_total(), 5);
+    assert_eq!(failures(&measurement), [("wrong-protocol".to_owned(), 5)]);
     let text = &measurement.error_samples[0].text;
     assert!(text.contains("HTTP/1.x only"), "{text}");
 }
 
-/// An HTTP/2 frame.
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let length = (payload.len() as u32).to_be_bytes();
-    let mut frame = length[1..].to_vec();
-    frame.extend([kind, flags]);
-    frame.extend(stream.to_be_bytes());
-    frame.extend(payload);
-    frame
+#[test]
+fn a_server_that_wants_http1_is_told_apart() {
+    let settings = frame(4, 0, 0, &[]);
+    let wants_http1 = [0, 0, 0, 0, 0, 0, 0, 0xd];
+    for answer in [
+        frame(3, 0, 1, &wants_http1[4..]),
+        frame(7, 0, 0, &wants_http1),
+    ] {
+        let mut trial = grpc_trial(says(&[settings.clone(), answer]));
+        trial.connection_use = ConnectionUse::PerCall;
+        trial.stop.calls = Some(2);
+        let measurement = run(&trial, &[b"x"]);
+        assert_sums_hold(&measurement);
+        assert_eq!(failures(&measurement), [("wrong-protocol".to_owned(), 2)]);
+        let text = &measurement.error_samples[0].text;
+        assert!(text.contains("HTTP_1_1_REQUIRED"), "{text}");
+    }
 }
 
 /// Sends these frames once something came, and closes.

@@ -1,15 +1,16 @@
-//! A call's way: begun when due, sent, ended, or out of time.
+//! A call's way: begun when due, sent, ended, or out of time. `retrying` has the way back.
 
 use rpcgauge_wire::StartError;
 
 use super::Engine;
+use super::ahead::Next;
 use super::answer::Answer;
 use super::calls::Beginning;
 use super::connection::State;
-use super::phases::{Phase, nanos, note_end};
+use super::phases::{Phase, note_end};
 use super::source::Unread;
 use super::stamps::stage_times;
-use crate::clock;
+use crate::clock::{self, nanos};
 use crate::error::LoadError;
 use crate::failure::FailureKind;
 use crate::trial::ConnectionUse;
@@ -20,17 +21,45 @@ const TOO_LATE: (FailureKind, &str) = (
     "the deadline passed before the answer was complete",
 );
 
+/// How a call fails that could not be sent by its deadline.
+const NOT_SENT: (FailureKind, &str) = (
+    FailureKind::DeadlineUnsent,
+    "the deadline passed before the call could be sent",
+);
+
+/// And how one that had nothing to send.
+const NO_BODY: (FailureKind, &str) = (
+    FailureKind::BodyLate,
+    "the deadline passed before the call's body was made: make bodies faster, or beforehand",
+);
+
 impl Engine<'_, '_, '_> {
     /// Begins the calls that are due and for which there is room.
     pub(super) fn begin_due(&mut self, now: u64) -> Result<(), LoadError> {
+        self.send_again(now)?;
         while let Some(due) = self.dues.next() {
             if due > now || !self.may_begin(due) {
                 break;
             }
+            let body = self.source.next();
+            match body {
+                Next::Ready => self.waits_for_body = false,
+                Next::Late => self.count_late_body(),
+                Next::UsedUp => {
+                    self.used_up = true;
+                    break;
+                }
+            }
             if now - due >= nanos(self.trial.deadline) {
-                let text = "the deadline passed before the call could be sent";
-                self.fail_unbegun(FailureKind::DeadlineUnsent, text, now);
+                let (kind, text) = match body {
+                    Next::Late => NO_BODY,
+                    Next::Ready | Next::UsedUp => NOT_SENT,
+                };
+                self.fail_unbegun(kind, text, now);
                 continue;
+            }
+            if body == Next::Late {
+                break;
             }
             let Some(index) = self.next_with_room(now) else {
                 break;
@@ -42,6 +71,13 @@ impl Engine<'_, '_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Counts a call that is due and has no body yet, once.
+    fn count_late_body(&mut self) {
+        if !std::mem::replace(&mut self.waits_for_body, true) && self.phase == Phase::Measured {
+            self.recorder.bodies_late += 1;
+        }
     }
 
     fn begin(&mut self, index: usize, due: u64, now: u64) -> Result<(), LoadError> {
@@ -72,6 +108,15 @@ impl Engine<'_, '_, '_> {
         let keep = verified || self.source.decodes();
         if let Some(call) = self.calls.get(token) {
             call.answer.reset(keep);
+            match self.source.take_streamed() {
+                None => {}
+                Some(Ok(body)) => call.body = Some(body),
+                Some(Err(error)) => {
+                    self.end_call(token, now, Err((FailureKind::Encode, &error.0)));
+                    self.queue(index);
+                    return Ok(());
+                }
+            }
         }
         match self.trial.connection_use {
             ConnectionUse::Reuse => {
@@ -91,7 +136,11 @@ impl Engine<'_, '_, '_> {
         if self.timed && self.trial.connection_use == ConnectionUse::PerCall {
             call.stamps.connected = clock::now();
         }
-        let outgoing = match self.source.request(number, &mut call.stamps) {
+        let made = match call.body.take() {
+            Some(body) => Ok(body),
+            None => self.source.request(number, &mut call.stamps),
+        };
+        let outgoing = match made {
             Ok(outgoing) => outgoing,
             Err(error) => {
                 let failure = Err((FailureKind::Encode, error.0.as_str()));
@@ -100,7 +149,7 @@ impl Engine<'_, '_, '_> {
                 return;
             }
         };
-        if call.measured {
+        if call.measured && call.retries == 0 {
             self.sizes.requests += 1;
             self.sizes.request_plain += outgoing.plain;
             self.sizes.request_carried += outgoing.carried;
@@ -108,7 +157,11 @@ impl Engine<'_, '_, '_> {
         let Some(open) = self.connections[index].open() else {
             return;
         };
-        match open.client.start(&self.head, &outgoing.body, token) {
+        let started = open.client.start(&self.head, &outgoing.body, token);
+        if self.source.streams() {
+            call.body = Some(outgoing);
+        }
+        match started {
             Ok(()) => {
                 self.unsent = self.timed.then_some(token);
                 self.mark_dirty(index);
@@ -196,7 +249,10 @@ impl Engine<'_, '_, '_> {
             match result {
                 Ok(()) => {
                     self.recorder.answered(due, done);
-                    if self.timed {
+                    if call.retries > 0 {
+                        // The stages of its last send say nothing of the call.
+                        self.recorder.account.answered_after_retry += 1;
+                    } else if self.timed {
                         self.recorder.stages(stage_times(call, done));
                     }
                 }
@@ -228,8 +284,9 @@ impl Engine<'_, '_, '_> {
         }
     }
 
-    /// Fails the calls that are due, none of which can have a connection.
+    /// Fails the calls that are due or wait to be sent again, none of which can have a connection.
     pub(super) fn fail_waiting(&mut self, kind: FailureKind, text: &str, now: u64) {
+        self.fail_retries(kind, text, now);
         // Counted before: in a closed loop each failure makes another call due.
         for _ in 0..self.dues.waiting(now) {
             match self.dues.next() {
@@ -246,6 +303,7 @@ impl Engine<'_, '_, '_> {
         let Some(due) = self.dues.take() else {
             return;
         };
+        self.waits_for_body = false;
         self.dues.call_ended(now);
         note_end(&mut self.failing_since, now, false);
         if self.count_start(due) {

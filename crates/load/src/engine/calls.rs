@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::answer::Answer;
+use super::source::Outgoing;
 use super::stamps::Stamps;
 
 /// No slot.
@@ -19,6 +20,10 @@ pub(super) struct Call {
     pub(super) measured: bool,
     /// Whether its answer is compared with the right one.
     pub(super) verified: bool,
+    /// How often it was sent again.
+    pub(super) retries: u32,
+    /// Its body where it is streamed, in case it is sent again.
+    pub(super) body: Option<Outgoing>,
     pub(super) stamps: Stamps,
     pub(super) answer: Answer,
     generation: u32,
@@ -71,6 +76,7 @@ impl Calls {
         call.due = beginning.due;
         call.measured = beginning.measured;
         call.verified = beginning.verified;
+        call.retries = 0;
         call.stamps = Stamps {
             begun: beginning.begun,
             ..Stamps::default()
@@ -91,6 +97,7 @@ impl Calls {
     pub(super) fn remove(&mut self, token: u64) -> Option<&mut Call> {
         let call = self.get(token)?;
         call.active = false;
+        call.body = None;
         call.generation = call.generation.wrapping_add(1);
         let (before, after) = (call.before, call.after);
         let slot = (token & u64::from(u32::MAX)) as u32;
@@ -104,6 +111,14 @@ impl Calls {
         }
         self.free.push(slot);
         Some(&mut self.slots[slot as usize])
+    }
+
+    /// Moves all calls of one connection to another.
+    pub(super) fn move_all(&mut self, from: usize, to: usize) {
+        let moved = |call: &&mut Call| call.active && call.connection == from;
+        for call in self.slots.iter_mut().filter(moved) {
+            call.connection = to;
+        }
     }
 
     /// The call that was due first, as its token and due time.
@@ -135,6 +150,8 @@ impl Call {
             due: 0,
             measured: false,
             verified: false,
+            retries: 0,
+            body: None,
             stamps: Stamps::default(),
             answer,
             generation: 0,

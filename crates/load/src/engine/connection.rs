@@ -19,6 +19,8 @@ pub(super) struct Connection {
     pub(super) state: State,
     /// Calls in flight at most, from the schedule.
     pub(super) quota: usize,
+    /// Whether it is only for connections that the server is about to end: none is opened here.
+    pub(super) spare: bool,
     /// Openings in a row that led to no answered call.
     pub(super) in_vain: u32,
     /// Whether it was tried at all.
@@ -86,11 +88,21 @@ impl Connection {
         Connection {
             state: State::Closed { retry_at: 0 },
             quota,
+            spare: false,
             in_vain: 0,
             tried: false,
             queued: false,
             dirty: false,
             unread: false,
+        }
+    }
+
+    /// A place for connections that take no more calls.
+    pub(super) fn spare() -> Connection {
+        Connection {
+            spare: true,
+            tried: true,
+            ..Connection::new(0)
         }
     }
 
@@ -106,11 +118,24 @@ impl Connection {
         }
     }
 
+    /// Whether the connection takes another call now, whatever the schedule says.
+    pub(super) fn takes_calls(&self) -> bool {
+        match &self.state {
+            State::Open(open) => !open.blocked && open.client.capacity() > 0,
+            _ => false,
+        }
+    }
+
     pub(super) fn open(&mut self) -> Option<&mut Open> {
         match &mut self.state {
             State::Open(open) => Some(open),
             _ => None,
         }
+    }
+
+    /// Whether the connection that stands here has brought an answer's head already.
+    pub(super) fn has_answered(&self) -> bool {
+        self.traffic().received.header > 0
     }
 
     /// Bytes of the connection that stands here.

@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind, IoSlice};
 
-use rpcgauge_wire::{Event, Failure};
+use rpcgauge_wire::{Closing, ErrorCode, Event, Failure};
 
 use super::answer::Rules;
 use super::calls::Calls;
@@ -118,13 +118,18 @@ impl Engine<'_, '_, '_> {
         };
         let (calls, ended, rules) = (&mut self.calls, &mut self.ended, &self.rules);
         let mut apart = CountedApart::default();
+        let mut going_away = false;
         open.client.input(&self.buffer[..n], &mut |event| {
+            going_away |= is_goaway(&event);
             apart += follow(calls, ended, rules, at, event);
         });
         // At once, whatever becomes of the calls: bytes that are counted must never become fewer.
         open.client.count_received_prefix(apart.prefixes);
         open.client.count_received_marks(apart.marks);
         let replies = !open.client.is_all_sent() || open.stream.holds_output();
+        if going_away {
+            self.note_going_away(index);
+        }
         self.end_calls(index, at, None)?;
         if replies {
             self.mark_dirty(index);
@@ -174,6 +179,7 @@ impl Engine<'_, '_, '_> {
         for Ended { token, failure } in ended.drain(..) {
             match failure {
                 None => self.complete(token, at)?,
+                Some(failure) if self.retry(token, &failure) => {}
                 Some(failure) => {
                     let kind = FailureKind::of_wire(&failure, broken);
                     let text = match broken {
@@ -211,6 +217,15 @@ impl Engine<'_, '_, '_> {
             open.stream.say_end();
         }
     }
+}
+
+fn is_goaway(event: &Event<'_>) -> bool {
+    matches!(
+        event,
+        Event::Closing {
+            reason: Closing::GoAway { .. }
+        }
+    )
 }
 
 /// Received bytes that are not what HTTP takes them for.
@@ -288,8 +303,16 @@ impl FailureKind {
                     .map_or(FailureKind::ConnectionReset, |failure| failure.kind),
                 None => FailureKind::ConnectionClosed,
             },
+            Failure::Reset { code } | Failure::GoneAway { code }
+                if *code == ErrorCode::HTTP_1_1_REQUIRED =>
+            {
+                FailureKind::WrongProtocol
+            }
             failure if failure.not_processed() => FailureKind::NotProcessed,
             Failure::Reset { .. } | Failure::GoneAway { .. } => FailureKind::StreamReset,
+            Failure::Violation(violation) if violation.is_other_protocol() => {
+                FailureKind::WrongProtocol
+            }
             Failure::Violation(_) => FailureKind::Protocol,
             Failure::Limit(_) => FailureKind::TooLarge,
         }
@@ -305,6 +328,7 @@ impl FailureKind {
             Some(libc::ECONNREFUSED | libc::ENOENT) => FailureKind::ConnectRefused,
             Some(libc::EMFILE | libc::ENFILE) => FailureKind::OutOfFiles,
             Some(libc::EADDRNOTAVAIL) => FailureKind::OutOfPorts,
+            Some(libc::ECONNRESET) => FailureKind::ConnectionReset,
             _ => FailureKind::ConnectFailed,
         }
     }
@@ -312,7 +336,9 @@ impl FailureKind {
 
 #[cfg(test)]
 mod tests {
-    use rpcgauge_wire::{ErrorCode, LimitExceeded, Stage};
+    use rpcgauge_wire::http1::Http1Violation;
+    use rpcgauge_wire::http2::Http2Violation;
+    use rpcgauge_wire::{LimitExceeded, Stage, Violation};
 
     use super::*;
 
@@ -324,6 +350,7 @@ mod tests {
             (libc::EMFILE, FailureKind::OutOfFiles),
             (libc::ENFILE, FailureKind::OutOfFiles),
             (libc::EADDRNOTAVAIL, FailureKind::OutOfPorts),
+            (libc::ECONNRESET, FailureKind::ConnectionReset),
             (libc::ENETUNREACH, FailureKind::ConnectFailed),
         ];
         for (code, kind) in table {
@@ -343,6 +370,7 @@ mod tests {
         let gone = Failure::GoneAway {
             code: ErrorCode::NO_ERROR,
         };
+        let violation = |violation: Violation| Failure::Violation(violation);
         let broken = io::Error::from_raw_os_error(libc::ECONNRESET);
         let table = [
             (closed, None, FailureKind::ConnectionClosed),
@@ -354,6 +382,26 @@ mod tests {
                 FailureKind::NotProcessed,
             ),
             (gone, None, FailureKind::NotProcessed),
+            (
+                reset(ErrorCode::HTTP_1_1_REQUIRED),
+                None,
+                FailureKind::WrongProtocol,
+            ),
+            (
+                violation(Http2Violation::Http1Answer.into()),
+                None,
+                FailureKind::WrongProtocol,
+            ),
+            (
+                violation(Http1Violation::Http2Answer.into()),
+                None,
+                FailureKind::WrongProtocol,
+            ),
+            (
+                violation(Http2Violation::Padding.into()),
+                None,
+                FailureKind::Protocol,
+            ),
             (
                 LimitExceeded::BodyBytes(1).into(),
                 None,

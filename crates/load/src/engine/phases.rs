@@ -7,7 +7,7 @@ use rpcgauge_wire::Traffic;
 use super::Engine;
 use super::horizon::{Course, Standing};
 use super::warming::Warming;
-use crate::clock;
+use crate::clock::{self, nanos};
 use crate::measurement::{Cpu, Ending, WarmupOutcome};
 use crate::schedule::Schedule;
 use crate::warmup::Settling;
@@ -27,11 +27,6 @@ pub(super) enum Phase {
     Measured,
     /// No call is begun any more; those in flight may end.
     Draining,
-}
-
-/// A duration in ns; beyond 584 years it is that.
-pub(super) fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Keeps the time of the first of the failures since the last success.
@@ -56,8 +51,11 @@ impl Engine<'_, '_, '_> {
         if self.phase == Phase::Switching && (self.is_ready() || self.out_of_patience(now)) {
             self.start_measuring();
         }
+        if self.used_up {
+            self.ending = Ending::BodiesUsedUp;
+        }
         match self.phase {
-            Phase::Opening | Phase::WarmUp | Phase::Switching => false,
+            Phase::Opening | Phase::WarmUp | Phase::Switching => self.used_up,
             Phase::Measured => self.advance_measured(now),
             Phase::Draining => self.measured_in_flight == 0 || now >= self.drained_by,
         }
@@ -66,6 +64,7 @@ impl Engine<'_, '_, '_> {
     /// Whether a call that is due at `due` is to be begun in this part.
     pub(super) fn may_begin(&self, due: u64) -> bool {
         match self.phase {
+            _ if self.used_up => false,
             Phase::WarmUp => true,
             Phase::Measured => self.horizon.admits(&self.standing(), due),
             Phase::Opening | Phase::Switching | Phase::Draining => false,
@@ -76,6 +75,9 @@ impl Engine<'_, '_, '_> {
     pub(super) fn phase_ends_by(&self, now: u64) -> u64 {
         let patience = self.patience_ends_by();
         match self.phase {
+            Phase::Opening | Phase::WarmUp | Phase::Switching | Phase::Measured if self.used_up => {
+                now
+            }
             Phase::Opening => self.opening_ends_by(),
             Phase::WarmUp => self
                 .warming
@@ -173,6 +175,9 @@ impl Engine<'_, '_, '_> {
         self.phase = Phase::Measured;
         self.phase_started_at = now;
         self.failing_since = None;
+        if let Some(looks) = &mut self.looks {
+            looks.start(now);
+        }
         // What the instrument did since the last call ended is no lateness of the next ones.
         self.dues.start_again(now);
     }
@@ -195,15 +200,23 @@ impl Engine<'_, '_, '_> {
             self.ending = Ending::GaveUp;
             return true;
         }
+        if self.used_up {
+            self.drain_until(now.saturating_add(nanos(self.trial.drain)));
+            return self.measured_in_flight == 0;
+        }
         match self.horizon.course(&self.standing(), now) {
             Course::GoOn => false,
             Course::Over => true,
             Course::Drain { until } => {
-                self.phase = Phase::Draining;
-                self.drained_by = until;
+                self.drain_until(until);
                 self.measured_in_flight == 0
             }
         }
+    }
+
+    fn drain_until(&mut self, until: u64) {
+        self.phase = Phase::Draining;
+        self.drained_by = until;
     }
 
     fn standing(&self) -> Standing {
@@ -249,11 +262,5 @@ mod tests {
             since
         });
         assert_eq!(seen, [Some(10), Some(10), None, Some(40), Some(40)]);
-    }
-
-    #[test]
-    fn durations_beyond_the_clock_are_bounded() {
-        assert_eq!(nanos(Duration::MAX), u64::MAX);
-        assert_eq!(nanos(Duration::from_micros(3)), 3000);
     }
 }

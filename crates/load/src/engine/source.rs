@@ -1,8 +1,9 @@
-//! Where requests come from, and what reads their answers.
+//! Where requests come from, and what reads their answers. `ahead` has those that are streamed.
 
 use bytes::Bytes;
 use rpcgauge_wire::grpc::{self, MessageTooLong, PREFIX_LENGTH};
 
+use super::ahead::{Ahead, Made, Next};
 use super::answer::Answer;
 use super::stamps::Stamps;
 use crate::bodies::{Bodies, Body, Codec, CodecError};
@@ -47,6 +48,7 @@ enum Kind<'a> {
         bodies: Vec<Outgoing>,
         verifier: Option<&'a mut dyn Codec>,
     },
+    Streamed(Ahead),
     PerCall {
         codec: &'a mut dyn Codec,
         compresses: bool,
@@ -69,6 +71,7 @@ impl<'a> Source<'a> {
                     .collect::<Result<_, _>>()?,
                 verifier,
             },
+            Bodies::Streamed(bodies) => Kind::Streamed(Ahead::start(bodies, grpc)?),
             Bodies::PerCall(codec) => Kind::PerCall {
                 compresses: codec.compresses(),
                 codec,
@@ -86,7 +89,7 @@ impl<'a> Source<'a> {
     /// How many answers of the warm-up are to be verified.
     pub(super) fn to_verify(&self) -> u64 {
         match &self.kind {
-            Kind::Prepared { verifier: None, .. } => 0,
+            Kind::Prepared { verifier: None, .. } | Kind::Streamed(_) => 0,
             Kind::Prepared { bodies, .. } => bodies.len() as u64,
             Kind::PerCall { .. } => 1,
         }
@@ -97,7 +100,29 @@ impl<'a> Source<'a> {
         matches!(self.kind, Kind::PerCall { .. })
     }
 
-    /// Makes the request of the `number`-th call.
+    /// Whether the next call has a body. Only one that is streamed may have none.
+    pub(super) fn next(&mut self) -> Next {
+        match &mut self.kind {
+            Kind::Streamed(ahead) => ahead.next(),
+            Kind::Prepared { .. } | Kind::PerCall { .. } => Next::Ready,
+        }
+    }
+
+    /// Takes the next call's body where it is streamed: there it is the call's own, which keeps it
+    /// for as long as it may be sent again.
+    pub(super) fn take_streamed(&mut self) -> Option<Made> {
+        match &mut self.kind {
+            Kind::Streamed(ahead) => ahead.take(),
+            Kind::Prepared { .. } | Kind::PerCall { .. } => None,
+        }
+    }
+
+    /// Whether calls have bodies of their own.
+    pub(super) fn streams(&self) -> bool {
+        matches!(self.kind, Kind::Streamed(_))
+    }
+
+    /// Makes the request of the `number`-th call, for which none was streamed.
     pub(super) fn request(
         &mut self,
         number: u64,
@@ -111,6 +136,7 @@ impl<'a> Source<'a> {
                     ..*body
                 })
             }
+            Kind::Streamed(_) => Err(CodecError("the call has lost its body".to_owned())),
             Kind::PerCall { codec, compresses } => {
                 let prefix = if self.grpc { PREFIX_LENGTH } else { 0 };
                 let mut body = reclaimed(std::mem::take(&mut self.last_body));
@@ -158,7 +184,9 @@ impl<'a> Source<'a> {
                 verifier: Some(codec),
                 ..
             } if verify => codec,
-            Kind::Prepared { .. } => return Ok((!compressed).then_some(answer.carried())),
+            Kind::Prepared { .. } | Kind::Streamed(_) => {
+                return Ok((!compressed).then_some(answer.carried()));
+            }
         };
         let plain = if compressed {
             self.plain.clear();
@@ -188,7 +216,7 @@ fn stamp(timed: bool, stamp: &mut u64) {
 }
 
 /// Frames a body beforehand.
-fn framed(body: Body, grpc: bool) -> Result<Outgoing, MessageTooLong> {
+pub(super) fn framed(body: Body, grpc: bool) -> Result<Outgoing, MessageTooLong> {
     let carried = body.bytes.len() as u64;
     let bytes = if grpc {
         grpc::frame_message(&body.bytes, body.compressed)?
