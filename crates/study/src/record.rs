@@ -109,6 +109,9 @@ pub struct Measured {
     /// Answers to measured calls that came uncompressed although a compression was asked for.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub uncompressed_answers: u64,
+    /// Calls that were due and had no body yet: begun late by the client's fault.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bodies_late: u64,
     /// Up to a few distinct error texts with how often each came, as the server or system sent them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub error_samples: Vec<ErrorSample>,
@@ -140,6 +143,12 @@ pub struct Calls {
     /// How many of the abandoned ones were due but never begun.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub never_begun: u64,
+    /// Sends of calls beyond their first, of calls that the server did not process.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retried: u64,
+    /// How many of the answered ones were sent more than once.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub answered_after_retry: u64,
 }
 
 impl Calls {

@@ -30,6 +30,8 @@ pub(super) fn measured(from: load::Measurement, around: &Surroundings) -> Measur
         // How many were used is the count of the request times.
         marks: _,
         timeline,
+        // No study asks for a ramp, and no other schedule has segments.
+        segments: _,
         traffic,
         payload,
         cpu,
@@ -37,6 +39,7 @@ pub(super) fn measured(from: load::Measurement, around: &Surroundings) -> Measur
         connections_opened,
         tls_resumed,
         connects_failed,
+        bodies_late,
         uncompressed_answers,
         error_samples,
         errors_without_sample,
@@ -83,6 +86,7 @@ pub(super) fn measured(from: load::Measurement, around: &Surroundings) -> Measur
         connections_opened,
         tls_resumed,
         connects_failed,
+        bodies_late,
         uncompressed_answers,
         error_samples: self::error_samples(error_samples),
         errors_without_sample,
@@ -96,6 +100,8 @@ fn calls(from: load::Calls) -> Calls {
         failed,
         abandoned,
         never_begun,
+        retried,
+        answered_after_retry,
     } = from;
     let failed = failed.into_iter();
     Calls {
@@ -104,6 +110,8 @@ fn calls(from: load::Calls) -> Calls {
         failed: failed.map(|(kind, n)| (kind.to_string(), n)).collect(),
         abandoned,
         never_begun,
+        retried,
+        answered_after_retry,
     }
 }
 
@@ -227,11 +235,14 @@ mod tests {
         let mut from = load::Calls {
             started: 3,
             answered: 1,
+            retried: 4,
+            answered_after_retry: 1,
             ..load::Calls::default()
         };
         from.failed.insert(load::FailureKind::HttpStatus(503), 2);
         let calls = calls(from);
         assert_eq!(calls.failed.get("http-503"), Some(&2));
+        assert_eq!((calls.retried, calls.answered_after_retry), (4, 1));
         assert_eq!(
             calls.started,
             calls.answered + calls.failed_total() + calls.abandoned

@@ -86,8 +86,10 @@ fn a_small_plan_runs_to_a_run_directory_whose_sums_hold() {
             figures.uncompressed_answers,
             figures.errors_without_sample,
             calls.never_begun,
+            calls.retried,
+            figures.bodies_late,
         ];
-        assert_eq!(amiss, [0; 4]);
+        assert_eq!(amiss, [0; 6]);
     }
     let environment = run.environment.unwrap();
     assert!(environment.subjects["reference"].contains_key("hyper"));

@@ -82,6 +82,7 @@ pub(crate) fn figures(
             failed: sum(measured().map(|m| m.connects_failed)),
         },
         uncompressed_answers: sum(measured().map(|m| m.uncompressed_answers)),
+        bodies_late: sum(measured().map(|m| m.bodies_late)),
         timeline: timeline::merge(trials),
         errors,
         errors_left_out,
@@ -171,6 +172,10 @@ fn calls(trials: &[MeasuredTrial<'_>]) -> CallCounts {
         all.answered = all.answered.saturating_add(calls.answered);
         all.abandoned = all.abandoned.saturating_add(calls.abandoned);
         all.never_begun = all.never_begun.saturating_add(calls.never_begun);
+        all.retried = all.retried.saturating_add(calls.retried);
+        all.answered_after_retry = all
+            .answered_after_retry
+            .saturating_add(calls.answered_after_retry);
         for (kind, count) in &calls.failed {
             let failed = all.failed.entry(kind.clone()).or_default();
             *failed = failed.saturating_add(*count);

@@ -63,6 +63,9 @@ pub struct Figures {
     /// Answers that came uncompressed although a compression was asked for.
     #[serde(default)]
     pub uncompressed_answers: u64,
+    /// Calls that were due and had no body yet: begun late by the client's fault.
+    #[serde(default)]
+    pub bodies_late: u64,
     /// The trials in slices, one after the other.
     pub timeline: TimelineFindings,
     /// The most frequent distinct error texts, as the other side sent them.
@@ -102,6 +105,12 @@ pub struct CallCounts {
     /// How many of the abandoned ones were due but never begun.
     #[serde(default)]
     pub never_begun: u64,
+    /// Sends of calls beyond their first, of calls that the server did not process.
+    #[serde(default)]
+    pub retried: u64,
+    /// How many of the answered ones were sent more than once.
+    #[serde(default)]
+    pub answered_after_retry: u64,
 }
 
 impl CallCounts {

@@ -261,6 +261,23 @@ pub enum Note {
         /// All its calls.
         of: u64,
     },
+    /// Calls of a variant were sent more than once, since the server did not process them: their
+    /// latency has all sends in it.
+    Retried {
+        /// The variant.
+        variant: String,
+        /// Sends beyond the first.
+        sends: u64,
+    },
+    /// Calls of a variant were due and had no body yet: their latency has the client's delay in it.
+    BodiesLate {
+        /// The variant.
+        variant: String,
+        /// Such calls.
+        calls: u64,
+        /// All its calls.
+        of: u64,
+    },
     /// Blocks are left out of the estimate.
     BlocksLeftOut {
         /// How many.

@@ -22,6 +22,8 @@ enum Amiss {
     Uncompressed,
     FailedConnects,
     NeverBegun,
+    Retried,
+    BodiesLate,
 }
 
 /// The notes of some comparisons under all placements as one sentence; none where there are none.
@@ -104,6 +106,10 @@ fn counted(note: &Note) -> Option<(Amiss, &str, Share)> {
         Note::NeverBegun { variant, calls, of } => {
             Some((Amiss::NeverBegun, variant, share(*calls, *of)))
         }
+        Note::Retried { variant, sends } => Some((Amiss::Retried, variant, share(*sends, 0))),
+        Note::BodiesLate { variant, calls, of } => {
+            Some((Amiss::BodiesLate, variant, share(*calls, *of)))
+        }
         Note::Unguarded
         | Note::FailedCalls { .. }
         | Note::Unsettled { .. }
@@ -134,6 +140,12 @@ impl Amiss {
             Self::NeverBegun => {
                 format!("{some} of {all} calls of {variant} were due but never begun")
             }
+            Self::Retried if part == 1 => format!("a call of {variant} was sent again"),
+            Self::Retried => format!("calls of {variant} were sent again {some} times"),
+            Self::BodiesLate => format!(
+                "{some} of {all} calls of {variant} were begun late, since their bodies were not \
+                 made in time"
+            ),
         }
     }
 }
@@ -157,7 +169,9 @@ fn clause(note: &Note) -> Option<String> {
         | Note::ClientBound { .. }
         | Note::Uncompressed { .. }
         | Note::FailedConnects { .. }
-        | Note::NeverBegun { .. } => None,
+        | Note::NeverBegun { .. }
+        | Note::Retried { .. }
+        | Note::BodiesLate { .. } => None,
     }
 }
 
@@ -190,11 +204,15 @@ mod tests {
         builder.specs[1].uncompressed = 3;
         builder.specs[1].failed_connects = 1;
         builder.specs[1].never_begun = 7;
+        builder.specs[1].retried = 3;
+        builder.specs[1].bodies_late = 2;
         assert_eq!(
             of_first(&builder).unwrap(),
             "No answer of grpc was compressed, although it asks for compression; 36 of 2,400 \
              answers of rest came uncompressed, although it asks for compression; 12 attempts of \
-             rest to open a connection failed; 84 of 2,484 calls of rest were due but never begun."
+             rest to open a connection failed; 84 of 2,484 calls of rest were due but never begun; calls of \
+             rest were sent again 36 times; 24 of 2,484 calls of rest were begun late, since their \
+             bodies were not made in time."
         );
     }
 

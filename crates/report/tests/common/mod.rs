@@ -67,6 +67,10 @@ pub struct Spec {
     pub failed_connects: u64,
     /// Calls of each trial that were due but never begun, beside those that were.
     pub never_begun: u64,
+    /// Sends of each trial's calls beyond their first.
+    pub retried: u64,
+    /// Calls of each trial whose body came late.
+    pub bodies_late: u64,
     /// Why no trial of it can be measured.
     pub cannot_run: Option<&'static str>,
     /// Measured under every placement, not only the first.
@@ -99,6 +103,8 @@ impl Spec {
             uncompressed: 0,
             failed_connects: 0,
             never_begun: 0,
+            retried: 0,
+            bodies_late: 0,
             cannot_run: None,
             everywhere: false,
         }

@@ -47,6 +47,7 @@ impl Builder {
             started: self.calls + spec.never_begun,
             abandoned: spec.never_begun,
             never_begun: spec.never_begun,
+            retried: spec.retried,
             ..Calls::default()
         };
         let (mut latency, mut failed, mut delay) = (histogram(), histogram(), histogram());
@@ -167,6 +168,7 @@ impl Builder {
             tls_resumed: 0,
             connects_failed: spec.failed_connects,
             uncompressed_answers: spec.uncompressed,
+            bodies_late: spec.bodies_late,
             errors_without_sample: 0,
             connections_opened: match spec.connection {
                 ConnectionUse::Reuse => 0,
