@@ -37,8 +37,8 @@ pub struct Measurement {
     pub segments: Vec<SegmentFigures>,
     /// Bytes on the connections from the first measured call to the last one's end. What TLS adds,
     /// its handshakes included, is overhead: the bytes on the socket less the plain ones. At a rate,
-    /// answers to warm-up calls that were in flight at the switch are among those received; a
-    /// closed loop lets them end before. In a stage trial the server's marks are counted apart.
+    /// what is carried of calls of the warm-up that had not ended is among them; a closed loop lets
+    /// them end before. In a stage trial the server's marks are counted apart.
     pub traffic: Traffic,
     /// Sizes of the messages.
     pub payload: Payload,
@@ -113,7 +113,8 @@ impl Calls {
 /// The warm-up of a trial.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WarmupOutcome {
-    /// Calls begun before the first measured one.
+    /// Calls begun before the first measured one; at a rate, with those that were due before its end
+    /// and begun, or failed, after.
     pub calls: u64,
     /// How many of them failed.
     pub failed: u64,

@@ -44,7 +44,7 @@ impl Engine<'_, '_, '_> {
             let body = self.source.next();
             match body {
                 Next::Ready => self.waits_for_body = false,
-                Next::Late => self.count_late_body(),
+                Next::Late => self.count_late_body(due),
                 Next::UsedUp => {
                     self.used_up = true;
                     break;
@@ -74,8 +74,8 @@ impl Engine<'_, '_, '_> {
     }
 
     /// Counts a call that is due and has no body yet, once.
-    fn count_late_body(&mut self) {
-        if !std::mem::replace(&mut self.waits_for_body, true) && self.phase == Phase::Measured {
+    fn count_late_body(&mut self, due: u64) {
+        if !std::mem::replace(&mut self.waits_for_body, true) && due >= self.measured_from {
             self.recorder.bodies_late += 1;
         }
     }
@@ -94,7 +94,7 @@ impl Engine<'_, '_, '_> {
         }
         let number = self.calls_begun;
         self.calls_begun += 1;
-        let verified = !measured && number < self.to_verify;
+        let verified = self.phase == Phase::WarmUp && number < self.to_verify;
         let beginning = Beginning {
             number,
             connection: index,
@@ -240,7 +240,10 @@ impl Engine<'_, '_, '_> {
         self.dues.call_ended(free);
         self.unsent = None;
         let (due, measured, index) = (call.due, call.measured, call.connection);
-        note_end(&mut self.failing_since, done, result.is_ok());
+        // What becomes of the warm-up's last calls is no reason to give the measured part up.
+        if measured == (self.measured_from < u64::MAX) {
+            note_end(&mut self.failing_since, done, result.is_ok());
+        }
         if result.is_ok() {
             self.connections[index].in_vain = 0;
         }
@@ -305,8 +308,11 @@ impl Engine<'_, '_, '_> {
         };
         self.waits_for_body = false;
         self.dues.call_ended(now);
-        note_end(&mut self.failing_since, now, false);
-        if self.count_start(due) {
+        let measured = self.count_start(due);
+        if measured == (self.measured_from < u64::MAX) {
+            note_end(&mut self.failing_since, now, false);
+        }
+        if measured {
             self.recorder.begun(due, now);
             self.recorder.failed(due, now, kind, text);
         } else {
@@ -314,9 +320,11 @@ impl Engine<'_, '_, '_> {
         }
     }
 
-    /// Counts a call that was taken from the schedule. True when it is a measured one.
+    /// Counts a call that was taken from the schedule. True when it is a measured one: by when it
+    /// was due, not by when it can be begun. A server that does not keep up with a rate leaves calls
+    /// waiting at the warm-up's end, whose latency and time belong there.
     fn count_start(&mut self, due: u64) -> bool {
-        let measured = self.phase == Phase::Measured;
+        let measured = due >= self.measured_from;
         if measured {
             self.recorder.started(due);
         } else {

@@ -190,6 +190,8 @@ struct Engine<'t, 'b, 'r> {
     horizon: Horizon,
     phase: Phase,
     phase_started_at: u64,
+    /// Calls that are due from here on are measured, ns; there are none before the measured part.
+    measured_from: u64,
     /// When the first call failed of those since the last that succeeded in this part.
     failing_since: Option<u64>,
     drained_by: u64,
@@ -260,6 +262,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             horizon: Horizon::new(trial),
             phase: Phase::Opening,
             phase_started_at: now,
+            measured_from: u64::MAX,
             failing_since: None,
             drained_by: u64::MAX,
             warming: None,

@@ -9,7 +9,7 @@ use super::horizon::{Course, Standing};
 use super::warming::Warming;
 use crate::clock::{self, nanos};
 use crate::measurement::{Cpu, Ending, WarmupOutcome};
-use crate::schedule::Schedule;
+use crate::schedule::{Dues, Schedule};
 use crate::warmup::Settling;
 
 /// The parts of a trial, in order.
@@ -23,7 +23,8 @@ pub(super) enum Phase {
     /// begun, so that every byte and all processor time from then on is of measured calls. Arrivals
     /// at a rate do not wait for anything.
     Switching,
-    /// Calls are made and counted.
+    /// Calls are made, and counted where they are due in this part. At a rate the warm-up may leave
+    /// others, which waited: they come first, and are its own.
     Measured,
     /// No call is begun any more; those in flight may end.
     Draining,
@@ -131,6 +132,9 @@ impl Engine<'_, '_, '_> {
                 break;
             }
             self.dues.take();
+            if due < self.measured_from {
+                continue;
+            }
             self.recorder.started(due);
             self.recorder.account.abandoned += 1;
             self.recorder.account.never_begun += 1;
@@ -139,7 +143,6 @@ impl Engine<'_, '_, '_> {
     }
 
     fn start_calls(&mut self, now: u64) {
-        self.dues = crate::schedule::Dues::new(&self.trial.schedule, now);
         self.failing_since = None;
         self.phase_started_at = now;
         match self.trial.warmup {
@@ -149,6 +152,8 @@ impl Engine<'_, '_, '_> {
             }
             None => self.start_measuring(),
         }
+        // Without a warm-up the first call is due when the measured part begins, and not before.
+        self.dues = Dues::new(&self.trial.schedule, self.phase_started_at);
     }
 
     fn end_warmup(&mut self, settled: bool) {
@@ -174,6 +179,7 @@ impl Engine<'_, '_, '_> {
         };
         self.phase = Phase::Measured;
         self.phase_started_at = now;
+        self.measured_from = now;
         self.failing_since = None;
         if let Some(looks) = &mut self.looks {
             looks.start(now);
