@@ -184,8 +184,9 @@ pub struct Trial {
     pub deadline: Duration,
     /// How long calls in flight may still end after the last one was started.
     pub drain: Duration,
-    /// The trial ends early when nothing but failures has come for this long, counted from the
-    /// first of them: a server that answers no call would otherwise hold it for a deadline a call.
+    /// The trial ends early when nothing but failures has come for this long: with a call that
+    /// fails as long after the first of them, or longer. A server that answers no call would
+    /// otherwise hold it for a deadline a call.
     /// The warm-up and the measured part have it each; more than 0.
     pub patience: Duration,
     /// What a server may make a connection hold.

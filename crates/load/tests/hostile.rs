@@ -142,6 +142,34 @@ fn patience_ends_a_trial_that_only_fails() {
 }
 
 #[test]
+fn slow_calls_after_a_failure_are_waited_for() {
+    let address = serve(|mut stream: TcpStream| {
+        for call in 0.. {
+            let Some((_, body)) = read_request(&mut stream) else {
+                return;
+            };
+            thread::sleep(Duration::from_millis(100));
+            let busy = b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n";
+            let answer = match call {
+                1 => busy.to_vec(),
+                _ => ok(&body),
+            };
+            if stream.write_all(&answer).is_err() {
+                return;
+            }
+        }
+    });
+    let mut trial = short(address);
+    trial.patience = Duration::from_millis(50);
+    trial.stop.calls = Some(4);
+    let measurement = run(&trial, &[b"x"]);
+    assert_sums_hold(&measurement);
+    assert_eq!(measurement.ending, Ending::Complete);
+    assert_eq!(failures(&measurement), [("http-503".to_owned(), 1)]);
+    assert_eq!(measurement.calls.answered, 3);
+}
+
+#[test]
 fn where_nobody_listens_calls_are_refused_and_the_processor_rests() {
     for connection_use in [ConnectionUse::Reuse, ConnectionUse::PerCall] {
         let mut trial = short(nobody());

@@ -7,7 +7,7 @@ use super::ahead::Next;
 use super::answer::Answer;
 use super::calls::Beginning;
 use super::connection::State;
-use super::phases::{Phase, note_end};
+use super::phases::Phase;
 use super::source::Unread;
 use super::stamps::stage_times;
 use crate::clock::{self, nanos};
@@ -242,7 +242,7 @@ impl Engine<'_, '_, '_> {
         let (due, measured, index) = (call.due, call.measured, call.connection);
         // What becomes of the warm-up's last calls is no reason to give the measured part up.
         if measured == (self.measured_from < u64::MAX) {
-            note_end(&mut self.failing_since, done, result.is_ok());
+            self.failing.note_end(done, result.is_ok());
         }
         if result.is_ok() {
             self.connections[index].in_vain = 0;
@@ -310,7 +310,7 @@ impl Engine<'_, '_, '_> {
         self.dues.call_ended(now);
         let measured = self.count_start(due);
         if measured == (self.measured_from < u64::MAX) {
-            note_end(&mut self.failing_since, now, false);
+            self.failing.note_end(now, false);
         }
         if measured {
             self.recorder.begun(due, now);

@@ -36,7 +36,7 @@ use self::answer::Rules;
 use self::calls::Calls;
 use self::connection::Connection;
 use self::horizon::Horizon;
-use self::phases::Phase;
+use self::phases::{Failing, Phase};
 use self::progressing::Looks;
 use self::setup::{closes_after_call, limits, places};
 use self::sizes::Sizes;
@@ -192,8 +192,7 @@ struct Engine<'t, 'b, 'r> {
     phase_started_at: u64,
     /// Calls that are due from here on are measured, ns; there are none before the measured part.
     measured_from: u64,
-    /// When the first call failed of those since the last that succeeded in this part.
-    failing_since: Option<u64>,
+    failing: Failing,
     drained_by: u64,
     warming: Option<Warming>,
     warmup: WarmupOutcome,
@@ -263,7 +262,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             phase: Phase::Opening,
             phase_started_at: now,
             measured_from: u64::MAX,
-            failing_since: None,
+            failing: Failing::default(),
             drained_by: u64::MAX,
             warming: None,
             warmup: WarmupOutcome::default(),

@@ -30,12 +30,25 @@ pub(super) enum Phase {
     Draining,
 }
 
-/// Keeps the time of the first of the failures since the last success.
-pub(super) fn note_end(failing_since: &mut Option<u64>, at: u64, succeeded: bool) {
-    if succeeded {
-        *failing_since = None;
-    } else {
-        failing_since.get_or_insert(at);
+/// The failures since the last call that succeeded in this part.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Failing {
+    /// When the first of them ended.
+    since: Option<u64>,
+    /// How long after it the last one ended, ns. Time in which no call ends says nothing: those in
+    /// flight may be slow and good.
+    lasted: u64,
+}
+
+impl Failing {
+    /// Takes note of a call's end.
+    pub(super) fn note_end(&mut self, at: u64, succeeded: bool) {
+        if succeeded {
+            *self = Failing::default();
+        } else {
+            let since = *self.since.get_or_insert(at);
+            self.lasted = at.saturating_sub(since);
+        }
     }
 }
 
@@ -45,11 +58,11 @@ impl Engine<'_, '_, '_> {
         if self.phase == Phase::Opening && (self.all_tried() || now >= self.opening_ends_by()) {
             self.start_calls(now);
         }
-        if self.phase == Phase::WarmUp && (self.warmup_is_over(now) || self.out_of_patience(now)) {
+        if self.phase == Phase::WarmUp && (self.warmup_is_over(now) || self.is_out_of_patience()) {
             self.end_warmup(false);
         }
         // A server that is stuck must not hold the trial for a deadline.
-        if self.phase == Phase::Switching && (self.is_ready() || self.out_of_patience(now)) {
+        if self.phase == Phase::Switching && (self.is_ready() || self.is_out_of_patience()) {
             self.start_measuring();
         }
         if self.used_up {
@@ -74,23 +87,18 @@ impl Engine<'_, '_, '_> {
 
     /// When the present part ends at the latest.
     pub(super) fn phase_ends_by(&self, now: u64) -> u64 {
-        let patience = self.patience_ends_by();
+        if self.is_out_of_patience() {
+            return now;
+        }
         match self.phase {
             Phase::Opening | Phase::WarmUp | Phase::Switching | Phase::Measured if self.used_up => {
                 now
             }
             Phase::Opening => self.opening_ends_by(),
-            Phase::WarmUp => self
-                .warming
-                .as_ref()
-                .map_or(0, Warming::ends_by)
-                .min(patience),
+            Phase::WarmUp => self.warming.as_ref().map_or(0, Warming::ends_by),
             Phase::Switching if self.is_ready() => now,
-            Phase::Switching => patience,
-            Phase::Measured => {
-                let looks_again = self.horizon.looks_again(&self.standing(), now);
-                looks_again.min(patience)
-            }
+            Phase::Switching => u64::MAX,
+            Phase::Measured => self.horizon.looks_again(&self.standing(), now),
             Phase::Draining => self.drained_by,
         }
     }
@@ -143,7 +151,7 @@ impl Engine<'_, '_, '_> {
     }
 
     fn start_calls(&mut self, now: u64) {
-        self.failing_since = None;
+        self.failing = Failing::default();
         self.phase_started_at = now;
         match self.trial.warmup {
             Some(bounds) => {
@@ -180,7 +188,7 @@ impl Engine<'_, '_, '_> {
         self.phase = Phase::Measured;
         self.phase_started_at = now;
         self.measured_from = now;
-        self.failing_since = None;
+        self.failing = Failing::default();
         if let Some(looks) = &mut self.looks {
             looks.start(now);
         }
@@ -202,7 +210,7 @@ impl Engine<'_, '_, '_> {
     }
 
     fn advance_measured(&mut self, now: u64) -> bool {
-        if self.out_of_patience(now) {
+        if self.is_out_of_patience() {
             self.ending = Ending::GaveUp;
             return true;
         }
@@ -238,14 +246,8 @@ impl Engine<'_, '_, '_> {
             .saturating_add(nanos(self.trial.deadline))
     }
 
-    fn out_of_patience(&self, now: u64) -> bool {
-        now >= self.patience_ends_by()
-    }
-
-    fn patience_ends_by(&self) -> u64 {
-        let patience = nanos(self.trial.patience);
-        self.failing_since
-            .map_or(u64::MAX, |since| since.saturating_add(patience))
+    fn is_out_of_patience(&self) -> bool {
+        self.failing.lasted >= nanos(self.trial.patience)
     }
 }
 
@@ -254,19 +256,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_count_from_the_first_after_a_success() {
-        let mut since = None;
+    fn failures_last_from_the_first_after_a_success_to_the_last() {
+        let mut failing = Failing::default();
         let ends = [
             (10, false),
             (20, false),
             (30, true),
             (40, false),
-            (50, false),
+            (55, false),
         ];
         let seen = ends.map(|(at, succeeded)| {
-            note_end(&mut since, at, succeeded);
-            since
+            failing.note_end(at, succeeded);
+            failing.lasted
         });
-        assert_eq!(seen, [Some(10), Some(10), None, Some(40), Some(40)]);
+        assert_eq!(seen, [0, 10, 0, 0, 15]);
     }
 }
