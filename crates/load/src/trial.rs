@@ -187,7 +187,8 @@ pub struct Trial {
     /// The trial ends early when nothing but failures has come for this long: with a call that
     /// fails as long after the first of them, or longer. A server that answers no call would
     /// otherwise hold it for a deadline a call.
-    /// The warm-up and the measured part have it each; more than 0.
+    /// The warm-up and the measured part have it each; between them, a closed loop's calls in flight
+    /// have as long to end. More than 0.
     pub patience: Duration,
     /// What a server may make a connection hold.
     pub limits: Limits,

@@ -59,10 +59,10 @@ impl Engine<'_, '_, '_> {
             self.start_calls(now);
         }
         if self.phase == Phase::WarmUp && (self.warmup_is_over(now) || self.is_out_of_patience()) {
-            self.end_warmup(false);
+            self.end_warmup(false, now);
         }
         // A server that is stuck must not hold the trial for a deadline.
-        if self.phase == Phase::Switching && (self.is_ready() || self.is_out_of_patience()) {
+        if self.phase == Phase::Switching && (self.is_ready() || now >= self.switching_ends_by()) {
             self.start_measuring();
         }
         if self.used_up {
@@ -87,17 +87,15 @@ impl Engine<'_, '_, '_> {
 
     /// When the present part ends at the latest.
     pub(super) fn phase_ends_by(&self, now: u64) -> u64 {
-        if self.is_out_of_patience() {
-            return now;
-        }
         match self.phase {
+            Phase::WarmUp | Phase::Measured if self.is_out_of_patience() => now,
             Phase::Opening | Phase::WarmUp | Phase::Switching | Phase::Measured if self.used_up => {
                 now
             }
             Phase::Opening => self.opening_ends_by(),
             Phase::WarmUp => self.warming.as_ref().map_or(0, Warming::ends_by),
             Phase::Switching if self.is_ready() => now,
-            Phase::Switching => u64::MAX,
+            Phase::Switching => self.switching_ends_by(),
             Phase::Measured => self.horizon.looks_again(&self.standing(), now),
             Phase::Draining => self.drained_by,
         }
@@ -127,8 +125,8 @@ impl Engine<'_, '_, '_> {
         if let Some(slice) = warming.call_ended(done, latency, succeeded) {
             match (self.hooks.settling)(slice) {
                 Settling::GoOn => {}
-                Settling::Settled => self.end_warmup(true),
-                Settling::NeverSettled => self.end_warmup(false),
+                Settling::Settled => self.end_warmup(true, done),
+                Settling::NeverSettled => self.end_warmup(false, done),
             }
         }
     }
@@ -164,9 +162,10 @@ impl Engine<'_, '_, '_> {
         self.dues = Dues::new(&self.trial.schedule, self.phase_started_at);
     }
 
-    fn end_warmup(&mut self, settled: bool) {
+    fn end_warmup(&mut self, settled: bool, at: u64) {
         self.warmup.settled = settled;
         self.phase = Phase::Switching;
+        self.phase_started_at = at;
     }
 
     fn start_measuring(&mut self) {
@@ -244,6 +243,13 @@ impl Engine<'_, '_, '_> {
     fn opening_ends_by(&self) -> u64 {
         self.phase_started_at
             .saturating_add(nanos(self.trial.deadline))
+    }
+
+    /// Calls in flight are waited for as long as for a success: that the warm-up only failed does not
+    /// shorten it.
+    fn switching_ends_by(&self) -> u64 {
+        self.phase_started_at
+            .saturating_add(nanos(self.trial.patience))
     }
 
     fn is_out_of_patience(&self) -> bool {
