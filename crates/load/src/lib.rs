@@ -83,7 +83,7 @@ pub use failure::{ErrorSample, FailureKind, Fault};
 pub use measurement::{Calls, Cpu, Ending, Marks, Measurement, Payload, WarmupOutcome};
 pub use progress::{Progress, ProgressHook};
 pub use rpcgauge_wire::{ByteCount, Limits, Protocol, Traffic};
-pub use schedule::{Arrivals, Schedule, Segment};
+pub use schedule::{Arrivals, MOST_IN_FLIGHT, Schedule, Segment};
 pub use segments::SegmentFigures;
 pub use stage::{Stage, Stages, Timing};
 pub use timeline::{Slice, Timeline};

@@ -58,6 +58,9 @@ pub struct Measurement {
     /// Calls that were due and had no body yet ([`crate::Bodies::Streamed`]): begun late by this
     /// side's fault, not the server's.
     pub bodies_late: u64,
+    /// The most calls that were in flight at a time in the measured part. Fewer than a closed loop
+    /// asks for where a server allows fewer streams on its connections, say.
+    pub most_in_flight: u64,
     /// Answers that came uncompressed although [`crate::Expect::encoding`] names an encoding.
     pub uncompressed_answers: u64,
     /// Up to ten distinct error texts with how often each came.

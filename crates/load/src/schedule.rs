@@ -17,7 +17,7 @@ use crate::error::LoadError;
 pub enum Schedule {
     /// A call is due as soon as one before it ends, this many at a time over all connections.
     Closed {
-        /// Calls in flight over all connections, at least 1.
+        /// Calls in flight over all connections, 1 to [`MOST_IN_FLIGHT`].
         in_flight: u32,
     },
     /// Calls arrive at a rate, whatever becomes of the ones before.
@@ -64,6 +64,10 @@ pub enum Arrivals {
 /// The highest rate that is taken, in calls a second: one a nanosecond, the resolution of due times.
 const MAX_PER_SECOND: f64 = 1e9;
 
+/// The most calls in flight that a trial can ask for, and the most connections: each takes memory
+/// before the first call is made, and beyond this no machine has the ports for them.
+pub const MOST_IN_FLIGHT: u32 = 65_536;
+
 /// The most segments of a ramp. Each has a histogram of its own.
 const MOST_SEGMENTS: usize = 200;
 
@@ -71,7 +75,9 @@ impl Schedule {
     pub(crate) fn check(&self) -> Result<(), LoadError> {
         let refuse = |what, allowed| Err(LoadError::Setting { what, allowed });
         match self {
-            Schedule::Closed { in_flight: 0 } => refuse("calls in flight", "at least 1"),
+            Schedule::Closed { in_flight } if !(1..=MOST_IN_FLIGHT).contains(in_flight) => {
+                refuse("the number of calls in flight", "1 to 65,536")
+            }
             Schedule::Rate { per_second, .. }
                 if !(*per_second > 0.0 && *per_second <= MAX_PER_SECOND) =>
             {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rpcgauge_wire::{Head, Limits, PrepareError, Protocol, grpc};
 
 use crate::error::LoadError;
-use crate::schedule::Schedule;
+use crate::schedule::{MOST_IN_FLIGHT, Schedule};
 use crate::stage::Timing;
 use crate::tls::Tls;
 use crate::warmup::WarmupBounds;
@@ -168,7 +168,7 @@ pub struct Trial {
     pub expect: Expect,
     /// When calls are due.
     pub schedule: Schedule,
-    /// Connections open at the same time, at least 1; those that an HTTP/2 server is about to end
+    /// Connections open at the same time, 1 to [`MOST_IN_FLIGHT`]; those that an HTTP/2 server is about to end
     /// (GOAWAY) may go on beside them until their calls have ended. A closed loop with
     /// [`ConnectionUse::PerCall`] has one for each call in flight instead.
     pub connections: u32,
@@ -190,7 +190,8 @@ pub struct Trial {
     /// The warm-up and the measured part have it each; between them, a closed loop's calls in flight
     /// have as long to end. More than 0.
     pub patience: Duration,
-    /// What a server may make a connection hold.
+    /// What a server may make a connection hold. How many calls a connection has in flight follows from
+    /// the schedule instead, and from what the server allows.
     pub limits: Limits,
 }
 
@@ -198,8 +199,8 @@ impl Trial {
     /// Refuses what cannot be carried out.
     pub(crate) fn check(&self) -> Result<(), LoadError> {
         let refuse = |what, allowed| Err(LoadError::Setting { what, allowed });
-        if self.connections == 0 {
-            return refuse("the number of connections", "at least 1");
+        if !(1..=MOST_IN_FLIGHT).contains(&self.connections) {
+            return refuse("the number of connections", "1 to 65,536");
         }
         let endless = self.stop.calls.is_none() && self.stop.time.is_none();
         if endless && self.schedule.lasts().is_none() {

@@ -224,10 +224,10 @@ fn what_cannot_be_carried_out_is_refused() {
         change(&mut trial);
         run_with(&trial, prepared(&[b"x"])).unwrap_err().to_string()
     };
-    let table: [(Change<'_>, &str); 5] = [
+    let table: [(Change<'_>, &str); 7] = [
         (
             &|t| t.connections = 0,
-            "the number of connections must be at least 1",
+            "the number of connections must be 1 to 65,536",
         ),
         (
             &|t| t.stop = Stop::default(),
@@ -235,7 +235,19 @@ fn what_cannot_be_carried_out_is_refused() {
         ),
         (
             &|t| t.schedule = Schedule::Closed { in_flight: 0 },
-            "calls in flight must be at least 1",
+            "the number of calls in flight must be 1 to 65,536",
+        ),
+        (
+            &|t| {
+                t.schedule = Schedule::Closed {
+                    in_flight: u32::MAX,
+                };
+            },
+            "the number of calls in flight must be 1 to 65,536",
+        ),
+        (
+            &|t| t.connections = u32::MAX,
+            "the number of connections must be 1 to 65,536",
         ),
         (
             &|t| {

@@ -20,7 +20,7 @@ use rpcgauge_load::{
     Address, Arrivals, Bodies, CallStyle, ConnectionUse, Protocol, Schedule, Stage, Stop, Timing,
     Trial, WarmupBounds,
 };
-use support::frames::frame;
+use support::frames::{frame, ok_frame, play_frames};
 use support::*;
 
 type AnswerBody = http_body_util::combinators::BoxBody<Bytes, Infallible>;
@@ -437,4 +437,41 @@ fn what_breaks_a_stream_is_counted_by_its_kind() {
             measurement.error_samples
         );
     }
+}
+
+/// Answers all streams of a connection at once, when so many requests have come.
+fn answers_together(at_once: u32) -> Address {
+    serve(move |stream| {
+        let mut waiting = Vec::new();
+        play_frames(stream, move |id| {
+            waiting.push(id);
+            match waiting.len() as u32 {
+                n if n < at_once => Vec::new(),
+                _ => waiting.drain(..).flat_map(ok_frame).collect(),
+            }
+        });
+    })
+}
+
+#[test]
+fn as_many_calls_are_in_flight_as_asked_for() {
+    // More than the connection's own default: a server without a limit takes them all.
+    let mut trial = trial(answers_together(1500));
+    trial.target.protocol = Protocol::Http2;
+    trial.expect.content_type = None;
+    trial.schedule = Schedule::Closed { in_flight: 1500 };
+    trial.stop.calls = Some(3000);
+    let measurement = run(&trial, &[b"x"]);
+    assert_answered(&measurement, 3000);
+    assert_eq!(measurement.most_in_flight, 1500);
+}
+
+#[test]
+fn fewer_calls_in_flight_than_asked_for_are_told() {
+    let mut trial = grpc_trial(serve_http2(echo));
+    trial.schedule = Schedule::Closed { in_flight: 150 };
+    trial.stop.calls = Some(1000);
+    let measurement = run(&trial, &[b"x"]);
+    assert_answered(&measurement, 1000);
+    assert_eq!(measurement.most_in_flight, 100, "the server's limit");
 }

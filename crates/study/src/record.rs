@@ -112,6 +112,9 @@ pub struct Measured {
     /// Calls that were due and had no body yet: begun late by the client's fault.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub bodies_late: u64,
+    /// The most calls that were in flight at a time; absent in records that do not tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_in_flight: Option<u64>,
     /// Up to a few distinct error texts with how often each came, as the server or system sent them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub error_samples: Vec<ErrorSample>,

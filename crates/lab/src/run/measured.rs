@@ -40,6 +40,7 @@ pub(super) fn measured(from: load::Measurement, around: &Surroundings) -> Measur
         tls_resumed,
         connects_failed,
         bodies_late,
+        most_in_flight,
         uncompressed_answers,
         error_samples,
         errors_without_sample,
@@ -87,6 +88,7 @@ pub(super) fn measured(from: load::Measurement, around: &Surroundings) -> Measur
         tls_resumed,
         connects_failed,
         bodies_late,
+        most_in_flight: Some(most_in_flight),
         uncompressed_answers,
         error_samples: self::error_samples(error_samples),
         errors_without_sample,
@@ -196,6 +198,8 @@ fn nanos(time: std::time::Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use rpcgauge_study::settings;
+
     use super::*;
 
     #[test]
@@ -228,6 +232,11 @@ mod tests {
         assert_eq!(recorded.map(timed), load::Stage::ALL);
         assert!(recorded.is_sorted_by(|a, b| a < b), "{recorded:?}");
         assert_eq!(recorded[..Stage::CLIENT.len()], Stage::CLIENT);
+    }
+
+    #[test]
+    fn a_study_may_ask_for_what_the_engine_can_do() {
+        assert_eq!(settings::MOST_IN_FLIGHT, load::MOST_IN_FLIGHT);
     }
 
     #[test]

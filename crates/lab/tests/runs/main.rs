@@ -81,6 +81,7 @@ fn a_small_plan_runs_to_a_run_directory_whose_sums_hold() {
         assert!(figures.warmup.calls > 0);
         assert_eq!(figures.warmup.failed, 0);
         assert_eq!(figures.connections_at_start, Some(1));
+        assert_eq!(figures.most_in_flight, Some(1));
         let amiss = [
             figures.connects_failed,
             figures.uncompressed_answers,

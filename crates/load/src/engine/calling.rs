@@ -105,6 +105,9 @@ impl Engine<'_, '_, '_> {
         };
         let (style, expect) = (&self.trial.request.style, &self.trial.expect);
         let token = self.calls.insert(beginning, || Answer::new(style, expect));
+        if self.phase == Phase::Measured {
+            self.most_in_flight = self.most_in_flight.max(self.calls.len());
+        }
         let keep = verified || self.source.decodes();
         if let Some(call) = self.calls.get(token) {
             call.answer.reset(keep);

@@ -135,6 +135,11 @@ impl Calls {
         (now.saturating_sub(due) as u128 >= deadline.as_nanos()).then_some(token)
     }
 
+    /// How many calls are in flight.
+    pub(super) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
     /// How many calls of the measured part are in flight.
     pub(super) fn measured(&self) -> u64 {
         let measured = |call: &&Call| call.active && call.measured;
@@ -221,6 +226,7 @@ mod tests {
                 prop_assert_eq!(calls.oldest(), model.first().copied());
                 let measured = model.iter().filter(|(_, due)| due.is_multiple_of(2)).count() as u64;
                 prop_assert_eq!(calls.measured(), measured);
+                prop_assert_eq!(calls.len(), model.len());
             }
         }
     }

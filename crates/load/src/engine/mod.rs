@@ -174,6 +174,8 @@ struct Engine<'t, 'b, 'r> {
     calls: Calls,
     calls_begun: u64,
     measured_in_flight: u64,
+    /// The most calls that were in flight at a time in the measured part.
+    most_in_flight: usize,
     /// Answers of the warm-up that are verified.
     to_verify: u64,
     /// Calls that wait to be sent again, and some whose deadline has passed meanwhile.
@@ -253,6 +255,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             calls: Calls::default(),
             calls_begun: 0,
             measured_in_flight: 0,
+            most_in_flight: 0,
             to_retry: VecDeque::new(),
             waits_for_body: false,
             used_up: false,

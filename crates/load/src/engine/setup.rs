@@ -3,7 +3,7 @@
 use rpcgauge_wire::{Limits, Protocol};
 
 use super::connection::Connection;
-use crate::schedule::Schedule;
+use crate::schedule::{MOST_IN_FLIGHT, Schedule};
 use crate::trial::{CallStyle, ConnectionUse, Trial};
 
 /// The places for a trial's connections, with the calls in flight that the schedule allows each.
@@ -17,7 +17,7 @@ pub(super) fn places(trial: &Trial) -> Vec<Connection> {
             (0..connections).map(|_| Connection::new(1)).collect()
         }
         (ConnectionUse::Reuse, Schedule::Rate { .. } | Schedule::Ramp { .. }) => (0..connections)
-            .map(|_| Connection::new(usize::MAX))
+            .map(|_| Connection::new(MOST_IN_FLIGHT as usize))
             .collect(),
         (ConnectionUse::Reuse, Schedule::Closed { in_flight }) => {
             // An equal share each; the first ones take what is left.
@@ -37,7 +37,8 @@ pub(super) fn closes_after_call(trial: &Trial) -> bool {
     trial.connection_use == ConnectionUse::PerCall && trial.target.protocol == Protocol::Http1
 }
 
-/// The limits of a connection, with the trial's own bound on answers.
+/// The limits of a connection, with the trial's own bound on answers. Its calls in flight are
+/// bounded by the quota of its place: a limit below that would cap the schedule without a word.
 pub(super) fn limits(trial: &Trial) -> Limits {
     let prefix = match trial.request.style {
         CallStyle::Http { .. } => 0,
@@ -46,6 +47,7 @@ pub(super) fn limits(trial: &Trial) -> Limits {
     let bound = u64::from(trial.expect.max_answer_bytes) + prefix;
     Limits {
         max_body_bytes: trial.limits.max_body_bytes.min(bound),
+        max_calls_in_flight: MOST_IN_FLIGHT,
         ..trial.limits.clone()
     }
 }

@@ -7,11 +7,11 @@ use rpcgauge_study::record::{
     Code, Cpu, ErrorSample, FloorRecord, Histogram, Measured, Memory, Payload, Stage, Traffic,
     TrialRecord,
 };
-use rpcgauge_study::settings::{Idle, Timing};
+use rpcgauge_study::settings::{Idle, Schedule, Settings, Timing};
 
 use super::figures::{
     BytesPerCall, CallCounts, Connections, CpuPerCall, CpuSide, Distribution, Figures, Floor,
-    StageFindings, TrafficPerCall,
+    InFlight, StageFindings, TrafficPerCall,
 };
 use super::timeline;
 use super::trial::{goodput, supported};
@@ -28,6 +28,7 @@ pub(crate) fn figures(
     variant: &str,
     trials: &[MeasuredTrial<'_>],
     floors: &[&FloorRecord],
+    settings: &Settings,
 ) -> Result<Option<Figures>, ReportError> {
     let Some((first, _)) = trials.first() else {
         return Ok(None);
@@ -83,12 +84,26 @@ pub(crate) fn figures(
         },
         uncompressed_answers: sum(measured().map(|m| m.uncompressed_answers)),
         bodies_late: sum(measured().map(|m| m.bodies_late)),
+        in_flight: in_flight(trials, settings),
         timeline: timeline::merge(trials),
         errors,
         errors_left_out,
         errors_without_sample: sum(measured().map(|m| m.errors_without_sample)),
         calls,
     }))
+}
+
+/// How many calls a closed loop has in flight, asked for and reached.
+fn in_flight(trials: &[MeasuredTrial<'_>], settings: &Settings) -> Option<InFlight> {
+    let Schedule::Closed { in_flight } = settings.schedule else {
+        return None;
+    };
+    let reached = trials.iter().filter_map(|(_, m)| m.most_in_flight).min()?;
+    let calls = settings.stop.calls.unwrap_or(u64::MAX);
+    Some(InFlight {
+        asked: u64::from(in_flight).min(calls),
+        reached,
+    })
 }
 
 /// Sums over a cell, divided by its calls.

@@ -66,6 +66,9 @@ pub struct Figures {
     /// Calls that were due and had no body yet: begun late by the client's fault.
     #[serde(default)]
     pub bodies_late: u64,
+    /// Calls in flight, where a number of them is asked for and recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_flight: Option<InFlight>,
     /// The trials in slices, one after the other.
     pub timeline: TimelineFindings,
     /// The most frequent distinct error texts, as the other side sent them.
@@ -88,6 +91,15 @@ pub struct Connections {
     pub opened: u64,
     /// Attempts to open one that failed, those of the warm-ups included.
     pub failed: u64,
+}
+
+/// Calls in flight at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InFlight {
+    /// As many as the variant asks for, or as a trial has calls.
+    pub asked: u64,
+    /// The most that were reached, in the trial that reached the fewest.
+    pub reached: u64,
 }
 
 /// What became of every call of a cell.

@@ -88,12 +88,19 @@ fn beside(name: &str, figures: &Figures) -> impl Iterator<Item = Note> {
         calls: figures.bodies_late,
         of: calls.started,
     });
+    let fewer = figures.in_flight.filter(|i| i.reached < i.asked);
+    let fewer = fewer.map(|in_flight| Note::FewerInFlight {
+        variant: variant(),
+        reached: in_flight.reached,
+        asked: in_flight.asked,
+    });
     let mixed_idle = (figures.idle.len() > 1).then(|| Note::MixedIdle { variant: variant() });
     let all = [
         uncompressed,
         failed_connects,
         never_begun,
         retried,
+        fewer,
         bodies_late,
         mixed_idle,
     ];

@@ -269,6 +269,15 @@ pub enum Note {
         /// Sends beyond the first.
         sends: u64,
     },
+    /// Fewer calls of a variant were in flight at a time than it asks for.
+    FewerInFlight {
+        /// The variant.
+        variant: String,
+        /// The most that were reached, in the trial that reached the fewest.
+        reached: u64,
+        /// As many as it asks for.
+        asked: u64,
+    },
     /// Calls of a variant were due and had no body yet: their latency has the client's delay in it.
     BodiesLate {
         /// The variant.

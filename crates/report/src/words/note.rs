@@ -114,6 +114,7 @@ fn counted(note: &Note) -> Option<(Amiss, &str, Share)> {
         | Note::FailedCalls { .. }
         | Note::Unsettled { .. }
         | Note::BlocksLeftOut { .. }
+        | Note::FewerInFlight { .. }
         | Note::MixedIdle { .. } => None,
     }
 }
@@ -161,6 +162,15 @@ fn clause(note: &Note) -> Option<String> {
         Note::BlocksLeftOut { left_out, planned } => Some(format!(
             "rests on {} of {planned} blocks",
             planned - left_out
+        )),
+        Note::FewerInFlight {
+            variant,
+            reached,
+            asked,
+        } => Some(format!(
+            "{variant} had at most {} calls in flight, not the {} asked for",
+            units::count(*reached),
+            units::count(*asked)
         )),
         Note::MixedIdle { variant } => Some(format!(
             "idle states were held off in some trials of {variant} only"
@@ -213,6 +223,19 @@ mod tests {
              rest to open a connection failed; 84 of 2,484 calls of rest were due but never begun; calls of \
              rest were sent again 36 times; 24 of 2,484 calls of rest were begun late, since their \
              bodies were not made in time."
+        );
+    }
+
+    #[test]
+    fn fewer_calls_in_flight_than_asked_for_are_told() {
+        let mut builder = two(2.0);
+        builder.specs[0].in_flight = 16;
+        builder.specs[1].in_flight = 16;
+        assert_eq!(of_first(&builder), None);
+        builder.specs[1].most_in_flight = Some(10);
+        assert_eq!(
+            of_first(&builder).unwrap(),
+            "Rest had at most 10 calls in flight, not the 16 asked for."
         );
     }
 

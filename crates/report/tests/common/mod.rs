@@ -69,6 +69,8 @@ pub struct Spec {
     pub never_begun: u64,
     /// Sends of each trial's calls beyond their first.
     pub retried: u64,
+    /// The most calls in flight that each trial reached, where these are not all it asks for.
+    pub most_in_flight: Option<u64>,
     /// Calls of each trial whose body came late.
     pub bodies_late: u64,
     /// Why no trial of it can be measured.
@@ -104,6 +106,7 @@ impl Spec {
             failed_connects: 0,
             never_begun: 0,
             retried: 0,
+            most_in_flight: None,
             bodies_late: 0,
             cannot_run: None,
             everywhere: false,

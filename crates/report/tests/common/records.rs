@@ -169,6 +169,7 @@ impl Builder {
             connects_failed: spec.failed_connects,
             uncompressed_answers: spec.uncompressed,
             bodies_late: spec.bodies_late,
+            most_in_flight: spec.most_in_flight.or(Some(u64::from(spec.in_flight))),
             errors_without_sample: 0,
             connections_opened: match spec.connection {
                 ConnectionUse::Reuse => 0,

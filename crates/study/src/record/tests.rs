@@ -30,6 +30,7 @@ fn measured() -> Measured {
         connects_failed: 0,
         uncompressed_answers: 0,
         bodies_late: 0,
+        most_in_flight: None,
         error_samples: Vec::new(),
         errors_without_sample: 0,
     }
@@ -44,6 +45,7 @@ fn counts_that_older_records_do_not_have_read_as_none() {
         "retried",
         "answered_after_retry",
         "bodies_late",
+        "most_in_flight",
         "failed",
         "connections_at_start",
         "connects_failed",
@@ -62,6 +64,7 @@ fn counts_of_what_went_amiss_come_back() {
     amiss.calls.retried = 6;
     amiss.calls.answered_after_retry = 7;
     amiss.bodies_late = 8;
+    amiss.most_in_flight = Some(9);
     amiss.warmup.failed = 2;
     amiss.connections_at_start = Some(0);
     amiss.connects_failed = 3;
