@@ -93,19 +93,21 @@ pub struct Request {
 }
 
 impl Request {
-    /// Checks and encodes the head. `close` says that the connection ends with the call.
-    pub(crate) fn prepare(&self, close: bool) -> Result<Head, PrepareError> {
+    /// Checks and encodes the head. `close` says that the connection ends with the call, `tls` that it
+    /// is secured, which is part of the target's URI.
+    pub(crate) fn prepare(&self, close: bool, tls: bool) -> Result<Head, PrepareError> {
         let builder = match &self.style {
             CallStyle::Http { method } => Head::builder(method, &self.path, &self.authority),
             CallStyle::Grpc { subtype } => {
                 grpc::head(&self.path, &self.authority, subtype.as_deref())
             }
         };
+        let builder = builder
+            .close(close)
+            .scheme(if tls { "https" } else { "http" });
         self.headers
             .iter()
-            .fold(builder.close(close), |builder, (name, value)| {
-                builder.field(name, value)
-            })
+            .fold(builder, |builder, (name, value)| builder.field(name, value))
             .build()
     }
 }
