@@ -267,3 +267,22 @@ fn what_cannot_be_carried_out_is_refused() {
     }
     assert!(run_with(&good, prepared(&[])).is_err());
 }
+
+#[test]
+fn a_large_answer_that_ends_with_its_connection_is_read_to_the_end() {
+    // More than a connection's share of a turn, so that its end is told while it waits for the next.
+    const LENGTH: usize = 24 << 20;
+    let address = serve(|mut stream: std::net::TcpStream| {
+        if read_request(&mut stream).is_some() {
+            let head = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n";
+            let _ = stream.write_all(head);
+            let _ = stream.write_all(&vec![b'x'; LENGTH]);
+        }
+    });
+    let mut trial = trial(address);
+    trial.stop.calls = Some(20);
+    trial.deadline = std::time::Duration::from_secs(5);
+    let measurement = run(&trial, &[b"x"]);
+    assert_answered(&measurement, 20);
+    assert_eq!(measurement.traffic.received.body, 20 * LENGTH as u64);
+}

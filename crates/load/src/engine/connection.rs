@@ -63,6 +63,8 @@ pub(super) struct Open {
     pub(super) blocked: bool,
     /// Whether the loop asked to be told of room for writing.
     pub(super) watches_writable: bool,
+    /// The system has told that nothing more comes after what can be read. It tells so once.
+    pub(super) ended: bool,
 }
 
 impl Connecting {

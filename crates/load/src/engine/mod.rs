@@ -152,8 +152,8 @@ struct Engine<'t, 'b, 'r> {
     with_room: VecDeque<usize>,
     /// Connections with something to write.
     dirty: Vec<usize>,
-    /// Connections with more to read, and whether they have ended.
-    unread: VecDeque<(usize, bool)>,
+    /// Connections with more to read.
+    unread: VecDeque<usize>,
     /// Connections that are closed or being made, where somebody must look after them.
     not_open: Vec<usize>,
     /// Connections that the server is about to end, with calls in flight on them.
@@ -376,13 +376,16 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             let ended = event.is_read_closed() || event.is_error();
             if event.is_readable() || ended {
                 self.look_at_connecting(index)?;
-                self.read(index, ended)?;
+                if let Some(open) = self.connections[index].open() {
+                    open.ended |= ended;
+                }
+                self.read(index)?;
             }
         }
         for _ in 0..left_over {
-            if let Some((index, ended)) = self.unread.pop_front() {
+            if let Some(index) = self.unread.pop_front() {
                 self.connections[index].unread = false;
-                self.read(index, ended)?;
+                self.read(index)?;
             }
         }
         Ok(())

@@ -82,9 +82,9 @@ impl Engine<'_, '_, '_> {
         Ok(())
     }
 
-    /// Reads what is there, up to this connection's share of a turn. `ended` says that the system
-    /// has told of the connection's end, so that it is read to there.
-    pub(super) fn read(&mut self, index: usize, ended: bool) -> Result<(), LoadError> {
+    /// Reads what is there, up to this connection's share of a turn, and to the connection's end where
+    /// the system has told of it.
+    pub(super) fn read(&mut self, index: usize) -> Result<(), LoadError> {
         for _ in 0..READS_A_TURN {
             let Some(open) = self.connections[index].open() else {
                 return Ok(());
@@ -92,6 +92,7 @@ impl Engine<'_, '_, '_> {
             match open.stream.read(&mut self.buffer) {
                 Ok(Input::End) => return self.lose(index, None),
                 Ok(Input::Data { n, more }) => {
+                    let ended = open.ended;
                     self.take_input(index, n)?;
                     if !more && !ended {
                         return Ok(());
@@ -105,7 +106,7 @@ impl Engine<'_, '_, '_> {
         let connection = &mut self.connections[index];
         if !connection.unread {
             connection.unread = true;
-            self.unread.push_back((index, ended));
+            self.unread.push_back(index);
         }
         Ok(())
     }
@@ -161,7 +162,10 @@ impl Engine<'_, '_, '_> {
 
     /// Reads what a server said before it closed its side for `error`.
     fn read_rest(&mut self, index: usize, error: &io::Error) -> Result<(), LoadError> {
-        self.read(index, true)?;
+        if let Some(open) = self.connections[index].open() {
+            open.ended = true;
+        }
+        self.read(index)?;
         match self.connections[index].unread {
             true => Ok(()),
             false => self.lose(index, Some(error)),

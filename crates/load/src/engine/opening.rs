@@ -178,13 +178,14 @@ impl Engine<'_, '_, '_> {
         self.tls_resumed += u64::from(stream.is_resumed());
         if stream.may_hold_input() && !connection.unread {
             connection.unread = true;
-            self.unread.push_back((index, false));
+            self.unread.push_back(index);
         }
         connection.state = State::Open(Open {
             stream,
             client: Client::new(self.trial.target.protocol, self.limits.clone()),
             blocked: false,
             watches_writable: false,
+            ended: false,
         });
         match call {
             Some(token) => self.send(token),

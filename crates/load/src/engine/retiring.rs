@@ -51,7 +51,7 @@ impl Engine<'_, '_, '_> {
         let place = &mut self.connections[spare];
         if !place.unread {
             place.unread = true;
-            self.unread.push_back((spare, false));
+            self.unread.push_back(spare);
         }
         Ok(())
     }
