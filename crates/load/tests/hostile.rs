@@ -108,6 +108,24 @@ fn a_reset_in_the_middle_of_a_body_is_a_reset() {
 }
 
 #[test]
+fn a_reset_that_is_found_in_writing_ends_no_body_well() {
+    let address = serve(|mut stream: TcpStream| {
+        // Most of the request stays unread, and more of it is being written: the close becomes a reset.
+        let mut some = [0; 20];
+        let _ = stream.read_exact(&mut some);
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\nhalf a bo");
+        // The answer's part is read before.
+        thread::sleep(Duration::from_millis(20));
+    });
+    let measurement = run(&short(address), &[&vec![b'x'; 20 << 20]]);
+    assert_sums_hold(&measurement);
+    assert_eq!(
+        failures(&measurement),
+        [("connection-reset".to_owned(), 10)]
+    );
+}
+
+#[test]
 fn a_server_that_never_answers_fails_calls_by_their_deadline() {
     let address = serve(only_read);
     for connection_use in [ConnectionUse::Reuse, ConnectionUse::PerCall] {

@@ -1,5 +1,7 @@
 //! One connection's place: what stands there now, and when it may be opened again.
 
+use std::io;
+
 use rpcgauge_wire::{Client, Traffic};
 
 use super::stream::Stream;
@@ -65,6 +67,9 @@ pub(super) struct Open {
     pub(super) watches_writable: bool,
     /// The system has told that nothing more comes after what can be read. It tells so once.
     pub(super) ended: bool,
+    /// Why writing failed, until what the server said before that is read. The system tells of a reset
+    /// once: a read after it finds an end like any other.
+    pub(super) broken: Option<io::Error>,
 }
 
 impl Connecting {
@@ -77,6 +82,11 @@ impl Connecting {
 }
 
 impl Open {
+    /// Whether what is written now can leave.
+    fn takes_bytes(&self) -> bool {
+        !self.blocked && self.broken.is_none()
+    }
+
     /// Bytes of the connection, with those of its transport.
     pub(super) fn traffic(&self) -> Traffic {
         let mut sum = *self.client.traffic();
@@ -112,7 +122,7 @@ impl Connection {
     /// none, so that what waits to be written stays bounded.
     pub(super) fn room(&self) -> usize {
         match &self.state {
-            State::Open(open) if !open.blocked => {
+            State::Open(open) if open.takes_bytes() => {
                 let by_schedule = self.quota.saturating_sub(open.client.in_flight());
                 by_schedule.min(open.client.capacity())
             }
@@ -123,7 +133,7 @@ impl Connection {
     /// Whether the connection takes another call now, whatever the schedule says.
     pub(super) fn takes_calls(&self) -> bool {
         match &self.state {
-            State::Open(open) => !open.blocked && open.client.capacity() > 0,
+            State::Open(open) => open.takes_bytes() && open.client.capacity() > 0,
             _ => false,
         }
     }

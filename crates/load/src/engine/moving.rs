@@ -60,7 +60,11 @@ impl Engine<'_, '_, '_> {
                     break;
                 }
                 // The server may have answered before it stopped to read: look for that first.
-                Err(error) => return self.read_rest(index, &error),
+                Err(error) => {
+                    open.broken = Some(error);
+                    open.ended = true;
+                    return self.read(index);
+                }
             }
         }
         if open.blocked != open.watches_writable {
@@ -99,8 +103,14 @@ impl Engine<'_, '_, '_> {
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return self.lose(index, Some(&error)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    return match open.broken {
+                        // What cannot be written to has said all that it will.
+                        Some(_) => self.lose(index, None),
+                        None => Ok(()),
+                    };
+                }
+                Err(error) => return self.lose(index, Some(error)),
             }
         }
         let connection = &mut self.connections[index];
@@ -140,12 +150,13 @@ impl Engine<'_, '_, '_> {
         Ok(())
     }
 
-    /// The transport ended (`error` none) or broke: the calls on it end.
-    fn lose(&mut self, index: usize, error: Option<&io::Error>) -> Result<(), LoadError> {
+    /// The transport ended (`error` none, and writing never failed) or broke: the calls on it end.
+    fn lose(&mut self, index: usize, error: Option<io::Error>) -> Result<(), LoadError> {
         let at = clock::now();
         let State::Open(open) = &mut self.connections[index].state else {
             return Ok(());
         };
+        let error = error.or(open.broken.take());
         let (calls, ended, rules) = (&mut self.calls, &mut self.ended, &self.rules);
         open.client.end_of_input(error.is_none(), &mut |event| {
             follow(calls, ended, rules, at, event);
@@ -153,23 +164,11 @@ impl Engine<'_, '_, '_> {
         // Reset to 0 by a call that was answered on it: two such ends in a row are two in vain.
         let connection = &mut self.connections[index];
         connection.in_vain = connection.in_vain.saturating_add(1);
-        self.end_calls(index, at, error)?;
+        self.end_calls(index, at, error.as_ref())?;
         if self.connections[index].open().is_some() {
             self.close(index, at);
         }
         Ok(())
-    }
-
-    /// Reads what a server said before it closed its side for `error`.
-    fn read_rest(&mut self, index: usize, error: &io::Error) -> Result<(), LoadError> {
-        if let Some(open) = self.connections[index].open() {
-            open.ended = true;
-        }
-        self.read(index)?;
-        match self.connections[index].unread {
-            true => Ok(()),
-            false => self.lose(index, Some(error)),
-        }
     }
 
     /// Ends the calls that the last input ended.

@@ -186,6 +186,7 @@ impl Engine<'_, '_, '_> {
             blocked: false,
             watches_writable: false,
             ended: false,
+            broken: None,
         });
         match call {
             Some(token) => self.send(token),
