@@ -63,7 +63,8 @@ impl std::ops::AddAssign for ByteCount {
 /// Both directions of a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Bytes put into the connection's output, whether or not they are written yet.
+    /// Bytes put into the connection's output, whether or not they are written yet. An HTTP/1.1
+    /// connection that is given up takes back what it will not write.
     pub sent: ByteCount,
     /// Bytes of input that were interpreted. Bytes that come after the connection is given up are
     /// not counted.

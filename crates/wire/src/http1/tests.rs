@@ -427,6 +427,47 @@ fn a_grpc_prefix_counts_as_overhead() {
     assert_eq!((sent.body, sent.overhead), (1, 5));
 }
 
+#[test]
+fn what_is_never_written_is_not_counted_as_sent() {
+    let ends: [fn(&mut Played); 4] = [
+        |played| {
+            played.client.cancel(1);
+        },
+        |played| {
+            played.end(false);
+        },
+        |played| played.feed(b"HTTP/1.1 413 x\r\nContent-Length: 0\r\n\r\n"),
+        |played| played.feed(b"no HTTP\r\n\r\n"),
+    ];
+    let body = Bytes::from(vec![b'x'; 10_000]);
+    for grpc in [false, true] {
+        let head = match grpc {
+            true => crate::grpc::head("/a/b", "x", None).build().unwrap(),
+            false => post(),
+        };
+        let mut whole = Played::new(Protocol::Http1, Limits::default());
+        whole.client.start(&head, &body, 1).unwrap();
+        let whole = whole.client.traffic().sent;
+        for end in ends {
+            // Within the head, the prefix, the body, and after all of it.
+            for left in [10_001, 9_998, 9_000, 0] {
+                let mut played = Played::new(Protocol::Http1, Limits::default());
+                played.client.start(&head, &body, 1).unwrap();
+                let mut to_write = whole.total() as usize - left;
+                while to_write > 0 {
+                    let n = to_write.min(played.client.output().len());
+                    played.client.consume_output(n);
+                    to_write -= n;
+                }
+                end(&mut played);
+                let sent = played.client.traffic().sent;
+                assert_eq!(sent.total(), whole.total() - left as u64, "{left}");
+                assert!(sent.header == whole.header || sent.body == 0, "{sent:?}");
+            }
+        }
+    }
+}
+
 /// Answers that are nearly right, for the parser to get far into.
 fn nearly_http() -> impl Strategy<Value = Vec<u8>> {
     let pieces = prop_oneof![
