@@ -143,8 +143,9 @@ fn chunks_and_trailers() {
     let mut played = started(&get());
     played.input(text.as_bytes());
     let received = played.client.traffic().received;
-    // Overhead: "3;x\r\n", "\r\n", "2\r\n", "\r\n", "0\r\n".
-    assert_eq!((received.body, received.overhead), (5, 5 + 2 + 3 + 2 + 3));
+    // Overhead: "3;x\r\n", "\r\n", "2\r\n", "\r\n", "0\r\n", and "\r\n" after the trailers.
+    let framing = 5 + 2 + 3 + 2 + 3 + 2;
+    assert_eq!((received.body, received.overhead), (5, framing));
     assert_eq!(received.total(), text.len() as u64);
     assert_eq!(played.client.capacity(), 1);
 }
