@@ -15,8 +15,8 @@ pub struct CodecError(pub String);
 /// retry takes: keeping every call's bytes for the few that are retried would cost the others.
 pub trait Codec {
     /// Appends the request message of the `call`-th call (0 is the first of the warm-up) to `out`,
-    /// which may hold what is sent before it, and whose memory is kept from call to call. Asked
-    /// again for the same call, it must make the same.
+    /// which may hold what is sent before it, and whose memory is kept from call to call. What it
+    /// holds must stay. Asked again for the same call, it must make the same.
     ///
     /// # Errors
     /// The call fails as `encode`.
@@ -27,7 +27,7 @@ pub trait Codec {
         false
     }
 
-    /// Appends a request, compressed, to `out`.
+    /// Appends a request, compressed, to `out`, which may hold what is sent before it.
     ///
     /// # Errors
     /// The call fails as `encode`.

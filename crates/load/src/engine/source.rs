@@ -31,6 +31,10 @@ pub(super) enum Unread {
     Wrong(CodecError),
 }
 
+/// What stands where gRPC's prefix will be, as long as a codec works behind it. No encoding's message
+/// begins so, which shows a codec that puts its message there.
+const ROOM: [u8; PREFIX_LENGTH] = *b"\xffroom";
+
 /// Prepared bodies or a codec, ready for calls.
 pub(super) struct Source<'a> {
     kind: Kind<'a>,
@@ -138,11 +142,15 @@ impl<'a> Source<'a> {
             }
             Kind::Streamed(_) => Err(CodecError("the call has lost its body".to_owned())),
             Kind::PerCall { codec, compresses } => {
-                let prefix = if self.grpc { PREFIX_LENGTH } else { 0 };
                 let mut body = reclaimed(std::mem::take(&mut self.last_body));
                 // Room for the prefix, so that the message is made where it is sent from: moving it
                 // for one protocol and not for the other would be a difference of our own making.
-                body.resize(prefix, 0);
+                let prefix = if self.grpc {
+                    body.extend_from_slice(&ROOM);
+                    PREFIX_LENGTH
+                } else {
+                    0
+                };
                 let plain = if *compresses {
                     self.plain.clear();
                     codec.encode(number, &mut self.plain)?;
@@ -234,9 +242,9 @@ pub(super) fn framed(body: Body, grpc: bool) -> Result<Outgoing, MessageTooLong>
 fn write_prefix(body: &mut [u8], length: usize, compressed: bool) -> Result<(), CodecError> {
     let length =
         u32::try_from(length).map_err(|_| CodecError(MessageTooLong(length).to_string()))?;
-    let Some(prefix) = body.first_chunk_mut::<PREFIX_LENGTH>() else {
+    let Some(prefix) = body.first_chunk_mut().filter(|room| **room == ROOM) else {
         return Err(CodecError(
-            "the codec removed what was in its output".to_owned(),
+            "the codec removed what was in its output: it must append".to_owned(),
         ));
     };
     prefix[0] = u8::from(compressed);
@@ -310,8 +318,56 @@ mod tests {
         }
     }
 
+    /// Replaces what is in its output, as a codec must not.
+    struct Replacing {
+        message: &'static str,
+        compresses: bool,
+    }
+
+    impl Codec for Replacing {
+        fn encode(&mut self, _: u64, out: &mut Vec<u8>) -> Result<(), CodecError> {
+            out.clear();
+            out.extend_from_slice(self.message.as_bytes());
+            Ok(())
+        }
+
+        fn compresses(&self) -> bool {
+            self.compresses
+        }
+
+        fn compress(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), CodecError> {
+            *out = plain.to_vec();
+            Ok(())
+        }
+
+        fn decompress(&mut self, _: &[u8], _: &mut Vec<u8>) -> Result<(), CodecError> {
+            Ok(())
+        }
+
+        fn decode(&mut self, _: &[u8]) -> Result<(), CodecError> {
+            Ok(())
+        }
+
+        fn verify(&mut self, _: u64) -> Result<(), CodecError> {
+            Ok(())
+        }
+    }
+
     #[test]
-    fn a_codec_that_shortens_its_output_is_refused() {
-        assert!(write_prefix(&mut [1, 2], 0, false).is_err());
+    fn a_codec_that_replaces_its_output_is_refused() {
+        for message in ["", "short", "longer than the prefix"] {
+            for compresses in [false, true] {
+                let mut codec = Replacing {
+                    message,
+                    compresses,
+                };
+                let mut source = Source::new(Bodies::PerCall(&mut codec), true, false).unwrap();
+                let refused = source.request(0, &mut Stamps::default()).unwrap_err();
+                assert_eq!(
+                    refused.0,
+                    "the codec removed what was in its output: it must append"
+                );
+            }
+        }
     }
 }
