@@ -224,6 +224,9 @@ impl Trial {
         if self.timing == Timing::Stages && self.schedule != (Schedule::Closed { in_flight: 1 }) {
             return refuse("stage timing", "a closed loop with one call in flight");
         }
+        if self.timing == Timing::Stages && self.connections != 1 {
+            return refuse("the number of connections of a stage trial", "1");
+        }
         if self.warmup.is_some() && matches!(self.schedule, Schedule::Ramp { .. }) {
             return refuse(
                 "the warm-up of a ramp",

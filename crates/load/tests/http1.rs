@@ -224,7 +224,7 @@ fn what_cannot_be_carried_out_is_refused() {
         change(&mut trial);
         run_with(&trial, prepared(&[b"x"])).unwrap_err().to_string()
     };
-    let table: [(Change<'_>, &str); 7] = [
+    let table: [(Change<'_>, &str); 8] = [
         (
             &|t| t.connections = 0,
             "the number of connections must be 1 to 65,536",
@@ -255,6 +255,13 @@ fn what_cannot_be_carried_out_is_refused() {
                 t.schedule = Schedule::Closed { in_flight: 2 };
             },
             "stage timing must be a closed loop with one call in flight",
+        ),
+        (
+            &|t| {
+                t.timing = Timing::Stages;
+                t.connections = 2;
+            },
+            "the number of connections of a stage trial must be 1",
         ),
         (
             &|t| t.request.path = "no slash".to_owned(),

@@ -77,11 +77,13 @@ impl Engine<'_, '_, '_> {
         if was_blocked && !open.blocked {
             self.queue(index);
         }
+        // Beside one that is going away there is another, which may write for itself.
         if all_sent
-            && let Some(token) = self.unsent.take()
-            && let Some(call) = self.calls.get(token)
+            && let Some(call) = self.unsent.and_then(|token| self.calls.get(token))
+            && call.connection == index
         {
             call.stamps.sent = clock::now();
+            self.unsent = None;
         }
         Ok(())
     }
