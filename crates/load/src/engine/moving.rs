@@ -313,8 +313,9 @@ impl FailureKind {
             {
                 FailureKind::WrongProtocol
             }
-            failure if failure.not_processed() => FailureKind::NotProcessed,
-            Failure::Reset { .. } | Failure::GoneAway { .. } => FailureKind::StreamReset,
+            Failure::GoneAway { .. } => FailureKind::NotProcessed,
+            Failure::Reset { .. } if failure.not_processed() => FailureKind::NotProcessed,
+            Failure::Reset { .. } => FailureKind::StreamReset,
             Failure::Violation(violation) if violation.is_other_protocol() => {
                 FailureKind::WrongProtocol
             }
