@@ -95,7 +95,8 @@ pub struct Calls {
     pub failed: BTreeMap<FailureKind, u64>,
     /// Calls still open when the trial ended.
     pub abandoned: u64,
-    /// How many of the abandoned ones were due but never begun, since the trial's end came first.
+    /// How many of the abandoned ones were due but never begun, since the trial's end came first. At
+    /// most ten million are counted, here and in the sums.
     pub never_begun: u64,
     /// Sends of calls beyond their first: calls that the server said it did not process (GOAWAY,
     /// REFUSED_STREAM) and, in HTTP/1.1, calls of an idempotent method on a kept connection that

@@ -238,3 +238,34 @@ fn an_interrupted_trial_leaves_what_it_measured() {
     assert_eq!(measurement.ending, Ending::Interrupted);
     assert!(measurement.calls.answered > 0);
 }
+
+#[test]
+fn a_turn_takes_so_many_calls_and_no_more() {
+    // Far more than can be begun or even failed: the loop must come to its end between them.
+    let mut trial = trial(serve(only_read));
+    trial.schedule = Schedule::Rate {
+        per_second: 1e9,
+        arrivals: Arrivals::Constant,
+    };
+    trial.deadline = Duration::from_millis(1);
+    trial.drain = Duration::from_millis(1);
+    trial.stop = Stop {
+        calls: None,
+        time: Some(Duration::from_millis(20)),
+    };
+    let mut started = vec![0];
+    let hooks = Hooks {
+        settling: &mut |_| Settling::Settled,
+        measuring: &mut || (),
+        progress: Some(ProgressHook {
+            every: Duration::from_nanos(1),
+            look: &mut |progress| started.push(progress.started),
+        }),
+    };
+    let stop = AtomicBool::new(false);
+    let measurement = measure_with(&trial, prepared(&[b"x"]), hooks, &stop).unwrap();
+    assert_sums_hold(&measurement);
+    assert!(measurement.calls.never_begun > 0, "{:?}", measurement.calls);
+    let most = started.windows(2).map(|turn| turn[1] - turn[0]).max();
+    assert!(most <= Some(1024), "{most:?} calls in one turn");
+}

@@ -15,6 +15,14 @@ use crate::error::LoadError;
 use crate::failure::FailureKind;
 use crate::trial::ConnectionUse;
 
+/// Calls that are taken from the schedule in one turn of the loop. A rate may bring more than the
+/// loop can even fail, and the stop flag, the network and the trial's end are looked at in between.
+const MOST_A_TURN: usize = 1024;
+
+/// Calls that fail together where no connection can be made. Each attempt fails those that became due
+/// since the one before, a tenth of a second at most.
+const MOST_TOGETHER: usize = 65_536;
+
 /// How a call fails that has no complete answer by its deadline.
 const TOO_LATE: (FailureKind, &str) = (
     FailureKind::Deadline,
@@ -37,10 +45,17 @@ impl Engine<'_, '_, '_> {
     /// Begins the calls that are due and for which there is room.
     pub(super) fn begin_due(&mut self, now: u64) -> Result<(), LoadError> {
         self.send_again(now)?;
+        self.more_are_due = false;
+        let mut taken = 0;
         while let Some(due) = self.dues.next() {
             if due > now || !self.may_begin(due) {
                 break;
             }
+            if taken == MOST_A_TURN {
+                self.more_are_due = true;
+                break;
+            }
+            taken += 1;
             let body = self.source.next();
             match body {
                 Next::Ready => self.waits_for_body = false,
@@ -294,7 +309,7 @@ impl Engine<'_, '_, '_> {
     pub(super) fn fail_waiting(&mut self, kind: FailureKind, text: &str, now: u64) {
         self.fail_retries(kind, text, now);
         // Counted before: in a closed loop each failure makes another call due.
-        for _ in 0..self.dues.waiting(now) {
+        for _ in 0..self.dues.waiting(now).min(MOST_TOGETHER) {
             match self.dues.next() {
                 Some(due) if due <= now && self.may_begin(due) => {
                     self.fail_unbegun(kind, text, now);

@@ -180,6 +180,8 @@ struct Engine<'t, 'b, 'r> {
     to_verify: u64,
     /// Calls that wait to be sent again, and some whose deadline has passed meanwhile.
     to_retry: VecDeque<u64>,
+    /// The turn took as many calls as one may, and others are due.
+    more_are_due: bool,
     /// The call that is due next has no body yet.
     waits_for_body: bool,
     /// There are no more bodies.
@@ -259,6 +261,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             measured_in_flight: 0,
             most_in_flight: 0,
             to_retry: VecDeque::new(),
+            more_are_due: false,
             waits_for_body: false,
             used_up: false,
             unsent: None,
@@ -334,7 +337,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
 
     /// When the loop has something to do, whatever the network brings.
     fn wake_by(&self, now: u64) -> u64 {
-        if !self.unread.is_empty() || !self.dirty.is_empty() {
+        if self.more_are_due || !self.unread.is_empty() || !self.dirty.is_empty() {
             return now;
         }
         let deadline = nanos(self.trial.deadline);
