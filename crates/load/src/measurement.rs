@@ -40,6 +40,10 @@ pub struct Measurement {
     /// what is carried of calls of the warm-up that had not ended is among them; a closed loop lets
     /// them end before. In a stage trial the server's marks are counted apart.
     pub traffic: Traffic,
+    /// Calls of the warm-up that were begun and ended after the first measured one was due: at a rate,
+    /// those that still waited or were in flight. What they took then is in [`Measurement::traffic`]
+    /// and [`Measurement::cpu`].
+    pub warmup_ended_after: u64,
     /// Sizes of the messages.
     pub payload: Payload,
     /// Processor time of the measuring thread over the same span.

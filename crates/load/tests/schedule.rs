@@ -198,6 +198,9 @@ fn what_a_warmup_left_waiting_is_not_measured() {
         assert!(warmup >= 200, "all that were due in 200 ms, not {warmup}");
         let elapsed = measurement.elapsed;
         assert!(elapsed <= since, "{elapsed:?} of {since:?}");
+        let ended = measurement.calls.answered + measurement.warmup_ended_after;
+        let answers = measurement.traffic.received.body;
+        assert!(answers <= ended, "{answers} bytes, one in each answer");
     }
 }
 

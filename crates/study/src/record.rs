@@ -81,6 +81,10 @@ pub struct Measured {
     pub stages: BTreeMap<Stage, Histogram>,
     /// The trial in at least 100 slices of equal length.
     pub timeline: Timeline,
+    /// Calls of the warm-up that ended in the measured part, at a rate: their bytes and processor time
+    /// are among those measured.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub warmup_ended_after: u64,
     /// Bytes on the connections, both directions.
     pub bytes: Bytes,
     /// The encoded message sizes, before and after compression.
@@ -152,6 +156,16 @@ pub struct Calls {
     /// How many of the answered ones were sent more than once.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub answered_after_retry: u64,
+}
+
+impl Measured {
+    /// The calls that the bytes, the processor time and the connections are of.
+    pub fn carried_calls(&self) -> u64 {
+        let failed = self.calls.failed.values().copied();
+        failed
+            .chain([self.calls.answered, self.warmup_ended_after])
+            .fold(0, u64::saturating_add)
+    }
 }
 
 impl Calls {

@@ -33,6 +33,7 @@ pub(super) fn measured(from: load::Measurement, around: &Surroundings) -> Measur
         // No study asks for a ramp, and no other schedule has segments.
         segments: _,
         traffic,
+        warmup_ended_after,
         payload,
         cpu,
         connections_at_start,
@@ -62,6 +63,7 @@ pub(super) fn measured(from: load::Measurement, around: &Surroundings) -> Measur
             .map(|(s, h)| (stage(s), Histogram::from(h)))
             .collect(),
         timeline: self::timeline(&timeline),
+        warmup_ended_after,
         bytes: Bytes {
             sent: bytes(&traffic.sent),
             received: bytes(&traffic.received),

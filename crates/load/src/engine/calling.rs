@@ -280,6 +280,7 @@ impl Engine<'_, '_, '_> {
                 Err((kind, text)) => self.recorder.failed(due, done, kind, text),
             }
         } else {
+            self.warmup_ended_after += u64::from(self.measured_from < u64::MAX);
             self.warmup_call_ended(done, done.saturating_sub(due), result.is_ok());
         }
     }

@@ -174,6 +174,8 @@ struct Engine<'t, 'b, 'r> {
     calls: Calls,
     calls_begun: u64,
     measured_in_flight: u64,
+    /// Calls of the warm-up that have ended since the measured part began.
+    warmup_ended_after: u64,
     /// The most calls that were in flight at a time in the measured part.
     most_in_flight: usize,
     /// Answers of the warm-up that are verified.
@@ -259,6 +261,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             calls: Calls::default(),
             calls_begun: 0,
             measured_in_flight: 0,
+            warmup_ended_after: 0,
             most_in_flight: 0,
             to_retry: VecDeque::new(),
             more_are_due: false,

@@ -35,6 +35,7 @@ impl Engine<'_, '_, '_> {
             tls_resumed: self.tls_resumed,
             connects_failed: self.connects_failed,
             bodies_late: recorded.bodies_late,
+            warmup_ended_after: self.warmup_ended_after,
             most_in_flight: self.most_in_flight as u64,
             uncompressed_answers: self.sizes.uncompressed,
             error_samples: recorded.errors.samples,

@@ -39,7 +39,7 @@ pub(crate) fn figures(
     let distribution = |histograms| Ok::<_, ReportError>(merge(histograms)?.map(Distribution::of));
 
     let calls = calls(trials);
-    let per_call = PerCall(calls.ended());
+    let per_call = PerCall(sum(measured().map(Measured::carried_calls)));
     let latency = distribution(measured().map(|m| &m.latency).collect())?;
     let mean = latency.as_ref().map(|l| l.mean_ns);
     let stages = stages(variant, trials, mean)?;

@@ -218,13 +218,10 @@ impl TrialRow {
     }
 }
 
-/// A trial's sum divided by its calls that ended.
+/// A trial's sum divided by the calls that it is of.
 fn per_call(measured: &Measured, amount: u64) -> Option<f64> {
-    let ended = measured
-        .calls
-        .answered
-        .saturating_add(failed_total(measured));
-    (ended > 0).then(|| amount as f64 / ended as f64)
+    let calls = measured.carried_calls();
+    (calls > 0).then(|| amount as f64 / calls as f64)
 }
 
 /// Successful calls a second.

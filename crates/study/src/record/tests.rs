@@ -18,6 +18,7 @@ fn measured() -> Measured {
         send_delay: empty(),
         stages: BTreeMap::new(),
         timeline: Timeline::default(),
+        warmup_ended_after: 0,
         bytes: Bytes::default(),
         payload: Payload::default(),
         cpu: CpuTimes::default(),
@@ -46,6 +47,7 @@ fn counts_that_older_records_do_not_have_read_as_none() {
         "answered_after_retry",
         "bodies_late",
         "most_in_flight",
+        "warmup_ended_after",
         "failed",
         "connections_at_start",
         "connects_failed",
@@ -64,6 +66,7 @@ fn counts_of_what_went_amiss_come_back() {
     amiss.calls.retried = 6;
     amiss.calls.answered_after_retry = 7;
     amiss.bodies_late = 8;
+    amiss.warmup_ended_after = 10;
     amiss.most_in_flight = Some(9);
     amiss.warmup.failed = 2;
     amiss.connections_at_start = Some(0);
