@@ -173,9 +173,12 @@ fn a_server_that_takes_no_call_is_not_asked_for_ever() {
 
 #[test]
 fn a_refused_call_finds_another_connection() {
-    // The first connection refuses all.
+    // The first connection refuses all, but not before the other one takes calls.
     let address = serve_frames(|came: Came| match came.connection {
-        0 => reset(came.stream, REFUSED_STREAM),
+        0 => {
+            thread::sleep(Duration::from_millis(20));
+            reset(came.stream, REFUSED_STREAM)
+        }
         _ => ok_frame(came.stream),
     });
     let mut trial = http2(address, 30);
@@ -224,10 +227,16 @@ fn a_call_that_is_sent_again_keeps_its_deadline() {
 
 #[test]
 fn a_call_that_waits_to_be_sent_again_has_its_deadline_too() {
-    // The one connection is going away and never done with its other call.
-    let address = serve_frames(|came: Came| match came.stream {
-        1 => vec![],
-        _ => goaway(1, NO_ERROR),
+    // The only connection that the server takes is going away and never done with its other call.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = Address::Tcp(listener.local_addr().unwrap());
+    thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        drop(listener);
+        play_frames(stream, |stream| match stream {
+            1 => vec![],
+            _ => goaway(1, NO_ERROR),
+        });
     });
     let mut trial = http2(address, 2);
     trial.schedule = Schedule::Closed { in_flight: 2 };
