@@ -84,7 +84,7 @@ pub(crate) fn unanswered(measurement: &load::Measurement) -> TrialFailure {
     let (count, started) = (calls.failed_total(), calls.started);
     let gave_up = match measurement.ending {
         load::Ending::GaveUp => "; in the end nothing but failures came",
-        load::Ending::Complete | load::Ending::Interrupted => "",
+        load::Ending::Complete | load::Ending::BodiesUsedUp | load::Ending::Interrupted => "",
     };
     TrialFailure::new(
         blamed(kind.fault().into()),

@@ -21,6 +21,8 @@ pub(crate) struct Account {
     pub(crate) failed: BTreeMap<FailureKind, u64>,
     pub(crate) abandoned: u64,
     pub(crate) never_begun: u64,
+    pub(crate) retried: u64,
+    pub(crate) answered_after_retry: u64,
 }
 
 impl Account {
@@ -31,7 +33,9 @@ impl Account {
             .answered
             .checked_add(failed)
             .and_then(|sum| sum.checked_add(self.abandoned));
-        if ended != Some(self.started) || self.never_begun > self.abandoned {
+        let parts_hold =
+            self.never_begun <= self.abandoned && self.answered_after_retry <= self.answered;
+        if ended != Some(self.started) || !parts_hold {
             return Err(LoadError::Accounting {
                 started: self.started,
                 answered: self.answered,
@@ -45,6 +49,8 @@ impl Account {
             failed: self.failed,
             abandoned: self.abandoned,
             never_begun: self.never_begun,
+            retried: self.retried,
+            answered_after_retry: self.answered_after_retry,
         })
     }
 }

@@ -11,10 +11,12 @@ pub struct CodecError(pub String);
 /// is there, `decompress` (where the answer says that it is compressed), `decode`, and for the
 /// calls that are verified `verify`. gRPC's message prefix is no part of any of these bytes.
 ///
-/// `out` is empty when it is given, and its memory is kept from call to call.
+/// A call that is sent again is encoded and compressed again, inside its clock like all that a
+/// retry takes: keeping every call's bytes for the few that are retried would cost the others.
 pub trait Codec {
     /// Appends the request message of the `call`-th call (0 is the first of the warm-up) to `out`,
-    /// which may hold what is sent before it.
+    /// which may hold what is sent before it, and whose memory is kept from call to call. What it
+    /// holds must stay. Asked again for the same call, it must make the same.
     ///
     /// # Errors
     /// The call fails as `encode`.
@@ -25,7 +27,7 @@ pub trait Codec {
         false
     }
 
-    /// Appends a request, compressed, to `out`.
+    /// Appends a request, compressed, to `out`, which may hold what is sent before it.
     ///
     /// # Errors
     /// The call fails as `encode`.
@@ -74,6 +76,17 @@ pub enum Bodies<'a> {
         /// Verifies the first answers of the warm-up, one for each body, where there is a warm-up.
         verifier: Option<&'a mut dyn Codec>,
     },
+    /// Made ahead of the calls on a thread of its own, each used once: for more than memory holds.
+    /// Answers are treated as those to prepared bodies. About 18 MiB of bodies are held at
+    /// most, or 18 bodies where each is larger than 1 MiB. The trial begins when so many lie ready,
+    /// the iterator has ended, or a second has passed.
+    ///
+    /// A call for which no body is ready when it is due waits, and is counted in
+    /// [`crate::Measurement::bodies_late`]: the figures then show the iterator and not the server.
+    /// An item that is an error fails its call as `encode`. When the iterator ends, so does the
+    /// trial ([`crate::Ending::BodiesUsedUp`]). The thread outlives the trial until its next
+    /// bodies are made.
+    Streamed(Box<dyn Iterator<Item = Result<Body, CodecError>> + Send>),
     /// Encoded and decoded inside each call. The first answer of the warm-up is verified.
     PerCall(&'a mut dyn Codec),
 }

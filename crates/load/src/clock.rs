@@ -1,6 +1,7 @@
 //! The clocks: monotonic time of calls, and processor time of the measuring thread.
 
 use std::mem::MaybeUninit;
+use std::time::Duration;
 
 use crate::measurement::Cpu;
 
@@ -10,6 +11,11 @@ pub(crate) const SECOND: u64 = 1_000_000_000;
 /// Nanoseconds of CLOCK_MONOTONIC. The same clock gives the server's marks on the same host.
 pub(crate) fn now() -> u64 {
     read(libc::CLOCK_MONOTONIC)
+}
+
+/// A duration in ns; beyond 584 years it is that.
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Processor time of this thread so far.
@@ -49,4 +55,15 @@ fn read(clock: libc::clockid_t) -> u64 {
     // are there on every Linux, so that the call cannot fail.
     unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec as u64 * SECOND + time.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_beyond_the_clock_are_bounded() {
+        assert_eq!(nanos(Duration::MAX), u64::MAX);
+        assert_eq!(nanos(Duration::from_micros(3)), 3000);
+    }
 }

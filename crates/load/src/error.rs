@@ -18,6 +18,17 @@ pub enum LoadError {
         /// What it may be.
         allowed: &'static str,
     },
+    /// The target's name has no address.
+    #[error(
+        "the host name {host:?} cannot be resolved: check the name, and that this machine can look \
+         names up ({source})"
+    )]
+    Resolve {
+        /// The name.
+        host: String,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The request's head cannot be sent.
     #[error("the request cannot be sent: {0}")]
     Request(#[from] PrepareError),
@@ -79,7 +90,9 @@ impl LoadError {
     /// Who must act.
     pub fn blame(&self) -> Blame {
         match self {
-            Self::Setting { .. } | Self::Request(_) | Self::Body(_) => Blame::User,
+            Self::Setting { .. } | Self::Resolve { .. } | Self::Request(_) | Self::Body(_) => {
+                Blame::User
+            }
             Self::Machine { .. } => Blame::Machine,
             Self::WrongAnswer { .. } => Blame::Server,
             Self::Accounting { .. } => Blame::Instrument,

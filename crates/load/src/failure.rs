@@ -48,10 +48,14 @@ pub enum FailureKind {
     Deadline,
     /// The deadline passed while the call waited to be sent.
     DeadlineUnsent,
+    /// The deadline passed while the call waited for its streamed body to be made.
+    BodyLate,
     /// The server reset this call (RST_STREAM).
     StreamReset,
     /// The server said that it did not process the call (REFUSED_STREAM, GOAWAY).
     NotProcessed,
+    /// The server speaks another version of HTTP than it was called with, or wants another.
+    WrongProtocol,
     /// What the server sent is not the protocol.
     Protocol,
     /// The answer is over one of the client's limits.
@@ -80,9 +84,11 @@ impl FailureKind {
     pub fn fault(self) -> Fault {
         match self {
             Self::OutOfFiles | Self::OutOfPorts => Fault::Machine,
-            Self::TooLarge | Self::HeadTooLarge | Self::Encode | Self::ClientCertificate => {
-                Fault::Client
-            }
+            Self::BodyLate
+            | Self::TooLarge
+            | Self::HeadTooLarge
+            | Self::Encode
+            | Self::ClientCertificate => Fault::Client,
             _ => Fault::Server,
         }
     }
@@ -106,8 +112,10 @@ impl fmt::Display for FailureKind {
             Self::ConnectionClosed => "connection-closed",
             Self::Deadline => "deadline",
             Self::DeadlineUnsent => "deadline-unsent",
+            Self::BodyLate => "body-late",
             Self::StreamReset => "stream-reset",
             Self::NotProcessed => "not-processed",
+            Self::WrongProtocol => "wrong-protocol",
             Self::Protocol => "protocol",
             Self::TooLarge => "too-large",
             Self::HeadTooLarge => "head-too-large",
@@ -155,7 +163,9 @@ mod tests {
             (FailureKind::ClientCertificate, "client-certificate"),
             (FailureKind::TlsHandshake, "tls-handshake"),
             (FailureKind::DeadlineUnsent, "deadline-unsent"),
+            (FailureKind::BodyLate, "body-late"),
             (FailureKind::NotProcessed, "not-processed"),
+            (FailureKind::WrongProtocol, "wrong-protocol"),
             (FailureKind::HttpStatus(503), "http-503"),
             (FailureKind::GrpcStatus(14), "grpc-unavailable"),
             (FailureKind::GrpcStatus(4), "grpc-deadline-exceeded"),
@@ -175,6 +185,7 @@ mod tests {
             (FailureKind::CertificateExpired, Fault::Server),
             (FailureKind::ClientCertificate, Fault::Client),
             (FailureKind::Encode, Fault::Client),
+            (FailureKind::BodyLate, Fault::Client),
             (FailureKind::TooLarge, Fault::Client),
             (FailureKind::Deadline, Fault::Server),
             (FailureKind::Decode, Fault::Server),

@@ -4,13 +4,15 @@
 //!
 //! 1. The connections are opened (with [`ConnectionUse::Reuse`]).
 //! 2. Calls are made until the warm-up rule says that they have settled, or a bound is reached.
-//! 3. The measured part follows, until the trial's [`Stop`]. A closed loop lets the calls of the
-//!    warm-up end before it begins; a rate goes on without a pause.
+//!    A ramp has no warm-up.
+//! 3. The measured part follows, until the trial's [`Stop`] or its ramp's end. A closed loop lets
+//!    the calls of the warm-up end before it begins; a rate goes on without a pause.
 //! 4. What is in flight then may end, for at most [`Trial::drain`]; the rest is abandoned.
 //!
 //! A call is *due* when the one before it ends (closed loop) or when the schedule says (rate), and
 //! its latency runs from then. Nothing is corrected afterwards. Every measured call is accounted
-//! for: started = answered + failed + abandoned.
+//! for: started = answered + failed + abandoned. A call that the server says it did not process is
+//! sent again, and stays one call ([`Calls::retried`] counts the sends).
 //!
 //! ```no_run
 //! use std::sync::atomic::AtomicBool;
@@ -62,8 +64,10 @@ mod engine;
 mod error;
 mod failure;
 mod measurement;
+mod progress;
 mod recorder;
 mod schedule;
+mod segments;
 mod stage;
 mod timeline;
 mod tls;
@@ -77,8 +81,10 @@ pub use engine::{Hooks, measure, measure_with};
 pub use error::{Blame, LoadError};
 pub use failure::{ErrorSample, FailureKind, Fault};
 pub use measurement::{Calls, Cpu, Ending, Marks, Measurement, Payload, WarmupOutcome};
+pub use progress::{Progress, ProgressHook};
 pub use rpcgauge_wire::{ByteCount, Limits, Protocol, Traffic};
-pub use schedule::{Arrivals, Schedule};
+pub use schedule::{Arrivals, MOST_IN_FLIGHT, Schedule, Segment};
+pub use segments::SegmentFigures;
 pub use stage::{Stage, Stages, Timing};
 pub use timeline::{Slice, Timeline};
 pub use tls::{Identity, Roots, Tls, TlsError, TlsSettings};

@@ -7,6 +7,7 @@ use rpcgauge_wire::Traffic;
 
 use crate::Histogram;
 use crate::failure::{ErrorSample, FailureKind};
+use crate::segments::SegmentFigures;
 use crate::stage::Stages;
 use crate::timeline::Timeline;
 
@@ -32,11 +33,17 @@ pub struct Measurement {
     pub marks: Marks,
     /// The trial in slices.
     pub timeline: Timeline,
+    /// What became of the calls that were due in each segment of a ramp; empty for other schedules.
+    pub segments: Vec<SegmentFigures>,
     /// Bytes on the connections from the first measured call to the last one's end. What TLS adds,
     /// its handshakes included, is overhead: the bytes on the socket less the plain ones. At a rate,
-    /// answers to warm-up calls that were in flight at the switch are among those received; a
-    /// closed loop lets them end before. In a stage trial the server's marks are counted apart.
+    /// what is carried of calls of the warm-up that had not ended is among them; a closed loop lets
+    /// them end before. In a stage trial the server's marks are counted apart.
     pub traffic: Traffic,
+    /// Calls of the warm-up that were begun and ended after the first measured one was due: at a rate,
+    /// those that still waited or were in flight. What they took then is in [`Measurement::traffic`]
+    /// and [`Measurement::cpu`].
+    pub warmup_ended_after: u64,
     /// Sizes of the messages.
     pub payload: Payload,
     /// Processor time of the measuring thread over the same span.
@@ -52,6 +59,12 @@ pub struct Measurement {
     /// [`crate::ConnectionUse::Reuse`] no call fails by one while another connection is open, but
     /// calls are then made over fewer connections than asked for; its text is among the samples.
     pub connects_failed: u64,
+    /// Calls that were due and had no body yet ([`crate::Bodies::Streamed`]): begun late by this
+    /// side's fault, not the server's.
+    pub bodies_late: u64,
+    /// The most calls that were in flight at a time in the measured part. Fewer than a closed loop
+    /// asks for where a server allows fewer streams on its connections, say.
+    pub most_in_flight: u64,
     /// Answers that came uncompressed although [`crate::Expect::encoding`] names an encoding.
     pub uncompressed_answers: u64,
     /// Up to ten distinct error texts with how often each came.
@@ -65,8 +78,10 @@ pub struct Measurement {
 /// Why a trial ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Ending {
-    /// It reached its [`crate::Stop`].
+    /// It reached its [`crate::Stop`], or its ramp's end.
     Complete,
+    /// [`crate::Bodies::Streamed`] had no more bodies before that.
+    BodiesUsedUp,
     /// The stop flag was set.
     Interrupted,
     /// Nothing but failures came for as long as [`crate::Trial::patience`].
@@ -84,8 +99,16 @@ pub struct Calls {
     pub failed: BTreeMap<FailureKind, u64>,
     /// Calls still open when the trial ended.
     pub abandoned: u64,
-    /// How many of the abandoned ones were due but never begun, since the trial's end came first.
+    /// How many of the abandoned ones were due but never begun, since the trial's end came first. At
+    /// most ten million are counted, here and in the sums.
     pub never_begun: u64,
+    /// Sends of calls beyond their first: calls that the server said it did not process (GOAWAY,
+    /// REFUSED_STREAM) and, in HTTP/1.1, calls of an idempotent method on a kept connection that
+    /// the server closed before any byte of the answer. A call is sent again three times at most,
+    /// keeps its due time and deadline, and is one call in every other number.
+    pub retried: u64,
+    /// How many of the answered ones were sent more than once. Their stages are left out.
+    pub answered_after_retry: u64,
 }
 
 impl Calls {
@@ -98,7 +121,8 @@ impl Calls {
 /// The warm-up of a trial.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WarmupOutcome {
-    /// Calls begun before the first measured one.
+    /// Calls begun before the first measured one; at a rate, with those that were due before its end
+    /// and begun, or failed, after.
     pub calls: u64,
     /// How many of them failed.
     pub failed: u64,

@@ -1,9 +1,14 @@
 //! Where the figures of the measured calls are gathered.
 
+#[cfg(test)]
+mod tests;
+
 use crate::Histogram;
 use crate::account::{Account, ErrorSamples};
 use crate::failure::FailureKind;
 use crate::measurement::Marks;
+use crate::schedule::Schedule;
+use crate::segments::{SegmentFigures, SegmentRecorder};
 use crate::stage::{Stage, Stages, Timing};
 use crate::timeline::TimelineRecorder;
 
@@ -11,12 +16,17 @@ use crate::timeline::TimelineRecorder;
 /// when a call takes longer, so that nothing is capped.
 const ROOM_AT_FIRST_NS: u64 = 1_000_000_000;
 
-/// Those of stages, of which there are many and which are short: a millisecond, in 90 KB.
-const STAGE_ROOM_AT_FIRST_NS: u64 = 1_000_000;
+/// Those of which there are many, stages and segments: a millisecond, in 90 KB.
+const SMALL_ROOM_AT_FIRST_NS: u64 = 1_000_000;
 
 /// An empty histogram of nanoseconds, three significant digits, that grows.
 pub(crate) fn histogram() -> Histogram {
     growing(ROOM_AT_FIRST_NS)
+}
+
+/// The same, with less room at first.
+pub(crate) fn small_histogram() -> Histogram {
+    growing(SMALL_ROOM_AT_FIRST_NS)
 }
 
 fn growing(room_ns: u64) -> Histogram {
@@ -87,6 +97,8 @@ pub(crate) struct Recorder {
     /// When the last measured call ended.
     pub(crate) end: u64,
     pub(crate) latency: Histogram,
+    /// Latency of the calls that succeeded since the last look at the trial, where there are looks.
+    pub(crate) interval: Option<Histogram>,
     pub(crate) failed_latency: Histogram,
     pub(crate) send_delay: Histogram,
     stages: Vec<(Stage, Histogram)>,
@@ -94,30 +106,34 @@ pub(crate) struct Recorder {
     uncounted: Option<StageTimes>,
     pub(crate) marks: Marks,
     timeline: TimelineRecorder,
+    segments: SegmentRecorder,
     pub(crate) account: Account,
     pub(crate) errors: ErrorSamples,
+    /// Calls that were due and had no body yet.
+    pub(crate) bodies_late: u64,
 }
 
 impl Recorder {
-    pub(crate) fn new(timing: Timing) -> Recorder {
+    pub(crate) fn new(timing: Timing, schedule: &Schedule, looked_at: bool) -> Recorder {
         let stages = match timing {
             Timing::Calls => Vec::new(),
-            Timing::Stages => Stage::ALL
-                .map(|stage| (stage, growing(STAGE_ROOM_AT_FIRST_NS)))
-                .to_vec(),
+            Timing::Stages => Stage::ALL.map(|stage| (stage, small_histogram())).to_vec(),
         };
         Recorder {
             start: None,
             end: 0,
             latency: histogram(),
+            interval: looked_at.then(histogram),
             failed_latency: histogram(),
             send_delay: histogram(),
             stages,
             uncounted: None,
             marks: Marks::default(),
             timeline: TimelineRecorder::new(),
+            segments: SegmentRecorder::new(schedule),
             account: Account::default(),
             errors: ErrorSamples::default(),
+            bodies_late: 0,
         }
     }
 
@@ -125,6 +141,9 @@ impl Recorder {
     pub(crate) fn started(&mut self, due: u64) {
         self.start.get_or_insert(due);
         self.account.started += 1;
+        if let Some(segment) = self.segments.at(self.offset(due)) {
+            segment.started += 1;
+        }
     }
 
     /// The program began to work on a call.
@@ -136,8 +155,15 @@ impl Recorder {
     pub(crate) fn answered(&mut self, due: u64, done: u64) {
         let latency = done.saturating_sub(due);
         record(&mut self.latency, latency);
+        if let Some(interval) = &mut self.interval {
+            record(interval, latency);
+        }
         let offset = self.offset(due);
         self.timeline.answered(offset, latency);
+        if let Some(segment) = self.segments.at(offset) {
+            segment.answered += 1;
+            record(&mut segment.latency, latency);
+        }
         self.account.answered += 1;
         self.end = self.end.max(done);
     }
@@ -147,6 +173,9 @@ impl Recorder {
         record(&mut self.failed_latency, done.saturating_sub(due));
         let offset = self.offset(due);
         self.timeline.failed(offset);
+        if let Some(segment) = self.segments.at(offset) {
+            segment.failed += 1;
+        }
         *self.account.failed.entry(kind).or_default() += 1;
         self.errors.add(kind, text);
         self.end = self.end.max(done);
@@ -225,8 +254,10 @@ impl Recorder {
             stages,
             marks: self.marks,
             timeline: self.timeline.finish(elapsed_ns),
+            segments: self.segments.figures,
             account: self.account,
             errors: self.errors,
+            bodies_late: self.bodies_late,
         }
     }
 
@@ -245,133 +276,8 @@ pub(crate) struct Recorded {
     pub(crate) stages: Stages,
     pub(crate) marks: Marks,
     pub(crate) timeline: crate::timeline::Timeline,
+    pub(crate) segments: Vec<SegmentFigures>,
     pub(crate) account: Account,
     pub(crate) errors: ErrorSamples,
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::error::LoadError;
-    use crate::schedule::{Arrivals, Dues, Schedule};
-
-    #[test]
-    fn values_beyond_the_first_room_are_not_capped() {
-        let mut histogram = histogram();
-        let hour = 3600 * ROOM_AT_FIRST_NS;
-        record(&mut histogram, hour);
-        assert!(histogram.max() >= hour && histogram.max() < hour + hour / 1000);
-        record(&mut histogram, 0);
-        assert_eq!(histogram.min(), 0);
-        record(&mut histogram, u64::MAX);
-        assert_eq!(histogram.len(), 3);
-    }
-
-    #[test]
-    fn marks_count_only_inside_the_call() {
-        let used = MarkTimes::Used {
-            request: 10,
-            handler: 5,
-            response: 85,
-        };
-        assert_eq!(MarkTimes::from_marks((110, 115), 100, 200), used);
-        for outside in [(99, 115), (110, 201), (115, 110)] {
-            let times = MarkTimes::from_marks(outside, 100, 200);
-            assert_eq!(times, MarkTimes::Implausible, "{outside:?}");
-        }
-    }
-
-    #[test]
-    fn a_lost_call_is_the_instruments_fault() {
-        let mut recorder = Recorder::new(Timing::Calls);
-        recorder.started(0);
-        recorder.started(1);
-        recorder.answered(0, 10);
-        let error = recorder.finish().account.close().unwrap_err();
-        assert!(matches!(
-            error,
-            LoadError::Accounting {
-                started: 2,
-                answered: 1,
-                failed: 0,
-                abandoned: 0
-            }
-        ));
-    }
-
-    proptest! {
-        #[test]
-        fn sums_hold_and_every_figure_agrees(
-            ends in prop::collection::vec((0u8..4, 0u64..1 << 30, 0u64..1 << 20), 0..200),
-        ) {
-            let mut recorder = Recorder::new(Timing::Calls);
-            for &(end, due, latency) in &ends {
-                recorder.started(due);
-                match end {
-                    0 => recorder.answered(due, due + latency),
-                    1 => recorder.failed(due, due + latency, FailureKind::Deadline, "late"),
-                    2 => recorder.failed(due, due + latency, FailureKind::HttpStatus(503), ""),
-                    _ => recorder.account.abandoned += 1,
-                }
-            }
-            let recorded = recorder.finish();
-            let calls = recorded.account.close().unwrap();
-            prop_assert_eq!(calls.started, ends.len() as u64);
-            prop_assert_eq!(calls.answered, recorded.latency.len());
-            prop_assert_eq!(calls.failed_total(), recorded.failed_latency.len());
-            let slices = &recorded.timeline.slices;
-            prop_assert_eq!(slices.iter().map(|s| s.answered).sum::<u64>(), calls.answered);
-            prop_assert_eq!(slices.iter().map(|s| s.failed).sum::<u64>(), calls.failed_total());
-        }
-    }
-
-    /// A server that answers one call after the other in no time, but stands still for the first
-    /// 100 ms of every second, called 1,000 times a second in virtual time. A call due at `t`
-    /// inside the pause waits until the pause's end, so of all latencies 90% are 0 and the rest
-    /// run evenly from 0 to 100 ms: p95 is 50 ms, p99 is 90 ms, the maximum 100 ms. A client that
-    /// times from the send instead sees almost none of it.
-    #[test]
-    fn a_stalled_server_shows_in_the_latency_however_few_calls_are_in_flight() {
-        const MS: u64 = 1_000_000;
-        let schedule = Schedule::Rate {
-            per_second: 1000.0,
-            arrivals: Arrivals::Constant,
-        };
-        let mut dues = Dues::new(&schedule, 0);
-        let mut recorder = Recorder::new(Timing::Calls);
-        let mut from_send = histogram();
-        let mut free = 0;
-        for _ in 0..60_000 {
-            let due = dues.take().unwrap();
-            // One call in flight: it is sent when the one before has ended, or when due.
-            let sent = due.max(free);
-            let done = if sent % (1000 * MS) < 100 * MS {
-                sent - sent % (1000 * MS) + 100 * MS
-            } else {
-                sent
-            };
-            recorder.started(due);
-            recorder.begun(due, sent);
-            recorder.answered(due, done);
-            record(&mut from_send, done - sent);
-            free = done;
-        }
-        let recorded = recorder.finish();
-        for (quantile, truth_ms) in [(0.5, 0), (0.95, 50), (0.99, 90), (1.0, 100)] {
-            let got = recorded.latency.value_at_quantile(quantile) as f64 / MS as f64;
-            assert!((got - truth_ms as f64).abs() <= 1.1, "{quantile}: {got} ms");
-        }
-        assert_eq!(recorded.send_delay.value_at_quantile(0.5), 0);
-        assert!(
-            recorded.send_delay.max() >= 98 * MS,
-            "the delay of sends is kept beside it"
-        );
-        assert_eq!(
-            from_send.value_at_quantile(0.99),
-            0,
-            "what timing from the send would say"
-        );
-    }
+    pub(crate) bodies_late: u64,
 }

@@ -44,6 +44,12 @@ impl TimelineRecorder {
         }
     }
 
+    /// Slices that there is memory for.
+    #[cfg(test)]
+    pub(crate) fn room(&self) -> usize {
+        self.slices.capacity()
+    }
+
     /// Counts a call that succeeded, due `due_ns` after the trial's start.
     pub(crate) fn answered(&mut self, due_ns: u64, latency_ns: u64) {
         let slice = self.slice(due_ns);

@@ -1,14 +1,15 @@
 //! What a trial calls, how, and for how long.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use rpcgauge_wire::{Head, Limits, PrepareError, Protocol, grpc};
 
 use crate::error::LoadError;
-use crate::schedule::Schedule;
+use crate::schedule::{MOST_IN_FLIGHT, Schedule};
 use crate::stage::Timing;
 use crate::tls::Tls;
 use crate::warmup::WarmupBounds;
@@ -20,6 +21,25 @@ pub enum Address {
     Tcp(SocketAddr),
     /// The path of a Unix domain socket.
     Unix(PathBuf),
+}
+
+impl Address {
+    /// Looks a host's name up and takes the first address that the system gives. Done once, before
+    /// the trial: a look-up is no part of a call.
+    ///
+    /// # Errors
+    /// [`LoadError::Resolve`] when the name has no address, or nobody can be asked for it.
+    pub fn resolve(host: &str, port: u16) -> Result<Address, LoadError> {
+        let unresolved = |source| LoadError::Resolve {
+            host: host.to_owned(),
+            source,
+        };
+        let mut found = (host, port).to_socket_addrs().map_err(unresolved)?;
+        let first = found
+            .next()
+            .ok_or_else(|| unresolved(io::ErrorKind::NotFound.into()))?;
+        Ok(Address::Tcp(first))
+    }
 }
 
 impl fmt::Display for Address {
@@ -73,19 +93,21 @@ pub struct Request {
 }
 
 impl Request {
-    /// Checks and encodes the head. `close` says that the connection ends with the call.
-    pub(crate) fn prepare(&self, close: bool) -> Result<Head, PrepareError> {
+    /// Checks and encodes the head. `close` says that the connection ends with the call, `tls` that it
+    /// is secured, which is part of the target's URI.
+    pub(crate) fn prepare(&self, close: bool, tls: bool) -> Result<Head, PrepareError> {
         let builder = match &self.style {
             CallStyle::Http { method } => Head::builder(method, &self.path, &self.authority),
             CallStyle::Grpc { subtype } => {
                 grpc::head(&self.path, &self.authority, subtype.as_deref())
             }
         };
+        let builder = builder
+            .close(close)
+            .scheme(if tls { "https" } else { "http" });
         self.headers
             .iter()
-            .fold(builder.close(close), |builder, (name, value)| {
-                builder.field(name, value)
-            })
+            .fold(builder, |builder, (name, value)| builder.field(name, value))
             .build()
     }
 }
@@ -127,7 +149,8 @@ pub enum ConnectionUse {
     PerCall,
 }
 
-/// When a trial's measured part ends: whichever comes first.
+/// When a trial's measured part ends: whichever comes first. A ramp needs neither and ends with
+/// its last segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stop {
     /// After this many calls were started.
@@ -147,7 +170,8 @@ pub struct Trial {
     pub expect: Expect,
     /// When calls are due.
     pub schedule: Schedule,
-    /// Connections open at the same time, at least 1. A closed loop with
+    /// Connections open at the same time, 1 to [`MOST_IN_FLIGHT`]; those that an HTTP/2 server is about to end
+    /// (GOAWAY) may go on beside them until their calls have ended. A closed loop with
     /// [`ConnectionUse::PerCall`] has one for each call in flight instead.
     pub connections: u32,
     /// How long a connection is used.
@@ -162,11 +186,14 @@ pub struct Trial {
     pub deadline: Duration,
     /// How long calls in flight may still end after the last one was started.
     pub drain: Duration,
-    /// The trial ends early when nothing but failures has come for this long, counted from the
-    /// first of them: a server that answers no call would otherwise hold it for a deadline a call.
-    /// The warm-up and the measured part have it each; more than 0.
+    /// The trial ends early when nothing but failures has come for this long: with a call that
+    /// fails as long after the first of them, or longer. A server that answers no call would
+    /// otherwise hold it for a deadline a call.
+    /// The warm-up and the measured part have it each; between them, a closed loop's calls in flight
+    /// have as long to end. More than 0.
     pub patience: Duration,
-    /// What a server may make a connection hold.
+    /// What a server may make a connection hold. How many calls a connection has in flight follows from
+    /// the schedule instead, and from what the server allows.
     pub limits: Limits,
 }
 
@@ -174,10 +201,11 @@ impl Trial {
     /// Refuses what cannot be carried out.
     pub(crate) fn check(&self) -> Result<(), LoadError> {
         let refuse = |what, allowed| Err(LoadError::Setting { what, allowed });
-        if self.connections == 0 {
-            return refuse("the number of connections", "at least 1");
+        if !(1..=MOST_IN_FLIGHT).contains(&self.connections) {
+            return refuse("the number of connections", "1 to 65,536");
         }
-        if self.stop.calls.is_none() && self.stop.time.is_none() {
+        let endless = self.stop.calls.is_none() && self.stop.time.is_none();
+        if endless && self.schedule.lasts().is_none() {
             return refuse("the end of the trial", "a number of calls, a time, or both");
         }
         if self.stop.calls == Some(0) || self.stop.time.is_some_and(|time| time.is_zero()) {
@@ -195,6 +223,15 @@ impl Trial {
         }
         if self.timing == Timing::Stages && self.schedule != (Schedule::Closed { in_flight: 1 }) {
             return refuse("stage timing", "a closed loop with one call in flight");
+        }
+        if self.timing == Timing::Stages && self.connections != 1 {
+            return refuse("the number of connections of a stage trial", "1");
+        }
+        if self.warmup.is_some() && matches!(self.schedule, Schedule::Ramp { .. }) {
+            return refuse(
+                "the warm-up of a ramp",
+                "absent: a first segment can be the warm-up",
+            );
         }
         self.schedule.check()
     }

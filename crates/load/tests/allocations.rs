@@ -1,35 +1,53 @@
-//! A steady trial allocates nothing for a call: many calls need no more memory than few.
+//! A steady trial allocates nothing for a call, and many calls hold no more memory than few.
 
 mod support;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use rpcgauge_load::{Schedule, Trial};
+use rpcgauge_load::{
+    Arrivals, Bodies, Body, CodecError, Hooks, Measurement, ProgressHook, Schedule, Segment,
+    Settling, Trial, measure_with,
+};
 use support::*;
 
-/// Counts the allocations of each thread.
+/// Counts what each thread allocates and holds.
 struct Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    /// Bytes allocated and not given back. What another thread gives back stays in its balance.
+    static HELD: Cell<i64> = const { Cell::new(0) };
+    static MOST_HELD: Cell<i64> = const { Cell::new(0) };
+}
+
+fn count(allocations: u64, bytes: i64) {
+    // Not where the thread is ending already.
+    let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + allocations));
+    let _ = HELD.try_with(|held| {
+        held.set(held.get() + bytes);
+        let _ = MOST_HELD.try_with(|most| most.set(most.get().max(held.get())));
+    });
 }
 
 // SAFETY: everything is handed to the system's allocator as it came.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        count(1, layout.size() as i64);
         // SAFETY: the caller keeps the contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        count(0, -(layout.size() as i64));
         // SAFETY: the caller keeps the contract.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        count(1, size as i64 - layout.size() as i64);
         // SAFETY: the caller keeps the contract.
         unsafe { System.realloc(pointer, layout, size) }
     }
@@ -38,33 +56,125 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Allocations of this thread during a trial of so many calls.
-fn allocations(trial: &Trial, calls: u64) -> u64 {
+/// What a trial took of this thread's memory.
+#[derive(Debug)]
+struct Taken {
+    allocations: u64,
+    most_held: i64,
+}
+
+fn taken(trial: impl FnOnce() -> Measurement) -> (Measurement, Taken) {
+    let (allocations, held) = (ALLOCATIONS.get(), HELD.get());
+    MOST_HELD.set(held);
+    let measurement = trial();
+    let taken = Taken {
+        allocations: ALLOCATIONS.get() - allocations,
+        most_held: MOST_HELD.get() - held,
+    };
+    assert_sums_hold(&measurement);
+    (measurement, taken)
+}
+
+/// Buffers find their size in the first calls; not all do in every order of events.
+const MORE_ALLOCATIONS: u64 = 20;
+
+/// The bytes of these and of a few histograms, which grow with the longest call and not with their
+/// number.
+const MORE_BYTES: i64 = 400 * 1024;
+
+/// With so many calls, 80 bytes that each leaves behind are more than that.
+const FEW: u64 = 300;
+const MANY: u64 = 6000;
+
+fn assert_no_more(few: &Taken, many: &Taken, what: &str) {
+    assert!(
+        many.allocations <= few.allocations + MORE_ALLOCATIONS,
+        "{what}: {few:?} for few calls, {many:?} for many"
+    );
+    assert!(
+        many.most_held <= few.most_held + MORE_BYTES,
+        "{what}: {few:?} for few calls, {many:?} for many"
+    );
+}
+
+/// The memory of a trial of so many calls.
+fn of_calls(trial: &Trial, calls: u64, look_every: Option<Duration>) -> Taken {
     let mut trial = trial.clone();
     trial.stop.calls = Some(calls);
-    let before = ALLOCATIONS.get();
-    let measurement = run(&trial, &[&[b'x'; 500], &[b'y'; 9000]]);
+    let (measurement, taken) = taken(|| {
+        let mut look = |progress: &rpcgauge_load::Progress<'_>| {
+            assert!(progress.started >= progress.answered);
+        };
+        let hooks = Hooks {
+            settling: &mut |_| Settling::Settled,
+            measuring: &mut || (),
+            progress: look_every.map(|every| ProgressHook {
+                every,
+                look: &mut look,
+            }),
+        };
+        let bodies = prepared(&[&[b'x'; 500], &[b'y'; 9000]]);
+        measure_with(&trial, bodies, hooks, &AtomicBool::new(false)).unwrap()
+    });
+    let calls_made = &measurement.calls;
     assert_eq!(
-        measurement.calls.answered, calls,
+        calls_made.answered, calls,
         "{:?}",
         measurement.error_samples
     );
-    ALLOCATIONS.get() - before
+    taken
 }
 
 #[test]
-fn ten_times_the_calls_take_no_more_allocations() {
+fn twenty_times_the_calls_take_no_more_memory() {
     let mut one = trial(serve(answer_with(ok)));
     one.schedule = Schedule::Closed { in_flight: 1 };
     let mut many = one.clone();
     many.connections = 8;
     many.schedule = Schedule::Closed { in_flight: 8 };
-    for trial in [one, many] {
-        let (few, many) = (allocations(&trial, 300), allocations(&trial, 3000));
-        // Buffers find their size in the first calls; not all do in every order of events.
-        assert!(
-            many <= few + 20,
-            "{few} allocations for 300 calls, {many} for 3000"
-        );
+    let mut ramp = many.clone();
+    ramp.schedule = Schedule::Ramp {
+        segments: vec![
+            Segment {
+                from: 0.0,
+                to: 10_000.0,
+                duration: Duration::from_millis(100),
+            },
+            Segment {
+                from: 10_000.0,
+                to: 10_000.0,
+                duration: Duration::from_secs(60),
+            },
+        ],
+        arrivals: Arrivals::Poisson { seed: 1 },
+    };
+    for trial in [one, many, ramp] {
+        for look_every in [None, Some(Duration::from_millis(1))] {
+            let few = of_calls(&trial, FEW, look_every);
+            let many = of_calls(&trial, MANY, look_every);
+            assert_no_more(&few, &many, &format!("{:?} {look_every:?}", trial.schedule));
+        }
     }
+}
+
+/// Bodies are allocated on the thread that makes them, and only given back on this one.
+#[test]
+fn streamed_bodies_take_no_more_memory_however_many() {
+    let mut trial = trial(serve(answer_with(ok)));
+    let mut streamed = |calls| {
+        trial.stop.calls = Some(calls);
+        let body = || {
+            Ok::<_, CodecError>(Body {
+                bytes: vec![b'x'; 5000],
+                compressed: false,
+                plain_len: 5000,
+            })
+        };
+        let bodies = Bodies::Streamed(Box::new(std::iter::repeat_with(body)));
+        let (measurement, taken) = taken(|| run_with(&trial, bodies).unwrap());
+        assert_eq!(measurement.calls.answered, calls);
+        taken
+    };
+    let (few, many) = (streamed(FEW), streamed(MANY));
+    assert_no_more(&few, &many, "streamed");
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use rpcgauge_load::{Arrivals, CallStyle, ConnectionUse, Ending, Protocol, Schedule, Stop, Trial};
+use support::frames::frame;
 use support::*;
 
 /// What a server does on a connection, in order; then it closes.
@@ -31,16 +32,6 @@ fn play(mut stream: TcpStream, script: &[Step]) {
             return;
         }
     }
-}
-
-/// An HTTP/2 frame.
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let length = (payload.len() as u32).to_be_bytes();
-    let mut frame = length[1..].to_vec();
-    frame.extend([kind, flags]);
-    frame.extend(stream.to_be_bytes());
-    frame.extend(payload);
-    frame
 }
 
 /// Pieces that make sense alone, so that their order and their damage make the trouble.

@@ -6,12 +6,14 @@ mod support;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Address, Bodies, ConnectionUse, Ending, FailureKind, Fault, Schedule, Settling, Stop, measure,
+    Address, Bodies, ConnectionUse, Ending, FailureKind, Fault, Hooks, Schedule, Settling, Stop,
+    measure, measure_with,
 };
 use support::*;
 /// Sends these bytes after each request and closes.
@@ -106,6 +108,24 @@ fn a_reset_in_the_middle_of_a_body_is_a_reset() {
 }
 
 #[test]
+fn a_reset_that_is_found_in_writing_ends_no_body_well() {
+    let address = serve(|mut stream: TcpStream| {
+        // Most of the request stays unread, and more of it is being written: the close becomes a reset.
+        let mut some = [0; 20];
+        let _ = stream.read_exact(&mut some);
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\nhalf a bo");
+        // The answer's part is read before.
+        thread::sleep(Duration::from_millis(20));
+    });
+    let measurement = run(&short(address), &[&vec![b'x'; 20 << 20]]);
+    assert_sums_hold(&measurement);
+    assert_eq!(
+        failures(&measurement),
+        [("connection-reset".to_owned(), 10)]
+    );
+}
+
+#[test]
 fn a_server_that_never_answers_fails_calls_by_their_deadline() {
     let address = serve(only_read);
     for connection_use in [ConnectionUse::Reuse, ConnectionUse::PerCall] {
@@ -139,6 +159,82 @@ fn patience_ends_a_trial_that_only_fails() {
         "{} calls",
         measurement.calls.started
     );
+}
+
+#[test]
+fn slow_calls_after_a_failure_are_waited_for() {
+    let address = serve(|mut stream: TcpStream| {
+        for call in 0.. {
+            let Some((_, body)) = read_request(&mut stream) else {
+                return;
+            };
+            thread::sleep(Duration::from_millis(100));
+            let busy = b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n";
+            let answer = match call {
+                1 => busy.to_vec(),
+                _ => ok(&body),
+            };
+            if stream.write_all(&answer).is_err() {
+                return;
+            }
+        }
+    });
+    let mut trial = short(address);
+    trial.patience = Duration::from_millis(50);
+    trial.stop.calls = Some(4);
+    let measurement = run(&trial, &[b"x"]);
+    assert_sums_hold(&measurement);
+    assert_eq!(measurement.ending, Ending::Complete);
+    assert_eq!(failures(&measurement), [("http-503".to_owned(), 1)]);
+    assert_eq!(measurement.calls.answered, 3);
+}
+
+#[test]
+fn a_warmup_that_only_fails_still_waits_for_its_calls_in_flight() {
+    let connections = Arc::new(AtomicUsize::new(0));
+    let in_flight = Arc::new(AtomicUsize::new(0));
+    let failed = Arc::new(AtomicUsize::new(0));
+    let address = serve({
+        let in_flight = Arc::clone(&in_flight);
+        move |mut stream: TcpStream| {
+            let fails = connections.fetch_add(1, Ordering::SeqCst) == 0;
+            while let Some((_, body)) = read_request(&mut stream) {
+                in_flight.fetch_add(1, Ordering::SeqCst);
+                let answer = if fails {
+                    thread::sleep(Duration::from_millis(5));
+                    failed.fetch_add(1, Ordering::SeqCst);
+                    b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n".to_vec()
+                } else {
+                    // Good, and slow: it comes when no call has failed for a while.
+                    let mut before = usize::MAX;
+                    while before != failed.load(Ordering::SeqCst) {
+                        before = failed.load(Ordering::SeqCst);
+                        thread::sleep(Duration::from_millis(100));
+                    }
+                    ok(&body)
+                };
+                in_flight.fetch_sub(1, Ordering::SeqCst);
+                if stream.write_all(&answer).is_err() {
+                    return;
+                }
+            }
+        }
+    });
+    let mut trial = short(address);
+    trial.connections = 2;
+    trial.schedule = Schedule::Closed { in_flight: 2 };
+    trial.warmup = Some(warmup(1_000_000));
+    trial.patience = Duration::from_millis(600);
+    let mut at_start = None;
+    let hooks = Hooks {
+        settling: &mut |_| Settling::GoOn,
+        measuring: &mut || at_start = Some(in_flight.load(Ordering::SeqCst)),
+        progress: None,
+    };
+    let stop = AtomicBool::new(false);
+    let measurement = measure_with(&trial, prepared(&[b"x"]), hooks, &stop).unwrap();
+    assert_sums_hold(&measurement);
+    assert_eq!(at_start, Some(0), "calls that the server still works on");
 }
 
 #[test]

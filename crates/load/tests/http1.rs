@@ -224,10 +224,10 @@ fn what_cannot_be_carried_out_is_refused() {
         change(&mut trial);
         run_with(&trial, prepared(&[b"x"])).unwrap_err().to_string()
     };
-    let table: [(Change<'_>, &str); 5] = [
+    let table: [(Change<'_>, &str); 8] = [
         (
             &|t| t.connections = 0,
-            "the number of connections must be at least 1",
+            "the number of connections must be 1 to 65,536",
         ),
         (
             &|t| t.stop = Stop::default(),
@@ -235,7 +235,19 @@ fn what_cannot_be_carried_out_is_refused() {
         ),
         (
             &|t| t.schedule = Schedule::Closed { in_flight: 0 },
-            "calls in flight must be at least 1",
+            "the number of calls in flight must be 1 to 65,536",
+        ),
+        (
+            &|t| {
+                t.schedule = Schedule::Closed {
+                    in_flight: u32::MAX,
+                };
+            },
+            "the number of calls in flight must be 1 to 65,536",
+        ),
+        (
+            &|t| t.connections = u32::MAX,
+            "the number of connections must be 1 to 65,536",
         ),
         (
             &|t| {
@@ -243,6 +255,13 @@ fn what_cannot_be_carried_out_is_refused() {
                 t.schedule = Schedule::Closed { in_flight: 2 };
             },
             "stage timing must be a closed loop with one call in flight",
+        ),
+        (
+            &|t| {
+                t.timing = Timing::Stages;
+                t.connections = 2;
+            },
+            "the number of connections of a stage trial must be 1",
         ),
         (
             &|t| t.request.path = "no slash".to_owned(),
@@ -254,4 +273,23 @@ fn what_cannot_be_carried_out_is_refused() {
         assert_eq!(refused(change), text);
     }
     assert!(run_with(&good, prepared(&[])).is_err());
+}
+
+#[test]
+fn a_large_answer_that_ends_with_its_connection_is_read_to_the_end() {
+    // More than a connection's share of a turn, so that its end is told while it waits for the next.
+    const LENGTH: usize = 24 << 20;
+    let address = serve(|mut stream: std::net::TcpStream| {
+        if read_request(&mut stream).is_some() {
+            let head = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n";
+            let _ = stream.write_all(head);
+            let _ = stream.write_all(&vec![b'x'; LENGTH]);
+        }
+    });
+    let mut trial = trial(address);
+    trial.stop.calls = Some(20);
+    trial.deadline = std::time::Duration::from_secs(5);
+    let measurement = run(&trial, &[b"x"]);
+    assert_answered(&measurement, 20);
+    assert_eq!(measurement.traffic.received.body, 20 * LENGTH as u64);
 }

@@ -20,6 +20,7 @@ use rpcgauge_load::{
     Address, Arrivals, Bodies, CallStyle, ConnectionUse, Protocol, Schedule, Stage, Stop, Timing,
     Trial, WarmupBounds,
 };
+use support::frames::{frame, ok_frame, play_frames};
 use support::*;
 
 type AnswerBody = http_body_util::combinators::BoxBody<Bytes, Infallible>;
@@ -376,19 +377,28 @@ fn a_server_of_the_other_protocol_is_told_apart() {
     trial.stop.calls = Some(5);
     let measurement = run(&trial, &[b"x"]);
     assert_sums_hold(&measurement);
-    assert_eq!(measurement.calls.failed_total(), 5);
+    assert_eq!(failures(&measurement), [("wrong-protocol".to_owned(), 5)]);
     let text = &measurement.error_samples[0].text;
     assert!(text.contains("HTTP/1.x only"), "{text}");
 }
 
-/// An HTTP/2 frame.
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let length = (payload.len() as u32).to_be_bytes();
-    let mut frame = length[1..].to_vec();
-    frame.extend([kind, flags]);
-    frame.extend(stream.to_be_bytes());
-    frame.extend(payload);
-    frame
+#[test]
+fn a_server_that_wants_http1_is_told_apart() {
+    let settings = frame(4, 0, 0, &[]);
+    let wants_http1 = [0, 0, 0, 0, 0, 0, 0, 0xd];
+    for answer in [
+        frame(3, 0, 1, &wants_http1[4..]),
+        frame(7, 0, 0, &wants_http1),
+    ] {
+        let mut trial = grpc_trial(says(&[settings.clone(), answer]));
+        trial.connection_use = ConnectionUse::PerCall;
+        trial.stop.calls = Some(2);
+        let measurement = run(&trial, &[b"x"]);
+        assert_sums_hold(&measurement);
+        assert_eq!(failures(&measurement), [("wrong-protocol".to_owned(), 2)]);
+        let text = &measurement.error_samples[0].text;
+        assert!(text.contains("HTTP_1_1_REQUIRED"), "{text}");
+    }
 }
 
 /// Sends these frames once something came, and closes.
@@ -427,4 +437,41 @@ fn what_breaks_a_stream_is_counted_by_its_kind() {
             measurement.error_samples
         );
     }
+}
+
+/// Answers all streams of a connection at once, when so many requests have come.
+fn answers_together(at_once: u32) -> Address {
+    serve(move |stream| {
+        let mut waiting = Vec::new();
+        play_frames(stream, move |id| {
+            waiting.push(id);
+            match waiting.len() as u32 {
+                n if n < at_once => Vec::new(),
+                _ => waiting.drain(..).flat_map(ok_frame).collect(),
+            }
+        });
+    })
+}
+
+#[test]
+fn as_many_calls_are_in_flight_as_asked_for() {
+    // More than the connection's own default: a server without a limit takes them all.
+    let mut trial = trial(answers_together(1500));
+    trial.target.protocol = Protocol::Http2;
+    trial.expect.content_type = None;
+    trial.schedule = Schedule::Closed { in_flight: 1500 };
+    trial.stop.calls = Some(3000);
+    let measurement = run(&trial, &[b"x"]);
+    assert_answered(&measurement, 3000);
+    assert_eq!(measurement.most_in_flight, 1500);
+}
+
+#[test]
+fn fewer_calls_in_flight_than_asked_for_are_told() {
+    let mut trial = grpc_trial(serve_http2(echo));
+    trial.schedule = Schedule::Closed { in_flight: 150 };
+    trial.stop.calls = Some(1000);
+    let measurement = run(&trial, &[b"x"]);
+    assert_answered(&measurement, 1000);
+    assert_eq!(measurement.most_in_flight, 100, "the server's limit");
 }

@@ -6,9 +6,12 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rpcgauge_load::{Arrivals, Ending, FailureKind, Schedule, Settling, Stop, measure};
+use rpcgauge_load::{
+    Arrivals, Ending, FailureKind, Hooks, Progress, ProgressHook, Schedule, Settling, Stop,
+    WarmupBounds, measure, measure_with,
+};
 use support::*;
 
 #[test]
@@ -122,14 +125,24 @@ fn calls_that_wait_past_their_deadline_are_told_apart() {
         arrivals: Arrivals::Constant,
     };
     trial.deadline = Duration::from_millis(20);
-    trial.warmup = Some(warmup(10));
-    // The rule holds the loop up, as a busy machine would.
-    let mut rule = |_| {
-        thread::sleep(Duration::from_millis(100));
-        Settling::Settled
+    // The look holds the loop up once, as a busy machine would.
+    let mut looks = 0;
+    let mut look = |_: &Progress<'_>| {
+        looks += 1;
+        if looks == 1 {
+            thread::sleep(Duration::from_millis(100));
+        }
+    };
+    let hooks = Hooks {
+        settling: &mut |_| Settling::Settled,
+        measuring: &mut || (),
+        progress: Some(ProgressHook {
+            every: Duration::from_millis(10),
+            look: &mut look,
+        }),
     };
     let stop = AtomicBool::new(false);
-    let measurement = measure(&trial, prepared(&[b"x"]), &mut rule, &stop).unwrap();
+    let measurement = measure_with(&trial, prepared(&[b"x"]), hooks, &stop).unwrap();
     assert_sums_hold(&measurement);
     assert_eq!(
         (measurement.calls.started, measurement.calls.abandoned),
@@ -137,11 +150,58 @@ fn calls_that_wait_past_their_deadline_are_told_apart() {
     );
     let unsent = measurement.calls.failed.get(&FailureKind::DeadlineUnsent);
     assert!(
-        unsent.is_some_and(|unsent| *unsent >= 70),
+        unsent.is_some_and(|unsent| *unsent >= 50),
         "{:?}",
         failures(&measurement)
     );
     assert!(measurement.send_delay.max() >= 70_000_000);
+}
+
+#[test]
+fn what_a_warmup_left_waiting_is_not_measured() {
+    let mut trial = trial(serve(|mut stream: TcpStream| {
+        while let Some((_, body)) = read_request(&mut stream) {
+            thread::sleep(Duration::from_millis(2));
+            if stream.write_all(&ok(&body)).is_err() {
+                return;
+            }
+        }
+    }));
+    trial.schedule = Schedule::Rate {
+        per_second: 1000.0,
+        arrivals: Arrivals::Constant,
+    };
+    trial.warmup = Some(WarmupBounds {
+        max_time: Duration::from_millis(200),
+        ..warmup(1_000_000)
+    });
+    trial.stop = Stop {
+        calls: None,
+        time: Some(Duration::from_millis(100)),
+    };
+    // Longer than the wait behind the warm-up's calls, or shorter, so that some fail unsent.
+    for deadline in [Duration::from_secs(10), Duration::from_millis(50)] {
+        trial.deadline = deadline;
+        let mut began = None;
+        let hooks = Hooks {
+            settling: &mut |_| Settling::GoOn,
+            measuring: &mut || began = Some(Instant::now()),
+            progress: None,
+        };
+        let stop = AtomicBool::new(false);
+        let measurement = measure_with(&trial, prepared(&[b"x"]), hooks, &stop).unwrap();
+        let since = began.unwrap().elapsed();
+        assert_sums_hold(&measurement);
+        assert_eq!(measurement.calls.started, 100, "due in the measured part");
+        assert_eq!(measurement.calls.abandoned, 0);
+        let warmup = measurement.warmup.calls;
+        assert!(warmup >= 200, "all that were due in 200 ms, not {warmup}");
+        let elapsed = measurement.elapsed;
+        assert!(elapsed <= since, "{elapsed:?} of {since:?}");
+        let ended = measurement.calls.answered + measurement.warmup_ended_after;
+        let answers = measurement.traffic.received.body;
+        assert!(answers <= ended, "{answers} bytes, one in each answer");
+    }
 }
 
 #[test]
@@ -180,4 +240,35 @@ fn an_interrupted_trial_leaves_what_it_measured() {
     assert_sums_hold(&measurement);
     assert_eq!(measurement.ending, Ending::Interrupted);
     assert!(measurement.calls.answered > 0);
+}
+
+#[test]
+fn a_turn_takes_so_many_calls_and_no_more() {
+    // Far more than can be begun or even failed: the loop must come to its end between them.
+    let mut trial = trial(serve(only_read));
+    trial.schedule = Schedule::Rate {
+        per_second: 1e9,
+        arrivals: Arrivals::Constant,
+    };
+    trial.deadline = Duration::from_millis(1);
+    trial.drain = Duration::from_millis(1);
+    trial.stop = Stop {
+        calls: None,
+        time: Some(Duration::from_millis(20)),
+    };
+    let mut started = vec![0];
+    let hooks = Hooks {
+        settling: &mut |_| Settling::Settled,
+        measuring: &mut || (),
+        progress: Some(ProgressHook {
+            every: Duration::from_nanos(1),
+            look: &mut |progress| started.push(progress.started),
+        }),
+    };
+    let stop = AtomicBool::new(false);
+    let measurement = measure_with(&trial, prepared(&[b"x"]), hooks, &stop).unwrap();
+    assert_sums_hold(&measurement);
+    assert!(measurement.calls.never_begun > 0, "{:?}", measurement.calls);
+    let most = started.windows(2).map(|turn| turn[1] - turn[0]).max();
+    assert!(most <= Some(1024), "{most:?} calls in one turn");
 }

@@ -81,6 +81,7 @@ fn what_the_hooks_do_is_no_lateness_of_the_first_call() {
                 std::thread::sleep(PAUSE);
                 measuring += 1;
             },
+            progress: None,
         };
         let stop = AtomicBool::new(false);
         let measurement = measure_with(&trial, prepared(&[b"x"]), hooks, &stop).unwrap();

@@ -10,7 +10,7 @@ use crate::findings::trial::TrialRow;
 use crate::findings::{FailedTrial, Findings, METRICS};
 
 /// The header line's names.
-pub const COLUMNS: [&str; 37] = [
+pub const COLUMNS: [&str; 40] = [
     "trial",
     "variant",
     "invocation",
@@ -48,6 +48,9 @@ pub const COLUMNS: [&str; 37] = [
     "connects_failed",
     "uncompressed_answers",
     "errors_without_sample",
+    "calls_retried",
+    "calls_answered_after_retry",
+    "bodies_late",
 ];
 
 /// The column of a failed trial's reason.
@@ -104,6 +107,9 @@ fn measured(row: &TrialRow) -> Vec<String> {
         row.connects_failed.to_string(),
         row.uncompressed_answers.to_string(),
         row.errors_without_sample.to_string(),
+        row.retried.to_string(),
+        row.answered_after_retry.to_string(),
+        row.bodies_late.to_string(),
     ]);
     fields
 }

@@ -87,6 +87,10 @@ pub struct Measured {
     pub stages: BTreeMap<Stage, Histogram>,
     /// The trial in at least 100 slices of equal length.
     pub timeline: Timeline,
+    /// Calls of the warm-up that ended in the measured part, at a rate: their bytes and processor time
+    /// are among those measured.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub warmup_ended_after: u64,
     /// Bytes on the connections, both directions.
     pub bytes: Bytes,
     /// The encoded message sizes, before and after compression.
@@ -115,6 +119,12 @@ pub struct Measured {
     /// Answers to measured calls that came uncompressed although a compression was asked for.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub uncompressed_answers: u64,
+    /// Calls that were due and had no body yet: begun late by the client's fault.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bodies_late: u64,
+    /// The most calls that were in flight at a time; absent in records that do not tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_in_flight: Option<u64>,
     /// Up to a few distinct error texts with how often each came, as the server or system sent them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub error_samples: Vec<ErrorSample>,
@@ -146,6 +156,22 @@ pub struct Calls {
     /// How many of the abandoned ones were due but never begun.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub never_begun: u64,
+    /// Sends of calls beyond their first, of calls that the server did not process.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retried: u64,
+    /// How many of the answered ones were sent more than once.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub answered_after_retry: u64,
+}
+
+impl Measured {
+    /// The calls that the bytes, the processor time and the connections are of.
+    pub fn carried_calls(&self) -> u64 {
+        let failed = self.calls.failed.values().copied();
+        failed
+            .chain([self.calls.answered, self.warmup_ended_after])
+            .fold(0, u64::saturating_add)
+    }
 }
 
 impl Calls {

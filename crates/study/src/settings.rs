@@ -58,6 +58,9 @@ pub enum ConnectionUse {
     PerCall,
 }
 
+/// The most calls in flight, and the most connections, that the client can be asked for.
+pub const MOST_IN_FLIGHT: u32 = 65_536;
+
 /// When calls are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]

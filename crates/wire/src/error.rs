@@ -110,6 +110,20 @@ pub enum Violation {
     Hpack(#[from] hpack::HpackError),
 }
 
+impl Violation {
+    /// Whether the server speaks another version of HTTP than the connection, or none at all: its
+    /// first bytes are the other's, or are no SETTINGS frame where HTTP/2 begins with one.
+    pub fn is_other_protocol(&self) -> bool {
+        use http1::Http1Violation;
+        use http2::Http2Violation;
+        matches!(
+            self,
+            Violation::Http1(Http1Violation::Http2Answer)
+                | Violation::Http2(Http2Violation::Http1Answer | Http2Violation::Preface)
+        )
+    }
+}
+
 /// A limit of [`crate::Limits`] that an answer exceeded. Each names its option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LimitExceeded {

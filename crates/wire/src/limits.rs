@@ -27,7 +27,8 @@ pub struct Limits {
     /// the server has not read yet. Default 1 MiB.
     pub max_queued_replies: usize,
 
-    /// HTTP/2 calls in flight at most, whatever the server allows. Default 1,000.
+    /// HTTP/2 calls in flight at most, whatever the server allows. Default 1,000. A caller that has a
+    /// number of its own to reach must set it here.
     pub max_calls_in_flight: u32,
     /// HTTP/2 calls in flight at most until the server's SETTINGS have come. Default 1, so that no
     /// call is refused only because the server's limit was not known yet.

@@ -122,9 +122,11 @@ impl Output {
         }
     }
 
-    /// Drops everything that is not written.
-    pub(crate) fn clear(&mut self) {
-        self.consume(self.pending);
+    /// Drops everything that is not written. Returns its length.
+    pub(crate) fn clear(&mut self) -> usize {
+        let dropped = self.pending;
+        self.consume(dropped);
+        dropped
     }
 
     /// Gives the memory back when nothing is queued.

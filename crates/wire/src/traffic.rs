@@ -3,16 +3,16 @@
 /// Bytes of one direction of a connection, by purpose. All counts are in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ByteCount {
-    /// Header and trailer bytes as they are on the wire: HTTP/1.1 heads and trailer sections with
-    /// their line ends; HTTP/2 field blocks after HPACK, without frame headers.
+    /// Header and trailer bytes as they are on the wire: HTTP/1.1 heads and trailer fields with their
+    /// line ends; HTTP/2 field blocks after HPACK, without frame headers.
     pub header: u64,
     /// Header and trailer fields that are there for whoever measures and are no part of the call:
     /// what [`crate::Client::count_received_marks`] took from `header`.
     pub marks: u64,
     /// Body bytes, without chunking, frame headers, padding and the gRPC message prefix.
     pub body: u64,
-    /// Everything else: the connection preface, frame headers, padding, chunk framing, the gRPC
-    /// message prefix, and whole SETTINGS, WINDOW_UPDATE, PING, GOAWAY and RST_STREAM frames.
+    /// Everything else: the connection preface, frame headers, padding, chunk framing up to its last
+    /// empty line, the gRPC message prefix, and whole SETTINGS, WINDOW_UPDATE, PING, GOAWAY and RST_STREAM frames.
     pub overhead: u64,
 }
 
@@ -63,7 +63,8 @@ impl std::ops::AddAssign for ByteCount {
 /// Both directions of a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Bytes put into the connection's output, whether or not they are written yet.
+    /// Bytes put into the connection's output, whether or not they are written yet. An HTTP/1.1
+    /// connection that is given up takes back what it will not write.
     pub sent: ByteCount,
     /// Bytes of input that were interpreted. Bytes that come after the connection is given up are
     /// not counted.

@@ -30,13 +30,18 @@ pub(super) fn measured(from: load::Measurement, around: &Surroundings) -> Measur
         // How many were used is the count of the request times.
         marks: _,
         timeline,
+        // No study asks for a ramp, and no other schedule has segments.
+        segments: _,
         traffic,
+        warmup_ended_after,
         payload,
         cpu,
         connections_at_start,
         connections_opened,
         tls_resumed,
         connects_failed,
+        bodies_late,
+        most_in_flight,
         uncompressed_answers,
         error_samples,
         errors_without_sample,
@@ -58,6 +63,7 @@ pub(super) fn measured(from: load::Measurement, around: &Surroundings) -> Measur
             .map(|(s, h)| (stage(s), Histogram::from(h)))
             .collect(),
         timeline: self::timeline(&timeline),
+        warmup_ended_after,
         bytes: Bytes {
             sent: bytes(&traffic.sent),
             received: bytes(&traffic.received),
@@ -83,6 +89,8 @@ pub(super) fn measured(from: load::Measurement, around: &Surroundings) -> Measur
         connections_opened,
         tls_resumed,
         connects_failed,
+        bodies_late,
+        most_in_flight: Some(most_in_flight),
         uncompressed_answers,
         error_samples: self::error_samples(error_samples),
         errors_without_sample,
@@ -96,6 +104,8 @@ fn calls(from: load::Calls) -> Calls {
         failed,
         abandoned,
         never_begun,
+        retried,
+        answered_after_retry,
     } = from;
     let failed = failed.into_iter();
     Calls {
@@ -104,6 +114,8 @@ fn calls(from: load::Calls) -> Calls {
         failed: failed.map(|(kind, n)| (kind.to_string(), n)).collect(),
         abandoned,
         never_begun,
+        retried,
+        answered_after_retry,
     }
 }
 
@@ -188,6 +200,8 @@ fn nanos(time: std::time::Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use rpcgauge_study::settings;
+
     use super::*;
 
     #[test]
@@ -223,15 +237,23 @@ mod tests {
     }
 
     #[test]
+    fn a_study_may_ask_for_what_the_engine_can_do() {
+        assert_eq!(settings::MOST_IN_FLIGHT, load::MOST_IN_FLIGHT);
+    }
+
+    #[test]
     fn kinds_keep_their_names_and_counts() {
         let mut from = load::Calls {
             started: 3,
             answered: 1,
+            retried: 4,
+            answered_after_retry: 1,
             ..load::Calls::default()
         };
         from.failed.insert(load::FailureKind::HttpStatus(503), 2);
         let calls = calls(from);
         assert_eq!(calls.failed.get("http-503"), Some(&2));
+        assert_eq!((calls.retried, calls.answered_after_retry), (4, 1));
         assert_eq!(
             calls.started,
             calls.answered + calls.failed_total() + calls.abandoned

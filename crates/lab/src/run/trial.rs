@@ -88,6 +88,7 @@ fn timed(
     let hooks = load::Hooks {
         settling: &mut |slice| rule.push(&slice),
         measuring: &mut || before = meter.cpu().unwrap_or(before),
+        progress: None,
     };
     let measurement = load::measure_with(trial, bodies, hooks, stop).map_err(verify::failure)?;
     let after: CpuReading = meter.cpu().map_err(unmeasured)?;

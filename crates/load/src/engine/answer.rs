@@ -77,6 +77,11 @@ impl Answer {
         }
     }
 
+    /// Makes it ready for another answer to the same call.
+    pub(super) fn begin_again(&mut self) {
+        self.reset(self.keep);
+    }
+
     /// Makes it ready for the next call; `keep` says whether the message is wanted.
     pub(super) fn reset(&mut self, keep: bool) {
         if let Some(grpc) = &mut self.grpc {

@@ -1,18 +1,27 @@
-//! A call's way: begun when due, sent, ended, or out of time.
+//! A call's way: begun when due, sent, ended, or out of time. `retrying` has the way back.
 
 use rpcgauge_wire::StartError;
 
 use super::Engine;
+use super::ahead::Next;
 use super::answer::Answer;
 use super::calls::Beginning;
 use super::connection::State;
-use super::phases::{Phase, nanos, note_end};
+use super::phases::Phase;
 use super::source::Unread;
 use super::stamps::stage_times;
-use crate::clock;
+use crate::clock::{self, nanos};
 use crate::error::LoadError;
 use crate::failure::FailureKind;
 use crate::trial::ConnectionUse;
+
+/// Calls that are taken from the schedule in one turn of the loop. A rate may bring more than the
+/// loop can even fail, and the stop flag, the network and the trial's end are looked at in between.
+const MOST_A_TURN: usize = 1024;
+
+/// Calls that fail together where no connection can be made. Each attempt fails those that became due
+/// since the one before, a tenth of a second at most.
+const MOST_TOGETHER: usize = 65_536;
 
 /// How a call fails that has no complete answer by its deadline.
 const TOO_LATE: (FailureKind, &str) = (
@@ -20,17 +29,52 @@ const TOO_LATE: (FailureKind, &str) = (
     "the deadline passed before the answer was complete",
 );
 
+/// How a call fails that could not be sent by its deadline.
+const NOT_SENT: (FailureKind, &str) = (
+    FailureKind::DeadlineUnsent,
+    "the deadline passed before the call could be sent",
+);
+
+/// And how one that had nothing to send.
+const NO_BODY: (FailureKind, &str) = (
+    FailureKind::BodyLate,
+    "the deadline passed before the call's body was made: make bodies faster, or beforehand",
+);
+
 impl Engine<'_, '_, '_> {
     /// Begins the calls that are due and for which there is room.
     pub(super) fn begin_due(&mut self, now: u64) -> Result<(), LoadError> {
+        self.send_again(now)?;
+        self.more_are_due = false;
+        let mut taken = 0;
         while let Some(due) = self.dues.next() {
             if due > now || !self.may_begin(due) {
                 break;
             }
+            if taken == MOST_A_TURN {
+                self.more_are_due = true;
+                break;
+            }
+            taken += 1;
+            let body = self.source.next();
+            match body {
+                Next::Ready => self.waits_for_body = false,
+                Next::Late => self.count_late_body(due),
+                Next::UsedUp => {
+                    self.used_up = true;
+                    break;
+                }
+            }
             if now - due >= nanos(self.trial.deadline) {
-                let text = "the deadline passed before the call could be sent";
-                self.fail_unbegun(FailureKind::DeadlineUnsent, text, now);
+                let (kind, text) = match body {
+                    Next::Late => NO_BODY,
+                    Next::Ready | Next::UsedUp => NOT_SENT,
+                };
+                self.fail_unbegun(kind, text, now);
                 continue;
+            }
+            if body == Next::Late {
+                break;
             }
             let Some(index) = self.next_with_room(now) else {
                 break;
@@ -42,6 +86,13 @@ impl Engine<'_, '_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Counts a call that is due and has no body yet, once.
+    fn count_late_body(&mut self, due: u64) {
+        if !std::mem::replace(&mut self.waits_for_body, true) && due >= self.measured_from {
+            self.recorder.bodies_late += 1;
+        }
     }
 
     fn begin(&mut self, index: usize, due: u64, now: u64) -> Result<(), LoadError> {
@@ -58,7 +109,7 @@ impl Engine<'_, '_, '_> {
         }
         let number = self.calls_begun;
         self.calls_begun += 1;
-        let verified = !measured && number < self.to_verify;
+        let verified = self.phase == Phase::WarmUp && number < self.to_verify;
         let beginning = Beginning {
             number,
             connection: index,
@@ -69,9 +120,21 @@ impl Engine<'_, '_, '_> {
         };
         let (style, expect) = (&self.trial.request.style, &self.trial.expect);
         let token = self.calls.insert(beginning, || Answer::new(style, expect));
+        if self.phase == Phase::Measured {
+            self.most_in_flight = self.most_in_flight.max(self.calls.len());
+        }
         let keep = verified || self.source.decodes();
         if let Some(call) = self.calls.get(token) {
             call.answer.reset(keep);
+            match self.source.take_streamed() {
+                None => {}
+                Some(Ok(body)) => call.body = Some(body),
+                Some(Err(error)) => {
+                    self.end_call(token, now, Err((FailureKind::Encode, &error.0)));
+                    self.queue(index);
+                    return Ok(());
+                }
+            }
         }
         match self.trial.connection_use {
             ConnectionUse::Reuse => {
@@ -91,7 +154,11 @@ impl Engine<'_, '_, '_> {
         if self.timed && self.trial.connection_use == ConnectionUse::PerCall {
             call.stamps.connected = clock::now();
         }
-        let outgoing = match self.source.request(number, &mut call.stamps) {
+        let made = match call.body.take() {
+            Some(body) => Ok(body),
+            None => self.source.request(number, &mut call.stamps),
+        };
+        let outgoing = match made {
             Ok(outgoing) => outgoing,
             Err(error) => {
                 let failure = Err((FailureKind::Encode, error.0.as_str()));
@@ -100,7 +167,7 @@ impl Engine<'_, '_, '_> {
                 return;
             }
         };
-        if call.measured {
+        if call.measured && call.retries == 0 {
             self.sizes.requests += 1;
             self.sizes.request_plain += outgoing.plain;
             self.sizes.request_carried += outgoing.carried;
@@ -108,7 +175,11 @@ impl Engine<'_, '_, '_> {
         let Some(open) = self.connections[index].open() else {
             return;
         };
-        match open.client.start(&self.head, &outgoing.body, token) {
+        let started = open.client.start(&self.head, &outgoing.body, token);
+        if self.source.streams() {
+            call.body = Some(outgoing);
+        }
+        match started {
             Ok(()) => {
                 self.unsent = self.timed.then_some(token);
                 self.mark_dirty(index);
@@ -187,7 +258,10 @@ impl Engine<'_, '_, '_> {
         self.dues.call_ended(free);
         self.unsent = None;
         let (due, measured, index) = (call.due, call.measured, call.connection);
-        note_end(&mut self.failing_since, done, result.is_ok());
+        // What becomes of the warm-up's last calls is no reason to give the measured part up.
+        if measured == (self.measured_from < u64::MAX) {
+            self.failing.note_end(done, result.is_ok());
+        }
         if result.is_ok() {
             self.connections[index].in_vain = 0;
         }
@@ -196,13 +270,17 @@ impl Engine<'_, '_, '_> {
             match result {
                 Ok(()) => {
                     self.recorder.answered(due, done);
-                    if self.timed {
+                    if call.retries > 0 {
+                        // The stages of its last send say nothing of the call.
+                        self.recorder.account.answered_after_retry += 1;
+                    } else if self.timed {
                         self.recorder.stages(stage_times(call, done));
                     }
                 }
                 Err((kind, text)) => self.recorder.failed(due, done, kind, text),
             }
         } else {
+            self.warmup_ended_after += u64::from(self.measured_from < u64::MAX);
             self.warmup_call_ended(done, done.saturating_sub(due), result.is_ok());
         }
     }
@@ -228,10 +306,11 @@ impl Engine<'_, '_, '_> {
         }
     }
 
-    /// Fails the calls that are due, none of which can have a connection.
+    /// Fails the calls that are due or wait to be sent again, none of which can have a connection.
     pub(super) fn fail_waiting(&mut self, kind: FailureKind, text: &str, now: u64) {
+        self.fail_retries(kind, text, now);
         // Counted before: in a closed loop each failure makes another call due.
-        for _ in 0..self.dues.waiting(now) {
+        for _ in 0..self.dues.waiting(now).min(MOST_TOGETHER) {
             match self.dues.next() {
                 Some(due) if due <= now && self.may_begin(due) => {
                     self.fail_unbegun(kind, text, now);
@@ -246,9 +325,13 @@ impl Engine<'_, '_, '_> {
         let Some(due) = self.dues.take() else {
             return;
         };
+        self.waits_for_body = false;
         self.dues.call_ended(now);
-        note_end(&mut self.failing_since, now, false);
-        if self.count_start(due) {
+        let measured = self.count_start(due);
+        if measured == (self.measured_from < u64::MAX) {
+            self.failing.note_end(now, false);
+        }
+        if measured {
             self.recorder.begun(due, now);
             self.recorder.failed(due, now, kind, text);
         } else {
@@ -256,9 +339,11 @@ impl Engine<'_, '_, '_> {
         }
     }
 
-    /// Counts a call that was taken from the schedule. True when it is a measured one.
+    /// Counts a call that was taken from the schedule. True when it is a measured one: by when it
+    /// was due, not by when it can be begun. A server that does not keep up with a rate leaves calls
+    /// waiting at the warm-up's end, whose latency and time belong there.
     fn count_start(&mut self, due: u64) -> bool {
-        let measured = self.phase == Phase::Measured;
+        let measured = due >= self.measured_from;
         if measured {
             self.recorder.started(due);
         } else {

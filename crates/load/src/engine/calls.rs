@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::answer::Answer;
+use super::source::Outgoing;
 use super::stamps::Stamps;
 
 /// No slot.
@@ -19,6 +20,10 @@ pub(super) struct Call {
     pub(super) measured: bool,
     /// Whether its answer is compared with the right one.
     pub(super) verified: bool,
+    /// How often it was sent again.
+    pub(super) retries: u32,
+    /// Its body where it is streamed, in case it is sent again.
+    pub(super) body: Option<Outgoing>,
     pub(super) stamps: Stamps,
     pub(super) answer: Answer,
     generation: u32,
@@ -71,6 +76,7 @@ impl Calls {
         call.due = beginning.due;
         call.measured = beginning.measured;
         call.verified = beginning.verified;
+        call.retries = 0;
         call.stamps = Stamps {
             begun: beginning.begun,
             ..Stamps::default()
@@ -91,6 +97,7 @@ impl Calls {
     pub(super) fn remove(&mut self, token: u64) -> Option<&mut Call> {
         let call = self.get(token)?;
         call.active = false;
+        call.body = None;
         call.generation = call.generation.wrapping_add(1);
         let (before, after) = (call.before, call.after);
         let slot = (token & u64::from(u32::MAX)) as u32;
@@ -106,6 +113,14 @@ impl Calls {
         Some(&mut self.slots[slot as usize])
     }
 
+    /// Moves all calls of one connection to another.
+    pub(super) fn move_all(&mut self, from: usize, to: usize) {
+        let moved = |call: &&mut Call| call.active && call.connection == from;
+        for call in self.slots.iter_mut().filter(moved) {
+            call.connection = to;
+        }
+    }
+
     /// The call that was due first, as its token and due time.
     pub(super) fn oldest(&self) -> Option<(u64, u64)> {
         let slot = self.oldest?;
@@ -118,6 +133,11 @@ impl Calls {
     pub(super) fn expired(&self, deadline: Duration, now: u64) -> Option<u64> {
         let (token, due) = self.oldest()?;
         (now.saturating_sub(due) as u128 >= deadline.as_nanos()).then_some(token)
+    }
+
+    /// How many calls are in flight.
+    pub(super) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
     }
 
     /// How many calls of the measured part are in flight.
@@ -135,6 +155,8 @@ impl Call {
             due: 0,
             measured: false,
             verified: false,
+            retries: 0,
+            body: None,
             stamps: Stamps::default(),
             answer,
             generation: 0,
@@ -204,6 +226,7 @@ mod tests {
                 prop_assert_eq!(calls.oldest(), model.first().copied());
                 let measured = model.iter().filter(|(_, due)| due.is_multiple_of(2)).count() as u64;
                 prop_assert_eq!(calls.measured(), measured);
+                prop_assert_eq!(calls.len(), model.len());
             }
         }
     }

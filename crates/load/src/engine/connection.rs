@@ -1,5 +1,7 @@
 //! One connection's place: what stands there now, and when it may be opened again.
 
+use std::io;
+
 use rpcgauge_wire::{Client, Traffic};
 
 use super::stream::Stream;
@@ -19,6 +21,8 @@ pub(super) struct Connection {
     pub(super) state: State,
     /// Calls in flight at most, from the schedule.
     pub(super) quota: usize,
+    /// Whether it is only for connections that the server is about to end: none is opened here.
+    pub(super) spare: bool,
     /// Openings in a row that led to no answered call.
     pub(super) in_vain: u32,
     /// Whether it was tried at all.
@@ -61,6 +65,11 @@ pub(super) struct Open {
     pub(super) blocked: bool,
     /// Whether the loop asked to be told of room for writing.
     pub(super) watches_writable: bool,
+    /// The system has told that nothing more comes after what can be read. It tells so once.
+    pub(super) ended: bool,
+    /// Why writing failed, until what the server said before that is read. The system tells of a reset
+    /// once: a read after it finds an end like any other.
+    pub(super) broken: Option<io::Error>,
 }
 
 impl Connecting {
@@ -73,6 +82,11 @@ impl Connecting {
 }
 
 impl Open {
+    /// Whether what is written now can leave.
+    fn takes_bytes(&self) -> bool {
+        !self.blocked && self.broken.is_none()
+    }
+
     /// Bytes of the connection, with those of its transport.
     pub(super) fn traffic(&self) -> Traffic {
         let mut sum = *self.client.traffic();
@@ -86,6 +100,7 @@ impl Connection {
         Connection {
             state: State::Closed { retry_at: 0 },
             quota,
+            spare: false,
             in_vain: 0,
             tried: false,
             queued: false,
@@ -94,15 +109,32 @@ impl Connection {
         }
     }
 
+    /// A place for connections that take no more calls.
+    pub(super) fn spare() -> Connection {
+        Connection {
+            spare: true,
+            tried: true,
+            ..Connection::new(0)
+        }
+    }
+
     /// How many more calls may be started here now. A connection whose transport is full takes
     /// none, so that what waits to be written stays bounded.
     pub(super) fn room(&self) -> usize {
         match &self.state {
-            State::Open(open) if !open.blocked => {
+            State::Open(open) if open.takes_bytes() => {
                 let by_schedule = self.quota.saturating_sub(open.client.in_flight());
                 by_schedule.min(open.client.capacity())
             }
             _ => 0,
+        }
+    }
+
+    /// Whether the connection takes another call now, whatever the schedule says.
+    pub(super) fn takes_calls(&self) -> bool {
+        match &self.state {
+            State::Open(open) => open.takes_bytes() && open.client.capacity() > 0,
+            _ => false,
         }
     }
 
@@ -111,6 +143,11 @@ impl Connection {
             State::Open(open) => Some(open),
             _ => None,
         }
+    }
+
+    /// Whether the connection that stands here has brought an answer's head already.
+    pub(super) fn has_answered(&self) -> bool {
+        self.traffic().received.header > 0
     }
 
     /// Bytes of the connection that stands here.

@@ -1,6 +1,6 @@
 //! Where the measured part ends: a function of counts and times.
 
-use super::phases::nanos;
+use crate::clock::nanos;
 use crate::trial::{Stop, Trial};
 
 /// The end of the measured part.
@@ -21,7 +21,8 @@ pub(super) struct Standing {
     pub(super) start: u64,
     /// Calls started so far.
     pub(super) started: u64,
-    /// When the next call is or was due; `None` while all of a closed loop's are in flight.
+    /// When the next call is or was due; `None` while all of a closed loop's are in flight, and
+    /// after a ramp's last.
     pub(super) next_due: Option<u64>,
 }
 
@@ -41,7 +42,9 @@ impl Horizon {
         let Stop { calls, time } = trial.stop;
         Horizon {
             most_calls: calls.unwrap_or(u64::MAX),
-            time: time.map_or(u64::MAX, nanos),
+            time: time
+                .map_or(u64::MAX, nanos)
+                .min(trial.schedule.lasts().unwrap_or(u64::MAX)),
             drain: nanos(trial.drain),
         }
     }

@@ -2,9 +2,10 @@
 //!
 //! Each turn begins the calls that are due on the connections that have room, writes what
 //! connections have to write, waits for the system, and reads what came. What the turn decides
-//! stands in files by concern: `phases` (which part of the trial it is), `opening` (connections),
-//! `calling` (calls), `moving` (bytes).
+//! stands in files by concern: `phases` (which part of the trial it is), `opening` and `retiring`
+//! (connections), `calling` (calls), `retrying` (calls that are sent again), `moving` (bytes).
 
+mod ahead;
 mod answer;
 mod calling;
 mod calls;
@@ -14,6 +15,10 @@ mod moving;
 mod opening;
 mod outcome;
 mod phases;
+mod progressing;
+mod retiring;
+mod retrying;
+mod setup;
 mod sizes;
 mod source;
 mod stamps;
@@ -25,23 +30,26 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mio::{Events, Poll, Token};
-use rpcgauge_wire::{Failure, Head, Limits, Protocol, Traffic};
+use rpcgauge_wire::{Failure, Head, Limits, Traffic};
 
 use self::answer::Rules;
 use self::calls::Calls;
 use self::connection::Connection;
 use self::horizon::Horizon;
-use self::phases::{Phase, nanos};
+use self::phases::{Failing, Phase};
+use self::progressing::Looks;
+use self::setup::{closes_after_call, limits, places};
 use self::sizes::Sizes;
 use self::source::Source;
 use self::timer::Timer;
 use self::warming::Warming;
 use crate::bodies::Bodies;
-use crate::clock;
+use crate::clock::{self, nanos};
 use crate::error::LoadError;
 use crate::measurement::{Cpu, Ending, Measurement, WarmupOutcome};
+use crate::progress::ProgressHook;
 use crate::recorder::Recorder;
-use crate::schedule::{Dues, Schedule};
+use crate::schedule::Dues;
 use crate::stage::Timing;
 use crate::tls::TlsClient;
 use crate::trial::{CallStyle, ConnectionUse, Trial};
@@ -55,6 +63,9 @@ const READ_BUFFER: usize = 64 * 1024;
 
 /// Events taken from the system at once.
 const EVENTS_A_TURN: usize = 1024;
+
+/// How long until a body that is late is looked for again, ns. Nothing tells that it is there.
+const LATE_BODY_REST_NS: u64 = 100_000;
 
 /// The timer's token; connections have their index.
 const TIMER: Token = Token(usize::MAX);
@@ -76,6 +87,7 @@ pub fn measure(
     let hooks = Hooks {
         settling: rule,
         measuring: &mut || (),
+        progress: None,
     };
     measure_with(trial, bodies, hooks, stop)
 }
@@ -87,6 +99,8 @@ pub struct Hooks<'r> {
     /// Called when the warm-up is over and, in a closed loop, no call is in flight, just before the
     /// first measured call is due: the place to read what the server has used so far.
     pub measuring: &'r mut dyn FnMut(),
+    /// Shown how the measured part stands, at intervals; `None` costs nothing.
+    pub progress: Option<ProgressHook<'r>>,
 }
 
 /// As [`measure`], with all hooks.
@@ -100,6 +114,9 @@ pub fn measure_with(
     stop: &AtomicBool,
 ) -> Result<Measurement, LoadError> {
     trial.check()?;
+    if let Some(hook) = &hooks.progress {
+        hook.check()?;
+    }
     let mut engine = Engine::new(trial, bodies, hooks)?;
     engine.run(stop)?;
     engine.outcome()
@@ -135,10 +152,12 @@ struct Engine<'t, 'b, 'r> {
     with_room: VecDeque<usize>,
     /// Connections with something to write.
     dirty: Vec<usize>,
-    /// Connections with more to read, and whether they have ended.
-    unread: VecDeque<(usize, bool)>,
+    /// Connections with more to read.
+    unread: VecDeque<usize>,
     /// Connections that are closed or being made, where somebody must look after them.
     not_open: Vec<usize>,
+    /// Connections that the server is about to end, with calls in flight on them.
+    going_away: Vec<usize>,
     connecting: usize,
     open: usize,
     /// Opened since the measured part began, or before it.
@@ -155,8 +174,20 @@ struct Engine<'t, 'b, 'r> {
     calls: Calls,
     calls_begun: u64,
     measured_in_flight: u64,
+    /// Calls of the warm-up that have ended since the measured part began.
+    warmup_ended_after: u64,
+    /// The most calls that were in flight at a time in the measured part.
+    most_in_flight: usize,
     /// Answers of the warm-up that are verified.
     to_verify: u64,
+    /// Calls that wait to be sent again, and some whose deadline has passed meanwhile.
+    to_retry: VecDeque<u64>,
+    /// The turn took as many calls as one may, and others are due.
+    more_are_due: bool,
+    /// The call that is due next has no body yet.
+    waits_for_body: bool,
+    /// There are no more bodies.
+    used_up: bool,
     /// The call whose last byte is not handed to the kernel yet, where stages are stamped.
     unsent: Option<u64>,
     /// Calls that the input just read has ended.
@@ -165,13 +196,16 @@ struct Engine<'t, 'b, 'r> {
     horizon: Horizon,
     phase: Phase,
     phase_started_at: u64,
-    /// When the first call failed of those since the last that succeeded in this part.
-    failing_since: Option<u64>,
+    /// Calls that are due from here on are measured, ns; there are none before the measured part.
+    measured_from: u64,
+    failing: Failing,
     drained_by: u64,
     warming: Option<Warming>,
     warmup: WarmupOutcome,
     ending: Ending,
 
+    /// When the caller is shown how the trial stands; `None` without a hook.
+    looks: Option<Looks>,
     recorder: Recorder,
     sizes: Sizes,
     traffic_before: Traffic,
@@ -191,7 +225,9 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         let now = clock::now();
         let mut engine = Engine {
             trial,
-            head: trial.request.prepare(closes_after_call(trial))?,
+            head: trial
+                .request
+                .prepare(closes_after_call(trial), target.tls.is_some())?,
             tls: target.tls.as_ref().map(|tls| tls.client(target.protocol)),
             limits: limits(trial),
             rules: Rules {
@@ -201,6 +237,8 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             },
             to_verify: source.to_verify(),
             source,
+            looks: hooks.progress.as_ref().map(|hook| Looks::new(hook.every)),
+            recorder: Recorder::new(trial.timing, &trial.schedule, hooks.progress.is_some()),
             hooks,
             timed,
             poll,
@@ -210,6 +248,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             dirty: Vec::with_capacity(connections.len()),
             unread: VecDeque::new(),
             not_open: Vec::new(),
+            going_away: Vec::new(),
             connections,
             connecting: 0,
             open: 0,
@@ -222,17 +261,23 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             calls: Calls::default(),
             calls_begun: 0,
             measured_in_flight: 0,
+            warmup_ended_after: 0,
+            most_in_flight: 0,
+            to_retry: VecDeque::new(),
+            more_are_due: false,
+            waits_for_body: false,
+            used_up: false,
             unsent: None,
             ended: Vec::new(),
             horizon: Horizon::new(trial),
             phase: Phase::Opening,
             phase_started_at: now,
-            failing_since: None,
+            measured_from: u64::MAX,
+            failing: Failing::default(),
             drained_by: u64::MAX,
             warming: None,
             warmup: WarmupOutcome::default(),
             ending: Ending::Complete,
-            recorder: Recorder::new(trial.timing),
             sizes: Sizes::default(),
             traffic_before: Traffic::default(),
             cpu_before: Cpu::default(),
@@ -254,6 +299,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
                 return Ok(());
             }
             let now = clock::now();
+            self.retire_connections()?;
             self.tend_connections(now)?;
             self.expire(now);
             if self.advance(now) {
@@ -263,6 +309,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             let now = self.phase_started_at.max(now);
             self.begin_due(now)?;
             self.write_all()?;
+            self.look(now);
             self.wait(&mut events, now)?;
             self.read_events(&events)?;
         }
@@ -293,20 +340,22 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
 
     /// When the loop has something to do, whatever the network brings.
     fn wake_by(&self, now: u64) -> u64 {
-        if !self.unread.is_empty() || !self.dirty.is_empty() {
+        if self.more_are_due || !self.unread.is_empty() || !self.dirty.is_empty() {
             return now;
         }
         let deadline = nanos(self.trial.deadline);
-        let mut wake = now + LOOK_UP_NS;
+        let mut wake = self.look_by().min(now + LOOK_UP_NS);
         wake = wake.min(self.phase_ends_by(now));
         if let Some((_, due)) = self.calls.oldest() {
             wake = wake.min(due.saturating_add(deadline));
         }
         if let Some(due) = self.dues.next().filter(|due| self.may_begin(*due)) {
-            // One that is due already waits for room, which the network brings, or for its end.
             wake = wake.min(if due > now {
                 due
+            } else if self.waits_for_body {
+                now + LATE_BODY_REST_NS
             } else {
+                // It waits for room, which the network brings, or for its end.
                 due.saturating_add(deadline)
             });
         }
@@ -333,13 +382,16 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             let ended = event.is_read_closed() || event.is_error();
             if event.is_readable() || ended {
                 self.look_at_connecting(index)?;
-                self.read(index, ended)?;
+                if let Some(open) = self.connections[index].open() {
+                    open.ended |= ended;
+                }
+                self.read(index)?;
             }
         }
         for _ in 0..left_over {
-            if let Some((index, ended)) = self.unread.pop_front() {
+            if let Some(index) = self.unread.pop_front() {
                 self.connections[index].unread = false;
-                self.read(index, ended)?;
+                self.read(index)?;
             }
         }
         Ok(())
@@ -352,49 +404,5 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             sum += connection.traffic();
         }
         sum
-    }
-}
-
-/// The places for a trial's connections, with the calls in flight that the schedule allows each.
-fn places(trial: &Trial) -> Vec<Connection> {
-    let connections = trial.connections as usize;
-    match (trial.connection_use, trial.schedule) {
-        (ConnectionUse::PerCall, Schedule::Closed { in_flight }) => {
-            (0..in_flight).map(|_| Connection::new(1)).collect()
-        }
-        (ConnectionUse::PerCall, Schedule::Rate { .. }) => {
-            (0..connections).map(|_| Connection::new(1)).collect()
-        }
-        (ConnectionUse::Reuse, Schedule::Rate { .. }) => (0..connections)
-            .map(|_| Connection::new(usize::MAX))
-            .collect(),
-        (ConnectionUse::Reuse, Schedule::Closed { in_flight }) => {
-            // An equal share each; the first ones take what is left.
-            let (share, left) = (
-                in_flight as usize / connections,
-                in_flight as usize % connections,
-            );
-            (0..connections)
-                .map(|index| Connection::new(share + usize::from(index < left)))
-                .collect()
-        }
-    }
-}
-
-/// Whether requests say that their connection ends with them: HTTP/1.1 has a header for it.
-fn closes_after_call(trial: &Trial) -> bool {
-    trial.connection_use == ConnectionUse::PerCall && trial.target.protocol == Protocol::Http1
-}
-
-/// The limits of a connection, with the trial's own bound on answers.
-fn limits(trial: &Trial) -> Limits {
-    let prefix = match trial.request.style {
-        CallStyle::Http { .. } => 0,
-        CallStyle::Grpc { .. } => rpcgauge_wire::grpc::PREFIX_LENGTH as u64,
-    };
-    let bound = u64::from(trial.expect.max_answer_bytes) + prefix;
-    Limits {
-        max_body_bytes: trial.limits.max_body_bytes.min(bound),
-        ..trial.limits.clone()
     }
 }

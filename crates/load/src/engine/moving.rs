@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind, IoSlice};
 
-use rpcgauge_wire::{Event, Failure};
+use rpcgauge_wire::{Closing, ErrorCode, Event, Failure};
 
 use super::answer::Rules;
 use super::calls::Calls;
@@ -60,7 +60,11 @@ impl Engine<'_, '_, '_> {
                     break;
                 }
                 // The server may have answered before it stopped to read: look for that first.
-                Err(error) => return self.read_rest(index, &error),
+                Err(error) => {
+                    open.broken = Some(error);
+                    open.ended = true;
+                    return self.read(index);
+                }
             }
         }
         if open.blocked != open.watches_writable {
@@ -73,18 +77,20 @@ impl Engine<'_, '_, '_> {
         if was_blocked && !open.blocked {
             self.queue(index);
         }
+        // Beside one that is going away there is another, which may write for itself.
         if all_sent
-            && let Some(token) = self.unsent.take()
-            && let Some(call) = self.calls.get(token)
+            && let Some(call) = self.unsent.and_then(|token| self.calls.get(token))
+            && call.connection == index
         {
             call.stamps.sent = clock::now();
+            self.unsent = None;
         }
         Ok(())
     }
 
-    /// Reads what is there, up to this connection's share of a turn. `ended` says that the system
-    /// has told of the connection's end, so that it is read to there.
-    pub(super) fn read(&mut self, index: usize, ended: bool) -> Result<(), LoadError> {
+    /// Reads what is there, up to this connection's share of a turn, and to the connection's end where
+    /// the system has told of it.
+    pub(super) fn read(&mut self, index: usize) -> Result<(), LoadError> {
         for _ in 0..READS_A_TURN {
             let Some(open) = self.connections[index].open() else {
                 return Ok(());
@@ -92,20 +98,27 @@ impl Engine<'_, '_, '_> {
             match open.stream.read(&mut self.buffer) {
                 Ok(Input::End) => return self.lose(index, None),
                 Ok(Input::Data { n, more }) => {
+                    let ended = open.ended;
                     self.take_input(index, n)?;
                     if !more && !ended {
                         return Ok(());
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return self.lose(index, Some(&error)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    return match open.broken {
+                        // What cannot be written to has said all that it will.
+                        Some(_) => self.lose(index, None),
+                        None => Ok(()),
+                    };
+                }
+                Err(error) => return self.lose(index, Some(error)),
             }
         }
         let connection = &mut self.connections[index];
         if !connection.unread {
             connection.unread = true;
-            self.unread.push_back((index, ended));
+            self.unread.push_back(index);
         }
         Ok(())
     }
@@ -118,13 +131,18 @@ impl Engine<'_, '_, '_> {
         };
         let (calls, ended, rules) = (&mut self.calls, &mut self.ended, &self.rules);
         let mut apart = CountedApart::default();
+        let mut going_away = false;
         open.client.input(&self.buffer[..n], &mut |event| {
+            going_away |= is_goaway(&event);
             apart += follow(calls, ended, rules, at, event);
         });
         // At once, whatever becomes of the calls: bytes that are counted must never become fewer.
         open.client.count_received_prefix(apart.prefixes);
         open.client.count_received_marks(apart.marks);
         let replies = !open.client.is_all_sent() || open.stream.holds_output();
+        if going_away {
+            self.note_going_away(index);
+        }
         self.end_calls(index, at, None)?;
         if replies {
             self.mark_dirty(index);
@@ -134,12 +152,13 @@ impl Engine<'_, '_, '_> {
         Ok(())
     }
 
-    /// The transport ended (`error` none) or broke: the calls on it end.
-    fn lose(&mut self, index: usize, error: Option<&io::Error>) -> Result<(), LoadError> {
+    /// The transport ended (`error` none, and writing never failed) or broke: the calls on it end.
+    fn lose(&mut self, index: usize, error: Option<io::Error>) -> Result<(), LoadError> {
         let at = clock::now();
         let State::Open(open) = &mut self.connections[index].state else {
             return Ok(());
         };
+        let error = error.or(open.broken.take());
         let (calls, ended, rules) = (&mut self.calls, &mut self.ended, &self.rules);
         open.client.end_of_input(error.is_none(), &mut |event| {
             follow(calls, ended, rules, at, event);
@@ -147,20 +166,11 @@ impl Engine<'_, '_, '_> {
         // Reset to 0 by a call that was answered on it: two such ends in a row are two in vain.
         let connection = &mut self.connections[index];
         connection.in_vain = connection.in_vain.saturating_add(1);
-        self.end_calls(index, at, error)?;
+        self.end_calls(index, at, error.as_ref())?;
         if self.connections[index].open().is_some() {
             self.close(index, at);
         }
         Ok(())
-    }
-
-    /// Reads what a server said before it closed its side for `error`.
-    fn read_rest(&mut self, index: usize, error: &io::Error) -> Result<(), LoadError> {
-        self.read(index, true)?;
-        match self.connections[index].unread {
-            true => Ok(()),
-            false => self.lose(index, Some(error)),
-        }
     }
 
     /// Ends the calls that the last input ended.
@@ -174,6 +184,7 @@ impl Engine<'_, '_, '_> {
         for Ended { token, failure } in ended.drain(..) {
             match failure {
                 None => self.complete(token, at)?,
+                Some(failure) if self.retry(token, &failure) => {}
                 Some(failure) => {
                     let kind = FailureKind::of_wire(&failure, broken);
                     let text = match broken {
@@ -211,6 +222,15 @@ impl Engine<'_, '_, '_> {
             open.stream.say_end();
         }
     }
+}
+
+fn is_goaway(event: &Event<'_>) -> bool {
+    matches!(
+        event,
+        Event::Closing {
+            reason: Closing::GoAway { .. }
+        }
+    )
 }
 
 /// Received bytes that are not what HTTP takes them for.
@@ -288,8 +308,17 @@ impl FailureKind {
                     .map_or(FailureKind::ConnectionReset, |failure| failure.kind),
                 None => FailureKind::ConnectionClosed,
             },
-            failure if failure.not_processed() => FailureKind::NotProcessed,
-            Failure::Reset { .. } | Failure::GoneAway { .. } => FailureKind::StreamReset,
+            Failure::Reset { code } | Failure::GoneAway { code }
+                if *code == ErrorCode::HTTP_1_1_REQUIRED =>
+            {
+                FailureKind::WrongProtocol
+            }
+            Failure::GoneAway { .. } => FailureKind::NotProcessed,
+            Failure::Reset { .. } if failure.not_processed() => FailureKind::NotProcessed,
+            Failure::Reset { .. } => FailureKind::StreamReset,
+            Failure::Violation(violation) if violation.is_other_protocol() => {
+                FailureKind::WrongProtocol
+            }
             Failure::Violation(_) => FailureKind::Protocol,
             Failure::Limit(_) => FailureKind::TooLarge,
         }
@@ -305,6 +334,7 @@ impl FailureKind {
             Some(libc::ECONNREFUSED | libc::ENOENT) => FailureKind::ConnectRefused,
             Some(libc::EMFILE | libc::ENFILE) => FailureKind::OutOfFiles,
             Some(libc::EADDRNOTAVAIL) => FailureKind::OutOfPorts,
+            Some(libc::ECONNRESET) => FailureKind::ConnectionReset,
             _ => FailureKind::ConnectFailed,
         }
     }
@@ -312,7 +342,9 @@ impl FailureKind {
 
 #[cfg(test)]
 mod tests {
-    use rpcgauge_wire::{ErrorCode, LimitExceeded, Stage};
+    use rpcgauge_wire::http1::Http1Violation;
+    use rpcgauge_wire::http2::Http2Violation;
+    use rpcgauge_wire::{LimitExceeded, Stage, Violation};
 
     use super::*;
 
@@ -324,6 +356,7 @@ mod tests {
             (libc::EMFILE, FailureKind::OutOfFiles),
             (libc::ENFILE, FailureKind::OutOfFiles),
             (libc::EADDRNOTAVAIL, FailureKind::OutOfPorts),
+            (libc::ECONNRESET, FailureKind::ConnectionReset),
             (libc::ENETUNREACH, FailureKind::ConnectFailed),
         ];
         for (code, kind) in table {
@@ -343,6 +376,7 @@ mod tests {
         let gone = Failure::GoneAway {
             code: ErrorCode::NO_ERROR,
         };
+        let violation = |violation: Violation| Failure::Violation(violation);
         let broken = io::Error::from_raw_os_error(libc::ECONNRESET);
         let table = [
             (closed, None, FailureKind::ConnectionClosed),
@@ -354,6 +388,26 @@ mod tests {
                 FailureKind::NotProcessed,
             ),
             (gone, None, FailureKind::NotProcessed),
+            (
+                reset(ErrorCode::HTTP_1_1_REQUIRED),
+                None,
+                FailureKind::WrongProtocol,
+            ),
+            (
+                violation(Http2Violation::Http1Answer.into()),
+                None,
+                FailureKind::WrongProtocol,
+            ),
+            (
+                violation(Http1Violation::Http2Answer.into()),
+                None,
+                FailureKind::WrongProtocol,
+            ),
+            (
+                violation(Http2Violation::Padding.into()),
+                None,
+                FailureKind::Protocol,
+            ),
             (
                 LimitExceeded::BodyBytes(1).into(),
                 None,

@@ -6,9 +6,9 @@ use rpcgauge_wire::Client;
 
 use super::Engine;
 use super::connection::{Connecting, Connection, Open, State, rested_at};
-use super::phases::{Phase, nanos};
+use super::phases::Phase;
 use super::stream::Stream;
-use crate::clock;
+use crate::clock::{self, nanos};
 use crate::error::LoadError;
 use crate::failure::FailureKind;
 use crate::trial::ConnectionUse;
@@ -33,7 +33,7 @@ impl Engine<'_, '_, '_> {
                 State::Closed { retry_at } if *retry_at <= now => {
                     if self.trial.connection_use == ConnectionUse::PerCall {
                         self.queue(index);
-                    } else if connecting < MOST_CONNECTING && self.phase != Phase::Draining {
+                    } else if connecting < MOST_CONNECTING && self.is_wanted() {
                         connecting += 1;
                         self.connect(index, None, now)?;
                     }
@@ -71,6 +71,11 @@ impl Engine<'_, '_, '_> {
         Ok(())
     }
 
+    /// Whether a connection that is closed is wanted again: calls are begun, or sent again.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.phase != Phase::Draining || !self.to_retry.is_empty()
+    }
+
     /// When [`Engine::tend_connections`] has something to do next.
     pub(super) fn tend_by(&self, now: u64) -> u64 {
         let deadline = nanos(self.trial.deadline);
@@ -78,7 +83,7 @@ impl Engine<'_, '_, '_> {
             .not_open
             .iter()
             .map(|&index| match &self.connections[index].state {
-                State::Closed { .. } if self.phase == Phase::Draining => u64::MAX,
+                State::Closed { .. } if !self.is_wanted() => u64::MAX,
                 State::Closed { retry_at } if *retry_at > now => *retry_at,
                 // It waits for others that are being made.
                 State::Closed { .. } => now + FULL_QUEUE_REST_NS,
@@ -173,13 +178,15 @@ impl Engine<'_, '_, '_> {
         self.tls_resumed += u64::from(stream.is_resumed());
         if stream.may_hold_input() && !connection.unread {
             connection.unread = true;
-            self.unread.push_back((index, false));
+            self.unread.push_back(index);
         }
         connection.state = State::Open(Open {
             stream,
             client: Client::new(self.trial.target.protocol, self.limits.clone()),
             blocked: false,
             watches_writable: false,
+            ended: false,
+            broken: None,
         });
         match call {
             Some(token) => self.send(token),
@@ -232,7 +239,7 @@ impl Engine<'_, '_, '_> {
         }
         if self.trial.connection_use == ConnectionUse::PerCall && retry_at == 0 {
             self.queue(index);
-        } else {
+        } else if !self.connections[index].spare {
             self.not_open.push(index);
         }
     }

@@ -6,12 +6,12 @@ use super::Engine;
 use crate::clock;
 use crate::error::LoadError;
 use crate::measurement::{Ending, Measurement};
-use crate::schedule::Schedule;
 
 impl Engine<'_, '_, '_> {
     /// Closes the account and gathers the figures.
     pub(super) fn outcome(mut self) -> Result<Measurement, LoadError> {
         let (cpu, traffic) = self.spent();
+        self.look_at_the_end();
         self.end_transports();
         self.abandon_the_rest(clock::now());
         self.end_with_the_schedule();
@@ -26,6 +26,7 @@ impl Engine<'_, '_, '_> {
             stages: recorded.stages,
             marks: recorded.marks,
             timeline: recorded.timeline,
+            segments: recorded.segments,
             traffic,
             payload: self.sizes.means(),
             cpu,
@@ -33,6 +34,9 @@ impl Engine<'_, '_, '_> {
             connections_opened: self.connections_opened,
             tls_resumed: self.tls_resumed,
             connects_failed: self.connects_failed,
+            bodies_late: recorded.bodies_late,
+            warmup_ended_after: self.warmup_ended_after,
+            most_in_flight: self.most_in_flight as u64,
             uncompressed_answers: self.sizes.uncompressed,
             error_samples: recorded.errors.samples,
             errors_without_sample: recorded.errors.without_sample,
@@ -52,11 +56,11 @@ impl Engine<'_, '_, '_> {
 
     /// At a rate the last call has its own gap too: `n` calls at 10 a second take `n` tenths of a
     /// second. Without it their goodput would be above the rate at which they arrived. The end of
-    /// a trial by time is no substitute: it begins at an arrival, and ends anywhere.
+    /// a trial by time is no substitute: it begins at an arrival, and ends anywhere. A ramp that
+    /// came to its end goes on to there.
     fn end_with_the_schedule(&mut self) {
-        let is_rate = matches!(self.trial.schedule, Schedule::Rate { .. });
-        if is_rate && self.ending == Ending::Complete {
-            self.recorder.end = self.recorder.end.max(self.dues.next().unwrap_or(0));
+        if matches!(self.ending, Ending::Complete | Ending::BodiesUsedUp) {
+            self.recorder.end = self.recorder.end.max(self.dues.reach().unwrap_or(0));
         }
     }
 }

@@ -7,10 +7,14 @@ use rpcgauge_wire::Traffic;
 use super::Engine;
 use super::horizon::{Course, Standing};
 use super::warming::Warming;
-use crate::clock;
+use crate::clock::{self, nanos};
 use crate::measurement::{Cpu, Ending, WarmupOutcome};
-use crate::schedule::Schedule;
+use crate::schedule::{Dues, Schedule};
 use crate::warmup::Settling;
+
+/// Calls that are counted as never begun at most: counting takes time after the trial's end, and a
+/// rate may bring a thousand million a second.
+const MOST_NEVER_BEGUN: usize = 10_000_000;
 
 /// The parts of a trial, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,23 +27,32 @@ pub(super) enum Phase {
     /// begun, so that every byte and all processor time from then on is of measured calls. Arrivals
     /// at a rate do not wait for anything.
     Switching,
-    /// Calls are made and counted.
+    /// Calls are made, and counted where they are due in this part. At a rate the warm-up may leave
+    /// others, which waited: they come first, and are its own.
     Measured,
     /// No call is begun any more; those in flight may end.
     Draining,
 }
 
-/// A duration in ns; beyond 584 years it is that.
-pub(super) fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+/// The failures since the last call that succeeded in this part.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Failing {
+    /// When the first of them ended.
+    since: Option<u64>,
+    /// How long after it the last one ended, ns. Time in which no call ends says nothing: those in
+    /// flight may be slow and good.
+    lasted: u64,
 }
 
-/// Keeps the time of the first of the failures since the last success.
-pub(super) fn note_end(failing_since: &mut Option<u64>, at: u64, succeeded: bool) {
-    if succeeded {
-        *failing_since = None;
-    } else {
-        failing_since.get_or_insert(at);
+impl Failing {
+    /// Takes note of a call's end.
+    pub(super) fn note_end(&mut self, at: u64, succeeded: bool) {
+        if succeeded {
+            *self = Failing::default();
+        } else {
+            let since = *self.since.get_or_insert(at);
+            self.lasted = at.saturating_sub(since);
+        }
     }
 }
 
@@ -49,15 +62,18 @@ impl Engine<'_, '_, '_> {
         if self.phase == Phase::Opening && (self.all_tried() || now >= self.opening_ends_by()) {
             self.start_calls(now);
         }
-        if self.phase == Phase::WarmUp && (self.warmup_is_over(now) || self.out_of_patience(now)) {
-            self.end_warmup(false);
+        if self.phase == Phase::WarmUp && (self.warmup_is_over(now) || self.is_out_of_patience()) {
+            self.end_warmup(false, now);
         }
         // A server that is stuck must not hold the trial for a deadline.
-        if self.phase == Phase::Switching && (self.is_ready() || self.out_of_patience(now)) {
+        if self.phase == Phase::Switching && (self.is_ready() || now >= self.switching_ends_by()) {
             self.start_measuring();
         }
+        if self.used_up {
+            self.ending = Ending::BodiesUsedUp;
+        }
         match self.phase {
-            Phase::Opening | Phase::WarmUp | Phase::Switching => false,
+            Phase::Opening | Phase::WarmUp | Phase::Switching => self.used_up,
             Phase::Measured => self.advance_measured(now),
             Phase::Draining => self.measured_in_flight == 0 || now >= self.drained_by,
         }
@@ -66,6 +82,7 @@ impl Engine<'_, '_, '_> {
     /// Whether a call that is due at `due` is to be begun in this part.
     pub(super) fn may_begin(&self, due: u64) -> bool {
         match self.phase {
+            _ if self.used_up => false,
             Phase::WarmUp => true,
             Phase::Measured => self.horizon.admits(&self.standing(), due),
             Phase::Opening | Phase::Switching | Phase::Draining => false,
@@ -74,20 +91,16 @@ impl Engine<'_, '_, '_> {
 
     /// When the present part ends at the latest.
     pub(super) fn phase_ends_by(&self, now: u64) -> u64 {
-        let patience = self.patience_ends_by();
         match self.phase {
-            Phase::Opening => self.opening_ends_by(),
-            Phase::WarmUp => self
-                .warming
-                .as_ref()
-                .map_or(0, Warming::ends_by)
-                .min(patience),
-            Phase::Switching if self.is_ready() => now,
-            Phase::Switching => patience,
-            Phase::Measured => {
-                let looks_again = self.horizon.looks_again(&self.standing(), now);
-                looks_again.min(patience)
+            Phase::WarmUp | Phase::Measured if self.is_out_of_patience() => now,
+            Phase::Opening | Phase::WarmUp | Phase::Switching | Phase::Measured if self.used_up => {
+                now
             }
+            Phase::Opening => self.opening_ends_by(),
+            Phase::WarmUp => self.warming.as_ref().map_or(0, Warming::ends_by),
+            Phase::Switching if self.is_ready() => now,
+            Phase::Switching => self.switching_ends_by(),
+            Phase::Measured => self.horizon.looks_again(&self.standing(), now),
             Phase::Draining => self.drained_by,
         }
     }
@@ -116,19 +129,23 @@ impl Engine<'_, '_, '_> {
         if let Some(slice) = warming.call_ended(done, latency, succeeded) {
             match (self.hooks.settling)(slice) {
                 Settling::GoOn => {}
-                Settling::Settled => self.end_warmup(true),
-                Settling::NeverSettled => self.end_warmup(false),
+                Settling::Settled => self.end_warmup(true, done),
+                Settling::NeverSettled => self.end_warmup(false, done),
             }
         }
     }
 
     /// Counts the calls that are due but will not be begun, when the trial ends before them.
     pub(super) fn abandon_the_rest(&mut self, now: u64) {
-        while let Some(due) = self.dues.next() {
+        for _ in 0..MOST_NEVER_BEGUN {
+            let Some(due) = self.dues.next() else { break };
             if due > now || !self.may_begin(due) || self.phase != Phase::Measured {
                 break;
             }
             self.dues.take();
+            if due < self.measured_from {
+                continue;
+            }
             self.recorder.started(due);
             self.recorder.account.abandoned += 1;
             self.recorder.account.never_begun += 1;
@@ -137,8 +154,7 @@ impl Engine<'_, '_, '_> {
     }
 
     fn start_calls(&mut self, now: u64) {
-        self.dues = crate::schedule::Dues::new(&self.trial.schedule, now);
-        self.failing_since = None;
+        self.failing = Failing::default();
         self.phase_started_at = now;
         match self.trial.warmup {
             Some(bounds) => {
@@ -147,11 +163,14 @@ impl Engine<'_, '_, '_> {
             }
             None => self.start_measuring(),
         }
+        // Without a warm-up the first call is due when the measured part begins, and not before.
+        self.dues = Dues::new(&self.trial.schedule, self.phase_started_at);
     }
 
-    fn end_warmup(&mut self, settled: bool) {
+    fn end_warmup(&mut self, settled: bool, at: u64) {
         self.warmup.settled = settled;
         self.phase = Phase::Switching;
+        self.phase_started_at = at;
     }
 
     fn start_measuring(&mut self) {
@@ -172,7 +191,11 @@ impl Engine<'_, '_, '_> {
         };
         self.phase = Phase::Measured;
         self.phase_started_at = now;
-        self.failing_since = None;
+        self.measured_from = now;
+        self.failing = Failing::default();
+        if let Some(looks) = &mut self.looks {
+            looks.start(now);
+        }
         // What the instrument did since the last call ended is no lateness of the next ones.
         self.dues.start_again(now);
     }
@@ -191,19 +214,27 @@ impl Engine<'_, '_, '_> {
     }
 
     fn advance_measured(&mut self, now: u64) -> bool {
-        if self.out_of_patience(now) {
+        if self.is_out_of_patience() {
             self.ending = Ending::GaveUp;
             return true;
+        }
+        if self.used_up {
+            self.drain_until(now.saturating_add(nanos(self.trial.drain)));
+            return self.measured_in_flight == 0;
         }
         match self.horizon.course(&self.standing(), now) {
             Course::GoOn => false,
             Course::Over => true,
             Course::Drain { until } => {
-                self.phase = Phase::Draining;
-                self.drained_by = until;
+                self.drain_until(until);
                 self.measured_in_flight == 0
             }
         }
+    }
+
+    fn drain_until(&mut self, until: u64) {
+        self.phase = Phase::Draining;
+        self.drained_by = until;
     }
 
     fn standing(&self) -> Standing {
@@ -219,14 +250,15 @@ impl Engine<'_, '_, '_> {
             .saturating_add(nanos(self.trial.deadline))
     }
 
-    fn out_of_patience(&self, now: u64) -> bool {
-        now >= self.patience_ends_by()
+    /// Calls in flight are waited for as long as for a success: that the warm-up only failed does not
+    /// shorten it.
+    fn switching_ends_by(&self) -> u64 {
+        self.phase_started_at
+            .saturating_add(nanos(self.trial.patience))
     }
 
-    fn patience_ends_by(&self) -> u64 {
-        let patience = nanos(self.trial.patience);
-        self.failing_since
-            .map_or(u64::MAX, |since| since.saturating_add(patience))
+    fn is_out_of_patience(&self) -> bool {
+        self.failing.lasted >= nanos(self.trial.patience)
     }
 }
 
@@ -235,25 +267,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_count_from_the_first_after_a_success() {
-        let mut since = None;
+    fn failures_last_from_the_first_after_a_success_to_the_last() {
+        let mut failing = Failing::default();
         let ends = [
             (10, false),
             (20, false),
             (30, true),
             (40, false),
-            (50, false),
+            (55, false),
         ];
         let seen = ends.map(|(at, succeeded)| {
-            note_end(&mut since, at, succeeded);
-            since
+            failing.note_end(at, succeeded);
+            failing.lasted
         });
-        assert_eq!(seen, [Some(10), Some(10), None, Some(40), Some(40)]);
-    }
-
-    #[test]
-    fn durations_beyond_the_clock_are_bounded() {
-        assert_eq!(nanos(Duration::MAX), u64::MAX);
-        assert_eq!(nanos(Duration::from_micros(3)), 3000);
+        assert_eq!(seen, [0, 10, 0, 0, 15]);
     }
 }

@@ -1,8 +1,9 @@
-//! Where requests come from, and what reads their answers.
+//! Where requests come from, and what reads their answers. `ahead` has those that are streamed.
 
 use bytes::Bytes;
 use rpcgauge_wire::grpc::{self, MessageTooLong, PREFIX_LENGTH};
 
+use super::ahead::{Ahead, Made, Next};
 use super::answer::Answer;
 use super::stamps::Stamps;
 use crate::bodies::{Bodies, Body, Codec, CodecError};
@@ -30,6 +31,10 @@ pub(super) enum Unread {
     Wrong(CodecError),
 }
 
+/// What stands where gRPC's prefix will be, as long as a codec works behind it. No encoding's message
+/// begins so, which shows a codec that puts its message there.
+const ROOM: [u8; PREFIX_LENGTH] = *b"\xffroom";
+
 /// Prepared bodies or a codec, ready for calls.
 pub(super) struct Source<'a> {
     kind: Kind<'a>,
@@ -47,6 +52,7 @@ enum Kind<'a> {
         bodies: Vec<Outgoing>,
         verifier: Option<&'a mut dyn Codec>,
     },
+    Streamed(Ahead),
     PerCall {
         codec: &'a mut dyn Codec,
         compresses: bool,
@@ -69,6 +75,7 @@ impl<'a> Source<'a> {
                     .collect::<Result<_, _>>()?,
                 verifier,
             },
+            Bodies::Streamed(bodies) => Kind::Streamed(Ahead::start(bodies, grpc)?),
             Bodies::PerCall(codec) => Kind::PerCall {
                 compresses: codec.compresses(),
                 codec,
@@ -86,7 +93,7 @@ impl<'a> Source<'a> {
     /// How many answers of the warm-up are to be verified.
     pub(super) fn to_verify(&self) -> u64 {
         match &self.kind {
-            Kind::Prepared { verifier: None, .. } => 0,
+            Kind::Prepared { verifier: None, .. } | Kind::Streamed(_) => 0,
             Kind::Prepared { bodies, .. } => bodies.len() as u64,
             Kind::PerCall { .. } => 1,
         }
@@ -97,7 +104,29 @@ impl<'a> Source<'a> {
         matches!(self.kind, Kind::PerCall { .. })
     }
 
-    /// Makes the request of the `number`-th call.
+    /// Whether the next call has a body. Only one that is streamed may have none.
+    pub(super) fn next(&mut self) -> Next {
+        match &mut self.kind {
+            Kind::Streamed(ahead) => ahead.next(),
+            Kind::Prepared { .. } | Kind::PerCall { .. } => Next::Ready,
+        }
+    }
+
+    /// Takes the next call's body where it is streamed: there it is the call's own, which keeps it
+    /// for as long as it may be sent again.
+    pub(super) fn take_streamed(&mut self) -> Option<Made> {
+        match &mut self.kind {
+            Kind::Streamed(ahead) => ahead.take(),
+            Kind::Prepared { .. } | Kind::PerCall { .. } => None,
+        }
+    }
+
+    /// Whether calls have bodies of their own.
+    pub(super) fn streams(&self) -> bool {
+        matches!(self.kind, Kind::Streamed(_))
+    }
+
+    /// Makes the request of the `number`-th call, for which none was streamed.
     pub(super) fn request(
         &mut self,
         number: u64,
@@ -111,12 +140,17 @@ impl<'a> Source<'a> {
                     ..*body
                 })
             }
+            Kind::Streamed(_) => Err(CodecError("the call has lost its body".to_owned())),
             Kind::PerCall { codec, compresses } => {
-                let prefix = if self.grpc { PREFIX_LENGTH } else { 0 };
                 let mut body = reclaimed(std::mem::take(&mut self.last_body));
                 // Room for the prefix, so that the message is made where it is sent from: moving it
                 // for one protocol and not for the other would be a difference of our own making.
-                body.resize(prefix, 0);
+                let prefix = if self.grpc {
+                    body.extend_from_slice(&ROOM);
+                    PREFIX_LENGTH
+                } else {
+                    0
+                };
                 let plain = if *compresses {
                     self.plain.clear();
                     codec.encode(number, &mut self.plain)?;
@@ -158,7 +192,9 @@ impl<'a> Source<'a> {
                 verifier: Some(codec),
                 ..
             } if verify => codec,
-            Kind::Prepared { .. } => return Ok((!compressed).then_some(answer.carried())),
+            Kind::Prepared { .. } | Kind::Streamed(_) => {
+                return Ok((!compressed).then_some(answer.carried()));
+            }
         };
         let plain = if compressed {
             self.plain.clear();
@@ -188,7 +224,7 @@ fn stamp(timed: bool, stamp: &mut u64) {
 }
 
 /// Frames a body beforehand.
-fn framed(body: Body, grpc: bool) -> Result<Outgoing, MessageTooLong> {
+pub(super) fn framed(body: Body, grpc: bool) -> Result<Outgoing, MessageTooLong> {
     let carried = body.bytes.len() as u64;
     let bytes = if grpc {
         grpc::frame_message(&body.bytes, body.compressed)?
@@ -206,9 +242,9 @@ fn framed(body: Body, grpc: bool) -> Result<Outgoing, MessageTooLong> {
 fn write_prefix(body: &mut [u8], length: usize, compressed: bool) -> Result<(), CodecError> {
     let length =
         u32::try_from(length).map_err(|_| CodecError(MessageTooLong(length).to_string()))?;
-    let Some(prefix) = body.first_chunk_mut::<PREFIX_LENGTH>() else {
+    let Some(prefix) = body.first_chunk_mut().filter(|room| **room == ROOM) else {
         return Err(CodecError(
-            "the codec removed what was in its output".to_owned(),
+            "the codec removed what was in its output: it must append".to_owned(),
         ));
     };
     prefix[0] = u8::from(compressed);
@@ -282,8 +318,56 @@ mod tests {
         }
     }
 
+    /// Replaces what is in its output, as a codec must not.
+    struct Replacing {
+        message: &'static str,
+        compresses: bool,
+    }
+
+    impl Codec for Replacing {
+        fn encode(&mut self, _: u64, out: &mut Vec<u8>) -> Result<(), CodecError> {
+            out.clear();
+            out.extend_from_slice(self.message.as_bytes());
+            Ok(())
+        }
+
+        fn compresses(&self) -> bool {
+            self.compresses
+        }
+
+        fn compress(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), CodecError> {
+            *out = plain.to_vec();
+            Ok(())
+        }
+
+        fn decompress(&mut self, _: &[u8], _: &mut Vec<u8>) -> Result<(), CodecError> {
+            Ok(())
+        }
+
+        fn decode(&mut self, _: &[u8]) -> Result<(), CodecError> {
+            Ok(())
+        }
+
+        fn verify(&mut self, _: u64) -> Result<(), CodecError> {
+            Ok(())
+        }
+    }
+
     #[test]
-    fn a_codec_that_shortens_its_output_is_refused() {
-        assert!(write_prefix(&mut [1, 2], 0, false).is_err());
+    fn a_codec_that_replaces_its_output_is_refused() {
+        for message in ["", "short", "longer than the prefix"] {
+            for compresses in [false, true] {
+                let mut codec = Replacing {
+                    message,
+                    compresses,
+                };
+                let mut source = Source::new(Bodies::PerCall(&mut codec), true, false).unwrap();
+                let refused = source.request(0, &mut Stamps::default()).unwrap_err();
+                assert_eq!(
+                    refused.0,
+                    "the codec removed what was in its output: it must append"
+                );
+            }
+        }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::phases::nanos;
 use crate::Histogram;
+use crate::clock::nanos;
 use crate::recorder::{histogram, record};
 use crate::warmup::{WarmupBounds, WarmupSlice};
 

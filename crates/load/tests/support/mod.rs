@@ -1,6 +1,7 @@
 //! Real servers for the tests: small, on threads, on the loopback interface.
 #![allow(dead_code, reason = "each test program uses its part")]
 
+pub(crate) mod frames;
 pub(crate) mod tls;
 
 use std::io::{Read, Write};
@@ -13,8 +14,8 @@ use std::time::Duration;
 
 use rpcgauge_load::{
     Address, Bodies, Body, CallStyle, Codec, CodecError, ConnectionUse, Expect, Limits, LoadError,
-    Measurement, Protocol, Request, Schedule, Settling, Stop, Target, Timing, Trial, WarmupBounds,
-    measure,
+    Measurement, Protocol, Request, Schedule, SegmentFigures, Settling, Stop, Target, Timing,
+    Trial, WarmupBounds, measure,
 };
 
 /// Serves every connection of a new listener on its own thread.
@@ -213,6 +214,36 @@ pub(crate) fn assert_sums_hold(measurement: &Measurement) {
         slices.iter().map(|slice| slice.failed).sum::<u64>(),
         calls.failed_total()
     );
+    let segments = &measurement.segments;
+    if !segments.is_empty() {
+        let sum = |of: fn(&SegmentFigures) -> u64| segments.iter().map(of).sum::<u64>();
+        assert_eq!(sum(|segment| segment.started), calls.started);
+        assert_eq!(sum(|segment| segment.answered), calls.answered);
+        assert_eq!(sum(|segment| segment.failed), calls.failed_total());
+        assert_eq!(sum(|segment| segment.latency.len()), calls.answered);
+    }
+}
+
+/// A codec that takes any answer.
+#[derive(Debug)]
+pub(crate) struct Lenient;
+
+impl Codec for Lenient {
+    fn encode(&mut self, call: u64, out: &mut Vec<u8>) -> Result<(), CodecError> {
+        write!(out, "call {call}").map_err(|error| CodecError(error.to_string()))
+    }
+
+    fn decompress(&mut self, _: &[u8], _: &mut Vec<u8>) -> Result<(), CodecError> {
+        Ok(())
+    }
+
+    fn decode(&mut self, _: &[u8]) -> Result<(), CodecError> {
+        Ok(())
+    }
+
+    fn verify(&mut self, _: u64) -> Result<(), CodecError> {
+        Ok(())
+    }
 }
 
 /// Every call was answered, so many of them, and the sums hold.

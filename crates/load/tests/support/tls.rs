@@ -189,7 +189,8 @@ pub(crate) fn end<S: Read + Write>(mut tunnel: Tunnel<S>) {
     let _ = tunnel.flush();
 }
 
-/// Serves HTTP/2 over TLS (hyper); each answer is its request's body.
+/// Serves HTTP/2 over TLS (hyper); each answer is its request's body, and its status 421 where the
+/// request is not for `https` (RFC 9110, 7.4).
 pub(crate) fn serve_http2(config: ServerConfig) -> Address {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
@@ -222,9 +223,14 @@ async fn echo(
     request: hyper::Request<Incoming>,
 ) -> Result<hyper::Response<Full<Bytes>>, Infallible> {
     use http_body_util::BodyExt;
+    let status = match request.uri().scheme_str() {
+        Some("https") => 200,
+        _ => 421,
+    };
     let body = request.into_body().collect().await;
     let body = body.map(|body| body.to_bytes()).unwrap_or_default();
     let answer = hyper::Response::builder()
+        .status(status)
         .header("content-type", "text/plain")
         .body(Full::new(body));
     Ok(answer.unwrap())

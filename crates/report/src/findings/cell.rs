@@ -7,11 +7,11 @@ use rpcgauge_study::record::{
     Code, Cpu, ErrorSample, FloorRecord, Histogram, Measured, Memory, Payload, Stage, Traffic,
     TrialRecord,
 };
-use rpcgauge_study::settings::{Idle, Timing};
+use rpcgauge_study::settings::{Idle, Schedule, Settings, Timing};
 
 use super::figures::{
     BytesPerCall, CallCounts, Connections, CpuPerCall, CpuSide, Distribution, Figures, Floor,
-    StageFindings, TrafficPerCall,
+    InFlight, StageFindings, TrafficPerCall,
 };
 use super::timeline;
 use super::trial::{goodput, supported};
@@ -28,6 +28,7 @@ pub(crate) fn figures(
     variant: &str,
     trials: &[MeasuredTrial<'_>],
     floors: &[&FloorRecord],
+    settings: &Settings,
 ) -> Result<Option<Figures>, ReportError> {
     let Some((first, _)) = trials.first() else {
         return Ok(None);
@@ -38,7 +39,7 @@ pub(crate) fn figures(
     let distribution = |histograms| Ok::<_, ReportError>(merge(histograms)?.map(Distribution::of));
 
     let calls = calls(trials);
-    let per_call = PerCall(calls.ended());
+    let per_call = PerCall(sum(measured().map(Measured::carried_calls)));
     let latency = distribution(measured().map(|m| &m.latency).collect())?;
     let mean = latency.as_ref().map(|l| l.mean_ns);
     let stages = stages(variant, trials, mean)?;
@@ -82,12 +83,27 @@ pub(crate) fn figures(
             failed: sum(measured().map(|m| m.connects_failed)),
         },
         uncompressed_answers: sum(measured().map(|m| m.uncompressed_answers)),
+        bodies_late: sum(measured().map(|m| m.bodies_late)),
+        in_flight: in_flight(trials, settings),
         timeline: timeline::merge(trials),
         errors,
         errors_left_out,
         errors_without_sample: sum(measured().map(|m| m.errors_without_sample)),
         calls,
     }))
+}
+
+/// How many calls a closed loop has in flight, asked for and reached.
+fn in_flight(trials: &[MeasuredTrial<'_>], settings: &Settings) -> Option<InFlight> {
+    let Schedule::Closed { in_flight } = settings.schedule else {
+        return None;
+    };
+    let reached = trials.iter().filter_map(|(_, m)| m.most_in_flight).min()?;
+    let calls = settings.stop.calls.unwrap_or(u64::MAX);
+    Some(InFlight {
+        asked: u64::from(in_flight).min(calls),
+        reached,
+    })
 }
 
 /// Sums over a cell, divided by its calls.
@@ -171,6 +187,10 @@ fn calls(trials: &[MeasuredTrial<'_>]) -> CallCounts {
         all.answered = all.answered.saturating_add(calls.answered);
         all.abandoned = all.abandoned.saturating_add(calls.abandoned);
         all.never_begun = all.never_begun.saturating_add(calls.never_begun);
+        all.retried = all.retried.saturating_add(calls.retried);
+        all.answered_after_retry = all
+            .answered_after_retry
+            .saturating_add(calls.answered_after_retry);
         for (kind, count) in &calls.failed {
             let failed = all.failed.entry(kind.clone()).or_default();
             *failed = failed.saturating_add(*count);

@@ -63,6 +63,12 @@ pub struct Figures {
     /// Answers that came uncompressed although a compression was asked for.
     #[serde(default)]
     pub uncompressed_answers: u64,
+    /// Calls that were due and had no body yet: begun late by the client's fault.
+    #[serde(default)]
+    pub bodies_late: u64,
+    /// Calls in flight, where a number of them is asked for and recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_flight: Option<InFlight>,
     /// The trials in slices, one after the other.
     pub timeline: TimelineFindings,
     /// The most frequent distinct error texts, as the other side sent them.
@@ -87,6 +93,15 @@ pub struct Connections {
     pub failed: u64,
 }
 
+/// Calls in flight at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InFlight {
+    /// As many as the variant asks for, or as a trial has calls.
+    pub asked: u64,
+    /// The most that were reached, in the trial that reached the fewest.
+    pub reached: u64,
+}
+
 /// What became of every call of a cell.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallCounts {
@@ -102,6 +117,12 @@ pub struct CallCounts {
     /// How many of the abandoned ones were due but never begun.
     #[serde(default)]
     pub never_begun: u64,
+    /// Sends of calls beyond their first, of calls that the server did not process.
+    #[serde(default)]
+    pub retried: u64,
+    /// How many of the answered ones were sent more than once.
+    #[serde(default)]
+    pub answered_after_retry: u64,
 }
 
 impl CallCounts {

@@ -201,7 +201,8 @@ fn cell(
     ended: &Ended<'_>,
     floors: &[&FloorRecord],
 ) -> Result<Cell, ReportError> {
-    let name = &plan.variants[variant as usize].name;
+    let called = &plan.variants[variant as usize];
+    let name = &called.name;
     let here = |t: &TrialRecord| t.trial.variant == variant && t.trial.placement == placement;
     let trials: Vec<MeasuredTrial<'_>> = measured(ended).filter(|(t, _)| here(t)).collect();
     let floors: Vec<&FloorRecord> = floors
@@ -231,7 +232,7 @@ fn cell(
             connects_failed: count(|m| m.connects_failed > 0),
             never_begun: count(|m| m.calls.never_begun > 0),
         },
-        figures: cell::figures(name, &trials, &floors)?.map(Box::new),
+        figures: cell::figures(name, &trials, &floors, &called.settings)?.map(Box::new),
     })
 }
 

@@ -79,10 +79,32 @@ fn beside(name: &str, figures: &Figures) -> impl Iterator<Item = Note> {
         calls: calls.never_begun,
         of: calls.started,
     });
+    let retried = (calls.retried > 0).then(|| Note::Retried {
+        variant: variant(),
+        sends: calls.retried,
+    });
+    let bodies_late = (figures.bodies_late > 0).then(|| Note::BodiesLate {
+        variant: variant(),
+        calls: figures.bodies_late,
+        of: calls.started,
+    });
+    let fewer = figures.in_flight.filter(|i| i.reached < i.asked);
+    let fewer = fewer.map(|in_flight| Note::FewerInFlight {
+        variant: variant(),
+        reached: in_flight.reached,
+        asked: in_flight.asked,
+    });
     let mixed_idle = (figures.idle.len() > 1).then(|| Note::MixedIdle { variant: variant() });
-    [uncompressed, failed_connects, never_begun, mixed_idle]
-        .into_iter()
-        .flatten()
+    let all = [
+        uncompressed,
+        failed_connects,
+        never_begun,
+        retried,
+        fewer,
+        bodies_late,
+        mixed_idle,
+    ];
+    all.into_iter().flatten()
 }
 
 /// The failed part of the calls that ended, where any failed.

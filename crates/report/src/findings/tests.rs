@@ -268,6 +268,8 @@ fn what_the_client_could_not_do_as_asked_is_in_cells_rows_and_notes() {
     builder.specs[1].uncompressed = 50;
     builder.specs[1].failed_connects = 2;
     builder.specs[1].never_begun = 4;
+    builder.specs[1].retried = 3;
+    builder.specs[1].bodies_late = 1;
     let findings = findings(&builder.build());
     let variant = || "rest".to_owned();
     let notes = &findings.comparisons[0].placements[0].notes;
@@ -284,6 +286,15 @@ fn what_the_client_could_not_do_as_asked_is_in_cells_rows_and_notes() {
         Note::NeverBegun {
             variant: variant(),
             calls: 48,
+            of: 2_448,
+        },
+        Note::Retried {
+            variant: variant(),
+            sends: 36,
+        },
+        Note::BodiesLate {
+            variant: variant(),
+            calls: 12,
             of: 2_448,
         },
     ];
@@ -303,15 +314,23 @@ fn what_the_client_could_not_do_as_asked_is_in_cells_rows_and_notes() {
         (connections.fewest_at_start, connections.opened),
         (Some(1), 0)
     );
+    let mishaps = crate::words::mishaps(cell.figures.as_ref().unwrap());
+    assert_eq!(
+        mishaps.unwrap(),
+        "48 due but never begun of 2,448 calls; 24 attempts to open a connection failed; calls \
+         were sent again 36 times; 12 calls begun late for want of a body"
+    );
     let row = findings.trials.iter().find(|row| row.variant == "rest");
     let row = row.unwrap();
     assert_eq!(
         [
             row.uncompressed_answers,
             row.connects_failed,
-            row.never_begun
+            row.never_begun,
+            row.retried,
+            row.bodies_late
         ],
-        [50, 2, 4]
+        [50, 2, 4, 3, 1]
     );
 }
 

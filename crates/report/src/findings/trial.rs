@@ -80,6 +80,15 @@ pub struct TrialRow {
     /// Failures whose text was not recorded.
     #[serde(default)]
     pub errors_without_sample: u64,
+    /// Sends of calls beyond their first.
+    #[serde(default)]
+    pub retried: u64,
+    /// How many of the answered calls were sent more than once.
+    #[serde(default)]
+    pub answered_after_retry: u64,
+    /// Calls that were due and had no body yet.
+    #[serde(default)]
+    pub bodies_late: u64,
     /// The figures that pairs and claims compare, as far as the trial has them.
     pub figures: TrialFigures,
 }
@@ -201,18 +210,18 @@ impl TrialRow {
             connects_failed: measured.connects_failed,
             uncompressed_answers: measured.uncompressed_answers,
             errors_without_sample: measured.errors_without_sample,
+            retried: measured.calls.retried,
+            answered_after_retry: measured.calls.answered_after_retry,
+            bodies_late: measured.bodies_late,
             figures: TrialFigures::of(measured),
         }
     }
 }
 
-/// A trial's sum divided by its calls that ended.
+/// A trial's sum divided by the calls that it is of.
 fn per_call(measured: &Measured, amount: u64) -> Option<f64> {
-    let ended = measured
-        .calls
-        .answered
-        .saturating_add(failed_total(measured));
-    (ended > 0).then(|| amount as f64 / ended as f64)
+    let calls = measured.carried_calls();
+    (calls > 0).then(|| amount as f64 / calls as f64)
 }
 
 /// Successful calls a second.

@@ -261,6 +261,32 @@ pub enum Note {
         /// All its calls.
         of: u64,
     },
+    /// Calls of a variant were sent more than once, since the server did not process them: their
+    /// latency has all sends in it.
+    Retried {
+        /// The variant.
+        variant: String,
+        /// Sends beyond the first.
+        sends: u64,
+    },
+    /// Fewer calls of a variant were in flight at a time than it asks for.
+    FewerInFlight {
+        /// The variant.
+        variant: String,
+        /// The most that were reached, in the trial that reached the fewest.
+        reached: u64,
+        /// As many as it asks for.
+        asked: u64,
+    },
+    /// Calls of a variant were due and had no body yet: their latency has the client's delay in it.
+    BodiesLate {
+        /// The variant.
+        variant: String,
+        /// Such calls.
+        calls: u64,
+        /// All its calls.
+        of: u64,
+    },
     /// Blocks are left out of the estimate.
     BlocksLeftOut {
         /// How many.

@@ -113,7 +113,24 @@ pub(crate) fn mishaps(figures: &Figures) -> Option<String> {
             units::count(connects)
         )
     });
-    let told: Vec<String> = of_calls.into_iter().chain(connects).collect();
+    let retried = calls.retried;
+    let retried = (retried > 0).then(|| {
+        format!(
+            "calls were sent again {} time{}",
+            units::count(retried),
+            plural(retried)
+        )
+    });
+    let late = figures.bodies_late;
+    let late = (late > 0).then(|| {
+        let calls = format!("call{}", plural(late));
+        format!(
+            "{} {calls} begun late for want of a body",
+            units::count(late)
+        )
+    });
+    let told = [of_calls, connects, retried, late];
+    let told: Vec<String> = told.into_iter().flatten().collect();
     (!told.is_empty()).then(|| told.join("; "))
 }
 

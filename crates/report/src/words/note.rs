@@ -22,6 +22,8 @@ enum Amiss {
     Uncompressed,
     FailedConnects,
     NeverBegun,
+    Retried,
+    BodiesLate,
 }
 
 /// The notes of some comparisons under all placements as one sentence; none where there are none.
@@ -104,10 +106,15 @@ fn counted(note: &Note) -> Option<(Amiss, &str, Share)> {
         Note::NeverBegun { variant, calls, of } => {
             Some((Amiss::NeverBegun, variant, share(*calls, *of)))
         }
+        Note::Retried { variant, sends } => Some((Amiss::Retried, variant, share(*sends, 0))),
+        Note::BodiesLate { variant, calls, of } => {
+            Some((Amiss::BodiesLate, variant, share(*calls, *of)))
+        }
         Note::Unguarded
         | Note::FailedCalls { .. }
         | Note::Unsettled { .. }
         | Note::BlocksLeftOut { .. }
+        | Note::FewerInFlight { .. }
         | Note::MixedIdle { .. } => None,
     }
 }
@@ -134,6 +141,12 @@ impl Amiss {
             Self::NeverBegun => {
                 format!("{some} of {all} calls of {variant} were due but never begun")
             }
+            Self::Retried if part == 1 => format!("a call of {variant} was sent again"),
+            Self::Retried => format!("calls of {variant} were sent again {some} times"),
+            Self::BodiesLate => format!(
+                "{some} of {all} calls of {variant} were begun late, since their bodies were not \
+                 made in time"
+            ),
         }
     }
 }
@@ -150,6 +163,15 @@ fn clause(note: &Note) -> Option<String> {
             "rests on {} of {planned} blocks",
             planned - left_out
         )),
+        Note::FewerInFlight {
+            variant,
+            reached,
+            asked,
+        } => Some(format!(
+            "{variant} had at most {} calls in flight, not the {} asked for",
+            units::count(*reached),
+            units::count(*asked)
+        )),
         Note::MixedIdle { variant } => Some(format!(
             "idle states were held off in some trials of {variant} only"
         )),
@@ -157,7 +179,9 @@ fn clause(note: &Note) -> Option<String> {
         | Note::ClientBound { .. }
         | Note::Uncompressed { .. }
         | Note::FailedConnects { .. }
-        | Note::NeverBegun { .. } => None,
+        | Note::NeverBegun { .. }
+        | Note::Retried { .. }
+        | Note::BodiesLate { .. } => None,
     }
 }
 
@@ -190,11 +214,28 @@ mod tests {
         builder.specs[1].uncompressed = 3;
         builder.specs[1].failed_connects = 1;
         builder.specs[1].never_begun = 7;
+        builder.specs[1].retried = 3;
+        builder.specs[1].bodies_late = 2;
         assert_eq!(
             of_first(&builder).unwrap(),
             "No answer of grpc was compressed, although it asks for compression; 36 of 2,400 \
              answers of rest came uncompressed, although it asks for compression; 12 attempts of \
-             rest to open a connection failed; 84 of 2,484 calls of rest were due but never begun."
+             rest to open a connection failed; 84 of 2,484 calls of rest were due but never begun; calls of \
+             rest were sent again 36 times; 24 of 2,484 calls of rest were begun late, since their \
+             bodies were not made in time."
+        );
+    }
+
+    #[test]
+    fn fewer_calls_in_flight_than_asked_for_are_told() {
+        let mut builder = two(2.0);
+        builder.specs[0].in_flight = 16;
+        builder.specs[1].in_flight = 16;
+        assert_eq!(of_first(&builder), None);
+        builder.specs[1].most_in_flight = Some(10);
+        assert_eq!(
+            of_first(&builder).unwrap(),
+            "Rest had at most 10 calls in flight, not the 16 asked for."
         );
     }
 

@@ -67,6 +67,12 @@ pub struct Spec {
     pub failed_connects: u64,
     /// Calls of each trial that were due but never begun, beside those that were.
     pub never_begun: u64,
+    /// Sends of each trial's calls beyond their first.
+    pub retried: u64,
+    /// The most calls in flight that each trial reached, where these are not all it asks for.
+    pub most_in_flight: Option<u64>,
+    /// Calls of each trial whose body came late.
+    pub bodies_late: u64,
     /// Why no trial of it can be measured.
     pub cannot_run: Option<&'static str>,
     /// Measured under every placement, not only the first.
@@ -99,6 +105,9 @@ impl Spec {
             uncompressed: 0,
             failed_connects: 0,
             never_begun: 0,
+            retried: 0,
+            most_in_flight: None,
+            bodies_late: 0,
             cannot_run: None,
             everywhere: false,
         }

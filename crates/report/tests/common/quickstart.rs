@@ -114,6 +114,8 @@ fn specs(builder: Builder) -> Builder {
             failing: Some(("deadline", HOSTILE, 50)),
             failed_connects: 2,
             never_begun: 5,
+            retried: 1,
+            bodies_late: 1,
             unsettled: true,
             spread: 0.3,
             ..load("load-rest-json", 780_000.0).rest()

@@ -47,6 +47,7 @@ impl Builder {
             started: self.calls + spec.never_begun,
             abandoned: spec.never_begun,
             never_begun: spec.never_begun,
+            retried: spec.retried,
             ..Calls::default()
         };
         let (mut latency, mut failed, mut delay) = (histogram(), histogram(), histogram());
@@ -130,6 +131,7 @@ impl Builder {
                 slice_ns: (elapsed_ns / 100).max(1),
                 slices,
             },
+            warmup_ended_after: 0,
             bytes: Bytes {
                 sent: Traffic {
                     headers: headers * ended,
@@ -167,6 +169,8 @@ impl Builder {
             tls_resumed: 0,
             connects_failed: spec.failed_connects,
             uncompressed_answers: spec.uncompressed,
+            bodies_late: spec.bodies_late,
+            most_in_flight: spec.most_in_flight.or(Some(u64::from(spec.in_flight))),
             errors_without_sample: 0,
             connections_opened: match spec.connection {
                 ConnectionUse::Reuse => 0,

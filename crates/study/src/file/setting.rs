@@ -12,7 +12,7 @@ use toml::Spanned;
 
 use super::read::{Entry, Table};
 use crate::error::StudyError;
-use crate::settings::{Arrivals, ConnectionUse, HttpVersion, Protocol, Transport};
+use crate::settings::{Arrivals, ConnectionUse, HttpVersion, MOST_IN_FLIGHT, Protocol, Transport};
 use crate::words::{Word, time_word};
 
 /// The key of a setting. The order is the order of their parts in a variant's name.
@@ -113,9 +113,11 @@ impl Key {
             Self::Transport => spanned(entry.word()?, Value::Transport),
             Self::Connection => spanned(entry.word()?, Value::Connection),
             Self::Arrivals => spanned(entry.word()?, Value::Arrivals),
-            Self::Connections | Self::InFlight | Self::N | Self::Scale => {
-                spanned(entry.count()?, Value::Count)
+            Self::Connections | Self::InFlight => {
+                let count = entry.integer(1, u64::from(MOST_IN_FLIGHT))?;
+                spanned(count, |count| Value::Count(count as u32))
             }
+            Self::N | Self::Scale => spanned(entry.count()?, Value::Count),
             Self::Rate => spanned(entry.positive()?, Value::Rate),
             Self::Calls => spanned(entry.integer(1, u64::from(u32::MAX))?, Value::Calls),
             Self::Time => spanned(entry.time_ms()?, Value::Time),

@@ -86,9 +86,10 @@ fn zero_counts() {
     assert_snapshot!(with_question("invocations = 0"), @r#"my.toml:2:15: "invocations" must be at least 1, not 0"#);
     assert_snapshot!(with_question("[base]\ncalls = 0"), @r#"my.toml:3:9: "calls" must be at least 1, not 0"#);
     assert_snapshot!(with_question("[base]\ntime = \"0s\""), @r#"my.toml:3:8: "0s" is no time at all; write at least 1ms"#);
-    assert_snapshot!(with_question("[base]\nin-flight = 0"), @r#"my.toml:3:13: "in-flight" must be at least 1, not 0"#);
+    assert_snapshot!(with_question("[base]\nin-flight = 0"), @r#"my.toml:3:13: "in-flight" must be from 1 to 65536, not 0"#);
     assert_snapshot!(with_question("[base]\nrate = 0"), @r#"my.toml:3:8: "rate" must be more than 0"#);
-    assert_snapshot!(with_question("[base]\nconnections = -1"), @r#"my.toml:3:15: "connections" must be at least 1, not -1"#);
+    assert_snapshot!(with_question("[base]\nconnections = -1"), @r#"my.toml:3:15: "connections" must be from 1 to 65536, not -1"#);
+    assert_snapshot!(with_question("[base]\nin-flight = 4294967295"), @r#"my.toml:3:13: "in-flight" must be from 1 to 65536, not 4294967295"#);
     assert_snapshot!(with_question("[workload]\nname = \"echo\"\nn = 0"), @r#"my.toml:4:5: "n" must be at least 1, not 0"#);
     assert_snapshot!(with_question("[factors]\nn = []"), @r#"my.toml:3:5: "n" is an empty list"#);
 }

@@ -18,6 +18,7 @@ fn measured() -> Measured {
         send_delay: empty(),
         stages: BTreeMap::new(),
         timeline: Timeline::default(),
+        warmup_ended_after: 0,
         bytes: Bytes::default(),
         payload: Payload::default(),
         cpu: CpuTimes::default(),
@@ -29,6 +30,8 @@ fn measured() -> Measured {
         tls_resumed: 0,
         connects_failed: 0,
         uncompressed_answers: 0,
+        bodies_late: 0,
+        most_in_flight: None,
         error_samples: Vec::new(),
         errors_without_sample: 0,
     }
@@ -40,6 +43,11 @@ fn counts_that_older_records_do_not_have_read_as_none() {
     let text = serde_json::to_string(&calm).unwrap();
     for key in [
         "never_begun",
+        "retried",
+        "answered_after_retry",
+        "bodies_late",
+        "most_in_flight",
+        "warmup_ended_after",
         "failed",
         "connections_at_start",
         "connects_failed",
@@ -55,6 +63,11 @@ fn counts_that_older_records_do_not_have_read_as_none() {
 fn counts_of_what_went_amiss_come_back() {
     let mut amiss = measured();
     amiss.calls.never_begun = 1;
+    amiss.calls.retried = 6;
+    amiss.calls.answered_after_retry = 7;
+    amiss.bodies_late = 8;
+    amiss.warmup_ended_after = 10;
+    amiss.most_in_flight = Some(9);
     amiss.warmup.failed = 2;
     amiss.connections_at_start = Some(0);
     amiss.connects_failed = 3;

@@ -31,6 +31,10 @@ pub(crate) struct Connection {
     pub(super) output: Output,
     pub(super) traffic: Traffic,
     pub(super) call: Option<Call>,
+    /// Length of the body that stands last in the output, with another layer's prefix.
+    last_body: u64,
+    /// And of that prefix, with which it begins.
+    last_prefix: u64,
     /// No call can be started any more.
     pub(super) closing: bool,
     /// What has come of a head or trailer section that is not whole yet.
@@ -68,6 +72,8 @@ impl Connection {
             output: Output::default(),
             traffic: Traffic::default(),
             call: None,
+            last_body: 0,
+            last_prefix: 0,
             closing: false,
             partial: Vec::new(),
             finder: EndFinder::default(),
@@ -97,10 +103,12 @@ impl Connection {
             out.extend_from_slice(b"\r\n");
         });
         self.output.body(body, 0, body.len());
+        self.last_body = body.len() as u64;
+        self.last_prefix = head.body_prefix.min(self.last_body);
         let sent = &mut self.traffic.sent;
         sent.header += header as u64;
         sent.body += body.len() as u64;
-        sent.body_to_overhead(head.body_prefix.min(body.len() as u64));
+        sent.body_to_overhead(self.last_prefix);
         self.call = Some(Call {
             token,
             state: State::Head,
@@ -193,7 +201,7 @@ impl Connection {
 
     pub(crate) fn end_of_input<F: FnMut(Event<'_>)>(&mut self, orderly: bool, sink: &mut F) {
         let was_closing = std::mem::replace(&mut self.closing, true);
-        self.output.clear();
+        self.drop_output();
         if let Some(call) = self.call.take() {
             let token = call.token;
             let stage = match call.state {
@@ -250,7 +258,19 @@ impl Connection {
 
     fn give_up(&mut self) {
         self.closing = true;
-        self.output.clear();
+        self.drop_output();
         self.partial = Vec::new();
+    }
+
+    /// Drops what is not written, which then was never sent: the end of a body, or all of one and the
+    /// end of its head.
+    fn drop_output(&mut self) {
+        let dropped = self.output.clear() as u64;
+        let body = dropped.min(self.last_body);
+        let sent = &mut self.traffic.sent;
+        let prefix = body.saturating_sub(self.last_body - self.last_prefix);
+        sent.body -= body - prefix;
+        sent.overhead -= prefix;
+        sent.header -= dropped - body;
     }
 }

@@ -38,12 +38,14 @@ pub(super) fn check_start(bytes: &[u8]) -> Result<(), Http1Violation> {
     let expected = b"HTTP/";
     let n = bytes.len().min(expected.len());
     if bytes[..n] == expected[..n] {
-        Ok(())
-    } else if bytes[0] == 0 {
-        // The length of an HTTP/2 frame, which is below 64 KiB in any server's first frame.
-        Err(Http1Violation::Http2Answer)
-    } else {
-        Err(Http1Violation::StatusLine)
+        return Ok(());
+    }
+    // The first frame of an HTTP/2 server: its length, which is below 64 KiB in any of them, and
+    // the type of SETTINGS.
+    match bytes {
+        [0, _, _, 4, ..] => Err(Http1Violation::Http2Answer),
+        [0] | [0, _] | [0, _, _] => Ok(()),
+        _ => Err(Http1Violation::StatusLine),
     }
 }
 
@@ -242,6 +244,11 @@ mod tests {
         assert_eq!(
             check_start(b"\0\0\x12\x04"),
             Err(Http1Violation::Http2Answer)
+        );
+        assert_eq!(check_start(b"\0\0\x12"), Ok(()), "too few to tell");
+        assert_eq!(
+            check_start(b"\0\0\x12\x05"),
+            Err(Http1Violation::StatusLine)
         );
     }
 }

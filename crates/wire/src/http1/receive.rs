@@ -4,7 +4,7 @@ use super::chunked::{Chunked, Part};
 use super::connection::{Call, Connection, State};
 use super::error::Http1Violation;
 use super::head::{self, Framing};
-use super::section::{EndFinder, parse_fields};
+use super::section::{CRLF, EndFinder, parse_fields};
 use crate::error::{Failure, LimitExceeded};
 use crate::event::{Event, Fields};
 
@@ -120,7 +120,14 @@ impl Connection {
             }
             Some(end) => {
                 self.finder = EndFinder::default();
-                self.traffic.received.header += end as u64;
+                // The empty line after the trailers is the chunked coding's own (RFC 9112 §7.1).
+                let framing = match &self.call {
+                    Some(call) if matches!(call.state, State::Trailers) => CRLF.len(),
+                    _ => 0,
+                };
+                let received = &mut self.traffic.received;
+                received.header += (end - framing) as u64;
+                received.overhead += framing as u64;
                 let whole = &text[..end];
                 *bytes = &bytes[end - before..];
                 let result = self.whole_section(whole, sink);

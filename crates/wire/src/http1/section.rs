@@ -6,7 +6,7 @@ use crate::event::FieldRange;
 use crate::request::{is_token, is_value_byte};
 
 /// What ends a line.
-const CRLF: &[u8] = b"\r\n";
+pub(super) const CRLF: &[u8] = b"\r\n";
 
 /// Looks for the empty line, and goes on where it stopped when more bytes have come.
 #[derive(Debug, Default, Clone, Copy)]

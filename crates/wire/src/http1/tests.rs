@@ -143,8 +143,9 @@ fn chunks_and_trailers() {
     let mut played = started(&get());
     played.input(text.as_bytes());
     let received = played.client.traffic().received;
-    // Overhead: "3;x\r\n", "\r\n", "2\r\n", "\r\n", "0\r\n".
-    assert_eq!((received.body, received.overhead), (5, 5 + 2 + 3 + 2 + 3));
+    // Overhead: "3;x\r\n", "\r\n", "2\r\n", "\r\n", "0\r\n", and "\r\n" after the trailers.
+    let framing = 5 + 2 + 3 + 2 + 3 + 2;
+    assert_eq!((received.body, received.overhead), (5, framing));
     assert_eq!(received.total(), text.len() as u64);
     assert_eq!(played.client.capacity(), 1);
 }
@@ -425,6 +426,47 @@ fn a_grpc_prefix_counts_as_overhead() {
         .unwrap();
     let sent = played.client.traffic().sent;
     assert_eq!((sent.body, sent.overhead), (1, 5));
+}
+
+#[test]
+fn what_is_never_written_is_not_counted_as_sent() {
+    let ends: [fn(&mut Played); 4] = [
+        |played| {
+            played.client.cancel(1);
+        },
+        |played| {
+            played.end(false);
+        },
+        |played| played.feed(b"HTTP/1.1 413 x\r\nContent-Length: 0\r\n\r\n"),
+        |played| played.feed(b"no HTTP\r\n\r\n"),
+    ];
+    let body = Bytes::from(vec![b'x'; 10_000]);
+    for grpc in [false, true] {
+        let head = match grpc {
+            true => crate::grpc::head("/a/b", "x", None).build().unwrap(),
+            false => post(),
+        };
+        let mut whole = Played::new(Protocol::Http1, Limits::default());
+        whole.client.start(&head, &body, 1).unwrap();
+        let whole = whole.client.traffic().sent;
+        for end in ends {
+            // Within the head, the prefix, the body, and after all of it.
+            for left in [10_001, 9_998, 9_000, 0] {
+                let mut played = Played::new(Protocol::Http1, Limits::default());
+                played.client.start(&head, &body, 1).unwrap();
+                let mut to_write = whole.total() as usize - left;
+                while to_write > 0 {
+                    let n = to_write.min(played.client.output().len());
+                    played.client.consume_output(n);
+                    to_write -= n;
+                }
+                end(&mut played);
+                let sent = played.client.traffic().sent;
+                assert_eq!(sent.total(), whole.total() - left as u64, "{left}");
+                assert!(sent.header == whole.header || sent.body == 0, "{sent:?}");
+            }
+        }
+    }
 }
 
 /// Answers that are nearly right, for the parser to get far into.

@@ -1,0 +1,192 @@
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::error::LoadError;
+use crate::schedule::{Arrivals, Dues, Segment};
+
+fn recorder() -> Recorder {
+    Recorder::new(Timing::Calls, &Schedule::Closed { in_flight: 1 }, false)
+}
+
+#[test]
+fn values_beyond_the_first_room_are_not_capped() {
+    let mut histogram = histogram();
+    let hour = 3600 * ROOM_AT_FIRST_NS;
+    record(&mut histogram, hour);
+    assert!(histogram.max() >= hour && histogram.max() < hour + hour / 1000);
+    record(&mut histogram, 0);
+    assert_eq!(histogram.min(), 0);
+    record(&mut histogram, u64::MAX);
+    assert_eq!(histogram.len(), 3);
+}
+
+/// Everything that a recorder keeps and that could grow with the calls, counted.
+fn kept(recorder: &Recorder) -> Vec<usize> {
+    let histograms = [
+        &recorder.latency,
+        &recorder.failed_latency,
+        &recorder.send_delay,
+    ];
+    let stages = recorder.stages.iter().map(|(_, histogram)| histogram);
+    let segments = recorder.segments.figures.iter().map(|part| &part.latency);
+    let interval = recorder.interval.iter();
+    let mut kept: Vec<usize> = histograms
+        .into_iter()
+        .chain(stages)
+        .chain(segments)
+        .chain(interval)
+        .map(Histogram::distinct_values)
+        .collect();
+    kept.push(recorder.timeline.room());
+    kept.push(recorder.account.failed.len());
+    kept.push(recorder.errors.samples.len());
+    kept
+}
+
+#[test]
+fn a_million_calls_are_kept_in_no_more_than_ten_thousand() {
+    let segment = |seconds| Segment {
+        from: 1e5,
+        to: 1e5,
+        duration: Duration::from_secs_f64(seconds),
+    };
+    let ramp = Schedule::Ramp {
+        segments: [0.005, 0.005, 100.0].map(segment).to_vec(),
+        arrivals: Arrivals::Constant,
+    };
+    let mut recorder = Recorder::new(Timing::Stages, &ramp, true);
+    let mut after_few = Vec::new();
+    for call in 0..1_000_000u64 {
+        let due = call * 10_000;
+        // Latencies up to 2 s, and as many different error texts as there are failures.
+        let latency = (call % 2000) * 1_000_000;
+        recorder.started(due);
+        recorder.begun(due, due + latency / 2);
+        if call % 10 == 0 {
+            let kind = FailureKind::HttpStatus(500 + (call % 100) as u16);
+            recorder.failed(due, due + latency, kind, &format!("error of call {call}"));
+        } else {
+            recorder.answered(due, due + latency);
+            recorder.stages(StageTimes {
+                wait: latency,
+                ..StageTimes::default()
+            });
+        }
+        if call == 10_000 {
+            after_few = kept(&recorder);
+        }
+    }
+    assert_eq!(kept(&recorder), after_few);
+    assert_eq!(
+        recorder.finish().account.close().unwrap().started,
+        1_000_000
+    );
+}
+
+#[test]
+fn marks_count_only_inside_the_call() {
+    let used = MarkTimes::Used {
+        request: 10,
+        handler: 5,
+        response: 85,
+    };
+    assert_eq!(MarkTimes::from_marks((110, 115), 100, 200), used);
+    for outside in [(99, 115), (110, 201), (115, 110)] {
+        let times = MarkTimes::from_marks(outside, 100, 200);
+        assert_eq!(times, MarkTimes::Implausible, "{outside:?}");
+    }
+}
+
+#[test]
+fn a_lost_call_is_the_instruments_fault() {
+    let mut recorder = recorder();
+    recorder.started(0);
+    recorder.started(1);
+    recorder.answered(0, 10);
+    let error = recorder.finish().account.close().unwrap_err();
+    assert!(matches!(
+        error,
+        LoadError::Accounting {
+            started: 2,
+            answered: 1,
+            failed: 0,
+            abandoned: 0
+        }
+    ));
+}
+
+proptest! {
+    #[test]
+    fn sums_hold_and_every_figure_agrees(
+        ends in prop::collection::vec((0u8..4, 0u64..1 << 30, 0u64..1 << 20), 0..200),
+    ) {
+        let mut recorder = recorder();
+        for &(end, due, latency) in &ends {
+            recorder.started(due);
+            match end {
+                0 => recorder.answered(due, due + latency),
+                1 => recorder.failed(due, due + latency, FailureKind::Deadline, "late"),
+                2 => recorder.failed(due, due + latency, FailureKind::HttpStatus(503), ""),
+                _ => recorder.account.abandoned += 1,
+            }
+        }
+        let recorded = recorder.finish();
+        let calls = recorded.account.close().unwrap();
+        prop_assert_eq!(calls.started, ends.len() as u64);
+        prop_assert_eq!(calls.answered, recorded.latency.len());
+        prop_assert_eq!(calls.failed_total(), recorded.failed_latency.len());
+        let slices = &recorded.timeline.slices;
+        prop_assert_eq!(slices.iter().map(|s| s.answered).sum::<u64>(), calls.answered);
+        prop_assert_eq!(slices.iter().map(|s| s.failed).sum::<u64>(), calls.failed_total());
+    }
+}
+
+/// A server that answers one call after the other in no time, but stands still for the first
+/// 100 ms of every second, called 1,000 times a second in virtual time. A call due at `t`
+/// inside the pause waits until the pause's end, so of all latencies 90% are 0 and the rest
+/// run evenly from 0 to 100 ms: p95 is 50 ms, p99 is 90 ms, the maximum 100 ms. A client that
+/// times from the send instead sees almost none of it.
+#[test]
+fn a_stalled_server_shows_in_the_latency_however_few_calls_are_in_flight() {
+    const MS: u64 = 1_000_000;
+    let schedule = Schedule::Rate {
+        per_second: 1000.0,
+        arrivals: Arrivals::Constant,
+    };
+    let mut dues = Dues::new(&schedule, 0);
+    let mut recorder = recorder();
+    let mut from_send = histogram();
+    let mut free = 0;
+    for _ in 0..60_000 {
+        let due = dues.take().unwrap();
+        // One call in flight: it is sent when the one before has ended, or when due.
+        let sent = due.max(free);
+        let done = if sent % (1000 * MS) < 100 * MS {
+            sent - sent % (1000 * MS) + 100 * MS
+        } else {
+            sent
+        };
+        recorder.started(due);
+        recorder.begun(due, sent);
+        recorder.answered(due, done);
+        record(&mut from_send, done - sent);
+        free = done;
+    }
+    let recorded = recorder.finish();
+    for (quantile, truth_ms) in [(0.5, 0), (0.95, 50), (0.99, 90), (1.0, 100)] {
+        let got = recorded.latency.value_at_quantile(quantile) as f64 / MS as f64;
+        assert!((got - truth_ms as f64).abs() <= 1.1, "{quantile}: {got} ms");
+    }
+    assert_eq!(recorded.send_delay.value_at_quantile(0.5), 0);
+    assert!(
+        recorded.send_delay.max() >= 98 * MS,
+        "the delay of sends is kept beside it"
+    );
+    assert_eq!(
+        from_send.value_at_quantile(0.99),
+        0,
+        "what timing from the send would say"
+    );
+}

@@ -1,0 +1,294 @@
+//! Arrivals at a rate, steady or changing.
+//!
+//! The rate added up over time is the number of calls so far. A call is due when that number
+//! reaches its own: whole numbers make even arrivals, and the sums of exponential values of mean 1
+//! a Poisson process (Çinlar, "Introduction to Stochastic Processes", 1975). Every due
+//! time is computed from its number, so that no rounding adds up.
+
+use super::{Arrivals, Segment};
+use crate::clock::{SECOND, nanos};
+
+/// The arrivals of a schedule, one after the other.
+#[derive(Debug)]
+pub(crate) struct ArrivalTimes {
+    start: u64,
+    stretches: Vec<Stretch>,
+    /// The stretch in which the last arrival was.
+    current: usize,
+    spacing: Spacing,
+    /// When the last arrival was due, ns: rounding must take no due time back.
+    last: u64,
+}
+
+/// A time in which the rate changes evenly, or not at all.
+#[derive(Debug)]
+struct Stretch {
+    /// Its start, ns after that of the schedule.
+    start_ns: u64,
+    /// `u64::MAX` is without end.
+    length_ns: u64,
+    /// Calls a second at its start and at its end.
+    from: f64,
+    to: f64,
+    /// Calls until its start and until its end.
+    calls_before: f64,
+    calls_through: f64,
+}
+
+/// The numbers at which calls are due.
+#[derive(Debug)]
+enum Spacing {
+    Constant { count: u64 },
+    Poisson { sum: f64, random: SplitMix64 },
+}
+
+impl ArrivalTimes {
+    /// At one rate, without end.
+    pub(super) fn steady(per_second: f64, arrivals: Arrivals, start: u64) -> ArrivalTimes {
+        let stretch = Stretch {
+            start_ns: 0,
+            length_ns: u64::MAX,
+            from: per_second,
+            to: per_second,
+            calls_before: 0.0,
+            calls_through: f64::INFINITY,
+        };
+        Self::over(vec![stretch], arrivals, start)
+    }
+
+    /// From one rate to the next.
+    pub(super) fn ramp(segments: &[Segment], arrivals: Arrivals, start: u64) -> ArrivalTimes {
+        // Calls times 2e9, a whole number where rates are, which is only rounded where it is used.
+        let (mut start_ns, mut sum) = (0u64, 0.0);
+        let calls = |sum: f64| sum / (2.0 * SECOND as f64);
+        let stretch = |segment: &Segment| {
+            let length_ns = nanos(segment.duration);
+            let before = sum;
+            sum += (segment.from + segment.to) * length_ns as f64;
+            let stretch = Stretch {
+                start_ns,
+                length_ns,
+                from: segment.from,
+                to: segment.to,
+                calls_before: calls(before),
+                calls_through: calls(sum),
+            };
+            start_ns = start_ns.saturating_add(length_ns);
+            stretch
+        };
+        Self::over(segments.iter().map(stretch).collect(), arrivals, start)
+    }
+
+    fn over(stretches: Vec<Stretch>, arrivals: Arrivals, start: u64) -> ArrivalTimes {
+        ArrivalTimes {
+            start,
+            stretches,
+            current: 0,
+            spacing: match arrivals {
+                Arrivals::Constant => Spacing::Constant { count: 0 },
+                Arrivals::Poisson { seed } => Spacing::Poisson {
+                    sum: 0.0,
+                    random: SplitMix64(seed),
+                },
+            },
+            last: 0,
+        }
+    }
+
+    /// The next arrival, ns; `None` when there are no more.
+    pub(super) fn next(&mut self) -> Option<u64> {
+        let number = self.spacing.next();
+        while number >= self.stretches.get(self.current)?.calls_through {
+            self.current += 1;
+        }
+        let stretch = &self.stretches[self.current];
+        let offset = stretch.offset(number - stretch.calls_before);
+        let due = self
+            .start
+            .saturating_add(stretch.start_ns)
+            .saturating_add(offset);
+        self.last = self.last.max(due);
+        Some(self.last)
+    }
+
+    /// When the last stretch ends, ns.
+    pub(super) fn end(&self) -> u64 {
+        self.stretches.last().map_or(self.start, |stretch| {
+            self.start
+                .saturating_add(stretch.start_ns)
+                .saturating_add(stretch.length_ns)
+        })
+    }
+}
+
+impl Spacing {
+    fn next(&mut self) -> f64 {
+        match self {
+            Spacing::Constant { count } => {
+                let number = *count as f64;
+                *count += 1;
+                number
+            }
+            Spacing::Poisson { sum, random } => {
+                let number = *sum;
+                *sum += exponential(random.unit());
+                number
+            }
+        }
+    }
+}
+
+impl Stretch {
+    /// When `calls` have arrived in it, ns after its start: always within it.
+    fn offset(&self, calls: f64) -> u64 {
+        let offset = if self.from == self.to {
+            steady_offset(calls, self.from)
+        } else {
+            let seconds = self.length_ns as f64 / SECOND as f64;
+            let slope = (self.to - self.from).abs() / seconds;
+            let time = if self.to > self.from {
+                rising(calls, self.from, slope)
+            } else {
+                // Seen from its end a falling rate rises.
+                let left = self.calls_through - self.calls_before - calls;
+                seconds - rising(left, self.to, slope)
+            };
+            (time * SECOND as f64).round() as u64
+        };
+        offset.min(self.length_ns - 1)
+    }
+}
+
+/// When `calls` have arrived at a steady rate, ns.
+fn steady_offset(calls: f64, per_second: f64) -> u64 {
+    // Whole seconds apart, so that the product keeps its precision after many calls.
+    let seconds = (calls / per_second).floor();
+    let rest = (calls - seconds * per_second) / per_second;
+    (seconds as u64)
+        .saturating_mul(SECOND)
+        .saturating_add((rest * SECOND as f64).round() as u64)
+}
+
+/// When `calls` have arrived at a rate that starts with `from` and rises by `slope` a second, s:
+/// the root of `from t + slope t² / 2 = calls`, in the form in which nothing cancels.
+fn rising(calls: f64, from: f64, slope: f64) -> f64 {
+    if calls <= 0.0 {
+        return 0.0;
+    }
+    2.0 * calls / (from + (from * from + 2.0 * slope * calls).sqrt())
+}
+
+/// An exponential value of mean 1 from a uniform one in [0, 1), by inversion.
+fn exponential(uniform: f64) -> f64 {
+    -(1.0 - uniform).ln()
+}
+
+/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014): small,
+/// seedable, and good far beyond what gaps between calls need.
+#[derive(Debug, Clone)]
+struct SplitMix64(u64);
+
+impl SplitMix64 {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform in [0, 1), in steps of 2^-53.
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_constant_rate_is_due_evenly() {
+        let table = [
+            (1.0, 3u64, 3 * SECOND),
+            (1000.0, 0, 0),
+            (1000.0, 1, 1_000_000),
+            (3.0, 1, 333_333_333),
+            (3.0, 2, 666_666_667),
+            (3.0, 3_000_000_001, 1_000_000_000 * SECOND + 333_333_333),
+            (0.5, 2, 4 * SECOND),
+            (1e9, 123_456_789_012, 123_456_789_012),
+        ];
+        for (per_second, count, due) in table {
+            assert_eq!(
+                steady_offset(count as f64, per_second),
+                due,
+                "{count} at {per_second}"
+            );
+        }
+    }
+
+    /// A day's ramp to a million a second: the last calls are where the formula in whole
+    /// nanoseconds puts them.
+    #[test]
+    fn a_long_ramp_keeps_its_nanoseconds() {
+        let day = 86_400u64;
+        for (from, to) in [(0.0, 1e6), (1e6, 0.0)] {
+            let segment = Segment {
+                from,
+                to,
+                duration: std::time::Duration::from_secs(day),
+            };
+            let ramp = ArrivalTimes::ramp(&[segment], Arrivals::Constant, 0);
+            let stretch = &ramp.stretches[0];
+            let all = stretch.calls_through;
+            assert_eq!(all, day as f64 * 1e6 / 2.0);
+            // A quarter of a rising ramp's calls come in its first half.
+            let (calls, half) = match from < to {
+                true => (all / 4.0, day * SECOND / 2),
+                false => (all * 3.0 / 4.0, day * SECOND / 2),
+            };
+            assert_eq!(stretch.offset(calls), half);
+            assert_eq!(stretch.offset(0.0), 0);
+        }
+    }
+
+    #[test]
+    fn poisson_gaps_have_their_mean_and_spread() {
+        let mut arrivals = ArrivalTimes::steady(1000.0, Arrivals::Poisson { seed: 7 }, 0);
+        let times: Vec<f64> = (0..100_000)
+            .map(|_| arrivals.next().unwrap() as f64)
+            .collect();
+        let gaps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let variance = gaps.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+        // The standard error of the mean is 0.3%; of an exponential's spread 0.5%.
+        assert!((mean / 1e6 - 1.0).abs() < 0.02, "mean {mean}");
+        assert!(
+            (variance.sqrt() / mean - 1.0).abs() < 0.03,
+            "spread {}",
+            variance.sqrt()
+        );
+    }
+
+    #[test]
+    fn a_seed_repeats_and_another_differs() {
+        let first = |seed| {
+            let mut arrivals = ArrivalTimes::steady(10.0, Arrivals::Poisson { seed }, 0);
+            (0..5).map(|_| arrivals.next()).collect::<Vec<_>>()
+        };
+        assert_eq!(first(1), first(1));
+        assert_ne!(first(1), first(2));
+    }
+
+    proptest! {
+        #[test]
+        fn a_constant_rate_never_drifts(per_second in 0.1f64..1e6, count in 0u64..1 << 40) {
+            let exact = count as f64 / per_second * 1e9;
+            let due = steady_offset(count as f64, per_second) as f64;
+            prop_assert!((due - exact).abs() <= 1.0 + exact * 1e-12);
+        }
+    }
+}

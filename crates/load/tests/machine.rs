@@ -1,0 +1,66 @@
+//! What the machine lacks is told as the machine's fault. A program of its own: the limits that it
+//! sets are those of its whole process.
+
+mod support;
+
+use std::net::TcpListener;
+use std::time::Duration;
+
+use rpcgauge_load::{Address, Blame, ConnectionUse, FailureKind, Fault, LoadError, Schedule};
+use support::*;
+
+/// Files that this process may open, beside those that it has.
+const FILES: u64 = 24;
+
+fn allow_few_files() {
+    let open = std::fs::read_dir("/proc/self/fd").unwrap().count() as u64;
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the pointer is to a whole `rlimit`, which the call fills in.
+    assert_eq!(
+        unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) },
+        0
+    );
+    limit.rlim_cur = open + FILES;
+    // SAFETY: the pointer is to a whole `rlimit`, which the call only reads.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
+}
+
+#[test]
+fn calls_without_a_file_descriptor_are_told_apart() {
+    // Connections wait in the listener's queue: they are made and never answered.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut trial = trial(Address::Tcp(listener.local_addr().unwrap()));
+    trial.connection_use = ConnectionUse::PerCall;
+    trial.schedule = Schedule::Closed { in_flight: 64 };
+    trial.deadline = Duration::from_millis(50);
+    trial.stop.calls = Some(64);
+    allow_few_files();
+    let measurement = run(&trial, &[b"x"]);
+    assert_sums_hold(&measurement);
+    let failed = &measurement.calls.failed;
+    // The test beside this one may have closed a few files meanwhile.
+    assert!(failed[&FailureKind::OutOfFiles] >= 64 - 2 * FILES, "{failed:?}");
+    assert!(failed[&FailureKind::Deadline] >= 1, "{failed:?}");
+    assert_eq!(failed.len(), 2, "{failed:?}");
+    assert_eq!(FailureKind::OutOfFiles.fault(), Fault::Machine);
+}
+
+#[test]
+fn a_name_without_an_address_is_the_users() {
+    // An empty part makes it no name, so that nobody is asked for it.
+    let error = Address::resolve("no..name", 80).unwrap_err();
+    assert!(matches!(error, LoadError::Resolve { .. }));
+    assert_eq!(error.blame(), Blame::User);
+    let text = error.to_string();
+    assert!(
+        text.starts_with("the host name \"no..name\" cannot be resolved"),
+        "{text}"
+    );
+    let Ok(Address::Tcp(found)) = Address::resolve("127.0.0.1", 80) else {
+        panic!("an address is its own name")
+    };
+    assert_eq!(found, ([127, 0, 0, 1], 80).into());
+}

@@ -1,0 +1,107 @@
+//! Trials whose rate changes.
+
+mod support;
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::thread;
+use std::time::Duration;
+
+use rpcgauge_load::{
+    Address, Arrivals, Ending, LoadError, Schedule, Segment, Stop, Trial, WarmupBounds,
+};
+use support::*;
+
+fn segment(from: f64, to: f64, ms: u64) -> Segment {
+    Segment {
+        from,
+        to,
+        duration: Duration::from_millis(ms),
+    }
+}
+
+/// A trial that ends with its ramp.
+fn ramp(address: Address, segments: &[Segment]) -> Trial {
+    let mut trial = trial(address);
+    trial.schedule = Schedule::Ramp {
+        segments: segments.to_vec(),
+        arrivals: Arrivals::Constant,
+    };
+    trial.connections = 4;
+    trial.stop = Stop::default();
+    trial
+}
+
+#[test]
+fn a_ramp_makes_the_calls_of_each_segment_and_ends() {
+    let parts = [
+        segment(0.0, 1000.0, 100),
+        segment(1000.0, 1000.0, 50),
+        segment(0.0, 0.0, 50),
+        segment(400.0, 400.0, 100),
+    ];
+    let measurement = run(&ramp(serve(answer_with(ok)), &parts), &[b"x"]);
+    assert_sums_hold(&measurement);
+    assert_eq!(measurement.ending, Ending::Complete);
+    let started: Vec<u64> = measurement.segments.iter().map(|s| s.started).collect();
+    assert_eq!(started, [50, 50, 0, 40]);
+    assert_eq!(measurement.calls.answered, 140);
+    assert!(measurement.elapsed >= Duration::from_millis(300));
+}
+
+#[test]
+fn a_ramp_can_be_stopped_before_its_end() {
+    let parts = [segment(1000.0, 1000.0, 60_000)];
+    let mut trial = ramp(serve(answer_with(ok)), &parts);
+    trial.stop.calls = Some(30);
+    let measurement = run(&trial, &[b"x"]);
+    assert_sums_hold(&measurement);
+    assert_eq!(measurement.calls.started, 30);
+    trial.stop = Stop {
+        calls: None,
+        time: Some(Duration::from_millis(50)),
+    };
+    let measurement = run(&trial, &[b"x"]);
+    assert_sums_hold(&measurement);
+    assert_eq!(measurement.calls.started, 50);
+}
+
+#[test]
+fn a_segment_over_the_servers_capacity_is_told_from_one_below() {
+    let address = serve(|mut stream: TcpStream| {
+        while let Some((_, body)) = read_request(&mut stream) {
+            thread::sleep(Duration::from_millis(5));
+            if stream.write_all(&ok(&body)).is_err() {
+                return;
+            }
+        }
+    });
+    // One at a time, 5 ms each: 200 a second at most.
+    let parts = [segment(20.0, 20.0, 500), segment(1000.0, 1000.0, 200)];
+    let mut trial = ramp(address, &parts);
+    trial.connections = 1;
+    let measurement = run(&trial, &[b"x"]);
+    assert_sums_hold(&measurement);
+    let [below, over] = measurement.segments.as_slice() else {
+        panic!("{} segments", measurement.segments.len())
+    };
+    assert_eq!((below.started, over.started), (10, 200));
+    assert_eq!(over.answered, 200, "the backlog is drained");
+    // 200 calls take a second at least, of which the last waits all but 0.2 s.
+    let longest = over.latency.max();
+    assert!(longest >= 790_000_000, "{longest} ns");
+}
+
+#[test]
+fn a_ramp_has_no_warm_up() {
+    let mut trial = ramp(nobody(), &[segment(1.0, 1.0, 10)]);
+    trial.warmup = Some(WarmupBounds {
+        max_calls: 1,
+        max_time: Duration::from_secs(1),
+        slice_calls: 1,
+        slice_time: Duration::ZERO,
+    });
+    let error = run_with(&trial, prepared(&[b"x"])).unwrap_err();
+    assert!(matches!(error, LoadError::Setting { .. }));
+    assert!(error.to_string().contains("first segment"), "{error}");
+}
