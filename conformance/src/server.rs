@@ -33,7 +33,7 @@ pub(crate) fn bind(request: &suite::ServerCompatRequest) -> Result<Server, Box<d
         return Err("TLS is not supported".into());
     }
     // Its own workload is not called; answers are compressed where a client accepts gzip.
-    let mut settings = Settings::new(WorkloadSpec::Hello);
+    let mut settings = Settings::new(WorkloadSpec::Hello {});
     settings.response_compression = Compression::GZIP;
     if request.message_receive_limit > 0 {
         settings.limits.max_message_bytes = request.message_receive_limit as usize;
