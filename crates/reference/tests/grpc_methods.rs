@@ -43,7 +43,7 @@ fn reversed() -> Methods {
 }
 
 fn hello() -> Settings {
-    Settings::new(WorkloadSpec::Hello)
+    Settings::new(WorkloadSpec::Hello {})
 }
 
 #[test]
