@@ -200,7 +200,7 @@ fn row(variant: &VariantFindings, cell: &Cell) -> String {
         show(|f| Some(units::size(f.bytes.total()))),
         show(|f| Some(units::time(f.cpu.client.total_ns))),
         show(|f| Some(units::time(f.cpu.server.total_ns))),
-        show(|f| Some(questions::code(f))),
+        show(|f| Some(words::code_names(&f.code))),
         marks::names(cell),
     )
 }

@@ -7,7 +7,7 @@ use super::bars::stage_name;
 use crate::escape;
 use crate::findings::{Distribution, Figures, Findings, StageFindings};
 use crate::marks;
-use crate::questions::{self, Group};
+use crate::questions::Group;
 use crate::units::{self, NONE};
 use crate::words;
 
@@ -100,7 +100,7 @@ fn cells(figures: &Figures) -> Vec<String> {
         units::percent(figures.client_share),
         units::size(figures.memory.client_peak as f64),
         units::size(figures.memory.server_peak as f64),
-        questions::code(figures),
+        words::code_names(&figures.code),
     ]
 }
 

@@ -7,6 +7,7 @@ mod ratio;
 mod verdict;
 
 use rpcgauge_study::plan::Metric;
+use rpcgauge_study::record::Code;
 use rpcgauge_study::settings::Placement;
 
 pub(crate) use claim::{
@@ -130,6 +131,22 @@ pub(crate) fn other_errors(figures: &Figures) -> Option<String> {
 }
 
 /// A whole comparison, all placements, in plain sentences.
+/// How codecs came to know their message.
+pub(crate) fn code_names(code: &[Code]) -> String {
+    let name = |code: &Code| match code {
+        Code::Generated => "generated",
+        Code::Dynamic => "dynamic",
+    };
+    code.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+/// Trials that failed in the same way: which, and why.
+pub(crate) fn failure(failure: &Failure<'_>) -> String {
+    let trial = failure.first;
+    let (name, place) = (&trial.variant, on(trial.placement));
+    format!("{name} {place}, {}: {}", failure.numbers(), trial.reason)
+}
+
 pub(crate) fn comparison(c: &Comparison, margin: f64) -> String {
     let about = About::from(c);
     let sentences: Vec<(Placement, String)> = if c.a_a {

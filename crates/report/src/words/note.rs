@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rpcgauge_study::settings::Placement;
 
-use super::capital;
+use super::{capital, code_names};
 use crate::findings::verdict::{Comparison, Note};
 use crate::units;
 
@@ -108,6 +108,7 @@ fn counted(note: &Note) -> Option<(Amiss, &str, Share)> {
         | Note::FailedCalls { .. }
         | Note::Unsettled { .. }
         | Note::BlocksLeftOut { .. }
+        | Note::DifferentCode { .. }
         | Note::MixedIdle { .. } => None,
     }
 }
@@ -149,6 +150,11 @@ fn clause(note: &Note) -> Option<String> {
         Note::BlocksLeftOut { left_out, planned } => Some(format!(
             "rests on {} of {planned} blocks",
             planned - left_out
+        )),
+        Note::DifferentCode { of, against } => Some(format!(
+            "{} code is held against {} code, so that the difference may be that of the code",
+            code_names(of),
+            code_names(against)
         )),
         Note::MixedIdle { variant } => Some(format!(
             "idle states were held off in some trials of {variant} only"
@@ -195,6 +201,17 @@ mod tests {
             "No answer of grpc was compressed, although it asks for compression; 36 of 2,400 \
              answers of rest came uncompressed, although it asks for compression; 12 attempts of \
              rest to open a connection failed; 84 of 2,484 calls of rest were due but never begun."
+        );
+    }
+
+    #[test]
+    fn code_of_two_kinds_is_told() {
+        let mut builder = two(2.0);
+        builder.specs[1].code = rpcgauge_study::record::Code::Dynamic;
+        assert_eq!(
+            of_first(&builder).unwrap(),
+            "Generated code is held against dynamic code, so that the difference may be that of the \
+             code."
         );
     }
 
