@@ -35,7 +35,7 @@ pub use figures::*;
 pub use model::*;
 pub use trial::METRICS;
 
-pub(crate) use compare::better;
+pub(crate) use compare::{better, is_about_server};
 
 use crate::error::ReportError;
 use cell::MeasuredTrial;
