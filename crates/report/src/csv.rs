@@ -10,7 +10,7 @@ use crate::findings::trial::TrialRow;
 use crate::findings::{FailedTrial, Findings, METRICS};
 
 /// The header line's names.
-pub const COLUMNS: [&str; 37] = [
+pub const COLUMNS: [&str; 40] = [
     "trial",
     "variant",
     "invocation",
@@ -48,6 +48,9 @@ pub const COLUMNS: [&str; 37] = [
     "connects_failed",
     "uncompressed_answers",
     "errors_without_sample",
+    "send_delay_p50_ns",
+    "send_delay_p99_ns",
+    "send_delay_max_ns",
 ];
 
 /// The column of a failed trial's reason.
@@ -105,6 +108,13 @@ fn measured(row: &TrialRow) -> Vec<String> {
         row.uncompressed_answers.to_string(),
         row.errors_without_sample.to_string(),
     ]);
+    let delay = row.send_delay;
+    let delays = [
+        delay.map(|d| d.p50_ns),
+        delay.and_then(|d| d.p99_ns),
+        delay.map(|d| d.max_ns),
+    ];
+    fields.extend(delays.map(|ns| ns.map_or_else(String::new, |ns| ns.to_string())));
     fields
 }
 

@@ -176,10 +176,12 @@ fn figures(text: &mut String, findings: &Findings, placement: Placement) {
     }
     *text += &format!(
         "\n<details><summary>Figures {}</summary>\n\n\
-         | variant | p50 | p99 | calls/s | bytes a call | client CPU | server CPU | code | marks |\n\
-         |---|--:|--:|--:|--:|--:|--:|---|---|\n",
+         | variant | p50 | p99 | delay p99 | calls/s | bytes a call | client CPU | client share \
+         | server CPU | code | marks |\n\
+         |---|--:|--:|--:|--:|--:|--:|--:|--:|---|---|\n",
         words::on(placement)
     );
+    *text += "\nDelay: how long after it was due a call was sent. Client share: of its core.\n";
     for (variant, cell) in groups.into_iter().flat_map(|group| group.members) {
         *text += &row(variant, cell);
     }
@@ -192,10 +194,12 @@ fn row(variant: &VariantFindings, cell: &Cell) -> String {
         figures.and_then(value).unwrap_or_else(|| NONE.to_owned())
     };
     format!(
-        "| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+        "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+        show(|f| Some(units::time(f.send_delay.as_ref()?.p99_ns? as f64))),
         safe(&variant.name),
         show(|f| f.latency.as_ref().map(|l| units::time(l.p50_ns as f64))),
         show(|f| f.latency.as_ref()?.p99_ns.map(|ns| units::time(ns as f64))),
+        show(|f| Some(units::percent(f.client_share))),
         show(|f| Some(units::number(f.goodput))),
         show(|f| Some(units::size(f.bytes.total()))),
         show(|f| Some(units::time(f.cpu.client.total_ns))),

@@ -24,7 +24,7 @@ pub(crate) struct FigureRow {
 }
 
 /// The figures' columns, after the variant's name.
-pub(crate) const COLUMNS: [&str; 19] = [
+pub(crate) const COLUMNS: [&str; 20] = [
     "p50",
     "p90",
     "p95",
@@ -37,8 +37,9 @@ pub(crate) const COLUMNS: [&str; 19] = [
     "failed",
     "opened",
     "delay p50",
-    "delay max",
+    "delay p99",
     "floor",
+    "delay max",
     "kernel",
     "client share",
     "client peak",
@@ -69,11 +70,9 @@ fn cells(figures: &Figures) -> Vec<String> {
         let ns = figures.latency.as_ref().and_then(value);
         ns.map_or_else(none, |ns| units::time(ns as f64))
     };
-    let delay = |value: fn(&Distribution) -> u64| {
-        figures
-            .send_delay
-            .as_ref()
-            .map_or_else(none, |d| units::time(value(d) as f64))
+    let delay = |value: fn(&Distribution) -> Option<u64>| {
+        let ns = figures.send_delay.as_ref().and_then(value);
+        ns.map_or_else(none, |ns| units::time(ns as f64))
     };
     let floor = figures.floor.as_ref();
     vec![
@@ -91,8 +90,9 @@ fn cells(figures: &Figures) -> Vec<String> {
         units::count(figures.calls.answered),
         units::count(figures.calls.failed_total()),
         units::count(figures.connections.opened),
-        delay(|d| d.p50_ns),
-        delay(|d| d.max_ns),
+        delay(|d| Some(d.p50_ns)),
+        delay(|d| d.p99_ns),
+        delay(|d| Some(d.max_ns)),
         floor.map_or_else(none, |f| units::time(f.round_trip_ns as f64)),
         floor
             .and_then(|f| f.share)
