@@ -15,16 +15,10 @@ use crate::words::{self, About};
 pub fn render(findings: &Findings) -> String {
     let mut text = format!("## rpcgauge: {}\n\n", safe(&findings.study.name));
     text += &format!("{}\n\n", safe(&findings.study.question));
-    let facts = [questions::machine(findings), questions::limits(findings)];
-    let facts = facts
-        .into_iter()
-        .flatten()
-        .map(|f| format!("; {}", safe(&f)));
-    text += &format!(
-        "_{}{}_\n",
-        questions::progress(findings),
-        facts.collect::<String>()
-    );
+    text += &format!("_{}_\n", safe(&questions::facts(findings).join("; ")));
+    for warning in &findings.warnings {
+        text += &format!("\n**!** {}\n", safe(warning));
+    }
     summary(&mut text, findings);
     verdicts(&mut text, findings);
     claims(&mut text, findings);

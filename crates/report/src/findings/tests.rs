@@ -575,6 +575,49 @@ fn idle_states_that_were_not_held_off_are_told() {
     assert!(warnings[0].contains("held off (/dev/cpu_dma_latency: permission denied)"));
 }
 
+#[test]
+fn every_output_has_each_warning_once_and_the_idle_state() {
+    let mut sample = two(2.0).build();
+    let environment = &mut sample.environment;
+    let reason = "idle states were not held off: no device";
+    environment.idle.got = Idle::AsIs;
+    environment.idle.reason = Some(reason.to_owned());
+    let busy = "other programs are busy: make (90% of a core)";
+    environment.warnings = [reason, busy, busy].map(str::to_owned).to_vec();
+    let findings = findings(&sample);
+    assert_eq!(findings.warnings.len(), 2, "{:?}", findings.warnings);
+    let style = crate::Style {
+        color: false,
+        width: 200,
+    };
+    for text in [
+        crate::terminal::render(&findings, style),
+        crate::markdown::render(&findings),
+        crate::html::render(&findings).unwrap(),
+    ] {
+        for once in [busy, "idle states could not be held off"] {
+            assert_eq!(text.matches(once).count(), 1, "{once}: {text}");
+        }
+        assert!(text.contains("idle as is"), "{text}");
+    }
+}
+
+#[test]
+fn many_reasons_of_one_variant_are_counted() {
+    let mut builder = two(2.0);
+    builder.specs[1].cannot_run = Some("no");
+    let mut sample = builder.build();
+    for trial in &mut sample.trials {
+        if let Outcome::Failed { reason, .. } = &mut trial.outcome {
+            *reason = format!("port {} was in use", trial.trial.index);
+        }
+    }
+    let findings = findings(&sample);
+    let not_run = &findings.variant("rest").unwrap().not_run;
+    assert_eq!(not_run.len(), MOST_REASONS + 1);
+    assert_eq!(not_run[MOST_REASONS], "and 2 other reasons");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(6))]
 

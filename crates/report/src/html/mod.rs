@@ -21,9 +21,10 @@ use rpcgauge_study::settings::Placement;
 use serde::Serialize;
 
 use crate::error::ReportError;
+use crate::escape;
+use crate::failures::Failures;
 use crate::findings::Findings;
 use crate::questions;
-use crate::units;
 use crate::words;
 
 /// The size that a page keeps under, bytes.
@@ -166,8 +167,12 @@ impl View {
             style: STYLE,
             name: study.name.clone(),
             question: study.question.clone(),
-            facts: facts(findings),
-            warnings: findings.warnings.clone(),
+            facts: questions::facts(findings),
+            warnings: findings
+                .warnings
+                .iter()
+                .map(|text| escape::terminal(text))
+                .collect(),
             incomplete: findings.progress.missing > 0,
             summary: verdicts::summary(findings),
             questions: verdicts::questions(findings),
@@ -228,23 +233,4 @@ impl PlacementView {
 /// A list of plots, or none of them.
 fn drawn<T>(wanted: bool, draw: impl FnOnce() -> Vec<T>) -> Vec<T> {
     if wanted { draw() } else { Vec::new() }
-}
-
-fn facts(findings: &Findings) -> Vec<String> {
-    let mut facts = vec![words::capital(&questions::progress(findings))];
-    facts.extend(
-        findings
-            .progress
-            .started_at_ms
-            .map(|ms| units::wall_clock(ms) + " UTC"),
-    );
-    facts.extend(questions::machine(findings));
-    facts.extend(questions::limits(findings));
-    facts.extend(
-        findings
-            .environment
-            .as_ref()
-            .map(|e| format!("{}", e.idle.got)),
-    );
-    facts
 }

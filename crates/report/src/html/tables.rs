@@ -272,7 +272,7 @@ pub(crate) fn floor_windows(findings: &Findings) -> Option<(String, String)> {
     Some(("Floor windows".to_owned(), text))
 }
 
-/// The environment, name by name.
+/// The environment, name by name; what makes it noisy is among the findings' warnings.
 pub(crate) fn environment(environment: &Environment) -> Vec<(String, String)> {
     let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "not known".to_owned());
     let idle = &environment.idle;
@@ -310,11 +310,5 @@ pub(crate) fn environment(environment: &Environment) -> Vec<(String, String)> {
             .collect();
         rows.push((format!("Subject {subject}"), versions.join(", ")));
     }
-    rows.extend(
-        environment
-            .warnings
-            .iter()
-            .map(|w| ("Note".to_owned(), w.clone())),
-    );
     rows
 }

@@ -65,16 +65,8 @@ impl Page {
             .style
             .wrap("", &safe(&format!("{}: {}", study.name, study.question)));
         self.line(&self.style.paint(Paint::Heading, &title));
-        let mut facts = vec![words::capital(&questions::progress(findings))];
-        facts.extend(
-            findings
-                .progress
-                .started_at_ms
-                .map(|ms| units::wall_clock(ms) + " UTC"),
-        );
-        facts.extend(questions::machine(findings));
-        facts.extend(questions::limits(findings));
-        self.paragraph(Paint::Quiet, "", &facts.join("; "));
+        let facts = questions::facts(findings).join("; ");
+        self.paragraph(Paint::Quiet, "", &facts);
         for warning in &findings.warnings {
             self.paragraph(Paint::Open, "! ", warning);
         }
