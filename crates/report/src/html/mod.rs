@@ -125,6 +125,7 @@ struct View {
     figure_columns: &'static [&'static str],
     not_run: Vec<(String, String)>,
     failures: Vec<tables::FailureView>,
+    failures_left_out: Option<String>,
     errors: Vec<tables::ErrorView>,
     environment: Vec<(String, String)>,
     method: MethodView,
@@ -159,6 +160,7 @@ struct MethodView {
 impl View {
     fn of(findings: &Findings, detail: Detail) -> Self {
         let study = &findings.study;
+        let failures = Failures::of_all(findings);
         let placements = study.placements.iter().enumerate();
         let placements = placements
             .map(|(n, p)| PlacementView::of(findings, *p, detail, n == 0 || detail.further))
@@ -185,9 +187,10 @@ impl View {
                 .variants
                 .iter()
                 .filter(|v| !v.not_run.is_empty())
-                .map(|v| (v.name.clone(), v.not_run.join("; ")))
+                .map(|v| (v.name.clone(), escape::terminal(&v.not_run.join("; "))))
                 .collect(),
-            failures: tables::failures(findings),
+            failures: tables::failures(&failures),
+            failures_left_out: failures.left_out(),
             errors: tables::errors(findings),
             environment: findings
                 .environment

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::bars::stage_name;
 use crate::escape;
+use crate::failures::{Failure, Failures};
 use crate::findings::{Distribution, Figures, Findings, StageFindings};
 use crate::marks;
 use crate::questions::Group;
@@ -38,8 +39,8 @@ pub(crate) const COLUMNS: [&str; 20] = [
     "opened",
     "delay p50",
     "delay p99",
-    "floor",
     "delay max",
+    "floor",
     "kernel",
     "client share",
     "client peak",
@@ -154,37 +155,29 @@ pub(crate) fn stages(groups: &[Group<'_>]) -> StageTable {
     }
 }
 
-/// A failed trial.
+/// Trials that failed in the same way.
 #[derive(Debug, Serialize)]
 pub(crate) struct FailureView {
     title: String,
     reason: String,
     fault: &'static str,
-    /// The trials that failed so, by number.
-    trials: Vec<u32>,
+    trials: String,
     log: String,
 }
 
 /// The failed trials; those of one variant with one reason together, with the first one's log.
-pub(crate) fn failures(findings: &Findings) -> Vec<FailureView> {
-    let mut views: Vec<FailureView> = Vec::new();
-    for trial in &findings.failures {
-        let title = format!("{} {}", trial.variant, words::on(trial.placement));
-        match views
-            .iter_mut()
-            .find(|v| v.title == title && v.reason == trial.reason)
-        {
-            Some(view) => view.trials.push(trial.index),
-            None => views.push(FailureView {
-                title,
-                reason: trial.reason.clone(),
-                fault: fault(trial.fault),
-                trials: vec![trial.index],
-                log: lines(&trial.log),
-            }),
+pub(crate) fn failures(failures: &Failures<'_>) -> Vec<FailureView> {
+    let view = |failure: &Failure<'_>| {
+        let trial = failure.first;
+        FailureView {
+            title: format!("{} {}", trial.variant, words::on(trial.placement)),
+            reason: escape::terminal(&trial.reason),
+            fault: fault(trial.fault),
+            trials: failure.numbers(),
+            log: lines(&trial.log),
         }
-    }
-    views
+    };
+    failures.listed.iter().map(view).collect()
 }
 
 /// A log's lines, each without what a terminal or browser would act on.
@@ -308,7 +301,10 @@ pub(crate) fn environment(environment: &Environment) -> Vec<(String, String)> {
             .iter()
             .map(|(what, v)| format!("{what} {v}"))
             .collect();
-        rows.push((format!("Subject {subject}"), versions.join(", ")));
+        rows.push((
+            format!("Subject {subject}"),
+            escape::terminal(&versions.join(", ")),
+        ));
     }
     rows
 }

@@ -15,6 +15,7 @@ pub use style::Style;
 pub(crate) use table::{Column, Table};
 
 use crate::escape::terminal as safe;
+use crate::failures::Failures;
 use crate::findings::verdict::{ClaimOutcome, Combined, Comparison};
 use crate::findings::{Cell, Figures, Findings, VariantFindings};
 use crate::questions::{self, Answer};
@@ -34,6 +35,8 @@ pub fn render(findings: &Findings, style: Style) -> String {
     page.claims(findings);
     page.figures(findings);
     page.not_measured(findings);
+    page.failed_trials(findings);
+    page.failed_calls(findings);
     page.text
 }
 
@@ -171,23 +174,19 @@ impl Page {
             let text = format!("{}: {}", variant.name, variant.not_run.join("; "));
             self.paragraph(Paint::Open, "  ", &text);
         }
-        let failed: Vec<_> = findings
-            .failures
-            .iter()
-            .filter(|f| not_run.iter().all(|v| v.name != f.variant))
-            .collect();
-        if !failed.is_empty() {
+    }
+
+    fn failed_trials(&mut self, findings: &Findings) {
+        let failures = Failures::of_measured_variants(findings);
+        if !failures.listed.is_empty() {
             self.heading("Failed trials");
         }
-        for trial in failed {
-            let place = words::on(trial.placement);
-            let text = format!(
-                "trial {}, {} {place}: {}",
-                trial.index, trial.variant, trial.reason
-            );
-            self.paragraph(Paint::Open, "  ", &text);
+        for failure in &failures.listed {
+            self.paragraph(Paint::Open, "  ", &words::failure(failure));
         }
-        self.failed_calls(findings);
+        if let Some(others) = failures.left_out() {
+            self.paragraph(Paint::Quiet, "  ", &others);
+        }
     }
 
     fn failed_calls(&mut self, findings: &Findings) {

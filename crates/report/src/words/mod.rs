@@ -18,6 +18,7 @@ pub(crate) use note::notes;
 pub(crate) use ratio::{Factor, Found, change_phrase, factor_phrase};
 pub(crate) use verdict::{Line, a_a, a_a_brief, brief, lines};
 
+use crate::failures::Failure;
 use crate::findings::verdict::{Combined, Comparison};
 use crate::findings::{Figures, Findings};
 use crate::units;
@@ -130,7 +131,6 @@ pub(crate) fn other_errors(figures: &Figures) -> Option<String> {
     (!told.is_empty()).then(|| format!("and {}", told.join(", ")))
 }
 
-/// A whole comparison, all placements, in plain sentences.
 /// How codecs came to know their message.
 pub(crate) fn code_names(code: &[Code]) -> String {
     let name = |code: &Code| match code {
@@ -147,6 +147,7 @@ pub(crate) fn failure(failure: &Failure<'_>) -> String {
     format!("{name} {place}, {}: {}", failure.numbers(), trial.reason)
 }
 
+/// A whole comparison, all placements, in plain sentences.
 pub(crate) fn comparison(c: &Comparison, margin: f64) -> String {
     let about = About::from(c);
     let sentences: Vec<(Placement, String)> = if c.a_a {
