@@ -27,7 +27,7 @@ const RUNS: &str = "runs";
 pub(crate) enum Ended {
     /// Every trial was measured.
     Well,
-    /// Every trial was run, in this session or one before it, and some failed.
+    /// Every trial was run, now or before it was resumed, and some failed.
     WithFailures,
     /// It was interrupted.
     Interrupted,
@@ -143,7 +143,7 @@ fn report(directory: &Path, output: &OutputArgs) -> Result<Findings, Failure> {
     Ok(findings)
 }
 
-/// How the whole run ended: what failed in an earlier session of it counts as well.
+/// How the whole run ended: what failed before it was resumed counts as well.
 fn ended(directory: &Path, summary: Summary, findings: &Findings) -> Ended {
     match summary.ending {
         Ending::Stopped => {

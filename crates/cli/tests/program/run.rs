@@ -174,7 +174,7 @@ fn studies_that_are_left_when_it_is_interrupted_are_named() {
 }
 
 #[test]
-fn a_trial_that_failed_in_an_earlier_session_still_counts() {
+fn a_trial_that_failed_before_a_run_was_resumed_still_counts() {
     let place = Place::with_run();
     let path = place.path().join("run/trials.jsonl");
     let text = fs::read_to_string(&path).expect("trials");
