@@ -39,7 +39,7 @@ conformance: ## The gRPC client and server against other projects' test suites; 
 tools: ## What the tests use beside the Rust toolchain
 	./scripts/install-test-tools
 
-bench: bench-stamps bench-floor bench-quickstart bench-report ## The figures of docs/figures.md, one after the other
+bench: bench-stamps bench-floor bench-quickstart bench-report ## The quicker figures of docs/figures.md, one after the other
 
 bench-quickstart: build ## Time and peak memory of the quickstart
 	./scripts/bench-quickstart

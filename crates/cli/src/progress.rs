@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rpcgauge_lab::{Event, Observer, Progress};
+use rpcgauge_report::escape;
 use rpcgauge_study::record::Outcome;
 
 /// Draws only when the lab tells something, which is between trials: no thread of its own ticks
@@ -49,7 +50,8 @@ impl ProgressView {
         }
     }
 
-    fn show(&self, progress: Progress, what: String) {
+    fn show(&self, progress: Progress, what: &str) {
+        let what = escape::terminal(what);
         self.bar.set_length(progress.total as u64);
         self.bar.set_position(progress.done as u64);
         self.bar
@@ -62,7 +64,9 @@ impl ProgressView {
         self.bar.tick();
     }
 
+    /// Names and reasons may come from a server or a study file; each text stays one harmless line.
     fn line(&self, text: &str) {
+        let text = escape::terminal(text);
         match self.form {
             Form::Bar => self.bar.println(text),
             Form::Lines | Form::Nothing => {
@@ -94,7 +98,10 @@ impl Observer for ProgressView {
                 ));
             }
             Event::SubjectStarting { variant, progress } => {
-                self.show(*progress, format!("starting a server for {}", variant.name));
+                self.show(
+                    *progress,
+                    &format!("starting a server for {}", variant.name),
+                );
             }
             Event::TrialStarted {
                 trial,
@@ -103,7 +110,7 @@ impl Observer for ProgressView {
             } => {
                 self.show(
                     *progress,
-                    format!("{} on {}", variant.name, trial.placement),
+                    &format!("{} on {}", variant.name, trial.placement),
                 );
             }
             Event::TrialEnded { record, progress } => {
@@ -111,10 +118,10 @@ impl Observer for ProgressView {
                     self.failed += 1;
                     self.line(&format!("failed: {}: {reason}", record.variant));
                 }
-                self.show(*progress, record.variant.clone());
+                self.show(*progress, &record.variant);
             }
             Event::FloorStarted { progress, .. } => {
-                self.show(*progress, "calibrating the floor".to_owned());
+                self.show(*progress, "calibrating the floor");
             }
             Event::Warning { text } => self.line(&format!("warning: {text}")),
             _ => {}

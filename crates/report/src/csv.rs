@@ -10,7 +10,7 @@ use crate::findings::trial::TrialRow;
 use crate::findings::{FailedTrial, Findings, METRICS};
 
 /// The header line's names.
-pub const COLUMNS: [&str; 40] = [
+pub const COLUMNS: [&str; 43] = [
     "trial",
     "variant",
     "invocation",
@@ -51,6 +51,9 @@ pub const COLUMNS: [&str; 40] = [
     "calls_retried",
     "calls_answered_after_retry",
     "bodies_late",
+    "send_delay_p50_ns",
+    "send_delay_p99_ns",
+    "send_delay_max_ns",
 ];
 
 /// The column of a failed trial's reason.
@@ -111,6 +114,13 @@ fn measured(row: &TrialRow) -> Vec<String> {
         row.answered_after_retry.to_string(),
         row.bodies_late.to_string(),
     ]);
+    let delay = row.send_delay;
+    let delays = [
+        delay.map(|d| d.p50_ns),
+        delay.and_then(|d| d.p99_ns),
+        delay.map(|d| d.max_ns),
+    ];
+    fields.extend(delays.map(|ns| ns.map_or_else(String::new, |ns| ns.to_string())));
     fields
 }
 

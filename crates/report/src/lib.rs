@@ -15,6 +15,7 @@ pub mod csv;
 pub mod diff;
 mod error;
 pub mod escape;
+mod failures;
 pub mod files;
 pub mod findings;
 pub mod html;

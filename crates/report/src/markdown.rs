@@ -3,6 +3,7 @@
 use rpcgauge_study::settings::Placement;
 
 use crate::escape::markdown as safe;
+use crate::failures::Failures;
 use crate::findings::{Cell, Figures, Findings, VariantFindings};
 use crate::marks;
 use crate::questions::{self, Answer};
@@ -15,16 +16,10 @@ use crate::words::{self, About};
 pub fn render(findings: &Findings) -> String {
     let mut text = format!("## rpcgauge: {}\n\n", safe(&findings.study.name));
     text += &format!("{}\n\n", safe(&findings.study.question));
-    let facts = [questions::machine(findings), questions::limits(findings)];
-    let facts = facts
-        .into_iter()
-        .flatten()
-        .map(|f| format!("; {}", safe(&f)));
-    text += &format!(
-        "_{}{}_\n",
-        questions::progress(findings),
-        facts.collect::<String>()
-    );
+    text += &format!("_{}_\n", safe(&questions::facts(findings).join("; ")));
+    for warning in &findings.warnings {
+        text += &format!("\n**!** {}\n", safe(warning));
+    }
     summary(&mut text, findings);
     verdicts(&mut text, findings);
     claims(&mut text, findings);
@@ -32,6 +27,8 @@ pub fn render(findings: &Findings) -> String {
         figures(&mut text, findings, *placement);
     }
     not_measured(&mut text, findings);
+    failed_trials(&mut text, findings);
+    failed_calls(&mut text, findings);
     text += &format!(
         "\nRatios are medians over paired blocks, with {} intervals from a bootstrap over \
          invocations and blocks. The two figures beside a ratio are over all calls, so that they \
@@ -176,13 +173,15 @@ fn figures(text: &mut String, findings: &Findings, placement: Placement) {
     }
     *text += &format!(
         "\n<details><summary>Figures {}</summary>\n\n\
-         | variant | p50 | p99 | calls/s | bytes a call | client CPU | server CPU | code | marks |\n\
-         |---|--:|--:|--:|--:|--:|--:|---|---|\n",
+         | variant | p50 | p99 | delay p99 | calls/s | bytes a call | client CPU | client share \
+         | server CPU | code | marks |\n\
+         |---|--:|--:|--:|--:|--:|--:|--:|--:|---|---|\n",
         words::on(placement)
     );
     for (variant, cell) in groups.into_iter().flat_map(|group| group.members) {
         *text += &row(variant, cell);
     }
+    *text += "\nDelay: how long after it was due a call was sent. Client share: of its core.\n";
     *text += "\n</details>\n";
 }
 
@@ -192,15 +191,17 @@ fn row(variant: &VariantFindings, cell: &Cell) -> String {
         figures.and_then(value).unwrap_or_else(|| NONE.to_owned())
     };
     format!(
-        "| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+        "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
         safe(&variant.name),
         show(|f| f.latency.as_ref().map(|l| units::time(l.p50_ns as f64))),
         show(|f| f.latency.as_ref()?.p99_ns.map(|ns| units::time(ns as f64))),
+        show(|f| Some(units::time(f.send_delay.as_ref()?.p99_ns? as f64))),
         show(|f| Some(units::number(f.goodput))),
         show(|f| Some(units::size(f.bytes.total()))),
         show(|f| Some(units::time(f.cpu.client.total_ns))),
+        show(|f| Some(units::percent(f.client_share))),
         show(|f| Some(units::time(f.cpu.server.total_ns))),
-        show(|f| Some(questions::code(f))),
+        show(|f| Some(words::code_names(&f.code))),
         marks::names(cell),
     )
 }
@@ -220,6 +221,28 @@ fn not_measured(text: &mut String, findings: &Findings) {
             safe(&variant.name),
             safe(&variant.not_run.join("; "))
         );
+    }
+}
+
+/// Trials that failed although others of their variant were measured.
+fn failed_trials(text: &mut String, findings: &Findings) {
+    let failures = Failures::of_measured_variants(findings);
+    if !failures.listed.is_empty() {
+        *text += "\n### Failed trials\n\n";
+    }
+    for failure in &failures.listed {
+        *text += &format!("- {}\n", safe(&words::failure(failure)));
+    }
+    if let Some(others) = failures.left_out() {
+        *text += &format!("- {others}\n");
+    }
+}
+
+fn failed_calls(text: &mut String, findings: &Findings) {
+    let cells = findings.variants.iter().flat_map(|v| &v.cells);
+    let mut figures = cells.filter_map(|cell| cell.figures.as_deref());
+    if figures.any(|f| words::mishaps(f).is_some()) {
+        *text += "\n### Failed calls and connections\n\n";
     }
     for variant in &findings.variants {
         for cell in &variant.cells {

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use rpcgauge_study::record::Code;
+use rpcgauge_study::record::Environment;
 use rpcgauge_study::settings::Placement;
 
 use crate::findings::verdict::{Combined, Comparison, Outcome, PlacementVerdict};
-use crate::findings::{Cell, Figures, Findings, VariantFindings};
+use crate::findings::{Cell, Findings, VariantFindings};
+use crate::units;
 use crate::words;
 
 /// A question, and the comparisons that answer it.
@@ -174,17 +175,25 @@ fn title(members: &[(&VariantFindings, &Cell)], several: bool) -> Option<String>
     })
 }
 
-/// How the codecs of a cell came to know their message.
-pub(crate) fn code(figures: &Figures) -> String {
-    let name = |code: &Code| match code {
-        Code::Generated => "generated",
-        Code::Dynamic => "dynamic",
-    };
-    figures.code.iter().map(name).collect::<Vec<_>>().join(", ")
+/// What a report says of its run before anything else: how much is there, when, on what machine.
+pub(crate) fn facts(findings: &Findings) -> Vec<String> {
+    let started_at_ms = findings.progress.started_at_ms;
+    let environment = findings.environment.as_ref();
+    let optional = [
+        started_at_ms.map(|ms| units::wall_clock(ms) + " UTC"),
+        environment.map(machine),
+        environment.map(|e| e.idle.got.to_string()),
+        limits(findings),
+    ];
+    let progress = words::capital(&progress(findings));
+    [progress]
+        .into_iter()
+        .chain(optional.into_iter().flatten())
+        .collect()
 }
 
 /// How much of the plan is there, in words.
-pub(crate) fn progress(findings: &Findings) -> String {
+fn progress(findings: &Findings) -> String {
     let p = &findings.progress;
     if p.is_complete() {
         return format!("all {} trials measured", p.planned);
@@ -200,21 +209,20 @@ pub(crate) fn progress(findings: &Findings) -> String {
 }
 
 /// The limits of decoding, where they are not the defaults.
-pub(crate) fn limits(findings: &Findings) -> Option<String> {
+fn limits(findings: &Findings) -> Option<String> {
     let changed = findings.study.limits.changed()?;
     Some(format!("limits {changed}"))
 }
 
 /// The machine in one line.
-pub(crate) fn machine(findings: &Findings) -> Option<String> {
-    let e = findings.environment.as_ref()?;
+fn machine(e: &Environment) -> String {
     let place = e
         .virtualization
         .as_ref()
         .map(|v| format!(", {v}"))
         .unwrap_or_default();
     let cores = if e.cores == 1 { "core" } else { "cores" };
-    Some(format!("{}, {} {cores}{place}", e.processor, e.cores))
+    format!("{}, {} {cores}{place}", e.processor, e.cores)
 }
 
 #[cfg(test)]

@@ -96,25 +96,32 @@ pub(crate) fn checks(findings: &Findings) -> Vec<String> {
                 }
             })
             .collect();
-        format!("A/A check: {}", said.join("; "))
+        let metric = words::metric_name(comparison.metric);
+        format!("A/A check in {metric}: {}", said.join("; "))
     };
     questions::a_a_checks(findings).map(check).collect()
 }
 
 /// What became of the published figures, counted; none where the study has none.
 pub(crate) fn claims(findings: &Findings) -> Option<String> {
-    let count = |outcome: ClaimOutcome| {
+    let count = |depends: bool, outcome: ClaimOutcome| {
         let claims = findings.claims.iter();
-        claims.filter(|c| c.outcome == outcome).count()
+        claims
+            .filter(|c| c.depends_on_placement == depends && c.outcome == outcome)
+            .count()
     };
+    // What depends on placement has an answer under each, and "not resolved" only for all together.
     let counts = [
-        (ClaimOutcome::Reproduced, "reproduced"),
-        (ClaimOutcome::Contradicted, "contradicted"),
-        (ClaimOutcome::NotResolved, "not resolved"),
+        (count(false, ClaimOutcome::Reproduced), "reproduced"),
+        (count(false, ClaimOutcome::Contradicted), "contradicted"),
+        (
+            count(true, ClaimOutcome::NotResolved),
+            "dependent on placement",
+        ),
+        (count(false, ClaimOutcome::NotResolved), "not resolved"),
     ];
     let told: Vec<String> = counts
         .into_iter()
-        .map(|(outcome, name)| (count(outcome), name))
         .filter(|(count, _)| *count > 0)
         .map(|(count, name)| format!("{count} {name}"))
         .collect();

@@ -51,6 +51,14 @@ fn csv_has_one_row_a_trial_under_stable_columns() {
         let marked = measured && row[column("timing")] == "stages";
         assert_eq!(row[column("marks_bytes")], if marked { "76" } else { "" });
         assert_eq!(measured, !row[column("connects_failed")].is_empty());
+        let delays = [
+            "send_delay_p50_ns",
+            "send_delay_p99_ns",
+            "send_delay_max_ns",
+        ];
+        let delays = delays.map(|name| row[column(name)].parse::<u64>().ok());
+        assert_eq!(measured, delays.iter().all(Option::is_some));
+        assert!(delays.is_sorted(), "{delays:?}");
         let is_plain = row[column("variant")] == "gzip-one-gzip";
         assert_eq!(is_plain, row[column("uncompressed_answers")] == "40");
     }

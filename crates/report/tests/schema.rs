@@ -129,7 +129,9 @@ fn a_run_with_everything_in_it_fits_the_schema() {
 
 #[test]
 fn a_run_of_which_a_part_was_measured_fits_the_schema() {
-    let mut sample = common::two(2.0).build();
+    let mut builder = common::two(2.0);
+    builder.specs[1].code = rpcgauge_study::record::Code::Dynamic;
+    let mut sample = builder.build();
     sample.trials.truncate(10);
     check(&common::findings(&sample));
     check(&Findings::new(&sample.plan, None, &[], &[]).expect("an empty run is one"));

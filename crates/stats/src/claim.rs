@@ -1,6 +1,7 @@
 //! Published figures against measured ones.
 
 use crate::error::StatsError;
+use crate::estimate::Interval;
 use crate::verdict::{Direction, Outcome, Verdict};
 
 /// How far a measured size may be from the published one and still agree with it: a quarter, since
@@ -46,8 +47,8 @@ pub enum SizeMatch {
 pub struct ClaimCheck {
     /// What the claim comes to.
     pub outcome: ClaimOutcome,
-    /// How the sizes compare. None where no size was published, there is no interval, or the
-    /// direction is the opposite.
+    /// How the sizes compare. None where no size was published, there is no interval, or the whole
+    /// interval lies on the opposite side of 1, resolved or not.
     pub size: Option<SizeMatch>,
 }
 
@@ -71,14 +72,21 @@ pub fn check_claim(
         _ if measured == direction => ClaimOutcome::Reproduced,
         _ => ClaimOutcome::Contradicted,
     };
-    let opposite = measured.is_some() && measured == direction.map(Direction::opposite);
-    let size = match published {
-        Published::Ratio(ratio) if direction.is_some() && !opposite => {
+    let size = match (published, direction) {
+        (Published::Ratio(ratio), Some(direction)) if !lies_opposite(verdict, direction) => {
             size_match(ratio, verdict, tolerance)
         }
         _ => None,
     };
     Ok(ClaimCheck { outcome, size })
+}
+
+/// Whether the whole interval lies on the other side of 1 than a direction. An A/A pair may leave
+/// such an interval unresolved; its size is not that of the published difference all the same.
+fn lies_opposite(verdict: &Verdict, direction: Direction) -> bool {
+    let side = Direction::of_ratio(verdict.estimate.ratio(), verdict.rule.better);
+    let leaves_one_out = |interval: Interval| !interval.holds(1.0);
+    verdict.estimate.interval().is_some_and(leaves_one_out) && side == Some(direction.opposite())
 }
 
 /// The direction published; none for "no difference".
@@ -205,6 +213,16 @@ mod tests {
                 "{published:?}, {measured:?}"
             );
         }
+    }
+
+    #[test]
+    fn the_opposite_direction_has_no_size_where_the_a_a_pair_leaves_it_open() {
+        let (measured, aa) = (Estimate::sample(1.5, 1.7), Estimate::sample(0.5, 2.0));
+        let verdict = judge(&measured, Some(&aa), &VerdictRule::new(Better::Lower));
+        let check = |ratio| check_claim(Published::Ratio(ratio), &verdict, 0.25).unwrap();
+        assert_eq!(check(0.408).outcome, NotResolved);
+        assert_eq!(check(0.408).size, None);
+        assert_eq!(check(5.0).size, Some(Smaller));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 use rpcgauge_lab::{Ending, Lab, LabError, Options, SubjectCommand, Summary};
-use rpcgauge_report::{Findings, files};
+use rpcgauge_report::{Findings, escape, files};
 use rpcgauge_study::plan::{Plan, TrialSpec};
 use rpcgauge_study::record::Environment;
 use rpcgauge_study::run::{NewRun, Resumed, Run, RunWriter, default_directory, names};
@@ -28,7 +28,7 @@ const RUNS: &str = "runs";
 pub(crate) enum Ended {
     /// Every trial was measured.
     Well,
-    /// Every trial was run, and some failed.
+    /// Every trial was run, now or before it was resumed, and some failed.
     WithFailures,
     /// It was interrupted.
     Interrupted,
@@ -135,12 +135,12 @@ fn carry_out(
             directory.display()
         )),
     })?;
-    report(&directory, how.output)?;
-    Ok(ended(&directory, summary))
+    let findings = report(&directory, how.output)?;
+    Ok(ended(&directory, summary, &findings))
 }
 
-/// Writes the report's files and prints the findings.
-fn report(directory: &Path, output: &OutputArgs) -> Result<(), Failure> {
+/// Writes the report's files, prints the findings, and returns them.
+fn report(directory: &Path, output: &OutputArgs) -> Result<Findings, Failure> {
     let run = Run::read(directory).map_err(Failure::cannot)?;
     let findings = Findings::from_run(&run).map_err(Failure::cannot)?;
     let written = files::write_all(directory, &findings).map_err(Failure::input)?;
@@ -148,24 +148,26 @@ fn report(directory: &Path, output: &OutputArgs) -> Result<(), Failure> {
     if !output.json {
         let page = written.iter().find(|path| path.ends_with(files::HTML));
         if let Some(page) = page {
-            exit::print(&format!("\nReport: {}\n", page.display()))?;
+            let page = escape::terminal(&page.display().to_string());
+            exit::print(&format!("\nReport: {page}\n"))?;
         }
     }
-    Ok(())
+    Ok(findings)
 }
 
-fn ended(directory: &Path, summary: Summary) -> Ended {
+/// How the whole run ended: what failed before it was resumed counts as well.
+fn ended(directory: &Path, summary: Summary, findings: &Findings) -> Ended {
     match summary.ending {
         Ending::Stopped => {
             // A closed standard error leaves nobody to tell; the code still says it.
             let _ = writeln!(
                 std::io::stderr(),
                 "rpcgauge: interrupted; what was measured is kept. Go on with: rpcgauge run --resume {}",
-                directory.display()
+                escape::terminal(&directory.display().to_string())
             );
             Ended::Interrupted
         }
-        Ending::Complete if summary.failed > 0 => Ended::WithFailures,
+        Ending::Complete if findings.progress.failed > 0 => Ended::WithFailures,
         Ending::Complete => Ended::Well,
     }
 }

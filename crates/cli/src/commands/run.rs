@@ -1,11 +1,14 @@
 //! `rpcgauge run`: studies from file to report.
 
+use std::io::Write as _;
 use std::sync::atomic::Ordering;
+
+use rpcgauge_report::escape;
 
 use super::measure::{self, Ended, How};
 use crate::args::RunArgs;
 use crate::exit::{Failure, Outcome};
-use crate::inputs;
+use crate::inputs::{self, Resolved};
 
 pub(crate) fn run(args: RunArgs) -> Outcome {
     if args.output.out.is_some() && args.studies.len() > 1 {
@@ -29,11 +32,24 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         .map(|study| inputs::study(study, &args.overrides, limits))
         .collect::<Result<Vec<_>, _>>()?;
     let mut ended = Ended::Well;
-    for study in &studies {
-        ended = ended.worst(measure::start(study, how)?);
+    for (number, study) in studies.iter().enumerate() {
+        // Ctrl-C may have come when the study before was measured and its report was written.
         if stop.load(Ordering::Relaxed) {
-            break;
+            tell_left_out(&studies[number..]);
+            return Ok(Ended::Interrupted.code());
         }
+        ended = ended.worst(measure::start(study, how)?);
     }
     Ok(ended.code())
+}
+
+/// Says which studies were not begun.
+fn tell_left_out(studies: &[Resolved]) {
+    let names: Vec<&str> = studies.iter().map(|study| &*study.plan.name).collect();
+    let names = escape::terminal(&names.join(", "));
+    // A closed standard error leaves nobody to tell; the code still says it.
+    let _ = writeln!(
+        std::io::stderr(),
+        "rpcgauge: interrupted; not begun: {names}"
+    );
 }

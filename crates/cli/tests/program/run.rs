@@ -169,6 +169,58 @@ fn an_interrupted_run_is_kept_reported_and_resumed() {
 }
 
 #[test]
+fn studies_that_are_left_when_it_is_interrupted_are_named() {
+    let place = with_long_study();
+    place.file("second.toml", SMALL_STUDY);
+    let child = place.start(&["run", "./study.toml", "./second.toml"]);
+    wait_until("a run directory", || place.path().join("runs").is_dir());
+    interrupt(&child);
+    let finished: Finished = child.wait_with_output().expect("it ends").into();
+    assert_eq!(finished.code, Some(130), "{}", finished.stderr);
+    let not_begun = "interrupted; not begun: second";
+    assert!(finished.stderr.contains(not_begun), "{}", finished.stderr);
+    let runs = fs::read_dir(place.path().join("runs")).expect("runs");
+    assert_eq!(runs.count(), 1, "the second study was not begun");
+}
+
+#[test]
+fn a_trial_that_failed_before_a_run_was_resumed_still_counts() {
+    let place = Place::with_run();
+    let path = place.path().join("run/trials.jsonl");
+    let text = fs::read_to_string(&path).expect("trials");
+    let lines: Vec<&str> = text.lines().collect();
+    let is_trial = |line: &&str| json(line)["record"] == "trial";
+    let at = lines.iter().position(is_trial).expect("a trial");
+    let mut failed = json(lines[at]);
+    failed["outcome"] = serde_json::json!({
+        "outcome": "failed", "reason": "it ended", "fault": "subject"
+    });
+    let mut changed: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+    changed[at] = failed.to_string();
+    fs::write(&path, changed.join("\n") + "\n").expect("written");
+
+    let whole = place.run(&["run", "--resume", "run", "--quiet"]);
+    assert_eq!(
+        whole.code,
+        Some(1),
+        "nothing is left to do: {}",
+        whole.stderr
+    );
+    assert!(whole.stdout.contains("1 failed"), "{}", whole.stdout);
+
+    let last = lines.iter().rposition(is_trial).expect("a trial");
+    changed.remove(last);
+    fs::write(&path, changed.join("\n") + "\n").expect("written");
+    let rest = place.run(&["run", "--resume", "run", "--quiet"]);
+    assert_eq!(
+        rest.code,
+        Some(1),
+        "the last trial was left: {}",
+        rest.stderr
+    );
+}
+
+#[test]
 fn a_run_is_written_by_one_program_at_a_time() {
     let place = with_long_study();
     let child = place.start(&["run", "study.toml", "--out", "run"]);

@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::common;
 use crate::findings::Findings;
-use crate::findings::verdict::{Comparison, Outcome};
+use crate::findings::verdict::Comparison;
 use crate::questions::Answer;
+use crate::words;
 
 /// How the floors of two runs stand to each other under one placement.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -92,7 +93,7 @@ pub(super) fn floors(before: &Findings, after: &Findings) -> Vec<FloorChange> {
     ratios.into_iter().filter_map(change).collect()
 }
 
-/// The verdicts that changed, and how many did not.
+/// The verdicts that changed, and how many did not. Those without a common placement are neither.
 pub(super) fn verdicts(before: &Findings, after: &Findings) -> (Vec<VerdictChange>, u64) {
     let key = |c: &Comparison| (c.of.clone(), c.against.clone(), c.metric);
     let (mut changes, mut unchanged) = (Vec::new(), 0);
@@ -100,7 +101,10 @@ pub(super) fn verdicts(before: &Findings, after: &Findings) -> (Vec<VerdictChang
         let Some(new) = after.comparisons.iter().find(|new| key(new) == key(old)) else {
             continue;
         };
-        let (was, is) = (answers(old), answers(new));
+        let (was, is) = common_answers(old, new);
+        if was.is_empty() {
+            continue;
+        }
         if was == is {
             unchanged += 1;
             continue;
@@ -109,8 +113,8 @@ pub(super) fn verdicts(before: &Findings, after: &Findings) -> (Vec<VerdictChang
             of: old.of.clone(),
             against: old.against.clone(),
             metric: old.metric,
-            was: Answer::of(old).label().to_owned(),
-            is: Answer::of(new).label().to_owned(),
+            was: label(&was),
+            is: label(&is),
             before: old.sentence.clone(),
             after: new.sentence.clone(),
         });
@@ -118,19 +122,34 @@ pub(super) fn verdicts(before: &Findings, after: &Findings) -> (Vec<VerdictChang
     (changes, unchanged)
 }
 
-/// The answer as a whole, where the two runs have different placements; otherwise under each.
-fn answers(comparison: &Comparison) -> (Answer, Vec<(Placement, bool, bool)>) {
-    let under = |v: &crate::findings::verdict::PlacementVerdict| {
-        (
-            v.placement,
-            v.outcome == Outcome::Faster,
-            v.outcome == Outcome::Slower,
-        )
-    };
-    (
-        Answer::of(comparison),
-        comparison.placements.iter().map(under).collect(),
-    )
+/// The answer under each of some placements.
+type Answers = Vec<(Placement, Answer)>;
+
+/// The answers of two comparisons under the placements that both have: one that only one run has
+/// is no change of a verdict.
+fn common_answers(old: &Comparison, new: &Comparison) -> (Answers, Answers) {
+    let common = old.placements.iter().filter_map(|was| {
+        let place = was.placement;
+        let is = new.placements.iter().find(|is| is.placement == place)?;
+        Some(((place, Answer::under(was)), (place, Answer::under(is))))
+    });
+    common.unzip()
+}
+
+/// Answers in a word or two, for each placement where they differ.
+fn label(answers: &[(Placement, Answer)]) -> String {
+    let first = answers.first().map(|(_, answer)| *answer);
+    match first {
+        Some(first) if answers.iter().all(|(_, answer)| *answer == first) => {
+            first.label().to_owned()
+        }
+        _ => {
+            let placed = answers
+                .iter()
+                .map(|(place, answer)| format!("{} {}", answer.label(), words::on(*place)));
+            placed.collect::<Vec<_>>().join(", ")
+        }
+    }
 }
 
 /// What differs between the environments.

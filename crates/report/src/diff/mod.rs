@@ -23,7 +23,8 @@ pub use render::render;
 
 use crate::error::ReportError;
 use crate::findings::{Findings, METRICS, VariantFindings, better};
-use unpaired::Ratio;
+use crate::marks;
+use unpaired::{Ratio, Trials};
 
 /// The version of the differences' schema that this program writes.
 pub const SCHEMA: u32 = 1;
@@ -41,6 +42,9 @@ pub struct Diff {
     pub margin: f64,
     /// Every metric of every variant and placement that both runs have.
     pub metrics: Vec<MetricChange>,
+    /// What must be known of those figures: client-bound trials, drift, failed calls and the like.
+    #[serde(default)]
+    pub marks: Vec<MarkedCell>,
     /// How the floors stand to each other: what changed on the machine.
     pub floors: Vec<FloorChange>,
     /// Verdicts that are not the same any more.
@@ -86,7 +90,7 @@ pub struct MetricChange {
     pub after: f64,
     /// After over before: of the runs' levels, the median over blocks.
     pub ratio: f64,
-    /// Its interval; absent where a run has fewer than two invocations.
+    /// Its interval; absent where a run has fewer than two invocations, and where it is not judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<[f64; 2]>,
     /// What it comes to.
@@ -105,6 +109,22 @@ pub enum Change {
     NoDifference,
     /// The two runs do not decide it.
     NotResolved,
+    /// Under load, the client was at its limit in most trials of a run: nothing is said of the
+    /// server.
+    ClientBound,
+}
+
+/// What must be known of a variant's figures in two runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MarkedCell {
+    /// The variant.
+    pub variant: String,
+    /// Where client and server ran.
+    pub placement: Placement,
+    /// The first run's marks, each with its trials: `client-bound 12/12`; empty without any.
+    pub before: String,
+    /// The second run's.
+    pub after: String,
 }
 
 /// Compares two runs, variant by variant.
@@ -118,6 +138,7 @@ pub fn compare(before: &Findings, after: &Findings) -> Diff {
         after: RunLabel::of(after),
         margin,
         metrics: metrics(before, after, margin),
+        marks: marked(before, after),
         floors: changes::floors(before, after),
         verdicts,
         verdicts_unchanged,
@@ -168,6 +189,23 @@ fn common<'a>(
         .filter_map(|v| Some((v, after.variant(&v.name)?)))
 }
 
+/// The cells of both runs that have marks in one of them.
+fn marked(before: &Findings, after: &Findings) -> Vec<MarkedCell> {
+    let cells = common(before, after).flat_map(|(old, new)| {
+        let cells = old.cells.iter();
+        cells.filter_map(move |cell| Some((old, cell, new.cell(cell.placement)?)))
+    });
+    let cells = cells.map(|(variant, old, new)| MarkedCell {
+        variant: variant.name.clone(),
+        placement: old.placement,
+        before: marks::names(old),
+        after: marks::names(new),
+    });
+    cells
+        .filter(|cell| !(cell.before.is_empty() && cell.after.is_empty()))
+        .collect()
+}
+
 fn metrics(before: &Findings, after: &Findings, margin: f64) -> Vec<MetricChange> {
     let mut metrics = Vec::new();
     for (old, new) in common(before, after) {
@@ -185,12 +223,10 @@ fn metrics(before: &Findings, after: &Findings, margin: f64) -> Vec<MetricChange
                 let (Some(was), Some(is)) = values else {
                     continue;
                 };
-                let levels =
-                    [before, after].map(|f| unpaired::level(f, &old.name, placement, metric));
-                let [Some(old_level), Some(new_level)] = levels else {
+                let trials = [before, after].map(|f| Trials::of(f, &old.name, placement, metric));
+                let Some((ratio, outcome)) = judged(&trials, metric, margin) else {
                     continue;
                 };
-                let ratio = unpaired::ratio(&new_level, &old_level);
                 metrics.push(MetricChange {
                     variant: old.name.clone(),
                     placement,
@@ -199,12 +235,29 @@ fn metrics(before: &Findings, after: &Findings, margin: f64) -> Vec<MetricChange
                     after: is,
                     ratio: ratio.value,
                     interval: ratio.interval,
-                    outcome: outcome(&ratio, metric, margin),
+                    outcome,
                 });
             }
         }
     }
     metrics
+}
+
+/// The ratio of the second run's trials to the first one's, and what it comes to; none where a run
+/// has no figure. Where most trials of a run are client-bound the ratio is that of all of them,
+/// and not judged.
+fn judged(trials: &[Trials<'_>; 2], metric: Metric, margin: f64) -> Option<(Ratio, Change)> {
+    let [before, after] = trials;
+    if before.are_client_bound() || after.are_client_bound() {
+        let all = unpaired::ratio(&after.level_of_all()?, &before.level_of_all()?);
+        let ratio = Ratio {
+            interval: None,
+            ..all
+        };
+        return Some((ratio, Change::ClientBound));
+    }
+    let ratio = unpaired::ratio(&after.level()?, &before.level()?);
+    Some((ratio, outcome(&ratio, metric, margin)))
 }
 
 fn outcome(ratio: &Ratio, metric: Metric, margin: f64) -> Change {

@@ -49,6 +49,7 @@ pub fn render(diff: &Diff, style: Style) -> String {
     for placement in [Placement::TwoCores, Placement::OneCore, Placement::Free] {
         table(&mut lines, diff, placement, style);
     }
+    marks(&mut lines, diff, style);
     others(&mut lines, diff, style);
     lines.join("\n") + "\n"
 }
@@ -180,8 +181,33 @@ fn table(lines: &mut Vec<String>, diff: &Diff, placement: Placement, style: Styl
     }
     let (rows, _) = table.lines(style.columns());
     lines.extend(rows);
-    let legend = "▲ better, ▼ worse, = no difference, ? not resolved";
-    lines.push(style.paint(Paint::Quiet, legend));
+    let mut legend = "▲ better, ▼ worse, = no difference, ? not resolved".to_owned();
+    if here().any(|m| m.outcome == Change::ClientBound) {
+        legend += ", C client-bound: says nothing of the server";
+    }
+    lines.push(style.paint(Paint::Quiet, &style.wrap("", &legend)));
+}
+
+fn or_none(text: &str) -> &str {
+    if text.is_empty() { "none" } else { text }
+}
+
+/// What must be known of the figures above.
+fn marks(lines: &mut Vec<String>, diff: &Diff, style: Style) {
+    if diff.marks.is_empty() {
+        return;
+    }
+    heading(lines, "Marks, by trials", style);
+    for cell in &diff.marks {
+        let marks = if cell.before == cell.after {
+            format!("{} before and after", cell.before)
+        } else {
+            let (before, after) = (or_none(&cell.before), or_none(&cell.after));
+            format!("{before} before; {after} after")
+        };
+        let text = format!("{} {}: {marks}", cell.variant, words::on(cell.placement));
+        lines.push(style.wrap("  ", &safe(&text)));
+    }
 }
 
 fn cell(change: &MetricChange) -> String {
@@ -190,19 +216,13 @@ fn cell(change: &MetricChange) -> String {
         Change::Worse => "▼",
         Change::NoDifference => "=",
         Change::NotResolved => "?",
+        Change::ClientBound => "C",
     };
     format!("{} {sign}", units::ratio(change.ratio))
 }
 
 fn others(lines: &mut Vec<String>, diff: &Diff, style: Style) {
     let mut entries: Vec<String> = Vec::new();
-    let or_none = |text: &str| {
-        if text.is_empty() {
-            "none".to_owned()
-        } else {
-            text.to_owned()
-        }
-    };
     entries.extend(diff.environment.iter().map(|change| {
         format!(
             "{}: {} → {}",

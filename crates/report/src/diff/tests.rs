@@ -96,6 +96,113 @@ fn in_the_terminal() {
     insta::assert_snapshot!(text);
 }
 
+/// The goodput of a load variant in two runs of which the second is half as fast, with the client's
+/// share of its core in each.
+fn load_goodput(shares: [f64; 2]) -> (Diff, MetricChange) {
+    let run = |latency_ns: f64, client_share| {
+        let spec = crate::fixture::Spec {
+            in_flight: 32,
+            client_share,
+            ..crate::fixture::Spec::new("load", latency_ns)
+        };
+        findings(&two(2.0).spec(spec).build())
+    };
+    let diff = compare(&run(200_000.0, shares[0]), &run(400_000.0, shares[1]));
+    let goodput = change(&diff, "load", Metric::Goodput).clone();
+    (diff, goodput)
+}
+
+#[test]
+fn a_client_bound_run_is_not_judged_and_is_marked() {
+    let (diff, goodput) = load_goodput([0.5, 0.5]);
+    assert_eq!(goodput.outcome, Change::Worse);
+    assert!(diff.marks.is_empty(), "{:?}", diff.marks);
+    for shares in [[0.9, 0.5], [0.5, 0.9]] {
+        let (diff, goodput) = load_goodput(shares);
+        assert_eq!(
+            (goodput.outcome, goodput.interval),
+            (Change::ClientBound, None)
+        );
+        assert_eq!(
+            change(&diff, "load", Metric::ServerCpu).outcome,
+            Change::Worse,
+            "CPU is what it is, whatever the client could do"
+        );
+        let marks = shares.map(|share| {
+            if share > 0.8 {
+                "client-bound 12/12"
+            } else {
+                ""
+            }
+        });
+        let [cell] = &diff.marks[..] else {
+            panic!("{:?}", diff.marks)
+        };
+        assert_eq!([&*cell.before, &*cell.after], marks);
+        let style = Style {
+            color: false,
+            width: 80,
+        };
+        let text = render(&diff, style);
+        assert!(text.contains("C client-bound"), "{text}");
+        assert!(text.contains("load on two cores: "), "{text}");
+    }
+}
+
+#[test]
+fn some_client_bound_trials_are_left_out() {
+    let sample = |client_share| {
+        let spec = crate::fixture::Spec {
+            in_flight: 32,
+            ..crate::fixture::Spec::new("load", 200_000.0)
+        };
+        let mut sample = two(2.0).spec(spec).build();
+        let load = sample.trials.iter_mut().filter(|t| t.variant == "load");
+        for trial in load.take(3) {
+            if let rpcgauge_study::record::Outcome::Measured(measured) = &mut trial.outcome {
+                // As if the client had been four times too slow.
+                measured.elapsed_ns *= 4;
+                measured.client_share = client_share;
+            }
+        }
+        findings(&sample)
+    };
+    let level = |client_share| {
+        let findings = sample(client_share);
+        let trials = Trials::of(&findings, "load", Placement::TwoCores, Metric::Goodput);
+        assert!(!trials.are_client_bound());
+        trials.level().unwrap().limits.unwrap()
+    };
+    let (kept, left_out) = (level(0.5), level(0.9));
+    assert!(kept[1] - kept[0] > 2.0 * (left_out[1] - left_out[0]));
+}
+
+#[test]
+fn a_placement_that_one_run_has_more_is_no_change_of_a_verdict() {
+    let mut wider = two(2.0);
+    wider.placements.push(Placement::OneCore);
+    for spec in &mut wider.specs {
+        spec.everywhere = true;
+    }
+    // On one core the answer is another one.
+    wider.specs[0].one_core = 4.0;
+    wider.specs[2].one_core = 4.0;
+    let (narrow, wide) = (findings(&two(2.0).build()), findings(&wider.build()));
+    for (before, after) in [(&narrow, &wide), (&wide, &narrow)] {
+        let diff = compare(before, after);
+        assert!(diff.verdicts.is_empty(), "{:?}", diff.verdicts);
+        assert_eq!(diff.verdicts_unchanged, 1);
+    }
+    let mut other = wide.clone();
+    other.comparisons[0].placements[1].outcome = crate::findings::verdict::Outcome::NoDifference;
+    let diff = compare(&wide, &other);
+    let [change] = &diff.verdicts[..] else {
+        panic!("{:?}", diff.verdicts)
+    };
+    assert_eq!(change.was, "better on two cores, worse on one core");
+    assert_eq!(change.is, "better on two cores, no difference on one core");
+}
+
 #[test]
 fn one_invocation_resolves_nothing() {
     let run = findings(

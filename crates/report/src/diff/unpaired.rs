@@ -19,7 +19,8 @@ use rpcgauge_stats::{Bootstrap, PairedRatios, compare};
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::settings::Placement;
 
-use crate::findings::Findings;
+use crate::findings::trial::TrialRow;
+use crate::findings::{Findings, is_about_server};
 
 /// A level on the logarithmic scale, with its limits where there are any.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,18 +40,54 @@ pub struct Ratio {
     pub interval: Option<[f64; 2]>,
 }
 
-/// The level of a metric in one run; none where no trial has a figure above 0.
-pub(crate) fn level(
-    findings: &Findings,
-    variant: &str,
-    placement: Placement,
+/// A metric of a variant under a placement in one run, trial by trial.
+pub(crate) struct Trials<'a> {
+    findings: &'a Findings,
     metric: Metric,
-) -> Option<Level> {
+    rows: Vec<&'a TrialRow>,
+    /// Of those that are not client-bound, where that matters to the metric.
+    free: Vec<&'a TrialRow>,
+}
+
+impl<'a> Trials<'a> {
+    pub(crate) fn of(
+        findings: &'a Findings,
+        variant: &str,
+        placement: Placement,
+        metric: Metric,
+    ) -> Self {
+        let rows = findings.trials.iter();
+        let rows: Vec<&TrialRow> = rows
+            .filter(|t| t.variant == variant && t.placement == placement)
+            .collect();
+        let is_free = |t: &&TrialRow| !(t.client_bound && is_about_server(metric, t.timing));
+        Self {
+            findings,
+            metric,
+            free: rows.iter().copied().filter(is_free).collect(),
+            rows,
+        }
+    }
+
+    /// Whether most of them say nothing of the server, since the client was at its limit.
+    pub(crate) fn are_client_bound(&self) -> bool {
+        self.free.len() * 2 < self.rows.len()
+    }
+
+    /// The level that a change is judged by: without client-bound trials, as inside a run.
+    pub(crate) fn level(&self) -> Option<Level> {
+        level(self.findings, self.metric, &self.free)
+    }
+
+    /// The level of all trials, for a ratio that is shown and not judged.
+    pub(crate) fn level_of_all(&self) -> Option<Level> {
+        level(self.findings, self.metric, &self.rows)
+    }
+}
+
+/// The level of a metric over some trials; none where none has a figure above 0.
+fn level(findings: &Findings, metric: Metric, rows: &[&TrialRow]) -> Option<Level> {
     let mut invocations: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    let rows = findings
-        .trials
-        .iter()
-        .filter(|t| t.variant == variant && t.placement == placement);
     for row in rows {
         let value = row
             .figures

@@ -41,8 +41,7 @@ pub(crate) fn figures(
     let calls = calls(trials);
     let per_call = PerCall(sum(measured().map(Measured::carried_calls)));
     let latency = distribution(measured().map(|m| &m.latency).collect())?;
-    let mean = latency.as_ref().map(|l| l.mean_ns);
-    let stages = stages(variant, trials, mean)?;
+    let stages = stages(variant, trials, latency.as_ref())?;
     let elapsed_ns = sum(measured().map(|m| m.elapsed_ns));
     let (errors, errors_left_out) = errors(trials);
     let shares: Vec<f64> = measured().map(|m| m.client_share).collect();
@@ -56,7 +55,7 @@ pub(crate) fn figures(
                 .collect(),
         )?,
         send_delay: distribution(measured().map(|m| &m.send_delay).collect())?,
-        between_stages_ns: between_stages(&stages, mean),
+        between_stages_ns: between_stages(&stages, latency.as_ref()),
         floor: floor(floors, latency.as_ref(), timing),
         latency,
         stages,
@@ -202,7 +201,7 @@ fn calls(trials: &[MeasuredTrial<'_>]) -> CallCounts {
 fn stages(
     variant: &str,
     trials: &[MeasuredTrial<'_>],
-    mean_call: Option<f64>,
+    latency: Option<&Distribution>,
 ) -> Result<Vec<StageFindings>, ReportError> {
     let spans = [Stage::RequestTime, Stage::HandlerTime, Stage::ResponseTime];
     let mut findings = Vec::new();
@@ -213,25 +212,32 @@ fn stages(
             .collect();
         if let Some(histogram) = merged(variant, &histograms)? {
             let mean_ns = histogram.mean();
+            let calls = latency.map_or(0, |call| call.count).max(1) as f64;
+            let per_call_ns = if Stage::CLIENT.contains(&stage) {
+                mean_ns * (histogram.len() as f64 / calls)
+            } else {
+                mean_ns
+            };
             findings.push(StageFindings {
                 stage,
                 mean_ns,
                 p50_ns: histogram.value_at_quantile(0.5),
-                share: mean_call
-                    .filter(|call| *call > 0.0)
-                    .map_or(0.0, |call| mean_ns / call),
+                per_call_ns,
+                share: latency
+                    .filter(|call| call.mean_ns > 0.0)
+                    .map_or(0.0, |call| per_call_ns / call.mean_ns),
             });
         }
     }
     Ok(findings)
 }
 
-fn between_stages(stages: &[StageFindings], mean_call: Option<f64>) -> Option<f64> {
+fn between_stages(stages: &[StageFindings], latency: Option<&Distribution>) -> Option<f64> {
     let own = stages.iter().filter(|s| Stage::CLIENT.contains(&s.stage));
-    let staged: f64 = own.map(|s| s.mean_ns).sum();
-    mean_call
+    let staged: f64 = own.map(|s| s.per_call_ns).sum();
+    latency
         .filter(|_| staged > 0.0)
-        .map(|call| (call - staged).max(0.0))
+        .map(|call| (call.mean_ns - staged).max(0.0))
 }
 
 /// The part of a window's round trips that is at or below what counts as its floor. A round trip

@@ -300,7 +300,7 @@ pub(crate) fn better(metric: Metric) -> Better {
 
 /// Whether a metric would be put down to the server although a client at its limit set it. In a
 /// stage trial the client's work is part of what is measured, and bytes and CPU are what they are.
-fn is_about_server(metric: Metric, timing: Timing) -> bool {
+pub(crate) fn is_about_server(metric: Metric, timing: Timing) -> bool {
     let timed = matches!(
         metric,
         Metric::LatencyP50 | Metric::LatencyMean | Metric::LatencyP99 | Metric::Goodput

@@ -31,6 +31,9 @@ pub struct HowItCalls {
     pub connections: u32,
     /// When calls are sent.
     pub schedule: String,
+    /// Whether calls are due at a rate, so that the program can be late with them.
+    #[serde(default)]
+    pub at_a_rate: bool,
     /// A call that took longer than this many milliseconds has failed.
     pub deadline_ms: u64,
     /// All of it in one line.
@@ -53,6 +56,7 @@ impl HowItCalls {
             connection: connection(settings.connection).to_owned(),
             connections: settings.connections,
             schedule: schedule(settings.schedule),
+            at_a_rate: matches!(settings.schedule, Schedule::Rate { .. }),
             deadline_ms: settings.deadline_ms,
             line: String::new(),
         };

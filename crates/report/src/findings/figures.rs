@@ -176,11 +176,16 @@ pub struct Distribution {
 pub struct StageFindings {
     /// Which.
     pub stage: Stage,
-    /// Mean time.
+    /// Mean time over the calls that had it.
     pub mean_ns: f64,
-    /// Median time.
+    /// Median time over the same calls.
     pub p50_ns: u64,
-    /// The mean as a part of the mean call.
+    /// Its part of the mean call. A call that did not have one of the client's stages spent no time
+    /// in it, so that the means of rare stages count for less here; of a call without marks nothing
+    /// is known, so that the means of spans count in full.
+    #[serde(default)]
+    pub per_call_ns: f64,
+    /// That part over the mean call.
     pub share: f64,
 }
 

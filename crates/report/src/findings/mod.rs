@@ -35,7 +35,7 @@ pub use figures::*;
 pub use model::*;
 pub use trial::METRICS;
 
-pub(crate) use compare::better;
+pub(crate) use compare::{better, is_about_server};
 
 use crate::error::ReportError;
 use cell::MeasuredTrial;
@@ -56,7 +56,11 @@ impl Findings {
             &run.floors,
         )?;
         findings.run = Some(run.info.clone());
-        findings.warnings.extend(run.warnings.iter().cloned());
+        let tolerated = run.warnings.iter().cloned();
+        let tolerated: Vec<String> = tolerated
+            .filter(|text| !findings.warnings.contains(text))
+            .collect();
+        findings.warnings.extend(tolerated);
         Ok(findings)
     }
 
@@ -91,7 +95,7 @@ impl Findings {
             study: study(plan),
             progress: progress(plan, &ended),
             environment: environment.cloned(),
-            warnings: environment.and_then(idle_warning).into_iter().collect(),
+            warnings: environment.map(warnings).unwrap_or_default(),
             comparisons,
             claims,
             variants,
@@ -99,6 +103,20 @@ impl Findings {
             trials: rows,
         })
     }
+}
+
+/// What about the machine makes figures noisy, each thing once. That idle states were not held off
+/// is among what the lab noted of it; here it is told with what it costs.
+fn warnings(environment: &Environment) -> Vec<String> {
+    let idle = idle_warning(environment);
+    let told = environment.idle.reason.as_ref().filter(|_| idle.is_some());
+    let mut warnings: Vec<String> = idle.into_iter().collect();
+    for text in &environment.warnings {
+        if Some(text) != told && !warnings.contains(text) {
+            warnings.push(text.clone());
+        }
+    }
+    warnings
 }
 
 /// What a reader must know where idle states were to be held off and were not.
@@ -236,6 +254,9 @@ fn cell(
     })
 }
 
+/// Distinct reasons that are listed where nothing was measured of a variant; others are counted.
+const MOST_REASONS: usize = 10;
+
 /// Why nothing was measured of a variant: each distinct reason once.
 fn reasons(variant: u32, ended: &Ended<'_>) -> Vec<String> {
     let mut reasons: Vec<String> = Vec::new();
@@ -245,6 +266,11 @@ fn reasons(variant: u32, ended: &Ended<'_>) -> Vec<String> {
         {
             reasons.push(reason.clone());
         }
+    }
+    let left_out = reasons.len().saturating_sub(MOST_REASONS);
+    if left_out > 0 {
+        reasons.truncate(MOST_REASONS);
+        reasons.push(format!("and {left_out} other reasons"));
     }
     if reasons.is_empty() {
         reasons.push("the run was interrupted before its first trial".to_owned());

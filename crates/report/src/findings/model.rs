@@ -118,7 +118,8 @@ pub struct VariantFindings {
     pub timing: Timing,
     /// What was measured, one for each placement it was planned under.
     pub cells: Vec<Cell>,
-    /// Why nothing at all was measured of it, if so: one distinct reason a line.
+    /// Why nothing at all was measured of it, if so: one distinct reason a line, of many the first
+    /// and how many others there are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_run: Vec<String>,
 }

@@ -1,6 +1,6 @@
 //! What a reader must know beside a verdict.
 
-use rpcgauge_study::settings::Timing;
+use rpcgauge_study::settings::{Placement, Timing};
 
 use super::figures::Figures;
 use super::model::VariantFindings;
@@ -25,6 +25,7 @@ pub(crate) fn notes(
             planned: blocks.planned,
         });
     }
+    notes.extend(different_code(verdict.placement, of, against));
     for variant in [of, against] {
         let Some(cell) = variant.cell(verdict.placement) else {
             continue;
@@ -58,6 +59,20 @@ pub(crate) fn notes(
         }
     }
     notes
+}
+
+/// The note that generated code is held against dynamic code, which is slower.
+fn different_code(
+    placement: Placement,
+    of: &VariantFindings,
+    against: &VariantFindings,
+) -> Option<Note> {
+    let code = |variant: &VariantFindings| {
+        let figures = variant.cell(placement)?.figures.as_deref()?;
+        Some(figures.code.clone())
+    };
+    let (of, against) = (code(of)?, code(against)?);
+    (of != against).then_some(Note::DifferentCode { of, against })
 }
 
 /// The notes that a variant's figures have by themselves.

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 use rpcgauge_stats::SplitMix64;
 use rpcgauge_study::plan::{Metric, TrialSpec};
+use rpcgauge_study::record::Stage;
 
 use super::verdict::{ClaimOutcome, Combined, Note, Unresolved, Withheld};
 use super::*;
@@ -90,6 +91,33 @@ fn stages_floor_and_share_belong_together() {
     assert_eq!(floor.stack_ns, Some(call.p50_ns - floor.round_trip_ns));
     assert_eq!((floor.windows, floor.count), (4, 4 * 200));
     assert!(floor.round_trip_ns <= floor.highest_round_trip_ns);
+}
+
+#[test]
+fn a_stage_that_few_calls_had_is_a_small_part_of_the_mean_call() {
+    let mut sample = two(2.0).build();
+    let mut connect = rpcgauge_study::histogram::Unpacked::new(3).unwrap();
+    connect.record(90_000).unwrap();
+    let connect = rpcgauge_study::record::Histogram::from(connect);
+    for trial in &mut sample.trials {
+        if let Outcome::Measured(measured) = &mut trial.outcome {
+            measured.stages.insert(Stage::Connect, connect.clone());
+        }
+    }
+    let findings = findings(&sample);
+    let figures = findings.figures("grpc", Placement::TwoCores).unwrap();
+    let call = figures.latency.as_ref().unwrap();
+    let connect = figures.stages[0];
+    assert_eq!(connect.stage, Stage::Connect);
+    assert!(connect.mean_ns > 0.8 * call.mean_ns, "{connect:?}");
+    // One of the 200 calls of each trial had it.
+    assert!((connect.per_call_ns - connect.mean_ns / 200.0).abs() < 1e-6);
+    assert!((connect.share - connect.per_call_ns / call.mean_ns).abs() < 1e-12);
+    let of_client = |s: &&StageFindings| Stage::CLIENT.contains(&s.stage);
+    let staged = figures.stages.iter().filter(of_client);
+    let whole: f64 = staged.map(|s| s.per_call_ns).sum();
+    let between = figures.between_stages_ns.unwrap();
+    assert!(between > 0.0 && (whole + between - call.mean_ns).abs() < 1e-6);
 }
 
 #[test]
@@ -564,6 +592,49 @@ fn idle_states_that_were_not_held_off_are_told() {
     sample.environment.idle.reason = Some("/dev/cpu_dma_latency: permission denied".to_owned());
     let warnings = findings(&sample).warnings;
     assert!(warnings[0].contains("held off (/dev/cpu_dma_latency: permission denied)"));
+}
+
+#[test]
+fn every_output_has_each_warning_once_and_the_idle_state() {
+    let mut sample = two(2.0).build();
+    let environment = &mut sample.environment;
+    let reason = "idle states were not held off: no device";
+    environment.idle.got = Idle::AsIs;
+    environment.idle.reason = Some(reason.to_owned());
+    let busy = "other programs are busy: make (90% of a core)";
+    environment.warnings = [reason, busy, busy].map(str::to_owned).to_vec();
+    let findings = findings(&sample);
+    assert_eq!(findings.warnings.len(), 2, "{:?}", findings.warnings);
+    let style = crate::Style {
+        color: false,
+        width: 200,
+    };
+    for text in [
+        crate::terminal::render(&findings, style),
+        crate::markdown::render(&findings),
+        crate::html::render(&findings).unwrap(),
+    ] {
+        for once in [busy, "idle states could not be held off"] {
+            assert_eq!(text.matches(once).count(), 1, "{once}: {text}");
+        }
+        assert!(text.contains("idle as is"), "{text}");
+    }
+}
+
+#[test]
+fn many_reasons_of_one_variant_are_counted() {
+    let mut builder = two(2.0);
+    builder.specs[1].cannot_run = Some("no");
+    let mut sample = builder.build();
+    for trial in &mut sample.trials {
+        if let Outcome::Failed { reason, .. } = &mut trial.outcome {
+            *reason = format!("port {} was in use", trial.trial.index);
+        }
+    }
+    let findings = findings(&sample);
+    let not_run = &findings.variant("rest").unwrap().not_run;
+    assert_eq!(not_run.len(), MOST_REASONS + 1);
+    assert_eq!(not_run[MOST_REASONS], "and 2 other reasons");
 }
 
 proptest! {

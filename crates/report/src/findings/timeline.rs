@@ -39,8 +39,8 @@ pub const MOST_SPIKES: usize = 20;
 pub struct TimelineFindings {
     /// The bins in order.
     pub bins: Vec<Bin>,
-    /// Where in the bins each trial begins, in the order they ran; bins never span two trials
-    /// unless there are more trials than bins.
+    /// Where in the bins each trial begins, in the order they ran; bins span two trials only where
+    /// there are more trials than bins.
     pub trial_starts_ns: Vec<u64>,
     /// How many slices of all trials are spikes, neighbours counted once.
     pub spikes_found: u64,
@@ -79,7 +79,8 @@ pub struct Spike {
     /// When it began, counted from the trial's first measured call.
     pub offset_ns: u64,
     /// The same moment on the wall clock, milliseconds since the Unix epoch, to be put beside the
-    /// subject's log.
+    /// subject's log. It may be early by what the trial took to prepare and open its connections,
+    /// which no record tells.
     pub at_ms: u64,
     /// How long it lasted, in whole slices.
     pub length_ns: u64,
@@ -92,8 +93,7 @@ pub struct Spike {
 /// Puts measured trials, in the order they ran, into one timeline.
 pub(crate) fn merge(trials: &[(&TrialRecord, &Measured)]) -> TimelineFindings {
     let mut timeline = TimelineFindings::default();
-    let slices_in_all: usize = trials.iter().map(|(_, m)| m.timeline.slices.len()).sum();
-    let per_bin = slices_in_all.div_ceil(MOST_BINS).max(1);
+    let per_bin = slices_a_bin(trials);
     let mut start_ns = 0_u64;
     for (record, measured) in trials {
         timeline.trial_starts_ns.push(start_ns);
@@ -127,7 +127,19 @@ fn bin(slices: &[Slice], slice_ns: u64, start_ns: u64) -> Bin {
     }
 }
 
-/// Each trial's last bin may be a short one, so that there can be more than [`MOST_BINS`] yet.
+/// The fewest slices a bin with which there are no more than [`MOST_BINS`]; whole trials where there
+/// are more trials than that. Each trial's last bin may be a short one.
+fn slices_a_bin(trials: &[(&TrialRecord, &Measured)]) -> usize {
+    let lengths = || trials.iter().map(|(_, m)| m.timeline.slices.len());
+    let bins = |per_bin: usize| lengths().map(|n| n.div_ceil(per_bin)).sum::<usize>();
+    let least = lengths().sum::<usize>().div_ceil(MOST_BINS).max(1);
+    let whole_trials = lengths().max().unwrap_or(0).max(1);
+    (least..whole_trials)
+        .find(|per_bin| bins(*per_bin) <= MOST_BINS)
+        .unwrap_or(whole_trials)
+}
+
+/// More trials than [`MOST_BINS`] share bins.
 fn join_down_to_most(bins: &mut Vec<Bin>) {
     let together = bins.len().div_ceil(MOST_BINS).max(1);
     if together > 1 {
@@ -325,5 +337,16 @@ mod tests {
             7 * 101 * 1_000_000
         );
         assert_eq!(timeline.trial_starts_ns[6], 6 * 101 * 1_000_000);
+    }
+
+    #[test]
+    fn a_bin_spans_two_trials_only_where_there_are_more_trials_than_bins() {
+        let merged_of = |count| merged(&vec![trial(100..201); count]);
+        // Bins of 43 slices would be the fewest for 10,100 slices, and three a trial too many.
+        let timeline = merged_of(100);
+        assert!(timeline.bins.len() <= MOST_BINS);
+        let starts: Vec<u64> = timeline.bins.iter().map(|bin| bin.start_ns).collect();
+        assert!(timeline.trial_starts_ns.iter().all(|s| starts.contains(s)));
+        assert!(merged_of(500).bins.len() <= MOST_BINS);
     }
 }

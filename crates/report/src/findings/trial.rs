@@ -89,8 +89,33 @@ pub struct TrialRow {
     /// Calls that were due and had no body yet.
     #[serde(default)]
     pub bodies_late: u64,
+    /// How long after they were due calls were sent; absent where none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_delay: Option<SendDelay>,
     /// The figures that pairs and claims compare, as far as the trial has them.
     pub figures: TrialFigures,
+}
+
+/// How long after they were due the calls of one trial were sent, ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SendDelay {
+    /// Median.
+    pub p50_ns: u64,
+    /// 99th percentile; absent with fewer than 100 calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_ns: Option<u64>,
+    /// Longest.
+    pub max_ns: u64,
+}
+
+impl SendDelay {
+    fn of(histogram: &Unpacked) -> Option<Self> {
+        (!histogram.is_empty()).then(|| Self {
+            p50_ns: histogram.value_at_quantile(0.5),
+            p99_ns: supported(histogram, 0.99),
+            max_ns: histogram.max(),
+        })
+    }
 }
 
 /// The figures of one trial that can be compared.
@@ -213,6 +238,7 @@ impl TrialRow {
             retried: measured.calls.retried,
             answered_after_retry: measured.calls.answered_after_retry,
             bodies_late: measured.bodies_late,
+            send_delay: SendDelay::of(&measured.send_delay.unpack()),
             figures: TrialFigures::of(measured),
         }
     }

@@ -2,6 +2,7 @@
 
 use rpcgauge_stats as stats;
 use rpcgauge_study::plan::{Metric, Published};
+use rpcgauge_study::record::Code;
 use rpcgauge_study::settings::{Placement, Timing};
 use serde::{Deserialize, Serialize};
 
@@ -293,6 +294,13 @@ pub enum Note {
         left_out: u64,
         /// Of how many.
         planned: u64,
+    },
+    /// The codecs of the two were not made in the same way, so that the difference may be theirs.
+    DifferentCode {
+        /// How those of `of` came to know their message.
+        of: Vec<Code>,
+        /// How those of `against` did.
+        against: Vec<Code>,
     },
     /// Idle states were not the same in all trials.
     MixedIdle {

@@ -79,7 +79,7 @@ pub(crate) fn stages(groups: &[Group<'_>]) -> Vec<BarsView> {
         let mut parts: Vec<Part> = own
             .map(|s| {
                 let (class, name) = stage_name(s.stage);
-                (class, name, s.mean_ns)
+                (class, name, s.per_call_ns)
             })
             .collect();
         parts.extend(
@@ -94,7 +94,7 @@ pub(crate) fn stages(groups: &[Group<'_>]) -> Vec<BarsView> {
         let spans: Vec<Part> = spans
             .map(|s| {
                 let (class, name) = stage_name(s.stage);
-                (class, name, s.mean_ns)
+                (class, name, s.per_call_ns)
             })
             .collect();
         let floor = figures.floor.as_ref();

@@ -21,9 +21,10 @@ use rpcgauge_study::settings::Placement;
 use serde::Serialize;
 
 use crate::error::ReportError;
+use crate::escape;
+use crate::failures::Failures;
 use crate::findings::Findings;
 use crate::questions;
-use crate::units;
 use crate::words;
 
 /// The size that a page keeps under, bytes.
@@ -124,6 +125,7 @@ struct View {
     figure_columns: &'static [&'static str],
     not_run: Vec<(String, String)>,
     failures: Vec<tables::FailureView>,
+    failures_left_out: Option<String>,
     errors: Vec<tables::ErrorView>,
     environment: Vec<(String, String)>,
     method: MethodView,
@@ -158,6 +160,7 @@ struct MethodView {
 impl View {
     fn of(findings: &Findings, detail: Detail) -> Self {
         let study = &findings.study;
+        let failures = Failures::of_all(findings);
         let placements = study.placements.iter().enumerate();
         let placements = placements
             .map(|(n, p)| PlacementView::of(findings, *p, detail, n == 0 || detail.further))
@@ -166,8 +169,12 @@ impl View {
             style: STYLE,
             name: study.name.clone(),
             question: study.question.clone(),
-            facts: facts(findings),
-            warnings: findings.warnings.clone(),
+            facts: questions::facts(findings),
+            warnings: findings
+                .warnings
+                .iter()
+                .map(|text| escape::terminal(text))
+                .collect(),
             incomplete: findings.progress.missing > 0,
             summary: verdicts::summary(findings),
             questions: verdicts::questions(findings),
@@ -180,9 +187,10 @@ impl View {
                 .variants
                 .iter()
                 .filter(|v| !v.not_run.is_empty())
-                .map(|v| (v.name.clone(), v.not_run.join("; ")))
+                .map(|v| (v.name.clone(), escape::terminal(&v.not_run.join("; "))))
                 .collect(),
-            failures: tables::failures(findings),
+            failures: tables::failures(&failures),
+            failures_left_out: failures.left_out(),
             errors: tables::errors(findings),
             environment: findings
                 .environment
@@ -228,23 +236,4 @@ impl PlacementView {
 /// A list of plots, or none of them.
 fn drawn<T>(wanted: bool, draw: impl FnOnce() -> Vec<T>) -> Vec<T> {
     if wanted { draw() } else { Vec::new() }
-}
-
-fn facts(findings: &Findings) -> Vec<String> {
-    let mut facts = vec![words::capital(&questions::progress(findings))];
-    facts.extend(
-        findings
-            .progress
-            .started_at_ms
-            .map(|ms| units::wall_clock(ms) + " UTC"),
-    );
-    facts.extend(questions::machine(findings));
-    facts.extend(questions::limits(findings));
-    facts.extend(
-        findings
-            .environment
-            .as_ref()
-            .map(|e| format!("{}", e.idle.got)),
-    );
-    facts
 }

@@ -5,9 +5,10 @@ use serde::Serialize;
 
 use super::bars::stage_name;
 use crate::escape;
+use crate::failures::{Failure, Failures};
 use crate::findings::{Distribution, Figures, Findings, StageFindings};
 use crate::marks;
-use crate::questions::{self, Group};
+use crate::questions::Group;
 use crate::units::{self, NONE};
 use crate::words;
 
@@ -24,7 +25,7 @@ pub(crate) struct FigureRow {
 }
 
 /// The figures' columns, after the variant's name.
-pub(crate) const COLUMNS: [&str; 19] = [
+pub(crate) const COLUMNS: [&str; 20] = [
     "p50",
     "p90",
     "p95",
@@ -37,6 +38,7 @@ pub(crate) const COLUMNS: [&str; 19] = [
     "failed",
     "opened",
     "delay p50",
+    "delay p99",
     "delay max",
     "floor",
     "kernel",
@@ -69,11 +71,9 @@ fn cells(figures: &Figures) -> Vec<String> {
         let ns = figures.latency.as_ref().and_then(value);
         ns.map_or_else(none, |ns| units::time(ns as f64))
     };
-    let delay = |value: fn(&Distribution) -> u64| {
-        figures
-            .send_delay
-            .as_ref()
-            .map_or_else(none, |d| units::time(value(d) as f64))
+    let delay = |value: fn(&Distribution) -> Option<u64>| {
+        let ns = figures.send_delay.as_ref().and_then(value);
+        ns.map_or_else(none, |ns| units::time(ns as f64))
     };
     let floor = figures.floor.as_ref();
     vec![
@@ -91,8 +91,9 @@ fn cells(figures: &Figures) -> Vec<String> {
         units::count(figures.calls.answered),
         units::count(figures.calls.failed_total()),
         units::count(figures.connections.opened),
-        delay(|d| d.p50_ns),
-        delay(|d| d.max_ns),
+        delay(|d| Some(d.p50_ns)),
+        delay(|d| d.p99_ns),
+        delay(|d| Some(d.max_ns)),
         floor.map_or_else(none, |f| units::time(f.round_trip_ns as f64)),
         floor
             .and_then(|f| f.share)
@@ -100,7 +101,7 @@ fn cells(figures: &Figures) -> Vec<String> {
         units::percent(figures.client_share),
         units::size(figures.memory.client_peak as f64),
         units::size(figures.memory.server_peak as f64),
-        questions::code(figures),
+        words::code_names(&figures.code),
     ]
 }
 
@@ -154,37 +155,29 @@ pub(crate) fn stages(groups: &[Group<'_>]) -> StageTable {
     }
 }
 
-/// A failed trial.
+/// Trials that failed in the same way.
 #[derive(Debug, Serialize)]
 pub(crate) struct FailureView {
     title: String,
     reason: String,
     fault: &'static str,
-    /// The trials that failed so, by number.
-    trials: Vec<u32>,
+    trials: String,
     log: String,
 }
 
 /// The failed trials; those of one variant with one reason together, with the first one's log.
-pub(crate) fn failures(findings: &Findings) -> Vec<FailureView> {
-    let mut views: Vec<FailureView> = Vec::new();
-    for trial in &findings.failures {
-        let title = format!("{} {}", trial.variant, words::on(trial.placement));
-        match views
-            .iter_mut()
-            .find(|v| v.title == title && v.reason == trial.reason)
-        {
-            Some(view) => view.trials.push(trial.index),
-            None => views.push(FailureView {
-                title,
-                reason: trial.reason.clone(),
-                fault: fault(trial.fault),
-                trials: vec![trial.index],
-                log: lines(&trial.log),
-            }),
+pub(crate) fn failures(failures: &Failures<'_>) -> Vec<FailureView> {
+    let view = |failure: &Failure<'_>| {
+        let trial = failure.first;
+        FailureView {
+            title: format!("{} {}", trial.variant, words::on(trial.placement)),
+            reason: escape::terminal(&trial.reason),
+            fault: fault(trial.fault),
+            trials: failure.numbers(),
+            log: lines(&trial.log),
         }
-    }
-    views
+    };
+    failures.listed.iter().map(view).collect()
 }
 
 /// A log's lines, each without what a terminal or browser would act on.
@@ -272,7 +265,7 @@ pub(crate) fn floor_windows(findings: &Findings) -> Option<(String, String)> {
     Some(("Floor windows".to_owned(), text))
 }
 
-/// The environment, name by name.
+/// The environment, name by name; what makes it noisy is among the findings' warnings.
 pub(crate) fn environment(environment: &Environment) -> Vec<(String, String)> {
     let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "not known".to_owned());
     let idle = &environment.idle;
@@ -308,13 +301,10 @@ pub(crate) fn environment(environment: &Environment) -> Vec<(String, String)> {
             .iter()
             .map(|(what, v)| format!("{what} {v}"))
             .collect();
-        rows.push((format!("Subject {subject}"), versions.join(", ")));
+        rows.push((
+            format!("Subject {subject}"),
+            escape::terminal(&versions.join(", ")),
+        ));
     }
-    rows.extend(
-        environment
-            .warnings
-            .iter()
-            .map(|w| ("Note".to_owned(), w.clone())),
-    );
     rows
 }

@@ -94,6 +94,25 @@ fn names_and_reasons_are_text_everywhere() {
 }
 
 #[test]
+fn no_text_of_others_reorders_the_page() {
+    let reordering = "a\u{202e}b\u{200b}c";
+    let builder = two(2.0).spec(Spec {
+        cannot_run: Some(reordering),
+        ..Spec::new("broken", 1.0)
+    });
+    let mut sample = builder.build();
+    sample.environment.warnings = vec![reordering.to_owned()];
+    let versions = [("go".to_owned(), reordering.to_owned())];
+    let subjects = &mut sample.environment.subjects;
+    subjects.insert("go".to_owned(), versions.into());
+    let page = render(&findings(&sample)).unwrap();
+    assert!(!page.contains(['\u{202e}', '\u{200b}']));
+    let told = page.matches("<bdi>a b c</bdi>").count();
+    assert_eq!(told, 3, "the warning, why it did not run, and the failure");
+    assert!(page.contains("<bdi>go a b c</bdi>"));
+}
+
+#[test]
 fn the_environment_tells_how_far_the_machine_moved_a_floor() {
     let mut found = findings(&two(2.0).build());
     for variant in &mut found.variants {

@@ -9,20 +9,28 @@ use crate::units::{self, NONE};
 use crate::words;
 
 /// The columns of the figures, in their order from left to right.
-const COLUMNS: [Column; 12] = [
+const COLUMNS: [Column; 14] = [
     column("variant", 0, false),
     column("p50", 0, true),
     column("p90", 8, true),
     column("p99", 1, true),
     column("p99.9", 9, true),
     column("max", 10, true),
+    column(DELAY, 11, true),
     column("calls/s", 2, true),
     column("bytes/call", 4, true),
     column("client CPU", 5, true),
+    column("client share", 12, true),
     column("server CPU", 6, true),
     column("kernel", 7, true),
     column("", 3, false),
 ];
+
+/// The column of how late calls were sent.
+const DELAY: &str = "delay p99";
+
+/// Its rank where calls are due at a rate: their latency has it within it.
+const DELAY_RANK_AT_A_RATE: u8 = 1;
 
 const fn column(title: &'static str, rank: u8, right: bool) -> Column {
     Column { title, rank, right }
@@ -42,12 +50,18 @@ impl Page {
             (shown, dropped) = self.table(&groups);
             let members = groups.iter().flat_map(|group| &group.members);
             cells.extend(members.map(|(_, cell)| *cell));
+            self.client(&groups);
             self.spikes(&groups);
         }
         if cells.is_empty() {
             return;
         }
         let mut legend = marks::legend(cells.into_iter());
+        if shown.contains(DELAY) {
+            legend.push(format!(
+                "{DELAY}: how long after they were due calls were sent"
+            ));
+        }
         if shown.contains("kernel") {
             legend.push(
                 "kernel: how much of the median call two bare loops take at least for the same bytes \
@@ -70,6 +84,12 @@ impl Page {
             columns: COLUMNS.to_vec(),
             rows: Vec::new(),
         };
+        let mut members = groups.iter().flat_map(|group| &group.members);
+        if members.any(|(variant, _)| variant.how.at_a_rate) {
+            for column in table.columns.iter_mut().filter(|c| c.title == DELAY) {
+                column.rank = DELAY_RANK_AT_A_RATE;
+            }
+        }
         let mut starts = Vec::new();
         for group in groups {
             starts.push(table.rows.len());
@@ -88,6 +108,38 @@ impl Page {
             self.line(line);
         }
         (lines.into_iter().next().unwrap_or_default(), dropped)
+    }
+
+    /// What the instrument itself took, and how late it was, in every report: the columns of both
+    /// may have no room.
+    fn client(&mut self, groups: &[Group<'_>]) {
+        let members = groups.iter().flat_map(|group| &group.members);
+        let measured: Vec<(&str, &Figures)> = members
+            .filter_map(|(v, cell)| Some((&*v.name, cell.figures.as_deref()?)))
+            .collect();
+        let shares = measured.iter().map(|(name, f)| (f.client_share_max, *name));
+        let Some((share, busiest)) = shares.max_by(|a, b| a.0.total_cmp(&b.0)) else {
+            return;
+        };
+        let mut text = format!(
+            "The client used up to {} of its core ({busiest})",
+            units::percent(share)
+        );
+        let delays = measured.iter().filter_map(|(name, figures)| {
+            let delay = figures.send_delay.as_ref()?;
+            // Too few calls for a percentile have a longest one still.
+            Some(match delay.p99_ns {
+                Some(ns) => (ns, "99% of its calls", *name),
+                None => (delay.max_ns, "its calls", *name),
+            })
+        });
+        if let Some((delay, calls, latest)) = delays.max_by_key(|(ns, ..)| *ns) {
+            text += &format!(
+                " and sent {calls} within {} of when they were due ({latest})",
+                units::time(delay as f64)
+            );
+        }
+        self.paragraph(Paint::Quiet, "", &(text + "."));
     }
 
     /// How many spikes there were, and the highest.
@@ -125,9 +177,11 @@ fn row(variant: &VariantFindings, cell: &Cell) -> Vec<String> {
         show(|f| f.latency.as_ref()?.p99_ns.map(time)),
         show(|f| f.latency.as_ref()?.p999_ns.map(time)),
         show(|f| f.latency.as_ref().map(|l| time(l.max_ns))),
+        show(|f| f.send_delay.as_ref()?.p99_ns.map(time)),
         show(|f| Some(units::number(f.goodput))),
         show(|f| Some(unit_aligned(units::size(f.bytes.total())))),
         show(|f| Some(units::time(f.cpu.client.total_ns))),
+        show(|f| Some(units::percent(f.client_share))),
         show(|f| Some(units::time(f.cpu.server.total_ns))),
         show(|f| Some(units::percent(f.floor.as_ref()?.share?))),
         marks::letters(cell),

@@ -15,6 +15,7 @@ pub use style::Style;
 pub(crate) use table::{Column, Table};
 
 use crate::escape::terminal as safe;
+use crate::failures::Failures;
 use crate::findings::verdict::{ClaimOutcome, Combined, Comparison};
 use crate::findings::{Cell, Figures, Findings, VariantFindings};
 use crate::questions::{self, Answer};
@@ -34,6 +35,8 @@ pub fn render(findings: &Findings, style: Style) -> String {
     page.claims(findings);
     page.figures(findings);
     page.not_measured(findings);
+    page.failed_trials(findings);
+    page.failed_calls(findings);
     page.text
 }
 
@@ -65,16 +68,8 @@ impl Page {
             .style
             .wrap("", &safe(&format!("{}: {}", study.name, study.question)));
         self.line(&self.style.paint(Paint::Heading, &title));
-        let mut facts = vec![words::capital(&questions::progress(findings))];
-        facts.extend(
-            findings
-                .progress
-                .started_at_ms
-                .map(|ms| units::wall_clock(ms) + " UTC"),
-        );
-        facts.extend(questions::machine(findings));
-        facts.extend(questions::limits(findings));
-        self.paragraph(Paint::Quiet, "", &facts.join("; "));
+        let facts = questions::facts(findings).join("; ");
+        self.paragraph(Paint::Quiet, "", &facts);
         for warning in &findings.warnings {
             self.paragraph(Paint::Open, "! ", warning);
         }
@@ -179,23 +174,19 @@ impl Page {
             let text = format!("{}: {}", variant.name, variant.not_run.join("; "));
             self.paragraph(Paint::Open, "  ", &text);
         }
-        let failed: Vec<_> = findings
-            .failures
-            .iter()
-            .filter(|f| not_run.iter().all(|v| v.name != f.variant))
-            .collect();
-        if !failed.is_empty() {
+    }
+
+    fn failed_trials(&mut self, findings: &Findings) {
+        let failures = Failures::of_measured_variants(findings);
+        if !failures.listed.is_empty() {
             self.heading("Failed trials");
         }
-        for trial in failed {
-            let place = words::on(trial.placement);
-            let text = format!(
-                "trial {}, {} {place}: {}",
-                trial.index, trial.variant, trial.reason
-            );
-            self.paragraph(Paint::Open, "  ", &text);
+        for failure in &failures.listed {
+            self.paragraph(Paint::Open, "  ", &words::failure(failure));
         }
-        self.failed_calls(findings);
+        if let Some(others) = failures.left_out() {
+            self.paragraph(Paint::Quiet, "  ", &others);
+        }
     }
 
     fn failed_calls(&mut self, findings: &Findings) {

@@ -62,6 +62,25 @@ fn a_server_cannot_steer_the_terminal() {
     assert!(!text.contains('\u{1b}'));
 }
 
+#[test]
+fn how_late_calls_were_sent_is_told_at_any_width() {
+    let mut sample = two(2.0).build();
+    let header = |sample: &crate::fixture::Sample| {
+        let text = render(&findings(sample), plain(80));
+        assert!(text.contains(" of its core ("), "{text}");
+        assert!(text.contains("of when they were due ("), "{text}");
+        let header = text.lines().find(|line| line.starts_with("variant "));
+        header.unwrap().to_owned()
+    };
+    assert!(!header(&sample).contains("delay p99"));
+    sample.plan.variants[1].settings.schedule = rpcgauge_study::settings::Schedule::Rate {
+        per_second: 5_000.0,
+        arrivals: rpcgauge_study::settings::Arrivals::Poisson,
+    };
+    // Due at a rate, it is in the table as well: their latency has it within it.
+    assert!(header(&sample).contains("delay p99"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(10))]
 

@@ -28,14 +28,17 @@ pub(crate) fn claim_outcome(claim: &ClaimFindings) -> &'static str {
 /// The measured side of a claim: `3.10× faster [2.94, 3.27]`.
 pub(crate) fn claim_measured(metric: Metric, verdict: &PlacementVerdict) -> String {
     let found = brief(metric, verdict).text();
-    match verdict.outcome {
-        Outcome::NoDifference => format!("no difference, {found}"),
-        Outcome::NotResolved {
-            reason: Unresolved::AaNotOne | Unresolved::AaTooWide | Unresolved::AaNoInterval,
-            ..
-        } => format!("{found}, within what the A/A pair shows"),
-        _ => found,
-    }
+    let guard = match verdict.outcome {
+        Outcome::NoDifference => return format!("no difference, {found}"),
+        Outcome::NotResolved { reason, .. } => match reason {
+            Unresolved::AaTooWide => "within what the A/A pair shows",
+            Unresolved::AaNotOne => "but the A/A pair differs",
+            Unresolved::AaNoInterval => "but the A/A pair has no interval",
+            Unresolved::NoInterval | Unresolved::IntervalTooWide => return found,
+        },
+        _ => return found,
+    };
+    format!("{found}, {guard}")
 }
 
 /// How the measured size stands to the published one.

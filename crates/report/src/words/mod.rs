@@ -7,6 +7,7 @@ mod ratio;
 mod verdict;
 
 use rpcgauge_study::plan::Metric;
+use rpcgauge_study::record::Code;
 use rpcgauge_study::settings::Placement;
 
 pub(crate) use claim::{
@@ -17,6 +18,7 @@ pub(crate) use note::notes;
 pub(crate) use ratio::{Factor, Found, change_phrase, factor_phrase};
 pub(crate) use verdict::{Line, a_a, a_a_brief, brief, lines};
 
+use crate::failures::Failure;
 use crate::findings::verdict::{Combined, Comparison};
 use crate::findings::{Figures, Findings};
 use crate::units;
@@ -144,6 +146,22 @@ pub(crate) fn other_errors(figures: &Figures) -> Option<String> {
     });
     let told: Vec<String> = texts.into_iter().chain(unrecorded).collect();
     (!told.is_empty()).then(|| format!("and {}", told.join(", ")))
+}
+
+/// How codecs came to know their message.
+pub(crate) fn code_names(code: &[Code]) -> String {
+    let name = |code: &Code| match code {
+        Code::Generated => "generated",
+        Code::Dynamic => "dynamic",
+    };
+    code.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+/// Trials that failed in the same way: which, and why.
+pub(crate) fn failure(failure: &Failure<'_>) -> String {
+    let trial = failure.first;
+    let (name, place) = (&trial.variant, on(trial.placement));
+    format!("{name} {place}, {}: {}", failure.numbers(), trial.reason)
 }
 
 /// A whole comparison, all placements, in plain sentences.

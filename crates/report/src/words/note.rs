@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rpcgauge_study::settings::Placement;
 
-use super::capital;
+use super::{capital, code_names};
 use crate::findings::verdict::{Comparison, Note};
 use crate::units;
 
@@ -115,6 +115,7 @@ fn counted(note: &Note) -> Option<(Amiss, &str, Share)> {
         | Note::Unsettled { .. }
         | Note::BlocksLeftOut { .. }
         | Note::FewerInFlight { .. }
+        | Note::DifferentCode { .. }
         | Note::MixedIdle { .. } => None,
     }
 }
@@ -171,6 +172,11 @@ fn clause(note: &Note) -> Option<String> {
             "{variant} had at most {} calls in flight, not the {} asked for",
             units::count(*reached),
             units::count(*asked)
+        )),
+        Note::DifferentCode { of, against } => Some(format!(
+            "{} code is held against {} code, so that the difference may be that of the code",
+            code_names(of),
+            code_names(against)
         )),
         Note::MixedIdle { variant } => Some(format!(
             "idle states were held off in some trials of {variant} only"
@@ -236,6 +242,17 @@ mod tests {
         assert_eq!(
             of_first(&builder).unwrap(),
             "Rest had at most 10 calls in flight, not the 16 asked for."
+        );
+    }
+
+    #[test]
+    fn code_of_two_kinds_is_told() {
+        let mut builder = two(2.0);
+        builder.specs[1].code = rpcgauge_study::record::Code::Dynamic;
+        assert_eq!(
+            of_first(&builder).unwrap(),
+            "Generated code is held against dynamic code, so that the difference may be that of the \
+             code."
         );
     }
 

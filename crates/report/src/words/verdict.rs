@@ -261,7 +261,7 @@ pub(crate) fn a_a(about: About<'_>, verdict: &PlacementVerdict) -> String {
         None => format!("A/A check open: {pair} {found} in {name}"),
         Some([low, high]) if low <= 1.0 && 1.0 <= high => format!(
             "A/A check holds: {pair} {found} in {name}; {}",
-            blind(high / low)
+            blind([low, high])
         ),
         Some(_) => {
             format!("A/A check fails: {pair} {found} in {name}; no difference in it is resolved")
@@ -269,26 +269,28 @@ pub(crate) fn a_a(about: About<'_>, verdict: &PlacementVerdict) -> String {
     }
 }
 
-/// An A/A check in as few words as can be.
+/// An A/A check in as few words as can be, after the name of its metric.
 pub(crate) fn a_a_brief(verdict: &PlacementVerdict) -> String {
     match verdict.estimate.as_ref().map(|e: &Estimate| e.interval) {
         None => "missing".to_owned(),
         Some(None) => "open, without an interval".to_owned(),
         Some(Some([low, high])) if low <= 1.0 && 1.0 <= high => {
-            format!("holds, {}", blind(high / low))
+            format!("holds, {}", blind([low, high]))
         }
-        Some(Some(_)) => "fails, no difference is resolved".to_owned(),
+        Some(Some(_)) => "fails, no difference in it is resolved".to_owned(),
     }
 }
 
-/// What an A/A interval, as wide as this factor, leaves unseen.
-fn blind(width: f64) -> String {
-    if width > WORTHLESS {
+/// What an A/A interval leaves unseen: what is smaller than half its width, on the logarithms, as
+/// the guard has it (`stats::judge`).
+fn blind([low, high]: [f64; 2]) -> String {
+    let half_width = (high / low).sqrt();
+    if half_width > WORTHLESS {
         "so noisy that hardly any difference is resolved".to_owned()
     } else {
         format!(
             "differences below {} are not resolved",
-            units::difference(width)
+            units::difference(half_width)
         )
     }
 }
@@ -360,10 +362,16 @@ mod tests {
 
     #[test]
     fn a_worthless_check_is_not_told_in_per_cent() {
-        assert_eq!(blind(1.23), "differences below 23% are not resolved");
-        assert_eq!(blind(3.2), "differences below 3.20× are not resolved");
         assert_eq!(
-            blind(16.02),
+            blind([0.95, 1.05]),
+            "differences below 5.1% are not resolved"
+        );
+        assert_eq!(
+            blind([0.25, 2.56]),
+            "differences below 3.20× are not resolved"
+        );
+        assert_eq!(
+            blind([0.1, 16.0]),
             "so noisy that hardly any difference is resolved"
         );
     }

@@ -1,0 +1,145 @@
+//! Failed trials as reports list them: those of one variant and placement with one reason together.
+
+use std::collections::BTreeMap;
+
+use rpcgauge_study::settings::Placement;
+
+use crate::findings::{FailedTrial, Findings};
+
+/// Of more failures than this, the first are listed and the others counted: reasons can differ by
+/// a port or a path alone, and each has a log of some kilobytes with it.
+pub(crate) const MOST_LISTED: usize = 20;
+
+/// Trials that failed in the same way.
+pub(crate) struct Failure<'a> {
+    /// The first of them.
+    pub(crate) first: &'a FailedTrial,
+    /// All of them, by number.
+    pub(crate) trials: Vec<u32>,
+}
+
+impl Failure<'_> {
+    /// `trial 3`, or `trials 3, 8`.
+    pub(crate) fn numbers(&self) -> String {
+        let numbers: Vec<String> = self.trials.iter().map(u32::to_string).collect();
+        match numbers.as_slice() {
+            [only] => format!("trial {only}"),
+            several => format!("trials {}", several.join(", ")),
+        }
+    }
+}
+
+/// The failures that are listed, in the order they came, and how many trials failed in other ways.
+pub(crate) struct Failures<'a> {
+    pub(crate) listed: Vec<Failure<'a>>,
+    pub(crate) others: usize,
+}
+
+impl<'a> Failures<'a> {
+    /// Of all trials that failed.
+    pub(crate) fn of_all(findings: &'a Findings) -> Self {
+        Self::of(findings, |_| true)
+    }
+
+    /// Of the variants of which some trial was measured; why the others could not run stands
+    /// elsewhere.
+    pub(crate) fn of_measured_variants(findings: &'a Findings) -> Self {
+        let is_measured = |trial: &FailedTrial| {
+            let variant = findings.variant(&trial.variant);
+            variant.is_none_or(|v| v.not_run.is_empty())
+        };
+        Self::of(findings, is_measured)
+    }
+
+    fn of(findings: &'a Findings, is_wanted: impl Fn(&FailedTrial) -> bool) -> Self {
+        let mut places: BTreeMap<(&str, Placement, &str), usize> = BTreeMap::new();
+        let mut listed: Vec<Failure<'a>> = Vec::new();
+        for trial in findings.failures.iter().filter(|t| is_wanted(t)) {
+            let key = (&*trial.variant, trial.placement, &*trial.reason);
+            let place = *places.entry(key).or_insert(listed.len());
+            match listed.get_mut(place) {
+                Some(failure) => failure.trials.push(trial.index),
+                None => listed.push(Failure {
+                    first: trial,
+                    trials: vec![trial.index],
+                }),
+            }
+        }
+        let others = listed
+            .iter()
+            .skip(MOST_LISTED)
+            .map(|f| f.trials.len())
+            .sum();
+        listed.truncate(MOST_LISTED);
+        Self { listed, others }
+    }
+
+    /// That not all are listed, where so.
+    pub(crate) fn left_out(&self) -> Option<String> {
+        let trials = if self.others == 1 { "trial" } else { "trials" };
+        let others = self.others;
+        (others > 0)
+            .then(|| format!("{others} {trials} more failed in other ways; trials.csv lists them"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rpcgauge_study::record::Outcome;
+
+    use super::*;
+    use crate::fixture::{Builder, Sample, findings, two};
+
+    /// A run in which all trials of `rest` but the first fail, with the reasons given.
+    fn failing(reasons: impl Fn(usize) -> String) -> Sample {
+        let builder = Builder {
+            invocations: 20,
+            calls: 50,
+            ..two(2.0)
+        };
+        let mut sample = builder.build();
+        let of_rest = sample.trials.iter_mut().filter(|t| t.variant == "rest");
+        for (number, trial) in of_rest.skip(1).enumerate() {
+            trial.outcome = Outcome::Failed {
+                reason: reasons(number),
+                fault: rpcgauge_study::record::Fault::Machine,
+                log: "<".repeat(4 << 10),
+            };
+        }
+        sample
+    }
+
+    #[test]
+    fn trials_that_failed_in_the_same_way_are_one_failure() {
+        let findings = findings(&failing(|number| format!("reason {}", number % 2)));
+        let failures = Failures::of_measured_variants(&findings);
+        let numbers: Vec<usize> = failures.listed.iter().map(|f| f.trials.len()).collect();
+        assert_eq!(numbers, [30, 29]);
+        assert_eq!(failures.left_out(), None);
+        let first = &failures.listed[0];
+        assert!(
+            first
+                .numbers()
+                .starts_with(&format!("trials {}, ", first.first.index))
+        );
+        let text = crate::markdown::render(&findings);
+        let line = format!(
+            "### Failed trials\n\n- rest on two cores, {}: reason 0\n",
+            first.numbers()
+        );
+        assert!(text.contains(&line), "{text}");
+    }
+
+    #[test]
+    fn of_many_failures_the_first_are_listed_and_the_page_stays_small() {
+        let findings = findings(&failing(|number| format!("port {number} was in use")));
+        let failures = Failures::of_all(&findings);
+        assert_eq!(failures.listed.len(), MOST_LISTED);
+        let others = "39 trials more failed in other ways; trials.csv lists them";
+        assert_eq!(failures.left_out().as_deref(), Some(others));
+        let page = crate::html::render(&findings).unwrap();
+        assert!(page.len() < crate::html::LIMIT, "{} bytes", page.len());
+        assert!(page.contains(others));
+        assert!(crate::markdown::render(&findings).contains(others));
+    }
+}
