@@ -229,6 +229,8 @@ fn damage_in_the_middle_is_told_with_its_line() {
         text.replacen("\"record\":\"trial\"", "\"record\":\"trail\"", 1)
     });
     assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: unknown variant `trail`, expected `trial` or `floor` (column 17)");
+    scene.edit(names::TRIALS, |text| text.replacen("trail", "tr\\nail", 1));
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: unknown variant `tr ail`, expected `trial` or `floor` (column 19)");
 }
 
 #[test]
