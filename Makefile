@@ -2,13 +2,16 @@
 
 CARGO ?= cargo
 
+# The fuzz targets are a workspace of their own; they share what the product has built.
+FUZZ_CARGO = CARGO_TARGET_DIR="$${CARGO_TARGET_DIR:-target}" $(CARGO)
+
 # protoc for the tests; see scripts/install-test-tools.
 export PATH := $(CURDIR)/target/tools/bin:$(PATH)
 
 # The benchmarks' servers are a workspace of their own: the program's lock file knows nothing of it.
 BENCH_SERVERS := --manifest-path bench/servers/rust/Cargo.toml --target-dir target/bench --locked
 
-.PHONY: help build test check conformance fmt clippy deps tools bench bench-quickstart bench-report bench-stamps bench-floor bench-aa bench-build bench-peers bench-truth
+.PHONY: help build test check conformance fmt clippy deps tools fuzz fuzz-long fuzz-replay fuzz-tools bench bench-quickstart bench-report bench-stamps bench-floor bench-aa bench-build bench-peers bench-truth
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
@@ -25,10 +28,12 @@ check: fmt clippy deps ## Formatting, lints, and who may use whom
 fmt:
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path bench/servers/rust/Cargo.toml --check
+	$(CARGO) fmt --all --check --manifest-path fuzz/Cargo.toml
 
 clippy:
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) clippy $(BENCH_SERVERS) --all-targets -- -D warnings
+	$(FUZZ_CARGO) clippy --all-targets --locked --manifest-path fuzz/Cargo.toml -- -D warnings
 
 deps:
 	$(CARGO) test --locked -p rpcgauge --test architecture
@@ -38,6 +43,22 @@ conformance: ## The gRPC client and server against other projects' test suites; 
 
 tools: ## What the tests use beside the Rust toolchain
 	./scripts/install-test-tools
+
+# Seconds for each target.
+FUZZ_SECONDS ?= 20
+FUZZ_LONG_SECONDS ?= 600
+
+fuzz: fuzz-tools ## Every parser fuzzed for a short time (FUZZ_SECONDS each); see docs/fuzzing.md
+	./scripts/fuzz $(FUZZ_SECONDS)
+
+fuzz-long: fuzz-tools ## The same for long (FUZZ_LONG_SECONDS each, FUZZ_WORKERS at once)
+	./scripts/fuzz $(FUZZ_LONG_SECONDS)
+
+fuzz-replay: ## The fuzz targets on their seeds and changes of them, without the fuzzer
+	$(FUZZ_CARGO) test --locked --manifest-path fuzz/Cargo.toml
+
+fuzz-tools: ## What fuzzing uses beside the Rust toolchain
+	./scripts/install-fuzz-tools
 
 bench: bench-stamps bench-floor bench-quickstart bench-report ## The quicker figures of docs/figures.md, one after the other
 

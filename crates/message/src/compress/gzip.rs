@@ -162,7 +162,17 @@ fn after_header(bytes: &[u8]) -> Result<&[u8], Stop> {
         }
     }
     if flags & flag::HEADER_CRC != 0 {
-        rest = rest.get(2..).ok_or_else(ends_early)?;
+        let header = &bytes[..bytes.len() - rest.len()];
+        let (stated, after) = rest.split_first_chunk().ok_or_else(ends_early)?;
+        let mut found = Crc::new();
+        found.update(header);
+        // The lower half of the checksum.
+        if found.sum() as u16 != u16::from_le_bytes(*stated) {
+            return Err(Stop::Damage(
+                "the header's checksum is not that of the header".to_owned(),
+            ));
+        }
+        rest = after;
     }
     Ok(rest)
 }

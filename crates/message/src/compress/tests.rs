@@ -127,14 +127,20 @@ fn a_gzip_header_may_have_every_optional_part() {
     let plain = compressed(Compression::GZIP, b"data");
     let mut full = vec![0x1f, 0x8b, 8, 0b1_1110, 1, 2, 3, 4, 0, 3];
     full.extend_from_slice(&[3, 0, b'x', b'y', b'z']);
-    full.extend_from_slice(b"name\0comment\0\xab\xcd");
+    full.extend_from_slice(b"name\0comment\0");
+    let mut of_header = flate2::Crc::new();
+    of_header.update(&full);
+    let at = full.len();
+    full.extend_from_slice(&of_header.sum().to_le_bytes()[..2]);
     full.extend_from_slice(&plain[10..]);
-    assert_eq!(
-        decompressed(Compression::GZIP, Limits::DEFAULT, &full).unwrap(),
-        b"data"
-    );
+    let read = |full: &[u8]| decompressed(Compression::GZIP, Limits::DEFAULT, full);
+    assert_eq!(read(&full).unwrap(), b"data");
+    full[at] ^= 1;
+    let error = read(&full).unwrap_err().to_string();
+    assert!(error.contains("the header's checksum"), "{error}");
+    full[at] ^= 1;
     full[3] |= 0x80;
-    assert!(decompressed(Compression::GZIP, Limits::DEFAULT, &full).is_err());
+    assert!(read(&full).is_err());
 }
 
 #[test]

@@ -140,8 +140,13 @@ fn versioned_object(line: &str, what: &'static str) -> Result<Map<String, Value>
 fn not_json(what: &'static str, error: &serde_json::Error) -> ContractError {
     ContractError::NotJson {
         what,
-        detail: error.to_string(),
+        detail: one_line(error),
     }
+}
+
+/// What the library says. It repeats names that it does not know, with whatever is in them.
+fn one_line(error: &serde_json::Error) -> String {
+    error.to_string().replace(char::is_control, " ")
 }
 
 fn shaped<T: DeserializeOwned>(
@@ -150,7 +155,7 @@ fn shaped<T: DeserializeOwned>(
 ) -> Result<T, ContractError> {
     serde_json::from_value(Value::Object(object)).map_err(|error| ContractError::Shape {
         what,
-        detail: error.to_string(),
+        detail: one_line(&error),
     })
 }
 

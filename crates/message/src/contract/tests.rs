@@ -174,6 +174,18 @@ fn a_reply_must_say_ready_or_error() {
 }
 
 #[test]
+fn what_a_subject_says_makes_no_second_line() {
+    for line in [
+        r#"{"contract":1,"error":"x","fault":"a\nb"}"#,
+        r#"{"contract":1,"ready":true,"code":"a\r\nb"}"#,
+    ] {
+        let error = Reply::parse(line).expect_err("unknown").to_string();
+        assert!(error.contains("unknown variant"), "{error}");
+        assert!(!error.contains(char::is_control), "{error:?}");
+    }
+}
+
+#[test]
 fn reading_takes_one_line_and_no_more() {
     let mut stream = Cursor::new(format!("{}\r\nrest\n", SERVER.replace('\n', "")));
     assert!(Settings::read(&mut stream).is_ok());

@@ -300,7 +300,8 @@ fn read_json<T: DeserializeOwned>(directory: &Path, file: &'static str) -> Resul
 
 /// serde_json's sentence without the position, which counts within the line here.
 fn json_problem(error: &serde_json::Error) -> String {
-    let text = error.to_string();
+    // It repeats names that it does not know, with whatever is in them.
+    let text = error.to_string().replace(char::is_control, " ");
     let sentence = text
         .rsplit_once(" at line ")
         .map_or(text.as_str(), |(sentence, _)| sentence);

@@ -270,6 +270,8 @@ fn damage_in_the_middle_is_told_with_its_line() {
         text.replacen("\"record\":\"trial\"", "\"record\":\"trail\"", 1)
     });
     assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: unknown variant `trail`, expected one of `trial`, `floor`, `restart` (column 17)");
+    scene.edit(names::TRIALS, |text| text.replacen("trail", "tr\\nail", 1));
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: unknown variant `tr ail`, expected one of `trial`, `floor`, `restart` (column 19)");
 }
 
 #[test]

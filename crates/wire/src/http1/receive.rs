@@ -87,7 +87,10 @@ impl Connection {
         let mut partial = std::mem::take(&mut self.partial);
         let before = partial.len();
         // One byte over the limit shows that it is exceeded; more is not looked at.
-        let room = (max + 1).saturating_sub(before).min(bytes.len());
+        let room = max
+            .saturating_add(1)
+            .saturating_sub(before)
+            .min(bytes.len());
         let text: &[u8] = if before == 0 {
             &bytes[..room]
         } else {

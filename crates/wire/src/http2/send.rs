@@ -68,7 +68,11 @@ impl Sender {
 
     /// Notes that a stream is over.
     pub(super) fn forget(&mut self, stream: &Stream) {
-        self.sending -= usize::from(stream.is_sending());
+        if stream.is_sending() {
+            self.sending -= 1;
+            // A server that opens no window and resets every call would fill the queue otherwise.
+            self.queue.retain(|id| *id != stream.id);
+        }
     }
 
     /// Whether the server accepts a head of this size.
@@ -154,7 +158,6 @@ impl Sender {
             let Some(id) = self.queue.pop_front() else {
                 return;
             };
-            // A stream that is over may still be in the queue.
             let Some(stream) = streams.get(id) else {
                 continue;
             };
@@ -256,5 +259,28 @@ impl Sender {
     /// The server's first SETTINGS are here; what they leave out has no bound.
     pub(super) fn settings_received(&mut self) {
         self.max_concurrent.get_or_insert(u32::MAX);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::streams::stream;
+    use super::*;
+
+    /// The connection's window never opens, and every call ends before its body is sent.
+    #[test]
+    fn calls_that_end_unsent_leave_nothing_in_the_queue() {
+        let mut sender = Sender::new(0);
+        sender.window = 0;
+        let (mut output, mut sent) = (Output::default(), ByteCount::default());
+        for number in 0..1000 {
+            let mut call = stream(number * 2 + 1);
+            let body = Bytes::from_static(b"body");
+            sender.start_body(&mut call, &body, &mut output, &mut sent);
+            assert!(sender.is_sending());
+            sender.forget(&call);
+            assert!(!sender.is_sending());
+        }
+        assert_eq!(sender.queue.len(), 0);
     }
 }

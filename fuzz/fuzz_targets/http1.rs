@@ -1,0 +1,4 @@
+#![no_main]
+//! See `rpcgauge_fuzz::http1`.
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| rpcgauge_fuzz::http1(input));

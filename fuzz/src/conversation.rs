@@ -1,0 +1,410 @@
+//! A client in conversation with a server that says anything, and what must hold whatever it says.
+
+use std::io::IoSlice;
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+use rpcgauge_wire::{Client, Event, Fields, Head, Limits, Protocol, StartError, Token, grpc};
+
+use crate::meter;
+use crate::script::Cut;
+
+/// The largest request body, in bytes: more than a connection's first window.
+const LARGEST_BODY: usize = 100_000;
+
+static ZEROS: [u8; LARGEST_BODY] = [0; LARGEST_BODY];
+
+/// Lengths of request bodies, in bytes: none, short, just by reference, some frames, many.
+const BODY_LENGTHS: [usize; 6] = [0, 1, 100, 4096, 40_000, LARGEST_BODY];
+
+/// The number of the head that is longer than a frame. It takes long to encode, and so is chosen by
+/// one byte alone.
+pub const LONG_HEAD: u8 = 0xff;
+
+static LONG: LazyLock<Head> = LazyLock::new(|| {
+    let long = Head::builder("GET", "/long", "a").field("x-long", "~".repeat(20_000));
+    long.build().expect("a head that can be sent")
+});
+
+static HEADS: LazyLock<[Head; 5]> = LazyLock::new(|| {
+    [
+        Head::builder("GET", "/", "a"),
+        Head::builder("POST", "/p", "localhost:80").field("accept", "*/*"),
+        grpc::head("/pkg.Service/Method", "localhost", None),
+        Head::builder("HEAD", "/", "a"),
+        Head::builder("PUT", "/c", "a").close(true),
+    ]
+    .map(|builder| builder.build().expect("a head that can be sent"))
+});
+
+/// How far a call has come, as its events tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Started,
+    FirstByte,
+    Head,
+    /// The head said that nothing follows.
+    HeadEnds,
+    Trailers,
+    Ended,
+}
+
+#[derive(Debug)]
+struct Call {
+    stage: Stage,
+    body_bytes: u64,
+}
+
+/// A call as the caller made it.
+#[derive(Debug, Clone, Copy)]
+pub struct Started {
+    /// Bytes of the request's body.
+    pub body: usize,
+}
+
+/// What the caller sees, written down so that two conversations can be compared, and checked
+/// against the promises of [`Event`] and [`Client`].
+#[derive(Debug)]
+struct Notes {
+    protocol: Protocol,
+    limits: Limits,
+    log: Vec<u8>,
+    /// The call whose body the log ends with: pieces of one body are joined.
+    body_of: Option<Token>,
+    /// By token.
+    calls: Vec<Call>,
+    closing: bool,
+}
+
+/// A client, and all that it was given and has said.
+#[derive(Debug)]
+pub struct Conversation {
+    client: Client,
+    notes: Notes,
+    cut: Cut,
+    /// Each call started, in order; its place is its token.
+    pub started: Vec<Started>,
+    /// All input.
+    pub given: Vec<u8>,
+    /// All output that was taken.
+    pub taken: Vec<u8>,
+    /// The end of the transport was told.
+    ended: bool,
+}
+
+impl Conversation {
+    /// A new connection whose input is cut so.
+    pub fn new(protocol: Protocol, limits: Limits, cut: Cut) -> Conversation {
+        meter::reset();
+        let client = meter::metered(|| Client::new(protocol, limits.clone()));
+        Conversation {
+            client,
+            notes: Notes {
+                protocol,
+                limits,
+                log: Vec::new(),
+                body_of: None,
+                calls: Vec::new(),
+                closing: false,
+            },
+            cut,
+            started: Vec::new(),
+            given: Vec::new(),
+            taken: Vec::new(),
+            ended: false,
+        }
+    }
+
+    /// Starts a call with the head and body of these numbers.
+    pub fn start(&mut self, head: u8, body: u8) {
+        let head = match head {
+            LONG_HEAD => &LONG,
+            number => &HEADS[usize::from(number) % HEADS.len()],
+        };
+        let length = BODY_LENGTHS[usize::from(body) % BODY_LENGTHS.len()];
+        let body = Bytes::from_static(&ZEROS[..length]);
+        let (capacity, token) = (self.client.capacity(), self.started.len() as Token);
+        let client = &mut self.client;
+        match meter::metered(|| client.start(head, &body, token)) {
+            Ok(()) => {
+                assert!(capacity > 0, "a call was started above the capacity");
+                self.started.push(Started { body: length });
+                self.notes.calls.push(Call {
+                    stage: Stage::Started,
+                    body_bytes: 0,
+                });
+            }
+            Err(StartError::HeadTooLarge { bytes, accepted }) => assert!(bytes > accepted.into()),
+            Err(StartError::Full) => assert!(capacity == 0 && !self.client.is_closed()),
+            Err(StartError::Closing) => assert_eq!(capacity, 0),
+        }
+        self.check();
+    }
+
+    /// Gives input, cut as this conversation cuts.
+    pub fn give(&mut self, bytes: &[u8]) {
+        self.given.extend_from_slice(bytes);
+        for piece in self.cut.pieces(bytes) {
+            let (client, notes) = (&mut self.client, &mut self.notes);
+            meter::metered(|| {
+                client.input(piece, &mut |event| meter::unmetered(|| notes.note(event)));
+            });
+        }
+        self.check();
+    }
+
+    /// Gives a call up.
+    pub fn cancel(&mut self, number: u8) {
+        let count = self.notes.calls.len();
+        let token = usize::from(number).checked_rem(count).unwrap_or(0);
+        let client = &mut self.client;
+        let cancelled = meter::metered(|| client.cancel(token as Token));
+        let in_flight = self.notes.calls.get(token).map(|call| call.stage) < Some(Stage::Ended);
+        assert_eq!(cancelled, count > 0 && in_flight, "cancelling call {token}");
+        if cancelled {
+            self.notes.calls[token].stage = Stage::Ended;
+        }
+        self.check();
+    }
+
+    /// Takes `n` bytes of output at most; all of it for 0.
+    pub fn take(&mut self, n: u16) {
+        let mut left = match n {
+            0 => usize::MAX,
+            n => usize::from(n),
+        };
+        while left > 0 && !self.client.output().is_empty() {
+            let first = self.client.output();
+            let mut slices = [IoSlice::new(&[]); 3];
+            let filled = self.client.output_slices(&mut slices);
+            assert!(filled > 0 && *slices[0] == *first, "both tell the output");
+            let taken = left.min(first.len());
+            self.taken.extend_from_slice(&first[..taken]);
+            let client = &mut self.client;
+            meter::metered(|| client.consume_output(taken));
+            left -= taken;
+        }
+        self.check();
+    }
+
+    /// Ends the connection in an orderly way.
+    pub fn shut_down(&mut self) {
+        let client = &mut self.client;
+        meter::metered(|| client.shut_down());
+        assert_eq!(self.client.capacity(), 0);
+        self.check();
+    }
+
+    /// Gives back the memory of what is empty.
+    pub fn release_buffers(&mut self) {
+        let client = &mut self.client;
+        meter::metered(|| client.release_buffers());
+        self.check();
+    }
+
+    /// Ends the transport.
+    pub fn end(&mut self, orderly: bool) {
+        let (client, notes) = (&mut self.client, &mut self.notes);
+        meter::metered(|| {
+            client.end_of_input(orderly, &mut |event| meter::unmetered(|| notes.note(event)));
+        });
+        self.ended = true;
+        assert!(self.client.is_closed() && self.client.in_flight() == 0);
+        self.check();
+    }
+
+    /// Takes all output, ends the transport, and checks the accounts: every call ended once, and
+    /// every byte was counted once.
+    pub fn finish(&mut self) {
+        self.take(0);
+        let (traffic, taken) = (*self.client.traffic(), self.taken.len() as u64);
+        // What is queued for a transport that ends, or for a broken HTTP/1.1 connection, is dropped.
+        let dropped = self.ended
+            || self.notes.protocol == Protocol::Http1
+                && (self.notes.closing || self.client.is_closed());
+        assert!(traffic.sent.total() >= taken);
+        assert!(dropped || traffic.sent.total() == taken, "{traffic:?}");
+        assert!(traffic.received.total() <= self.given.len() as u64);
+        self.end(true);
+        self.check_memory();
+        for (token, call) in self.notes.calls.iter().enumerate() {
+            assert_eq!(call.stage, Stage::Ended, "call {token}");
+        }
+    }
+
+    /// Everything that the caller could see.
+    pub fn seen(&self) -> (&[u8], &[u8]) {
+        (&self.notes.log, &self.taken)
+    }
+
+    /// What must hold at any time; and a note of what can be seen now.
+    fn check(&mut self) {
+        let client = &self.client;
+        let (in_flight, capacity) = (client.in_flight(), client.capacity());
+        let calls = &self.notes.calls;
+        let open = calls.iter().filter(|call| call.stage < Stage::Ended);
+        assert_eq!(in_flight, open.count(), "calls in flight");
+        if client.is_closed() {
+            assert_eq!((in_flight, capacity), (0, 0), "a closed connection");
+        }
+        assert!(!self.notes.closing || capacity == 0, "after Closing");
+        // What of a damaged part was interpreted before the damage showed depends on the cuts.
+        let received = match self.notes.closing || client.is_closed() {
+            true => 0,
+            false => client.traffic().received.total(),
+        };
+        let state = [
+            in_flight as u64,
+            capacity as u64,
+            received,
+            client.traffic().sent.total(),
+            u64::from(client.is_closed()),
+            u64::from(client.is_all_sent()),
+        ];
+        self.notes.body_of = None;
+        self.notes.log.extend(state.map(u64::to_le_bytes).concat());
+    }
+
+    /// A bound on memory from the limits: what may be held of input, twice for buffers that grow by
+    /// doubling, and what may be queued. Generous, since it is growth that is looked for.
+    fn check_memory(&self) {
+        let limits = &self.notes.limits;
+        let heads = limits.max_head_bytes.min(self.given.len());
+        let of_heads = heads + 2 * limits.max_header_list_bytes as usize;
+        let of_tables = 8 * (limits.header_table_size + limits.encoder_table_size) as usize;
+        let of_replies = limits.max_queued_replies.min(self.given.len() * 4);
+        let of_calls = self.started.len() * (2 * 21_000 + 1024);
+        let of_output = 2 * (256 * 1024 + of_replies);
+        let of_frame = limits.max_frame_size as usize;
+        let most = 16_384 + 4 * (of_heads + of_frame) + of_tables + of_output + of_calls;
+        let peak = meter::peak();
+        assert!(peak <= most as u64, "{peak} bytes held, {most} expected");
+    }
+}
+
+impl Notes {
+    fn note(&mut self, event: Event<'_>) {
+        let token = match event {
+            Event::FirstByte { token } => self.step(token, Stage::Started, Stage::FirstByte),
+            Event::Interim { token, status } => {
+                assert!((100..200).contains(&status));
+                self.step(token, Stage::FirstByte, Stage::FirstByte)
+            }
+            Event::Head {
+                token,
+                status,
+                fields,
+                end,
+            } => {
+                assert!((200..1000).contains(&status));
+                self.check_fields(&fields);
+                let next = if end { Stage::HeadEnds } else { Stage::Head };
+                self.step(token, Stage::FirstByte, next)
+            }
+            Event::Body { token, data } => return self.body(token, data),
+            Event::Trailers { token, fields } => {
+                assert!(!fields.is_empty());
+                self.check_fields(&fields);
+                self.step(token, Stage::Head, Stage::Trailers)
+            }
+            Event::Complete { token } => {
+                let stage = self.calls[token as usize].stage;
+                assert!((Stage::Head..Stage::Ended).contains(&stage), "{stage:?}");
+                self.step(token, stage, Stage::Ended)
+            }
+            Event::Failed { token, .. } => {
+                let stage = self.calls[token as usize].stage;
+                assert!(stage < Stage::Ended);
+                self.step(token, stage, Stage::Ended)
+            }
+            Event::Closing { .. } => {
+                assert!(!std::mem::replace(&mut self.closing, true), "Closing once");
+                Token::MAX
+            }
+        };
+        self.body_of = None;
+        self.log.extend(token.to_le_bytes());
+        self.log.extend(format!("{event:?}").bytes());
+    }
+
+    fn step(&mut self, token: Token, from: Stage, to: Stage) -> Token {
+        let call = &mut self.calls[token as usize];
+        assert_eq!(call.stage, from, "call {token} goes on to {to:?}");
+        call.stage = to;
+        token
+    }
+
+    fn body(&mut self, token: Token, data: &[u8]) {
+        let call = &mut self.calls[token as usize];
+        assert_eq!(call.stage, Stage::Head, "a body of call {token}");
+        assert!(!data.is_empty());
+        call.body_bytes += data.len() as u64;
+        assert!(call.body_bytes <= self.limits.max_body_bytes);
+        if self.body_of.replace(token) != Some(token) {
+            self.log.extend(token.to_le_bytes());
+            self.log.extend(b"body");
+        }
+        self.log.extend_from_slice(data);
+    }
+
+    fn check_fields(&self, fields: &Fields<'_>) {
+        assert!(fields.len() <= self.limits.max_fields);
+        for (name, value) in fields.iter() {
+            assert!(!name.is_empty() && name.iter().all(u8::is_ascii_graphic));
+            let lower = !name.iter().any(u8::is_ascii_uppercase);
+            assert!(lower || self.protocol == Protocol::Http1, "{name:?}");
+            assert!(!value.iter().any(|b| b"\r\n\0".contains(b)), "{value:?}");
+            let blank = |b: Option<&u8>| matches!(b, Some(b' ' | b'\t'));
+            assert!(!blank(value.first()) && !blank(value.last()), "{value:?}");
+            assert!(fields.get(name).is_some());
+        }
+    }
+}
+
+/// Limits to choose from: the defaults, and ones that short inputs reach.
+pub fn limits(choice: u8) -> Limits {
+    let small = Limits {
+        max_head_bytes: 600,
+        max_header_list_bytes: 500,
+        max_fields: 5,
+        max_interim_responses: 2,
+        max_body_bytes: 300,
+        max_chunk_line_bytes: 12,
+        max_continuations: 2,
+        max_queued_replies: 200,
+        max_calls_in_flight: 5,
+        max_calls_before_settings: 2,
+        stream_window: 70_000,
+        connection_window: 80_000,
+        header_table_size: 100,
+        encoder_table_size: 100,
+        ..Limits::default()
+    };
+    match choice % 4 {
+        0 => Limits::default(),
+        1 => small,
+        // A window below the protocol's default, and tables of other sizes than it.
+        2 => Limits {
+            stream_window: 100,
+            header_table_size: 8192,
+            encoder_table_size: 0,
+            max_calls_before_settings: 4,
+            max_frame_size: 20_000,
+            ..Limits::default()
+        },
+        // Nothing that a server could reach.
+        _ => Limits {
+            max_head_bytes: usize::MAX,
+            max_body_bytes: u64::MAX,
+            max_chunk_line_bytes: usize::MAX,
+            max_fields: usize::MAX,
+            max_interim_responses: u32::MAX,
+            max_continuations: u32::MAX,
+            max_queued_replies: usize::MAX,
+            stream_window: u32::MAX,
+            connection_window: u32::MAX,
+            max_frame_size: 16_384,
+            ..Limits::default()
+        },
+    }
+}

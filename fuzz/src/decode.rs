@@ -1,0 +1,144 @@
+//! Messages in every encoding, of generated and of dynamic types.
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use rpcgauge_message::{
+    BrokenLimit, Code, DecodeError, Encoding, Limits, Message, MessageType, Schema, Workload,
+    WorkloadSpec, first_difference,
+};
+
+use crate::meter;
+use crate::script::Args;
+
+/// A folder of the repository.
+fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
+
+/// The workloads' answers, which have generated code; then two types with every kind of field.
+pub static TYPES: LazyLock<[MessageType; 8]> = LazyLock::new(|| {
+    let workload = |spec| Workload::new(&spec).expect("a workload");
+    let answer = |spec| workload(spec).response_type().clone();
+    let folder = repository("crates/message/tests/proto");
+    let files = ["shop/orders.proto", "legacy.proto"].map(|file| folder.join(file));
+    let schema = Schema::compile(&files, &[folder]).expect("the tests' own schema");
+    let named = |name| schema.message_type(name).expect("a type of the schema");
+    [
+        answer(WorkloadSpec::Echo { n: 1 }),
+        answer(WorkloadSpec::Hello),
+        answer(WorkloadSpec::List { n: 1 }),
+        answer(WorkloadSpec::Records { n: 1 }),
+        answer(WorkloadSpec::Profile),
+        answer(WorkloadSpec::Followers { n: 1 }),
+        named("shop.Order"),
+        named("legacy.Request"),
+    ]
+});
+
+/// Bit of the first byte: a nesting of few levels is allowed.
+pub const SHALLOW: u8 = 0x80;
+
+/// Any bytes as protobuf, or as JSON in protobuf. First byte: bits 0 to 2 the type
+/// ([`TYPES`]), bit 3 the second encoding, and [`SHALLOW`].
+pub fn decode_protobuf(input: &[u8]) {
+    decode(input, [Encoding::Protobuf, Encoding::Hybrid]);
+}
+
+/// Any bytes as JSON with either names. First byte as for [`decode_protobuf`].
+pub fn decode_json(input: &[u8]) {
+    decode(input, [Encoding::Json, Encoding::JsonProtoNames]);
+}
+
+/// Any bytes as MessagePack. First byte as for [`decode_protobuf`].
+pub fn decode_msgpack(input: &[u8]) {
+    decode(input, [Encoding::Msgpack; 2]);
+}
+
+/// Any bytes as CBOR. First byte as for [`decode_protobuf`].
+pub fn decode_cbor(input: &[u8]) {
+    decode(input, [Encoding::Cbor; 2]);
+}
+
+/// What is read can be written in protobuf and reads back the same; generated and dynamic code
+/// agree; an error is one line; and memory stays within the documented multiple of the input.
+fn decode(input: &[u8], encodings: [Encoding; 2]) {
+    let mut args = Args(input);
+    let choice = args.u8();
+    let message_type = &TYPES[usize::from(choice % 8)];
+    let encoding = encodings[usize::from(choice / 8 % 2)];
+    let bytes = args.rest();
+    let limits = Limits {
+        max_message_bytes: bytes.len().max(1),
+        max_depth: if choice & SHALLOW == 0 { 100 } else { 4 },
+        ..Limits::DEFAULT
+    };
+    let read = check_memory(message_type, bytes, encoding, &limits);
+    if message_type.code() == Code::Generated {
+        let dynamic = message_type.clone().without_generated();
+        let other = check_memory(&dynamic, bytes, encoding, &limits);
+        match (&read, &other) {
+            (Ok(generated), Ok(dynamic)) => {
+                assert_eq!(first_difference(generated, dynamic), None);
+            }
+            (Err(_), Err(_)) => {}
+            // They take different memory, so that one meets the limit first.
+            (Ok(_), Err(DecodeError::Limit(BrokenLimit::Memory(_))))
+            | (Err(DecodeError::Limit(BrokenLimit::Memory(_))), Ok(_)) => {}
+            _ => panic!("generated code: {read:?}, dynamic code: {other:?}"),
+        }
+    }
+    match read {
+        Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
+        Ok(message) => check_forms(message_type, message, encoding),
+    }
+}
+
+/// Reads a message and looks at the memory that this takes.
+fn check_memory(
+    message_type: &MessageType,
+    bytes: &[u8],
+    encoding: Encoding,
+    limits: &Limits,
+) -> Result<Message, DecodeError> {
+    meter::reset();
+    let read = meter::metered(|| message_type.decode(bytes, encoding, limits));
+    let most = MEMORY_FOR_A_LEVEL * limits.max_depth.min(32) + MEMORY_FOR_A_BYTE * bytes.len();
+    let peak = meter::peak();
+    assert!(peak <= most as u64, "{peak} bytes held, {most} expected");
+    read
+}
+
+/// What a message may take at each level whatever its size: a list may reserve room for the 1,024
+/// elements that it says it has, and the innermost level holds the text of an error.
+const MEMORY_FOR_A_LEVEL: usize = 256 << 10;
+
+/// Memory for a byte of input: a list that grows by doubling takes three times what is in it.
+const MEMORY_FOR_A_BYTE: usize = 3 * rpcgauge_message::limits::MEMORY_FOR_A_BYTE;
+
+/// What was read has a form in protobuf, and reads back the same from every encoding that has a
+/// form for it.
+fn check_forms(message_type: &MessageType, message: Message, encoding: Encoding) {
+    let limits = Limits::DEFAULT;
+    let again = |message: &Message| {
+        let written = message.to_bytes(Encoding::Protobuf).expect("a form");
+        message_type
+            .decode(&written, Encoding::Protobuf, &limits)
+            .expect("what was written")
+    };
+    // A damaged map entry can lack its value. The library takes 0 for it, which a closed enum may
+    // not have; what it writes then, it reads as an unknown field. So protobuf is read twice, the
+    // second time without damage.
+    let message = match encoding {
+        Encoding::Protobuf => again(&message),
+        _ => message,
+    };
+    assert_eq!(first_difference(&message, &again(&message)), None);
+    for encoding in Encoding::ALL {
+        // Damaged payloads of an `Any`, and times without a form, are refused here.
+        if let Ok(bytes) = message.to_bytes(encoding) {
+            let back = message_type.decode(&bytes, encoding, &limits);
+            assert!(back.is_ok(), "{encoding}: {back:?}");
+        }
+    }
+}

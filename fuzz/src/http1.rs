@@ -1,0 +1,109 @@
+//! HTTP/1.1: a connection and its calls, and heads against another parser.
+
+use rpcgauge_wire::{Client, Event, Head, Limits, Protocol};
+
+use crate::conversation::{self, Conversation};
+use crate::script::{Args, Cut, Script};
+
+/// What a step does, by its number; higher numbers begin anew.
+pub mod step {
+    /// Server: the payload, as it is.
+    pub const BYTES: u8 = 0;
+    /// Client: starts a call. Number of its head, number of its body's length.
+    pub const START: u8 = 1;
+    /// Client: gives a call up. Its number.
+    pub const CANCEL: u8 = 2;
+    /// Client: writes output. How many bytes, two bytes; 0 for all.
+    pub const TAKE: u8 = 3;
+    /// Client: shuts down.
+    pub const SHUT_DOWN: u8 = 4;
+    /// Client: gives memory back.
+    pub const RELEASE: u8 = 5;
+    /// The transport ends. 1 when it broke.
+    pub const END: u8 = 6;
+    /// Server: a chunk of the payload, framed rightly.
+    pub const CHUNK: u8 = 7;
+    /// How many kinds there are.
+    pub const COUNT: u8 = 8;
+}
+
+/// A connection with several calls. Setup: limits, length of the pieces, calls started at once.
+/// However the server's bytes are cut, the caller sees the same.
+pub fn http1(input: &[u8]) {
+    let script = Script::read(input);
+    let whole = play(&script, Cut::WHOLE);
+    let pieces = 2 + usize::from(script.setup.get(1).copied().unwrap_or(0)) % 60;
+    for cut in [Cut(1), Cut(pieces)] {
+        let again = play(&script, cut);
+        assert!(
+            again.seen() == whole.seen(),
+            "cut {cut:?} makes a difference"
+        );
+    }
+}
+
+fn play(script: &Script, cut: Cut) -> Conversation {
+    let mut setup = Args(&script.setup);
+    let limits = conversation::limits(setup.u8());
+    let _pieces = setup.u8();
+    let mut talk = Conversation::new(Protocol::Http1, limits, cut);
+    if setup.u8() % 2 == 0 {
+        talk.start(setup.u8(), 0);
+    }
+    for step in &script.steps {
+        let mut args = Args(&step.payload);
+        match step.kind % step::COUNT {
+            step::BYTES => talk.give(&step.payload),
+            step::START => talk.start(args.u8(), args.u8()),
+            step::CANCEL => talk.cancel(args.u8()),
+            step::TAKE => talk.take(args.u16()),
+            step::SHUT_DOWN => talk.shut_down(),
+            step::RELEASE => talk.release_buffers(),
+            step::END => talk.end(args.u8() != 1),
+            _ => {
+                let size = format!("{:x}\r\n", step.payload.len());
+                talk.give(&[size.as_bytes(), &step.payload, b"\r\n"].concat());
+            }
+        }
+    }
+    talk.finish();
+    talk
+}
+
+/// The first head of an answer, read by httparse too: what we accept, it accepts with the same
+/// status and fields. (It accepts more: we are strict where RFC 9112 lets a client be.)
+pub fn http1_head(input: &[u8]) {
+    const MOST_FIELDS: usize = 64;
+    let limits = Limits {
+        max_fields: MOST_FIELDS,
+        ..Limits::default()
+    };
+    let head = Head::builder("GET", "/", "a").build().expect("a head");
+    let mut client = Client::new(Protocol::Http1, limits);
+    client
+        .start(&head, &bytes::Bytes::new(), 1)
+        .expect("a call can be started");
+    let mut ours = None;
+    client.input(input, &mut |event| match event {
+        Event::Interim { status, .. } => {
+            ours.get_or_insert((status, None));
+        }
+        Event::Head { status, fields, .. } => {
+            let fields = fields.iter().map(|(n, v)| (n.to_vec(), v.to_vec()));
+            ours.get_or_insert((status, Some(fields.collect::<Vec<_>>())));
+        }
+        _ => {}
+    });
+    let Some((status, fields)) = ours else { return };
+    let mut space = [httparse::EMPTY_HEADER; MOST_FIELDS];
+    let mut theirs = httparse::Response::new(&mut space);
+    let parsed = theirs.parse(input).expect("httparse accepts the head");
+    assert!(parsed.is_complete(), "httparse sees the head's end");
+    assert_eq!(theirs.code, Some(status));
+    let Some(fields) = fields else { return };
+    assert_eq!(fields.len(), theirs.headers.len());
+    for ((name, value), header) in fields.iter().zip(theirs.headers.iter()) {
+        assert_eq!(name, header.name.as_bytes());
+        assert_eq!(value, header.value);
+    }
+}

@@ -1,0 +1,205 @@
+//! Whether what the client sent is HTTP/2, and within what the server allowed.
+
+use std::collections::BTreeMap;
+
+use rpcgauge_wire::http2::hpack::{DecodedFields, Decoder};
+
+use super::server::{flag, kind};
+use crate::conversation::Started;
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// The protocol's own values until SETTINGS say otherwise (RFC 9113 §6.5.2).
+const WINDOW: u64 = 65_535;
+const FRAME_SIZE: usize = 16_384;
+
+/// The setting of each stream's window, and of the largest frame.
+const INITIAL_WINDOW_SIZE: u16 = 0x4;
+const MAX_FRAME_SIZE: u16 = 0x5;
+
+/// A frame header and payload.
+struct Seen<'a> {
+    kind: u8,
+    flags: u8,
+    stream: u32,
+    payload: &'a [u8],
+}
+
+/// Takes the next whole frame off the front.
+fn next<'a>(bytes: &mut &'a [u8]) -> Option<Seen<'a>> {
+    let [l0, l1, l2, kind, flags, s0, s1, s2, s3, after @ ..] = *bytes else {
+        return None;
+    };
+    let length = u32::from_be_bytes([0, *l0, *l1, *l2]) as usize;
+    let (payload, rest) = after.split_at_checked(length)?;
+    *bytes = rest;
+    Some(Seen {
+        kind: *kind,
+        flags: *flags,
+        stream: u32::from_be_bytes([*s0, *s1, *s2, *s3]) & 0x7fff_ffff,
+        payload,
+    })
+}
+
+/// The most that the server may have allowed: windows as if every change had come first, and none
+/// had been a decrease.
+struct Allowed {
+    connection: u64,
+    each_stream: u64,
+    /// Beyond that, by stream.
+    more: BTreeMap<u32, u64>,
+    frame_size: usize,
+}
+
+fn allowed(mut given: &[u8]) -> Allowed {
+    let mut allowed = Allowed {
+        connection: WINDOW,
+        each_stream: WINDOW,
+        more: BTreeMap::new(),
+        frame_size: FRAME_SIZE,
+    };
+    while let Some(frame) = next(&mut given) {
+        match (frame.kind, frame.payload) {
+            (kind::WINDOW_UPDATE, [a, b, c, d]) => {
+                let by = u64::from(u32::from_be_bytes([*a, *b, *c, *d]) & 0x7fff_ffff);
+                match frame.stream {
+                    0 => allowed.connection += by,
+                    stream => *allowed.more.entry(stream).or_default() += by,
+                }
+            }
+            (kind::SETTINGS, payload) => {
+                for setting in payload.chunks_exact(6) {
+                    let id = u16::from_be_bytes([setting[0], setting[1]]);
+                    let value =
+                        u32::from_be_bytes([setting[2], setting[3], setting[4], setting[5]]);
+                    match id {
+                        INITIAL_WINDOW_SIZE => {
+                            allowed.each_stream = allowed.each_stream.max(value.into());
+                        }
+                        MAX_FRAME_SIZE => {
+                            allowed.frame_size = allowed.frame_size.max(value as usize)
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    allowed
+}
+
+/// What is known of a stream.
+#[derive(Default)]
+struct Stream {
+    body: u64,
+    ended: bool,
+    reset: bool,
+}
+
+/// Checks all that the client wrote, after it was given `given`. Calls have the streams 1, 3, 5 and
+/// so on, in the order started.
+pub(super) fn check(taken: &[u8], given: &[u8], started: &[Started]) {
+    let Some(mut rest) = taken.strip_prefix(PREFACE) else {
+        // What is not written when the transport ends is dropped, the preface too.
+        return assert!(PREFACE.starts_with(taken), "the preface comes first");
+    };
+    let mut sent = Sent::new(allowed(given), started);
+    while let Some(frame) = next(&mut rest) {
+        sent.frame(&frame);
+    }
+}
+
+/// What the client has sent so far.
+struct Sent<'a> {
+    allowed: Allowed,
+    started: &'a [Started],
+    decoder: Decoder,
+    streams: Vec<Stream>,
+    /// The stream of a field block that goes on, and the block so far.
+    open_block: Option<(u32, Vec<u8>)>,
+    /// Bytes of data on all streams.
+    data: u64,
+    settings_seen: bool,
+}
+
+impl<'a> Sent<'a> {
+    fn new(allowed: Allowed, started: &'a [Started]) -> Sent<'a> {
+        let mut decoder = Decoder::new();
+        // The sizes that the client announces are the server's choice; here any is.
+        decoder.set_allowed_size(u32::MAX);
+        Sent {
+            allowed,
+            started,
+            decoder,
+            streams: Vec::new(),
+            open_block: None,
+            data: 0,
+            settings_seen: false,
+        }
+    }
+
+    fn frame(&mut self, frame: &Seen<'_>) {
+        self.settings_seen |= frame.kind == kind::SETTINGS;
+        assert!(self.settings_seen, "SETTINGS come first");
+        let length = frame.payload.len();
+        assert!(length <= self.allowed.frame_size, "a frame's length");
+        let continues = frame.kind == kind::CONTINUATION;
+        assert_eq!(self.open_block.is_some(), continues, "a block in one go");
+        match frame.kind {
+            kind::HEADERS => {
+                let next = self.streams.len() * 2 + 1;
+                assert_eq!(frame.stream as usize, next, "the next stream");
+                self.streams.push(Stream {
+                    ended: frame.flags & flag::END_STREAM != 0,
+                    ..Stream::default()
+                });
+                self.block(frame, Vec::new());
+            }
+            kind::CONTINUATION => {
+                let (stream, block) = self.open_block.take().expect("checked above");
+                assert_eq!(stream, frame.stream);
+                self.block(frame, block);
+            }
+            kind::DATA => self.data(frame),
+            kind::RST_STREAM => {
+                // PRIORITY of a wrong size makes the client reset any stream that it is on.
+                if let Some(stream) = self.streams.get_mut((frame.stream / 2) as usize) {
+                    stream.reset = true;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn data(&mut self, frame: &Seen<'_>) {
+        let number = (frame.stream / 2) as usize;
+        let stream = self.streams.get_mut(number);
+        let stream = stream.expect("data is on an opened stream");
+        assert!(!stream.ended && !stream.reset, "data after the end");
+        stream.body += frame.payload.len() as u64;
+        stream.ended = frame.flags & flag::END_STREAM != 0;
+        let whole = stream.body == self.started[number].body as u64;
+        assert_eq!(stream.ended, whole, "the end comes with the last byte");
+        let more = self.allowed.more.get(&frame.stream).copied();
+        let window = self.allowed.each_stream + more.unwrap_or(0);
+        assert!(stream.body <= window, "a stream's window");
+        self.data += frame.payload.len() as u64;
+        assert!(self.data <= self.allowed.connection, "the window");
+    }
+
+    /// Takes the next part of a field block in, and reads the block when it is whole.
+    fn block(&mut self, frame: &Seen<'_>, mut block: Vec<u8>) {
+        block.extend_from_slice(frame.payload);
+        if frame.flags & flag::END_HEADERS == 0 {
+            self.open_block = Some((frame.stream, block));
+            return;
+        }
+        let mut fields = DecodedFields::new(u32::MAX);
+        let decoded = self.decoder.decode(&block, &mut fields);
+        decoded.expect("a block that decodes");
+        let names: Vec<&[u8]> = fields.fields().iter().map(|(name, _)| name).collect();
+        let pseudo: [&[u8]; 4] = [b":method", b":scheme", b":authority", b":path"];
+        assert_eq!(names[..4], pseudo);
+    }
+}

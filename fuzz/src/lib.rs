@@ -1,0 +1,41 @@
+//! Bodies of the fuzz targets: each takes any bytes and panics when something that must hold does
+//! not. `docs/fuzzing.md` says what each is about and how they are run.
+
+pub mod compress;
+pub mod conversation;
+pub mod decode;
+pub mod grpc;
+pub mod hpack;
+pub mod http1;
+pub mod http2;
+pub mod meter;
+pub mod records;
+pub mod script;
+
+pub use compress::decompress;
+pub use decode::{decode_cbor, decode_json, decode_msgpack, decode_protobuf};
+pub use grpc::{grpc_answer, grpc_text};
+pub use hpack::{hpack_decode, hpack_encode};
+pub use http1::{http1, http1_head};
+pub use http2::http2;
+pub use records::records;
+
+/// A target's body.
+pub type Target = fn(&[u8]);
+
+/// Every target, by the name of its program and of its folders.
+pub const TARGETS: [(&str, Target); 13] = [
+    ("decode_cbor", decode_cbor),
+    ("decode_json", decode_json),
+    ("decode_msgpack", decode_msgpack),
+    ("decode_protobuf", decode_protobuf),
+    ("decompress", decompress),
+    ("grpc_answer", grpc_answer),
+    ("grpc_text", grpc_text),
+    ("hpack_decode", hpack_decode),
+    ("hpack_encode", hpack_encode),
+    ("http1", http1),
+    ("http1_head", http1_head),
+    ("http2", http2),
+    ("records", records),
+];

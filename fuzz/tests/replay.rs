@@ -1,0 +1,92 @@
+//! Every target over its seeds, and over changes of them: a short run without the fuzzer.
+
+use std::fs;
+use std::path::Path;
+
+use rpcgauge_fuzz::TARGETS;
+
+/// Changed inputs for each target.
+const CHANGED: u64 = 3000;
+
+/// The longest input, in bytes; seeds may be longer.
+const LONGEST: usize = 4096;
+
+fn seeds(target: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("seeds")
+        .join(target);
+    let mut paths: Vec<_> = fs::read_dir(&folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    paths.sort();
+    let read = |path| fs::read(path).expect("a seed");
+    paths.iter().map(read).collect()
+}
+
+/// Numbers that are the same in every run (SplitMix64).
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound.max(1) as u64) as usize
+    }
+}
+
+/// A seed with a few bytes changed, put in, taken out or doubled, or a part of another seed.
+fn changed(seeds: &[Vec<u8>], numbers: &mut Numbers) -> Vec<u8> {
+    let mut input = seeds[numbers.below(seeds.len())].clone();
+    for _ in 0..=numbers.below(4) {
+        let at = numbers.below(input.len() + 1);
+        let end = (at + numbers.below(16)).min(input.len());
+        match numbers.below(5) {
+            0 => {
+                input.drain(at..end);
+            }
+            1 => input.insert(at, numbers.next() as u8),
+            2 => {
+                let part = input[at..end].to_vec();
+                input.splice(at..at, part);
+            }
+            3 => {
+                let other = &seeds[numbers.below(seeds.len())];
+                let part = other[numbers.below(other.len())..].to_vec();
+                input.splice(at.., part);
+            }
+            _ => {
+                if let Some(byte) = input.get_mut(at) {
+                    *byte ^= 1 << numbers.below(8);
+                }
+            }
+        }
+    }
+    input.truncate(LONGEST);
+    input
+}
+
+#[test]
+fn every_target_holds_on_its_seeds_and_changes_of_them() {
+    std::thread::scope(|scope| {
+        for (name, target) in TARGETS {
+            let run = move || {
+                let seeds = seeds(name);
+                assert!(!seeds.is_empty(), "{name} has no seeds");
+                seeds.iter().for_each(|seed| target(seed));
+                let mut numbers = Numbers(7);
+                for _ in 0..CHANGED {
+                    target(&changed(&seeds, &mut numbers));
+                }
+            };
+            let named = std::thread::Builder::new().name(name.to_owned());
+            named.spawn_scoped(scope, run).expect("a thread");
+        }
+    });
+}
