@@ -77,20 +77,36 @@ fn decode(input: &[u8], encodings: [Encoding; 2]) {
     if message_type.code() == Code::Generated {
         let dynamic = message_type.clone().without_generated();
         let other = check_memory(&dynamic, bytes, encoding, &limits);
-        match (&read, &other) {
-            (Ok(generated), Ok(dynamic)) => {
-                assert_eq!(first_difference(generated, dynamic), None);
-            }
-            (Err(_), Err(_)) => {}
-            // They take different memory, so that one meets the limit first.
-            (Ok(_), Err(DecodeError::Limit(BrokenLimit::Memory(_))))
-            | (Err(DecodeError::Limit(BrokenLimit::Memory(_))), Ok(_)) => {}
-            _ => panic!("generated code: {read:?}, dynamic code: {other:?}"),
-        }
+        check_agreement(message_type, &read, &other);
     }
     match read {
         Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
         Ok(message) => check_forms(message_type, message, encoding),
+    }
+}
+
+/// Generated and dynamic code read the same, or both refuse.
+fn check_agreement(
+    message_type: &MessageType,
+    generated: &Result<Message, DecodeError>,
+    dynamic: &Result<Message, DecodeError>,
+) {
+    match (generated, dynamic) {
+        (Ok(generated), Ok(dynamic)) => assert_eq!(first_difference(generated, dynamic), None),
+        (Err(_), Err(_)) => {}
+        // They take different memory, so that one meets the limit first.
+        (Ok(_), Err(DecodeError::Limit(BrokenLimit::Memory(_))))
+        | (Err(DecodeError::Limit(BrokenLimit::Memory(_))), Ok(_)) => {}
+        // Inside a map's entry, the dynamic library (buffa-descriptor 0.9.2) reads key and value as
+        // if they had the right wire type. Anywhere else a wrong one is kept as an unknown field,
+        // and would be there again when the message is written.
+        (Err(DecodeError::Malformed { what, .. }), Ok(dynamic)) if what.contains("wire type") => {
+            let written = dynamic.to_bytes(Encoding::Protobuf).expect("a form");
+            let again = message_type.decode(&written, Encoding::Protobuf, &Limits::DEFAULT);
+            let again = again.expect("a message without a trace of it");
+            assert_eq!(first_difference(&again, dynamic), None);
+        }
+        _ => panic!("generated code: {generated:?}, dynamic code: {dynamic:?}"),
     }
 }
 

@@ -53,11 +53,25 @@ pub(crate) fn encoded(target: &str) -> Vec<Seed> {
             seeds.push((name, [&[number | choice], &bytes[..]].concat()));
         }
     }
+    if target == "decode_protobuf" {
+        seeds.push(wrong_wire_type_in_map(&seeds));
+    }
     // The last type's sample nests deeper than is let in here.
-    let (_, mut shallow) = seeds.last().expect("a seed").clone();
+    let last = seeds.iter().rfind(|(name, _)| name.starts_with("legacy"));
+    let mut shallow = last.expect("a seed of it").1.clone();
     shallow[0] |= SHALLOW;
     seeds.push(("shallow".to_owned(), shallow));
     seeds
+}
+
+/// The list, with the value of a map's entry in another wire type than its own.
+fn wrong_wire_type_in_map(seeds: &[Seed]) -> Seed {
+    let list = seeds.iter().find(|(name, _)| name.starts_with("Example"));
+    let mut bytes = list.expect("a list").1.clone();
+    let key = b"key1";
+    let at = bytes.windows(key.len()).position(|part| part == key);
+    bytes[at.expect("an entry of a map") + key.len()] |= 1;
+    ("wrong-wire-type-in-map".to_owned(), bytes)
 }
 
 pub(crate) fn compressed() -> Vec<Seed> {
