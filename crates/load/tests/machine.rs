@@ -42,7 +42,10 @@ fn calls_without_a_file_descriptor_are_told_apart() {
     assert_sums_hold(&measurement);
     let failed = &measurement.calls.failed;
     // The test beside this one may have closed a few files meanwhile.
-    assert!(failed[&FailureKind::OutOfFiles] >= 64 - 2 * FILES, "{failed:?}");
+    assert!(
+        failed[&FailureKind::OutOfFiles] >= 64 - 2 * FILES,
+        "{failed:?}"
+    );
     assert!(failed[&FailureKind::Deadline] >= 1, "{failed:?}");
     assert_eq!(failed.len(), 2, "{failed:?}");
     assert_eq!(FailureKind::OutOfFiles.fault(), Fault::Machine);
