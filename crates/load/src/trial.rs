@@ -42,6 +42,16 @@ pub struct Target {
     pub tls: Option<Tls>,
 }
 
+impl Target {
+    /// The scheme of its requests (RFC 9110, section 4.2), which HTTP/2 tells the server.
+    pub(crate) fn scheme(&self) -> &'static str {
+        match self.tls {
+            Some(_) => "https",
+            None => "http",
+        }
+    }
+}
+
 /// What kind of call a request is: how its body is framed and how an answer says that it failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallStyle {
@@ -74,7 +84,7 @@ pub struct Request {
 
 impl Request {
     /// Checks and encodes the head. `close` says that the connection ends with the call.
-    pub(crate) fn prepare(&self, close: bool) -> Result<Head, PrepareError> {
+    pub(crate) fn prepare(&self, close: bool, scheme: &str) -> Result<Head, PrepareError> {
         let builder = match &self.style {
             CallStyle::Http { method } => Head::builder(method, &self.path, &self.authority),
             CallStyle::Grpc { subtype } => {
@@ -83,9 +93,10 @@ impl Request {
         };
         self.headers
             .iter()
-            .fold(builder.close(close), |builder, (name, value)| {
-                builder.field(name, value)
-            })
+            .fold(
+                builder.close(close).scheme(scheme),
+                |builder, (name, value)| builder.field(name, value),
+            )
             .build()
     }
 }

@@ -25,6 +25,8 @@ pub fn render(findings: &Findings) -> String {
         questions::progress(findings),
         facts.collect::<String>()
     );
+    live(&mut text, findings);
+    objectives(&mut text, findings);
     summary(&mut text, findings);
     verdicts(&mut text, findings);
     claims(&mut text, findings);
@@ -32,6 +34,9 @@ pub fn render(findings: &Findings) -> String {
         figures(&mut text, findings, *placement);
     }
     not_measured(&mut text, findings);
+    if findings.comparisons.is_empty() {
+        return text;
+    }
     text += &format!(
         "\nRatios are medians over paired blocks, with {} intervals from a bootstrap over \
          invocations and blocks. The two figures beside a ratio are over all calls, so that they \
@@ -39,6 +44,40 @@ pub fn render(findings: &Findings) -> String {
         words::margin_percent(findings.study.confidence)
     );
     text
+}
+
+fn live(text: &mut String, findings: &Findings) {
+    let several = findings.live().count() > 1;
+    for variant in findings.live() {
+        for cell in &variant.cells {
+            let facts = words::live::facts(variant, cell);
+            if facts.is_empty() {
+                continue;
+            }
+            if several {
+                *text += &format!("\n### Target {}\n", safe(&variant.name));
+            }
+            *text += "\n| | |\n|---|---|\n";
+            for (label, fact) in facts {
+                *text += &format!("| {label} | {} |\n", safe(&fact));
+            }
+        }
+    }
+}
+
+fn objectives(text: &mut String, findings: &Findings) {
+    if findings.objectives.is_empty() {
+        return;
+    }
+    *text += "\n### Objectives\n\n| objective | target | outcome |\n|---|---|---|\n";
+    for found in &findings.objectives {
+        *text += &format!(
+            "| {} | {} | {} |\n",
+            safe(&found.objective.to_string()),
+            safe(&found.variant),
+            safe(&words::live::objective(found))
+        );
+    }
 }
 
 fn summary(text: &mut String, findings: &Findings) {
@@ -199,7 +238,7 @@ fn row(variant: &VariantFindings, cell: &Cell) -> String {
         show(|f| Some(units::number(f.goodput))),
         show(|f| Some(units::size(f.bytes.total()))),
         show(|f| Some(units::time(f.cpu.client.total_ns))),
-        show(|f| Some(units::time(f.cpu.server.total_ns))),
+        show(|f| Some(units::time(f.cpu.server?.total_ns))),
         show(|f| Some(questions::code(f))),
         marks::names(cell),
     )

@@ -191,7 +191,9 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         let now = clock::now();
         let mut engine = Engine {
             trial,
-            head: trial.request.prepare(closes_after_call(trial))?,
+            head: trial
+                .request
+                .prepare(closes_after_call(trial), trial.target.scheme())?,
             tls: target.tls.as_ref().map(|tls| tls.client(target.protocol)),
             limits: limits(trial),
             rules: Rules {

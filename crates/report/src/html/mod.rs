@@ -22,6 +22,7 @@ use serde::Serialize;
 
 use crate::error::ReportError;
 use crate::findings::Findings;
+use crate::findings::objective::{ObjectiveFindings, ObjectiveOutcome};
 use crate::questions;
 use crate::units;
 use crate::words;
@@ -114,7 +115,11 @@ struct View {
     question: String,
     facts: Vec<String>,
     warnings: Vec<String>,
+    live: Vec<LiveView>,
+    objectives: Vec<ObjectiveView>,
     incomplete: bool,
+    /// Whether anything is compared: one live service by itself is not.
+    compared: bool,
     summary: verdicts::SummaryView,
     questions: Vec<verdicts::QuestionView>,
     a_a_checks: Vec<String>,
@@ -128,6 +133,22 @@ struct View {
     environment: Vec<(String, String)>,
     method: MethodView,
     left_out: Option<&'static str>,
+}
+
+/// What was measured of a live service.
+#[derive(Debug, Serialize)]
+struct LiveView {
+    name: String,
+    facts: Vec<(&'static str, String)>,
+}
+
+/// What a variant had to reach.
+#[derive(Debug, Serialize)]
+struct ObjectiveView {
+    objective: String,
+    variant: String,
+    class: &'static str,
+    outcome: String,
 }
 
 /// Everything that was measured under one placement.
@@ -168,7 +189,10 @@ impl View {
             question: study.question.clone(),
             facts: facts(findings),
             warnings: findings.warnings.clone(),
+            live: LiveView::all(findings),
+            objectives: ObjectiveView::all(findings),
             incomplete: findings.progress.missing > 0,
+            compared: findings.live().count() != 1,
             summary: verdicts::summary(findings),
             questions: verdicts::questions(findings),
             a_a_checks: verdicts::a_a_checks(findings),
@@ -205,6 +229,35 @@ impl View {
             },
             left_out: detail.left_out,
         }
+    }
+}
+
+impl LiveView {
+    fn all(findings: &Findings) -> Vec<Self> {
+        let cells = findings.live().flat_map(|variant| {
+            let cells = variant.cells.iter();
+            cells.map(move |cell| Self {
+                name: variant.name.clone(),
+                facts: words::live::facts(variant, cell),
+            })
+        });
+        cells.filter(|view| !view.facts.is_empty()).collect()
+    }
+}
+
+impl ObjectiveView {
+    fn all(findings: &Findings) -> Vec<Self> {
+        let view = |found: &ObjectiveFindings| Self {
+            objective: found.objective.to_string(),
+            variant: found.variant.clone(),
+            class: match found.outcome {
+                ObjectiveOutcome::Reached => "better",
+                ObjectiveOutcome::Missed => "worse",
+                ObjectiveOutcome::TooFewCalls { .. } => "open",
+            },
+            outcome: words::live::objective(found),
+        };
+        findings.objectives.iter().map(view).collect()
     }
 }
 

@@ -128,7 +128,7 @@ fn row(variant: &VariantFindings, cell: &Cell) -> Vec<String> {
         show(|f| Some(units::number(f.goodput))),
         show(|f| Some(unit_aligned(units::size(f.bytes.total())))),
         show(|f| Some(units::time(f.cpu.client.total_ns))),
-        show(|f| Some(units::time(f.cpu.server.total_ns))),
+        show(|f| Some(units::time(f.cpu.server?.total_ns))),
         show(|f| Some(units::percent(f.floor.as_ref()?.share?))),
         marks::letters(cell),
     ]
