@@ -101,13 +101,9 @@ impl Live {
         })
     }
 
-    pub(crate) fn calls(&self) -> &Calls {
-        &self.calls
-    }
-
-    /// The bodies of the calls, used in turn.
-    pub(crate) fn bodies(&self) -> Vec<load::Body> {
-        self.bodies.to_vec()
+    /// The calls, and their bodies, used in turn.
+    pub(crate) fn into_parts(self) -> (Calls, Arc<[load::Body]>) {
+        (self.calls, self.bodies)
     }
 }
 

@@ -156,14 +156,14 @@ fn messages_are_encoded_and_what_is_none_is_named_by_its_place() {
         let made = bodies::make(&grpc(), Some(texts), &EXTENT);
         made.err().unwrap().to_string()
     };
-    insta::assert_snapshot!(why(&greeting("{\"name\":1}")), @"");
+    insta::assert_snapshot!(why(&greeting("{\"name\":1}")), @"--data: $.name: invalid value: integer `1`, expected a string");
     let rows = Rows::from_json_lines("{\"name\":\"Ada\"}\n{\"nam\":\"Bob\"}\n").unwrap();
     let of_rows = Texts {
         data: Arc::new(Data::new(None, Some(rows), Form::Json, Order::InTurn, 1).unwrap()),
         source: "rows.jsonl".to_owned(),
         ..greeting("{}")
     };
-    insta::assert_snapshot!(why(&of_rows), @"");
+    insta::assert_snapshot!(why(&of_rows), @r#"rows.jsonl, line 2: $.nam: hello.HelloRequest has no field "nam"; did you mean "name"?"#);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -39,16 +40,17 @@ enum Called {
         process: Box<Subject>,
         exchange: Box<Exchange>,
     },
-    /// A service that is there already.
-    Live(Live),
+    /// A service that is there already, with the bodies it is sent in turn.
+    Live(Arc<[load::Body]>),
 }
 
 impl Server {
     /// A live service, which answered when it was looked at.
     pub(crate) fn live(live: Live) -> Self {
+        let (calls, bodies) = live.into_parts();
         Self {
-            calls: live.calls().clone(),
-            callee: Called::Live(live),
+            calls,
+            callee: Called::Live(bodies),
         }
     }
 
@@ -150,8 +152,8 @@ impl Server {
                 bodies: exchange.prepared()?,
                 verifier: Some(&mut **exchange),
             },
-            (Called::Live(live), _) => load::Bodies::Prepared {
-                bodies: live.bodies(),
+            (Called::Live(bodies), _) => load::Bodies::Prepared {
+                bodies: bodies.to_vec(),
                 verifier: None,
             },
         })

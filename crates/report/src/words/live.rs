@@ -65,8 +65,7 @@ fn drift(cell: &Cell) -> Option<String> {
         1 => String::new(),
         measured => format!(" in {} of {measured} trials", trials.unsettled),
     };
-    (trials.unsettled > 0)
-        .then(|| format!("latency had not settled when measuring began{some}"))
+    (trials.unsettled > 0).then(|| format!("latency had not settled when measuring began{some}"))
 }
 
 fn calls(figures: &Figures) -> String {
