@@ -64,30 +64,11 @@ fn refusal(
     };
     let is_grpc = settings.protocol == Protocol::Grpc;
     Some(match kind {
-        FailureKind::CertificateUnknownIssuer => format!(
-            "shows a certificate of an authority that is not trusted{because}; trust it with --cacert \
-             FILE, or verify nothing with --insecure"
-        ),
-        FailureKind::CertificateName => format!(
-            "shows a certificate for another name{because}; name it with --server-name NAME, or verify \
-             nothing with --insecure"
-        ),
-        FailureKind::CertificateExpired | FailureKind::CertificateInvalid => format!(
-            "shows a certificate that is not valid{because}; renew it there, or verify nothing with \
-             --insecure"
-        ),
-        FailureKind::ClientCertificate => format!(
-            "does not take this client's certificate, or wants one{because}; give it with --cert FILE \
-             and --key FILE"
-        ),
         FailureKind::Alpn => format!(
             "does not agree to {}{because}; {}",
             version(settings.http),
             other_version(settings)
         ),
-        FailureKind::TlsHandshake => {
-            format!("does not complete the TLS handshake{because}; does it speak TLS at this port?")
-        }
         FailureKind::Protocol => format!(
             "does not answer in {}{because}; {}",
             version(settings.http),
@@ -113,10 +94,17 @@ fn refusal(
             service.target.path,
             service.http_method.as_deref().unwrap_or_default()
         ),
-        FailureKind::ConnectRefused
+        // What the engine says of a connection names what is wrong and the option that helps.
+        FailureKind::CertificateUnknownIssuer
+        | FailureKind::CertificateName
+        | FailureKind::CertificateExpired
+        | FailureKind::CertificateInvalid
+        | FailureKind::ClientCertificate
+        | FailureKind::TlsHandshake
+        | FailureKind::ConnectRefused
         | FailureKind::ConnectFailed
         | FailureKind::OutOfFiles
-        | FailureKind::OutOfPorts => format!("cannot be connected to{because}"),
+        | FailureKind::OutOfPorts => format!("cannot be called: {said}"),
         _ => return None,
     })
 }
