@@ -127,7 +127,7 @@ fn carry_out(
         ..Options::new(reference()?, directory.join(names::LOGS))
     };
     let lab = Lab::new(options);
-    let mut progress = ProgressView::new(how.output.quiet);
+    let mut progress = ProgressView::new(how.output.quiet, plan.is_live());
     let summary = lab.run(plan, trials, &mut writer, &mut progress, how.stop);
     progress.finish();
     // The lock is released before the report is written: the report only reads.

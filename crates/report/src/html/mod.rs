@@ -120,6 +120,8 @@ struct View {
     incomplete: bool,
     /// Whether anything is compared: one live service by itself is not.
     compared: bool,
+    /// Whether any variant is a subject: of live services no stages are known.
+    subjects: bool,
     summary: verdicts::SummaryView,
     questions: Vec<verdicts::QuestionView>,
     a_a_checks: Vec<String>,
@@ -193,6 +195,7 @@ impl View {
             objectives: ObjectiveView::all(findings),
             incomplete: findings.progress.missing > 0,
             compared: findings.live().count() != 1,
+            subjects: findings.variants.iter().any(|variant| !variant.is_live()),
             summary: verdicts::summary(findings),
             questions: verdicts::questions(findings),
             a_a_checks: verdicts::a_a_checks(findings),
