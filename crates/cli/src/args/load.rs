@@ -102,7 +102,8 @@ pub(crate) struct TlsArgs {
 /// What is sent.
 #[derive(Debug, Args)]
 pub(crate) struct DataArgs {
-    /// The message in JSON or the body, with placeholders such as {{n}}; @FILE reads it, @- from
+    // Not the placeholder for a call's number: clap reads its inner part as a line break.
+    /// The message in JSON or the body, with placeholders such as {{uuid}}; @FILE reads it, @- from
     /// standard input
     #[arg(long, value_name = "TEXT", help_heading = "Message")]
     pub(crate) data: Option<String>,

@@ -83,7 +83,7 @@ Examples:
 Examples:
   rpcgauge load http://localhost:8080/health
   rpcgauge load grpc://localhost:50051/shop.Orders/Get --proto orders.proto \\
-      --data '{\"id\": \"{{n}}\"}' --rate 500 --duration 30s --slo 'p99<20ms'
+      --data '{\"id\": \"{{uuid}}\"}' --rate 500 --duration 30s --slo 'p99<20ms'
   rpcgauge load https://localhost:8443/orders -X POST --data @order.json --connections 50
   rpcgauge load grpc://localhost:50051/shop.Orders/Get --vs grpc://localhost:50052/shop.Orders/Get
 

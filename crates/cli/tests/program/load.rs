@@ -181,6 +181,16 @@ fn a_grpc_service_is_called_with_messages_of_its_own_type() {
 }
 
 #[test]
+fn the_help_shows_placeholders_as_they_are_written() {
+    let help = Place::new().run(&["load", "--help"]).well();
+    assert!(
+        help.contains("{{uuid}}") && help.contains("{{name}}"),
+        "{help}"
+    );
+    assert!(help.contains(r#"'{"id": "{{uuid}}"}'"#), "{help}");
+}
+
+#[test]
 fn an_empty_grpc_message_needs_no_description() {
     let place = Place::new();
     let service = Service::start(&place, "127.0.0.1:0");
