@@ -6,8 +6,9 @@ use std::process::ExitCode;
 
 use rpcgauge_report::escape;
 
-/// Everything that was asked for was done, but some trials of it failed.
-pub(crate) const SOME_TRIALS_FAILED: u8 = 1;
+/// Everything that was asked for was done, but some trials of it failed, or a service did not reach
+/// what it must.
+pub(crate) const NOT_ALL_WELL: u8 = 1;
 /// The input was wrong: nothing was run.
 pub(crate) const BAD_INPUT: u8 = 2;
 /// The machine or rpcgauge itself stood in the way.

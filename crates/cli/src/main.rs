@@ -22,6 +22,7 @@ fn run(command: Command) -> Outcome {
     match command {
         Command::Run(args) => commands::run::run(args),
         Command::Compare(args) => commands::compare::run(*args),
+        Command::Load(args) => commands::load::run(*args),
         Command::Plan(args) => commands::plan::run(args),
         Command::Studies(args) => commands::studies::run(args),
         Command::Size(args) => commands::size::run(args),

@@ -13,6 +13,8 @@ use rpcgauge_study::record::Outcome;
 pub(crate) struct ProgressView {
     bar: ProgressBar,
     form: Form,
+    /// Whether a service is called that was there before: nothing is started afresh then.
+    live: bool,
     failed: usize,
 }
 
@@ -25,7 +27,7 @@ enum Form {
 
 impl ProgressView {
     /// A view of a run on standard error; `quiet` shows warnings only.
-    pub(crate) fn new(quiet: bool) -> Self {
+    pub(crate) fn new(quiet: bool, live: bool) -> Self {
         let form = match (quiet, std::io::stderr().is_terminal()) {
             (true, _) => Form::Nothing,
             (false, true) => Form::Bar,
@@ -46,6 +48,7 @@ impl ProgressView {
         Self {
             bar,
             form,
+            live,
             failed: 0,
         }
     }
@@ -92,6 +95,13 @@ impl Observer for ProgressView {
             } if self.form == Form::Lines => {
                 let Progress { done, total, .. } = progress;
                 let left = clock(progress.remaining);
+                if self.live {
+                    self.line(&format!(
+                        "block {} of {of}: about {left} left",
+                        invocation + 1
+                    ));
+                    return;
+                }
                 self.line(&format!(
                     "invocation {} of {of}: {done} of {total} trials done, about {left} left",
                     invocation + 1

@@ -1,7 +1,9 @@
 //! One variant's calls: their head, their messages, and what their answers must be.
 
 use rpcgauge_load as load;
-use rpcgauge_message::{Codec, Limits, Message, Workload, content_type, first_difference};
+use rpcgauge_message::{
+    Codec, Encoding, Limits, Message, Workload, content_type, first_difference,
+};
 use rpcgauge_study::record::{Code, Fault};
 use rpcgauge_study::settings::{Protocol, Settings};
 
@@ -12,7 +14,7 @@ use crate::error::TrialFailure;
 const REQUESTS: u64 = 256;
 
 /// What the client calls itself.
-const USER_AGENT: &str = concat!("rpcgauge/", env!("CARGO_PKG_VERSION"));
+pub(crate) const USER_AGENT: &str = concat!("rpcgauge/", env!("CARGO_PKG_VERSION"));
 
 /// What a content type of gRPC starts with when it names a subtype.
 const GRPC_SUBTYPE: &str = "application/grpc+";
@@ -20,6 +22,7 @@ const GRPC_SUBTYPE: &str = "application/grpc+";
 /// One variant's calls, ready to be made.
 pub(crate) struct Exchange {
     settings: Settings,
+    encoding: Encoding,
     limits: Limits,
     workload: Workload,
     requests: Vec<Message>,
@@ -40,8 +43,9 @@ impl Exchange {
         limits: Limits,
     ) -> Result<Self, TrialFailure> {
         let refused = |error: &dyn ToString| TrialFailure::new(Fault::User, error.to_string());
+        let encoding = encoding(settings)?;
         let codec = |message_type: &rpcgauge_message::MessageType, compression| {
-            Codec::new(message_type.clone(), settings.encoding, compression, limits)
+            Codec::new(message_type.clone(), encoding, compression, limits)
                 .map_err(|error| refused(&error))
         };
         let request_codec = codec(workload.request_type(), settings.request_compression)?;
@@ -55,6 +59,7 @@ impl Exchange {
         let expected = (0..distinct).map(|call| workload.expected(call)).collect();
         Ok(Self {
             settings: settings.clone(),
+            encoding,
             limits,
             workload,
             requests,
@@ -77,7 +82,7 @@ impl Exchange {
     pub(crate) fn request(&self, authority: String) -> load::Request {
         let (style, path) = match self.settings.protocol {
             Protocol::Grpc => {
-                let subtype = content_type::grpc(self.settings.encoding);
+                let subtype = content_type::grpc(self.encoding);
                 let subtype = subtype.strip_prefix(GRPC_SUBTYPE).map(str::to_owned);
                 (
                     load::CallStyle::Grpc { subtype },
@@ -107,7 +112,7 @@ impl Exchange {
         };
         let mut headers = Vec::new();
         if settings.protocol == Protocol::Rest {
-            let media_type = content_type::rest(settings.encoding);
+            let media_type = content_type::rest(self.encoding);
             headers.push(("content-type", media_type));
             headers.push(("accept", media_type));
         }
@@ -131,7 +136,7 @@ impl Exchange {
         let compression = self.settings.response_compression;
         load::Expect {
             content_type: (self.settings.protocol == Protocol::Rest)
-                .then(|| content_type::rest(self.settings.encoding).to_owned()),
+                .then(|| content_type::rest(self.encoding).to_owned()),
             encoding: (!compression.is_none()).then(|| compression.coding().to_owned()),
             max_answer_bytes: u32::try_from(self.limits.max_message_bytes).unwrap_or(u32::MAX),
         }
@@ -182,6 +187,19 @@ impl Exchange {
     fn in_turn<T>(list: &[T], call: u64) -> &T {
         &list[(call % list.len() as u64) as usize]
     }
+}
+
+/// A subject's calls are messages, so that they have an encoding.
+///
+/// # Errors
+/// The plan names none: it was written by hand.
+pub(crate) fn encoding(settings: &Settings) -> Result<Encoding, TrialFailure> {
+    settings.encoding.ok_or_else(|| {
+        TrialFailure::new(
+            Fault::User,
+            "the plan names no encoding; make it anew from its study",
+        )
+    })
 }
 
 fn wrong(error: &impl ToString) -> load::CodecError {

@@ -13,11 +13,13 @@
 //! The lab judges nothing and draws nothing: what it learns goes to the [`Records`] it is given,
 //! and how far it is to an [`Observer`]. Only this crate starts processes.
 
+mod calls;
 pub mod doctor;
 pub mod environment;
 mod error;
 mod exchange;
 mod floor;
+pub mod live;
 pub mod machine;
 mod observer;
 mod records;

@@ -23,10 +23,6 @@ pub(crate) fn prove(
     stop: &AtomicBool,
 ) -> Result<(), TrialFailure> {
     let trial = load::Trial {
-        schedule: load::Schedule::Closed { in_flight: 1 },
-        connections: 1,
-        timing: load::Timing::Calls,
-        warmup: None,
         stop: load::Stop {
             calls: Some(CALLS),
             time: None,

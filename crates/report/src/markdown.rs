@@ -20,6 +20,8 @@ pub fn render(findings: &Findings) -> String {
     for warning in &findings.warnings {
         text += &format!("\n**!** {}\n", safe(warning));
     }
+    live(&mut text, findings);
+    objectives(&mut text, findings);
     summary(&mut text, findings);
     verdicts(&mut text, findings);
     claims(&mut text, findings);
@@ -29,6 +31,9 @@ pub fn render(findings: &Findings) -> String {
     not_measured(&mut text, findings);
     failed_trials(&mut text, findings);
     failed_calls(&mut text, findings);
+    if findings.comparisons.is_empty() {
+        return text;
+    }
     text += &format!(
         "\nRatios are medians over paired blocks, with {} intervals from a bootstrap over \
          invocations and blocks. The two figures beside a ratio are over all calls, so that they \
@@ -36,6 +41,40 @@ pub fn render(findings: &Findings) -> String {
         words::margin_percent(findings.study.confidence)
     );
     text
+}
+
+fn live(text: &mut String, findings: &Findings) {
+    let several = findings.live().count() > 1;
+    for variant in findings.live() {
+        for cell in &variant.cells {
+            let facts = words::live::facts(variant, cell);
+            if facts.is_empty() {
+                continue;
+            }
+            if several {
+                *text += &format!("\n### Target {}\n", safe(&variant.name));
+            }
+            *text += "\n| | |\n|---|---|\n";
+            for (label, fact) in facts {
+                *text += &format!("| {label} | {} |\n", safe(&fact));
+            }
+        }
+    }
+}
+
+fn objectives(text: &mut String, findings: &Findings) {
+    if findings.objectives.is_empty() {
+        return;
+    }
+    *text += "\n### Objectives\n\n| objective | target | outcome |\n|---|---|---|\n";
+    for found in &findings.objectives {
+        *text += &format!(
+            "| {} | {} | {} |\n",
+            safe(&found.objective.to_string()),
+            safe(&found.variant),
+            safe(&words::live::objective(found))
+        );
+    }
 }
 
 fn summary(text: &mut String, findings: &Findings) {
@@ -200,7 +239,7 @@ fn row(variant: &VariantFindings, cell: &Cell) -> String {
         show(|f| Some(units::size(f.bytes.total()))),
         show(|f| Some(units::time(f.cpu.client.total_ns))),
         show(|f| Some(units::percent(f.client_share))),
-        show(|f| Some(units::time(f.cpu.server.total_ns))),
+        show(|f| Some(units::time(f.cpu.server?.total_ns))),
         show(|f| Some(words::code_names(&f.code))),
         marks::names(cell),
     )

@@ -196,7 +196,10 @@ pub(crate) fn facts(findings: &Findings) -> Vec<String> {
 fn progress(findings: &Findings) -> String {
     let p = &findings.progress;
     if p.is_complete() {
-        return format!("all {} trials measured", p.planned);
+        return match p.planned {
+            1 => "one trial measured".to_owned(),
+            trials => format!("all {trials} trials measured"),
+        };
     }
     let mut text = format!("{} of {} trials measured", p.measured, p.planned);
     if p.failed > 0 {

@@ -123,6 +123,11 @@ fn check(findings: &Findings) {
 }
 
 #[test]
+fn a_load_of_a_live_service_fits_the_schema() {
+    check(&common::findings(&common::live()));
+}
+
+#[test]
 fn a_run_with_everything_in_it_fits_the_schema() {
     check(common::quickstart::findings());
 }

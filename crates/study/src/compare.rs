@@ -11,7 +11,7 @@ use rpcgauge_message::{
     Compression, Encoding, Limits, OverLimit, Workload, WorkloadError, WorkloadSpec,
 };
 
-use crate::plan::draft::{Checks, Draft, Rounds};
+use crate::plan::draft::{Checks, Draft, Guard, Rounds};
 use crate::plan::estimate::guess_call;
 use crate::plan::{Metric, Pair, Plan, Variant};
 use crate::resolve::{
@@ -20,7 +20,8 @@ use crate::resolve::{
 };
 use crate::scale::{self, ScaleError};
 use crate::settings::{
-    ConnectionUse, HttpVersion, Idle, Placement, Protocol, Schedule, Settings, Stop, Transport,
+    Callee, ConnectionUse, HttpVersion, Idle, Placement, Protocol, Schedule, Settings, Stop,
+    Transport,
 };
 
 /// One of the ways to call that are compared.
@@ -385,7 +386,8 @@ fn draft(
         variants,
         pairs,
         claims: Vec::new(),
-        a_a: None,
+        objectives: Vec::new(),
+        guard: Guard::Headline,
     }
 }
 
@@ -405,14 +407,16 @@ impl Way {
     /// How it calls; the budget decides how long (`set_trial`).
     fn settings(&self, workload: &OwnWorkload) -> Settings {
         Settings {
-            subject: crate::features::REFERENCE.to_owned(),
-            workload: WorkloadSpec::Own(Box::new(workload.clone())),
+            callee: Callee::Subject {
+                subject: crate::features::REFERENCE.to_owned(),
+                workload: WorkloadSpec::Own(Box::new(workload.clone())),
+            },
             protocol: self.protocol,
             http: match self.protocol {
                 Protocol::Grpc => HttpVersion::Http2,
                 Protocol::Rest => HttpVersion::Http1,
             },
-            encoding: self.encoding,
+            encoding: Some(self.encoding),
             request_compression: self.compression,
             response_compression: self.compression,
             transport: self.transport,

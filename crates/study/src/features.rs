@@ -124,7 +124,7 @@ impl Features {
         }
     }
 
-    /// The first thing that `settings` need and this subject lacks.
+    /// The first thing that `settings` need and this subject lacks; nothing where they need none.
     pub fn lack(&self, settings: &Settings) -> Option<Lack> {
         fn missing<T: Word>(setting: &'static str, has: &[T], needed: T) -> Option<Lack> {
             let words: Vec<&str> = has.iter().map(|value| value.word()).collect();
@@ -145,11 +145,14 @@ impl Features {
         let [request, response] =
             [settings.request_compression, settings.response_compression].map(Into::into);
         missing("http", versions, settings.http)
-            .or_else(|| missing("encoding", &self.encodings, settings.encoding))
+            .or_else(|| missing("encoding", &self.encodings, settings.encoding?))
             .or_else(|| missing("request-compression", &self.compressions, request))
             .or_else(|| missing("response-compression", &self.compressions, response))
             .or_else(|| missing("transport", &self.transports, settings.transport))
-            .or_else(|| missing("workload", &self.workloads, (&settings.workload).into()))
+            .or_else(|| {
+                let workload = settings.callee.workload()?;
+                missing("workload", &self.workloads, workload.into())
+            })
     }
 }
 

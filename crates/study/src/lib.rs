@@ -11,6 +11,7 @@ mod error;
 pub mod features;
 pub mod file;
 pub mod histogram;
+pub mod live;
 pub mod objective;
 pub mod plan;
 pub mod record;

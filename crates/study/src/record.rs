@@ -101,8 +101,13 @@ pub struct Measured {
     pub memory: Memory,
     /// The share of its core that the client used, 0 to 1.
     pub client_share: f64,
-    /// Whether generated or dynamic code made and read the messages on the client.
-    pub code: Code,
+    /// Whether generated or dynamic code made and read the messages on the client; absent where
+    /// bodies were only sent, as to a live service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
+    /// Why it ended.
+    #[serde(default, skip_serializing_if = "Ending::is_complete")]
+    pub ending: Ending,
     /// Connections that were open when the measured part began;
     /// absent in records that do not tell it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,6 +141,27 @@ pub struct Measured {
 /// Counts of what should not happen are left out where it did not.
 fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+/// Why the measured part of a trial ended. A subject's trial that did not reach its end has no
+/// figures; a live service's has those of the part that was measured.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ending {
+    /// It was reached.
+    #[default]
+    Complete,
+    /// The user ended it.
+    Interrupted,
+    /// Nothing but failures came for too long.
+    GaveUp,
+}
+
+impl Ending {
+    /// Whether the planned end was reached.
+    pub fn is_complete(&self) -> bool {
+        *self == Self::Complete
+    }
 }
 
 /// A client above this share of its core is "client-bound": its trial says nothing of the server.
@@ -307,20 +333,22 @@ pub struct Payload {
     pub request: f64,
     /// Request, as carried after compression.
     pub request_compressed: f64,
-    /// Answer, encoded.
-    pub response: f64,
+    /// Answer, encoded; absent where it came compressed and nobody read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<f64>,
     /// Answer, as carried after compression.
     pub response_compressed: f64,
 }
 
-/// Processor time of both sides, ns.
+/// Processor time of both sides, as far as it is known, ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuTimes {
     /// The measuring thread.
     pub client: Cpu,
-    /// The subject's process. Its split into user and system is the kernel's estimate in clock
-    /// ticks and is only good over many trials; the total is exact.
-    pub server: Cpu,
+    /// The subject's process; absent for a live service. Its split into user and system is the
+    /// kernel's estimate in clock ticks and is only good over many trials; the total is exact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<Cpu>,
 }
 
 /// Processor time of one side, ns.
@@ -339,8 +367,9 @@ pub struct Cpu {
 pub struct Memory {
     /// The instrument's process.
     pub client_peak: u64,
-    /// The subject's process.
-    pub server_peak: u64,
+    /// The subject's process; absent for a live service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_peak: Option<u64>,
 }
 
 /// An error text and how often it came. The text is the other side's: escape it wherever it goes.

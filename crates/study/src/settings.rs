@@ -1,25 +1,27 @@
 //! What can be set for a trial, every value spelled out.
 
 use std::fmt;
+use std::path::PathBuf;
 
 pub use rpcgauge_message::contract::{HttpVersion, Protocol};
 use rpcgauge_message::{Compression, Encoding, workload::WorkloadSpec};
 use serde::{Deserialize, Serialize};
 
+use crate::target::Target;
+
 /// Everything that decides how one variant calls its service. No defaults are left in it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// The stack under test, `reference` for the embedded server.
-    pub subject: String,
-    /// What is called and with which message.
-    pub workload: WorkloadSpec,
+    /// Who is called, and with which messages.
+    #[serde(flatten)]
+    pub callee: Callee,
     /// The protocol of the call.
     pub protocol: Protocol,
     /// The HTTP version that carries it. gRPC needs HTTP/2.
     pub http: HttpVersion,
-    /// How the message becomes bytes.
-    pub encoding: Encoding,
+    /// How the message becomes bytes; none where bodies are sent as they are given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<Encoding>,
     /// How the request's bytes are compressed.
     pub request_compression: Compression,
     /// How the answer's bytes are compressed.
@@ -38,11 +40,124 @@ pub struct Settings {
     pub deadline_ms: u64,
 }
 
+/// Who is called, and with which messages.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Callee {
+    /// A stack that the lab starts, proves right, and looks into while it is measured.
+    Subject {
+        /// The stack under test, `reference` for the embedded server.
+        subject: String,
+        /// What is called and with which message.
+        workload: WorkloadSpec,
+    },
+    /// A service that is there already, and of which only its answers are known.
+    Live {
+        /// Where it is and what it is sent.
+        service: Box<LiveService>,
+    },
+}
+
+/// A service that is there already.
+///
+/// What may be a secret is no part of it, since plans are kept on disk: the values of header fields
+/// and the contents of key files.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LiveService {
+    /// Where it is, and what of it is called.
+    pub target: Target,
+    /// How TLS is spoken, where the target's scheme asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsChoice>,
+    /// The method of HTTP calls; none for gRPC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http_method: Option<String>,
+    /// The names of the user's own header fields or metadata, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub header_names: Vec<String>,
+    /// What it is sent.
+    pub messages: Messages,
+}
+
+/// How TLS is spoken with a live service.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TlsChoice {
+    /// PEM file of the authorities that may vouch for the server; the machine's own where there is
+    /// none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca: Option<PathBuf>,
+    /// PEM file of the client's certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cert: Option<PathBuf>,
+    /// PEM file of its private key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<PathBuf>,
+    /// The name that is asked for and expected; the target's host where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_name: Option<String>,
+    /// Nothing is verified.
+    pub insecure: bool,
+}
+
+/// What a live service is sent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Messages {
+    /// The text that every message is made of; without one, and without rows, there is no body, and
+    /// a gRPC message is empty.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub template: Option<TemplateSource>,
+    /// The rows that fill it, or are messages themselves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows: Option<RowsSource>,
+    /// Files that the message's type was read from.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub schema: Vec<PathBuf>,
+}
+
+/// Where a template came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "from", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum TemplateSource {
+    /// The command line.
+    Text {
+        /// The text itself.
+        text: String,
+    },
+    /// A file, which may be large.
+    File {
+        /// Its path, `-` for standard input.
+        path: PathBuf,
+    },
+}
+
+/// Rows of a file, one a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RowsSource {
+    /// The file.
+    pub path: PathBuf,
+    /// In which order calls take its rows.
+    pub order: RowOrder,
+}
+
+/// In which order calls take rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RowOrder {
+    /// From the first to the last, then from the first again.
+    InTurn,
+    /// Each call any row, from the plan's seed.
+    Random,
+}
+
 /// What carries a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
-    /// TCP on the loopback interface.
+    /// TCP; to a subject on the loopback interface.
     Tcp,
     /// A Unix domain socket.
     Unix,
@@ -113,11 +228,30 @@ pub enum Timing {
 }
 
 impl Settings {
-    /// Stage timing needs one call in flight in a closed loop; everything else is timed as load.
+    /// Stage timing needs one call in flight in a closed loop, and a server that marks its handler;
+    /// everything else is timed as load.
     pub fn timing(&self) -> Timing {
-        match self.schedule {
-            Schedule::Closed { in_flight: 1 } => Timing::Stages,
+        match (self.schedule, &self.callee) {
+            (Schedule::Closed { in_flight: 1 }, Callee::Subject { .. }) => Timing::Stages,
             _ => Timing::Load,
+        }
+    }
+}
+
+impl Callee {
+    /// The live service, if it is one.
+    pub fn live(&self) -> Option<&LiveService> {
+        match self {
+            Self::Subject { .. } => None,
+            Self::Live { service } => Some(service),
+        }
+    }
+
+    /// The workload of a subject.
+    pub fn workload(&self) -> Option<&WorkloadSpec> {
+        match self {
+            Self::Subject { workload, .. } => Some(workload),
+            Self::Live { .. } => None,
         }
     }
 }

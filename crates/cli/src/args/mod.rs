@@ -3,6 +3,7 @@
 
 mod about;
 mod compare;
+mod load;
 mod message;
 mod refusal;
 mod report;
@@ -16,6 +17,7 @@ use clap::{Parser, Subcommand};
 
 pub(crate) use about::{CompletionsArgs, DoctorArgs, StudiesArgs, StudiesCommand};
 pub(crate) use compare::CompareArgs;
+pub(crate) use load::{DataArgs, Http, LoadArgs, Order};
 pub(crate) use message::{LimitArgs, SchemaArgs, SizeArgs};
 pub(crate) use report::{DiffArgs, Format, ReportArgs};
 pub(crate) use run::{OutputArgs, OverrideArgs, PlanArgs, RunArgs};
@@ -49,12 +51,14 @@ Examples:
   rpcgauge compare --proto orders.proto --method shop.Orders/Get \\
       --request req.json --response resp.json
                                             the sensible ways to make your own call
+  rpcgauge load http://localhost:8080/health --rate 500 --slo 'p99<20ms'
+                                            how a service that is there already answers
   rpcgauge size --proto orders.proto --message shop.Order --sample order.json
                                             encoded sizes only; runs nothing
   rpcgauge doctor                           what this machine can measure, and how quietly
 
-Exit codes: 0 done; 1 done, but some trials failed; 2 bad input; 3 cannot be done here;
-130 interrupted, with what was measured kept.";
+Exit codes: 0 done; 1 done, but some trials failed or an objective was not reached; 2 bad input;
+3 cannot be done here; 130 interrupted, with what was measured kept.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -74,6 +78,21 @@ Examples:
   rpcgauge compare ... --only rest-json,grpc --against rest-json
   rpcgauge compare ... --size-sweep 1,10,100 --budget 3m")]
     Compare(Box<CompareArgs>),
+    /// Call a service that is there already and report what its callers see
+    #[command(after_help = "\
+Examples:
+  rpcgauge load http://localhost:8080/health
+  rpcgauge load grpc://localhost:50051/shop.Orders/Get --proto orders.proto \\
+      --data '{\"id\": \"{{uuid}}\"}' --rate 500 --duration 30s --slo 'p99<20ms'
+  rpcgauge load https://localhost:8443/orders -X POST --data @order.json --connections 50
+  rpcgauge load grpc://localhost:50051/shop.Orders/Get --vs grpc://localhost:50052/shop.Orders/Get
+
+Exit codes: 0 done; 1 done, but an objective was not reached or, without objectives, no call
+succeeded; 2 bad input, or a service that is not there; 3 cannot be done here; 130 interrupted, with
+what was measured until then reported.
+
+Send load only to what is yours and can bear it.")]
+    Load(Box<LoadArgs>),
     /// Print the trials a study would run and how long they would take; run nothing
     #[command(after_help = "\
 Examples:

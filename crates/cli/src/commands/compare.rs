@@ -1,5 +1,7 @@
 //! `rpcgauge compare`: the sensible ways to make the user's own call.
 
+use std::collections::BTreeMap;
+
 use rpcgauge_study::compare::{self, CompareError, CompareOptions};
 
 use super::measure::{self, Ended, How};
@@ -35,6 +37,7 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
     let how = How {
         output: &args.output,
         stop: &stop,
+        live: &BTreeMap::new(),
     };
     measure::start(&Resolved { plan, text: None }, how).map(Ended::code)
 }

@@ -1,5 +1,6 @@
 //! From a plan to a run directory with its report: what `run`, `compare` and `--resume` share.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -7,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
+use rpcgauge_lab::live::Live;
 use rpcgauge_lab::{Ending, Lab, LabError, Options, SubjectCommand, Summary};
 use rpcgauge_report::{Findings, escape, files};
 use rpcgauge_study::plan::{Plan, TrialSpec};
@@ -30,6 +32,8 @@ pub(crate) enum Ended {
     Well,
     /// Every trial was run, now or before it was resumed, and some failed.
     WithFailures,
+    /// An objective was not reached, or a live service answered no call.
+    NotReached,
     /// It was interrupted.
     Interrupted,
 }
@@ -40,6 +44,7 @@ impl Ended {
         match (self, other) {
             (Self::Interrupted, _) | (_, Self::Interrupted) => Self::Interrupted,
             (Self::WithFailures, _) | (_, Self::WithFailures) => Self::WithFailures,
+            (Self::NotReached, _) | (_, Self::NotReached) => Self::NotReached,
             (Self::Well, Self::Well) => Self::Well,
         }
     }
@@ -47,7 +52,7 @@ impl Ended {
     pub(crate) fn code(self) -> ExitCode {
         match self {
             Self::Well => ExitCode::SUCCESS,
-            Self::WithFailures => ExitCode::from(exit::SOME_TRIALS_FAILED),
+            Self::WithFailures | Self::NotReached => ExitCode::from(exit::NOT_ALL_WELL),
             Self::Interrupted => ExitCode::from(exit::INTERRUPTED),
         }
     }
@@ -76,6 +81,8 @@ pub(crate) struct How<'a> {
     pub(crate) output: &'a OutputArgs,
     /// Set when the run should end.
     pub(crate) stop: &'a AtomicBool,
+    /// The live services that are called, by their variant's name.
+    pub(crate) live: &'a BTreeMap<String, Live>,
 }
 
 /// Runs a plan in a new run directory and shows its report.
@@ -98,6 +105,13 @@ pub(crate) fn start(study: &Resolved, how: How<'_>) -> Result<Ended, Failure> {
 /// Goes on with an interrupted run, within the limits that it was begun with, and shows its report.
 pub(crate) fn resume(directory: &Path, limits: &LimitArgs, how: How<'_>) -> Result<Ended, Failure> {
     let mut resumed = RunWriter::resume(directory, None).map_err(Failure::input)?;
+    if resumed.run.plan.is_live() {
+        return Err(Failure::input(format!(
+            "{}: this run called a live service, which is not what it was then; call it anew with \
+             rpcgauge load",
+            directory.display()
+        )));
+    }
     inputs::same_limits(limits, resumed.run.plan.limits)?;
     resumed.begin_again().map_err(Failure::input)?;
     let Resumed {
@@ -119,10 +133,11 @@ fn carry_out(
     let directory = writer.directory().to_owned();
     let options = Options {
         earlier,
+        live: how.live.clone(),
         ..Options::new(reference()?, directory.join(names::LOGS))
     };
     let lab = Lab::new(options);
-    let mut progress = ProgressView::new(how.output.quiet);
+    let mut progress = ProgressView::new(how.output.quiet, plan.is_live());
     let summary = lab.run(plan, trials, &mut writer, &mut progress, how.stop);
     progress.finish();
     // The lock is released before the report is written: the report only reads.
@@ -130,13 +145,14 @@ fn carry_out(
     let summary = summary.map_err(|error| match error {
         // A full or locked disk: a place that cannot hold a run is bad input, early or late.
         LabError::Records(error) => Failure::input(error),
+        error if plan.is_live() => Failure::cannot(error),
         error => Failure::cannot(format!(
             "{error}; what was measured is in {}, and `rpcgauge run --resume` goes on",
             directory.display()
         )),
     })?;
     let findings = report(&directory, how.output)?;
-    Ok(ended(&directory, summary, &findings))
+    Ok(ended(plan, &directory, summary, &findings))
 }
 
 /// Writes the report's files, prints the findings, and returns them.
@@ -156,8 +172,15 @@ fn report(directory: &Path, output: &OutputArgs) -> Result<Findings, Failure> {
 }
 
 /// How the whole run ended: what failed before it was resumed counts as well.
-fn ended(directory: &Path, summary: Summary, findings: &Findings) -> Ended {
+fn ended(plan: &Plan, directory: &Path, summary: Summary, findings: &Findings) -> Ended {
     match summary.ending {
+        Ending::Stopped if plan.is_live() => {
+            let _ = writeln!(
+                std::io::stderr(),
+                "rpcgauge: interrupted; what was measured until then is reported"
+            );
+            Ended::Interrupted
+        }
         Ending::Stopped => {
             // A closed standard error leaves nobody to tell; the code still says it.
             let _ = writeln!(
@@ -168,6 +191,7 @@ fn ended(directory: &Path, summary: Summary, findings: &Findings) -> Ended {
             Ended::Interrupted
         }
         Ending::Complete if findings.progress.failed > 0 => Ended::WithFailures,
+        Ending::Complete if !findings.is_reached() => Ended::NotReached,
         Ending::Complete => Ended::Well,
     }
 }

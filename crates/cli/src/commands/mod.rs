@@ -4,6 +4,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod diff;
 pub(crate) mod doctor;
+pub(crate) mod load;
 pub(crate) mod measure;
 pub(crate) mod plan;
 pub(crate) mod report;

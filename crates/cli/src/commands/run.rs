@@ -1,5 +1,6 @@
 //! `rpcgauge run`: studies from file to report.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::sync::atomic::Ordering;
 
@@ -20,6 +21,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     let how = How {
         output: &args.output,
         stop: &stop,
+        live: &BTreeMap::new(),
     };
     if let Some(directory) = &args.resume {
         return measure::resume(directory, &args.limits, how).map(Ended::code);

@@ -22,6 +22,7 @@ fn every_command_has_help_with_examples() {
     for command in [
         "run",
         "compare",
+        "load",
         "plan",
         "studies",
         "size",

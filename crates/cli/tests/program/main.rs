@@ -6,6 +6,7 @@ mod arguments;
 mod common;
 mod compare;
 mod doctor;
+mod load;
 mod report;
 mod run;
 mod serve;

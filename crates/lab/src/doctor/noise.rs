@@ -7,7 +7,8 @@ use rpcgauge_message::{Compression, Encoding, Limits, WorkloadSpec};
 use rpcgauge_study::plan::{Plan, TrialSpec, Variant};
 use rpcgauge_study::record::{Outcome, Record, TrialRecord};
 use rpcgauge_study::settings::{
-    ConnectionUse, HttpVersion, Idle, Placement, Protocol, Schedule, Settings, Stop, Transport,
+    Callee, ConnectionUse, HttpVersion, Idle, Placement, Protocol, Schedule, Settings, Stop,
+    Transport,
 };
 use serde::Serialize;
 
@@ -152,6 +153,7 @@ fn plan(placement: Placement) -> Plan {
         variants: vec![variant("a", None), variant("a-again", Some("a"))],
         pairs: Vec::new(),
         claims: Vec::new(),
+        objectives: Vec::new(),
         invocations: 1,
         blocks: PAIRS,
         placements: vec![placement],
@@ -169,11 +171,13 @@ fn plan(placement: Placement) -> Plan {
 
 fn settings() -> Settings {
     Settings {
-        subject: "reference".to_owned(),
-        workload: WorkloadSpec::Hello {},
+        callee: Callee::Subject {
+            subject: "reference".to_owned(),
+            workload: WorkloadSpec::Hello {},
+        },
         protocol: Protocol::Grpc,
         http: HttpVersion::Http2,
-        encoding: Encoding::Protobuf,
+        encoding: Some(Encoding::Protobuf),
         request_compression: Compression::None,
         response_compression: Compression::None,
         transport: Transport::Tcp,

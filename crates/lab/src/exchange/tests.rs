@@ -1,6 +1,6 @@
 use rpcgauge_load::{CallStyle, Codec as _};
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
-use rpcgauge_study::settings::{ConnectionUse, HttpVersion, Schedule, Stop, Transport};
+use rpcgauge_study::settings::{Callee, ConnectionUse, HttpVersion, Schedule, Stop, Transport};
 
 use super::*;
 
@@ -8,11 +8,13 @@ const GZIP: Compression = Compression::Gzip { level: 6 };
 
 fn settings(protocol: Protocol, encoding: Encoding) -> Settings {
     Settings {
-        subject: "reference".to_owned(),
-        workload: WorkloadSpec::Hello {},
+        callee: Callee::Subject {
+            subject: "reference".to_owned(),
+            workload: WorkloadSpec::Hello {},
+        },
         protocol,
         http: HttpVersion::Http2,
-        encoding,
+        encoding: Some(encoding),
         request_compression: Compression::None,
         response_compression: Compression::None,
         transport: Transport::Tcp,
@@ -28,7 +30,7 @@ fn settings(protocol: Protocol, encoding: Encoding) -> Settings {
 }
 
 fn exchange(settings: &Settings) -> Exchange {
-    let workload = Workload::new(&settings.workload).unwrap();
+    let workload = Workload::new(settings.callee.workload().unwrap()).unwrap();
     Exchange::new(workload, settings, Limits::DEFAULT).unwrap()
 }
 

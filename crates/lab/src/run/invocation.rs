@@ -7,12 +7,14 @@ use std::path::PathBuf;
 use rpcgauge_message::{Workload, WorkloadSpec, contract};
 use rpcgauge_study::plan::{Plan, TrialSpec, Variant};
 use rpcgauge_study::record::{Fault, FloorRecord, Histogram, Measured, Record};
-use rpcgauge_study::settings::{Placement, Transport};
+use rpcgauge_study::settings::{Callee, Placement, Transport};
 
 use super::server::{self, Server, floor_settings, listen, server_settings};
 use super::{Run, Trialled};
 use crate::error::{LabError, TrialFailure};
+use crate::exchange;
 use crate::floor::{FloorKey, Floors, calibrate};
+use crate::live::Live;
 use crate::machine::idle::IdleHold;
 use crate::machine::placement::Bound;
 use crate::observer::Event;
@@ -48,11 +50,15 @@ impl Invocation {
         }
     }
 
-    /// Notes what a trial carried, for the floor under its variant.
+    /// Notes what a trial carried, for the floor under its variant. There is none under a live
+    /// service: what lies between here and there cannot be played by two bare loops on this machine.
     pub(super) fn note(&mut self, plan: &Plan, trial: &TrialSpec, measured: &Measured) {
         let Some(variant) = plan.variants.get(trial.variant as usize) else {
             return;
         };
+        if variant.settings.callee.live().is_some() {
+            return;
+        }
         let transport = variant.settings.transport;
         let key = FloorKey::of(trial.placement, transport, measured);
         if let Some(key) = key {
@@ -64,7 +70,7 @@ impl Invocation {
     fn end(mut self) {
         for slot in self.slots.values_mut() {
             if let Ok(server) = &mut slot.state {
-                server.subject.ask_to_end();
+                server.ask_to_end();
             }
         }
     }
@@ -85,7 +91,7 @@ impl Run<'_> {
             None => true,
             Some(Slot {
                 state: Ok(server), ..
-            }) => server.subject.ended().is_some(),
+            }) => server.ended().is_some(),
             Some(Slot { state: Err(_), .. }) => false,
         };
         if is_needed {
@@ -126,18 +132,21 @@ impl Run<'_> {
         variant: &Variant,
         starts: u32,
     ) -> Trialled<Server> {
+        let settings = &variant.settings;
+        let Callee::Subject { subject, workload } = &settings.callee else {
+            return self.live(variant).map(Server::live);
+        };
         self.tell(&Event::SubjectStarting {
             variant,
             progress: self.pace.progress(),
         });
-        let settings = &variant.settings;
-        let workload = self.workload(&settings.workload)?;
+        let (spec, encoding) = (workload, exchange::encoding(settings)?);
+        let workload = self.workload(spec)?;
         let options = self.options;
-        let command = options.subjects.get(&settings.subject).ok_or_else(|| {
+        let command = options.subjects.get(subject).ok_or_else(|| {
             let known: Vec<&str> = options.subjects.keys().map(String::as_str).collect();
             let reason = format!(
-                "there is no subject \"{}\"; there is {}",
-                settings.subject,
+                "there is no subject \"{subject}\"; there is {}",
                 known.join(", ")
             );
             TrialFailure::new(Fault::User, reason)
@@ -146,9 +155,22 @@ impl Run<'_> {
         let name = format!("{invocation}-{}-{place}-{starts}", variant.name);
         let socket = format!("{}-{place}-{starts}", trial.variant);
         let listen = listen(settings.transport, self.socket(invocation, &socket)?);
-        let asked = server_settings(settings, listen, self.plan.limits);
+        let asked = server_settings(settings, spec, encoding, listen, self.plan.limits);
         let subject = self.start(command, &asked, trial.placement, &name)?;
         Server::proved(subject, workload, settings, self.plan.limits, self.stop)
+    }
+
+    /// The live service of a variant, or of the one that it repeats.
+    fn live(&self, variant: &Variant) -> Trialled<Live> {
+        let name = variant.repeats.as_ref().unwrap_or(&variant.name);
+        let live = self.options.live.get(name).cloned();
+        live.ok_or_else(|| {
+            let reason = format!(
+                "what the live service of \"{name}\" is called with is not kept with the plan; \
+                 call it anew with rpcgauge load"
+            );
+            TrialFailure::new(Fault::User, reason)
+        })
     }
 
     /// A workload's messages, made once for all variants that call it: they can be large.

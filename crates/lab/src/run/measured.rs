@@ -2,18 +2,18 @@
 
 use rpcgauge_load as load;
 use rpcgauge_study::record::{
-    Bytes, Calls, Code, Cpu, CpuTimes, ErrorSample, Histogram, Measured, Memory, Payload, Slice,
-    Stage, Timeline, Traffic, Warmup,
+    Bytes, Calls, Code, Cpu, CpuTimes, Ending, ErrorSample, Histogram, Measured, Memory, Payload,
+    Slice, Stage, Timeline, Traffic, Warmup,
 };
 
 /// What the operating system knows of a trial, and what does not change from call to call.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Surroundings {
-    pub(super) server_cpu: Cpu,
+    pub(super) server_cpu: Option<Cpu>,
     pub(super) memory: Memory,
-    pub(super) code: Code,
+    pub(super) code: Option<Code>,
     /// Mean size of the answers, encoded and not compressed, bytes.
-    pub(super) answer_size: f64,
+    pub(super) answer_size: Option<f64>,
 }
 
 /// Puts both together. Every field is named, so that a fact that the engine learns to tell cannot
@@ -45,8 +45,7 @@ pub(super) fn measured(from: load::Measurement, around: &Surroundings) -> Measur
         uncompressed_answers,
         error_samples,
         errors_without_sample,
-        // Only a trial that reached its end has figures.
-        ending: _,
+        ending,
     } = from;
     let elapsed_ns = nanos(elapsed);
     Measured {
@@ -85,6 +84,7 @@ pub(super) fn measured(from: load::Measurement, around: &Surroundings) -> Measur
         memory: around.memory,
         client_share: share(cpu.total_ns, elapsed_ns),
         code: around.code,
+        ending: self::ending(ending),
         connections_at_start: Some(connections_at_start),
         connections_opened,
         tls_resumed,
@@ -116,6 +116,14 @@ fn calls(from: load::Calls) -> Calls {
         never_begun,
         retried,
         answered_after_retry,
+    }
+}
+
+fn ending(from: load::Ending) -> Ending {
+    match from {
+        load::Ending::Complete => Ending::Complete,
+        load::Ending::Interrupted => Ending::Interrupted,
+        load::Ending::GaveUp => Ending::GaveUp,
     }
 }
 

@@ -15,11 +15,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rpcgauge_message::{Workload, WorkloadSpec, contract};
 use rpcgauge_study::plan::{Plan, TrialSpec, Variant};
 use rpcgauge_study::record::{Environment, Outcome, Record, TrialRecord};
-use rpcgauge_study::settings::Idle;
+use rpcgauge_study::settings::{Callee, Idle};
 use tempfile::TempDir;
 
 use crate::environment::{StealMeter, continued, look};
 use crate::error::{LabError, TrialFailure};
+use crate::live::Live;
 use crate::machine::placement::Placements;
 use crate::observer::{Event, Observer};
 use crate::records::Records;
@@ -33,6 +34,8 @@ use pace::Pace;
 pub struct Options {
     /// How each subject is started, by the name in a variant's settings.
     pub subjects: BTreeMap<String, SubjectCommand>,
+    /// The live services, looked at and ready to be called, by the name of their variant.
+    pub live: BTreeMap<String, Live>,
     /// The subject that answers for the floor's calibration.
     pub floor: SubjectCommand,
     /// The folder for the subjects' logs, made when it is missing.
@@ -56,6 +59,7 @@ impl Options {
     pub fn new(reference: SubjectCommand, logs: PathBuf) -> Self {
         Self {
             subjects: BTreeMap::from([("reference".to_owned(), reference.clone())]),
+            live: BTreeMap::new(),
             floor: reference,
             logs,
             ready_timeout: contract::READY_TIMEOUT,
@@ -269,14 +273,16 @@ impl<'a> Run<'a> {
         variant: &Variant,
         server: Option<&server::Server>,
     ) -> Result<(), LabError> {
-        let Some(server) = server else { return Ok(()) };
-        let known = self
-            .environment
-            .subjects
-            .entry(variant.settings.subject.clone())
-            .or_default();
+        let versions = server.and_then(server::Server::versions);
+        let (Callee::Subject { subject, .. }, Some(versions)) =
+            (&variant.settings.callee, versions)
+        else {
+            return Ok(());
+        };
+        let subjects = &mut self.environment.subjects;
+        let known = subjects.entry(subject.clone()).or_default();
         let before = known.len();
-        known.extend(server.versions().clone());
+        known.extend(versions.clone());
         if known.len() == before {
             Ok(())
         } else {

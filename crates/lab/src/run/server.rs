@@ -1,34 +1,59 @@
-//! One variant's server under one placement: started, proved right, kept for its trials.
+//! One variant's server under one placement, kept for its trials: a subject that was started and
+//! proved right, or a live service.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rpcgauge_load as load;
 use rpcgauge_message::contract::{self, Address, FloorSettings, Listen, ServerSettings};
-use rpcgauge_message::{Limits, Workload};
+use rpcgauge_message::{Encoding, Limits, Workload, WorkloadSpec};
 use rpcgauge_study::plan::{Plan, TrialSpec};
-use rpcgauge_study::record::Fault;
+use rpcgauge_study::record::{Code, Fault};
 use rpcgauge_study::settings::{self, HttpVersion, Protocol, Settings, Transport};
 
 use super::warmup;
+use crate::calls::{Calls, protocol};
 use crate::error::TrialFailure;
 use crate::exchange::Exchange;
+use crate::live::Live;
+use crate::machine::process::ProcessMeter;
 use crate::subject::Subject;
 use crate::verify;
 
-/// A trial in which nothing but failures came for this long is over: more of them tell nothing new.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long nothing but failures may come from a live service: it may be down for a while and come
+/// back, which its user wants to see.
+const LIVE_PATIENCE: Duration = Duration::from_secs(30);
 
-/// A server that answers rightly, and the calls for it.
+/// A server, and the calls for it.
 pub(crate) struct Server {
-    pub(crate) subject: Subject,
-    pub(crate) exchange: Exchange,
-    address: load::Address,
+    callee: Called,
+    calls: Calls,
+}
+
+/// Who is called.
+enum Called {
+    /// A process of the lab's own, that answers rightly.
+    Subject {
+        process: Box<Subject>,
+        exchange: Box<Exchange>,
+    },
+    /// A service that is there already, with the bodies it is sent in turn.
+    Live(Arc<[load::Body]>),
 }
 
 impl Server {
+    /// A live service, which answered when it was looked at.
+    pub(crate) fn live(live: Live) -> Self {
+        let (calls, bodies) = live.into_parts();
+        Self {
+            calls,
+            callee: Called::Live(bodies),
+        }
+    }
+
     /// Takes a subject that is up and proves it right.
     ///
     /// # Errors
@@ -40,27 +65,98 @@ impl Server {
         limits: Limits,
         stop: &AtomicBool,
     ) -> Result<Self, TrialFailure> {
-        let mut server = Self {
-            address: listening(&subject, settings.transport)?,
-            exchange: Exchange::new(workload, settings, limits)?,
-            subject,
-        };
-        let trial = server.trial(
-            settings,
-            load::Stop {
-                calls: Some(1),
-                time: None,
+        let address = listening(&subject, settings.transport)?;
+        let mut exchange = Exchange::new(workload, settings, limits)?;
+        let calls = subject_calls(address, &exchange, settings.http);
+        verify::prove(&mut exchange, &calls.trial(settings), stop)
+            .map_err(|failure| failure.with_log(subject.log_tail()))?;
+        Ok(Self {
+            calls,
+            callee: Called::Subject {
+                process: Box::new(subject),
+                exchange: Box::new(exchange),
             },
-        );
-        match verify::prove(&mut server.exchange, &trial, stop) {
-            Ok(()) => Ok(server),
-            Err(failure) => Err(failure.with_log(server.subject.log_tail())),
+        })
+    }
+
+    /// The process behind it, where it is the lab's own.
+    fn process(&self) -> Option<&Subject> {
+        match &self.callee {
+            Called::Subject { process, .. } => Some(process),
+            Called::Live(_) => None,
         }
     }
 
-    /// What it said of its versions.
-    pub(crate) fn versions(&self) -> &BTreeMap<String, String> {
-        &self.subject.ready().versions
+    /// What its process uses, where there is one to look into.
+    pub(crate) fn meter(&self) -> Option<&ProcessMeter> {
+        self.process().map(Subject::meter)
+    }
+
+    /// What its process said of its versions.
+    pub(crate) fn versions(&self) -> Option<&BTreeMap<String, String>> {
+        self.process().map(|process| &process.ready().versions)
+    }
+
+    /// How its process ended, if it did.
+    pub(crate) fn ended(&self) -> Option<String> {
+        self.process().and_then(Subject::ended)
+    }
+
+    /// The last lines of its log; empty where it has none.
+    pub(crate) fn log_tail(&self) -> String {
+        self.process().map(Subject::log_tail).unwrap_or_default()
+    }
+
+    /// Asks its process to end.
+    pub(crate) fn ask_to_end(&mut self) {
+        if let Called::Subject { process, .. } = &mut self.callee {
+            process.ask_to_end();
+        }
+    }
+
+    /// Whether figures are kept of a trial that did not reach its end, or in which no call
+    /// succeeded: of a live service that is the answer, of a subject nothing is learned.
+    pub(crate) fn keeps_what_was_measured(&self) -> bool {
+        matches!(self.callee, Called::Live(_))
+    }
+
+    /// Whether generated or dynamic code makes and reads the messages, where it is known.
+    pub(crate) fn code(&self) -> Option<Code> {
+        match &self.callee {
+            Called::Subject { exchange, .. } => Some(exchange.code()),
+            Called::Live(_) => None,
+        }
+    }
+
+    /// The mean size of the right answers, encoded and not compressed, bytes, where it is known.
+    pub(crate) fn answer_size(&mut self) -> Option<f64> {
+        match &mut self.callee {
+            Called::Subject { exchange, .. } => Some(exchange.answer_size()),
+            Called::Live(_) => None,
+        }
+    }
+
+    /// The requests' bodies, made ready before the clock starts where stages are not timed.
+    ///
+    /// # Errors
+    /// A request cannot be encoded or compressed.
+    pub(crate) fn bodies(
+        &mut self,
+        timing: load::Timing,
+    ) -> Result<load::Bodies<'_>, TrialFailure> {
+        Ok(match (&mut self.callee, timing) {
+            (Called::Subject { exchange, .. }, load::Timing::Stages) => {
+                load::Bodies::PerCall(&mut **exchange)
+            }
+            (Called::Subject { exchange, .. }, load::Timing::Calls) => load::Bodies::Prepared {
+                bodies: exchange.prepared()?,
+                verifier: Some(&mut **exchange),
+            },
+            (Called::Live(bodies), _) => load::Bodies::Prepared {
+                bodies: bodies.to_vec(),
+                verifier: None,
+            },
+        })
     }
 
     /// The engine's trial for one of the plan.
@@ -74,6 +170,7 @@ impl Server {
             calls: settings.stop.calls,
             time: settings.stop.time_ms.map(Duration::from_millis),
         };
+        let calls = self.calls.trial(settings);
         load::Trial {
             schedule: schedule(settings.schedule, plan.seed ^ u64::from(spec.index)),
             connections: settings.connections,
@@ -82,42 +179,29 @@ impl Server {
                 settings::Timing::Load => load::Timing::Calls,
             },
             warmup: warmup::bounds(plan.warmup),
-            ..self.trial(settings, stop)
+            stop,
+            patience: match self.callee {
+                Called::Subject { .. } => calls.patience,
+                Called::Live(_) => LIVE_PATIENCE,
+            },
+            ..calls
         }
     }
+}
 
-    fn trial(&self, settings: &Settings, stop: load::Stop) -> load::Trial {
-        let authority = match &self.address {
-            load::Address::Tcp(address) => address.to_string(),
-            load::Address::Unix(_) => "localhost".to_owned(),
-        };
-        let deadline = Duration::from_millis(settings.deadline_ms);
-        load::Trial {
-            target: load::Target {
-                address: self.address.clone(),
-                tls: None,
-                protocol: match settings.http {
-                    HttpVersion::Http1 => load::Protocol::Http1,
-                    HttpVersion::Http2 => load::Protocol::Http2,
-                },
-            },
-            request: self.exchange.request(authority),
-            expect: self.exchange.expect(),
-            schedule: load::Schedule::Closed { in_flight: 1 },
-            connections: 1,
-            connection_use: match settings.connection {
-                settings::ConnectionUse::Reuse => load::ConnectionUse::Reuse,
-                settings::ConnectionUse::PerCall => load::ConnectionUse::PerCall,
-            },
-            timing: load::Timing::Calls,
-            warmup: None,
-            stop,
-            deadline,
-            // Every call in flight has ended by its deadline.
-            drain: deadline,
-            patience: PATIENCE,
-            limits: load::Limits::default(),
-        }
+fn subject_calls(address: load::Address, exchange: &Exchange, http: HttpVersion) -> Calls {
+    let authority = match &address {
+        load::Address::Tcp(address) => address.to_string(),
+        load::Address::Unix(_) => "localhost".to_owned(),
+    };
+    Calls {
+        target: load::Target {
+            address,
+            tls: None,
+            protocol: protocol(http),
+        },
+        request: exchange.request(authority),
+        expect: exchange.expect(),
     }
 }
 
@@ -162,13 +246,15 @@ pub(super) fn listening(
 /// The contract's settings of a variant's server.
 pub(super) fn server_settings(
     settings: &Settings,
+    workload: &WorkloadSpec,
+    encoding: Encoding,
     listen: Listen,
     limits: Limits,
 ) -> contract::Settings {
     let changed = |given: usize, default: usize| (given != default).then_some(given);
     contract::Settings::Server(Box::new(ServerSettings {
         stack: None,
-        workload: settings.workload.clone(),
+        workload: workload.clone(),
         protocol: match settings.protocol {
             Protocol::Grpc => contract::Protocol::Grpc,
             Protocol::Rest => contract::Protocol::Rest,
@@ -177,7 +263,7 @@ pub(super) fn server_settings(
             HttpVersion::Http1 => contract::HttpVersion::Http1,
             HttpVersion::Http2 => contract::HttpVersion::Http2,
         },
-        encoding: settings.encoding,
+        encoding,
         listen,
         response_compression: settings.response_compression,
         threads: 1,

@@ -3,7 +3,7 @@
 use rpcgauge_load as load;
 use rpcgauge_study::plan::{TrialSpec, Variant};
 use rpcgauge_study::record::{Cpu, Fault, Measured, Memory};
-use rpcgauge_study::settings::{Idle, Timing};
+use rpcgauge_study::settings::Idle;
 
 use super::measured::{Surroundings, measured};
 use super::server::Server;
@@ -31,33 +31,36 @@ pub(super) fn measure(
     variant: &Variant,
 ) -> Trialled<Ended> {
     let trial = server.planned(run.plan, spec, &variant.settings);
-    let prepared = match variant.settings.timing() {
-        Timing::Stages => None,
-        Timing::Load => Some(server.exchange.prepared()?),
-    };
+    let process = server.meter().cloned();
+    let bodies = server.bodies(trial.timing)?;
     let client = own_meter()?;
     let layout = run.placements.layout(spec.placement)?;
     let bound = Bound::to(&layout.client)?;
     let idle = IdleHold::ask(run.plan.idle);
     client.reset_peak();
-    server.subject.meter().reset_peak();
-    let result = timed(server, &trial, prepared, run.stop);
+    if let Some(process) = &process {
+        process.reset_peak();
+    }
+    let result = timed(&trial, bodies, process.as_ref(), run.stop);
     let got = idle.got();
     drop((idle, bound));
     let (measurement, server_cpu) = explained(server, result)?;
     let memory = Memory {
         client_peak: client.peak_bytes().map_err(unmeasured)?,
-        server_peak: server.subject.meter().peak_bytes().map_err(unmeasured)?,
+        server_peak: match &process {
+            Some(process) => Some(process.peak_bytes().map_err(unmeasured)?),
+            None => None,
+        },
     };
     let around = Surroundings {
         server_cpu,
         memory,
-        code: server.exchange.code(),
+        code: server.code(),
         // The engine knows it wherever it read an answer.
-        answer_size: match measurement.payload.response {
-            Some(size) => size,
-            None => server.exchange.answer_size(),
-        },
+        answer_size: measurement
+            .payload
+            .response
+            .or_else(|| server.answer_size()),
     };
     Ok(Ended {
         idle: got,
@@ -65,48 +68,49 @@ pub(super) fn measure(
     })
 }
 
-/// Runs the engine, and reads the server's processor time over the measured part.
+/// Runs the engine, and reads the processor time of the server's process over the measured part,
+/// where there is one.
 fn timed(
-    server: &mut Server,
     trial: &load::Trial,
-    prepared: Option<Vec<load::Body>>,
+    bodies: load::Bodies<'_>,
+    process: Option<&ProcessMeter>,
     stop: &std::sync::atomic::AtomicBool,
-) -> Trialled<(load::Measurement, Cpu)> {
-    let Server {
-        subject, exchange, ..
-    } = server;
-    let bodies = match prepared {
-        Some(bodies) => load::Bodies::Prepared {
-            bodies,
-            verifier: Some(exchange),
-        },
-        None => load::Bodies::PerCall(exchange),
-    };
-    let meter = subject.meter();
-    let mut before = meter.cpu().map_err(unmeasured)?;
+) -> Trialled<(load::Measurement, Option<Cpu>)> {
+    let read = || process.map(|meter| meter.cpu().map_err(unmeasured));
+    let mut before = read().transpose()?;
     let mut rule = Rule::new();
     let hooks = load::Hooks {
         settling: &mut |slice| rule.push(&slice),
-        measuring: &mut || before = meter.cpu().unwrap_or(before),
+        measuring: &mut || {
+            if let Some(Ok(now)) = read() {
+                before = Some(now);
+            }
+        },
         progress: None,
     };
     let measurement = load::measure_with(trial, bodies, hooks, stop).map_err(verify::failure)?;
-    let after: CpuReading = meter.cpu().map_err(unmeasured)?;
-    Ok((measurement, after.since(&before)))
+    let after: Option<CpuReading> = read().transpose()?;
+    let used = after
+        .zip(before)
+        .map(|(after, before)| after.since(&before));
+    Ok((measurement, used))
 }
 
-/// A server that died, or answered no call, fails its trial; the reason is looked for in its end
-/// and its log.
+/// A subject that died, or answered no call, fails its trial; the reason is looked for in its end
+/// and its log. Of a live service everything that was measured is kept.
 fn explained(
     server: &Server,
-    result: Trialled<(load::Measurement, Cpu)>,
-) -> Trialled<(load::Measurement, Cpu)> {
-    let log = || server.subject.log_tail();
-    if let Some(how) = server.subject.ended() {
+    result: Trialled<(load::Measurement, Option<Cpu>)>,
+) -> Trialled<(load::Measurement, Option<Cpu>)> {
+    let log = || server.log_tail();
+    if let Some(how) = server.ended() {
         let reason = format!("the subject ended while it was measured ({how}); see its log");
         return Err(TrialFailure::new(Fault::Subject, reason).with_log(log()));
     }
     let (measurement, cpu) = result.map_err(|failure| failure.with_log(log()))?;
+    if server.keeps_what_was_measured() && measurement.calls.started > 0 {
+        return Ok((measurement, cpu));
+    }
     if measurement.ending == load::Ending::Interrupted {
         return Err(TrialFailure::new(
             Fault::Instrument,

@@ -9,7 +9,8 @@ use rpcgauge_message::{Compression, Encoding, Limits, WorkloadSpec};
 use rpcgauge_study::plan::{Plan, TrialSpec, Variant};
 use rpcgauge_study::record::{FloorRecord, Measured, Outcome, Record, TrialRecord};
 use rpcgauge_study::settings::{
-    ConnectionUse, HttpVersion, Idle, Placement, Protocol, Schedule, Settings, Stop, Transport,
+    Callee, ConnectionUse, HttpVersion, Idle, Placement, Protocol, Schedule, Settings, Stop,
+    Transport,
 };
 
 /// The reference subject: cargo builds a package's examples before its tests.
@@ -32,14 +33,29 @@ pub(crate) fn shell(script: &str) -> SubjectCommand {
     SubjectCommand::new("/bin/sh", ["-c", &script])
 }
 
+/// A subject by its name, and what is called of it.
+pub(crate) fn called(subject: &str, workload: WorkloadSpec) -> Callee {
+    Callee::Subject {
+        subject: subject.to_owned(),
+        workload,
+    }
+}
+
+/// A short call that every test can change, of another subject.
+pub(crate) fn settings_of(subject: &str) -> Settings {
+    Settings {
+        callee: called(subject, WorkloadSpec::List { n: 3 }),
+        ..settings()
+    }
+}
+
 /// A short call that every test can change.
 pub(crate) fn settings() -> Settings {
     Settings {
-        subject: "reference".to_owned(),
-        workload: WorkloadSpec::List { n: 3 },
+        callee: called("reference", WorkloadSpec::List { n: 3 }),
         protocol: Protocol::Grpc,
         http: HttpVersion::Http2,
-        encoding: Encoding::Protobuf,
+        encoding: Some(Encoding::Protobuf),
         request_compression: Compression::None,
         response_compression: Compression::None,
         transport: Transport::Tcp,
@@ -58,7 +74,7 @@ pub(crate) fn rest_json() -> Settings {
     Settings {
         protocol: Protocol::Rest,
         http: HttpVersion::Http1,
-        encoding: Encoding::Json,
+        encoding: Some(Encoding::Json),
         ..settings()
     }
 }
@@ -95,6 +111,7 @@ pub(crate) fn plan(variants: Vec<(&str, Settings)>, invocations: u32, blocks: u3
         variants: variants.into_iter().map(variant).collect(),
         pairs: Vec::new(),
         claims: Vec::new(),
+        objectives: Vec::new(),
         invocations,
         blocks,
         placements: vec![Placement::Free],

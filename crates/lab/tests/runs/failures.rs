@@ -8,14 +8,11 @@ use rpcgauge_message::{Compression, WorkloadSpec};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::{Settings, Stop};
 
-use crate::common::{failed, measured, options, plan, run, settings, shell};
+use crate::common::{called, failed, measured, options, plan, run, settings, settings_of, shell};
 
 #[test]
 fn a_failing_subject_fails_its_trials_and_the_rest_goes_on() {
-    let other = Settings {
-        subject: "other".to_owned(),
-        ..settings()
-    };
+    let other = settings_of("other");
     // An address that nobody listens on: it was free a moment ago.
     let nobody = TcpListener::bind("127.0.0.1:0")
         .and_then(|free| free.local_addr())
@@ -74,8 +71,7 @@ fn a_failing_subject_fails_its_trials_and_the_rest_goes_on() {
 #[test]
 fn a_wrong_answer_is_named_by_its_path_and_never_timed() {
     let other = Settings {
-        subject: "other".to_owned(),
-        workload: WorkloadSpec::Followers { n: 3 },
+        callee: called("other", WorkloadSpec::Followers { n: 3 }),
         ..settings()
     };
     let short = shell("read line; (echo \"$line\" | sed 's/\"n\":3/\"n\":2/'; cat) | \"$SUBJECT\"");
@@ -89,9 +85,8 @@ fn a_wrong_answer_is_named_by_its_path_and_never_timed() {
 #[test]
 fn a_server_that_does_not_compress_is_not_measured_as_if_it_did() {
     let gzip = Settings {
-        subject: "other".to_owned(),
         response_compression: Compression::Gzip { level: 6 },
-        ..settings()
+        ..settings_of("other")
     };
     let plain = shell(
         "read line; (echo \"$line\" | sed 's/,\"response_compression\":\"gzip\"//'; cat) | \
@@ -115,12 +110,11 @@ fn a_subject_that_dies_is_started_again_for_its_next_trial() {
         folder.path().display()
     ));
     let long = Settings {
-        subject: "other".to_owned(),
         stop: Stop {
             calls: None,
             time_ms: Some(1_500),
         },
-        ..settings()
+        ..settings_of("other")
     };
     let left = run(&plan(vec![("dies", long)], 1, 2), Some(dies_once));
     let (reason, fault, log) = failed(&left.trials[0]);
@@ -145,12 +139,11 @@ fn a_subject_that_dies_is_started_again_for_its_next_trial() {
 fn one_that_dies_again_and_again_is_given_up() {
     let dies = shell("exec 3<&0; \"$SUBJECT\" <&3 & sleep 0.3; kill -9 $!; exit 9");
     let long = Settings {
-        subject: "other".to_owned(),
         stop: Stop {
             calls: None,
             time_ms: Some(600),
         },
-        ..settings()
+        ..settings_of("other")
     };
     let left = run(&plan(vec![("dies", long)], 1, 5), Some(dies));
     assert_eq!(left.summary.failed, 5);
@@ -167,10 +160,7 @@ fn one_that_dies_again_and_again_is_given_up() {
 
 #[test]
 fn an_unknown_subject_is_told_with_the_known_ones() {
-    let unknown = Settings {
-        subject: "go".to_owned(),
-        ..settings()
-    };
+    let unknown = settings_of("go");
     let left = run(&plan(vec![("go", unknown)], 1, 1), None);
     let (reason, fault, _) = failed(&left.trials[0]);
     assert_eq!(reason, "there is no subject \"go\"; there is reference");

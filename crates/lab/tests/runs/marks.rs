@@ -3,7 +3,7 @@
 use rpcgauge_study::record::{Measured, Stage};
 use rpcgauge_study::settings::{HttpVersion, Schedule, Settings, Stop};
 
-use crate::common::{measured, plan, rest_json, run, settings, shell};
+use crate::common::{measured, plan, rest_json, run, settings, settings_of, shell};
 
 /// Enough that marks in HPACK's table would have pushed everything else out ten times.
 const CALLS: u64 = 300;
@@ -63,10 +63,7 @@ fn by_http_2_a_call_has_the_same_bytes_but_for_what_the_clock_changes() {
 
 #[test]
 fn a_server_that_sends_no_marks_leaves_their_stages_out() {
-    let other = Settings {
-        subject: "other".to_owned(),
-        ..settings()
-    };
+    let other = settings_of("other");
     let deaf = r#"(read line; echo "$line" | sed 's/,"marks":true//'; exec cat) | "$SUBJECT""#;
     let left = run(&plan(vec![("deaf", other)], 1, 1), Some(shell(deaf)));
     let figures = measured(&left.trials[0]);

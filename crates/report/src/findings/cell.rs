@@ -66,11 +66,14 @@ pub(crate) fn figures(
         payload: payload(trials),
         cpu: CpuPerCall {
             client: per_call.cpu(measured().map(|m| &m.cpu.client)),
-            server: per_call.cpu(measured().map(|m| &m.cpu.server)),
+            server: measured()
+                .map(|m| m.cpu.server.as_ref())
+                .collect::<Option<Vec<_>>>()
+                .map(|all| per_call.cpu(all.into_iter())),
         },
         memory: Memory {
             client_peak: measured().map(|m| m.memory.client_peak).max().unwrap_or(0),
-            server_peak: measured().map(|m| m.memory.server_peak).max().unwrap_or(0),
+            server_peak: measured().filter_map(|m| m.memory.server_peak).max(),
         },
         client_share: rpcgauge_stats::median(&shares).unwrap_or(0.0),
         client_share_max: shares.iter().copied().fold(0.0, f64::max),
@@ -285,23 +288,23 @@ fn floor(
 fn payload(trials: &[MeasuredTrial<'_>]) -> Payload {
     let weight = |m: &Measured| m.calls.answered.max(1) as f64;
     let all: f64 = trials.iter().map(|(_, m)| weight(m)).sum();
-    let mean = |size: fn(&Payload) -> f64| {
-        trials
+    let mean = |size: fn(&Payload) -> Option<f64>| {
+        let sizes = trials
             .iter()
-            .map(|(_, m)| size(&m.payload) * weight(m))
-            .sum::<f64>()
-            / all
+            .map(|(_, m)| Some(size(&m.payload)? * weight(m)));
+        Some(sizes.sum::<Option<f64>>()? / all)
     };
+    let known = |size| mean(size).unwrap_or(0.0);
     Payload {
-        request: mean(|p| p.request),
-        request_compressed: mean(|p| p.request_compressed),
+        request: known(|p| Some(p.request)),
+        request_compressed: known(|p| Some(p.request_compressed)),
         response: mean(|p| p.response),
-        response_compressed: mean(|p| p.response_compressed),
+        response_compressed: known(|p| Some(p.response_compressed)),
     }
 }
 
 fn code(trials: &[MeasuredTrial<'_>]) -> Vec<Code> {
-    let is = |code| trials.iter().any(|(_, m)| m.code == code);
+    let is = |code| trials.iter().any(|(_, m)| m.code == Some(code));
     [Code::Generated, Code::Dynamic]
         .into_iter()
         .filter(|code| is(*code))

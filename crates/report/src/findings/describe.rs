@@ -1,7 +1,8 @@
 //! How a variant calls, in words.
 
 use rpcgauge_study::settings::{
-    Arrivals, ConnectionUse, HttpVersion, Protocol, Schedule, Settings, Transport,
+    Arrivals, Callee, ConnectionUse, HttpVersion, Protocol, Schedule, Settings, TlsChoice,
+    Transport,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,16 +10,21 @@ use serde_json::Value;
 /// How a variant calls: its settings, each in a few words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HowItCalls {
-    /// The stack under test.
-    pub subject: String,
-    /// What is called: `list, n = 100`, or a user's own method.
+    /// The stack under test; absent for a live service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// What is called: `list, n = 100`, a user's own method, or a live service's target.
     pub workload: String,
+    /// How TLS is spoken; absent without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<String>,
     /// `gRPC` or `REST`.
     pub protocol: String,
     /// `HTTP/1.1` or `HTTP/2`.
     pub http: String,
-    /// `protobuf`, `json`, ...
-    pub encoding: String,
+    /// `protobuf`, `json`, ...; absent where bodies are sent as they are given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<String>,
     /// `none`, `gzip 6`, ...
     pub request_compression: String,
     /// `none`, `gzip 6`, ...
@@ -45,11 +51,19 @@ impl HowItCalls {
     #[must_use]
     pub fn of(settings: &Settings) -> Self {
         let mut how = Self {
-            subject: settings.subject.clone(),
-            workload: workload(settings),
+            subject: subject(&settings.callee),
+            workload: workload(&settings.callee),
+            tls: settings
+                .callee
+                .live()
+                .and_then(|live| live.tls.as_ref())
+                .map(tls),
             protocol: protocol(settings.protocol).to_owned(),
             http: http(settings.http).to_owned(),
-            encoding: tagged(&settings.encoding, "name"),
+            encoding: settings
+                .encoding
+                .as_ref()
+                .map(|encoding| tagged(encoding, "name")),
             request_compression: tagged(&settings.request_compression, "kind"),
             response_compression: tagged(&settings.response_compression, "kind"),
             transport: transport(settings.transport).to_owned(),
@@ -77,16 +91,39 @@ impl HowItCalls {
         } else {
             format!("{}, {} at a time", self.connection, self.connections)
         };
+        let messages = match &self.encoding {
+            Some(encoding) => format!("{} {encoding} over ", self.protocol),
+            None => String::new(),
+        };
+        let tls = self.tls.as_ref().map(|tls| format!(", {tls}"));
+        let callee = match &self.subject {
+            Some(subject) => format!("{} ({subject})", self.workload),
+            None => self.workload.clone(),
+        };
         format!(
-            "{} {} over {} on {}{compression}; {connections}; {}; {} ({})",
-            self.protocol,
-            self.encoding,
+            "{messages}{} on {}{}{compression}; {connections}; {}; {callee}",
             self.http,
             self.transport,
+            tls.unwrap_or_default(),
             self.schedule,
-            self.workload,
-            self.subject,
         )
+    }
+}
+
+fn subject(callee: &Callee) -> Option<String> {
+    match callee {
+        Callee::Subject { subject, .. } => Some(subject.clone()),
+        Callee::Live { .. } => None,
+    }
+}
+
+/// TLS without a look at the server's certificate.
+pub(crate) const UNVERIFIED: &str = "TLS, unverified";
+
+fn tls(choice: &TlsChoice) -> String {
+    match choice.insecure {
+        true => UNVERIFIED.to_owned(),
+        false => "TLS".to_owned(),
     }
 }
 
@@ -135,8 +172,12 @@ fn schedule(schedule: Schedule) -> String {
     }
 }
 
-fn workload(settings: &Settings) -> String {
-    match serde_json::to_value(&settings.workload) {
+fn workload(callee: &Callee) -> String {
+    let workload = match callee {
+        Callee::Subject { workload, .. } => workload,
+        Callee::Live { service } => return service.target.to_string(),
+    };
+    match serde_json::to_value(workload) {
         Ok(Value::Object(fields)) => {
             let text = |key: &str| fields.get(key).and_then(Value::as_str);
             match (text("method"), text("name"), fields.get("n")) {

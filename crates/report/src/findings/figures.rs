@@ -264,8 +264,9 @@ fn is_zero(bytes: &f64) -> bool {
 pub struct CpuPerCall {
     /// The measuring thread.
     pub client: CpuSide,
-    /// The subject's process.
-    pub server: CpuSide,
+    /// The subject's process; absent for a live service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<CpuSide>,
 }
 
 /// Processor time a call of one side.
@@ -301,7 +302,7 @@ impl Figures {
             Metric::ResponseBytes => Some(self.payload.response_compressed),
             Metric::CallBytes => Some(self.bytes.total()),
             Metric::ClientCpu => Some(self.cpu.client.total_ns),
-            Metric::ServerCpu => Some(self.cpu.server.total_ns),
+            Metric::ServerCpu => self.cpu.server.map(|cpu| cpu.total_ns),
         }
     }
 }

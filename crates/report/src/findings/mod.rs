@@ -14,6 +14,7 @@ pub mod describe;
 mod figures;
 mod model;
 mod notes;
+pub mod objective;
 pub mod timeline;
 pub mod trial;
 pub mod verdict;
@@ -25,7 +26,7 @@ use std::collections::BTreeMap;
 
 use rpcgauge_study::plan::Plan;
 use rpcgauge_study::record::{
-    CLIENT_BOUND_SHARE, Environment, FloorRecord, Measured, Outcome, TrialRecord,
+    CLIENT_BOUND_SHARE, Ending, Environment, FloorRecord, Measured, Outcome, TrialRecord,
 };
 use rpcgauge_study::run::Run;
 use rpcgauge_study::settings::{Idle, Placement};
@@ -89,15 +90,18 @@ impl Findings {
         let comparisons = comparisons.collect::<Result<Vec<_>, _>>()?;
         let claims = plan.claims.iter().map(|claim| claim::check(claim, &blocks));
         let claims = claims.collect::<Result<Vec<_>, _>>()?;
+        let mut warnings = environment.map(self::warnings).unwrap_or_default();
+        warnings.extend(variants.iter().filter_map(unverified_warning));
         Ok(Self {
             schema: SCHEMA,
             run: None,
             study: study(plan),
             progress: progress(plan, &ended),
             environment: environment.cloned(),
-            warnings: environment.map(warnings).unwrap_or_default(),
+            warnings,
             comparisons,
             claims,
+            objectives: objective::judge(&plan.objectives, &variants),
             variants,
             failures: failures(&ended),
             trials: rows,
@@ -131,6 +135,17 @@ fn idle_warning(environment: &Environment) -> Option<String> {
         format!(
             "idle states could not be held off{reason}: cores fall asleep between calls, which makes \
              small local calls several times slower and noisier; the A/A check shows how much is lost"
+        )
+    })
+}
+
+/// What a reader must know of a service whose certificate nobody looked at.
+fn unverified_warning(variant: &VariantFindings) -> Option<String> {
+    let unverified = variant.how.tls.as_deref() == Some(describe::UNVERIFIED);
+    (unverified && variant.repeats.is_none()).then(|| {
+        format!(
+            "the certificate of {} was not verified (--insecure): nothing tells that it is who was meant",
+            variant.how.workload
         )
     })
 }
@@ -249,6 +264,8 @@ fn cell(
             uncompressed: count(|m| m.uncompressed_answers > 0),
             connects_failed: count(|m| m.connects_failed > 0),
             never_begun: count(|m| m.calls.never_begun > 0),
+            interrupted: count(|m| m.ending == Ending::Interrupted),
+            gave_up: count(|m| m.ending == Ending::GaveUp),
         },
         figures: cell::figures(name, &trials, &floors, &called.settings)?.map(Box::new),
     })

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::describe::HowItCalls;
 use super::figures::Figures;
+use super::objective::ObjectiveFindings;
 use super::trial::TrialRow;
 use super::verdict::{ClaimFindings, Comparison};
 
@@ -40,6 +41,9 @@ pub struct Findings {
     pub comparisons: Vec<Comparison>,
     /// The published figures, and what became of them here.
     pub claims: Vec<ClaimFindings>,
+    /// What the variants had to reach, and whether they did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objectives: Vec<ObjectiveFindings>,
     /// What was measured of each variant, in the study's order.
     pub variants: Vec<VariantFindings>,
     /// Trials that could not be measured, in the order they ran.
@@ -160,6 +164,16 @@ pub struct TrialCounts {
     /// Measured trials with calls that were due but never begun.
     #[serde(default)]
     pub never_begun: u64,
+    /// Measured trials that the user ended; their figures are those of the part before.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub interrupted: u64,
+    /// Measured trials that ended since nothing but failures came for too long.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub gave_up: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A trial that could not be measured.
@@ -191,6 +205,25 @@ impl Findings {
         self.variants.iter().find(|v| v.name == name)
     }
 
+    /// The live services that were called, without those that repeat another.
+    pub fn live(&self) -> impl Iterator<Item = &VariantFindings> {
+        let all = self.variants.iter();
+        all.filter(|variant| variant.is_live() && variant.repeats.is_none())
+    }
+
+    /// Whether every objective was reached; where a live service had none, whether it answered a
+    /// call at all.
+    #[must_use]
+    pub fn is_reached(&self) -> bool {
+        if !self.objectives.is_empty() {
+            return self.objectives.iter().all(ObjectiveFindings::is_reached);
+        }
+        self.live().all(|variant| {
+            let mut figures = variant.cells.iter().filter_map(|c| c.figures.as_deref());
+            figures.any(|figures| figures.calls.answered > 0)
+        })
+    }
+
     /// What was measured of a variant under a placement.
     #[must_use]
     pub fn figures(&self, variant: &str, placement: Placement) -> Option<&Figures> {
@@ -199,6 +232,12 @@ impl Findings {
 }
 
 impl VariantFindings {
+    /// Whether it is a service that was there before the run.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.how.subject.is_none()
+    }
+
     /// What was planned and measured under a placement.
     #[must_use]
     pub fn cell(&self, placement: Placement) -> Option<&Cell> {

@@ -202,7 +202,7 @@ impl TrialFigures {
                     .saturating_add(bytes.received.of_call()),
             ),
             client_cpu: per_call(measured.cpu.client.total_ns),
-            server_cpu: per_call(measured.cpu.server.total_ns),
+            server_cpu: measured.cpu.server.and_then(|cpu| per_call(cpu.total_ns)),
         }
     }
 }

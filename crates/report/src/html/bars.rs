@@ -136,8 +136,11 @@ pub(crate) fn bytes(groups: &[Group<'_>]) -> Vec<BarsView> {
                 RECEIVED,
             ));
             let payload = &figures.payload;
-            let compressed = if payload.response_compressed < payload.response {
-                format!(", {} before compression", units::size(payload.response))
+            let plain = payload
+                .response
+                .filter(|size| payload.response_compressed < *size);
+            let compressed = if let Some(size) = plain {
+                format!(", {} before compression", units::size(size))
             } else {
                 String::new()
             };
@@ -173,9 +176,11 @@ fn traffic(
 
 /// CPU a call, by side and mode.
 pub(crate) fn cpu(groups: &[Group<'_>]) -> Vec<BarsView> {
-    let used = |f: &Figures| f.cpu.client.total_ns + f.cpu.server.total_ns > 0.0;
+    let server_total = |f: &Figures| f.cpu.server.map_or(0.0, |server| server.total_ns);
+    let used = |f: &Figures| f.cpu.client.total_ns + server_total(f) > 0.0;
     views(groups, used, units::time, |figures, most| {
-        let (client, server) = (&figures.cpu.client, &figures.cpu.server);
+        let client = &figures.cpu.client;
+        let server = figures.cpu.server.unwrap_or_default();
         let parts = [
             ("client-user", "client, user", client.user_ns),
             ("client-system", "client, system", client.system_ns),
@@ -187,11 +192,14 @@ pub(crate) fn cpu(groups: &[Group<'_>]) -> Vec<BarsView> {
         });
         BarRow {
             segments: segments(&parts, units::time, most),
-            total: format!(
-                "{} + {}",
-                units::time(client.total_ns),
-                units::time(server.total_ns)
-            ),
+            total: match figures.cpu.server {
+                Some(server) => format!(
+                    "{} + {}",
+                    units::time(client.total_ns),
+                    units::time(server.total_ns)
+                ),
+                None => units::time(client.total_ns),
+            },
             detail: format!(
                 "{bare}client at {} of its core",
                 units::percent(figures.client_share)

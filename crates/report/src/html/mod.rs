@@ -24,6 +24,7 @@ use crate::error::ReportError;
 use crate::escape;
 use crate::failures::Failures;
 use crate::findings::Findings;
+use crate::findings::objective::{ObjectiveFindings, ObjectiveOutcome};
 use crate::questions;
 use crate::words;
 
@@ -115,7 +116,13 @@ struct View {
     question: String,
     facts: Vec<String>,
     warnings: Vec<String>,
+    live: Vec<LiveView>,
+    objectives: Vec<ObjectiveView>,
     incomplete: bool,
+    /// Whether anything is compared: one live service by itself is not.
+    compared: bool,
+    /// Whether any variant is a subject: of live services no stages are known.
+    subjects: bool,
     summary: verdicts::SummaryView,
     questions: Vec<verdicts::QuestionView>,
     a_a_checks: Vec<String>,
@@ -130,6 +137,22 @@ struct View {
     environment: Vec<(String, String)>,
     method: MethodView,
     left_out: Option<&'static str>,
+}
+
+/// What was measured of a live service.
+#[derive(Debug, Serialize)]
+struct LiveView {
+    name: String,
+    facts: Vec<(&'static str, String)>,
+}
+
+/// What a variant had to reach.
+#[derive(Debug, Serialize)]
+struct ObjectiveView {
+    objective: String,
+    variant: String,
+    class: &'static str,
+    outcome: String,
 }
 
 /// Everything that was measured under one placement.
@@ -175,7 +198,11 @@ impl View {
                 .iter()
                 .map(|text| escape::terminal(text))
                 .collect(),
+            live: LiveView::all(findings),
+            objectives: ObjectiveView::all(findings),
             incomplete: findings.progress.missing > 0,
+            compared: findings.live().count() != 1,
+            subjects: findings.variants.iter().any(|variant| !variant.is_live()),
             summary: verdicts::summary(findings),
             questions: verdicts::questions(findings),
             a_a_checks: verdicts::a_a_checks(findings),
@@ -213,6 +240,35 @@ impl View {
             },
             left_out: detail.left_out,
         }
+    }
+}
+
+impl LiveView {
+    fn all(findings: &Findings) -> Vec<Self> {
+        let cells = findings.live().flat_map(|variant| {
+            let cells = variant.cells.iter();
+            cells.map(move |cell| Self {
+                name: variant.name.clone(),
+                facts: words::live::facts(variant, cell),
+            })
+        });
+        cells.filter(|view| !view.facts.is_empty()).collect()
+    }
+}
+
+impl ObjectiveView {
+    fn all(findings: &Findings) -> Vec<Self> {
+        let view = |found: &ObjectiveFindings| Self {
+            objective: found.objective.to_string(),
+            variant: found.variant.clone(),
+            class: match found.outcome {
+                ObjectiveOutcome::Reached => "better",
+                ObjectiveOutcome::Missed => "worse",
+                ObjectiveOutcome::TooFewCalls { .. } => "open",
+            },
+            outcome: words::live::objective(found),
+        };
+        findings.objectives.iter().map(view).collect()
     }
 }
 

@@ -100,7 +100,10 @@ fn cells(figures: &Figures) -> Vec<String> {
             .map_or_else(none, units::percent),
         units::percent(figures.client_share),
         units::size(figures.memory.client_peak as f64),
-        units::size(figures.memory.server_peak as f64),
+        figures
+            .memory
+            .server_peak
+            .map_or_else(none, |bytes| units::size(bytes as f64)),
         words::code_names(&figures.code),
     ]
 }

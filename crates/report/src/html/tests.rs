@@ -182,3 +182,18 @@ fn a_large_study_leaves_plots_out_and_says_so() {
     assert!(page.contains("variant-with-a-long-name n=149"));
     elements(&page);
 }
+
+#[test]
+fn a_load_shows_its_result_and_objectives_and_no_stages() {
+    let page = render(&crate::fixture::findings(&crate::fixture::live())).unwrap();
+    for part in [
+        "204 started: 200 answered, 4 failed",
+        "p99.99&lt;1s",
+        "was not verified",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    for part in ["Where the time goes", "id=\"verdicts\"", "id=\"summary\""] {
+        assert!(!page.contains(part), "{part}");
+    }
+}

@@ -170,6 +170,11 @@ fn row(variant: &VariantFindings, cell: &Cell) -> Vec<String> {
         let text = cell.figures.as_deref().and_then(value);
         text.unwrap_or_else(|| NONE.to_owned())
     };
+    // A live service never has these: a column of such variants alone is left out.
+    let show_of_subject = |value: fn(&Figures) -> Option<String>| match variant.is_live() {
+        true => String::new(),
+        false => show(value),
+    };
     vec![
         safe(&variant.name),
         show(|f| f.latency.as_ref().map(|l| time(l.p50_ns))),
@@ -182,8 +187,8 @@ fn row(variant: &VariantFindings, cell: &Cell) -> Vec<String> {
         show(|f| Some(unit_aligned(units::size(f.bytes.total())))),
         show(|f| Some(units::time(f.cpu.client.total_ns))),
         show(|f| Some(units::percent(f.client_share))),
-        show(|f| Some(units::time(f.cpu.server.total_ns))),
-        show(|f| Some(units::percent(f.floor.as_ref()?.share?))),
+        show_of_subject(|f| Some(units::time(f.cpu.server?.total_ns))),
+        show_of_subject(|f| Some(units::percent(f.floor.as_ref()?.share?))),
         marks::letters(cell),
     ]
 }

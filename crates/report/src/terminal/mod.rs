@@ -1,6 +1,7 @@
 //! The report in a terminal: a summary, verdicts, claims, figures, and what was not measured.
 
 mod figures;
+mod live;
 mod style;
 mod summary;
 mod table;
@@ -30,10 +31,15 @@ pub fn render(findings: &Findings, style: Style) -> String {
         text: String::new(),
     };
     page.title(findings);
+    page.live(findings);
+    page.objectives(findings);
     page.summary(findings);
     page.verdicts(findings);
     page.claims(findings);
-    page.figures(findings);
+    // One service by itself is told whole above.
+    if findings.live().count() != 1 {
+        page.figures(findings);
+    }
     page.not_measured(findings);
     page.failed_trials(findings);
     page.failed_calls(findings);
@@ -193,6 +199,7 @@ impl Page {
         let amiss: Vec<(&VariantFindings, &Cell, &Figures, String)> = findings
             .variants
             .iter()
+            .filter(|v| !v.is_live())
             .flat_map(|v| v.cells.iter().map(move |c| (v, c)))
             .filter_map(|(v, c)| Some((v, c, c.figures.as_deref()?)))
             .filter_map(|(v, c, f)| Some((v, c, f, words::mishaps(f)?)))

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::fixture::{findings, quickstart, two};
+use crate::fixture::{findings, live, quickstart, two};
 
 fn plain(width: usize) -> Style {
     Style {
@@ -30,6 +30,11 @@ fn a_run_without_a_single_trial() {
     let sample = two(2.0).build();
     let empty = Findings::new(&sample.plan, None, &[], &[]).unwrap();
     insta::assert_snapshot!(render(&empty, plain(80)));
+}
+
+#[test]
+fn a_load_reads_as_a_result_with_its_objectives_first() {
+    insta::assert_snapshot!(render(&findings(&live()), plain(100)));
 }
 
 #[test]

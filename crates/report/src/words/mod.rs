@@ -1,6 +1,7 @@
 //! Verdicts and claims as sentences.
 
 mod claim;
+pub(crate) mod live;
 mod metric;
 mod note;
 mod ratio;

@@ -121,14 +121,16 @@ impl Spec {
 
     fn settings(&self) -> Settings {
         Settings {
-            subject: "reference".to_owned(),
-            workload: self.workload.clone(),
+            callee: Callee::Subject {
+                subject: "reference".to_owned(),
+                workload: self.workload.clone(),
+            },
             protocol: self.protocol,
             http: match self.protocol {
                 Protocol::Grpc => HttpVersion::Http2,
                 Protocol::Rest => HttpVersion::Http1,
             },
-            encoding: self.encoding,
+            encoding: Some(self.encoding),
             request_compression: Compression::None,
             response_compression: self.compression,
             transport: self.transport,
@@ -308,6 +310,7 @@ impl Builder {
                 .collect(),
             pairs: self.pairs.clone(),
             claims: self.claims.clone(),
+            objectives: Vec::new(),
             invocations: self.invocations,
             blocks: self.blocks,
             placements: self.placements.clone(),
@@ -376,4 +379,63 @@ pub fn findings(sample: &Sample) -> rpcgauge_report::Findings {
         &sample.floors,
     )
     .expect("the sample's records fit its plan")
+}
+
+/// A load of one service, of which nothing is known but its answers; a few calls failed.
+pub fn live() -> Sample {
+    let mut sample = two(2.0).build();
+    let plan = &mut sample.plan;
+    plan.name = "load-localhost-50051".to_owned();
+    plan.question = "grpcs://localhost:50051/shop.Orders/Get".to_owned();
+    plan.variants.truncate(1);
+    plan.pairs.clear();
+    plan.trials.truncate(1);
+    plan.trials[0].variant = 0;
+    plan.placements = vec![Placement::Free];
+    plan.trials[0].placement = Placement::Free;
+    plan.objectives = ["p99<1s", "errors<0.1%", "p99.99<1s"]
+        .map(|text| text.parse().expect("an objective"))
+        .to_vec();
+    let settings = &mut plan.variants[0].settings;
+    settings.callee = Callee::Live {
+        service: Box::new(LiveService {
+            target: plan.question.parse().expect("a target"),
+            tls: Some(TlsChoice {
+                insecure: true,
+                ..TlsChoice::default()
+            }),
+            http_method: None,
+            header_names: Vec::new(),
+            messages: Messages::default(),
+        }),
+    };
+    settings.schedule = Schedule::Rate {
+        per_second: 500.0,
+        arrivals: Arrivals::Constant,
+    };
+    sample.floors.clear();
+    sample.trials.truncate(1);
+    let record = &mut sample.trials[0];
+    record.trial = plan.trials[0].clone();
+    record.variant = plan.variants[0].name.clone();
+    record.timing = Timing::Load;
+    if let Outcome::Measured(measured) = &mut record.outcome {
+        measured.stages.clear();
+        measured.cpu.server = None;
+        measured.memory.server_peak = None;
+        measured.code = None;
+        measured.payload.response = None;
+        measured.calls.started += 4;
+        measured.calls.failed = [("http-503".to_owned(), 3), ("deadline".to_owned(), 1)].into();
+        measured.error_samples = vec![ErrorSample {
+            kind: "http-503".to_owned(),
+            text: "status 503".to_owned(),
+            count: 3,
+        }];
+        measured.connections_at_start = Some(1);
+        // 204 calls at 500 a second.
+        measured.elapsed_ns = 408_000_000;
+        measured.client_share = 0.02;
+    }
+    sample
 }

@@ -149,22 +149,23 @@ impl Builder {
             payload: Payload {
                 request: request as f64,
                 request_compressed: request as f64,
-                response: match spec.compression {
+                response: Some(match spec.compression {
                     Compression::None => answer as f64,
                     _ => answer as f64 * 4.1,
-                },
+                }),
                 response_compressed: answer as f64,
             },
             cpu: CpuTimes {
                 client: cpu(0.35),
-                server: cpu(0.45),
+                server: Some(cpu(0.45)),
             },
             memory: Memory {
                 client_peak: 31_400_000,
-                server_peak: 18_200_000,
+                server_peak: Some(18_200_000),
             },
             client_share: spec.client_share,
-            code: spec.code,
+            code: Some(spec.code),
+            ending: Ending::Complete,
             connections_at_start: Some(u64::from(spec.settings().connections)),
             tls_resumed: 0,
             connects_failed: spec.failed_connects,

@@ -7,6 +7,7 @@ use rpcgauge_message::nearest::Nearest;
 
 use super::order::{Lane, trials};
 use super::{Claim, Limits, Metric, Pair, Plan, Variant};
+use crate::objective::Objective;
 use crate::settings::{Idle, Placement, Stop};
 
 /// How often something is repeated.
@@ -54,8 +55,20 @@ pub(crate) struct Draft {
     pub(crate) variants: Vec<(Variant, Rounds)>,
     pub(crate) pairs: Vec<Pair>,
     pub(crate) claims: Vec<Claim>,
-    /// The variant to measure twice; otherwise the one that the first headline pair is against.
-    pub(crate) a_a: Option<String>,
+    pub(crate) objectives: Vec<Objective>,
+    pub(crate) guard: Guard,
+}
+
+/// The variant that is measured a second time under another name (A/A), as a guard against
+/// differences that are not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Guard {
+    /// The one that the first headline pair is against; the first, where there are no pairs.
+    Headline,
+    /// The one of this name.
+    Variant(String),
+    /// None: nothing is compared.
+    Absent,
 }
 
 /// Why a draft is no plan.
@@ -111,7 +124,9 @@ impl Draft {
             .retain(|pair| has(&pair.of) && has(&pair.against));
         self.claims
             .retain(|claim| has(&claim.of) && has(&claim.against));
-        self.a_a = self.a_a.take().filter(has);
+        if matches!(&self.guard, Guard::Variant(name) if !has(name)) {
+            self.guard = Guard::Headline;
+        }
         Ok(self)
     }
 
@@ -132,7 +147,7 @@ impl Draft {
             .fold(0, u64::saturating_add)
     }
 
-    /// Adds the A/A pair, and orders the trials.
+    /// Adds the A/A pair where there is to be one, and orders the trials.
     ///
     /// # Errors
     ///
@@ -172,6 +187,7 @@ impl Draft {
                 .collect(),
             pairs: self.pairs,
             claims: self.claims,
+            objectives: self.objectives,
             idle: self.idle,
             margin: self.margin,
             confidence: self.confidence,
@@ -197,16 +213,16 @@ impl Draft {
     }
 
     fn add_a_a(&mut self) -> Result<(), DraftError> {
-        let first_headline = self.pairs.iter().find(|pair| pair.headline);
-        let name = self
-            .a_a
-            .clone()
-            .or_else(|| first_headline.map(|pair| pair.against.clone()))
-            .or_else(|| {
-                self.variants
-                    .first()
-                    .map(|(variant, _)| variant.name.clone())
-            });
+        let first = || self.variants.first().map(|(variant, _)| &variant.name);
+        let name = match &self.guard {
+            Guard::Absent if self.variants.is_empty() => None,
+            Guard::Absent => return Ok(()),
+            Guard::Variant(name) => Some(name.clone()),
+            Guard::Headline => {
+                let headline = self.pairs.iter().find(|pair| pair.headline);
+                headline.map(|pair| &pair.against).or_else(first).cloned()
+            }
+        };
         let find = |name: &str| {
             self.variants
                 .iter()

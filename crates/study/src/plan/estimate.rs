@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
 
-use super::{Plan, Variant, workload_words};
-use crate::settings::{ConnectionUse, Placement, Schedule, Settings, Stop};
+use super::{Plan, Variant, callee_words};
+use crate::settings::{Callee, ConnectionUse, Placement, Schedule, Settings, Stop};
 
 /// From starting a subject until its answers are proved right: for each variant and placement of
 /// an invocation.
@@ -123,9 +123,12 @@ fn trial_time(settings: &Settings, warmup: Stop, call: Duration) -> Duration {
     settled.min(bounded(warmup)) + bounded(settings.stop) + AROUND_TRIAL
 }
 
-/// One window of the floor under a call.
+/// One window of the floor under a call; a live service has none.
 fn floor_time(settings: &Settings) -> Duration {
-    let round_trip_ns = guess_bytes(&settings.workload) * guess::MOVING_NS;
+    if settings.callee.live().is_some() {
+        return Duration::ZERO;
+    }
+    let round_trip_ns = guess_bytes(&settings.callee) * guess::MOVING_NS;
     FLOOR.max(Duration::from_nanos(round_trip_ns as u64).saturating_mul(FLOOR_ROUND_TRIPS))
 }
 
@@ -140,22 +143,23 @@ fn size_of_call(settings: &Settings) -> String {
         ..
     } = settings;
     let compression = (settings.request_compression, settings.response_compression);
-    let workload = workload_words(&settings.workload);
+    let callee = callee_words(&settings.callee);
     format!(
-        "{workload} {protocol:?} {http:?} {encoding} {transport:?} {connection:?} {compression:?}"
+        "{callee} {protocol:?} {http:?} {encoding:?} {transport:?} {connection:?} {compression:?}"
     )
 }
 
 /// A guess of one call's latency.
 pub fn guess_call(settings: &Settings) -> Duration {
-    let dynamic = match &settings.workload {
-        WorkloadSpec::Own(_) => guess::DYNAMIC,
+    let dynamic = match settings.callee.workload() {
+        Some(WorkloadSpec::Own(_)) => guess::DYNAMIC,
         _ => 1.0,
     };
-    let bytes = guess_bytes(&settings.workload) * dynamic;
+    let bytes = guess_bytes(&settings.callee) * dynamic;
     let encoding = match settings.encoding {
-        Encoding::Protobuf | Encoding::Msgpack | Encoding::Cbor => guess::BINARY_NS,
-        Encoding::Json | Encoding::JsonProtoNames | Encoding::Hybrid => guess::JSON_NS,
+        Some(Encoding::Protobuf | Encoding::Msgpack | Encoding::Cbor) => guess::BINARY_NS,
+        Some(Encoding::Json | Encoding::JsonProtoNames | Encoding::Hybrid) => guess::JSON_NS,
+        None => 0.0,
     };
     let compressing = |compression: Compression| match compression {
         Compression::None => 0.0,
@@ -174,7 +178,10 @@ pub fn guess_call(settings: &Settings) -> Duration {
 }
 
 /// A guess of the bytes of a call's messages as JSON, both ways together.
-fn guess_bytes(workload: &WorkloadSpec) -> f64 {
+fn guess_bytes(callee: &Callee) -> f64 {
+    let Callee::Subject { workload, .. } = callee else {
+        return guess::SMALL_BYTES;
+    };
     match workload {
         WorkloadSpec::Echo { n } => f64::from(*n) * guess::ECHO_BYTES,
         WorkloadSpec::List { n } => f64::from(*n) * guess::LIST_BYTES,

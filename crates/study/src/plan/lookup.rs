@@ -13,6 +13,12 @@ impl Plan {
         self.variants.get(trial.variant as usize)
     }
 
+    /// Whether a service is called that was there before the run, and not a subject of the lab's own.
+    pub fn is_live(&self) -> bool {
+        let mut variants = self.variants.iter();
+        variants.any(|variant| variant.settings.callee.live().is_some())
+    }
+
     /// The names of the groups in their order, each once. Empty when the study has none.
     pub fn groups(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
@@ -77,6 +83,7 @@ impl Plan {
             .or_else(|| differs("order of trials", self.trials == other.trials))
             .or_else(|| differs("list of pairs", self.pairs == other.pairs))
             .or_else(|| differs("list of claims", self.claims == other.claims))
+            .or_else(|| differs("list of objectives", self.objectives == other.objectives))
             .unwrap_or_else(|| "its plan differs".to_owned())
     }
 }

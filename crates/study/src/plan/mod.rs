@@ -9,8 +9,9 @@ mod render;
 pub use rpcgauge_message::Limits;
 use serde::{Deserialize, Serialize};
 
-pub use render::workload_words;
+pub use render::callee_words;
 
+use crate::objective::Objective;
 use crate::settings::{Idle, Placement, Settings, Stop};
 
 /// What a run will do. Printed by `rpcgauge plan`, carried out by the lab, kept in the run
@@ -29,6 +30,9 @@ pub struct Plan {
     pub pairs: Vec<Pair>,
     /// The published figures to test.
     pub claims: Vec<Claim>,
+    /// What every variant must reach for the run to succeed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objectives: Vec<Objective>,
     /// Fresh starts of the subjects.
     pub invocations: u32,
     /// Blocks in each invocation.

@@ -6,7 +6,7 @@ use std::fmt;
 use rpcgauge_message::WorkloadSpec;
 
 use super::{Pair, Plan, Variant};
-use crate::settings::{ConnectionUse, Protocol, Schedule, Settings, Stop};
+use crate::settings::{Callee, ConnectionUse, Protocol, Schedule, Settings, Stop};
 use crate::words::{Word as _, time_word};
 
 /// A table that is aligned when it is printed. Numbers are few here, so that all is to the left.
@@ -140,9 +140,9 @@ impl Plan {
             let again = if repeats.is_some() { " (A/A)" } else { "" };
             table.row([
                 format!("{name}{again}"),
-                workload_words(&settings.workload),
+                callee_words(&settings.callee),
                 protocol_words(settings),
-                settings.encoding.to_string(),
+                encoding_words(settings),
                 compression_words(settings),
                 transport_words(settings),
                 schedule_words(settings.schedule),
@@ -204,8 +204,13 @@ fn percent(share: f64) -> String {
     format!("{}%", (share * 1e6).round() / 1e4)
 }
 
-/// A workload with its size: `list n=10`, or the method's name for a user's own.
-pub fn workload_words(workload: &WorkloadSpec) -> String {
+/// What is called: a workload with its size as in `list n=10`, the method's name for a user's own,
+/// or a live service's target.
+pub fn callee_words(callee: &Callee) -> String {
+    let workload = match callee {
+        Callee::Subject { workload, .. } => workload,
+        Callee::Live { service } => return service.target.to_string(),
+    };
     match workload {
         WorkloadSpec::Echo { n } => format!("echo n={n}"),
         WorkloadSpec::Hello {} => "hello".to_owned(),
@@ -223,6 +228,11 @@ fn protocol_words(settings: &Settings) -> String {
         Protocol::Rest => "REST",
     };
     format!("{protocol} on HTTP/{}", settings.http.word())
+}
+
+fn encoding_words(settings: &Settings) -> String {
+    let encoding = settings.encoding.map(|encoding| encoding.to_string());
+    encoding.unwrap_or_else(|| "as given".to_owned())
 }
 
 fn compression_words(settings: &Settings) -> String {

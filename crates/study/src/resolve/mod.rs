@@ -22,7 +22,7 @@ use toml::Spanned;
 use crate::error::{Source, StudyError};
 use crate::features::Features;
 use crate::file::{Part, StudyFile};
-use crate::plan::draft::{Checks, Draft, DraftError, Rounds};
+use crate::plan::draft::{Checks, Draft, DraftError, Guard, Rounds};
 use crate::plan::{Plan, Variant};
 use crate::settings::{Idle, Placement, Stop};
 use own::{OwnCache, OwnLoader};
@@ -128,9 +128,9 @@ impl StudyFile {
         let (main, others) = resolver.placements(self)?;
         let combined = resolver.variants(self)?;
         let (pairs, claims) = resolver.pairs_and_claims(self, &combined)?;
-        let a_a = match &self.top.a_a {
-            None => None,
-            Some(name) => Some(resolver.a_a(self, &combined, name)?),
+        let guard = match &self.top.a_a {
+            None => Guard::Headline,
+            Some(name) => Guard::Variant(resolver.a_a(self, &combined, name)?),
         };
         let top = &self.top;
         let draft = Draft {
@@ -156,7 +156,8 @@ impl StudyFile {
                 .collect(),
             pairs,
             claims,
-            a_a,
+            objectives: Vec::new(),
+            guard,
         };
         let mut draft = draft
             .only(&context.overrides.only)

@@ -7,13 +7,13 @@ use rpcgauge_message::nearest::Nearest;
 use rpcgauge_message::{Compression, Encoding, OverLimit, Workload, WorkloadError, WorkloadSpec};
 use toml::Spanned;
 
-use super::Resolver;
 use super::combine::Merged;
+use super::{Resolver, Sent};
 use crate::error::StudyError;
 use crate::features::{REFERENCE, WorkloadKind};
 use crate::file::{Key, Layer, Value, WorkloadWritten};
 use crate::settings::{
-    Arrivals, ConnectionUse, HttpVersion, Protocol, Schedule, Settings, Stop, Transport,
+    Arrivals, Callee, ConnectionUse, HttpVersion, Protocol, Schedule, Settings, Stop, Transport,
 };
 use crate::words::Word as _;
 
@@ -137,12 +137,16 @@ pub(super) fn settings_of(
             "it has no protocol; write protocol = \"grpc\" or \"rest\"",
         ));
     };
+    let stack = text(layer, Key::Subject).unwrap_or_default();
+    let encoding = encoding(layer, Key::Encoding).unwrap_or(Encoding::Protobuf);
     let settings = Settings {
-        subject: text(layer, Key::Subject).unwrap_or_default(),
-        workload,
+        callee: Callee::Subject {
+            subject: stack.clone(),
+            workload: workload.clone(),
+        },
         protocol,
         http: http(layer, Key::Http).unwrap_or(HttpVersion::Http2),
-        encoding: encoding(layer, Key::Encoding).unwrap_or(Encoding::Protobuf),
+        encoding: Some(encoding),
         request_compression: compression(layer, Key::RequestCompression)
             .unwrap_or(Compression::None),
         response_compression: compression(layer, Key::ResponseCompression)
@@ -162,8 +166,14 @@ pub(super) fn settings_of(
         connections,
         ..settings
     };
-    subject.check(&settings)?;
-    resolver.check_limits(&settings).map_err(|problem| {
+    subject.check(&stack, &settings)?;
+    let sent = (
+        workload,
+        encoding,
+        settings.request_compression,
+        settings.response_compression,
+    );
+    resolver.check_limits(sent).map_err(|problem| {
         let (place, file) = sample_place(merged, problem.sample, span);
         let message = format!("{file}variant \"{name}\" sends {problem}");
         resolver.source.error(place, message)
@@ -225,7 +235,7 @@ impl Subject<'_, '_> {
         }
     }
 
-    fn check(&self, settings: &Settings) -> Result<(), StudyError> {
+    fn check(&self, stack: &str, settings: &Settings) -> Result<(), StudyError> {
         if settings.protocol == Protocol::Grpc && settings.http == HttpVersion::Http1 {
             return Err(self.error(
                 Some(Key::Http),
@@ -239,15 +249,15 @@ impl Subject<'_, '_> {
             ));
         }
         let subjects = self.resolver.context.subjects;
-        let Some(features) = subjects.get(&settings.subject) else {
-            let hint = Nearest::or_known(&settings.subject, subjects.keys().map(String::as_str));
-            let message = format!("there is no subject \"{}\"{hint}", settings.subject);
+        let Some(features) = subjects.get(stack) else {
+            let hint = Nearest::or_known(stack, subjects.keys().map(String::as_str));
+            let message = format!("there is no subject \"{stack}\"{hint}");
             return Err(self.error(Some(Key::Subject), message));
         };
         match features.lack(settings) {
             None => Ok(()),
             Some(lack) => {
-                let message = format!("the subject \"{}\" {}", settings.subject, lack.sentence);
+                let message = format!("the subject \"{stack}\" {}", lack.sentence);
                 Err(self.error(Key::from_word(lack.setting), message))
             }
         }
@@ -307,20 +317,15 @@ impl Resolver<'_> {
 
     /// Whether the readers of a variant's messages would take them, asked once for each way they
     /// are sent: otherwise every trial of it would fail.
-    fn check_limits(&mut self, settings: &Settings) -> Result<(), OverLimit> {
-        let (encoding, request, response) = (
-            settings.encoding,
-            settings.request_compression,
-            settings.response_compression,
-        );
-        let sent = (settings.workload.clone(), encoding, request, response);
+    fn check_limits(&mut self, sent: Sent) -> Result<(), OverLimit> {
         if self.within_limits.contains(&sent) {
             return Ok(());
         }
         // What cannot be made was refused before, or is told by its trials.
-        if let Ok(workload) = self.made(&settings.workload) {
+        let (workload, encoding, request, response) = &sent;
+        if let Ok(workload) = self.made(workload) {
             let limits = self.context.overrides.limits;
-            workload.check_limits(encoding, request, response, limits)?;
+            workload.check_limits(*encoding, *request, *response, limits)?;
         }
         self.within_limits.push(sent);
         Ok(())

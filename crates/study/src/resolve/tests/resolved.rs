@@ -14,8 +14,8 @@ use crate::settings::{Schedule, Transport};
 fn defaults_are_filled_in() {
     let plan = resolve(TWO).unwrap();
     let settings = |name: &str| &plan.variant(name).unwrap().settings;
-    assert_eq!(settings("grpc").encoding.name(), "protobuf");
-    assert_eq!(settings("rest-json").encoding.name(), "json");
+    assert_eq!(settings("grpc").encoding.unwrap().name(), "protobuf");
+    assert_eq!(settings("rest-json").encoding.unwrap().name(), "json");
     assert_eq!(settings("grpc").schedule, Schedule::Closed { in_flight: 1 });
     assert_eq!(settings("grpc").stop, DEFAULT_STOP);
     assert_eq!(plan.placements, [Placement::TwoCores, Placement::OneCore]);

@@ -1,0 +1,199 @@
+//! `rpcgauge load`.
+
+use std::path::PathBuf;
+use std::str::FromStr as _;
+
+use clap::{Args, ValueEnum, ValueHint};
+use rpcgauge_message::Compression;
+use rpcgauge_study::objective::Objective;
+use rpcgauge_study::target::Target;
+use rpcgauge_study::words::parse_time_ms;
+
+use super::{LimitArgs, OutputArgs, SchemaArgs};
+
+/// `rpcgauge load`.
+#[derive(Debug, Args)]
+pub(crate) struct LoadArgs {
+    /// What to call: grpc[s]://HOST:PORT/package.Service/Method, or http[s]://HOST[:PORT]/path
+    #[arg(value_name = "TARGET", value_hint = ValueHint::Url)]
+    pub(crate) target: Target,
+    #[command(flatten)]
+    pub(crate) service: ServiceArgs,
+    #[command(flatten)]
+    pub(crate) tls: TlsArgs,
+    #[command(flatten)]
+    pub(crate) schema: SchemaArgs,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    #[command(flatten)]
+    pub(crate) pace: PaceArgs,
+    /// What must be reached, or the exit code is 1: p99<20ms, errors<0.1%, goodput>500 (repeatable)
+    #[arg(long, value_name = "OBJECTIVE", help_heading = "Result")]
+    pub(crate) slo: Vec<Objective>,
+    /// Compare with this target, in interleaved blocks
+    #[arg(long, value_name = "TARGET", value_hint = ValueHint::Url, help_heading = "Result")]
+    pub(crate) vs: Option<Target>,
+    /// Blocks of the comparison, which share the duration and the calls [default: 10]
+    #[arg(long, value_name = "N", help_heading = "Result")]
+    pub(crate) blocks: Option<u32>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+}
+
+/// What of the service is called, and how.
+#[derive(Debug, Args)]
+pub(crate) struct ServiceArgs {
+    /// The gRPC method, package.Service/Method, where the target names none
+    #[arg(long, value_name = "METHOD", help_heading = "Service")]
+    pub(crate) method: Option<String>,
+    /// The HTTP method [default: GET]
+    #[arg(long, short = 'X', value_name = "METHOD", help_heading = "Service")]
+    pub(crate) request_method: Option<String>,
+    /// A header field, or gRPC metadata (repeatable); its value is kept nowhere
+    #[arg(long, short = 'H', value_name = "NAME: VALUE", value_parser = parse_header, help_heading = "Service")]
+    pub(crate) header: Vec<(String, String)>,
+    /// Connect to this Unix domain socket; the target is then only what the server is told
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, help_heading = "Service")]
+    pub(crate) unix_socket: Option<PathBuf>,
+    /// The version of HTTP [default: 2 for gRPC, otherwise 1.1]
+    #[arg(long, value_enum, value_name = "VERSION", help_heading = "Service")]
+    pub(crate) http: Option<Http>,
+    /// How requests are compressed: none, gzip[:level], zstd[:level]
+    #[arg(long, value_name = "COMPRESSION", default_value = "none", value_parser = parse_compression, help_heading = "Service")]
+    pub(crate) request_compression: Compression,
+    /// How answers are asked for: none, gzip, zstd
+    #[arg(long, value_name = "COMPRESSION", default_value = "none", value_parser = parse_compression, help_heading = "Service")]
+    pub(crate) response_compression: Compression,
+}
+
+/// A version of HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Http {
+    /// HTTP/1.1
+    #[value(name = "1.1")]
+    Http1,
+    /// HTTP/2; without TLS, with prior knowledge
+    #[value(name = "2")]
+    Http2,
+}
+
+/// How TLS is spoken.
+#[derive(Debug, Args)]
+pub(crate) struct TlsArgs {
+    /// Trust the authorities in this PEM file, and no others [default: the machine's own]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "TLS")]
+    pub(crate) cacert: Option<PathBuf>,
+    /// A client certificate, as a PEM file
+    #[arg(long, value_name = "FILE", requires = "key", value_hint = ValueHint::FilePath, help_heading = "TLS")]
+    pub(crate) cert: Option<PathBuf>,
+    /// Its private key, as a PEM file
+    #[arg(long, value_name = "FILE", requires = "cert", value_hint = ValueHint::FilePath, help_heading = "TLS")]
+    pub(crate) key: Option<PathBuf>,
+    /// The name to ask for and to expect [default: the target's host]
+    #[arg(long, value_name = "NAME", help_heading = "TLS")]
+    pub(crate) server_name: Option<String>,
+    /// Verify nothing; the report says so
+    #[arg(long, help_heading = "TLS")]
+    pub(crate) insecure: bool,
+}
+
+/// What is sent.
+#[derive(Debug, Args)]
+pub(crate) struct DataArgs {
+    // Not the placeholder for a call's number: clap reads its inner part as a line break.
+    /// The message in JSON or the body, with placeholders such as {{uuid}}; @FILE reads it, @- from
+    /// standard input
+    #[arg(long, value_name = "TEXT", help_heading = "Message")]
+    pub(crate) data: Option<String>,
+    /// One row a call: JSON lines (.jsonl, .ndjson) or CSV; fills {{name}}, or is the message
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Message")]
+    pub(crate) rows: Option<PathBuf>,
+    /// In which order calls take the rows
+    #[arg(long, value_enum, default_value_t = Order::InTurn, requires = "rows", help_heading = "Message")]
+    pub(crate) order: Order,
+    /// Seed of every random choice
+    #[arg(long, value_name = "N", help_heading = "Message")]
+    pub(crate) seed: Option<u64>,
+}
+
+/// In which order calls take rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Order {
+    /// From the first to the last, then from the first again
+    InTurn,
+    /// Each call any row
+    Random,
+}
+
+/// How much, and how fast.
+#[derive(Debug, Args)]
+pub(crate) struct PaceArgs {
+    /// End after this many calls
+    #[arg(long, value_name = "N", help_heading = "Load")]
+    pub(crate) calls: Option<u64>,
+    /// End after this time, e.g. 30s or 2m [default: 10s, unless --calls is given]
+    #[arg(long, value_name = "TIME", value_parser = parse_ms, help_heading = "Load")]
+    pub(crate) duration: Option<u64>,
+    /// Calls in flight over all connections, a new one as soon as one ends [default: one a connection]
+    #[arg(long, value_name = "N", conflicts_with = "rate", help_heading = "Load")]
+    pub(crate) in_flight: Option<u32>,
+    /// Calls a second, whatever becomes of the ones before
+    #[arg(long, value_name = "R", value_parser = parse_rate, help_heading = "Load")]
+    pub(crate) rate: Option<f64>,
+    /// Space the calls of a rate at random (Poisson), not evenly
+    #[arg(long, requires = "rate", help_heading = "Load")]
+    pub(crate) poisson: bool,
+    /// Connections, kept open [default: 1; 64 where a rate needs one for each call in flight]
+    #[arg(long, value_name = "C", help_heading = "Load")]
+    pub(crate) connections: Option<u32>,
+    /// Open a connection for each call
+    #[arg(long, help_heading = "Load")]
+    pub(crate) connect_per_call: bool,
+    /// Longest warm-up, whose calls are not measured; 0s for none [default: until latency has
+    /// settled, at most 5s, nor longer or with more calls than are measured]
+    #[arg(long, value_name = "TIME", value_parser = parse_warmup, help_heading = "Load")]
+    pub(crate) warmup: Option<u64>,
+    /// A call without an answer by then has failed [default: 10s]
+    #[arg(long, value_name = "TIME", value_parser = parse_ms, help_heading = "Load")]
+    pub(crate) deadline: Option<u64>,
+}
+
+/// A time as studies write it, in milliseconds.
+fn parse_ms(text: &str) -> Result<u64, String> {
+    parse_time_ms(text.trim())
+}
+
+/// A warm-up may be none.
+fn parse_warmup(text: &str) -> Result<u64, String> {
+    match text.trim() {
+        "0" | "0s" | "0ms" => Ok(0),
+        text => parse_time_ms(text),
+    }
+}
+
+fn parse_rate(text: &str) -> Result<f64, String> {
+    let number = text.trim();
+    let number = number.strip_suffix("/s").unwrap_or(number);
+    number
+        .parse()
+        .map_err(|_| format!("\"{text}\" is no number of calls a second"))
+}
+
+fn parse_compression(text: &str) -> Result<Compression, String> {
+    Compression::from_str(text).map_err(|error| error.to_string())
+}
+
+/// A field's name and value.
+fn parse_header(text: &str) -> Result<(String, String), String> {
+    // What stands there may be a secret: it is not shown.
+    let (name, value) = text
+        .split_once(':')
+        .ok_or("a header field is written as 'name: value'")?;
+    let (name, value) = (name.trim(), value.trim());
+    if name.is_empty() {
+        return Err("a header field needs a name, as in 'name: value'".to_owned());
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}

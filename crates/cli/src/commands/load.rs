@@ -1,0 +1,282 @@
+//! `rpcgauge load`: calls to a service that is there already.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use rpcgauge_lab::live::{Extent, Live, LiveError, LiveInputs, Texts};
+use rpcgauge_message::data::{Data, DataError, Form, Order, Rows};
+use rpcgauge_message::{MessageType, Schema};
+use rpcgauge_study::live::{self, DEFAULT_STOP, LoadOptions};
+use rpcgauge_study::plan::{Plan, Variant};
+use rpcgauge_study::settings::{
+    Arrivals, ConnectionUse, HttpVersion, Messages, RowOrder, RowsSource, Schedule, Stop,
+    TemplateSource, TlsChoice,
+};
+
+use super::measure::{self, Ended, How};
+use crate::args::{self, DataArgs, LoadArgs};
+use crate::exit::{self, Failure, Outcome};
+use crate::inputs::{self, Resolved};
+
+/// Connections where a rate needs one for each call in flight and none are asked for: a call that
+/// waits for another's connection would tell of the client, not of the service.
+const CONNECTIONS_AT_A_RATE: u32 = 64;
+
+pub(crate) fn run(args: LoadArgs) -> Outcome {
+    let options = options(&args)?;
+    let plan = live::plan(&options).map_err(Failure::input)?;
+    let data = data(&args, &plan)?;
+    let schema = schema(&args, data.is_some())?;
+    let stop = measure::stop_flag()?;
+    let mut found = BTreeMap::new();
+    for variant in plan.variants.iter().filter(|v| v.repeats.is_none()) {
+        let inputs = LiveInputs {
+            headers: args.service.header.clone(),
+            texts: texts(variant, data.as_ref(), schema.as_ref())?,
+        };
+        match find(&plan, variant, &inputs, &stop) {
+            Ok(live) => found.insert(variant.name.clone(), live),
+            Err(LiveError::Interrupted) => return Ok(ExitCode::from(exit::INTERRUPTED)),
+            Err(error) => return Err(Failure::input(error)),
+        };
+    }
+    let how = How {
+        output: &args.output,
+        stop: &stop,
+        live: &found,
+    };
+    measure::start(&Resolved { plan, text: None }, how).map(Ended::code)
+}
+
+fn find(
+    plan: &Plan,
+    variant: &Variant,
+    inputs: &LiveInputs,
+    stop: &AtomicBool,
+) -> Result<Live, LiveError> {
+    let extent = Extent {
+        warmup: plan.warmup,
+        limits: plan.limits,
+    };
+    Live::find(&variant.settings, inputs, &extent, stop)
+}
+
+fn options(args: &LoadArgs) -> Result<LoadOptions, Failure> {
+    let (service, pace, tls) = (&args.service, &args.pace, &args.tls);
+    let connection = match pace.connect_per_call {
+        true => ConnectionUse::PerCall,
+        false => ConnectionUse::Reuse,
+    };
+    let http = service.http.map(|http| match http {
+        args::Http::Http1 => HttpVersion::Http1,
+        args::Http::Http2 => HttpVersion::Http2,
+    });
+    let one_call_a_connection =
+        pace.connect_per_call || !args.target.scheme.is_grpc() && http != Some(HttpVersion::Http2);
+    let connections = pace.connections.unwrap_or(match pace.rate {
+        Some(_) if one_call_a_connection => CONNECTIONS_AT_A_RATE,
+        _ => 1,
+    });
+    Ok(LoadOptions {
+        target: args.target.clone(),
+        versus: args.vs.clone(),
+        blocks: args.blocks,
+        unix_socket: service.unix_socket.clone(),
+        method: service.method.clone(),
+        http_method: service.request_method.clone(),
+        http,
+        header_names: service
+            .header
+            .iter()
+            .map(|(name, _)| name.clone())
+            .collect(),
+        tls: TlsChoice {
+            ca: tls.cacert.clone(),
+            cert: tls.cert.clone(),
+            key: tls.key.clone(),
+            server_name: tls.server_name.clone(),
+            insecure: tls.insecure,
+        },
+        messages: messages(args),
+        request_compression: service.request_compression,
+        response_compression: service.response_compression,
+        connections,
+        connection,
+        schedule: match pace.rate {
+            Some(per_second) => Schedule::Rate {
+                per_second,
+                arrivals: match pace.poisson {
+                    true => Arrivals::Poisson,
+                    false => Arrivals::Constant,
+                },
+            },
+            None => Schedule::Closed {
+                in_flight: pace.in_flight.unwrap_or(connections),
+            },
+        },
+        stop: match (pace.calls, pace.duration) {
+            (None, None) => DEFAULT_STOP,
+            (calls, time_ms) => Stop { calls, time_ms },
+        },
+        warmup_ms: pace.warmup,
+        deadline_ms: pace.deadline,
+        objectives: args.slo.clone(),
+        seed: args.data.seed,
+        limits: inputs::limits(&args.limits)?,
+    })
+}
+
+/// What is sent, as the plan keeps it.
+fn messages(args: &LoadArgs) -> Messages {
+    let template = args.data.data.as_deref().map(|data| match file(data) {
+        Some(path) => TemplateSource::File { path },
+        None => TemplateSource::Text {
+            text: data.to_owned(),
+        },
+    });
+    let rows = args.data.rows.clone().map(|path| RowsSource {
+        path,
+        order: match args.data.order {
+            args::Order::InTurn => RowOrder::InTurn,
+            args::Order::Random => RowOrder::Random,
+        },
+    });
+    let schema = &args.schema;
+    Messages {
+        template,
+        rows,
+        schema: schema
+            .proto
+            .iter()
+            .chain(&schema.descriptor_set)
+            .cloned()
+            .collect(),
+    }
+}
+
+/// The file that `@FILE` names.
+fn file(data: &str) -> Option<PathBuf> {
+    data.strip_prefix('@').map(PathBuf::from)
+}
+
+/// The texts of all calls with the name of where they come from.
+struct Source {
+    data: Arc<Data>,
+    name: String,
+}
+
+fn data(args: &LoadArgs, plan: &Plan) -> Result<Option<Source>, Failure> {
+    let DataArgs { data, rows, .. } = &args.data;
+    let path = data.as_deref().and_then(file);
+    let stdin = Path::new("-");
+    if path.as_deref() == Some(stdin) && rows.as_deref() == Some(stdin) {
+        return Err(Failure::input(
+            "--data @- and --rows - cannot both read standard input; give one of them a file",
+        ));
+    }
+    let template = match (&path, data) {
+        (Some(path), _) => Some(inputs::text(path)?),
+        (None, text) => text.clone(),
+    };
+    let rows_read = rows.as_deref().map(read_rows).transpose()?;
+    let template_name = match &path {
+        Some(path) => format!("--data @{}", path.display()),
+        None => "--data".to_owned(),
+    };
+    let name = match (&template, rows) {
+        (None, None) => return Ok(None),
+        (Some(_), None) => template_name.clone(),
+        (None, Some(rows)) => inputs::name(rows),
+        (Some(_), Some(rows)) => format!("{template_name} with {}", inputs::name(rows)),
+    };
+    let order = match args.data.order {
+        args::Order::InTurn => Order::InTurn,
+        args::Order::Random => Order::Random,
+    };
+    let data = Data::new(template.as_deref(), rows_read, form(args), order, plan.seed);
+    let data = data.map_err(|error| {
+        // What is wrong with a row stands in its file, and the rest in the template.
+        let place = match (&error, rows) {
+            (DataError::Row { .. } | DataError::ColumnName(_) | DataError::NoRows, Some(rows)) => {
+                inputs::name(rows)
+            }
+            _ => template_name.clone(),
+        };
+        Failure::input(format!("{place}: {error}"))
+    })?;
+    Ok(Some(Source {
+        data: Arc::new(data),
+        name,
+    }))
+}
+
+/// Whether any of the targets is called by gRPC.
+fn is_grpc(args: &LoadArgs) -> bool {
+    let mut targets = std::iter::once(&args.target).chain(&args.vs);
+    targets.any(|target| target.scheme.is_grpc())
+}
+
+/// Whether texts are JSON: always for gRPC, and for HTTP unless its content type says otherwise.
+fn form(args: &LoadArgs) -> Form {
+    let headers = &args.service.header;
+    let content_type = headers
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+    match content_type {
+        Some((_, value)) if !is_grpc(args) && !value.contains("json") => Form::Plain,
+        _ => Form::Json,
+    }
+}
+
+fn read_rows(path: &Path) -> Result<Rows, Failure> {
+    let text = inputs::text(path)?;
+    let rows = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("csv") => Rows::from_csv(text.as_bytes()),
+        Some("jsonl" | "ndjson") => Rows::from_json_lines(&text),
+        None if path == Path::new("-") => Rows::from_json_lines(&text),
+        _ => {
+            return Err(Failure::input(format!(
+                "--rows {}: is it CSV or JSON lines? Name it .csv, .jsonl or .ndjson",
+                path.display()
+            )));
+        }
+    };
+    rows.map_err(|error| Failure::input(format!("{}: {error}", inputs::name(path))))
+}
+
+/// What describes the messages; needed where a gRPC call is sent any.
+fn schema(args: &LoadArgs, has_texts: bool) -> Result<Option<Schema>, Failure> {
+    let is_grpc = is_grpc(args);
+    match (is_grpc, args.schema.is_empty(), has_texts) {
+        (false, false, _) => Err(Failure::input(
+            "--proto and --descriptor-set describe gRPC messages, and this target is called by HTTP, \
+             where bodies are sent as they are given; leave them out",
+        )),
+        (false, true, _) | (true, true, false) => Ok(None),
+        (true, _, _) => inputs::schema(&args.schema).map(Some),
+    }
+}
+
+/// The texts of one variant's calls.
+fn texts(
+    variant: &Variant,
+    source: Option<&Source>,
+    schema: Option<&Schema>,
+) -> Result<Option<Texts>, Failure> {
+    let service = variant.settings.callee.live();
+    let method = service.and_then(|service| service.target.method());
+    let message_type: Option<MessageType> = match (schema, method) {
+        (Some(schema), Some(method)) => {
+            Some(schema.method(method).map_err(Failure::input)?.request)
+        }
+        _ => None,
+    };
+    Ok(source.map(|source| Texts {
+        data: Arc::clone(&source.data),
+        message_type,
+        source: source.name.clone(),
+    }))
+}

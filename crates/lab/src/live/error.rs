@@ -1,0 +1,90 @@
+//! Why a live service cannot be called.
+
+use std::io;
+
+use rpcgauge_load::TlsError;
+
+/// Why a live service is not called. Each is one line: what, where, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// The settings are not a live service's.
+    #[error("the plan calls no live service; make it anew")]
+    Plan,
+    /// A text cannot be sent.
+    #[error("{source_name}{place}: {what}")]
+    Text {
+        /// Where the text comes from.
+        source_name: String,
+        /// Its line there, as `, line 7`; empty where it has none.
+        place: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// Every call has a text of its own, and nobody knows how many there are.
+    #[error(
+        "{0}: every call has a text of its own, and all are made before the first is sent; say how \
+         many with --calls, or give a --rate"
+    )]
+    Endless(String),
+    /// The texts do not fit into memory.
+    #[error(
+        "{source_name}: the messages of {calls} calls take more than {most_mib} MiB, and all are \
+         made before the first is sent; make fewer calls, or have fewer differ"
+    )]
+    TooMuch {
+        /// Where the texts come from.
+        source_name: String,
+        /// How many calls there are.
+        calls: u64,
+        /// The bound, MiB.
+        most_mib: u64,
+    },
+    /// A header field that rpcgauge sets, or that cannot be sent.
+    #[error("-H '{name}: …': {what}")]
+    Header {
+        /// The field's name.
+        name: String,
+        /// What is wrong, and what to do.
+        what: String,
+    },
+    /// The host has no address.
+    #[error("the name \"{host}\" has no address: {source}; check it, or give an IP address")]
+    NoAddress {
+        /// The host.
+        host: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Nobody can be reached there.
+    #[error("cannot connect to {target} at {address}: {source}; is the service running there?")]
+    Unreachable {
+        /// The target.
+        target: String,
+        /// The address that was tried.
+        address: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// TLS cannot be set up.
+    #[error("{0}")]
+    Tls(#[from] TlsError),
+    /// The service is there, but is not what was meant.
+    #[error("{target} {what}")]
+    Refused {
+        /// The target.
+        target: String,
+        /// What it did, and what to do.
+        what: String,
+    },
+    /// The engine could not make the first call.
+    #[error("{target}: {what}")]
+    Uncallable {
+        /// The target.
+        target: String,
+        /// Why.
+        what: String,
+    },
+    /// The user ended it.
+    #[error("interrupted before anything was measured")]
+    Interrupted,
+}

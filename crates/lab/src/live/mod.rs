@@ -1,0 +1,118 @@
+//! Live services: found, looked at with one call, and then called like any other callee.
+//!
+//! ```text
+//! settings, headers, texts ─► bodies (every text checked against its type, nothing sent)
+//!                          ─► where (name looked up once, TLS files read)
+//!                          ─► probe (one call) ─► Live, ready for its trials
+//! ```
+//!
+//! What is called with may be secret: header values live here, and neither in the plan nor in any
+//! record.
+
+mod bodies;
+mod error;
+mod head;
+mod probe;
+mod whereabouts;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use rpcgauge_load as load;
+use rpcgauge_message::data::Data;
+use rpcgauge_message::{Limits, MessageType};
+use rpcgauge_study::settings::{Settings, Stop};
+
+pub use error::LiveError;
+
+use crate::calls::{Calls, protocol};
+
+/// What a live service is called with beside its settings.
+#[derive(Clone, Default)]
+pub struct LiveInputs {
+    /// The user's own header fields or metadata.
+    pub headers: Vec<(String, String)>,
+    /// The texts of the calls; without them there is no body, and a gRPC message is empty.
+    pub texts: Option<Texts>,
+}
+
+/// The texts of calls, and what they are.
+#[derive(Clone)]
+pub struct Texts {
+    /// The texts themselves.
+    pub data: Arc<Data>,
+    /// The type that each is a message of, in JSON; none where a text is sent as it is.
+    pub message_type: Option<MessageType>,
+    /// Where they come from, for messages: an option or a file's name.
+    pub source: String,
+}
+
+/// How long a service is called, as far as it decides how many texts there must be.
+#[derive(Debug, Clone, Copy)]
+pub struct Extent {
+    /// The longest warm-up.
+    pub warmup: Stop,
+    /// Bounds of messages.
+    pub limits: Limits,
+}
+
+/// A live service that answers, and the calls for it.
+#[derive(Clone)]
+pub struct Live {
+    calls: Calls,
+    bodies: Arc<[load::Body]>,
+}
+
+impl Live {
+    /// Makes every message ready, finds the service, and looks at it with one call.
+    ///
+    /// # Errors
+    /// [`LiveError`], one line: a text that is no message, a name without an address, TLS that cannot
+    /// be set up, a service that is not there or speaks something else.
+    pub fn find(
+        settings: &Settings,
+        inputs: &LiveInputs,
+        extent: &Extent,
+        stop: &AtomicBool,
+    ) -> Result<Self, LiveError> {
+        let Some(service) = settings.callee.live() else {
+            return Err(LiveError::Plan);
+        };
+        let bodies = bodies::make(settings, inputs.texts.as_ref(), extent)?;
+        let request = head::request(settings, service, inputs)?;
+        let expect = head::expect(settings, extent.limits);
+        let calls = Calls {
+            target: load::Target {
+                tls: whereabouts::tls(service)?,
+                address: whereabouts::address(service, settings)?,
+                protocol: protocol(settings.http),
+            },
+            request,
+            expect,
+        };
+        probe::look(&calls, settings, service, bodies.probe, stop)?;
+        Ok(Self {
+            calls,
+            bodies: bodies.all.into(),
+        })
+    }
+
+    /// The calls, and their bodies, used in turn.
+    pub(crate) fn into_parts(self) -> (Calls, Arc<[load::Body]>) {
+        (self.calls, self.bodies)
+    }
+}
+
+/// Without what may be secret.
+impl fmt::Debug for Live {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Live")
+            .field("target", &self.calls.target)
+            .field("bodies", &self.bodies.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,138 @@
+//! The first call: is the service there, and is it what was meant?
+//!
+//! A status such as 503 is a fact of the service and is measured. What would fail every call for a
+//! reason that the user can mend is said before anything is measured.
+
+use std::sync::atomic::AtomicBool;
+
+use rpcgauge_load::{self as load, FailureKind};
+use rpcgauge_study::settings::{HttpVersion, LiveService, Protocol, Settings};
+
+use super::LiveError;
+use crate::calls::Calls;
+use crate::subject::one_line;
+
+/// Makes one call and looks at how it ends.
+pub(super) fn look(
+    calls: &Calls,
+    settings: &Settings,
+    service: &LiveService,
+    body: load::Body,
+    stop: &AtomicBool,
+) -> Result<(), LiveError> {
+    let bodies = load::Bodies::Prepared {
+        bodies: vec![body],
+        verifier: None,
+    };
+    let mut rule = |_: load::WarmupSlice| load::Settling::Settled;
+    let measured = load::measure(&calls.trial(settings), bodies, &mut rule, stop);
+    let measured = measured.map_err(|error| LiveError::Uncallable {
+        target: service.target.to_string(),
+        what: error.to_string(),
+    })?;
+    if measured.ending == load::Ending::Interrupted {
+        return Err(LiveError::Interrupted);
+    }
+    let Some(kind) = measured.calls.failed.keys().next() else {
+        return Ok(());
+    };
+    let said = measured.error_samples.first();
+    let said = said
+        .map(|sample| one_line(&sample.text))
+        .unwrap_or_default();
+    match refusal(*kind, &said, settings, service) {
+        None => Ok(()),
+        Some(what) => Err(LiveError::Refused {
+            target: service.target.to_string(),
+            what,
+        }),
+    }
+}
+
+/// What is said of a service whose every call would fail like this one; nothing where the failure is
+/// a fact to be measured.
+fn refusal(
+    kind: FailureKind,
+    said: &str,
+    settings: &Settings,
+    service: &LiveService,
+) -> Option<String> {
+    let because = if said.is_empty() {
+        String::new()
+    } else {
+        format!(" ({said})")
+    };
+    let is_grpc = settings.protocol == Protocol::Grpc;
+    Some(match kind {
+        FailureKind::Alpn => format!(
+            "does not agree to {}{because}; {}",
+            version(settings.http),
+            other_version(settings)
+        ),
+        FailureKind::Protocol => format!(
+            "does not answer in {}{because}; {}",
+            version(settings.http),
+            other_version(settings)
+        ),
+        FailureKind::ConnectionClosed | FailureKind::ConnectionReset => format!(
+            "ends the connection without an answer to {}{because}; {}",
+            version(settings.http),
+            other_version(settings)
+        ),
+        FailureKind::GrpcStatus(UNIMPLEMENTED) => format!(
+            "does not know the method{because}; check its name, package.Service/Method, and that this \
+             server serves it"
+        ),
+        FailureKind::HttpStatus(404) if is_grpc => {
+            format!("answers 404, and not by gRPC{because}; is this the port of the gRPC server?")
+        }
+        FailureKind::ContentType if is_grpc => {
+            format!("does not answer by gRPC{because}; is this the port of the gRPC server?")
+        }
+        FailureKind::HttpStatus(404) => format!(
+            "answers 404: there is nothing at {}; check the path and its method, {}",
+            service.target.path,
+            service.http_method.as_deref().unwrap_or_default()
+        ),
+        // What the engine says of a connection names what is wrong and the option that helps.
+        FailureKind::CertificateUnknownIssuer
+        | FailureKind::CertificateName
+        | FailureKind::CertificateExpired
+        | FailureKind::CertificateInvalid
+        | FailureKind::ClientCertificate
+        | FailureKind::TlsHandshake
+        | FailureKind::ConnectRefused
+        | FailureKind::ConnectFailed
+        | FailureKind::OutOfFiles
+        | FailureKind::OutOfPorts => format!("cannot be called: {said}"),
+        _ => return None,
+    })
+}
+
+/// gRPC's code for a method that a server does not have.
+const UNIMPLEMENTED: u32 = 12;
+
+fn version(http: HttpVersion) -> &'static str {
+    match http {
+        HttpVersion::Http1 => "HTTP/1.1",
+        HttpVersion::Http2 => "HTTP/2",
+    }
+}
+
+/// What to do where a server does not speak the version of HTTP that it was called with.
+fn other_version(settings: &Settings) -> &'static str {
+    match (settings.protocol, settings.http) {
+        (Protocol::Grpc, _) => {
+            "gRPC needs HTTP/2: a server or proxy there that speaks HTTP/1.1 only cannot serve it; \
+             check the port, and whether it wants TLS (grpcs://) or none (grpc://)"
+        }
+        (Protocol::Rest, HttpVersion::Http2) => {
+            "if it speaks HTTP/1.1 only, leave out --http 2; check whether it wants TLS (https://) or \
+             none (http://)"
+        }
+        (Protocol::Rest, HttpVersion::Http1) => {
+            "if it speaks HTTP/2 only, give --http 2; check whether it wants TLS (https://) or none \
+             (http://)"
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Where a live service is: its name looked up once, and TLS made ready.
+
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use rpcgauge_load as load;
+use rpcgauge_study::settings::{LiveService, Settings};
+use rpcgauge_study::target::Address;
+
+use super::LiveError;
+
+/// Finds the address that takes connections. A name may have several, as `localhost` has, and a
+/// service may listen at one of them alone.
+pub(super) fn address(
+    service: &LiveService,
+    settings: &Settings,
+) -> Result<load::Address, LiveError> {
+    let unreachable = |address: String, source| LiveError::Unreachable {
+        target: service.target.to_string(),
+        address,
+        source,
+    };
+    let (host, port) = match &service.target.address {
+        Address::Tcp { host, port } => (host, *port),
+        Address::Unix { path } => {
+            return match UnixStream::connect(path) {
+                Ok(_) => Ok(load::Address::Unix(path.clone())),
+                Err(source) => Err(unreachable(path.display().to_string(), source)),
+            };
+        }
+    };
+    let no_address = |source| LiveError::NoAddress {
+        host: host.clone(),
+        source,
+    };
+    let found: Vec<SocketAddr> = (host.as_str(), port)
+        .to_socket_addrs()
+        .map_err(no_address)?
+        .collect();
+    let mut first_refusal = None;
+    for address in found {
+        match TcpStream::connect_timeout(&address, Duration::from_millis(settings.deadline_ms)) {
+            Ok(_) => return Ok(load::Address::Tcp(address)),
+            Err(source) => {
+                first_refusal.get_or_insert((address, source));
+            }
+        }
+    }
+    Err(match first_refusal {
+        Some((address, source)) => unreachable(address.to_string(), source),
+        None => no_address(std::io::ErrorKind::NotFound.into()),
+    })
+}
+
+/// TLS as the service's settings ask for it.
+pub(super) fn tls(service: &LiveService) -> Result<Option<load::Tls>, LiveError> {
+    let Some(choice) = &service.tls else {
+        return Ok(None);
+    };
+    let host = match &service.target.address {
+        Address::Tcp { host, .. } => host.clone(),
+        Address::Unix { .. } => host_of(&service.target.authority),
+    };
+    let tls = load::Tls::new(load::TlsSettings {
+        roots: match &choice.ca {
+            Some(file) => load::Roots::File(file.clone()),
+            None => load::Roots::System,
+        },
+        identity: choice
+            .cert
+            .clone()
+            .zip(choice.key.clone())
+            .map(|(certificate, key)| load::Identity { certificate, key }),
+        server_name: choice.server_name.clone().unwrap_or(host),
+        insecure: choice.insecure,
+        resumption: true,
+    })?;
+    Ok(Some(tls))
+}
+
+/// The host of an authority, without its port and an IPv6 address's brackets.
+fn host_of(authority: &str) -> String {
+    let host = match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => host,
+        _ => authority,
+    };
+    host.trim_matches(['[', ']']).to_owned()
+}

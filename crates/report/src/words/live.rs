@@ -1,0 +1,201 @@
+//! A live service's figures, and what it had to reach, in words.
+
+use rpcgauge_study::objective::Measure;
+use rpcgauge_study::record::CLIENT_BOUND_SHARE;
+
+use crate::findings::objective::{ObjectiveFindings, ObjectiveOutcome};
+use crate::findings::{Cell, Distribution, Figures, VariantFindings};
+use crate::units;
+
+/// What is said of a live service: a label and a line each.
+pub(crate) fn facts(variant: &VariantFindings, cell: &Cell) -> Vec<(&'static str, String)> {
+    let Some(figures) = cell.figures.as_deref() else {
+        return Vec::new();
+    };
+    let mut facts = vec![("called", called(variant))];
+    facts.extend(ending(cell).map(|text| ("ended", text)));
+    facts.extend(drift(cell).map(|text| ("warm-up", text)));
+    facts.push(("calls", calls(figures)));
+    facts.push(("rate", rate(variant, figures)));
+    facts.extend(figures.latency.as_ref().map(|d| ("latency", times(d))));
+    let failed = figures.failed_latency.as_ref();
+    facts.extend(failed.map(|d| ("of failed", times(d))));
+    facts.extend(
+        figures
+            .send_delay
+            .as_ref()
+            .map(|d| ("send delay", times(d))),
+    );
+    facts.extend(errors(figures).into_iter().map(|text| ("errors", text)));
+    facts.push(("bytes", bytes(figures)));
+    facts.push(("connections", connections(figures)));
+    facts.push(("client", client(figures)));
+    facts
+}
+
+fn called(variant: &VariantFindings) -> String {
+    let how = &variant.how;
+    let kept = match how.connections {
+        1 => how.connection.clone(),
+        many => format!("{}, {many} at a time", how.connection),
+    };
+    let tls = how.tls.as_ref().map(|tls| format!(" over {tls}"));
+    format!(
+        "{}, by {}{}; {kept}; a call fails after {}",
+        how.workload,
+        how.http,
+        tls.unwrap_or_default(),
+        units::time(how.deadline_ms as f64 * 1e6)
+    )
+}
+
+fn ending(cell: &Cell) -> Option<String> {
+    let trials = &cell.trials;
+    if trials.interrupted > 0 {
+        return Some("interrupted; the figures are those of the part before".to_owned());
+    }
+    (trials.gave_up > 0).then(|| {
+        "early: nothing but failures came for so long that more would tell nothing new".to_owned()
+    })
+}
+
+fn drift(cell: &Cell) -> Option<String> {
+    let trials = &cell.trials;
+    let some = match trials.measured {
+        1 => String::new(),
+        measured => format!(" in {} of {measured} trials", trials.unsettled),
+    };
+    (trials.unsettled > 0).then(|| format!("latency had not settled when measuring began{some}"))
+}
+
+fn calls(figures: &Figures) -> String {
+    let calls = &figures.calls;
+    let mut text = format!(
+        "{} started: {} answered, {} failed",
+        units::count(calls.started),
+        units::count(calls.answered),
+        units::count(calls.failed_total()),
+    );
+    if calls.abandoned > 0 {
+        text += &format!(
+            ", {} open at the end ({} of them never sent)",
+            units::count(calls.abandoned),
+            units::count(calls.never_begun)
+        );
+    }
+    text
+}
+
+fn rate(variant: &VariantFindings, figures: &Figures) -> String {
+    let seconds = figures.elapsed_ns as f64 / 1e9;
+    let sent = figures
+        .calls
+        .started
+        .saturating_sub(figures.calls.never_begun);
+    let sent = match seconds > 0.0 {
+        true => units::number(sent as f64 / seconds),
+        false => units::NONE.to_owned(),
+    };
+    format!(
+        "{}; sent {sent}/s, answered {}/s, in {}",
+        variant.how.schedule,
+        units::number(figures.goodput),
+        units::time(figures.elapsed_ns as f64)
+    )
+}
+
+fn times(of: &Distribution) -> String {
+    let known = [
+        ("p50", Some(of.p50_ns)),
+        ("p90", of.p90_ns),
+        ("p95", of.p95_ns),
+        ("p99", of.p99_ns),
+        ("p99.9", of.p999_ns),
+        ("max", Some(of.max_ns)),
+    ];
+    let shown = known.into_iter().filter_map(|(name, ns)| {
+        let time = units::time(ns? as f64);
+        Some(format!("{name} {time}"))
+    });
+    let mut shown: Vec<String> = shown.collect();
+    shown.push(format!("mean {}", units::time(of.mean_ns)));
+    shown.join(", ")
+}
+
+/// Each kind of failure, the most frequent first, with what was said most often.
+fn errors(figures: &Figures) -> Vec<String> {
+    let mut kinds: Vec<(&String, &u64)> = figures.calls.failed.iter().collect();
+    kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let line = |(kind, count): (&String, &u64)| {
+        let said = figures.errors.iter().find(|error| error.kind == *kind);
+        let said = said.map(|error| format!(": {}", error.text));
+        format!(
+            "{} × {kind}{}",
+            units::count(*count),
+            said.unwrap_or_default()
+        )
+    };
+    kinds.into_iter().map(line).collect()
+}
+
+fn bytes(figures: &Figures) -> String {
+    let mut text = format!(
+        "{} sent and {} received a call",
+        units::size(figures.bytes.sent.total()),
+        units::size(figures.bytes.received.total())
+    );
+    if figures.uncompressed_answers > 0 {
+        text += &format!(
+            "; {} answers came without the compression asked for",
+            units::count(figures.uncompressed_answers)
+        );
+    }
+    text
+}
+
+fn connections(figures: &Figures) -> String {
+    let connections = &figures.connections;
+    let at_start = connections
+        .fewest_at_start
+        .map_or_else(|| units::NONE.to_owned(), units::count);
+    let mut text = format!(
+        "{at_start} at the start, {} opened later",
+        units::count(connections.opened)
+    );
+    if connections.failed > 0 {
+        text += &format!(", {} attempts failed", units::count(connections.failed));
+    }
+    text
+}
+
+fn client(figures: &Figures) -> String {
+    let bound = match figures.client_share > CLIENT_BOUND_SHARE {
+        true => ": so much that the figures are this client's, not the service's",
+        false => "",
+    };
+    format!(
+        "{} of CPU a call, {} of memory at most, {} of a core{bound}",
+        units::time(figures.cpu.client.total_ns),
+        units::size(figures.memory.client_peak as f64),
+        units::percent(figures.client_share),
+    )
+}
+
+/// What became of an objective, behind its own text.
+pub(crate) fn objective(found: &ObjectiveFindings) -> String {
+    let figure = found.figure.map(|figure| match found.objective.measure {
+        Measure::Percentile(_) | Measure::Mean | Measure::Max => units::time(figure),
+        Measure::Errors => units::percent(figure),
+        Measure::Goodput => format!("{}/s", units::number(figure)),
+    });
+    let figure = figure.unwrap_or_default();
+    match found.outcome {
+        ObjectiveOutcome::Reached => format!("reached, with {figure}"),
+        ObjectiveOutcome::Missed => format!("missed, with {figure}"),
+        ObjectiveOutcome::TooFewCalls { calls, needed } => format!(
+            "not shown: {} calls tell nothing of it, at least {} do",
+            units::count(calls),
+            units::count(needed)
+        ),
+    }
+}

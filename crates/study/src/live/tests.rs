@@ -1,0 +1,198 @@
+//! What a load's options come to, and which of them contradict each other.
+
+use super::*;
+use crate::settings::{Arrivals, TemplateSource, Timing};
+
+fn options(target: &str) -> LoadOptions {
+    LoadOptions {
+        target: target.parse().unwrap(),
+        versus: None,
+        blocks: None,
+        unix_socket: None,
+        method: None,
+        http_method: None,
+        http: None,
+        header_names: vec!["authorization".to_owned()],
+        tls: TlsChoice::default(),
+        messages: Messages::default(),
+        request_compression: Compression::None,
+        response_compression: Compression::None,
+        connections: 1,
+        connection: ConnectionUse::Reuse,
+        schedule: Schedule::Closed { in_flight: 1 },
+        stop: DEFAULT_STOP,
+        warmup_ms: None,
+        deadline_ms: None,
+        objectives: vec!["p99<20ms".parse().unwrap()],
+        seed: None,
+        limits: Limits::DEFAULT,
+    }
+}
+
+fn grpc() -> LoadOptions {
+    options("grpc://localhost:50051/shop.Orders/Get")
+}
+
+fn http() -> LoadOptions {
+    options("http://localhost/orders")
+}
+
+fn with_body(options: LoadOptions) -> LoadOptions {
+    LoadOptions {
+        messages: Messages {
+            template: Some(TemplateSource::Text {
+                text: "{}".to_owned(),
+            }),
+            ..Messages::default()
+        },
+        ..options
+    }
+}
+
+#[test]
+fn one_target_is_one_trial_that_is_compared_with_nothing() {
+    let plan = plan(&grpc()).unwrap();
+    assert_eq!((plan.variants.len(), plan.trials.len()), (1, 1));
+    assert!(plan.pairs.is_empty() && plan.is_live());
+    assert_eq!(plan.placements, [Placement::Free]);
+    let settings = &plan.variants[0].settings;
+    assert_eq!(
+        settings.timing(),
+        Timing::Load,
+        "a live service marks nothing"
+    );
+    assert_eq!(settings.http, HttpVersion::Http2);
+    assert_eq!(settings.stop, DEFAULT_STOP);
+    assert_eq!(plan.objectives, grpc().objectives);
+}
+
+#[test]
+fn two_targets_share_the_time_in_blocks_with_one_of_them_twice() {
+    let plan = plan(&LoadOptions {
+        versus: Some("grpc://localhost:50052/shop.Orders/Get".parse().unwrap()),
+        stop: Stop {
+            calls: Some(95),
+            time_ms: Some(20_000),
+        },
+        ..grpc()
+    })
+    .unwrap();
+    let names: Vec<&str> = plan.variants.iter().map(|v| v.name.as_str()).collect();
+    assert_eq!(names, ["a", "b", "b-again"]);
+    assert_eq!(plan.trials.len(), 3 * 10);
+    let block = Stop {
+        calls: Some(10),
+        time_ms: Some(2_000),
+    };
+    assert!(plan.variants.iter().all(|v| v.settings.stop == block));
+    assert!(plan.pairs.iter().any(|pair| pair.a_a));
+    assert_eq!(plan.warmup, block, "no longer than what it prepares for");
+}
+
+#[test]
+fn a_warm_up_is_bounded_by_what_is_measured() {
+    let warmup = |stop, warmup_ms| {
+        plan(&LoadOptions {
+            stop,
+            warmup_ms,
+            ..grpc()
+        })
+        .unwrap()
+        .warmup
+    };
+    let stop = |calls, time_ms| Stop { calls, time_ms };
+    assert_eq!(warmup(DEFAULT_STOP, None), stop(None, Some(5_000)));
+    assert_eq!(
+        warmup(stop(Some(7), None), None),
+        stop(Some(7), Some(5_000))
+    );
+    assert_eq!(warmup(stop(None, Some(90)), None), stop(None, Some(90)));
+    assert_eq!(warmup(DEFAULT_STOP, Some(0)), stop(None, Some(0)));
+    assert_eq!(warmup(DEFAULT_STOP, Some(8_000)), stop(None, Some(8_000)));
+}
+
+#[test]
+fn a_method_may_be_given_beside_the_address() {
+    for given in ["shop.Orders/Get", "/shop.Orders/Get", "shop.Orders.Get"] {
+        let plan = plan(&LoadOptions {
+            method: Some(given.to_owned()),
+            ..options("grpc://localhost:50051")
+        })
+        .unwrap();
+        let live = plan.variants[0].settings.callee.live().unwrap();
+        assert_eq!(live.target.method(), Some("shop.Orders/Get"), "{given}");
+    }
+}
+
+#[test]
+fn http_is_called_with_get_unless_something_else_is_said() {
+    let method = |options: &LoadOptions| {
+        let plan = plan(options).unwrap();
+        let live = plan.variants[0].settings.callee.live().cloned();
+        live.and_then(|live| live.http_method)
+    };
+    assert_eq!(method(&http()).as_deref(), Some("GET"));
+    assert_eq!(method(&grpc()), None);
+    let put = LoadOptions {
+        http_method: Some("PUT".to_owned()),
+        ..with_body(http())
+    };
+    assert_eq!(method(&put).as_deref(), Some("PUT"));
+}
+
+#[test]
+fn what_contradicts_is_refused_with_what_to_do() {
+    let why = |options: LoadOptions| plan(&options).unwrap_err().to_string();
+    insta::assert_snapshot!(why(options("grpc://h:1")), @"grpc://h:1/: which method? Write it behind the address, as in grpc://HOST:PORT/package.Service/Method, or give --method");
+    insta::assert_snapshot!(why(LoadOptions { method: Some("a.B/C".into()), ..grpc() }), @"--method a.B/C: the target names shop.Orders/Get already; leave one of the two out");
+    insta::assert_snapshot!(why(LoadOptions { method: Some("nothing".into()), ..options("grpc://h:1") }), @r#"--method: "nothing" is no gRPC method; write package.Service/Method"#);
+    insta::assert_snapshot!(why(LoadOptions { method: Some("a.B/C".into()), ..http() }), @"--method: http://localhost/orders is called by HTTP; the path behind its host says what is called");
+    insta::assert_snapshot!(why(LoadOptions { http_method: Some("POST".into()), ..grpc() }), @"-X: grpc://localhost:50051/shop.Orders/Get is called by gRPC, which has its own; leave it out");
+    insta::assert_snapshot!(why(LoadOptions { http: Some(HttpVersion::Http1), ..grpc() }), @"--http 1.1: grpc://localhost:50051/shop.Orders/Get is called by gRPC, which needs HTTP/2");
+    insta::assert_snapshot!(why(LoadOptions { tls: TlsChoice { insecure: true, ..TlsChoice::default() }, ..http() }), @"--cacert, --cert, --key, --server-name, --insecure: http://localhost/orders is called without TLS; write grpcs:// or https://");
+    insta::assert_snapshot!(why(with_body(http())), @"--data: http://localhost/orders is called with GET, which carries no body; say what to send it with, as in -X POST");
+    let rate = |per_second| LoadOptions {
+        schedule: Schedule::Rate {
+            per_second,
+            arrivals: Arrivals::Constant,
+        },
+        ..grpc()
+    };
+    insta::assert_snapshot!(why(rate(0.0)), @"--rate: must be more than 0 and at most 1e9 calls a second");
+    assert_eq!(why(rate(f64::NAN)), why(rate(0.0)));
+    insta::assert_snapshot!(why(LoadOptions { schedule: Schedule::Closed { in_flight: 0 }, ..grpc() }), @"--in-flight: must be at least 1");
+    insta::assert_snapshot!(why(LoadOptions { connections: 8, ..grpc() }), @"--connections: 8 connections are more than the 1 calls in flight; give --in-flight 8 or more, or fewer connections");
+    insta::assert_snapshot!(why(LoadOptions { connections: 0, ..grpc() }), @"--connections: must be at least 1");
+    insta::assert_snapshot!(why(LoadOptions { stop: Stop { calls: Some(0), time_ms: None }, ..grpc() }), @"--calls: must be at least 1");
+    insta::assert_snapshot!(why(LoadOptions { blocks: Some(10), ..grpc() }), @"--blocks: there is nothing to compare; give --vs TARGET, or leave it out");
+    let versus = |blocks, time_ms| LoadOptions {
+        versus: Some(grpc().target),
+        blocks: Some(blocks),
+        stop: Stop {
+            calls: None,
+            time_ms: Some(time_ms),
+        },
+        ..grpc()
+    };
+    insta::assert_snapshot!(why(versus(2, 10_000)), @"--blocks: 2 is not from 5 to 1000");
+    insta::assert_snapshot!(why(versus(10, 100)), @"--duration: 100ms is too short for 10 blocks; give at least 500ms");
+    let mixed = LoadOptions {
+        versus: Some(http().target),
+        ..grpc()
+    };
+    assert!(plan(&mixed).is_ok(), "the same service by two protocols");
+}
+
+#[test]
+fn a_plan_comes_back_from_disk_as_it_was() {
+    let plan = plan(&LoadOptions {
+        tls: TlsChoice {
+            ca: Some("ca.pem".into()),
+            ..TlsChoice::default()
+        },
+        ..with_body(options("grpcs://localhost/shop.Orders/Get"))
+    })
+    .unwrap();
+    let text = serde_json::to_string(&plan).unwrap();
+    assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
+}
