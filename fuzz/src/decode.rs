@@ -26,10 +26,10 @@ pub static TYPES: LazyLock<[MessageType; 8]> = LazyLock::new(|| {
     let named = |name| schema.message_type(name).expect("a type of the schema");
     [
         answer(WorkloadSpec::Echo { n: 1 }),
-        answer(WorkloadSpec::Hello),
+        answer(WorkloadSpec::Hello {}),
         answer(WorkloadSpec::List { n: 1 }),
         answer(WorkloadSpec::Records { n: 1 }),
-        answer(WorkloadSpec::Profile),
+        answer(WorkloadSpec::Profile {}),
         answer(WorkloadSpec::Followers { n: 1 }),
         named("shop.Order"),
         named("legacy.Request"),

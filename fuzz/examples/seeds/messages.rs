@@ -16,10 +16,10 @@ use crate::{Seed, named};
 fn messages() -> Vec<Message> {
     let specs = [
         WorkloadSpec::Echo { n: 3 },
-        WorkloadSpec::Hello,
+        WorkloadSpec::Hello {},
         WorkloadSpec::List { n: 2 },
         WorkloadSpec::Records { n: 2 },
-        WorkloadSpec::Profile,
+        WorkloadSpec::Profile {},
         WorkloadSpec::Followers { n: 3 },
     ];
     let answer = |spec| Workload::new(&spec).expect("a workload").expected(0);
