@@ -62,16 +62,6 @@ pub struct Target {
     pub tls: Option<Tls>,
 }
 
-impl Target {
-    /// The scheme of its requests (RFC 9110, section 4.2), which HTTP/2 tells the server.
-    pub(crate) fn scheme(&self) -> &'static str {
-        match self.tls {
-            Some(_) => "https",
-            None => "http",
-        }
-    }
-}
-
 /// What kind of call a request is: how its body is framed and how an answer says that it failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallStyle {

@@ -200,9 +200,7 @@ fn data(args: &LoadArgs, plan: &Plan) -> Result<Option<Source>, Failure> {
     let data = data.map_err(|error| {
         // What is wrong with a row stands in its file, and the rest in the template.
         let place = match (&error, rows) {
-            (DataError::Row { .. } | DataError::ColumnName(_) | DataError::NoRows, Some(rows)) => {
-                inputs::name(rows)
-            }
+            (DataError::Row { .. } | DataError::NoRows, Some(rows)) => inputs::name(rows),
             _ => template_name.clone(),
         };
         Failure::input(format!("{place}: {error}"))

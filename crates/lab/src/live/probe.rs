@@ -69,7 +69,7 @@ fn refusal(
             version(settings.http),
             other_version(settings)
         ),
-        FailureKind::Protocol => format!(
+        FailureKind::Protocol | FailureKind::WrongProtocol => format!(
             "does not answer in {}{because}; {}",
             version(settings.http),
             other_version(settings)

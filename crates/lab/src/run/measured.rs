@@ -121,7 +121,8 @@ fn calls(from: load::Calls) -> Calls {
 
 fn ending(from: load::Ending) -> Ending {
     match from {
-        load::Ending::Complete => Ending::Complete,
+        // The bodies of a trial are as many as its calls: that they are used up is its end.
+        load::Ending::Complete | load::Ending::BodiesUsedUp => Ending::Complete,
         load::Ending::Interrupted => Ending::Interrupted,
         load::Ending::GaveUp => Ending::GaveUp,
     }
