@@ -32,19 +32,19 @@ struct FramingFields {
     keep_alive: bool,
 }
 
-/// Whether `bytes`, the first of an answer, can be the start of one. Tells early what would
-/// otherwise be waited for in vain.
-pub(super) fn check_start(bytes: &[u8]) -> Result<(), Http1Violation> {
+/// Whether `bytes`, the first of an answer, are the start of one; `false` while they are too few to
+/// tell it from HTTP/2. Tells early what would otherwise be waited for in vain.
+pub(super) fn is_start(bytes: &[u8]) -> Result<bool, Http1Violation> {
     let expected = b"HTTP/";
     let n = bytes.len().min(expected.len());
     if bytes[..n] == expected[..n] {
-        return Ok(());
+        return Ok(true);
     }
     // The first frame of an HTTP/2 server: its length, which is below 64 KiB in any of them, and
     // the type of SETTINGS.
     match bytes {
         [0, _, _, 4, ..] => Err(Http1Violation::Http2Answer),
-        [0] | [0, _] | [0, _, _] => Ok(()),
+        [0] | [0, _] | [0, _, _] => Ok(false),
         _ => Err(Http1Violation::StatusLine),
     }
 }
@@ -238,17 +238,11 @@ mod tests {
 
     #[test]
     fn another_protocol_is_told_from_the_first_bytes() {
-        assert_eq!(check_start(b"H"), Ok(()));
-        assert_eq!(check_start(b"HTTP/1.1 "), Ok(()));
-        assert_eq!(check_start(b"HTTX"), Err(Http1Violation::StatusLine));
-        assert_eq!(
-            check_start(b"\0\0\x12\x04"),
-            Err(Http1Violation::Http2Answer)
-        );
-        assert_eq!(check_start(b"\0\0\x12"), Ok(()), "too few to tell");
-        assert_eq!(
-            check_start(b"\0\0\x12\x05"),
-            Err(Http1Violation::StatusLine)
-        );
+        assert_eq!(is_start(b"H"), Ok(true));
+        assert_eq!(is_start(b"HTTP/1.1 "), Ok(true));
+        assert_eq!(is_start(b"HTTX"), Err(Http1Violation::StatusLine));
+        assert_eq!(is_start(b"\0\0\x12\x04"), Err(Http1Violation::Http2Answer));
+        assert_eq!(is_start(b"\0\0\x12"), Ok(false), "too few to tell");
+        assert_eq!(is_start(b"\0\0\x12\x05"), Err(Http1Violation::StatusLine));
     }
 }

@@ -1,7 +1,7 @@
 //! Takes an answer in, part by part, however the input is cut.
 
 use super::chunked::{Chunked, Part};
-use super::connection::{Call, Connection, State};
+use super::connection::{Connection, State};
 use super::error::Http1Violation;
 use super::head::{self, Framing};
 use super::section::{CRLF, EndFinder, parse_fields};
@@ -97,19 +97,15 @@ impl Connection {
             partial.extend_from_slice(&bytes[..room]);
             &partial
         };
-        if matches!(
-            &self.call,
-            Some(Call {
-                state: State::Head,
-                ..
-            })
-        ) {
-            head::check_start(text).map_err(|v| Failure::Violation(v.into()))?;
-        }
-        let found = self
-            .finder
-            .find(text)
-            .map_err(|v| Failure::Violation(v.into()))?;
+        let violation = |v: Http1Violation| Failure::Violation(v.into());
+        let in_head = matches!(&self.call, Some(call) if matches!(call.state, State::Head));
+        // What may still be HTTP/2 is not searched: it would be called by another name when it
+        // comes in one piece.
+        let found = if !in_head || head::is_start(text).map_err(violation)? {
+            self.finder.find(text).map_err(violation)?
+        } else {
+            None
+        };
         if found.unwrap_or(text.len()) > max {
             return Err(LimitExceeded::HeadBytes(max).into());
         }

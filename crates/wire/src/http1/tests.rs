@@ -343,6 +343,21 @@ fn what_is_no_http_1_answer_is_told_at_once() {
 }
 
 #[test]
+fn what_may_be_http_2_is_named_alike_however_it_is_cut() {
+    for bytes in [
+        b"\0\n\0\0".as_slice(),
+        b"\0\0\n\x04",
+        b"\0\r\n",
+        b"\0\n\0\x04\r\n",
+    ] {
+        let whole = answer_to(&get(), Limits::default(), bytes);
+        let mut played = started(&get());
+        bytes.chunks(1).for_each(|byte| played.feed(byte));
+        assert_eq!(played.end(true), whole, "{bytes:?}");
+    }
+}
+
+#[test]
 fn bytes_that_belong_to_no_call_end_the_connection() {
     let mut played = started(&get());
     let lines = played.input(b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nxHTTP/1.1 200");
