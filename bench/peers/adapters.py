@@ -6,7 +6,6 @@ response bodies kept for k6), and is read from its JSON where it writes any.
 
 import json
 import re
-import subprocess
 from pathlib import Path
 
 from . import machine
@@ -30,6 +29,9 @@ class Peer:
     counts_calls = True
     # The part of a scenario's calls that it makes, so that slow peers take about as long as others.
     part = 1.0
+    # Calls that it makes before its load, to see whether the server answers, each on a connection of
+    # its own.
+    probes = 0
 
     def program(self):
         return machine.program(self.name)
@@ -52,13 +54,18 @@ class Peer:
         """The Outcome."""
         raise NotImplementedError
 
+    def connections(self, task):
+        """How many connections it is to open for its load; None where that is its own affair."""
+        return task.connections
+
 
 class Rpcgauge(Peer):
-    """This project. The one place to adjust when `rpcgauge load` changes its flags or its JSON."""
+    """This project, read from its findings (docs/report-schema.md)."""
 
     name = "rpcgauge"
     protocols = ("grpc", "http1")
     open_loop = True
+    probes = 1
 
     def program(self):
         return str(machine.RPCGAUGE) if machine.RPCGAUGE.exists() else None
@@ -66,28 +73,30 @@ class Rpcgauge(Peer):
     def why_not(self, task):
         if not self.program():
             return "not built yet: cargo build --release"
-        asked = subprocess.run([self.program(), "load", "--help"], capture_output=True)
-        if asked.returncode != 0:
-            return "not built yet: this build has no `rpcgauge load`"
         return super().why_not(task)
 
     def command(self, task, scratch):
-        target = {"grpc": f"grpc://{task.address}/{METHOD}",
-                  "http1": f"http://{task.address}/hello"}[task.protocol]
-        proto = ["--proto", str(machine.PROTO)] if task.protocol == "grpc" else []
-        rate = ["--rate", f"{task.rate:g}"] if task.rate else []
-        return ["load", target, "--data", JSON, *proto, "--calls", str(task.calls),
-                "--connections", str(task.connections), "--in-flight", str(task.in_flight),
-                *rate, "--json"]
+        target = {"grpc": [f"grpc://{task.address}/{METHOD}", "--proto", str(machine.PROTO)],
+                  "http1": [f"http://{task.address}/hello", "-X", "POST"]}[task.protocol]
+        pace = (["--rate", f"{task.rate:g}"] if task.rate
+                else ["--in-flight", str(task.in_flight)])
+        # The other load generators have no warm-up either.
+        return ["load", *target, "--data", JSON, "--calls", str(task.calls), "--warmup", "0s",
+                "--connections", str(task.connections), *pace, "--json", "--quiet",
+                "--out", str(scratch / "run")]
 
     def read(self, stdout, task):
-        report = json.loads(stdout)
-        calls, latency = report["calls"], report["latency_ns"]
-        percentiles = {p: latency[f"p{p:g}"] * NANO for p in PERCENTILES}
-        percentiles[100] = latency["max"] * NANO
-        return Outcome(calls["answered"], calls["failed"], report["calls_per_second"],
-                       latency["mean"] * NANO, percentiles,
-                       report["send_delay_ns"]["max"] * NANO)
+        figures = json.loads(stdout)["variants"][0]["cells"][0]["figures"]
+        calls, latency = figures["calls"], figures["latency"]
+        return Outcome(calls["answered"], calls["started"] - calls["answered"], figures["goodput"],
+                       latency["mean_ns"] * NANO, self.percentiles(latency),
+                       self.percentiles(figures["send_delay"]))
+
+    @staticmethod
+    def percentiles(times):
+        keys = {p: f"p{p:g}_ns".replace(".", "") for p in PERCENTILES} | {100: "max_ns"}
+        # A percentile that no call lies beyond is not given.
+        return {p: times[key] * NANO for p, key in keys.items() if times.get(key) is not None}
 
 
 class Floor(Peer):
@@ -109,8 +118,7 @@ class Floor(Peer):
     def read(self, stdout, task):
         report = json.loads(stdout)
         seconds = report["elapsed_ns"] / 1e9
-        mean = seconds * SECOND * task.connections / report["calls"]
-        return Outcome(report["calls"], 0, report["calls"] / seconds, mean)
+        return Outcome(report["calls"], 0, report["calls"] / seconds, report["mean_ns"] * NANO)
 
 
 class H2load(Peer):
@@ -314,8 +322,15 @@ class K6(Peer):
             return "a connection for each user, and none beside"
         return super().why_not(task)
 
+    def connections(self, task):
+        # At a rate it takes as many users as it needs.
+        return None if task.rate else self.users(task)
+
+    def users(self, task):
+        return min(task.in_flight, self.MOST_USERS)
+
     def command(self, task, scratch):
-        users = min(task.in_flight, self.MOST_USERS)
+        users = self.users(task)
         if task.rate:
             plan = {"executor": "constant-arrival-rate", "rate": round(task.rate), "timeUnit": "1s",
                     "duration": f"{task.calls / task.rate:.0f}s", "preAllocatedVUs": users}

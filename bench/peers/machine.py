@@ -42,8 +42,40 @@ def prepare():
         "--manifest-path", str(servers / "rust/Cargo.toml"))
     run("go", "build", "-trimpath", "-o", str(GO_SERVER), ".", cwd=servers / "go")
     run(str(ROOT / "bench/peers/install"))
+
+
+# Open files of a client or a server beside its connections.
+OTHER_FILES = 100
+
+
+def allow_connections(count):
+    """Allows the processes that are started from here on so many connections. Why not; None if so."""
+    wanted = count + OTHER_FILES
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    try:
+        # Only root may raise the hard limit.
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(wanted, hard), max(wanted, hard)))
+        return None
+    except (ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    if hard >= wanted:
+        return None
+    return (f"{count:,} connections take {wanted:,} open files, and {hard:,} are allowed: "
+            f"raise the hard limit (ulimit -Hn {wanted}, as root)")
+
+
+def stolen_ms(core):
+    """How long the host of a virtual machine kept a core for others since its start (proc(5), steal)."""
+    fields = next(line.split() for line in open("/proc/stat") if line.startswith(f"cpu{core} "))
+    return int(fields[8]) * 1000 / os.sysconf("SC_CLK_TCK")
+
+
+def use_rpcgauge(path):
+    """Takes another build of rpcgauge than target/release."""
+    global RPCGAUGE
+    if path and not os.access(path, os.X_OK):
+        raise SystemExit(f"--rpcgauge {path}: there is no such program")
+    RPCGAUGE = Path(path).resolve() if path else RPCGAUGE
 
 
 class Placement:

@@ -18,12 +18,19 @@ COMMANDS = {
 class Server:
     """A running server: its addresses, and after its end what it says it did (None if nothing)."""
 
-    def __init__(self, addresses):
+    def __init__(self, process, addresses):
+        self.process = process
         self.addresses = addresses
         self.record = None
 
     def address(self, protocol):
         return self.addresses["grpc" if protocol == "grpc" else "http"]
+
+    def counts(self):
+        """What came so far, as the server saw it: `calls` and `connections` among others."""
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
 
 
 @contextmanager
@@ -36,7 +43,7 @@ def serving(name, core, *settings):
         ready = process.stdout.readline()
         if not ready:
             raise SystemExit(f"the {name} server did not start: its message stands above")
-        server = Server(json.loads(ready))
+        server = Server(process, json.loads(ready))
         yield server
         process.stdin.close()
         last = process.stdout.readline()

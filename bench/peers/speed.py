@@ -7,6 +7,7 @@ from typing import Callable
 
 from . import machine
 from .adapters import PEERS, Floor
+from .checks import departures, since
 from .launch import launch
 from .servers import serving
 from .table import show, spread
@@ -17,8 +18,9 @@ from .task import Task, Unusable
 BASELINE_PART = 1 / 20
 BASELINE_SECONDS = 1
 
+# The scenarios' calls are for runs of about so long.
+SECONDS = 4
 QUICK_PART = 1 / 20
-QUICK_SECONDS = 2
 
 # Calls whose bytes are counted for the floor: so many that those of connecting do not matter.
 COUNTED_CALLS = 5_000
@@ -55,7 +57,7 @@ def memory_ratio(pair):
 
 
 def total(run):
-    return run.outcome.answered + run.outcome.failed
+    return run.outcome.calls
 
 
 @dataclass(frozen=True)
@@ -113,11 +115,10 @@ SCENARIOS = [
 ]
 
 
-def tasks(scenario, peer, address, quick):
-    """The short and the long task of one peer."""
-    large = replace(scenario.large, address=address)
-    if quick and not large.rate:
-        large = replace(large, calls=round(large.calls * QUICK_PART), seconds=QUICK_SECONDS)
+def tasks(scenario, peer, address, part):
+    """The short and the long task of one peer, with a part of the scenario's calls and time."""
+    large = replace(scenario.large, address=address, seconds=max(2, SECONDS * part))
+    large = large.with_calls(round(large.calls * part))
     if scenario.small:
         return replace(large, **scenario.small), large
     large = large.with_calls(round(large.calls * peer.part))
@@ -151,11 +152,12 @@ class Bench:
         self.placement, self.options = placement, options
         self.pairs = {}  # by peer: one pair a round
         self.reasons = {}  # by peer: why there is none
+        self.departures = {}  # by peer: what it did otherwise than asked
 
     def run(self):
         protocol = self.scenario.large.protocol
         with serving(self.server_name, self.placement.server) as server:
-            peers = [(peer, server.address(protocol)) for peer in PEERS]
+            peers = [(peer, server.address(protocol), server) for peer in PEERS]
             if not (self.scenario.has_floor and self.server_name == "bare"):
                 self.rounds(peers)
                 return
@@ -164,11 +166,11 @@ class Bench:
             settings = [f"connections={self.scenario.large.connections}",
                         f"request={request}", f"response={response}"]
             with serving("floor", self.placement.server, *settings) as floor:
-                floor_peer = (Floor(request, response), floor.address(protocol))
+                floor_peer = (Floor(request, response), floor.address(protocol), None)
                 self.rounds([floor_peer, *peers])
 
     def rounds(self, peers):
-        for peer, address in peers:
+        for peer, *_ in peers:
             reason = peer.why_not(self.scenario.large)
             if reason:
                 self.reasons[peer.name] = reason
@@ -176,30 +178,44 @@ class Bench:
         for number in range(self.options.rounds):
             # Who goes first changes, so that drift favours no one.
             first = number % max(1, len(able))
-            for peer, address in able[first:] + able[:first]:
-                self.try_pair(peer, address)
+            for peer, address, server in able[first:] + able[:first]:
+                self.try_pair(peer, address, server)
 
-    def try_pair(self, peer, address):
+    def try_pair(self, peer, address, server):
         if peer.name in self.reasons:
             return
-        small_task, large_task = tasks(self.scenario, peer, address, self.options.quick)
+        small_task, large_task = tasks(self.scenario, peer, address, self.options.part)
         try:
-            small = launch(peer, small_task, self.placement.client)
-            large = launch(peer, large_task, self.placement.client)
+            small = self.launch(peer, small_task, server)
+            large = self.launch(peer, large_task, server)
         except Unusable as error:
             self.reasons[peer.name] = str(error)
             return
         pair = Pair(small, large, small_task, large_task)
         self.pairs.setdefault(peer.name, []).append(pair)
 
+    def launch(self, peer, task, server):
+        """One run. The floor's server does not count what comes."""
+        if not server:
+            return launch(peer, task, self.placement.client)
+        before = server.counts()
+        finished = launch(peer, task, self.placement.client)
+        came = since(before, server.counts())
+        for each in departures(peer, task, finished.outcome, came):
+            self.departures.setdefault(peer.name, []).append(each)
+        return finished
+
     def print(self):
         scenario = self.scenario
         print(f"## {scenario.name}: {scenario.title}, {self.server_name} server\n")
         headings = ["", scenario.figure_title, "calls/s", "mean latency, µs", "peak memory, MB",
                     "rpcgauge ÷ it", "wanted", "reached"]
-        show(headings, [self.row(name) for name in self.names()])
+        show(headings, [self.row(name) for name in self.names()], self.options.markdown)
         for name, reason in self.reasons.items():
             print(f"- {name}: {reason}")
+        for name, found in self.departures.items():
+            others = f", and {len(found) - 1} more" if len(found) > 1 else ""
+            print(f"- warning: {name} did something else: it {found[0]}{others}")
         print(flush=True)
 
     def names(self):
@@ -254,10 +270,18 @@ def main():
     parser.add_argument("--cores", help="the client's core and the server's, as 0,1")
     parser.add_argument("--quick", action="store_true",
                         help="a twentieth of the calls: shows that all runs, measures nothing")
+    parser.add_argument("--seconds", type=float, default=SECONDS,
+                        help=f"length of a run, about; calls in proportion ({SECONDS})")
+    parser.add_argument("--markdown", action="store_true", help="tables as Markdown")
+    parser.add_argument("--rpcgauge", metavar="PATH", help="this program, not target/release/rpcgauge")
     options = parser.parse_args()
+    if options.seconds <= 0:
+        parser.error("--seconds is more than 0")
     options.rounds = options.rounds or (1 if options.quick else 5)
+    options.part = QUICK_PART if options.quick else options.seconds / SECONDS
     if options.peer:
         PEERS[:] = [peer for peer in PEERS if peer.name in options.peer]
+    machine.use_rpcgauge(options.rpcgauge)
     machine.prepare()
     placement = machine.Placement(machine.cores(options.cores))
     print(f"{machine.description()}\n{placement}; {options.rounds} rounds in turn.")
@@ -266,6 +290,10 @@ def main():
           "runs' CPU apart, by their calls apart.\n")
     for scenario in SCENARIOS:
         if options.only and scenario.name not in options.only:
+            continue
+        reason = machine.allow_connections(scenario.large.connections)
+        if reason:
+            print(f"## {scenario.name}: left out: {reason}\n", flush=True)
             continue
         for server_name in scenario.servers:
             bench = Bench(scenario, server_name, placement, options)

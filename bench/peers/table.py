@@ -1,20 +1,19 @@
-"""Tables of text, and the spread of figures over rounds."""
+"""Tables of text or Markdown, and the spread of figures over rounds."""
 
 from statistics import median
 
 
-def show(headings, rows):
-    """Prints a Markdown table, so that it can go into a page as it is."""
+def show(headings, rows, markdown):
+    """Prints a table: aligned, or as Markdown, so that it can go into a page as it is."""
     lines = [headings, *rows]
     widths = [max(len(line[i]) for line in lines) for i in range(len(headings))]
-    cells = lambda line: "| " + " | ".join(
-        cell.ljust(width) if i == 0 else cell.rjust(width)
-        for i, (cell, width) in enumerate(zip(line, widths))) + " |"
-    print(cells(headings))
-    print("| " + " | ".join("-" * width if i == 0 else "-" * (width - 1) + ":"
-                            for i, width in enumerate(widths)) + " |")
-    for row in rows:
-        print(cells(row))
+    aligned = [[cell.ljust(width) if i == 0 else cell.rjust(width)
+                for i, (cell, width) in enumerate(zip(line, widths))] for line in lines]
+    if markdown:
+        rule = ["-" * width if i == 0 else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
+        aligned.insert(1, rule)
+    for line in aligned:
+        print("| " + " | ".join(line) + " |" if markdown else "  ".join(line).rstrip())
     print(flush=True)
 
 

@@ -39,8 +39,12 @@ class Outcome:
     mean: float | None = None
     # By percentile; 100 is the maximum.
     percentiles: dict = field(default_factory=dict)
-    # The longest delay of a send after it was due.
-    max_send_delay: float | None = None
+    # How long after it was due a call was sent, as `percentiles`.
+    send_delay: dict = field(default_factory=dict)
+
+    @property
+    def calls(self):
+        return self.answered + self.failed
 
 
 class Unusable(Exception):

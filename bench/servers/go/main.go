@@ -2,7 +2,8 @@
 // write them, with one small answer each.
 //
 // It listens on free ports of the loopback interface, prints a line of JSON with its addresses, and
-// ends when its standard input closes.
+// ends when its standard input closes. For each byte that comes there until then, it prints a line with
+// its counts so far.
 package main
 
 import (
@@ -14,6 +15,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 
@@ -22,16 +24,21 @@ import (
 
 //go:generate protoc --proto_path=../../../contract/proto --go_out=hello --go_opt=paths=source_relative,Mhello.proto=rpcgauge/bench/server/hello --go-grpc_out=hello --go-grpc_opt=paths=source_relative,Mhello.proto=rpcgauge/bench/server/hello hello.proto
 
+// What came so far: whether a load generator did what it was asked to is seen here.
+var connections, calls atomic.Int64
+
 type service struct {
 	hello.UnimplementedHelloServer
 }
 
 func (service) SayHello(_ context.Context, request *hello.HelloRequest) (*hello.HelloReply, error) {
+	calls.Add(1)
 	return &hello.HelloReply{Message: greeting(request.GetName())}, nil
 }
 
 // sayHello is the same call as JSON.
 func sayHello(w http.ResponseWriter, r *http.Request) {
+	calls.Add(1)
 	var request struct {
 		Name string `json:"name"`
 	}
@@ -61,7 +68,23 @@ func main() {
 
 	fmt.Printf("{\"http\":%q,\"grpc\":%q}\n", forHTTP.Addr(), forGRPC.Addr())
 	// Whatever ends the input ends the server.
-	_, _ = io.Copy(io.Discard, os.Stdin)
+	for asked := make([]byte, 1); ; {
+		if _, err := io.ReadFull(os.Stdin, asked); err != nil {
+			return
+		}
+		fmt.Printf("{\"connections\":%d,\"calls\":%d}\n", connections.Load(), calls.Load())
+	}
+}
+
+// counting counts the connections that a listener accepts.
+type counting struct{ net.Listener }
+
+func (l counting) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err == nil {
+		connections.Add(1)
+	}
+	return conn, err
 }
 
 func listen() net.Listener {
@@ -69,5 +92,5 @@ func listen() net.Listener {
 	if err != nil {
 		log.Fatal(err)
 	}
-	return listener
+	return counting{listener}
 }

@@ -52,6 +52,11 @@ impl Behaviour {
         }
     }
 
+    /// Whether its answers have their times, which are recorded.
+    pub fn is_timed(&self) -> bool {
+        !matches!(self, Self::Bare)
+    }
+
     /// Decides about a call that came at `now`.
     pub fn decide(&mut self, now: Nanos) -> Due {
         match self {

@@ -1,14 +1,15 @@
 //! One connection: bytes in, calls out; answers in, bytes out.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use crate::arrival;
 use crate::behaviour::Answer;
 use crate::clock::{self, Nanos};
 use crate::http1::{self, Http1};
 use crate::http2::{Http2, Incoming, PREFACE, Stream};
-use crate::record::Record;
+use crate::record::{Answered, Record};
 
 /// Room for a read beside what is left of the one before.
 const READ_BYTES: usize = 64 * 1024;
@@ -18,7 +19,8 @@ const READ_BYTES: usize = 64 * 1024;
 enum Speech {
     Unknown,
     Http1 {
-        /// A call is being answered. HTTP/1.1 answers in order, so the next one has to wait.
+        /// A call is being answered. HTTP/1.1 answers in order, so that another one now would get its
+        /// answer at a time that nobody meant.
         is_busy: bool,
     },
     Http2(Http2),
@@ -41,8 +43,8 @@ pub(crate) struct Connection {
     output: Vec<u8>,
     /// Bytes at the front of `output` that the kernel has.
     written: usize,
-    /// When the calls came and were due whose answers are in `output`.
-    unwritten: Vec<(Nanos, Nanos)>,
+    /// The calls whose answers are in `output`, where they are recorded.
+    unwritten: Vec<Answered>,
 }
 
 impl Connection {
@@ -58,22 +60,28 @@ impl Connection {
         }
     }
 
-    /// Reads what is there. `buffer` has room for it, and is shared by all connections: an idle one
-    /// holds none.
-    pub(crate) fn read(&mut self, buffer: &mut Vec<u8>, record: &mut Record) -> io::Result<Life> {
+    /// Reads what is there, and tells when the kernel got the last of it. `buffer` has room for it, and
+    /// is shared by all connections: an idle one holds none.
+    pub(crate) fn read(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        record: &mut Record,
+    ) -> io::Result<(Life, Nanos)> {
         self.input.drain(..self.taken);
         self.taken = 0;
         buffer.resize(READ_BYTES, 0);
-        match self.socket.read(buffer) {
-            Ok(0) => return Ok(Life::Closed),
-            Ok(n) => {
+        match arrival::receive(&self.socket, buffer) {
+            Ok((0, came)) => Ok((Life::Closed, came)),
+            Ok((n, came)) => {
                 record.read_bytes += n as u64;
                 self.input.extend_from_slice(&buffer[..n]);
+                Ok((Life::Open, came))
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                Ok((Life::Open, clock::now()))
+            }
+            Err(error) => Err(error),
         }
-        Ok(Life::Open)
     }
 
     /// The next thing that the client wants.
@@ -89,7 +97,10 @@ impl Connection {
                         self.speech = Speech::Http2(Http2::new(&mut self.output));
                     }
                 },
-                Speech::Http1 { is_busy: true } => return Ok(None),
+                Speech::Http1 { is_busy: true } if input.is_empty() => return Ok(None),
+                Speech::Http1 { is_busy: true } => {
+                    return Err("a request before the answer to the one before it (pipelining)");
+                }
                 Speech::Http1 { is_busy } => {
                     let Some(length) = http1::request_bytes(input)? else {
                         return Ok(None);
@@ -128,8 +139,8 @@ impl Connection {
     }
 
     /// Remembers that the answer put in last is to be recorded when it is written.
-    pub(crate) fn record_when_written(&mut self, came: Nanos, due: Nanos) {
-        self.unwritten.push((came, due));
+    pub(crate) fn record_when_written(&mut self, call: Answered) {
+        self.unwritten.push(call);
     }
 
     /// Writes what there is, in one go where the kernel takes it. Whether all is written; if not, it
@@ -148,11 +159,16 @@ impl Connection {
         self.written = 0;
         if !self.unwritten.is_empty() {
             let now = clock::now();
-            for (came, due) in self.unwritten.drain(..) {
-                record.written(now, came, due);
+            for call in self.unwritten.drain(..) {
+                record.written(now, call);
             }
         }
         Ok(true)
+    }
+
+    /// Whether there is something to write.
+    pub(crate) fn has_answers(&self) -> bool {
+        !self.output.is_empty()
     }
 
     /// Whether the last [`write`](Self::write) left something.
@@ -175,5 +191,51 @@ fn recognise(bytes: &[u8]) -> Option<bool> {
     match PREFACE.starts_with(bytes) {
         true => None,
         false => Some(false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// A connection and the client's end of it.
+    fn connected() -> (Connection, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        arrival::stamp(&listener).unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (Connection::new(listener.accept().unwrap().0), client)
+    }
+
+    #[test]
+    fn a_pipelined_request_is_refused_where_its_answer_would_have_to_wait() {
+        const REQUEST: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
+        let (mut connection, mut client) = connected();
+        let (mut buffer, mut record) = (Vec::new(), Record::default());
+        client.write_all(&[REQUEST, REQUEST].concat()).unwrap();
+        connection.read(&mut buffer, &mut record).unwrap();
+        assert_eq!(connection.next(), Ok(Some(Incoming::Call(0))));
+        assert!(connection.next().is_err());
+        connection.answer(0, Answer::Message, &Http1::new());
+        assert_eq!(connection.next(), Ok(Some(Incoming::Call(0))));
+        connection.answer(0, Answer::Message, &Http1::new());
+        assert_eq!(connection.next(), Ok(None));
+    }
+
+    #[test]
+    fn bytes_came_before_they_were_read() {
+        let (mut connection, mut client) = connected();
+        let (mut buffer, mut record) = (Vec::new(), Record::default());
+        // The kernel begins to stamp some time after it was asked to.
+        let is_told = (0..100).any(|_| {
+            client.write_all(b"GET").unwrap();
+            let sent = clock::now();
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            let (life, came) = connection.read(&mut buffer, &mut record).unwrap();
+            assert_eq!(life, Life::Open);
+            came < sent + clock::MILLISECOND
+        });
+        assert!(is_told, "what came is taken to have come when it was read");
     }
 }

@@ -5,6 +5,7 @@
 //! answered, and whether it is refused. Every call gets the same answer, made before the first one.
 
 pub mod arguments;
+mod arrival;
 pub mod behaviour;
 pub mod clock;
 mod connection;

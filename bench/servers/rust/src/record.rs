@@ -2,14 +2,27 @@
 
 use std::fmt::Write as _;
 
-use crate::clock::Nanos;
+use crate::clock::{Nanos, SECOND};
 
 /// The percentiles that are told, in tenths of a per cent.
 const PERCENTILES: [usize; 5] = [500, 950, 990, 999, 1000];
 
+/// A call whose answer is on its way.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Answered {
+    /// When its last byte came.
+    pub(crate) came: Nanos,
+    /// When it was meant to be answered.
+    pub(crate) due: Nanos,
+}
+
 /// What happened until now.
 #[derive(Debug, Default)]
 pub struct Record {
+    /// Connections that were accepted.
+    pub connections: u64,
+    /// Calls that came.
+    pub calls: u64,
     /// Calls that were answered with the message.
     pub answered: u64,
     /// Calls that were refused.
@@ -18,27 +31,66 @@ pub struct Record {
     pub read_bytes: u64,
     /// Bytes written to all connections.
     pub written_bytes: u64,
-    /// From reading a call to having written its answer; empty where the server is not asked to
-    /// tell, since this is one number a call.
+    /// So many calls at the start have no part in what follows.
+    unrecorded: u64,
+    /// When the first and the last recorded call came, and how many did.
+    arrivals: Option<(Nanos, Nanos)>,
+    arrived: u64,
+    /// From a call's coming to the time that was meant for its answer; empty where the server is not
+    /// asked to tell, since this is one number a call.
+    meant: Vec<Nanos>,
+    /// From a call's coming to having written its answer.
     delays: Vec<Nanos>,
     /// From the time that was meant to having written the answer.
     lateness: Vec<Nanos>,
 }
 
 impl Record {
-    /// Adds an answer that was written at `now`.
-    pub(crate) fn written(&mut self, now: Nanos, came: Nanos, due: Nanos) {
-        self.delays.push(now.saturating_sub(came));
-        self.lateness.push(now.saturating_sub(due));
+    /// A record without the times of the first `unrecorded` calls: a load generator may look whether
+    /// the server answers before it begins.
+    pub fn without_first(unrecorded: u64) -> Self {
+        Self {
+            unrecorded,
+            ..Self::default()
+        }
     }
 
-    /// One line of JSON.
+    /// Adds a call that came then. Whether its answer is to be recorded.
+    pub(crate) fn came(&mut self, came: Nanos) -> bool {
+        self.calls += 1;
+        if self.calls <= self.unrecorded {
+            return false;
+        }
+        self.arrived += 1;
+        let (first, last) = self.arrivals.get_or_insert((came, came));
+        (*first, *last) = ((*first).min(came), (*last).max(came));
+        true
+    }
+
+    /// Adds an answer that was written at `now`.
+    pub(crate) fn written(&mut self, now: Nanos, call: Answered) {
+        self.meant.push(call.due.saturating_sub(call.came));
+        self.delays.push(now.saturating_sub(call.came));
+        self.lateness.push(now.saturating_sub(call.due));
+    }
+
+    /// The counts until now, as one line of JSON.
+    pub fn counts(&self) -> String {
+        format!("{{{}}}", self.count_fields())
+    }
+
+    /// All, as one line of JSON.
     pub fn to_json(mut self) -> String {
-        let mut json = format!(
-            r#"{{"answered":{},"refused":{},"read_bytes":{},"written_bytes":{}"#,
-            self.answered, self.refused, self.read_bytes, self.written_bytes
-        );
+        let mut json = format!("{{{}", self.count_fields());
+        let _ = match self.arrivals {
+            Some((first, last)) if last > first => {
+                let per_second = (self.arrived - 1) as f64 * SECOND as f64 / (last - first) as f64;
+                write!(json, r#","arrived_per_second":{per_second}"#)
+            }
+            _ => write!(json, r#","arrived_per_second":null"#),
+        };
         for (name, values) in [
+            ("meant", &mut self.meant),
             ("delay", &mut self.delays),
             ("lateness", &mut self.lateness),
         ] {
@@ -48,6 +100,18 @@ impl Record {
         }
         json.push('}');
         json
+    }
+
+    fn count_fields(&self) -> String {
+        format!(
+            r#""connections":{},"calls":{},"answered":{},"refused":{},"read_bytes":{},"written_bytes":{}"#,
+            self.connections,
+            self.calls,
+            self.answered,
+            self.refused,
+            self.read_bytes,
+            self.written_bytes
+        )
     }
 }
 
@@ -77,5 +141,27 @@ mod tests {
             r#"{"50":7,"95":7,"99":7,"99.9":7,"100":7}"#
         );
         assert_eq!(percentiles(&[]), "null");
+    }
+
+    #[test]
+    fn the_first_calls_have_no_part_in_the_times() {
+        let mut record = Record::without_first(1);
+        assert!(!record.came(1));
+        let calls = [5 * SECOND, 6 * SECOND, 7 * SECOND];
+        for came in calls {
+            assert!(record.came(came));
+            let due = came + 10;
+            record.written(due + 3, Answered { came, due });
+        }
+        let json = record.to_json();
+        for wanted in [
+            r#""calls":4"#,
+            r#""arrived_per_second":1,"#,
+            r#""meant_ns":{"50":10"#,
+            r#""delay_ns":{"50":13"#,
+            r#""lateness_ns":{"50":3"#,
+        ] {
+            assert!(json.contains(wanted), "{wanted} in {json}");
+        }
     }
 }

@@ -12,12 +12,13 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 
+use crate::arrival;
 use crate::behaviour::{Answer, Behaviour};
 use crate::clock::{MILLISECOND, Nanos, now};
 use crate::connection::{Connection, Life};
 use crate::http1::Http1;
 use crate::http2::{Incoming, Stream};
-use crate::record::Record;
+use crate::record::{Answered, Record};
 
 /// Events taken from the kernel at once.
 const EVENTS: usize = 1024;
@@ -32,14 +33,20 @@ const STDIN: u64 = u64::MAX;
 /// The event of the listening socket.
 const LISTENER: u64 = u64::MAX - 1;
 
-/// An answer to come. Its first field is its order.
+/// Answers that are made before they are written: those of one connection in one write, without that
+/// the first waits for all.
+const BATCH: usize = 128;
+
+/// An answer to come. Its first fields are its order: answers that are due together, as at a stall's
+/// end, go to those first who came first.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Pending {
     due: Nanos,
+    came: Nanos,
     /// Which call: connections are numbered once and never again.
     call: (u64, Stream),
-    came: Nanos,
     is_refused: bool,
+    is_recorded: bool,
 }
 
 /// A server and its connections.
@@ -52,6 +59,8 @@ pub struct Server {
     behaviour: Behaviour,
     pending: BinaryHeap<Reverse<Pending>>,
     cancelled: HashSet<(u64, Stream)>,
+    /// Connections whose answers are made and not written.
+    unwritten: Vec<u64>,
     http1: Http1,
     record: Record,
     buffer: Vec<u8>,
@@ -62,11 +71,14 @@ impl Server {
     ///
     /// # Errors
     /// The kernel's; standard input must be a pipe.
-    pub fn new(behaviour: Behaviour) -> io::Result<Self> {
+    pub fn new(behaviour: Behaviour, record: Record) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         // The standard library's backlog of 128 is too short for thousands of connections at once.
         rustix::net::listen(&listener, 4096)?;
         listener.set_nonblocking(true)?;
+        if behaviour.is_timed() {
+            arrival::stamp(&listener)?;
+        }
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         watch(&epoll, &listener, LISTENER)?;
         watch(&epoll, io::stdin(), STDIN)?;
@@ -78,8 +90,9 @@ impl Server {
             behaviour,
             pending: BinaryHeap::new(),
             cancelled: HashSet::new(),
+            unwritten: Vec::new(),
             http1: Http1::new(),
-            record: Record::default(),
+            record,
             buffer: Vec::new(),
         })
     }
@@ -92,11 +105,12 @@ impl Server {
         self.listener.local_addr()
     }
 
-    /// Serves until standard input closes, and tells what it did.
+    /// Serves until standard input closes, and tells what it did. For each byte that comes there until
+    /// then, `tell` is given what was done so far.
     ///
     /// # Errors
     /// The kernel's, where they are not one connection's alone.
-    pub fn run(mut self) -> io::Result<Record> {
+    pub fn run(mut self, tell: &mut dyn FnMut(&Record)) -> io::Result<Record> {
         let mut events = Vec::with_capacity(EVENTS);
         loop {
             self.answer_what_is_due();
@@ -112,7 +126,10 @@ impl Server {
             }
             for event in &events {
                 match event.data.u64() {
-                    STDIN => return Ok(self.record),
+                    STDIN => match read_byte()? {
+                        Some(_) => tell(&self.record),
+                        None => return Ok(self.record),
+                    },
                     LISTENER => self.accept()?,
                     connection => self.serve(connection),
                 }
@@ -145,6 +162,7 @@ impl Server {
             self.connections
                 .insert(self.opened, Connection::new(socket));
             self.opened += 1;
+            self.record.connections += 1;
         }
     }
 
@@ -164,36 +182,35 @@ impl Server {
         let Some(connection) = self.connections.get_mut(&id) else {
             return Ok(Life::Open);
         };
-        match connection.read(&mut self.buffer, &mut self.record) {
-            Ok(life) if life == Life::Closed => return Ok(life),
-            Ok(_) => {}
+        let came = match connection.read(&mut self.buffer, &mut self.record) {
+            Ok((Life::Open, came)) => came,
+            Ok((Life::Closed, _)) => return Ok(Life::Closed),
             // How many clients end a connection that they have no more use for.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
                 return Ok(Life::Closed);
             }
             Err(error) => return Err(error.to_string()),
-        }
-        let came = now();
+        };
+        let is_timed = self.behaviour.is_timed();
         while let Some(incoming) = connection.next()? {
             match incoming {
                 Incoming::Call(stream) => {
                     let due = self.behaviour.decide(came);
-                    let is_refused = due.answer == Answer::Refusal;
-                    count(&mut self.record, is_refused);
+                    let is_recorded = self.record.came(came) && is_timed;
                     if due.at <= came {
                         connection.answer(stream, due.answer, &self.http1);
-                        if !matches!(self.behaviour, Behaviour::Bare) {
-                            connection.record_when_written(came, due.at);
+                        count(&mut self.record, due.answer == Answer::Refusal);
+                        if is_recorded {
+                            connection.record_when_written(Answered { came, due: due.at });
                         }
                     } else {
-                        let call = (id, stream);
-                        let pending = Pending {
+                        self.pending.push(Reverse(Pending {
                             due: due.at,
-                            call,
                             came,
-                            is_refused,
-                        };
-                        self.pending.push(Reverse(pending));
+                            call: (id, stream),
+                            is_refused: due.answer == Answer::Refusal,
+                            is_recorded,
+                        }));
                     }
                 }
                 // Without pending answers it was for one already written.
@@ -207,37 +224,51 @@ impl Server {
         Ok(Life::Open)
     }
 
-    /// Writes the answers whose time has come: those of one connection that follow each other in
-    /// one write.
+    /// Answers the calls whose time has come, and writes the answers in batches.
     fn answer_what_is_due(&mut self) {
-        let mut unwritten = None;
+        let mut made = 0;
         while let Some(pending) = self.pop_due() {
-            let id = pending.call.0;
-            if let Some(last) = unwritten.replace(id)
-                && last != id
-            {
-                self.write(last);
+            self.answer(&pending);
+            made += 1;
+            if made % BATCH == 0 {
+                self.write_answers();
             }
-            if self.cancelled.remove(&pending.call) {
-                continue;
-            }
-            let Some(connection) = self.connections.get_mut(&id) else {
-                continue;
-            };
-            let answer = if pending.is_refused {
-                Answer::Refusal
-            } else {
-                Answer::Message
-            };
-            connection.answer(pending.call.1, answer, &self.http1);
-            connection.record_when_written(pending.came, pending.due);
         }
-        if let Some(last) = unwritten {
-            self.write(last);
-        }
+        self.write_answers();
         if self.pending.is_empty() {
             self.cancelled.clear();
         }
+    }
+
+    fn answer(&mut self, pending: &Pending) {
+        let (id, stream) = pending.call;
+        if self.cancelled.remove(&pending.call) {
+            return;
+        }
+        let Some(connection) = self.connections.get_mut(&id) else {
+            return;
+        };
+        let answer = match pending.is_refused {
+            true => Answer::Refusal,
+            false => Answer::Message,
+        };
+        if !connection.has_answers() {
+            self.unwritten.push(id);
+        }
+        connection.answer(stream, answer, &self.http1);
+        count(&mut self.record, pending.is_refused);
+        if pending.is_recorded {
+            connection.record_when_written(Answered {
+                came: pending.came,
+                due: pending.due,
+            });
+        }
+    }
+
+    fn write_answers(&mut self) {
+        let mut ids = std::mem::take(&mut self.unwritten);
+        ids.drain(..).for_each(|id| self.write(id));
+        self.unwritten = ids;
     }
 
     fn pop_due(&mut self) -> Option<Pending> {
@@ -287,6 +318,12 @@ fn watch(epoll: &OwnedFd, source: impl AsFd, data: u64) -> io::Result<()> {
         EventData::new_u64(data),
         EventFlags::IN,
     )?)
+}
+
+/// A byte of standard input; `None` at its end.
+fn read_byte() -> io::Result<Option<u8>> {
+    let mut byte = [0];
+    Ok((rustix::io::read(io::stdin(), &mut byte)? > 0).then_some(byte[0]))
 }
 
 fn count(record: &mut Record, is_refused: bool) {

@@ -3,19 +3,25 @@
 //!
 //! - `bench-floor answer connections=N request=BYTES response=BYTES` prints its address as a line of
 //!   JSON, and serves until standard input closes.
-//! - `bench-floor call ADDRESS connections=N request=BYTES response=BYTES calls=N` prints calls and
-//!   their time as a line of JSON.
+//! - `bench-floor call ADDRESS connections=N request=BYTES response=BYTES calls=N` prints calls,
+//!   their time and their mean latency as a line of JSON.
 //!
 //! Both halves go round their connections with blocking reads and writes, so that a call costs a
-//! client one write and one read and nothing else.
+//! client one write and one read and nothing else. The calling half is of the kind that a run
+//! calibrates its floor with (docs/method.md): its reads and writes have time-outs, which the kernel
+//! asks something for, and it takes the time of each call.
 
 use std::io::{self, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::ExitCode;
 use std::thread;
+use std::time::Duration;
 
 use bench_servers::arguments::Arguments;
 use bench_servers::clock;
+
+/// No connect, read or write may take longer than this.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 fn main() -> ExitCode {
     match run() {
@@ -37,6 +43,9 @@ fn run() -> Result<(), String> {
         }
         "call" => {
             let address = arguments.word("the address")?;
+            let address: SocketAddr = address
+                .parse()
+                .map_err(|_| format!("{address} is no address: write 127.0.0.1:PORT"))?;
             let calls = arguments.required("calls")?;
             let shape = Shape::read(&mut arguments)?;
             arguments.end()?;
@@ -90,31 +99,38 @@ fn answer(shape: &Shape) -> io::Result<()> {
     }
 }
 
-fn call(address: &str, shape: &Shape, calls: usize) -> io::Result<()> {
+fn call(address: &SocketAddr, shape: &Shape, calls: usize) -> io::Result<()> {
     let (request, mut response) = (vec![0; shape.request], vec![0; shape.response]);
     let mut streams = Vec::with_capacity(shape.connections);
     for _ in 0..shape.connections {
-        let stream = TcpStream::connect(address)?;
+        let stream = TcpStream::connect_timeout(address, TIMEOUT)?;
         stream.set_nodelay(true)?;
-        streams.push(stream);
+        stream.set_read_timeout(Some(TIMEOUT))?;
+        stream.set_write_timeout(Some(TIMEOUT))?;
+        // Each with the time of its last call's beginning.
+        streams.push((stream, clock::now()));
     }
     let rounds = calls.div_ceil(shape.connections).max(1);
-    let start = clock::now();
-    for stream in &mut streams {
+    let (start, mut latencies) = (clock::now(), 0);
+    for (stream, begun) in &mut streams {
+        *begun = clock::now();
         stream.write_all(&request)?;
     }
     for round in 1..=rounds {
-        for stream in &mut streams {
+        for (stream, begun) in &mut streams {
             stream.read_exact(&mut response)?;
+            let now = clock::now();
+            latencies += now - *begun;
+            *begun = now;
             if round < rounds {
                 stream.write_all(&request)?;
             }
         }
     }
-    let elapsed = clock::now() - start;
+    let (elapsed, calls) = (clock::now() - start, rounds * shape.connections);
     println!(
-        r#"{{"calls":{},"elapsed_ns":{elapsed}}}"#,
-        rounds * shape.connections
+        r#"{{"calls":{calls},"elapsed_ns":{elapsed},"mean_ns":{}}}"#,
+        latencies / calls as u64
     );
     Ok(())
 }

@@ -5,9 +5,11 @@
 //!   part of every period; with `service` one call at a time, each taking so long;
 //! - `delay shape=constant:10ms|uniform:5ms:25ms|bimodal:5ms:50ms:0.2`: each answer after a delay.
 //!
+//! With `unrecorded=N` the first N calls have no part in what stall and delay tell of times.
+//!
 //! It listens on a free port of the loopback interface for HTTP/1.1 and gRPC alike, prints a line of
 //! JSON with its addresses, serves until its standard input closes (a pipe), and prints a line of
-//! JSON with what it did.
+//! JSON with what it did. For each byte on its standard input it prints a line with its counts so far.
 
 use std::io;
 use std::process::ExitCode;
@@ -15,6 +17,7 @@ use std::process::ExitCode;
 use bench_servers::arguments::Arguments;
 use bench_servers::behaviour::Behaviour;
 use bench_servers::clock;
+use bench_servers::record::Record;
 use bench_servers::serve::Server;
 
 fn main() -> ExitCode {
@@ -31,14 +34,16 @@ fn run() -> Result<(), String> {
     let mut arguments = Arguments::of_process();
     let name = arguments.word("the server's name")?;
     let behaviour = Behaviour::read(&name, &mut arguments, clock::now())?;
+    let unrecorded = arguments.value("unrecorded")?.unwrap_or(0);
     arguments.end()?;
-    serve(behaviour).map_err(|error| error.to_string())
+    serve(behaviour, Record::without_first(unrecorded)).map_err(|error| error.to_string())
 }
 
-fn serve(behaviour: Behaviour) -> io::Result<()> {
-    let server = Server::new(behaviour)?;
+fn serve(behaviour: Behaviour, record: Record) -> io::Result<()> {
+    let server = Server::new(behaviour, record)?;
     let address = server.address()?;
     println!(r#"{{"http":"{address}","grpc":"{address}"}}"#);
-    println!("{}", server.run()?.to_json());
+    let record = server.run(&mut |so_far| println!("{}", so_far.counts()))?;
+    println!("{}", record.to_json());
     Ok(())
 }

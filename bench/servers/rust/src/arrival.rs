@@ -1,0 +1,114 @@
+//! When bytes came to the kernel, which is before a busy server reads them.
+//!
+//! A server that is asked how long its calls waited must count from there: what lies unread in a
+//! socket waits as well.
+
+use std::io;
+use std::mem::{MaybeUninit, size_of, zeroed};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd as _;
+use std::ptr;
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::clock::{self, Nanos, SECOND};
+
+/// Room for a control message with a time stamp, aligned as its header is.
+type Control = [u64; 8];
+
+/// Has the kernel stamp what comes on connections that `listener` accepts (socket(7), SO_TIMESTAMPNS).
+///
+/// # Errors
+/// The kernel's.
+pub(crate) fn stamp(listener: &TcpListener) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    // SAFETY: the pointer is to a whole `c_int`, whose size is given.
+    let done = unsafe {
+        libc::setsockopt(
+            listener.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_TIMESTAMPNS,
+            ptr::from_ref(&on).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    match done {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Reads into `buffer`. Returns how many bytes, and when the last of them came; where the kernel has no
+/// stamp for them, now.
+///
+/// # Errors
+/// The kernel's.
+pub(crate) fn receive(socket: &TcpStream, buffer: &mut [u8]) -> io::Result<(usize, Nanos)> {
+    let mut control: Control = [0; 8];
+    let mut into = libc::iovec {
+        iov_base: buffer.as_mut_ptr().cast(),
+        iov_len: buffer.len(),
+    };
+    // SAFETY: all zeros is a valid message header: null pointers of length 0.
+    let mut message: libc::msghdr = unsafe { zeroed() };
+    message.msg_iov = &raw mut into;
+    message.msg_iovlen = 1;
+    message.msg_control = (&raw mut control).cast();
+    message.msg_controllen = size_of::<Control>() as _;
+    // SAFETY: the header's pointers are to `buffer` and `control` with their lengths, which outlive
+    // the call.
+    let read = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0) };
+    let read = usize::try_from(read).map_err(|_| io::Error::last_os_error())?;
+    let came = match stamp_in(&message) {
+        None => clock::now(),
+        Some(stamp) => nanos(stamp.tv_sec, stamp.tv_nsec).saturating_sub(ahead()),
+    };
+    Ok((read, came))
+}
+
+/// The stamp among a received message's control messages, by the clock of the day.
+fn stamp_in(message: &libc::msghdr) -> Option<libc::timespec> {
+    // SAFETY: the kernel has filled in the control messages within their length, and CMSG_FIRSTHDR
+    // and CMSG_NXTHDR stay within it. A stamp's payload is a `timespec`, which may not be aligned.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(message);
+        while !header.is_null() {
+            let (level, kind) = ((*header).cmsg_level, (*header).cmsg_type);
+            if level == libc::SOL_SOCKET && kind == libc::SCM_TIMESTAMPNS {
+                let mut stamp = MaybeUninit::<libc::timespec>::uninit();
+                let bytes = size_of::<libc::timespec>();
+                ptr::copy_nonoverlapping(
+                    libc::CMSG_DATA(header),
+                    stamp.as_mut_ptr().cast::<u8>(),
+                    bytes,
+                );
+                return Some(stamp.assume_init());
+            }
+            header = libc::CMSG_NXTHDR(message, header);
+        }
+    }
+    None
+}
+
+/// How far the clock of the day is ahead of the monotonic one now: it may be set or slewed.
+fn ahead() -> Nanos {
+    // A reading between two others that are far apart was interrupted.
+    const AT_ONCE: Nanos = 5_000;
+    const TRIES: usize = 4;
+    let mut best = (Nanos::MAX, 0);
+    for _ in 0..TRIES {
+        let before = clock::now();
+        let day = clock_gettime(ClockId::Realtime);
+        let apart = clock::now() - before;
+        let ahead = nanos(day.tv_sec, day.tv_nsec).saturating_sub(before + apart / 2);
+        best = best.min((apart, ahead));
+        if apart < AT_ONCE {
+            break;
+        }
+    }
+    best.1
+}
+
+fn nanos(seconds: i64, nanos: i64) -> Nanos {
+    seconds as Nanos * SECOND + nanos as Nanos
+}
