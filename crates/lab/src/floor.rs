@@ -4,7 +4,7 @@
 //! cores. One floor stands under all variants whose bytes a call are nearly the same.
 //!
 //! A machine's mood changes within seconds and stays for a tenth of one at least. So each invocation
-//! has a short window of every floor, instead of the run a long one: a window lies within one mood,
+//! has a window of every floor, instead of the run one long one: a window lies within few moods,
 //! and the windows of a run meet several.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,8 +44,9 @@ const PROBE_CALLS: u64 = 10;
 const WARMUP_ROUNDS: u32 = 2;
 
 /// Rounds that are measured. Each has a connection of its own, so that one unlucky connection does
-/// not decide the median.
-const MEASURED_ROUNDS: u32 = 8;
+/// not decide the figure. With eight of them the floor of a Unix socket differed by up to 11%
+/// between two runs a minute apart, with 24 by less than 3%.
+const MEASURED_ROUNDS: u32 = 24;
 
 /// A round trip that takes longer than this is a failure.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -125,7 +126,7 @@ impl Floors {
 }
 
 /// Measures one window of a floor against the answering half at `address`, on the calling thread:
-/// about 20 ms where messages are small. `None` when `stop` became true meanwhile.
+/// about 44 ms where messages are small. `None` when `stop` became true meanwhile.
 ///
 /// # Errors
 /// The other half cannot be reached, ends, or is too slow.

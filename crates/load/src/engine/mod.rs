@@ -3,7 +3,8 @@
 //! Each turn begins the calls that are due on the connections that have room, writes what
 //! connections have to write, waits for the system, and reads what came. What the turn decides
 //! stands in files by concern: `phases` (which part of the trial it is), `opening` and `retiring`
-//! (connections), `calling` (calls), `retrying` (calls that are sent again), `moving` (bytes).
+//! (connections), `calling` (calls), `retrying` (calls that are sent again), `moving` (bytes),
+//! `waiting` (for the network and for time).
 
 mod ahead;
 mod answer;
@@ -24,6 +25,7 @@ mod source;
 mod stamps;
 mod stream;
 mod timer;
+mod waiting;
 mod warming;
 
 use std::collections::VecDeque;
@@ -44,7 +46,7 @@ use self::source::Source;
 use self::timer::Timer;
 use self::warming::Warming;
 use crate::bodies::Bodies;
-use crate::clock::{self, nanos};
+use crate::clock;
 use crate::error::LoadError;
 use crate::measurement::{Cpu, Ending, Measurement, WarmupOutcome};
 use crate::progress::ProgressHook;
@@ -55,17 +57,11 @@ use crate::tls::TlsClient;
 use crate::trial::{CallStyle, ConnectionUse, Trial};
 use crate::warmup::{Settling, WarmupSlice};
 
-/// The loop looks at the stop flag at least this often, ns.
-const LOOK_UP_NS: u64 = 50_000_000;
-
 /// Bytes read at once. Larger ones save few calls to the system and leave the nearer caches.
 const READ_BUFFER: usize = 64 * 1024;
 
 /// Events taken from the system at once.
 const EVENTS_A_TURN: usize = 1024;
-
-/// How long until a body that is late is looked for again, ns. Nothing tells that it is there.
-const LATE_BODY_REST_NS: u64 = 100_000;
 
 /// The timer's token; connections have their index.
 const TIMER: Token = Token(usize::MAX);
@@ -310,56 +306,8 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             self.begin_due(now)?;
             self.write_all()?;
             self.look(now);
-            self.wait(&mut events, now)?;
-            self.read_events(&events)?;
+            self.wait_and_read(&mut events, now)?;
         }
-    }
-
-    /// Waits until something can be read or written, or until it is time for something. `now` is
-    /// when the turn began: what became due since then was not looked at and must not be waited
-    /// for.
-    fn wait(&mut self, events: &mut Events, now: u64) -> Result<(), LoadError> {
-        let wake = self.wake_by(now);
-        let timeout = if wake <= now {
-            Some(std::time::Duration::ZERO)
-        } else {
-            self.timer
-                .wake_by(wake, now)
-                .map_err(LoadError::machine("set a timer"))?;
-            None
-        };
-        self.recorder.count_stages();
-        match self.poll.poll(events, timeout) {
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {
-                events.clear();
-                Ok(())
-            }
-            result => result.map_err(LoadError::machine("wait for the network")),
-        }
-    }
-
-    /// When the loop has something to do, whatever the network brings.
-    fn wake_by(&self, now: u64) -> u64 {
-        if self.more_are_due || !self.unread.is_empty() || !self.dirty.is_empty() {
-            return now;
-        }
-        let deadline = nanos(self.trial.deadline);
-        let mut wake = self.look_by().min(now + LOOK_UP_NS);
-        wake = wake.min(self.phase_ends_by(now));
-        if let Some((_, due)) = self.calls.oldest() {
-            wake = wake.min(due.saturating_add(deadline));
-        }
-        if let Some(due) = self.dues.next().filter(|due| self.may_begin(*due)) {
-            wake = wake.min(if due > now {
-                due
-            } else if self.waits_for_body {
-                now + LATE_BODY_REST_NS
-            } else {
-                // It waits for room, which the network brings, or for its end.
-                due.saturating_add(deadline)
-            });
-        }
-        wake.min(self.tend_by(now))
     }
 
     fn read_events(&mut self, events: &Events) -> Result<(), LoadError> {

@@ -1,6 +1,7 @@
 //! Moving bytes between connections and their transports.
 
 use std::io::{self, ErrorKind, IoSlice};
+use std::time::Duration;
 
 use rpcgauge_wire::{Closing, ErrorCode, Event, Failure};
 
@@ -95,24 +96,9 @@ impl Engine<'_, '_, '_> {
             let Some(open) = self.connections[index].open() else {
                 return Ok(());
             };
-            match open.stream.read(&mut self.buffer) {
-                Ok(Input::End) => return self.lose(index, None),
-                Ok(Input::Data { n, more }) => {
-                    let ended = open.ended;
-                    self.take_input(index, n)?;
-                    if !more && !ended {
-                        return Ok(());
-                    }
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    return match open.broken {
-                        // What cannot be written to has said all that it will.
-                        Some(_) => self.lose(index, None),
-                        None => Ok(()),
-                    };
-                }
-                Err(error) => return self.lose(index, Some(error)),
+            let input = open.stream.read(&mut self.buffer);
+            if !self.take_read(index, input)? {
+                return Ok(());
             }
         }
         let connection = &mut self.connections[index];
@@ -121,6 +107,46 @@ impl Engine<'_, '_, '_> {
             self.unread.push_back(index);
         }
         Ok(())
+    }
+
+    /// As [`Engine::read`], but waits for about `at_most` where nothing is there.
+    pub(super) fn read_waiting(
+        &mut self,
+        index: usize,
+        at_most: Duration,
+    ) -> Result<(), LoadError> {
+        let Some(open) = self.connections[index].open() else {
+            return Ok(());
+        };
+        let input = open.stream.read_waiting(&mut self.buffer, at_most);
+        if self.take_read(index, input)? {
+            self.read(index)?;
+        }
+        Ok(())
+    }
+
+    /// Takes what a read brought. True when the connection is to be read from again.
+    fn take_read(&mut self, index: usize, input: io::Result<Input>) -> Result<bool, LoadError> {
+        let Some(open) = self.connections[index].open() else {
+            return Ok(false);
+        };
+        match input {
+            Ok(Input::Data { n, more }) => {
+                let again = more || open.ended;
+                self.take_input(index, n)?;
+                return Ok(again);
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(true),
+            // What cannot be written to has said all that it will.
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                if open.broken.is_some() {
+                    self.lose(index, None)?;
+                }
+            }
+            Ok(Input::End) => self.lose(index, None)?,
+            Err(error) => self.lose(index, Some(error))?,
+        }
+        Ok(false)
     }
 
     /// Gives `n` bytes of the buffer to the connection's client and follows what they mean.

@@ -15,9 +15,9 @@ pub const START: Duration = Duration::from_millis(30);
 pub const AROUND_TRIAL: Duration = Duration::from_millis(8);
 /// One window of a floor where messages are small: for each placement and size of call of an
 /// invocation.
-pub const FLOOR: Duration = Duration::from_millis(20);
+pub const FLOOR: Duration = Duration::from_millis(44);
 /// The fewest round trips of such a window, which decide its time where messages are large.
-pub const FLOOR_ROUND_TRIPS: u32 = 71;
+pub const FLOOR_ROUND_TRIPS: u32 = 167;
 /// A warm-up is cut into a hundred slices, and usually over after about so many of them.
 const USUAL_WARMUP_SLICES: f64 = 35.0;
 const WARMUP_SLICES: f64 = 100.0;

@@ -7,6 +7,7 @@ mod tls;
 mod tls_failure;
 
 use std::io::{self, IoSlice};
+use std::time::Duration;
 
 use mio::Registry;
 use rpcgauge_wire::Traffic;
@@ -17,7 +18,7 @@ pub(super) use self::tls_failure::TlsFailure;
 use crate::tls::TlsClient;
 use crate::trial::Address;
 
-/// A transport that never blocks.
+/// A transport that blocks only in [`Stream::read_waiting`].
 #[derive(Debug)]
 pub(super) enum Stream {
     Plain(Socket),
@@ -74,13 +75,27 @@ impl Stream {
     /// Reads once. `WouldBlock` when nothing is there.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<Input> {
         match self {
-            Stream::Plain(socket) => match socket.read(buffer)? {
-                0 => Ok(Input::End),
-                n => Ok(Input::Data {
-                    n,
-                    more: n == buffer.len(),
-                }),
-            },
+            Stream::Plain(socket) => socket.read(buffer).map(|n| plain_input(n, buffer)),
+            Stream::Tls(tls) => tls.read(buffer),
+        }
+    }
+
+    /// Whether [`Stream::read_waiting`] can be used: TLS may hold input that no read brings.
+    pub(super) fn can_wait(&self) -> bool {
+        matches!(self, Stream::Plain(_))
+    }
+
+    /// As [`Stream::read`], but waits for about `at_most` (the same in every call) where nothing is
+    /// there.
+    pub(super) fn read_waiting(
+        &mut self,
+        buffer: &mut [u8],
+        at_most: Duration,
+    ) -> io::Result<Input> {
+        match self {
+            Stream::Plain(socket) => socket
+                .read_waiting(buffer, at_most)
+                .map(|n| plain_input(n, buffer)),
             Stream::Tls(tls) => tls.read(buffer),
         }
     }
@@ -148,5 +163,16 @@ impl Stream {
             Stream::Plain(socket) => socket,
             Stream::Tls(tls) => tls.socket(),
         }
+    }
+}
+
+/// What `n` bytes read from a bare socket into `buffer` mean.
+fn plain_input(n: usize, buffer: &[u8]) -> Input {
+    match n {
+        0 => Input::End,
+        n => Input::Data {
+            n,
+            more: n == buffer.len(),
+        },
     }
 }

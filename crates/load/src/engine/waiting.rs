@@ -1,0 +1,102 @@
+//! Waiting for the network and for time.
+//!
+//! The loop waits for events of all connections and of its timer. Where there is one connection and
+//! nothing else is due soon, it waits in the read itself, as the floor's loop does: that spares a
+//! call to the system for every call.
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use mio::Events;
+
+use super::Engine;
+use super::connection::State;
+use crate::clock::nanos;
+use crate::error::LoadError;
+use crate::trial::ConnectionUse;
+
+/// The loop looks at the stop flag at least this often, ns.
+const LOOK_UP_NS: u64 = 50_000_000;
+
+/// How long until a body that is late is looked for again, ns. Nothing tells that it is there.
+const LATE_BODY_REST_NS: u64 = 100_000;
+
+/// How long a read waits. The kernel counts it in ticks of up to 10 ms, and adds one.
+const READ_WAIT: Duration = Duration::from_millis(20);
+
+/// A read waits only if nothing else is due for this long, ns.
+const QUIET_NS: u64 = 45_000_000;
+
+impl Engine<'_, '_, '_> {
+    /// Waits until something can be read or written, or until it is time for something, and reads.
+    /// `now` is when the turn began: what became due since then was not looked at and must not be
+    /// waited for.
+    pub(super) fn wait_and_read(&mut self, events: &mut Events, now: u64) -> Result<(), LoadError> {
+        let wake = self.wake_by(now);
+        self.recorder.count_stages();
+        if wake >= now.saturating_add(QUIET_NS)
+            && let Some(index) = self.lone_connection()
+        {
+            return self.read_waiting(index, READ_WAIT);
+        }
+        self.wait(events, wake, now)?;
+        self.read_events(events)
+    }
+
+    fn wait(&mut self, events: &mut Events, wake: u64, now: u64) -> Result<(), LoadError> {
+        let timeout = if wake <= now {
+            Some(Duration::ZERO)
+        } else {
+            self.timer
+                .wake_by(wake, now)
+                .map_err(LoadError::machine("set a timer"))?;
+            None
+        };
+        match self.poll.poll(events, timeout) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {
+                events.clear();
+                Ok(())
+            }
+            result => result.map_err(LoadError::machine("wait for the network")),
+        }
+    }
+
+    /// The connection that alone can bring anything.
+    fn lone_connection(&self) -> Option<usize> {
+        // A trial with one connection has a spare place beside it.
+        let one = self.open == 1 && self.connections.len() <= 2;
+        let reused = self.trial.connection_use == ConnectionUse::Reuse;
+        if !one || !reused || self.connecting > 0 || !self.not_open.is_empty() {
+            return None;
+        }
+        let is_lone = |state: &State| match state {
+            State::Open(open) => !open.blocked && !open.ended && open.stream.can_wait(),
+            State::Connecting(_) | State::Closed { .. } => false,
+        };
+        self.connections.iter().position(|c| is_lone(&c.state))
+    }
+
+    /// When the loop has something to do, whatever the network brings.
+    fn wake_by(&self, now: u64) -> u64 {
+        if self.more_are_due || !self.unread.is_empty() || !self.dirty.is_empty() {
+            return now;
+        }
+        let deadline = nanos(self.trial.deadline);
+        let mut wake = self.look_by().min(now + LOOK_UP_NS);
+        wake = wake.min(self.phase_ends_by(now));
+        if let Some((_, due)) = self.calls.oldest() {
+            wake = wake.min(due.saturating_add(deadline));
+        }
+        if let Some(due) = self.dues.next().filter(|due| self.may_begin(*due)) {
+            wake = wake.min(if due > now {
+                due
+            } else if self.waits_for_body {
+                now + LATE_BODY_REST_NS
+            } else {
+                // It waits for room, which the network brings, or for its end.
+                due.saturating_add(deadline)
+            });
+        }
+        wake.min(self.tend_by(now))
+    }
+}
