@@ -29,9 +29,8 @@ class Peer:
     counts_calls = True
     # The part of a scenario's calls that it makes, so that slow peers take about as long as others.
     part = 1.0
-    # Calls that it makes before its load, to see whether the server answers, each on a connection of
-    # its own.
-    probes = 0
+    # What it does before its load, to see whether the server is there and answers.
+    probe_calls, probe_connections = 0, 0
 
     def program(self):
         return machine.program(self.name)
@@ -65,7 +64,7 @@ class Rpcgauge(Peer):
     name = "rpcgauge"
     protocols = ("grpc", "http1")
     open_loop = True
-    probes = 1
+    probe_calls, probe_connections = 1, 2
 
     def program(self):
         return str(machine.RPCGAUGE) if machine.RPCGAUGE.exists() else None
@@ -157,6 +156,7 @@ class Wrk(Peer):
 
     name = "wrk"
     counts_calls = False
+    probe_connections = 1
 
     def command(self, task, scratch):
         # It takes whole seconds only.

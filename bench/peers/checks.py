@@ -4,7 +4,7 @@
 def departures(peer, task, outcome, came):
     """What it did otherwise: one clause for each. `came` has the server's counts of this run."""
     found = []
-    calls = came["calls"] - peer.probes
+    calls = came["calls"] - peer.probe_calls
     # What is in flight when the time is up is seen by the server alone.
     unsaid = 0 if peer.counts_calls else task.in_flight
     if not 0 <= calls - outcome.calls <= unsaid:
@@ -12,7 +12,7 @@ def departures(peer, task, outcome, came):
     if peer.counts_calls and outcome.calls != task.calls:
         found.append(f"made {outcome.calls:,} calls and not {task.calls:,}")
     wanted = peer.connections(task)
-    connections = came["connections"] - peer.probes
+    connections = came["connections"] - peer.probe_connections
     if wanted is not None and connections != wanted:
         found.append(f"opened {connections:,} connections and not {wanted:,}")
     return found

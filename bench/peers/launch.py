@@ -14,6 +14,9 @@ from .task import Outcome, Unusable
 # No run of these benchmarks takes nearly as long.
 TIMEOUT_SECONDS = 300
 
+# How often resident memory is looked at, where it is.
+LOOK_EVERY_MS = 50
+
 
 @dataclass
 class Run:
@@ -22,6 +25,8 @@ class Run:
     outcome: Outcome
     cpu: float
     peak_kib: int
+    # What it held while it went on, at the median; None unless the task wants it known.
+    resident_kib: int | None
 
 
 def launch(peer, task, core):
@@ -29,7 +34,8 @@ def launch(peer, task, core):
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         usage = scratch / "usage.json"
-        command = [str(machine.SERVERS / "bench-measure"), str(usage), peer.program(),
+        looks = [f"resident={LOOK_EVERY_MS}"] if task.wants_resident else []
+        command = [str(machine.SERVERS / "bench-measure"), str(usage), *looks, peer.program(),
                    *peer.command(task, scratch)]
         stdout, stderr, code = run(command, core)
         try:
@@ -40,7 +46,8 @@ def launch(peer, task, core):
             raise Unusable(f"exit code {code}, {type(error).__name__}: {error}; it said: {said[:200]}")
     if outcome.answered == 0:
         raise Unusable(f"none of its calls was answered ({outcome.failed} failed)")
-    return Run(outcome, used["user_us"] + used["system_us"], used["peak_kib"])
+    return Run(outcome, used["user_us"] + used["system_us"], used["peak_kib"],
+               used["resident_kib"])
 
 
 def run(command, core):

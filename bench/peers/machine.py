@@ -124,4 +124,5 @@ def description():
     """One line about the machine."""
     model = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo")
                   if line.startswith("model name")), platform.machine())
-    return f"{model}, {os.cpu_count()} cores, Linux {platform.release()}"
+    return (f"{model}, {os.cpu_count()} cores, Linux {platform.release()}, "
+            f"load average {os.getloadavg()[0]:.2f}")

@@ -46,9 +46,9 @@ def cpu_per_call(pair):
 
 
 def memory_per_connection(pair):
-    """KiB a connection."""
+    """KiB a connection, while calls are made: a peak at the end, of reporting, could hide it."""
     connections = pair.large_task.connections - pair.small_task.connections
-    return (pair.large.peak_kib - pair.small.peak_kib) / connections
+    return (pair.large.resident_kib - pair.small.resident_kib) / connections
 
 
 def memory_ratio(pair):
@@ -105,7 +105,8 @@ SCENARIOS = [
     Scenario("http1-50", "HTTP/1.1 with JSON, 50 connections", task("http1", 50, 50, 200_000),
              (Wanted(0.95, "wrk"), Wanted(1.15, "floor", ("bare",))), has_floor=True),
     Scenario("idle-10000", "HTTP/1.1, 10,000 connections with 2,000 calls a second over all",
-             task("http1", 10_000, 100, 20_000, rate=2_000), (Wanted(4.0),),
+             replace(task("http1", 10_000, 100, 20_000, rate=2_000), wants_resident=True),
+             (Wanted(4.0),),
              figure=memory_per_connection, figure_title="resident memory a connection, KiB",
              servers=("bare",), small={"connections": 100}),
     Scenario("million", "gRPC, 4 × 25: 1,000,000 calls against 10,000",

@@ -24,6 +24,8 @@ class Task:
     rate: float | None = None
     # For those that cannot count calls, instead of `calls`.
     seconds: float = 4
+    # Whether the client's resident memory is looked at while it goes on.
+    wants_resident: bool = False
 
     def with_calls(self, calls):
         return replace(self, calls=max(calls, self.in_flight))

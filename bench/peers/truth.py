@@ -171,7 +171,7 @@ STOLEN_MS = 1
 def call(peer, scenario, load, placement):
     """What it said, what the server said, and what has to be said about the two."""
     name, *settings = scenario.server.settings()
-    settings.append(f"unrecorded={peer.probes}")
+    settings.append(f"unrecorded={peer.probe_calls}")
     stolen = machine.stolen_ms(placement.client)
     with serving(name, placement.server, *settings) as server:
         task = replace(load, address=server.address(load.protocol))

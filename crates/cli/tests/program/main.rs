@@ -12,3 +12,4 @@ mod run;
 mod serve;
 mod size;
 mod studies;
+mod truth;

@@ -13,6 +13,7 @@ use super::stamps::stage_times;
 use crate::clock::{self, nanos};
 use crate::error::LoadError;
 use crate::failure::FailureKind;
+use crate::schedule::Dues;
 use crate::trial::ConnectionUse;
 
 /// Calls that are taken from the schedule in one turn of the loop. A rate may bring more than the
@@ -86,6 +87,24 @@ impl Engine<'_, '_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Begins and sends the calls of a rate that became due since the turn began. Between reads, so
+    /// that a burst of answers, as after a stall, holds none of them up. Where there are more calls
+    /// than one turn takes, they have their share in the next ones.
+    pub(super) fn keep_pace(&mut self) -> Result<(), LoadError> {
+        let Dues::Arrivals {
+            next: Some(due), ..
+        } = self.dues
+        else {
+            return Ok(());
+        };
+        let now = clock::now();
+        if due > now || self.more_are_due || !self.may_begin(due) {
+            return Ok(());
+        }
+        self.begin_due(now)?;
+        self.write_all()
     }
 
     /// Counts a call that is due and has no body yet, once.

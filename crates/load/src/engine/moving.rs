@@ -97,7 +97,9 @@ impl Engine<'_, '_, '_> {
                 return Ok(());
             };
             let input = open.stream.read(&mut self.buffer);
-            if !self.take_read(index, input)? {
+            let again = self.take_read(index, input)?;
+            self.keep_pace()?;
+            if !again {
                 return Ok(());
             }
         }

@@ -1,11 +1,17 @@
 //! Runs a program and tells what it took: `bench-measure REPORT PROGRAM …`, where the report is a file
 //! for one JSON object. It runs where this one does.
 //!
+//! With `resident=MS` before the program, its resident memory is looked at so often, and the median is
+//! told: what it holds while it goes on, without what it takes to start and to report.
+//!
 //! A process's peak memory as the kernel tells it begins with that of the one that started it. This
 //! program is small, so that the figures of small programs stay theirs.
 
+use std::io;
 use std::mem::MaybeUninit;
-use std::process::{Command, ExitCode};
+use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::thread;
+use std::time::Duration;
 
 use bench_servers::clock;
 
@@ -20,25 +26,73 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &[String]) -> Result<ExitCode, String> {
-    let [report, program, rest @ ..] = arguments else {
-        return Err("a file for the report and a program are wanted".to_owned());
+    let usage = "a file for the report, resident=MS or not, and a program are wanted";
+    let [report, rest @ ..] = arguments else {
+        return Err(usage.to_owned());
+    };
+    let (every, rest) = match rest {
+        [first, rest @ ..] if first.starts_with("resident=") => (Some(milliseconds(first)?), rest),
+        rest => (None, rest),
+    };
+    let [program, rest @ ..] = rest else {
+        return Err(usage.to_owned());
     };
     let start = clock::now();
-    let status = Command::new(program)
+    let mut child = Command::new(program)
         .args(rest)
-        .status()
+        .spawn()
         .map_err(|error| format!("{program} cannot be started: {error}"))?;
+    let (status, resident_kib) = match every {
+        None => (child.wait(), None),
+        Some(every) => watch(&mut child, every),
+    };
+    let status = status.map_err(|error| format!("{program}: {error}"))?;
     let elapsed = clock::now() - start;
     let usage = usage_of_children();
     let micros = |time: libc::timeval| time.tv_sec * 1_000_000 + time.tv_usec;
     let json = format!(
-        r#"{{"user_us":{},"system_us":{},"peak_kib":{},"elapsed_ns":{elapsed}}}"#,
+        r#"{{"user_us":{},"system_us":{},"peak_kib":{},"resident_kib":{},"elapsed_ns":{elapsed}}}"#,
         micros(usage.ru_utime),
         micros(usage.ru_stime),
-        usage.ru_maxrss
+        usage.ru_maxrss,
+        resident_kib.map_or("null".to_owned(), |kib| kib.to_string())
     );
     std::fs::write(report, json).map_err(|error| format!("{report}: {error}"))?;
     Ok(ExitCode::from(status.code().map_or(255, |code| code as u8)))
+}
+
+fn milliseconds(argument: &str) -> Result<Duration, String> {
+    let given = argument.trim_start_matches("resident=");
+    match given.parse() {
+        Ok(ms) if ms > 0 => Ok(Duration::from_millis(ms)),
+        _ => Err(format!("{argument}: a number of ms is wanted")),
+    }
+}
+
+/// Waits for a program's end, and tells the median of its resident memory until then, KiB.
+fn watch(child: &mut Child, every: Duration) -> (io::Result<ExitStatus>, Option<u64>) {
+    let mut seen = Vec::new();
+    loop {
+        match child.try_wait() {
+            Ok(None) => seen.extend(resident_kib(child.id())),
+            Ok(Some(status)) => {
+                let middle = seen.len() / 2;
+                seen.sort_unstable();
+                return (Ok(status), seen.get(middle).copied());
+            }
+            Err(error) => return (Err(error), None),
+        }
+        thread::sleep(every);
+    }
+}
+
+/// A process's `VmRSS` (proc(5)).
+fn resident_kib(process: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix(" kB")?.trim().parse().ok()
 }
 
 /// Of every process below this one that has ended.

@@ -1,0 +1,113 @@
+//! Latencies of a server that stalls. Calls that were due in a stall must not be left out, nor counted
+//! from when a client that waits for answers would have sent them: docs/engine.md has the figures,
+//! measured on a quiet machine; here the bounds are those that no slow machine can cross.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::common::{Place, report};
+
+/// The server stalls for so long at the end of each such time.
+const STALL: Duration = Duration::from_millis(300);
+const EVERY: Duration = Duration::from_millis(1000);
+
+/// Every call of such a number is refused.
+const REFUSED_ONE_IN: u64 = 10;
+
+const ANSWER: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+const REFUSAL: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n";
+
+/// What the server did.
+#[derive(Default)]
+struct Record {
+    calls: AtomicU64,
+    refused: AtomicU64,
+}
+
+/// A server that stalls, its address, and what it did.
+fn stalling() -> (String, Arc<Record>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its address").to_string();
+    let record = Arc::new(Record::default());
+    let counted = Arc::clone(&record);
+    thread::spawn(move || {
+        let start = Instant::now();
+        for stream in listener.incoming().map_while(Result::ok) {
+            let counted = Arc::clone(&counted);
+            thread::spawn(move || serve(stream, start, &counted));
+        }
+    });
+    (address, record)
+}
+
+/// Answers every read, since a request without a body comes in one; in a stall, at its end.
+fn serve(mut stream: TcpStream, start: Instant, record: &Record) {
+    let mut buffer = [0; 4096];
+    while stream.read(&mut buffer).is_ok_and(|read| read > 0) {
+        let number = record.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        let is_refused = number.is_multiple_of(REFUSED_ONE_IN);
+        record
+            .refused
+            .fetch_add(u64::from(is_refused), Ordering::Relaxed);
+        let period = EVERY.as_nanos();
+        let phase = start.elapsed().as_nanos() % period;
+        if phase >= period - STALL.as_nanos() {
+            thread::sleep(Duration::from_nanos((period - phase) as u64));
+        }
+        let answer = if is_refused { REFUSAL } else { ANSWER };
+        if stream.write_all(answer.as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+fn number(value: &Value) -> u64 {
+    value
+        .as_u64()
+        .unwrap_or_else(|| panic!("{value} is no count"))
+}
+
+#[test]
+fn a_stall_is_charged_to_every_call_that_was_due_in_it() {
+    const CALLS: u64 = 400;
+    let place = Place::new();
+    let (address, record) = stalling();
+    // 2 s, and room for all calls of a stall at once.
+    let target = format!("http://{address}/");
+    let words = ["load", &target, "--rate", "200", "--connections", "100"];
+    let more = ["--calls", "400", "--warmup", "0s", "--deadline", "60s"];
+    place
+        .run(&[&words[..], &more, &["--out", "run", "--quiet"]].concat())
+        .well();
+
+    let report = report(&place.path().join("run"));
+    let figures = &report["variants"][0]["cells"][0]["figures"];
+    let calls = &figures["calls"];
+    // The one look beforehand is a call to the server, and the first, which is not refused.
+    let refused = record.refused.load(Ordering::Relaxed);
+    assert_eq!(record.calls.load(Ordering::Relaxed), CALLS + 1);
+    assert_eq!(refused, (CALLS + 1) / REFUSED_ONE_IN);
+    assert_eq!(number(&calls["started"]), CALLS);
+    assert_eq!(number(&calls["answered"]), CALLS - refused, "{calls}");
+    assert_eq!(number(&calls["abandoned"]), 0);
+    assert_eq!(calls["failed"], json!({ "http-503": refused }), "{calls}");
+
+    // Of 2 s the server stalls for 0.6 s: 3 of 10 calls are due in a stall, and no answer of theirs
+    // can come before its end. On paper p95 is 250 ms, p99 290 ms and the longest 300 ms.
+    let latency = &figures["latency"];
+    for (percentile, at_least_ms) in [("p95_ns", 200), ("p99_ns", 250), ("max_ns", 280)] {
+        let said = number(&latency[percentile]);
+        assert!(
+            said >= at_least_ms * 1_000_000,
+            "{percentile} is {said} ns, and at least {at_least_ms} ms in truth"
+        );
+    }
+    let late = &figures["send_delay"];
+    assert_eq!(number(&late["count"]), CALLS, "each call's delay is told");
+}
