@@ -42,12 +42,19 @@ def launch(peer, task, core):
             outcome = peer.read(stdout, task)
             used = json.loads(usage.read_text())
         except (ValueError, KeyError, IndexError, TypeError, OSError, Unusable) as error:
-            said = next((line for line in reversed(stderr.splitlines()) if line.strip()), "nothing")
+            said = complaint(stderr)
             raise Unusable(f"exit code {code}, {type(error).__name__}: {error}; it said: {said[:200]}")
     if outcome.answered == 0:
         raise Unusable(f"none of its calls was answered ({outcome.failed} failed)")
     return Run(outcome, used["user_us"] + used["system_us"], used["peak_kib"],
                used["resident_kib"])
+
+
+def complaint(stderr):
+    """The line that says what was wrong: the last one, but for a Go program's, above its stack."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    fatal = (line for line in lines if line.startswith(("panic:", "fatal error:", "runtime:")))
+    return next(fatal, lines[-1] if lines else "nothing")
 
 
 def run(command, core):

@@ -10,7 +10,7 @@ from .adapters import PEERS, Floor
 from .checks import departures, since
 from .launch import launch
 from .servers import serving
-from .table import show, spread
+from .table import left_out, show, spread
 from .task import Task, Unusable
 
 # A run has a short one before it, of this part of its calls and time. What the two differ by is the
@@ -212,8 +212,8 @@ class Bench:
         headings = ["", scenario.figure_title, "calls/s", "mean latency, µs", "peak memory, MB",
                     "rpcgauge ÷ it", "wanted", "reached"]
         show(headings, [self.row(name) for name in self.names()], self.options.markdown)
-        for name, reason in self.reasons.items():
-            print(f"- {name}: {reason}")
+        for line in left_out(self.reasons):
+            print(f"- {line}")
         for name, found in self.departures.items():
             others = f", and {len(found) - 1} more" if len(found) > 1 else ""
             print(f"- warning: {name} did something else: it {found[0]}{others}")

@@ -17,6 +17,14 @@ def show(headings, rows, markdown):
     print(flush=True)
 
 
+def left_out(reasons):
+    """Lines for who is not in a table, by reason; `reasons` is by name."""
+    names = {}
+    for name, reason in reasons.items():
+        names.setdefault(reason, []).append(name)
+    return [f"left out: {'; '.join(each)}: {reason}" for reason, each in names.items()]
+
+
 def spread(values, digits=2):
     """The median, and the range over rounds where there are several."""
     values = [value for value in values if value is not None]

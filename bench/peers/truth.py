@@ -9,7 +9,7 @@ from .adapters import PEERS
 from .checks import departures
 from .launch import launch
 from .servers import serving
-from .table import show
+from .table import left_out, show
 from .task import Task, Unusable
 
 PERCENTILES = (50, 95, 99, 99.9, 100)
@@ -140,7 +140,7 @@ def run(scenario, placement, seconds, markdown):
     rate = scenario.load.rate
     truth = scenario.server.percentiles(rate)
     rows = [["truth", *(milliseconds(truth[p]) for p in PERCENTILES), f"{rate:,.0f}", "", "", "", ""]]
-    notes = []
+    notes, reasons = [], {}
     load = scenario.load.with_calls(round(rate * seconds))
     for peer in PEERS:
         reason = peer.why_not(load)
@@ -150,7 +150,7 @@ def run(scenario, placement, seconds, markdown):
             except Unusable as error:
                 reason = str(error)
         if reason:
-            notes.append(f"{peer.name}: {reason}")
+            reasons[peer.name] = reason
             continue
         rows.append(row(peer.name, outcome, record, truth, rate))
         if peer.name == "rpcgauge":
@@ -159,7 +159,7 @@ def run(scenario, placement, seconds, markdown):
         notes += [f"warning: {peer.name} {warning}" for warning in warnings]
     print(f"## {scenario.name}: {scenario.title}\n")
     show(HEADINGS, rows, markdown)
-    for note in notes:
+    for note in notes + left_out(reasons):
         print(f"- {note}")
     print(flush=True)
 
@@ -248,8 +248,10 @@ def milliseconds(micros):
 
 
 def error(said, truth):
-    """In per cent; of a truth of nothing there is none."""
-    return f"{100 * (said - truth) / truth:+.1f}%" if truth else f"{milliseconds(said)} off"
+    """In per cent, or how many times the truth it is; a truth of nothing has neither."""
+    if not truth:
+        return f"{milliseconds(said)} off"
+    return f"× {said / truth:,.0f}" if said > 10 * truth else f"{100 * (said / truth - 1):+.1f}%"
 
 
 def main():
