@@ -42,7 +42,7 @@ impl Memory {
     /// Counts one more entry of a `BTreeMap` that has `before`: its nodes are counted when the entries
     /// may need another one. Returns what it counted, in bytes.
     pub(crate) fn take_entry<T, E: Error>(&self, before: usize) -> Result<usize, E> {
-        if before % FULL_NODE != 0 {
+        if !before.is_multiple_of(FULL_NODE) {
             return Ok(0);
         }
         let node = NODE * size_of::<T>();
