@@ -48,7 +48,7 @@ pub(crate) struct ServiceArgs {
     /// The gRPC method, package.Service/Method, where the target names none
     #[arg(long, value_name = "METHOD", help_heading = "Service")]
     pub(crate) method: Option<String>,
-    /// The HTTP method [default: GET]
+    /// The HTTP method [default: POST with --data or --rows, otherwise GET]
     #[arg(long, short = 'X', value_name = "METHOD", help_heading = "Service")]
     pub(crate) request_method: Option<String>,
     /// A header field, or gRPC metadata (repeatable); its value is kept nowhere
