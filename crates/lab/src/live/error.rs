@@ -3,6 +3,7 @@
 use std::io;
 
 use rpcgauge_load::TlsError;
+use rpcgauge_message::nearest::Nearest;
 
 /// Why a live service is not called. Each is one line: what, where, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -75,6 +76,24 @@ pub enum LiveError {
         target: String,
         /// What it did, and what to do.
         what: String,
+    },
+    /// The service does not tell what its messages are.
+    #[error("{target} {what}; give --proto FILE or --descriptor-set FILE")]
+    Reflection {
+        /// The target.
+        target: String,
+        /// What it did instead.
+        what: String,
+    },
+    /// The service tells of other services, and not of this one.
+    #[error("{target} has no service \"{service}\"{nearest}")]
+    UnknownService {
+        /// The target.
+        target: String,
+        /// What was asked for.
+        service: String,
+        /// What was probably meant.
+        nearest: Nearest,
     },
     /// The engine could not make the first call.
     #[error("{target}: {what}")]

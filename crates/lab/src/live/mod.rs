@@ -1,6 +1,7 @@
 //! Live services: found, looked at with one call, and then called like any other callee.
 //!
 //! ```text
+//! settings, headers ─► reflection (where no file describes the messages: the service is asked)
 //! settings, headers, texts ─► bodies (every text checked against its type, nothing sent)
 //!                          ─► where (name looked up once, TLS files read)
 //!                          ─► probe (one call) ─► Live, ready for its trials
@@ -13,6 +14,7 @@ mod bodies;
 mod error;
 mod head;
 mod probe;
+mod reflection;
 mod whereabouts;
 
 #[cfg(test)]
@@ -25,9 +27,10 @@ use std::sync::atomic::AtomicBool;
 use rpcgauge_load as load;
 use rpcgauge_message::data::Data;
 use rpcgauge_message::{Limits, MessageType};
-use rpcgauge_study::settings::{Settings, Stop};
+use rpcgauge_study::settings::{LiveService, Settings, Stop};
 
 pub use error::LiveError;
+pub use reflection::reflect;
 
 use crate::calls::{Calls, protocol};
 
@@ -83,17 +86,7 @@ impl Live {
             return Err(LiveError::Plan);
         };
         let bodies = bodies::make(settings, inputs.texts.as_ref(), extent)?;
-        let request = head::request(settings, service, inputs)?;
-        let expect = head::expect(settings, extent.limits);
-        let calls = Calls {
-            target: load::Target {
-                tls: whereabouts::tls(service)?,
-                address: whereabouts::address(service, settings)?,
-                protocol: protocol(settings.http),
-            },
-            request,
-            expect,
-        };
+        let calls = calls(settings, service, inputs, extent.limits)?;
         probe::look(&calls, settings, service, bodies.probe, stop)?;
         Ok(Self {
             calls,
@@ -105,6 +98,24 @@ impl Live {
     pub(crate) fn into_parts(self) -> (Calls, Arc<[load::Body]>) {
         (self.calls, self.bodies)
     }
+}
+
+/// Finds the service, and puts its calls together.
+fn calls(
+    settings: &Settings,
+    service: &LiveService,
+    inputs: &LiveInputs,
+    limits: Limits,
+) -> Result<Calls, LiveError> {
+    Ok(Calls {
+        request: head::request(settings, service, inputs)?,
+        expect: head::expect(settings, limits),
+        target: load::Target {
+            tls: whereabouts::tls(service)?,
+            address: whereabouts::address(service, settings)?,
+            protocol: protocol(settings.http),
+        },
+    })
 }
 
 /// Without what may be secret.
