@@ -216,6 +216,7 @@ fn settings(
                 http_method,
                 header_names: options.header_names.clone(),
                 messages: options.messages.clone(),
+                at_end: options.at_end,
             }),
         },
         protocol: if is_grpc {

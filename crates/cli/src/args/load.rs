@@ -158,6 +158,18 @@ pub(crate) struct PaceArgs {
     /// A call without an answer by then has failed [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = parse_ms, help_heading = "Load")]
     pub(crate) deadline: Option<u64>,
+    /// What becomes of calls in flight when the duration is over
+    #[arg(long, value_enum, default_value_t = AtEnd::Wait, help_heading = "Load")]
+    pub(crate) at_end: AtEnd,
+}
+
+/// What becomes of calls in flight at the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AtEnd {
+    /// They may end, each by its deadline
+    Wait,
+    /// They are given up and counted as abandoned
+    Cancel,
 }
 
 /// A time as studies write it, in milliseconds.

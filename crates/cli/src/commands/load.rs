@@ -12,8 +12,8 @@ use rpcgauge_message::{MessageType, Schema};
 use rpcgauge_study::live::{self, DEFAULT_STOP, LoadOptions};
 use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::settings::{
-    Arrivals, ConnectionUse, HttpVersion, Messages, Protocol, RowOrder, RowsSource, Schedule, Stop,
-    TemplateSource, TlsChoice,
+    Arrivals, AtEnd, ConnectionUse, HttpVersion, Messages, Protocol, RowOrder, RowsSource,
+    Schedule, Stop, TemplateSource, TlsChoice,
 };
 
 use super::measure::{self, Ended, How};
@@ -144,6 +144,10 @@ fn options(args: &LoadArgs) -> Result<LoadOptions, Failure> {
             insecure: tls.insecure,
         },
         messages: messages(args),
+        at_end: match pace.at_end {
+            args::AtEnd::Wait => AtEnd::Wait,
+            args::AtEnd::Cancel => AtEnd::Cancel,
+        },
         request_compression: service.request_compression,
         response_compression: service.response_compression,
         connections,

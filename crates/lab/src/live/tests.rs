@@ -4,7 +4,7 @@
 use rpcgauge_message::data::{Form, Order, Rows};
 use rpcgauge_message::{Compression, Schema};
 use rpcgauge_study::settings::{
-    Callee, ConnectionUse, HttpVersion, LiveService, Messages, Protocol, Schedule, Transport,
+    AtEnd, Callee, ConnectionUse, HttpVersion, LiveService, Messages, Protocol, Schedule, Transport,
 };
 
 use super::*;
@@ -20,6 +20,7 @@ fn settings(target: &str) -> Settings {
                 http_method: (!is_grpc).then(|| "POST".to_owned()),
                 header_names: Vec::new(),
                 messages: Messages::default(),
+                at_end: AtEnd::Wait,
             }),
         },
         protocol: if is_grpc {

@@ -12,7 +12,7 @@ use rpcgauge_message::contract::{self, Address, FloorSettings, Listen, ServerSet
 use rpcgauge_message::{Encoding, Limits, Workload, WorkloadSpec};
 use rpcgauge_study::plan::{Plan, TrialSpec};
 use rpcgauge_study::record::{Code, Fault};
-use rpcgauge_study::settings::{self, HttpVersion, Protocol, Settings, Transport};
+use rpcgauge_study::settings::{self, AtEnd, HttpVersion, Protocol, Settings, Transport};
 
 use super::warmup;
 use crate::calls::{Calls, protocol};
@@ -180,6 +180,10 @@ impl Server {
             },
             warmup: warmup::bounds(plan.warmup),
             stop,
+            drain: match settings.callee.live().map(|service| service.at_end) {
+                Some(AtEnd::Cancel) => Duration::ZERO,
+                Some(AtEnd::Wait) | None => calls.drain,
+            },
             patience: match self.callee {
                 Called::Subject { .. } => calls.patience,
                 Called::Live(_) => LIVE_PATIENCE,

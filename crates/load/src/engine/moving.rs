@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, IoSlice};
 use rpcgauge_wire::{Closing, ErrorCode, Event, Failure};
 
 use super::answer::Rules;
+use super::calling::TOO_LATE;
 use super::calls::Calls;
 use super::connection::State;
 use super::stream::{Input, TlsFailure};
@@ -184,6 +185,7 @@ impl Engine<'_, '_, '_> {
         for Ended { token, failure } in ended.drain(..) {
             match failure {
                 None => self.complete(token, at)?,
+                Some(_) if self.is_too_late(token, at) => self.end_call(token, at, Err(TOO_LATE)),
                 Some(failure) if self.retry(token, &failure) => {}
                 Some(failure) => {
                     let kind = FailureKind::of_wire(&failure, broken);

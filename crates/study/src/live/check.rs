@@ -1,7 +1,7 @@
 //! Which options contradict each other, or their target.
 
 use super::{LoadOptions, LoadPlanError};
-use crate::settings::{ConnectionUse, HttpVersion, MOST_IN_FLIGHT, Schedule, TlsChoice};
+use crate::settings::{AtEnd, ConnectionUse, HttpVersion, MOST_IN_FLIGHT, Schedule, TlsChoice};
 use crate::target::Target;
 
 /// Refuses numbers that cannot be carried out.
@@ -45,6 +45,12 @@ pub(super) fn check_numbers(options: &LoadOptions) -> Result<(), LoadPlanError> 
             return number("--connections", &what);
         }
         _ => {}
+    }
+    if options.at_end == AtEnd::Cancel && options.stop.calls.is_some() {
+        return number(
+            "--at-end cancel",
+            "is for an end by time, and --calls counts calls that may end; leave one of the two out",
+        );
     }
     if options.stop.calls == Some(0) {
         return number("--calls", "must be at least 1");

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use rpcgauge_message::{Compression, Limits};
 
 use crate::objective::Objective;
-use crate::settings::{ConnectionUse, HttpVersion, Messages, Schedule, Stop, TlsChoice};
+use crate::settings::{AtEnd, ConnectionUse, HttpVersion, Messages, Schedule, Stop, TlsChoice};
 use crate::target::Target;
 
 /// What the command line asks for.
@@ -31,6 +31,8 @@ pub struct LoadOptions {
     pub tls: TlsChoice,
     /// What is sent.
     pub messages: Messages,
+    /// What becomes of calls in flight when the time is up.
+    pub at_end: AtEnd,
     /// How requests are compressed.
     pub request_compression: Compression,
     /// The compression that answers are asked for in.

@@ -4,8 +4,8 @@ use rpcgauge_message::{Compression, Limits};
 
 use super::*;
 use crate::settings::{
-    Arrivals, ConnectionUse, Messages, RowOrder, RowsSource, Schedule, TemplateSource, Timing,
-    TlsChoice,
+    Arrivals, AtEnd, ConnectionUse, Messages, RowOrder, RowsSource, Schedule, TemplateSource,
+    Timing, TlsChoice,
 };
 
 fn options(target: &str) -> LoadOptions {
@@ -20,6 +20,7 @@ fn options(target: &str) -> LoadOptions {
         header_names: vec!["authorization".to_owned()],
         tls: TlsChoice::default(),
         messages: Messages::default(),
+        at_end: AtEnd::Wait,
         request_compression: Compression::None,
         response_compression: Compression::None,
         connections: 1,
@@ -182,6 +183,7 @@ fn what_contradicts_is_refused_with_what_to_do() {
     insta::assert_snapshot!(why(LoadOptions { connections: 65_537, ..rate(1.0) }), @"--connections: must be at most 65536");
     insta::assert_snapshot!(why(LoadOptions { connections: 0, ..grpc() }), @"--connections: must be at least 1");
     insta::assert_snapshot!(why(LoadOptions { stop: Stop { calls: Some(0), time_ms: None }, ..grpc() }), @"--calls: must be at least 1");
+    insta::assert_snapshot!(why(LoadOptions { at_end: AtEnd::Cancel, stop: Stop { calls: Some(9), time_ms: None }, ..grpc() }), @"--at-end cancel: is for an end by time, and --calls counts calls that may end; leave one of the two out");
     insta::assert_snapshot!(why(LoadOptions { blocks: Some(10), ..grpc() }), @"--blocks: there is nothing to compare; give --vs TARGET, or leave it out");
     let versus = |blocks, time_ms| LoadOptions {
         versus: Some(grpc().target),
