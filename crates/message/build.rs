@@ -1,5 +1,5 @@
 //! Compiles the workloads' .proto files: their descriptor set, the protobuf code, and the lines
-//! that put each message into the mapping of JSON, MessagePack and CBOR.
+//! that put each message into the mapping of JSON, MessagePack and CBOR; and server reflection's.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -23,8 +23,12 @@ const WORKLOADS: [&str; 7] = [
 /// Every kind of field, for the tests.
 const KITCHEN_SINK: [&str; 1] = ["kitchen_sink.proto"];
 
+/// Server reflection's, which only protobuf carries.
+const REFLECTION: [&str; 1] = ["grpc/reflection/v1/reflection.proto"];
+
 fn main() -> Result<(), Box<dyn Error>> {
     let crate_root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
+    generate_code(&crate_root.join("proto"), &REFLECTION, "reflection")?;
     generate(
         &crate_root.join("../../contract/proto"),
         &WORKLOADS,
@@ -39,6 +43,18 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Writes `NAME.binpb`, `NAME/mod.rs` and `NAME/mapping.rs` for the files of one folder.
 fn generate(folder: &Path, files: &[&str], name: &str) -> Result<(), Box<dyn Error>> {
+    let pool = generate_code(folder, files, name)?;
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    fs::write(out.join(name).join("mapping.rs"), mapping(&pool))?;
+    Ok(())
+}
+
+/// Writes `NAME.binpb` and `NAME/mod.rs` for the files of one folder.
+fn generate_code(
+    folder: &Path,
+    files: &[&str],
+    name: &str,
+) -> Result<DescriptorPool, Box<dyn Error>> {
     println!("cargo::rerun-if-changed={}", folder.display());
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let mut compiler = protox::Compiler::new([folder])?;
@@ -57,11 +73,7 @@ fn generate(folder: &Path, files: &[&str], name: &str) -> Result<(), Box<dyn Err
         .out_dir(&code)
         .include_file("mod.rs")
         .compile()?;
-    fs::write(
-        code.join("mapping.rs"),
-        mapping(&compiler.descriptor_pool()),
-    )?;
-    Ok(())
+    Ok(compiler.descriptor_pool())
 }
 
 /// One `mapped_message!` for each message.

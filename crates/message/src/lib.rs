@@ -21,6 +21,7 @@ pub mod limits;
 mod mapping;
 pub mod message;
 pub mod nearest;
+pub mod reflection;
 pub mod schema;
 pub mod sizes;
 pub mod workload;

@@ -59,6 +59,11 @@ impl MessageType {
         self.types.pool.message(self.index).full_name()
     }
 
+    /// The schema that it is from.
+    pub fn schema(&self) -> Schema {
+        Schema::of_types(Arc::clone(&self.types))
+    }
+
     /// Whether generated or dynamic code reads and writes messages of this type.
     pub fn code(&self) -> Code {
         match self.generated {

@@ -9,6 +9,8 @@ use bytes::Bytes;
 use http::HeaderMap;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
+use crate::grpc::reflection::Dialogue;
+
 /// A request's body, as far as it was read. A body in one piece is never copied.
 pub(crate) struct RequestBody {
     incoming: Incoming,
@@ -75,26 +77,42 @@ impl RequestBody {
     }
 }
 
-/// An answer's body: all its bytes, then trailers if it has any.
-#[derive(Debug, Default)]
-pub(crate) struct AnswerBody {
-    data: Bytes,
-    trailers: Option<HeaderMap>,
+/// An answer's body.
+#[derive(Debug)]
+pub(crate) enum AnswerBody {
+    /// All its bytes, then trailers if it has any.
+    Whole {
+        data: Bytes,
+        trailers: Option<HeaderMap>,
+    },
+    /// Answers to questions as they come.
+    Answering(Box<Dialogue>),
+}
+
+impl Default for AnswerBody {
+    /// No body.
+    fn default() -> Self {
+        Self::new(Vec::new())
+    }
 }
 
 impl AnswerBody {
     pub(crate) fn new(data: Vec<u8>) -> Self {
-        Self {
+        Self::Whole {
             data: data.into(),
             trailers: None,
         }
     }
 
     pub(crate) fn with_trailers(data: Vec<u8>, trailers: HeaderMap) -> Self {
-        Self {
+        Self::Whole {
             data: data.into(),
             trailers: Some(trailers),
         }
+    }
+
+    pub(crate) fn answering(dialogue: Dialogue) -> Self {
+        Self::Answering(Box::new(dialogue))
     }
 }
 
@@ -104,26 +122,35 @@ impl Body for AnswerBody {
 
     fn poll_frame(
         self: Pin<&mut Self>,
-        _context: &mut Context<'_>,
+        context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let this = self.get_mut();
-        let frame = if this.data.is_empty() {
-            this.trailers.take().map(Frame::trailers)
+        let (data, trailers) = match self.get_mut() {
+            Self::Whole { data, trailers } => (data, trailers),
+            Self::Answering(dialogue) => return dialogue.poll_frame(context),
+        };
+        let frame = if data.is_empty() {
+            trailers.take().map(Frame::trailers)
         } else {
-            Some(Frame::data(std::mem::take(&mut this.data)))
+            Some(Frame::data(std::mem::take(data)))
         };
         Poll::Ready(frame.map(Ok))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.data.is_empty() && self.trailers.is_none()
+        match self {
+            Self::Whole { data, trailers } => data.is_empty() && trailers.is_none(),
+            Self::Answering(dialogue) => dialogue.is_over(),
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self.trailers {
-            None => SizeHint::with_exact(self.data.len() as u64),
+        match self {
+            Self::Whole {
+                data,
+                trailers: None,
+            } => SizeHint::with_exact(data.len() as u64),
             // gRPC frames its messages itself and sends no content-length.
-            Some(_) => SizeHint::default(),
+            _ => SizeHint::default(),
         }
     }
 }

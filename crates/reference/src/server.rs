@@ -43,6 +43,9 @@ pub struct Settings {
     pub threads: u32,
     /// Whether successful answers carry the handler's times (contract/README.md, "Marks").
     pub marks: bool,
+    /// Whether clients are told what the method and its messages are (gRPC Server Reflection, v1 and
+    /// v1alpha).
+    pub reflection: bool,
     /// Bounds of what is accepted.
     pub limits: Limits,
     /// How long clients may take.
@@ -51,7 +54,7 @@ pub struct Settings {
 
 impl Settings {
     /// A workload on the loopback interface at a free port: uncompressed, one thread, the default
-    /// limits, no marks.
+    /// limits, no marks, no reflection.
     pub fn new(workload: WorkloadSpec) -> Self {
         Self {
             workload,
@@ -60,6 +63,7 @@ impl Settings {
             json_proto_names: false,
             threads: 1,
             marks: false,
+            reflection: false,
             limits: Limits::DEFAULT,
             timeouts: Timeouts::DEFAULT,
         }

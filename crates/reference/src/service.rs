@@ -6,6 +6,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rpcgauge_message::error::{DecodeError, EncodeError};
+use rpcgauge_message::reflection::Reflected;
 use rpcgauge_message::workload::AnswerError;
 use rpcgauge_message::{
     BrokenLimit, Compression, Compressor, Decompressor, Encoding, Limits, Workload,
@@ -24,6 +25,8 @@ pub(crate) struct Service {
     pub(crate) methods: Methods,
     pub(crate) limits: Limits,
     pub(crate) timeouts: Timeouts,
+    /// What is told of the workload's method and messages, where it is.
+    pub(crate) reflected: Option<Reflected>,
     /// How answers are compressed for a client that accepts it.
     pub(crate) response_compression: Compression,
     /// [`Encoding::Json`] or [`Encoding::JsonProtoNames`]: content types do not tell them apart.
@@ -115,9 +118,11 @@ impl Service {
             last_answer_bytes: 0,
             last_compressed_bytes: 0,
         };
+        let reflected = settings.reflection.then(|| reflected(&workload));
         Ok(Self {
             workload,
             methods,
+            reflected,
             limits,
             timeouts: settings.timeouts,
             response_compression: settings.response_compression,
@@ -188,6 +193,13 @@ impl Service {
         // Every call replaces what it uses of it, so that a call that broke off leaves no damage.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Tells of a workload's service.
+fn reflected(workload: &Workload) -> Reflected {
+    let path = workload.method_path().trim_start_matches('/');
+    let service = path.split('/').next().map(str::to_owned);
+    Reflected::new(&workload.request_type().schema(), service)
 }
 
 impl Kept {

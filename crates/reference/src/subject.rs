@@ -98,6 +98,7 @@ fn serve(
         json_proto_names: asked.encoding == Encoding::JsonProtoNames,
         threads: asked.threads,
         marks: asked.marks,
+        reflection: false,
         limits,
         timeouts: Timeouts::DEFAULT,
     })?;

@@ -78,6 +78,26 @@ pub struct LiveService {
     pub header_names: Vec<String>,
     /// What it is sent.
     pub messages: Messages,
+    /// What becomes of calls in flight when the time is up.
+    #[serde(default, skip_serializing_if = "AtEnd::is_wait")]
+    pub at_end: AtEnd,
+}
+
+/// What becomes of calls in flight when a trial's time is up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AtEnd {
+    /// They may end, each by its deadline.
+    #[default]
+    Wait,
+    /// They are given up at once and counted as abandoned.
+    Cancel,
+}
+
+impl AtEnd {
+    fn is_wait(&self) -> bool {
+        *self == Self::Wait
+    }
 }
 
 /// How TLS is spoken with a live service.

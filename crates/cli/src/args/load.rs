@@ -48,7 +48,7 @@ pub(crate) struct ServiceArgs {
     /// The gRPC method, package.Service/Method, where the target names none
     #[arg(long, value_name = "METHOD", help_heading = "Service")]
     pub(crate) method: Option<String>,
-    /// The HTTP method [default: GET]
+    /// The HTTP method [default: POST with --data or --rows, otherwise GET]
     #[arg(long, short = 'X', value_name = "METHOD", help_heading = "Service")]
     pub(crate) request_method: Option<String>,
     /// A header field, or gRPC metadata (repeatable); its value is kept nowhere
@@ -158,6 +158,18 @@ pub(crate) struct PaceArgs {
     /// A call without an answer by then has failed [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = parse_ms, help_heading = "Load")]
     pub(crate) deadline: Option<u64>,
+    /// What becomes of calls in flight when the duration is over
+    #[arg(long, value_enum, default_value_t = AtEnd::Wait, help_heading = "Load")]
+    pub(crate) at_end: AtEnd,
+}
+
+/// What becomes of calls in flight at the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AtEnd {
+    /// They may end, each by its deadline
+    Wait,
+    /// They are given up and counted as abandoned
+    Cancel,
 }
 
 /// A time as studies write it, in milliseconds.

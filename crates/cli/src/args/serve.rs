@@ -50,6 +50,9 @@ pub(crate) struct ServeArgs {
     /// Threads that serve
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Server")]
     pub(crate) threads: u32,
+    /// Do not tell clients what the method and its messages are (gRPC Server Reflection)
+    #[arg(long, help_heading = "Server")]
+    pub(crate) no_reflection: bool,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
     /// Print the ready line as JSON

@@ -6,14 +6,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use rpcgauge_lab::live::{Extent, Live, LiveError, LiveInputs, Texts};
+use rpcgauge_lab::live::{self as lab, Extent, Live, LiveError, LiveInputs, Texts};
 use rpcgauge_message::data::{Data, DataError, Form, Order, Rows};
 use rpcgauge_message::{MessageType, Schema};
 use rpcgauge_study::live::{self, DEFAULT_STOP, LoadOptions};
 use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::settings::{
-    Arrivals, ConnectionUse, HttpVersion, Messages, RowOrder, RowsSource, Schedule, Stop,
-    TemplateSource, TlsChoice,
+    Arrivals, AtEnd, ConnectionUse, HttpVersion, Messages, Protocol, RowOrder, RowsSource,
+    Schedule, Stop, TemplateSource, TlsChoice,
 };
 
 use super::measure::{self, Ended, How};
@@ -29,18 +29,19 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
     let options = options(&args)?;
     let plan = live::plan(&options).map_err(Failure::input)?;
     let data = data(&args, &plan)?;
-    let schema = schema(&args, data.is_some())?;
+    let schema = schema(&args)?;
     let stop = measure::stop_flag()?;
     let mut found = BTreeMap::new();
     for variant in plan.variants.iter().filter(|v| v.repeats.is_none()) {
-        let inputs = LiveInputs {
-            headers: args.service.header.clone(),
-            texts: texts(variant, data.as_ref(), schema.as_ref())?,
+        let sources = Sources {
+            headers: &args.service.header,
+            data: data.as_ref(),
+            schema: schema.as_ref(),
         };
-        match find(&plan, variant, &inputs, &stop) {
+        match find(&plan, variant, &sources, &stop) {
             Ok(live) => found.insert(variant.name.clone(), live),
-            Err(LiveError::Interrupted) => return Ok(ExitCode::from(exit::INTERRUPTED)),
-            Err(error) => return Err(Failure::input(error)),
+            Err(Unready::Interrupted) => return Ok(ExitCode::from(exit::INTERRUPTED)),
+            Err(Unready::Failed(failure)) => return Err(failure),
         };
     }
     let how = How {
@@ -51,17 +52,60 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
     measure::start(&Resolved { plan, text: None }, how).map(Ended::code)
 }
 
+/// What all targets' messages are made of.
+struct Sources<'a> {
+    headers: &'a [(String, String)],
+    data: Option<&'a Source>,
+    /// What the user's files say; each gRPC target is asked itself where there are none.
+    schema: Option<&'a Schema>,
+}
+
+/// Why a target is not ready to be called.
+enum Unready {
+    /// The user ended it.
+    Interrupted,
+    /// It cannot be called so.
+    Failed(Failure),
+}
+
+impl From<LiveError> for Unready {
+    fn from(error: LiveError) -> Self {
+        match error {
+            LiveError::Interrupted => Self::Interrupted,
+            error => Self::Failed(Failure::input(error)),
+        }
+    }
+}
+
+impl From<Failure> for Unready {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
 fn find(
     plan: &Plan,
     variant: &Variant,
-    inputs: &LiveInputs,
+    sources: &Sources<'_>,
     stop: &AtomicBool,
-) -> Result<Live, LiveError> {
+) -> Result<Live, Unready> {
+    let settings = &variant.settings;
+    let asked = match (sources.schema, sources.data) {
+        (None, Some(_)) if settings.protocol == Protocol::Grpc => {
+            Some(lab::reflect(settings, sources.headers, stop)?)
+        }
+        _ => None,
+    };
+    let inputs = LiveInputs {
+        headers: sources.headers.to_vec(),
+        texts: texts(variant, sources.data, sources.schema.or(asked.as_ref()))?,
+    };
     let extent = Extent {
         warmup: plan.warmup,
         limits: plan.limits,
+        prepared_bytes: Extent::PREPARED_BYTES,
     };
-    Live::find(&variant.settings, inputs, &extent, stop)
+    Ok(Live::find(settings, &inputs, &extent, stop)?)
 }
 
 fn options(args: &LoadArgs) -> Result<LoadOptions, Failure> {
@@ -101,6 +145,10 @@ fn options(args: &LoadArgs) -> Result<LoadOptions, Failure> {
             insecure: tls.insecure,
         },
         messages: messages(args),
+        at_end: match pace.at_end {
+            args::AtEnd::Wait => AtEnd::Wait,
+            args::AtEnd::Cancel => AtEnd::Cancel,
+        },
         request_compression: service.request_compression,
         response_compression: service.response_compression,
         connections,
@@ -245,16 +293,15 @@ fn read_rows(path: &Path) -> Result<Rows, Failure> {
     rows.map_err(|error| Failure::input(format!("{}: {error}", inputs::name(path))))
 }
 
-/// What describes the messages; needed where a gRPC call is sent any.
-fn schema(args: &LoadArgs, has_texts: bool) -> Result<Option<Schema>, Failure> {
-    let is_grpc = is_grpc(args);
-    match (is_grpc, args.schema.is_empty(), has_texts) {
-        (false, false, _) => Err(Failure::input(
+/// What the user's files say of gRPC messages.
+fn schema(args: &LoadArgs) -> Result<Option<Schema>, Failure> {
+    match (is_grpc(args), args.schema.is_empty()) {
+        (_, true) => Ok(None),
+        (false, false) => Err(Failure::input(
             "--proto and --descriptor-set describe gRPC messages, and this target is called by HTTP, \
              where bodies are sent as they are given; leave them out",
         )),
-        (false, true, _) | (true, true, false) => Ok(None),
-        (true, _, _) => inputs::schema(&args.schema).map(Some),
+        (true, false) => inputs::schema(&args.schema).map(Some),
     }
 }
 

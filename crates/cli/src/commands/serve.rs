@@ -22,6 +22,7 @@ pub(crate) fn run(args: ServeArgs) -> Outcome {
         listen: ListenOn::from_str(&args.listen).map_err(Failure::input)?,
         response_compression: Compression::from_str(&args.compression).map_err(Failure::input)?,
         threads: args.threads,
+        reflection: !args.no_reflection,
         limits: inputs::limits(&args.limits)?,
         ..Settings::new(workload(&args)?)
     };

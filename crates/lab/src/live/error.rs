@@ -3,6 +3,7 @@
 use std::io;
 
 use rpcgauge_load::TlsError;
+use rpcgauge_message::nearest::Nearest;
 
 /// Why a live service is not called. Each is one line: what, where, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -19,25 +20,6 @@ pub enum LiveError {
         place: String,
         /// What is wrong with it.
         what: String,
-    },
-    /// Every call has a text of its own, and nobody knows how many there are.
-    #[error(
-        "{0}: every call has a text of its own, and all are made before the first is sent; say how \
-         many with --calls, or give a --rate"
-    )]
-    Endless(String),
-    /// The texts do not fit into memory.
-    #[error(
-        "{source_name}: the messages of {calls} calls take more than {most_mib} MiB, and all are \
-         made before the first is sent; make fewer calls, or have fewer differ"
-    )]
-    TooMuch {
-        /// Where the texts come from.
-        source_name: String,
-        /// How many calls there are.
-        calls: u64,
-        /// The bound, MiB.
-        most_mib: u64,
     },
     /// A header field that rpcgauge sets, or that cannot be sent.
     #[error("-H '{name}: …': {what}")]
@@ -75,6 +57,24 @@ pub enum LiveError {
         target: String,
         /// What it did, and what to do.
         what: String,
+    },
+    /// The service does not tell what its messages are.
+    #[error("{target} {what}; give --proto FILE or --descriptor-set FILE")]
+    Reflection {
+        /// The target.
+        target: String,
+        /// What it did instead.
+        what: String,
+    },
+    /// The service tells of other services, and not of this one.
+    #[error("{target} has no service \"{service}\"{nearest}")]
+    UnknownService {
+        /// The target.
+        target: String,
+        /// What was asked for.
+        service: String,
+        /// What was probably meant.
+        nearest: Nearest,
     },
     /// The engine could not make the first call.
     #[error("{target}: {what}")]

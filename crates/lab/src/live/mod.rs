@@ -1,7 +1,8 @@
 //! Live services: found, looked at with one call, and then called like any other callee.
 //!
 //! ```text
-//! settings, headers, texts ─► bodies (every text checked against its type, nothing sent)
+//! settings, headers ─► reflection (where no file describes the messages: the service is asked)
+//! settings, headers, texts ─► bodies (texts checked against their type, nothing sent)
 //!                          ─► where (name looked up once, TLS files read)
 //!                          ─► probe (one call) ─► Live, ready for its trials
 //! ```
@@ -13,6 +14,7 @@ mod bodies;
 mod error;
 mod head;
 mod probe;
+mod reflection;
 mod whereabouts;
 
 #[cfg(test)]
@@ -25,9 +27,11 @@ use std::sync::atomic::AtomicBool;
 use rpcgauge_load as load;
 use rpcgauge_message::data::Data;
 use rpcgauge_message::{Limits, MessageType};
-use rpcgauge_study::settings::{Settings, Stop};
+use rpcgauge_study::settings::{LiveService, Settings, Stop};
 
+pub(crate) use bodies::Bodies;
 pub use error::LiveError;
+pub use reflection::reflect;
 
 use crate::calls::{Calls, protocol};
 
@@ -58,17 +62,25 @@ pub struct Extent {
     pub warmup: Stop,
     /// Bounds of messages.
     pub limits: Limits,
+    /// Memory that messages made before the first call may take, bytes; more of them are made ahead
+    /// of the calls, while they run.
+    pub prepared_bytes: u64,
+}
+
+impl Extent {
+    /// What [`Extent::prepared_bytes`] is where nobody says otherwise: 256 MiB.
+    pub const PREPARED_BYTES: u64 = 256 << 20;
 }
 
 /// A live service that answers, and the calls for it.
 #[derive(Clone)]
 pub struct Live {
     calls: Calls,
-    bodies: Arc<[load::Body]>,
+    bodies: Bodies,
 }
 
 impl Live {
-    /// Makes every message ready, finds the service, and looks at it with one call.
+    /// Makes messages ready, finds the service, and looks at it with one call.
     ///
     /// # Errors
     /// [`LiveError`], one line: a text that is no message, a name without an address, TLS that cannot
@@ -83,28 +95,36 @@ impl Live {
             return Err(LiveError::Plan);
         };
         let bodies = bodies::make(settings, inputs.texts.as_ref(), extent)?;
-        let request = head::request(settings, service, inputs)?;
-        let expect = head::expect(settings, extent.limits);
-        let calls = Calls {
-            target: load::Target {
-                tls: whereabouts::tls(service)?,
-                address: whereabouts::address(service, settings)?,
-                protocol: protocol(settings.http),
-            },
-            request,
-            expect,
-        };
+        let calls = calls(settings, service, inputs, extent.limits)?;
         probe::look(&calls, settings, service, bodies.probe, stop)?;
         Ok(Self {
             calls,
-            bodies: bodies.all.into(),
+            bodies: bodies.bodies,
         })
     }
 
-    /// The calls, and their bodies, used in turn.
-    pub(crate) fn into_parts(self) -> (Calls, Arc<[load::Body]>) {
+    /// The calls, and their bodies.
+    pub(crate) fn into_parts(self) -> (Calls, Bodies) {
         (self.calls, self.bodies)
     }
+}
+
+/// Finds the service, and puts its calls together.
+fn calls(
+    settings: &Settings,
+    service: &LiveService,
+    inputs: &LiveInputs,
+    limits: Limits,
+) -> Result<Calls, LiveError> {
+    Ok(Calls {
+        request: head::request(settings, service, inputs)?,
+        expect: head::expect(settings, limits),
+        target: load::Target {
+            tls: whereabouts::tls(service)?,
+            address: whereabouts::address(service, settings)?,
+            protocol: protocol(settings.http),
+        },
+    })
 }
 
 /// Without what may be secret.
@@ -112,7 +132,6 @@ impl fmt::Debug for Live {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Live")
             .field("target", &self.calls.target)
-            .field("bodies", &self.bodies.len())
             .finish_non_exhaustive()
     }
 }

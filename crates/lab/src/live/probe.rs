@@ -51,7 +51,7 @@ pub(super) fn look(
 
 /// What is said of a service whose every call would fail like this one; nothing where the failure is
 /// a fact to be measured.
-fn refusal(
+pub(super) fn refusal(
     kind: FailureKind,
     said: &str,
     settings: &Settings,
@@ -110,7 +110,7 @@ fn refusal(
 }
 
 /// gRPC's code for a method that a server does not have.
-const UNIMPLEMENTED: u32 = 12;
+pub(super) const UNIMPLEMENTED: u32 = 12;
 
 fn version(http: HttpVersion) -> &'static str {
     match http {

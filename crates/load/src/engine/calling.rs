@@ -25,7 +25,7 @@ const MOST_A_TURN: usize = 1024;
 const MOST_TOGETHER: usize = 65_536;
 
 /// How a call fails that has no complete answer by its deadline.
-const TOO_LATE: (FailureKind, &str) = (
+pub(super) const TOO_LATE: (FailureKind, &str) = (
     FailureKind::Deadline,
     "the deadline passed before the answer was complete",
 );
@@ -215,12 +215,20 @@ impl Engine<'_, '_, '_> {
         }
     }
 
+    /// Whether a call that failed at `at` was out of time already: what ended it then is no news, and
+    /// sending it again comes too late.
+    pub(super) fn is_too_late(&mut self, token: u64, at: u64) -> bool {
+        let deadline = self.trial.deadline;
+        let call = self.calls.get(token);
+        call.is_some_and(|call| call.is_out_of_time(deadline, at))
+    }
+
     /// Reads a complete answer and ends its call.
     pub(super) fn complete(&mut self, token: u64, read_at: u64) -> Result<(), LoadError> {
         let Some(call) = self.calls.get(token) else {
             return Ok(());
         };
-        if read_at.saturating_sub(call.due) >= nanos(self.trial.deadline) {
+        if call.is_out_of_time(self.trial.deadline, read_at) {
             self.end_call(token, read_at, Err(TOO_LATE));
             return Ok(());
         }

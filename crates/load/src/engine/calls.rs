@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::answer::Answer;
 use super::source::Outgoing;
 use super::stamps::Stamps;
+use crate::clock::nanos;
 
 /// No slot.
 const NONE: u32 = u32::MAX;
@@ -132,7 +133,7 @@ impl Calls {
     /// The oldest call if its `deadline` has passed at `now`.
     pub(super) fn expired(&self, deadline: Duration, now: u64) -> Option<u64> {
         let (token, due) = self.oldest()?;
-        (now.saturating_sub(due) as u128 >= deadline.as_nanos()).then_some(token)
+        is_past(deadline, due, now).then_some(token)
     }
 
     /// How many calls are in flight.
@@ -147,7 +148,17 @@ impl Calls {
     }
 }
 
+/// Whether the deadline of a call that was due at `due` has passed at `at`.
+fn is_past(deadline: Duration, due: u64, at: u64) -> bool {
+    at.saturating_sub(due) >= nanos(deadline)
+}
+
 impl Call {
+    /// Whether its `deadline` has passed at `at`.
+    pub(super) fn is_out_of_time(&self, deadline: Duration, at: u64) -> bool {
+        is_past(deadline, self.due, at)
+    }
+
     fn vacant(answer: Answer) -> Call {
         Call {
             number: 0,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use rpcgauge_wire::{Closing, ErrorCode, Event, Failure};
 
 use super::answer::Rules;
+use super::calling::TOO_LATE;
 use super::calls::Calls;
 use super::connection::State;
 use super::stream::{Input, TlsFailure};
@@ -212,6 +213,7 @@ impl Engine<'_, '_, '_> {
         for Ended { token, failure } in ended.drain(..) {
             match failure {
                 None => self.complete(token, at)?,
+                Some(_) if self.is_too_late(token, at) => self.end_call(token, at, Err(TOO_LATE)),
                 Some(failure) if self.retry(token, &failure) => {}
                 Some(failure) => {
                     let kind = FailureKind::of_wire(&failure, broken);

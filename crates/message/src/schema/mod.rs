@@ -8,7 +8,7 @@ mod types;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
-use buffa_descriptor::{MethodDescriptor, ServiceDescriptor};
+use buffa_descriptor::{DescriptorPool, MethodDescriptor, ServiceDescriptor};
 
 pub use editions::{FIRST_PROTOC, protoc_release};
 pub use error::SchemaError;
@@ -69,6 +69,16 @@ impl Schema {
     /// The encoded `google.protobuf.FileDescriptorSet`, complete with imports.
     pub fn descriptor_set(&self) -> &[u8] {
         &self.types.descriptor_set
+    }
+
+    /// The linked descriptors.
+    pub(crate) fn pool(&self) -> Arc<DescriptorPool> {
+        Arc::clone(&self.types.pool)
+    }
+
+    /// The schema that a type belongs to.
+    pub(crate) fn of_types(types: Arc<Types>) -> Self {
+        Self { types }
     }
 
     /// Finds a method by `package.Service/Method` (a leading `/`, or a `.` in place of the `/`, is

@@ -47,6 +47,12 @@ fn prefix(bytes: &[u8], most: usize) -> Result<Option<Prefix>, Status> {
     }
 }
 
+/// The prefix of the first message of a stream, once that message is there whole.
+pub(super) fn first(bytes: &[u8], most: usize) -> Result<Option<Prefix>, Status> {
+    let prefix = prefix(bytes, most)?;
+    Ok(prefix.filter(|prefix| bytes.len() - PREFIX_BYTES >= prefix.message_bytes))
+}
+
 /// Refuses a body as soon as it cannot become exactly one message of at most `most` bytes.
 pub(super) fn check_so_far(bytes: &[u8], most: usize) -> Result<(), Status> {
     match prefix(bytes, most)? {
@@ -127,6 +133,19 @@ mod tests {
         assert_eq!(code(read(&[0, 0, 0, 0, 2, 9], MOST)), Some(Code::Internal));
         assert_eq!(code(read(&[0, 0, 0], MOST)), Some(Code::Internal));
         assert_eq!(code(read(&[2, 0, 0, 0, 0], MOST)), Some(Code::Internal));
+    }
+
+    #[test]
+    fn the_first_of_several_messages_is_seen_once_it_is_whole() {
+        let bytes = [0, 0, 0, 0, 2, 9, 9, 0, 0, 0, 0, 0];
+        let end = |bytes| first(bytes, MOST).map(|prefix| prefix.map(|p| p.message_bytes));
+        assert_eq!(end(&bytes).ok(), Some(Some(2)));
+        assert_eq!(end(&bytes[..6]).ok(), Some(None));
+        assert_eq!(end(&bytes[..3]).ok(), Some(None));
+        assert_eq!(
+            code(first(&[0, 0, 0, 0, 101], MOST)),
+            Some(Code::ResourceExhausted)
+        );
     }
 
     #[test]

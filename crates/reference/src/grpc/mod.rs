@@ -1,10 +1,13 @@
-//! Unary gRPC over HTTP/2 (the gRPC project's doc/PROTOCOL-HTTP2.md and doc/compression.md).
+//! Unary gRPC over HTTP/2 (the gRPC project's doc/PROTOCOL-HTTP2.md and doc/compression.md), and the
+//! one method that streams: server reflection.
 
 mod frame;
 mod method;
+pub(crate) mod reflection;
 mod status;
 mod timeout;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{ALLOW, CONTENT_TYPE};
@@ -49,7 +52,10 @@ fn is_methods_alone(service: &Service, path: &str) -> bool {
 
 /// Answers one call. What HTTP itself forbids gets an HTTP status; everything else is HTTP's 200
 /// with a gRPC status.
-pub(crate) async fn answer(service: &Service, request: Request<Incoming>) -> Response<AnswerBody> {
+pub(crate) async fn answer(
+    service: &Arc<Service>,
+    request: Request<Incoming>,
+) -> Response<AnswerBody> {
     let content_type = request
         .headers()
         .get(CONTENT_TYPE)
@@ -87,7 +93,7 @@ fn reply_type(asked: &str, encoding: Encoding) -> HeaderValue {
 
 /// Reads, answers and encodes within the client's deadline.
 async fn answer_call(
-    service: &Service,
+    service: &Arc<Service>,
     encoding: Encoding,
     reply_type: &HeaderValue,
     request: Request<Incoming>,
@@ -96,13 +102,25 @@ async fn answer_call(
     let timeout = timeout(&head.headers)?;
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let path = head.uri.path();
+    let request_coding = request_coding(&head.headers)?;
     let method = match service.methods.get(path) {
         None if path != service.workload.method_path() => {
-            return Err(unknown_method(service, path));
+            return match &service.reflected {
+                Some(reflected) if reflection::is_at(path) => {
+                    let opening = reflection::Opening {
+                        encoding,
+                        coding: request_coding,
+                        deadline,
+                        reply_type: reply_type.clone(),
+                        questions: body,
+                    };
+                    reflection::answer(service, reflected, opening)
+                }
+                _ => Err(unknown_method(service, path)),
+            };
         }
         method => method,
     };
-    let request_coding = request_coding(&head.headers)?;
     let compress_response = accepts(&head.headers, service.response_compression);
 
     let body = read_message(service, body, deadline).await?;

@@ -407,6 +407,7 @@ pub fn live() -> Sample {
             http_method: None,
             header_names: Vec::new(),
             messages: Messages::default(),
+            at_end: AtEnd::Wait,
         }),
     };
     settings.schedule = Schedule::Rate {

@@ -1,7 +1,12 @@
 //! What a load's options come to, and which of them contradict each other.
 
+use rpcgauge_message::{Compression, Limits};
+
 use super::*;
-use crate::settings::{Arrivals, TemplateSource, Timing};
+use crate::settings::{
+    Arrivals, AtEnd, ConnectionUse, Messages, RowOrder, RowsSource, Schedule, TemplateSource,
+    Timing, TlsChoice,
+};
 
 fn options(target: &str) -> LoadOptions {
     LoadOptions {
@@ -15,6 +20,7 @@ fn options(target: &str) -> LoadOptions {
         header_names: vec!["authorization".to_owned()],
         tls: TlsChoice::default(),
         messages: Messages::default(),
+        at_end: AtEnd::Wait,
         request_compression: Compression::None,
         response_compression: Compression::None,
         connections: 1,
@@ -125,7 +131,7 @@ fn a_method_may_be_given_beside_the_address() {
 }
 
 #[test]
-fn http_is_called_with_get_unless_something_else_is_said() {
+fn http_is_called_with_get_or_post_with_a_body_unless_something_else_is_said() {
     let method = |options: &LoadOptions| {
         let plan = plan(options).unwrap();
         let live = plan.variants[0].settings.callee.live().cloned();
@@ -133,6 +139,18 @@ fn http_is_called_with_get_unless_something_else_is_said() {
     };
     assert_eq!(method(&http()).as_deref(), Some("GET"));
     assert_eq!(method(&grpc()), None);
+    assert_eq!(method(&with_body(http())).as_deref(), Some("POST"));
+    let rows = LoadOptions {
+        messages: Messages {
+            rows: Some(RowsSource {
+                path: "rows.csv".into(),
+                order: RowOrder::InTurn,
+            }),
+            ..Messages::default()
+        },
+        ..http()
+    };
+    assert_eq!(method(&rows).as_deref(), Some("POST"));
     let put = LoadOptions {
         http_method: Some("PUT".to_owned()),
         ..with_body(http())
@@ -150,7 +168,6 @@ fn what_contradicts_is_refused_with_what_to_do() {
     insta::assert_snapshot!(why(LoadOptions { http_method: Some("POST".into()), ..grpc() }), @"-X: grpc://localhost:50051/shop.Orders/Get is called by gRPC, which has its own; leave it out");
     insta::assert_snapshot!(why(LoadOptions { http: Some(HttpVersion::Http1), ..grpc() }), @"--http 1.1: grpc://localhost:50051/shop.Orders/Get is called by gRPC, which needs HTTP/2");
     insta::assert_snapshot!(why(LoadOptions { tls: TlsChoice { insecure: true, ..TlsChoice::default() }, ..http() }), @"--cacert, --cert, --key, --server-name, --insecure: http://localhost/orders is called without TLS; write grpcs:// or https://");
-    insta::assert_snapshot!(why(with_body(http())), @"--data: http://localhost/orders is called with GET, which carries no body; say what to send it with, as in -X POST");
     let rate = |per_second| LoadOptions {
         schedule: Schedule::Rate {
             per_second,
@@ -162,8 +179,11 @@ fn what_contradicts_is_refused_with_what_to_do() {
     assert_eq!(why(rate(f64::NAN)), why(rate(0.0)));
     insta::assert_snapshot!(why(LoadOptions { schedule: Schedule::Closed { in_flight: 0 }, ..grpc() }), @"--in-flight: must be at least 1");
     insta::assert_snapshot!(why(LoadOptions { connections: 8, ..grpc() }), @"--connections: 8 connections are more than the 1 calls in flight; give --in-flight 8 or more, or fewer connections");
+    insta::assert_snapshot!(why(LoadOptions { schedule: Schedule::Closed { in_flight: 65_537 }, ..grpc() }), @"--in-flight: must be at most 65536");
+    insta::assert_snapshot!(why(LoadOptions { connections: 65_537, ..rate(1.0) }), @"--connections: must be at most 65536");
     insta::assert_snapshot!(why(LoadOptions { connections: 0, ..grpc() }), @"--connections: must be at least 1");
     insta::assert_snapshot!(why(LoadOptions { stop: Stop { calls: Some(0), time_ms: None }, ..grpc() }), @"--calls: must be at least 1");
+    insta::assert_snapshot!(why(LoadOptions { at_end: AtEnd::Cancel, stop: Stop { calls: Some(9), time_ms: None }, ..grpc() }), @"--at-end cancel: is for an end by time, and --calls counts calls that may end; leave one of the two out");
     insta::assert_snapshot!(why(LoadOptions { blocks: Some(10), ..grpc() }), @"--blocks: there is nothing to compare; give --vs TARGET, or leave it out");
     let versus = |blocks, time_ms| LoadOptions {
         versus: Some(grpc().target),

@@ -1,0 +1,110 @@
+//! Ends that come after a call's deadline, and the end of a trial's time.
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use rpcgauge_load::{Arrivals, Bodies, Codec, CodecError, Protocol, Schedule, Stop};
+use support::frames::{Came, reset, serve_frames};
+use support::*;
+
+const DEADLINE: Duration = Duration::from_millis(100);
+
+/// Keeps the loop from looking at anything until after the deadline of the call before.
+struct Slow {
+    encoding: Arc<AtomicBool>,
+    reset: Arc<AtomicBool>,
+}
+
+impl Codec for Slow {
+    fn encode(&mut self, call: u64, out: &mut Vec<u8>) -> Result<(), CodecError> {
+        out.push(b'x');
+        if call == 1 {
+            self.encoding.store(true, Ordering::SeqCst);
+            wait_for(&self.reset);
+            thread::sleep(2 * DEADLINE);
+        }
+        Ok(())
+    }
+
+    fn decompress(&mut self, _: &[u8], _: &mut Vec<u8>) -> Result<(), CodecError> {
+        Ok(())
+    }
+
+    fn decode(&mut self, _: &[u8]) -> Result<(), CodecError> {
+        Ok(())
+    }
+
+    fn verify(&mut self, _: u64) -> Result<(), CodecError> {
+        Ok(())
+    }
+}
+
+fn wait_for(flag: &AtomicBool) {
+    while !flag.load(Ordering::SeqCst) {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// The server resets the first call while the client makes the second, and the client reads of it
+/// when the first one's time is up: what ended it then is no news.
+#[test]
+fn a_failure_after_the_deadline_is_a_call_out_of_time() {
+    let encoding = Arc::new(AtomicBool::new(false));
+    let was_reset = Arc::new(AtomicBool::new(false));
+    let (begun, done) = (Arc::clone(&encoding), Arc::clone(&was_reset));
+    let mut trial = trial(serve_frames(move |came: Came| match came.before {
+        0 => {
+            wait_for(&begun);
+            // Told before it is written: the client sleeps long enough for that.
+            done.store(true, Ordering::SeqCst);
+            reset(came.stream, 2)
+        }
+        _ => Vec::new(),
+    }));
+    trial.target.protocol = Protocol::Http2;
+    trial.expect.content_type = None;
+    trial.deadline = DEADLINE;
+    trial.schedule = Schedule::Rate {
+        per_second: 2.0 / DEADLINE.as_secs_f64(),
+        arrivals: Arrivals::Constant,
+    };
+    trial.stop = Stop {
+        calls: Some(2),
+        time: None,
+    };
+    let mut codec = Slow {
+        encoding,
+        reset: was_reset,
+    };
+    let measurement = run_with(&trial, Bodies::PerCall(&mut codec)).unwrap();
+    assert_sums_hold(&measurement);
+    assert_eq!(measurement.calls.answered, 0);
+    let failed = failures(&measurement);
+    // A busy machine may not even have sent the second in time.
+    let of_time = |kind: &str| kind.starts_with("deadline");
+    assert!(failed.iter().all(|(kind, _)| of_time(kind)), "{failed:?}");
+}
+
+#[test]
+fn without_a_drain_calls_in_flight_are_abandoned_when_the_time_is_up() {
+    for protocol in [Protocol::Http1, Protocol::Http2] {
+        let mut trial = trial(match protocol {
+            Protocol::Http1 => serve(|stream| only_read(stream)),
+            Protocol::Http2 => serve_frames(|_| Vec::new()),
+        });
+        trial.target.protocol = protocol;
+        trial.drain = Duration::ZERO;
+        trial.stop = Stop {
+            calls: None,
+            time: Some(Duration::from_millis(50)),
+        };
+        let measurement = run(&trial, &[b"x"]);
+        assert_sums_hold(&measurement);
+        assert_eq!(measurement.calls.abandoned, 1, "{protocol:?}");
+        assert!(measurement.calls.failed.is_empty(), "{protocol:?}");
+    }
+}

@@ -1,0 +1,186 @@
+//! Server reflection: a stream of questions, each answered by one message as it comes.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::future::Future as _;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue, Response};
+use hyper::body::{Body as _, Frame, Incoming};
+use rpcgauge_message::reflection::{METHOD_PATHS, Reflected};
+use rpcgauge_message::{Compression, Encoding};
+use tokio::time::{Instant, Sleep};
+
+use super::frame::{self, PREFIX_BYTES};
+use super::status::{Code, Status, insert_ok};
+use super::{broken_off, deadline_exceeded, message_compression};
+use crate::body::AnswerBody;
+use crate::service::{CallError, Service};
+
+/// Whether a path is the reflection method's, in either of its versions.
+pub(super) fn is_at(path: &str) -> bool {
+    METHOD_PATHS.contains(&path)
+}
+
+/// What a client's stream begins with.
+pub(super) struct Opening {
+    pub(super) encoding: Encoding,
+    pub(super) coding: Compression,
+    pub(super) deadline: Option<Instant>,
+    pub(super) reply_type: HeaderValue,
+    pub(super) questions: Incoming,
+}
+
+/// Answers a stream of questions for as long as it lasts.
+pub(super) fn answer(
+    service: &Arc<Service>,
+    reflected: &Reflected,
+    opening: Opening,
+) -> Result<Response<AnswerBody>, Status> {
+    if opening.encoding != Encoding::Protobuf {
+        return Err(Status::new(
+            Code::Unimplemented,
+            "server reflection has its messages in protobuf; ask with application/grpc",
+        ));
+    }
+    let until = next_until(service, opening.deadline);
+    let mut response = Response::new(AnswerBody::answering(Dialogue {
+        service: Arc::clone(service),
+        reflected: reflected.clone(),
+        coding: opening.coding,
+        questions: opening.questions,
+        received: Vec::new(),
+        deadline: opening.deadline,
+        patience: Box::pin(tokio::time::sleep_until(until)),
+        is_over: false,
+    }));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, opening.reply_type);
+    Ok(response)
+}
+
+/// When the next question must be there: a stream that nobody asks on is not kept for ever.
+fn next_until(service: &Service, deadline: Option<Instant>) -> Instant {
+    let patience = Instant::now() + service.timeouts.request_body;
+    deadline.map_or(patience, |deadline| deadline.min(patience))
+}
+
+/// The answering side of a stream: questions are read as its body is asked for more.
+pub(crate) struct Dialogue {
+    service: Arc<Service>,
+    reflected: Reflected,
+    /// What compressed questions are compressed with.
+    coding: Compression,
+    questions: Incoming,
+    /// What has come and is not answered yet: never more than one message and a piece of the next.
+    received: Vec<u8>,
+    deadline: Option<Instant>,
+    patience: Pin<Box<Sleep>>,
+    is_over: bool,
+}
+
+impl Dialogue {
+    /// The next answer, the trailers at the end, and then nothing.
+    pub(crate) fn poll_frame(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if self.is_over {
+            return Poll::Ready(None);
+        }
+        let answer = match self.poll_answer(context) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(answer) => answer,
+        };
+        let frame = match answer {
+            Ok(Some(answer)) => Frame::data(answer.into()),
+            Ok(None) => self.end(None),
+            Err(status) => self.end(Some(status)),
+        };
+        Poll::Ready(Some(Ok(frame)))
+    }
+
+    /// Whether nothing more will come.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// The next answer, framed; none when the client has asked its last question.
+    fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Vec<u8>>, Status>> {
+        loop {
+            if let Some(answer) = self.answer_received()? {
+                return Poll::Ready(Ok(Some(answer)));
+            }
+            match Pin::new(&mut self.questions).poll_frame(context) {
+                Poll::Ready(Some(Ok(frame))) => {
+                    if let Ok(data) = frame.into_data() {
+                        self.received.extend_from_slice(&data);
+                    }
+                }
+                Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(broken_off(error))),
+                Poll::Ready(None) if self.received.is_empty() => return Poll::Ready(Ok(None)),
+                Poll::Ready(None) => {
+                    let detail = "the stream ends inside a message";
+                    return Poll::Ready(Err(Status::new(Code::Internal, detail)));
+                }
+                Poll::Pending => {
+                    return match self.patience.as_mut().poll(context) {
+                        Poll::Pending => Poll::Pending,
+                        Poll::Ready(()) => Poll::Ready(Err(self.out_of_time())),
+                    };
+                }
+            }
+        }
+    }
+
+    /// Answers the question that has come whole, if one has.
+    fn answer_received(&mut self) -> Result<Option<Vec<u8>>, Status> {
+        let most = self.service.limits.max_message_bytes;
+        let Some(prefix) = frame::first(&self.received, most)? else {
+            return Ok(None);
+        };
+        let end = PREFIX_BYTES + prefix.message_bytes;
+        let compression = message_compression(&prefix, self.coding)?;
+        let message = &self.received[PREFIX_BYTES..end];
+        let question = self.service.decompress(message, compression)?;
+        self.received.drain(..end);
+        let answer = self.reflected.answer(&question).map_err(CallError::from)?;
+        let mut framed = self.service.compress(&answer, false, PREFIX_BYTES)?;
+        frame::write(&mut framed, false)?;
+        let until = next_until(&self.service, self.deadline);
+        self.patience.as_mut().reset(until);
+        Ok(Some(framed))
+    }
+
+    fn out_of_time(&self) -> Status {
+        match self.deadline {
+            Some(deadline) if deadline <= Instant::now() => deadline_exceeded(),
+            _ => {
+                let patience = self.service.timeouts.request_body;
+                let detail = format!("no question came within {patience:?}");
+                Status::new(Code::Cancelled, detail)
+            }
+        }
+    }
+
+    /// The trailers, after which there is nothing.
+    fn end(&mut self, failed: Option<Status>) -> Frame<Bytes> {
+        self.is_over = true;
+        let mut trailers = HeaderMap::new();
+        match failed {
+            None => insert_ok(&mut trailers),
+            Some(status) => status.insert_into(&mut trailers),
+        }
+        Frame::trailers(trailers)
+    }
+}
+
+impl fmt::Debug for Dialogue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Dialogue({:?})", self.reflected)
+    }
+}

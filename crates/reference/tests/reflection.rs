@@ -1,0 +1,187 @@
+//! Server reflection, as other projects' clients ask it: several questions on one stream.
+
+mod common;
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use common::{Answer as Answered, Http, Running, block_on, framed, post};
+use http::Request;
+use http_body_util::BodyExt as _;
+use hyper::body::{Body, Frame};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rpcgauge_message::reflection::{Answer, METHOD_PATHS, Question};
+use rpcgauge_message::{Compression, Compressor, WorkloadSpec};
+use rpcgauge_reference::{Settings, Timeouts};
+use tokio::sync::mpsc;
+
+const GRPC: [(&str, &str); 2] = [("content-type", "application/grpc"), ("te", "trailers")];
+
+fn settings() -> Settings {
+    Settings {
+        reflection: true,
+        ..Settings::new(WorkloadSpec::Hello {})
+    }
+}
+
+fn asked(question: Question<'_>) -> Vec<u8> {
+    framed(false, &question.to_bytes())
+}
+
+/// The answers in a body.
+fn answers(mut body: &[u8]) -> Vec<Answer> {
+    let mut answers = Vec::new();
+    while let Some((prefix, rest)) = body.split_first_chunk::<5>() {
+        assert_eq!(prefix[0], 0, "not compressed");
+        let length = u32::from_be_bytes([prefix[1], prefix[2], prefix[3], prefix[4]]) as usize;
+        let (message, rest) = rest.split_at(length);
+        answers.push(Answer::from_bytes(message).expect("an answer"));
+        body = rest;
+    }
+    assert!(body.is_empty(), "a whole number of messages");
+    answers
+}
+
+fn call(server: &Running, path: &str, body: Vec<u8>) -> Answered {
+    server.call(Http::Two, post(path, &GRPC, body))
+}
+
+#[test]
+fn every_question_of_a_stream_is_answered_in_both_versions() {
+    let server = Running::start(&settings());
+    for path in METHOD_PATHS {
+        let questions = [
+            asked(Question::Services),
+            asked(Question::FileContaining("hello.Hello")),
+            asked(Question::FileContaining("a.B")),
+        ];
+        let answer = call(&server, path, questions.concat());
+        assert_eq!(answer.header("content-type"), "application/grpc");
+        assert_eq!(answer.grpc_status(), "0");
+        match &answers(&answer.body)[..] {
+            [
+                Answer::Services(names),
+                Answer::Files(files),
+                Answer::Error { code: 5, .. },
+            ] => {
+                let wanted = ["grpc.reflection.v1.ServerReflection", "hello.Hello"];
+                assert_eq!(names, &wanted);
+                assert_eq!(files.len(), 1);
+            }
+            other => panic!("{path}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_stream_without_a_question_ends_well() {
+    let server = Running::start(&settings());
+    let answer = call(&server, METHOD_PATHS[0], Vec::new());
+    assert_eq!((answer.grpc_status(), answer.body.len()), ("0", 0));
+}
+
+#[test]
+fn compressed_questions_are_answered() {
+    let server = Running::start(&settings());
+    let mut compressed = Vec::new();
+    let mut gzip = Compressor::new(Compression::GZIP).expect("a compressor");
+    gzip.compress(&Question::Services.to_bytes(), &mut compressed)
+        .expect("compressed");
+    let headers = [&GRPC[..], &[("grpc-encoding", "gzip")]].concat();
+    let request = post(METHOD_PATHS[0], &headers, framed(true, &compressed));
+    let answer = server.call(Http::Two, request);
+    assert!(matches!(&answers(&answer.body)[..], [Answer::Services(_)]));
+}
+
+#[test]
+fn what_is_no_question_ends_the_stream_with_a_status() {
+    let server = Running::start(&settings());
+    let good = asked(Question::Services);
+    let cases: [(Vec<u8>, &str); 4] = [
+        (framed(false, b"\xff\xff"), "13"),
+        (vec![7, 0, 0, 0, 0], "13"),
+        (good[..good.len() - 1].to_vec(), "13"),
+        (vec![0, 0xff, 0xff, 0xff, 0xff], "8"),
+    ];
+    for (damage, status) in cases {
+        let answer = call(&server, METHOD_PATHS[0], [good.clone(), damage].concat());
+        assert_eq!(answers(&answer.body).len(), 1, "what was asked before");
+        assert_eq!(answer.grpc_status(), status);
+    }
+    server.assert_alive();
+}
+
+#[test]
+fn it_is_not_there_unless_it_is_offered() {
+    let server = Running::hello();
+    for path in METHOD_PATHS {
+        let answer = call(&server, path, asked(Question::Services));
+        assert_eq!(answer.grpc_status(), "12");
+    }
+}
+
+/// Questions that are sent when the test says so.
+struct Questions(mpsc::Receiver<Vec<u8>>);
+
+impl Body for Questions {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let question = self.0.poll_recv(context);
+        question.map(|question| question.map(|bytes| Ok(Frame::data(bytes.into()))))
+    }
+}
+
+/// Asks over a stream that stays open, and gives back the sender and the answer's body.
+async fn open(server: &Running) -> (mpsc::Sender<Vec<u8>>, hyper::body::Incoming) {
+    let (sender, questions) = mpsc::channel(1);
+    let stream = tokio::net::TcpStream::connect(server.tcp()).await;
+    let io = TokioIo::new(stream.expect("listening"));
+    let handshake = hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await;
+    let (mut client, connection) = handshake.expect("connected");
+    tokio::spawn(connection);
+    let (head, _) = post(METHOD_PATHS[0], &GRPC, Vec::new()).into_parts();
+    let request = Request::from_parts(head, Questions(questions));
+    let response = client.send_request(request).await.expect("a head");
+    (sender, response.into_body())
+}
+
+#[test]
+fn an_answer_comes_before_the_next_question() {
+    let server = Running::start(&settings());
+    block_on(async {
+        let (sender, mut body) = open(&server).await;
+        for question in [Question::Services, Question::File("hello.proto")] {
+            sender.send(asked(question)).await.expect("sent");
+            let frame = body.frame().await.expect("a frame").expect("whole");
+            let data = frame.into_data().expect("an answer");
+            assert_eq!(answers(&data).len(), 1);
+        }
+        drop(sender);
+        let frame = body.frame().await.expect("a frame").expect("whole");
+        assert_eq!(frame.trailers_ref().expect("trailers")["grpc-status"], "0");
+    });
+}
+
+#[test]
+fn a_stream_that_nobody_asks_on_ends() {
+    let server = Running::start(&Settings {
+        timeouts: Timeouts {
+            request_body: Duration::from_millis(50),
+            ..Timeouts::DEFAULT
+        },
+        ..settings()
+    });
+    block_on(async {
+        let (_sender, mut body) = open(&server).await;
+        let frame = body.frame().await.expect("a frame").expect("whole");
+        assert_eq!(frame.trailers_ref().expect("trailers")["grpc-status"], "1");
+    });
+}

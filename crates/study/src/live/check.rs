@@ -1,0 +1,95 @@
+//! Which options contradict each other, or their target.
+
+use super::{LoadOptions, LoadPlanError};
+use crate::settings::{AtEnd, ConnectionUse, HttpVersion, MOST_IN_FLIGHT, Schedule, TlsChoice};
+use crate::target::Target;
+
+/// Refuses numbers that cannot be carried out.
+pub(super) fn check_numbers(options: &LoadOptions) -> Result<(), LoadPlanError> {
+    let number = |option, what: &str| {
+        Err(LoadPlanError::Number {
+            option,
+            what: what.to_owned(),
+        })
+    };
+    let at_most = format!("must be at most {MOST_IN_FLIGHT}");
+    let too_many = |count: u32| count > MOST_IN_FLIGHT;
+    match options.schedule {
+        Schedule::Closed { in_flight: 0 } => return number("--in-flight", "must be at least 1"),
+        Schedule::Closed { in_flight } if too_many(in_flight) => {
+            return number("--in-flight", &at_most);
+        }
+        Schedule::Rate { per_second, .. } if !(per_second > 0.0 && per_second <= 1e9) => {
+            return number(
+                "--rate",
+                "must be more than 0 and at most 1e9 calls a second",
+            );
+        }
+        _ => {}
+    }
+    if options.connections == 0 {
+        return number("--connections", "must be at least 1");
+    }
+    if too_many(options.connections) {
+        return number("--connections", &at_most);
+    }
+    match (options.schedule, options.connection) {
+        (Schedule::Closed { in_flight }, ConnectionUse::Reuse)
+            if in_flight < options.connections =>
+        {
+            let connections = options.connections;
+            let what = format!(
+                "{connections} connections are more than the {in_flight} calls in flight; give \
+                 --in-flight {connections} or more, or fewer connections"
+            );
+            return number("--connections", &what);
+        }
+        _ => {}
+    }
+    if options.at_end == AtEnd::Cancel && options.stop.calls.is_some() {
+        return number(
+            "--at-end cancel",
+            "is for an end by time, and --calls counts calls that may end; leave one of the two out",
+        );
+    }
+    if options.stop.calls == Some(0) {
+        return number("--calls", "must be at least 1");
+    }
+    Ok(())
+}
+
+/// Refuses options that none of the targets can have: gRPC and HTTP may be compared.
+pub(super) fn check_targets(
+    options: &LoadOptions,
+    targets: &[&Target],
+) -> Result<(), LoadPlanError> {
+    let any = |is: fn(&Target) -> bool| targets.iter().any(|target| is(target));
+    let not_for = |option, why| {
+        Err(LoadPlanError::NotFor {
+            option,
+            target: options.target.to_string(),
+            why,
+        })
+    };
+    let is_grpc = |target: &Target| target.scheme.is_grpc();
+    let is_http = |target: &Target| !target.scheme.is_grpc();
+    if options.http_method.is_some() && !any(is_http) {
+        return not_for("-X", "is called by gRPC, which has its own; leave it out");
+    }
+    if options.method.is_some() && !any(is_grpc) {
+        return not_for(
+            "--method",
+            "is called by HTTP; the path behind its host says what is called",
+        );
+    }
+    if options.http == Some(HttpVersion::Http1) && any(is_grpc) {
+        return not_for("--http 1.1", "is called by gRPC, which needs HTTP/2");
+    }
+    if options.tls != TlsChoice::default() && !any(|target| target.scheme.is_tls()) {
+        return not_for(
+            "--cacert, --cert, --key, --server-name, --insecure",
+            "is called without TLS; write grpcs:// or https://",
+        );
+    }
+    Ok(())
+}
