@@ -14,6 +14,7 @@ pub mod histogram;
 pub mod live;
 pub mod objective;
 pub mod plan;
+pub mod ramp;
 pub mod record;
 pub mod resolve;
 pub mod run;

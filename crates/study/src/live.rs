@@ -10,6 +10,7 @@ use rpcgauge_message::{Compression, Encoding, Limits};
 use crate::objective::Objective;
 use crate::plan::draft::{Checks, Draft, Guard, Rounds};
 use crate::plan::{Metric, Pair, Plan, Variant};
+use crate::ramp;
 use crate::resolve::{DEFAULT_CONFIDENCE, DEFAULT_DEADLINE_MS, DEFAULT_MARGIN, DEFAULT_SEED};
 use crate::settings::{
     Callee, ConnectionUse, HttpVersion, Idle, LiveService, Messages, Placement, Protocol, Schedule,
@@ -24,6 +25,11 @@ pub const DEFAULT_STOP: Stop = Stop {
 };
 /// Longest warm-up where none is given: long enough for a service of some 100 ms a call to settle.
 pub const LONGEST_WARMUP_MS: u64 = 5_000;
+/// A ramp has none: its first part can be one, and is then measured like the others.
+const NO_WARMUP: Stop = Stop {
+    calls: None,
+    time_ms: Some(0),
+};
 /// Interleaved blocks of a comparison where no number is given.
 pub const DEFAULT_BLOCKS: u32 = 10;
 /// Fewest blocks of a comparison: intervals over fewer are too wide to tell anything.
@@ -73,7 +79,7 @@ pub struct LoadOptions {
     pub connection: ConnectionUse,
     /// When calls are sent.
     pub schedule: Schedule,
-    /// When it ends.
+    /// When it ends; a ramp ends with its last part at the latest.
     pub stop: Stop,
     /// Longest warm-up, ms; 0 for none.
     pub warmup_ms: Option<u64>,
@@ -140,6 +146,7 @@ pub enum LoadPlanError {
 /// When options contradict each other, or the target.
 pub fn plan(options: &LoadOptions) -> Result<Plan, LoadPlanError> {
     check_numbers(options)?;
+    check_ramp(options)?;
     let blocks = blocks(options)?;
     let rounds = Rounds {
         // Every block stands by itself: nothing is started anew between them.
@@ -161,7 +168,7 @@ pub fn plan(options: &LoadOptions) -> Result<Plan, LoadPlanError> {
         };
         variants.push((variant, rounds));
     }
-    let stop = options.stop;
+    let stop = stop(options);
     let shown = |place: usize| {
         let (variant, _) = &variants[place];
         let service = variant.settings.callee.live();
@@ -232,6 +239,17 @@ fn pair(metric: Metric) -> Pair {
     }
 }
 
+/// When the whole ends.
+fn stop(options: &LoadOptions) -> Stop {
+    match &options.schedule {
+        Schedule::Ramp { parts, .. } => Stop {
+            time_ms: Some(ramp::time_ms(parts)),
+            ..options.stop
+        },
+        Schedule::Closed { .. } | Schedule::Rate { .. } => options.stop,
+    }
+}
+
 /// One block's part of the whole, of each target.
 fn part(stop: Stop, blocks: u32) -> Stop {
     Stop {
@@ -242,6 +260,9 @@ fn part(stop: Stop, blocks: u32) -> Stop {
 
 /// The warm-up of one trial: no longer than what it prepares for, unless that was asked for.
 fn warmup(options: &LoadOptions, trial: Stop) -> Stop {
+    if matches!(options.schedule, Schedule::Ramp { .. }) {
+        return NO_WARMUP;
+    }
     let longest = trial
         .time_ms
         .unwrap_or(LONGEST_WARMUP_MS)
@@ -291,12 +312,12 @@ fn check_numbers(options: &LoadOptions) -> Result<(), LoadPlanError> {
         })
     };
     let too_many = |count: u32| count > MOST_AT_ONCE;
-    match options.schedule {
+    match &options.schedule {
         Schedule::Closed { in_flight: 0 } => return number("--in-flight", "must be at least 1"),
-        Schedule::Closed { in_flight } if too_many(in_flight) => {
+        Schedule::Closed { in_flight } if too_many(*in_flight) => {
             return number("--in-flight", "must be at most 100000");
         }
-        Schedule::Rate { per_second, .. } if !(per_second > 0.0 && per_second <= 1e9) => {
+        Schedule::Rate { per_second, .. } if !(*per_second > 0.0 && *per_second <= 1e9) => {
             return number(
                 "--rate",
                 "must be more than 0 and at most 1e9 calls a second",
@@ -310,9 +331,9 @@ fn check_numbers(options: &LoadOptions) -> Result<(), LoadPlanError> {
     if too_many(options.connections) {
         return number("--connections", "must be at most 100000");
     }
-    match (options.schedule, options.connection) {
+    match (&options.schedule, options.connection) {
         (Schedule::Closed { in_flight }, ConnectionUse::Reuse)
-            if in_flight < options.connections =>
+            if *in_flight < options.connections =>
         {
             let connections = options.connections;
             let what = format!(
@@ -325,6 +346,32 @@ fn check_numbers(options: &LoadOptions) -> Result<(), LoadPlanError> {
     }
     if options.stop.calls == Some(0) {
         return number("--calls", "must be at least 1");
+    }
+    Ok(())
+}
+
+/// Refuses what a ramp cannot be combined with.
+fn check_ramp(options: &LoadOptions) -> Result<(), LoadPlanError> {
+    if !matches!(options.schedule, Schedule::Ramp { .. }) {
+        return Ok(());
+    }
+    let refuse = |option, what: &str| {
+        Err(LoadPlanError::Number {
+            option,
+            what: what.to_owned(),
+        })
+    };
+    if options.versus.is_some() {
+        return refuse(
+            "--ramp",
+            "two targets are compared at one rate or in a closed loop; give --rate, or leave --vs out",
+        );
+    }
+    if options.warmup_ms.is_some_and(|ms| ms > 0) {
+        return refuse(
+            "--warmup",
+            "a ramp has none; begin the ramp with it, as in --ramp 100:5s,100..1000:30s",
+        );
     }
     Ok(())
 }
@@ -407,8 +454,8 @@ fn settings(
         response_compression: options.response_compression,
         connection: options.connection,
         connections: options.connections,
-        schedule: options.schedule,
-        stop: part(options.stop, blocks),
+        schedule: options.schedule.clone(),
+        stop: part(stop(options), blocks),
         deadline_ms: options.deadline_ms.unwrap_or(DEFAULT_DEADLINE_MS),
     })
 }

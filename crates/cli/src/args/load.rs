@@ -6,6 +6,7 @@ use std::str::FromStr as _;
 use clap::{Args, ValueEnum, ValueHint};
 use rpcgauge_message::Compression;
 use rpcgauge_study::objective::Objective;
+use rpcgauge_study::ramp::Ramp;
 use rpcgauge_study::target::Target;
 use rpcgauge_study::words::parse_time_ms;
 
@@ -134,16 +135,25 @@ pub(crate) struct PaceArgs {
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub(crate) calls: Option<u64>,
     /// End after this time, e.g. 30s or 2m [default: 10s, unless --calls is given]
-    #[arg(long, value_name = "TIME", value_parser = parse_ms, help_heading = "Load")]
+    #[arg(long, value_name = "TIME", value_parser = parse_ms, conflicts_with = "ramp", help_heading = "Load")]
     pub(crate) duration: Option<u64>,
     /// Calls in flight over all connections, a new one as soon as one ends [default: one a connection]
-    #[arg(long, value_name = "N", conflicts_with = "rate", help_heading = "Load")]
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "arrivals",
+        help_heading = "Load"
+    )]
     pub(crate) in_flight: Option<u32>,
     /// Calls a second, whatever becomes of the ones before
-    #[arg(long, value_name = "R", value_parser = parse_rate, help_heading = "Load")]
+    #[arg(long, value_name = "R", value_parser = parse_rate, group = "arrivals", help_heading = "Load")]
     pub(crate) rate: Option<f64>,
-    /// Space the calls of a rate at random (Poisson), not evenly
-    #[arg(long, requires = "rate", help_heading = "Load")]
+    /// Rates one after the other, with their times: steps (100,200,400:10s), slopes (0..1000:30s),
+    /// pauses (0:5s), or all of them (100:5s,100..1000:1m,0:5s)
+    #[arg(long, value_name = "RAMP", group = "arrivals", help_heading = "Load")]
+    pub(crate) ramp: Option<Ramp>,
+    /// Space the calls of a rate or ramp at random (Poisson), not evenly
+    #[arg(long, requires = "arrivals", help_heading = "Load")]
     pub(crate) poisson: bool,
     /// Connections, kept open [default: 1; 64 where a rate needs one for each call in flight]
     #[arg(long, value_name = "C", help_heading = "Load")]

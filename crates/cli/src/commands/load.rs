@@ -17,7 +17,7 @@ use rpcgauge_study::settings::{
 };
 
 use super::measure::{self, Ended, How};
-use crate::args::{self, DataArgs, LoadArgs};
+use crate::args::{self, DataArgs, LoadArgs, PaceArgs};
 use crate::exit::{self, Failure, Outcome};
 use crate::inputs::{self, Resolved};
 
@@ -76,8 +76,9 @@ fn options(args: &LoadArgs) -> Result<LoadOptions, Failure> {
     });
     let one_call_a_connection =
         pace.connect_per_call || !args.target.scheme.is_grpc() && http != Some(HttpVersion::Http2);
-    let connections = pace.connections.unwrap_or(match pace.rate {
-        Some(_) if one_call_a_connection => CONNECTIONS_AT_A_RATE,
+    let at_a_rate = pace.rate.is_some() || pace.ramp.is_some();
+    let connections = pace.connections.unwrap_or(match at_a_rate {
+        true if one_call_a_connection => CONNECTIONS_AT_A_RATE,
         _ => 1,
     });
     Ok(LoadOptions {
@@ -105,18 +106,7 @@ fn options(args: &LoadArgs) -> Result<LoadOptions, Failure> {
         response_compression: service.response_compression,
         connections,
         connection,
-        schedule: match pace.rate {
-            Some(per_second) => Schedule::Rate {
-                per_second,
-                arrivals: match pace.poisson {
-                    true => Arrivals::Poisson,
-                    false => Arrivals::Constant,
-                },
-            },
-            None => Schedule::Closed {
-                in_flight: pace.in_flight.unwrap_or(connections),
-            },
-        },
+        schedule: schedule(pace, connections),
         stop: match (pace.calls, pace.duration) {
             (None, None) => DEFAULT_STOP,
             (calls, time_ms) => Stop { calls, time_ms },
@@ -127,6 +117,26 @@ fn options(args: &LoadArgs) -> Result<LoadOptions, Failure> {
         seed: args.data.seed,
         limits: inputs::limits(&args.limits)?,
     })
+}
+
+fn schedule(pace: &PaceArgs, connections: u32) -> Schedule {
+    let arrivals = match pace.poisson {
+        true => Arrivals::Poisson,
+        false => Arrivals::Constant,
+    };
+    match (pace.rate, &pace.ramp) {
+        (Some(per_second), _) => Schedule::Rate {
+            per_second,
+            arrivals,
+        },
+        (None, Some(ramp)) => Schedule::Ramp {
+            parts: ramp.0.clone(),
+            arrivals,
+        },
+        (None, None) => Schedule::Closed {
+            in_flight: pace.in_flight.unwrap_or(connections),
+        },
+    }
 }
 
 /// What is sent, as the plan keeps it.

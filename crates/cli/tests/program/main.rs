@@ -7,6 +7,7 @@ mod common;
 mod compare;
 mod doctor;
 mod load;
+mod ramp;
 mod report;
 mod run;
 mod serve;

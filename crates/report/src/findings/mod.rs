@@ -15,6 +15,7 @@ mod figures;
 mod model;
 mod notes;
 pub mod objective;
+pub mod steps;
 pub mod timeline;
 pub mod trial;
 pub mod verdict;
@@ -258,7 +259,8 @@ fn cell(
             planned: planned.count() as u64,
             measured,
             failed: all_ended - measured,
-            unsettled: count(|m| !m.warmup.settled),
+            // A ramp has no warm-up that could.
+            unsettled: count(|m| !m.warmup.settled && m.steps.is_empty()),
             client_bound,
             is_client_bound: client_bound * 2 > measured,
             uncompressed: count(|m| m.uncompressed_answers > 0),

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::fixture::{findings, live, quickstart, two};
+use crate::fixture::{findings, live, quickstart, ramp, two};
 
 fn plain(width: usize) -> Style {
     Style {
@@ -35,6 +35,11 @@ fn a_run_without_a_single_trial() {
 #[test]
 fn a_load_reads_as_a_result_with_its_objectives_first() {
     insta::assert_snapshot!(render(&findings(&live()), plain(100)));
+}
+
+#[test]
+fn a_ramp_is_told_step_by_step() {
+    insta::assert_snapshot!(render(&findings(&ramp()), plain(100)));
 }
 
 #[test]

@@ -18,7 +18,9 @@ use std::collections::BTreeMap;
 use rpcgauge_message::workload::WorkloadSpec;
 use rpcgauge_message::{Compression, Encoding, Limits};
 use rpcgauge_stats::SplitMix64;
+use rpcgauge_study::histogram::Unpacked;
 use rpcgauge_study::plan::{Claim, Metric, Pair, Plan, Published, TrialSpec, Variant};
+use rpcgauge_study::ramp::RampPart;
 use rpcgauge_study::record::*;
 use rpcgauge_study::settings::*;
 
@@ -437,5 +439,60 @@ pub fn live() -> Sample {
         measured.elapsed_ns = 408_000_000;
         measured.client_share = 0.02;
     }
+    sample
+}
+
+/// The same service called in a ramp: two steps, a pause, and an overload that loses calls.
+pub fn ramp() -> Sample {
+    let mut sample = live();
+    let part = |from: f64, to: f64| RampPart {
+        from,
+        to,
+        time_ms: 2_000,
+    };
+    let parts = vec![
+        part(50.0, 50.0),
+        part(100.0, 100.0),
+        part(0.0, 0.0),
+        part(400.0, 400.0),
+    ];
+    sample.plan.objectives = ["p50<5ms", "p99<5ms", "goodput>49"]
+        .map(|text| text.parse().expect("an objective"))
+        .to_vec();
+    let times = |count: u64, ns: u64| {
+        let mut histogram = Unpacked::new(3).expect("three digits");
+        // The slowest takes ten times as long as the others.
+        for call in 0..count {
+            let slow = if call == 0 { 10 } else { 1 };
+            histogram.record(ns * slow).expect("it grows");
+        }
+        Histogram::from(histogram)
+    };
+    // Due, answered, failed, latency of most.
+    let became = [
+        (100, 100, 0, 1_000_000),
+        (200, 199, 1, 1_200_000),
+        (0, 0, 0, 0),
+        (800, 500, 20, 90_000_000),
+    ];
+    if let Outcome::Measured(measured) = &mut sample.trials[0].outcome {
+        let steps = parts.iter().zip(became);
+        measured.steps = steps
+            .map(|(part, (started, answered, failed, ns))| Step {
+                from: part.from,
+                to: part.to,
+                time_ns: part.time_ms * 1_000_000,
+                started,
+                answered,
+                failed,
+                latency: times(answered, ns),
+                send_delay: times(started, ns / 10),
+            })
+            .collect();
+    }
+    sample.plan.variants[0].settings.schedule = Schedule::Ramp {
+        parts,
+        arrivals: Arrivals::Poisson,
+    };
     sample
 }

@@ -131,6 +131,7 @@ impl Builder {
                 slice_ns: (elapsed_ns / 100).max(1),
                 slices,
             },
+            steps: Vec::new(),
             warmup_ended_after: 0,
             bytes: Bytes {
                 sent: Traffic {

@@ -184,6 +184,33 @@ fn what_contradicts_is_refused_with_what_to_do() {
 }
 
 #[test]
+fn a_ramp_lasts_as_long_as_its_parts_and_has_no_warm_up() {
+    let ramp = |text: &str| LoadOptions {
+        schedule: Schedule::Ramp {
+            parts: text.parse::<crate::ramp::Ramp>().unwrap().0,
+            arrivals: Arrivals::Poisson,
+        },
+        stop: Stop {
+            calls: Some(7),
+            time_ms: None,
+        },
+        ..grpc()
+    };
+    let planned = plan(&ramp("10,20:5s,20..0:1m")).unwrap();
+    let stop = planned.variants[0].settings.stop;
+    assert_eq!((stop.calls, stop.time_ms), (Some(7), Some(70_000)));
+    assert_eq!(
+        (planned.warmup.calls, planned.warmup.time_ms),
+        (None, Some(0))
+    );
+    let text = serde_json::to_string(&planned).unwrap();
+    assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), planned);
+    let why = |options: LoadOptions| plan(&options).unwrap_err().to_string();
+    insta::assert_snapshot!(why(LoadOptions { versus: Some(grpc().target), ..ramp("1:1s") }), @"--ramp: two targets are compared at one rate or in a closed loop; give --rate, or leave --vs out");
+    insta::assert_snapshot!(why(LoadOptions { warmup_ms: Some(5), ..ramp("1:1s") }), @"--warmup: a ramp has none; begin the ramp with it, as in --ramp 100:5s,100..1000:30s");
+}
+
+#[test]
 fn a_plan_comes_back_from_disk_as_it_was() {
     let plan = plan(&LoadOptions {
         tls: TlsChoice {
