@@ -68,8 +68,13 @@ fn listings(text: &mut String, findings: &Findings) {
     for listing in listing::all(findings) {
         let titles: Vec<&str> = listing.columns.iter().map(|column| column.title).collect();
         *text += &format!(
-            "\n### {}\n\n| {} |\n|{}\n",
+            "\n### {}\n\n{}| {} |\n|{}\n",
             safe(&listing.heading),
+            listing
+                .sentences
+                .iter()
+                .map(|sentence| format!("{}\n\n", safe(sentence)))
+                .collect::<String>(),
             titles.join(" | "),
             "--:|".repeat(titles.len())
         );

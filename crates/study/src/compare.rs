@@ -387,6 +387,7 @@ fn draft(
         pairs,
         claims: Vec::new(),
         objectives: Vec::new(),
+        capacity: None,
         guard: Guard::Headline,
     }
 }

@@ -5,6 +5,7 @@
 //! crate measures nothing and draws nothing: the lab writes what it defines, the report reads it.
 
 pub mod builtin;
+pub mod capacity;
 pub mod clock;
 pub mod compare;
 mod error;

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use rpcgauge_message::{Compression, Encoding, Limits};
 
+use crate::capacity::{self, CapacityOptions};
 use crate::objective::Objective;
 use crate::plan::draft::{Checks, Draft, Guard, Rounds};
 use crate::plan::{Metric, Pair, Plan, Variant};
@@ -87,6 +88,9 @@ pub struct LoadOptions {
     pub deadline_ms: Option<u64>,
     /// What must be reached.
     pub objectives: Vec<Objective>,
+    /// Search for the highest rate that reaches it; [`LoadOptions::schedule`] is then a rate, of
+    /// which only the spacing counts.
+    pub capacity: Option<CapacityOptions>,
     /// Seed of every random choice.
     pub seed: Option<u64>,
     /// Bounds of messages.
@@ -148,10 +152,11 @@ pub fn plan(options: &LoadOptions) -> Result<Plan, LoadPlanError> {
     check_numbers(options)?;
     check_ramp(options)?;
     let blocks = blocks(options)?;
+    let capacity = capacity::search(options)?;
     let rounds = Rounds {
         // Every block stands by itself: nothing is started anew between them.
         invocations: blocks,
-        blocks: 1,
+        blocks: capacity.map_or(1, |_| capacity::MOST_TRIALS),
     };
     let targets: Vec<&Target> = std::iter::once(&options.target)
         .chain(&options.versus)
@@ -160,11 +165,15 @@ pub fn plan(options: &LoadOptions) -> Result<Plan, LoadPlanError> {
     let names: &[&str] = if targets.len() == 1 { &[ALONE] } else { &NAMES };
     let mut variants = Vec::new();
     for (name, target) in names.iter().zip(&targets) {
+        let mut settings = settings(options, target, blocks)?;
+        if let Some(capacity) = &capacity {
+            settings = capacity::at_rate(&settings, capacity, capacity.start);
+        }
         let variant = Variant {
             name: (*name).to_owned(),
             group: None,
             repeats: None,
-            settings: settings(options, target, blocks)?,
+            settings,
         };
         variants.push((variant, rounds));
     }
@@ -194,7 +203,10 @@ pub fn plan(options: &LoadOptions) -> Result<Plan, LoadPlanError> {
         idle: Idle::AsIs,
         margin: DEFAULT_MARGIN,
         confidence: DEFAULT_CONFIDENCE,
-        warmup: warmup(options, part(stop, blocks)),
+        warmup: match &capacity {
+            Some(capacity) => capacity::warmup(options, capacity),
+            None => warmup(options, part(stop, blocks)),
+        },
         limits: options.limits,
         guard: if pairs.is_empty() {
             Guard::Absent
@@ -205,6 +217,7 @@ pub fn plan(options: &LoadOptions) -> Result<Plan, LoadPlanError> {
         pairs,
         claims: Vec::new(),
         objectives: options.objectives.clone(),
+        capacity,
     };
     draft
         .finish()

@@ -43,6 +43,9 @@ pub struct TrialRecord {
     pub idle: Idle,
     /// When it started, milliseconds since the Unix epoch.
     pub started_at_ms: u64,
+    /// Calls a second, where the plan leaves the rate to a search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
     /// How it ended.
     pub outcome: Outcome,
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 use rpcgauge_lab::live::{Extent, Live, LiveError, LiveInputs, Texts};
 use rpcgauge_message::data::{Data, DataError, Form, Order, Rows};
 use rpcgauge_message::{MessageType, Schema};
+use rpcgauge_study::capacity::{self, CapacityOptions};
 use rpcgauge_study::live::{self, DEFAULT_STOP, LoadOptions};
 use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::settings::{
@@ -29,6 +30,7 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
     let options = options(&args)?;
     let plan = live::plan(&options).map_err(Failure::input)?;
     let data = data(&args, &plan)?;
+    check_texts(&plan, data.as_ref())?;
     let schema = schema(&args, data.is_some())?;
     let stop = measure::stop_flag()?;
     let mut found = BTreeMap::new();
@@ -61,7 +63,29 @@ fn find(
         warmup: plan.warmup,
         limits: plan.limits,
     };
-    Live::find(&variant.settings, inputs, &extent, stop)
+    // Every trial has the same texts: as many as the largest needs.
+    let largest = plan.capacity.and_then(|search| {
+        let highest = search.highest?;
+        Some(capacity::at_rate(&variant.settings, &search, highest))
+    });
+    let settings = largest.as_ref().unwrap_or(&variant.settings);
+    Live::find(settings, inputs, &extent, stop)
+}
+
+/// All texts are made before the first call: of a search without a highest rate nobody knows how
+/// many.
+fn check_texts(plan: &Plan, source: Option<&Source>) -> Result<(), Failure> {
+    let endless = plan.capacity.is_some_and(|search| search.highest.is_none());
+    match source {
+        Some(source) if endless && source.data.distinct().is_none() => {
+            Err(Failure::input(format!(
+                "--find-capacity: each call has a text of its own ({}), and all are made before the \
+                 first call; give --max-rate to bound them",
+                source.name
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn options(args: &LoadArgs) -> Result<LoadOptions, Failure> {
@@ -76,7 +100,7 @@ fn options(args: &LoadArgs) -> Result<LoadOptions, Failure> {
     });
     let one_call_a_connection =
         pace.connect_per_call || !args.target.scheme.is_grpc() && http != Some(HttpVersion::Http2);
-    let at_a_rate = pace.rate.is_some() || pace.ramp.is_some();
+    let at_a_rate = pace.rate.is_some() || pace.ramp.is_some() || pace.find_capacity;
     let connections = pace.connections.unwrap_or(match at_a_rate {
         true if one_call_a_connection => CONNECTIONS_AT_A_RATE,
         _ => 1,
@@ -114,6 +138,12 @@ fn options(args: &LoadArgs) -> Result<LoadOptions, Failure> {
         warmup_ms: pace.warmup,
         deadline_ms: pace.deadline,
         objectives: args.slo.clone(),
+        capacity: pace.find_capacity.then_some(CapacityOptions {
+            start: pace.start_rate,
+            highest: pace.max_rate,
+            precision: pace.precision,
+            time_ms: pace.duration,
+        }),
         seed: args.data.seed,
         limits: inputs::limits(&args.limits)?,
     })
@@ -131,6 +161,11 @@ fn schedule(pace: &PaceArgs, connections: u32) -> Schedule {
         },
         (None, Some(ramp)) => Schedule::Ramp {
             parts: ramp.0.clone(),
+            arrivals,
+        },
+        // The search fills it in.
+        (None, None) if pace.find_capacity => Schedule::Rate {
+            per_second: 1.0,
             arrivals,
         },
         (None, None) => Schedule::Closed {

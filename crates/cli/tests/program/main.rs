@@ -3,6 +3,7 @@
 //! half-written.
 
 mod arguments;
+mod capacity;
 mod common;
 mod compare;
 mod doctor;

@@ -152,6 +152,7 @@ struct LiveView {
 #[derive(Debug, Serialize)]
 struct ListingView {
     heading: String,
+    sentences: Vec<String>,
     columns: Vec<&'static str>,
     rows: Vec<Vec<String>>,
     note: &'static str,
@@ -161,6 +162,7 @@ impl ListingView {
     fn of(listing: Listing) -> Self {
         Self {
             heading: listing.heading,
+            sentences: listing.sentences,
             columns: listing.columns.iter().map(|column| column.title).collect(),
             rows: listing.rows,
             note: listing.note,

@@ -37,6 +37,9 @@ impl Page {
     pub(super) fn listings(&mut self, findings: &Findings) {
         for listing in listing::all(findings) {
             self.heading(&listing.heading);
+            for sentence in &listing.sentences {
+                self.paragraph(Paint::Plain, "  ", sentence);
+            }
             let table = Table {
                 columns: listing.columns,
                 rows: listing.rows,

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::fixture::{findings, live, quickstart, ramp, two};
+use crate::fixture::{capacity, findings, live, quickstart, ramp, two};
 
 fn plain(width: usize) -> Style {
     Style {
@@ -40,6 +40,11 @@ fn a_load_reads_as_a_result_with_its_objectives_first() {
 #[test]
 fn a_ramp_is_told_step_by_step() {
     insta::assert_snapshot!(render(&findings(&ramp()), plain(100)));
+}
+
+#[test]
+fn a_search_answers_first() {
+    insta::assert_snapshot!(render(&findings(&capacity()), plain(110)));
 }
 
 #[test]

@@ -181,16 +181,23 @@ fn client(figures: &Figures) -> String {
     )
 }
 
+/// An objective's figure.
+pub(crate) fn measured(measure: Measure, figure: f64) -> String {
+    match measure {
+        Measure::Percentile(_) | Measure::Mean | Measure::Max => units::time(figure),
+        Measure::Errors => units::percent(figure),
+        Measure::Goodput => format!("{}/s", units::number(figure)),
+    }
+}
+
 /// What became of an objective, behind its own text.
 pub(crate) fn objective(found: &ObjectiveFindings) -> String {
     let place = found
         .step
         .map_or_else(String::new, |step| format!(" in step {}", step + 1));
-    let figure = found.figure.map(|figure| match found.objective.measure {
-        Measure::Percentile(_) | Measure::Mean | Measure::Max => units::time(figure),
-        Measure::Errors => units::percent(figure),
-        Measure::Goodput => format!("{}/s", units::number(figure)),
-    });
+    let figure = found
+        .figure
+        .map(|figure| measured(found.objective.measure, figure));
     let figure = figure.unwrap_or_default();
     match found.outcome {
         ObjectiveOutcome::Reached => match place.is_empty() {

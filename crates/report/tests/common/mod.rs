@@ -17,9 +17,10 @@ use std::collections::BTreeMap;
 
 use rpcgauge_message::workload::WorkloadSpec;
 use rpcgauge_message::{Compression, Encoding, Limits};
+use rpcgauge_report::findings::capacity::Course;
 use rpcgauge_stats::SplitMix64;
 use rpcgauge_study::histogram::Unpacked;
-use rpcgauge_study::plan::{Claim, Metric, Pair, Plan, Published, TrialSpec, Variant};
+use rpcgauge_study::plan::{Capacity, Claim, Metric, Pair, Plan, Published, TrialSpec, Variant};
 use rpcgauge_study::ramp::RampPart;
 use rpcgauge_study::record::*;
 use rpcgauge_study::settings::*;
@@ -313,6 +314,7 @@ impl Builder {
             pairs: self.pairs.clone(),
             claims: self.claims.clone(),
             objectives: Vec::new(),
+            capacity: None,
             invocations: self.invocations,
             blocks: self.blocks,
             placements: self.placements.clone(),
@@ -494,5 +496,65 @@ pub fn ramp() -> Sample {
         parts,
         arrivals: Arrivals::Poisson,
     };
+    sample
+}
+
+/// A search on the same service, which answers in a millisecond up to some 1,000 calls a second and
+/// queues beyond. The client is at its limit from 2,000 on. The third trial has a hiccup.
+pub fn capacity() -> Sample {
+    let mut sample = live();
+    sample.plan.objectives = ["p99<20ms", "errors<0.1%"]
+        .map(|text| text.parse().expect("an objective"))
+        .to_vec();
+    sample.plan.capacity = Some(Capacity {
+        start: 250.0,
+        lowest: 20.0,
+        highest: None,
+        precision: 0.05,
+        time_ms: 1_000,
+        calls: 1_000,
+    });
+    let first = sample.trials.remove(0);
+    let slots = (0..60).map(|index| TrialSpec {
+        index,
+        block: index,
+        ..first.trial.clone()
+    });
+    sample.plan.trials = slots.collect();
+    let mut course = Course::of(&sample.plan).expect("a search");
+    for spec in &sample.plan.trials {
+        let Some(rate) = course.next_rate() else {
+            break;
+        };
+        let mut record = first.clone();
+        record.trial = spec.clone();
+        record.rate = Some(rate);
+        record.started_at_ms += u64::from(spec.index) * 3_000;
+        let is_slow = rate > 1_000.0 || spec.index == 2;
+        if let Outcome::Measured(measured) = &mut record.outcome {
+            let calls = rate.max(1_000.0) as u64;
+            let mut latency = Unpacked::new(3).expect("three digits");
+            let mut send_delay = latency.clone();
+            for call in 0..calls {
+                // Of slow trials one call in twenty waits.
+                let waits = is_slow && call % 20 == 0;
+                let ns = if waits { 80_000_000 } else { 1_000_000 };
+                latency.record(ns).expect("it grows");
+                send_delay.record(ns / 100).expect("it grows");
+            }
+            measured.calls = Calls {
+                started: calls,
+                answered: calls,
+                ..Calls::default()
+            };
+            measured.elapsed_ns = (calls as f64 / rate * 1e9) as u64;
+            measured.latency = Histogram::from(latency);
+            measured.send_delay = Histogram::from(send_delay);
+            measured.error_samples.clear();
+            measured.client_share = (rate / 2_400.0).min(1.0);
+        }
+        course.ended(&record);
+        sample.trials.push(record);
+    }
     sample
 }

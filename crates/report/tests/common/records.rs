@@ -26,6 +26,7 @@ impl Builder {
             timing: spec.settings().timing(),
             idle: Idle::Held,
             started_at_ms: 1_795_169_700_000 + u64::from(trial.index) * 900,
+            rate: None,
             outcome,
         }
     }
