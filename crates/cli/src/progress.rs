@@ -55,10 +55,18 @@ impl ProgressView {
 
     fn show(&self, progress: Progress, what: &str) {
         let what = escape::terminal(what);
-        self.bar.set_length(progress.total as u64);
-        self.bar.set_position(progress.done as u64);
-        self.bar
-            .set_prefix(format!("{} left", clock(progress.remaining)));
+        match progress.total {
+            // A search: nobody knows how many trials it takes.
+            0 => self
+                .bar
+                .set_prefix(format!("{} so far", clock(progress.elapsed))),
+            total => {
+                self.bar.set_length(total as u64);
+                self.bar.set_position(progress.done as u64);
+                self.bar
+                    .set_prefix(format!("{} left", clock(progress.remaining)));
+            }
+        }
         self.bar.set_message(match self.failed {
             0 => what,
             1 => format!("{what} · 1 trial failed"),
@@ -106,6 +114,9 @@ impl Observer for ProgressView {
                     "invocation {} of {of}: {done} of {total} trials done, about {left} left",
                     invocation + 1
                 ));
+            }
+            Event::RateChosen { rate, number } if self.form != Form::Nothing => {
+                self.line(&format!("trial {number}: {rate} calls/s"));
             }
             Event::SubjectStarting { variant, progress } => {
                 self.show(

@@ -30,5 +30,5 @@ mod verify;
 pub use error::{LabError, TrialFailure};
 pub use observer::{Event, Observer, Progress};
 pub use records::{Records, RecordsError};
-pub use run::{Ending, Lab, Options, Summary};
+pub use run::{Course, Ending, Lab, Options, Summary};
 pub use subject::SubjectCommand;

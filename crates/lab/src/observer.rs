@@ -31,7 +31,7 @@ impl<F: FnMut(&Event<'_>)> Observer for F {
 pub struct Progress {
     /// Trials of the plan that are recorded, those of an earlier part of the run included.
     pub done: usize,
-    /// Trials of the plan.
+    /// Trials of the plan; 0 in a search, which has as many as it needs.
     pub total: usize,
     /// Since this part of the run started.
     pub elapsed: Duration,
@@ -67,6 +67,13 @@ pub enum Event<'a> {
         variant: &'a Variant,
         /// How far the run is.
         progress: Progress,
+    },
+    /// A search tries this rate in the trial that starts next.
+    RateChosen {
+        /// Calls a second.
+        rate: f64,
+        /// Which trial of the search, from 1.
+        number: usize,
     },
     /// A trial ended, well or not, and is recorded.
     TrialEnded {

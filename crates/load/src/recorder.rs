@@ -148,7 +148,11 @@ impl Recorder {
 
     /// The program began to work on a call.
     pub(crate) fn begun(&mut self, due: u64, now: u64) {
-        record(&mut self.send_delay, now.saturating_sub(due));
+        let delay = now.saturating_sub(due);
+        record(&mut self.send_delay, delay);
+        if let Some(segment) = self.segments.at(self.offset(due)) {
+            record(&mut segment.send_delay, delay);
+        }
     }
 
     /// A call succeeded.

@@ -16,6 +16,8 @@ pub struct SegmentFigures {
     pub failed: u64,
     /// Latency of those that succeeded, ns.
     pub latency: Histogram,
+    /// How long after it was due each of those that were begun was begun, ns.
+    pub send_delay: Histogram,
 }
 
 /// Fills the figures of a ramp's segments. Other schedules have none.
@@ -48,6 +50,7 @@ impl SegmentRecorder {
                     answered: 0,
                     failed: 0,
                     latency: small_histogram(),
+                    send_delay: small_histogram(),
                 })
                 .collect(),
         }

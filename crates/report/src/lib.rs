@@ -20,6 +20,7 @@ pub mod files;
 pub mod findings;
 pub mod html;
 pub mod json;
+mod listing;
 pub mod markdown;
 mod marks;
 mod questions;

@@ -5,6 +5,7 @@ use rpcgauge_study::settings::Placement;
 use crate::escape::markdown as safe;
 use crate::failures::Failures;
 use crate::findings::{Cell, Figures, Findings, VariantFindings};
+use crate::listing;
 use crate::marks;
 use crate::questions::{self, Answer};
 use crate::summary;
@@ -20,6 +21,7 @@ pub fn render(findings: &Findings) -> String {
     for warning in &findings.warnings {
         text += &format!("\n**!** {}\n", safe(warning));
     }
+    listings(&mut text, findings);
     live(&mut text, findings);
     objectives(&mut text, findings);
     summary(&mut text, findings);
@@ -59,6 +61,27 @@ fn live(text: &mut String, findings: &Findings) {
                 *text += &format!("| {label} | {} |\n", safe(&fact));
             }
         }
+    }
+}
+
+fn listings(text: &mut String, findings: &Findings) {
+    for listing in listing::all(findings) {
+        let titles: Vec<&str> = listing.columns.iter().map(|column| column.title).collect();
+        *text += &format!(
+            "\n### {}\n\n{}| {} |\n|{}\n",
+            safe(&listing.heading),
+            listing
+                .sentences
+                .iter()
+                .map(|sentence| format!("{}\n\n", safe(sentence)))
+                .collect::<String>(),
+            titles.join(" | "),
+            "--:|".repeat(titles.len())
+        );
+        for row in &listing.rows {
+            *text += &format!("| {} |\n", row.join(" | "));
+        }
+        *text += &format!("\n{}\n", listing.note);
     }
 }
 

@@ -125,6 +125,8 @@ fn check(findings: &Findings) {
 #[test]
 fn a_load_of_a_live_service_fits_the_schema() {
     check(&common::findings(&common::live()));
+    check(&common::findings(&common::ramp()));
+    check(&common::findings(&common::capacity()));
 }
 
 #[test]

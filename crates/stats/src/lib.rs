@@ -28,8 +28,9 @@
 //! ```
 //!
 //! [`WarmUp`] stands apart: it is fed while a trial runs, and says when its latency has stopped
-//! drifting.
+//! drifting. So does [`CapacitySearch`], which says at what rate the next trial of a search is.
 
+mod capacity;
 mod claim;
 mod compare;
 mod distribution;
@@ -43,6 +44,9 @@ mod rng;
 mod verdict;
 mod warmup;
 
+pub use capacity::{
+    Bound, Bracket, CapacitySearch, HOLDS_NEEDED, MISSES_NEEDED, SearchEnd, Step, Tried, bracket,
+};
 pub use claim::{
     ClaimCheck, ClaimOutcome, DEFAULT_SIZE_TOLERANCE, Published, SizeMatch, check_claim,
 };

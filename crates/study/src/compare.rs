@@ -317,6 +317,7 @@ fn draft(
         pairs,
         claims: Vec::new(),
         objectives: Vec::new(),
+        capacity: None,
         guard: Guard::Headline,
     }
 }

@@ -5,6 +5,7 @@
 //! crate measures nothing and draws nothing: the lab writes what it defines, the report reads it.
 
 pub mod builtin;
+pub mod capacity;
 pub mod clock;
 pub mod compare;
 mod error;
@@ -14,6 +15,7 @@ pub mod histogram;
 pub mod live;
 pub mod objective;
 pub mod plan;
+pub mod ramp;
 pub mod record;
 pub mod resolve;
 pub mod run;

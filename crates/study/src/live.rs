@@ -12,13 +12,16 @@ use rpcgauge_message::Encoding;
 pub use options::{LoadOptions, LoadPlanError};
 
 use called::called;
-use check::{check_numbers, check_targets};
+use check::{check_numbers, check_ramp, check_targets};
 
+use crate::capacity;
 use crate::plan::draft::{Checks, Draft, Guard, Rounds};
 use crate::plan::{Metric, Pair, Plan, Variant};
+use crate::ramp;
 use crate::resolve::{DEFAULT_CONFIDENCE, DEFAULT_DEADLINE_MS, DEFAULT_MARGIN, DEFAULT_SEED};
 use crate::settings::{
-    Callee, HttpVersion, Idle, LiveService, Placement, Protocol, Settings, Stop, Transport,
+    Callee, HttpVersion, Idle, LiveService, Placement, Protocol, Schedule, Settings, Stop,
+    Transport,
 };
 use crate::target::{Address, Target};
 
@@ -29,6 +32,11 @@ pub const DEFAULT_STOP: Stop = Stop {
 };
 /// Longest warm-up where none is given: long enough for a service of some 100 ms a call to settle.
 pub const LONGEST_WARMUP_MS: u64 = 5_000;
+/// A ramp has none: its first part can be one, and is then measured like the others.
+const NO_WARMUP: Stop = Stop {
+    calls: None,
+    time_ms: Some(0),
+};
 /// Interleaved blocks of a comparison where no number is given.
 pub const DEFAULT_BLOCKS: u32 = 10;
 /// Fewest blocks of a comparison: intervals over fewer are too wide to tell anything.
@@ -48,11 +56,13 @@ const ALONE: &str = "target";
 /// When options contradict each other, or the target.
 pub fn plan(options: &LoadOptions) -> Result<Plan, LoadPlanError> {
     check_numbers(options)?;
+    check_ramp(options)?;
     let blocks = blocks(options)?;
+    let capacity = capacity::search(options)?;
     let rounds = Rounds {
         // Every block stands by itself: nothing is started anew between them.
         invocations: blocks,
-        blocks: 1,
+        blocks: capacity.map_or(1, |_| capacity::MOST_TRIALS),
     };
     let targets: Vec<&Target> = std::iter::once(&options.target)
         .chain(&options.versus)
@@ -61,15 +71,19 @@ pub fn plan(options: &LoadOptions) -> Result<Plan, LoadPlanError> {
     let names: &[&str] = if targets.len() == 1 { &[ALONE] } else { &NAMES };
     let mut variants = Vec::new();
     for (name, target) in names.iter().zip(&targets) {
+        let mut settings = settings(options, target, blocks)?;
+        if let Some(capacity) = &capacity {
+            settings = capacity::at_rate(&settings, capacity, capacity.start);
+        }
         let variant = Variant {
             name: (*name).to_owned(),
             group: None,
             repeats: None,
-            settings: settings(options, target, blocks)?,
+            settings,
         };
         variants.push((variant, rounds));
     }
-    let stop = options.stop;
+    let stop = stop(options);
     let shown = |place: usize| {
         let (variant, _) = &variants[place];
         let service = variant.settings.callee.live();
@@ -95,7 +109,10 @@ pub fn plan(options: &LoadOptions) -> Result<Plan, LoadPlanError> {
         idle: Idle::AsIs,
         margin: DEFAULT_MARGIN,
         confidence: DEFAULT_CONFIDENCE,
-        warmup: warmup(options, part(stop, blocks)),
+        warmup: match &capacity {
+            Some(capacity) => capacity::warmup(options, capacity),
+            None => warmup(options, part(stop, blocks)),
+        },
         limits: options.limits,
         guard: if pairs.is_empty() {
             Guard::Absent
@@ -106,6 +123,7 @@ pub fn plan(options: &LoadOptions) -> Result<Plan, LoadPlanError> {
         pairs,
         claims: Vec::new(),
         objectives: options.objectives.clone(),
+        capacity,
     };
     draft
         .finish()
@@ -140,6 +158,17 @@ fn pair(metric: Metric) -> Pair {
     }
 }
 
+/// When the whole ends.
+fn stop(options: &LoadOptions) -> Stop {
+    match &options.schedule {
+        Schedule::Ramp { parts, .. } => Stop {
+            time_ms: Some(ramp::time_ms(parts)),
+            ..options.stop
+        },
+        Schedule::Closed { .. } | Schedule::Rate { .. } => options.stop,
+    }
+}
+
 /// One block's part of the whole, of each target.
 fn part(stop: Stop, blocks: u32) -> Stop {
     Stop {
@@ -150,6 +179,9 @@ fn part(stop: Stop, blocks: u32) -> Stop {
 
 /// The warm-up of one trial: no longer than what it prepares for, unless that was asked for.
 fn warmup(options: &LoadOptions, trial: Stop) -> Stop {
+    if matches!(options.schedule, Schedule::Ramp { .. }) {
+        return NO_WARMUP;
+    }
     let longest = trial
         .time_ms
         .unwrap_or(LONGEST_WARMUP_MS)
@@ -234,8 +266,8 @@ fn settings(
         response_compression: options.response_compression,
         connection: options.connection,
         connections: options.connections,
-        schedule: options.schedule,
-        stop: part(options.stop, blocks),
+        schedule: options.schedule.clone(),
+        stop: part(stop(options), blocks),
         deadline_ms: options.deadline_ms.unwrap_or(DEFAULT_DEADLINE_MS),
     })
 }

@@ -92,6 +92,22 @@ impl Measure {
         }
     }
 
+    /// The calls of a trial that its figure can be relied on: ten beyond a percentile, ten failures
+    /// at the bound of a share of errors.
+    pub fn reliable_calls(self, bound: f64) -> u64 {
+        const FEWEST: u64 = 100;
+        const MOST_FOR_ERRORS: f64 = 10_000.0;
+        match self {
+            Self::Percentile(percentile) if percentile < 100.0 => {
+                (10 * self.fewest_calls()).max(FEWEST)
+            }
+            Self::Errors if bound > 0.0 => {
+                ((10.0 / bound).min(MOST_FOR_ERRORS).ceil() as u64).max(FEWEST)
+            }
+            _ => FEWEST,
+        }
+    }
+
     fn parse(word: &str) -> Result<Self, String> {
         if let Some(number) = word.strip_prefix('p') {
             return match number.parse::<f64>() {
@@ -269,6 +285,26 @@ mod tests {
         for (percentile, calls) in table {
             let measure = Measure::Percentile(percentile);
             assert_eq!(measure.fewest_calls(), calls, "{percentile}");
+        }
+    }
+
+    #[test]
+    fn a_trial_that_decides_needs_ten_calls_beyond_its_bound() {
+        let calls = |text: &str| {
+            let objective: Objective = text.parse().unwrap();
+            objective.measure.reliable_calls(objective.bound)
+        };
+        let table = [
+            ("p50<1s", 100),
+            ("p99<1s", 1_000),
+            ("p99.9<1s", 10_000),
+            ("max<1s", 100),
+            ("errors<1%", 1_000),
+            ("errors<0.001%", 10_000),
+            ("errors<=0", 100),
+        ];
+        for (text, needed) in table {
+            assert_eq!(calls(text), needed, "{text}");
         }
     }
 

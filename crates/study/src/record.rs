@@ -48,6 +48,9 @@ pub struct TrialRecord {
     pub idle: Idle,
     /// When it started, milliseconds since the Unix epoch.
     pub started_at_ms: u64,
+    /// Calls a second, where the plan leaves the rate to a search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
     /// How it ended.
     pub outcome: Outcome,
 }
@@ -92,6 +95,9 @@ pub struct Measured {
     pub stages: BTreeMap<Stage, Histogram>,
     /// The trial in at least 100 slices of equal length.
     pub timeline: Timeline,
+    /// A ramp, step by step; empty for other schedules.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Step>,
     /// Calls of the warm-up that ended in the measured part, at a rate: their bytes and processor time
     /// are among those measured.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -246,6 +252,27 @@ pub struct Slice {
     pub latency_sum_ns: u64,
     /// The longest latency among them.
     pub latency_max_ns: u64,
+}
+
+/// What became of the calls that were due in one step of a ramp.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// Calls a second that were asked for at its start.
+    pub from: f64,
+    /// Calls a second that were asked for at its end.
+    pub to: f64,
+    /// How long it lasted, as asked for.
+    pub time_ns: u64,
+    /// Calls that were due in it.
+    pub started: u64,
+    /// How many of them succeeded.
+    pub answered: u64,
+    /// How many failed.
+    pub failed: u64,
+    /// Latency of those that succeeded, from due to done.
+    pub latency: Histogram,
+    /// How long after it was due each call was sent that was sent at all.
+    pub send_delay: Histogram,
 }
 
 /// Bytes on the connections, by direction.

@@ -7,6 +7,7 @@ pub use rpcgauge_message::contract::{HttpVersion, Protocol};
 use rpcgauge_message::{Compression, Encoding, workload::WorkloadSpec};
 use serde::{Deserialize, Serialize};
 
+use crate::ramp::RampPart;
 use crate::target::Target;
 
 /// Everything that decides how one variant calls its service. No defaults are left in it.
@@ -197,7 +198,7 @@ pub enum ConnectionUse {
 pub const MOST_IN_FLIGHT: u32 = 65_536;
 
 /// When calls are sent.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Schedule {
     /// A new call as soon as one before it ends, this many at a time over all connections.
@@ -209,6 +210,14 @@ pub enum Schedule {
     Rate {
         /// Calls a second.
         per_second: f64,
+        /// How arrivals are spaced.
+        arrivals: Arrivals,
+    },
+    /// Arrivals at a rate that changes. The trial ends with the last part at the latest, and has no
+    /// warm-up: the first part can be one.
+    Ramp {
+        /// One after the other.
+        parts: Vec<RampPart>,
         /// How arrivals are spaced.
         arrivals: Arrivals,
     },
@@ -251,7 +260,7 @@ impl Settings {
     /// Stage timing needs one call in flight in a closed loop, and a server that marks its handler;
     /// everything else is timed as load.
     pub fn timing(&self) -> Timing {
-        match (self.schedule, &self.callee) {
+        match (&self.schedule, &self.callee) {
             (Schedule::Closed { in_flight: 1 }, Callee::Subject { .. }) => Timing::Stages,
             _ => Timing::Load,
         }

@@ -6,6 +6,7 @@ use std::str::FromStr as _;
 use clap::{Args, ValueEnum, ValueHint};
 use rpcgauge_message::Compression;
 use rpcgauge_study::objective::Objective;
+use rpcgauge_study::ramp::Ramp;
 use rpcgauge_study::target::Target;
 use rpcgauge_study::words::parse_time_ms;
 
@@ -131,19 +132,45 @@ pub(crate) enum Order {
 #[derive(Debug, Args)]
 pub(crate) struct PaceArgs {
     /// End after this many calls
-    #[arg(long, value_name = "N", help_heading = "Load")]
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "find_capacity",
+        help_heading = "Load"
+    )]
     pub(crate) calls: Option<u64>,
     /// End after this time, e.g. 30s or 2m [default: 10s, unless --calls is given]
-    #[arg(long, value_name = "TIME", value_parser = parse_ms, help_heading = "Load")]
+    #[arg(long, value_name = "TIME", value_parser = parse_ms, conflicts_with = "ramp", help_heading = "Load")]
     pub(crate) duration: Option<u64>,
     /// Calls in flight over all connections, a new one as soon as one ends [default: one a connection]
-    #[arg(long, value_name = "N", conflicts_with = "rate", help_heading = "Load")]
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "arrivals",
+        help_heading = "Load"
+    )]
     pub(crate) in_flight: Option<u32>,
     /// Calls a second, whatever becomes of the ones before
-    #[arg(long, value_name = "R", value_parser = parse_rate, help_heading = "Load")]
+    #[arg(long, value_name = "R", value_parser = parse_rate, group = "arrivals", help_heading = "Load")]
     pub(crate) rate: Option<f64>,
-    /// Space the calls of a rate at random (Poisson), not evenly
-    #[arg(long, requires = "rate", help_heading = "Load")]
+    /// Rates one after the other, with their times: steps (100,200,400:10s), slopes (0..1000:30s),
+    /// pauses (0:5s), or all of them (100:5s,100..1000:1m,0:5s)
+    #[arg(long, value_name = "RAMP", group = "arrivals", help_heading = "Load")]
+    pub(crate) ramp: Option<Ramp>,
+    /// Search for the highest rate that holds every --slo, in trials of --duration [5s]
+    #[arg(long, requires = "slo", group = "arrivals", help_heading = "Load")]
+    pub(crate) find_capacity: bool,
+    /// The first rate that the search tries [default: what brings enough calls in --duration]
+    #[arg(long, value_name = "R", value_parser = parse_rate, requires = "find_capacity", help_heading = "Load")]
+    pub(crate) start_rate: Option<f64>,
+    /// The highest rate that the search tries
+    #[arg(long, value_name = "R", value_parser = parse_rate, requires = "find_capacity", help_heading = "Load")]
+    pub(crate) max_rate: Option<f64>,
+    /// How near the rate that holds and the one that does not must come [default: 5%]
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, requires = "find_capacity", help_heading = "Load")]
+    pub(crate) precision: Option<f64>,
+    /// Space the calls of a rate or ramp at random (Poisson), not evenly
+    #[arg(long, requires = "arrivals", help_heading = "Load")]
     pub(crate) poisson: bool,
     /// Connections, kept open [default: 1; 64 where a rate needs one for each call in flight]
     #[arg(long, value_name = "C", help_heading = "Load")]
@@ -191,6 +218,18 @@ fn parse_rate(text: &str) -> Result<f64, String> {
     number
         .parse()
         .map_err(|_| format!("\"{text}\" is no number of calls a second"))
+}
+
+/// A share, as `5%` or `0.05`.
+fn parse_share(text: &str) -> Result<f64, String> {
+    let (number, unit) = match text.trim().strip_suffix('%') {
+        Some(number) => (number, 0.01),
+        None => (text.trim(), 1.0),
+    };
+    match number.parse::<f64>() {
+        Ok(share) => Ok(share * unit),
+        Err(_) => Err(format!("\"{text}\" is no share; write it as 5% or 0.05")),
+    }
 }
 
 fn parse_compression(text: &str) -> Result<Compression, String> {

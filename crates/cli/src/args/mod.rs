@@ -17,7 +17,7 @@ use clap::{Parser, Subcommand};
 
 pub(crate) use about::{CompletionsArgs, DoctorArgs, StudiesArgs, StudiesCommand};
 pub(crate) use compare::CompareArgs;
-pub(crate) use load::{AtEnd, DataArgs, Http, LoadArgs, Order};
+pub(crate) use load::{AtEnd, DataArgs, Http, LoadArgs, Order, PaceArgs};
 pub(crate) use message::{LimitArgs, SchemaArgs, SizeArgs};
 pub(crate) use report::{DiffArgs, Format, ReportArgs};
 pub(crate) use run::{OutputArgs, OverrideArgs, PlanArgs, RunArgs};

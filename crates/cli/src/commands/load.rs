@@ -9,15 +9,16 @@ use std::sync::atomic::AtomicBool;
 use rpcgauge_lab::live::{self as lab, Extent, Live, LiveError, LiveInputs, Texts};
 use rpcgauge_message::data::{Data, DataError, Form, Order, Rows};
 use rpcgauge_message::{MessageType, Schema};
+use rpcgauge_study::capacity::{self, CapacityOptions};
 use rpcgauge_study::live::{self, DEFAULT_STOP, LoadOptions};
 use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::settings::{
     Arrivals, AtEnd, ConnectionUse, HttpVersion, Messages, Protocol, RowOrder, RowsSource,
-    Schedule, Stop, TemplateSource, TlsChoice,
+    Schedule, Settings, Stop, TemplateSource, TlsChoice,
 };
 
 use super::measure::{self, Ended, How};
-use crate::args::{self, DataArgs, LoadArgs};
+use crate::args::{self, DataArgs, LoadArgs, PaceArgs};
 use crate::exit::{self, Failure, Outcome};
 use crate::inputs::{self, Resolved};
 
@@ -105,7 +106,25 @@ fn find(
         limits: plan.limits,
         prepared_bytes: Extent::PREPARED_BYTES,
     };
-    Ok(Live::find(settings, &inputs, &extent, stop)?)
+    Ok(Live::find(&largest(plan, variant), &inputs, &extent, stop)?)
+}
+
+/// The settings of a variant's largest trial: every trial has the same texts, as many as that needs.
+/// Nobody knows how many those of a search without a highest rate are.
+fn largest(plan: &Plan, variant: &Variant) -> Settings {
+    match plan.capacity {
+        None => variant.settings.clone(),
+        Some(search) => match search.highest {
+            Some(highest) => capacity::at_rate(&variant.settings, &search, highest),
+            None => Settings {
+                stop: Stop {
+                    calls: None,
+                    time_ms: None,
+                },
+                ..variant.settings.clone()
+            },
+        },
+    }
 }
 
 fn options(args: &LoadArgs) -> Result<LoadOptions, Failure> {
@@ -120,8 +139,9 @@ fn options(args: &LoadArgs) -> Result<LoadOptions, Failure> {
     });
     let one_call_a_connection =
         pace.connect_per_call || !args.target.scheme.is_grpc() && http != Some(HttpVersion::Http2);
-    let connections = pace.connections.unwrap_or(match pace.rate {
-        Some(_) if one_call_a_connection => CONNECTIONS_AT_A_RATE,
+    let at_a_rate = pace.rate.is_some() || pace.ramp.is_some() || pace.find_capacity;
+    let connections = pace.connections.unwrap_or(match at_a_rate {
+        true if one_call_a_connection => CONNECTIONS_AT_A_RATE,
         _ => 1,
     });
     Ok(LoadOptions {
@@ -153,18 +173,7 @@ fn options(args: &LoadArgs) -> Result<LoadOptions, Failure> {
         response_compression: service.response_compression,
         connections,
         connection,
-        schedule: match pace.rate {
-            Some(per_second) => Schedule::Rate {
-                per_second,
-                arrivals: match pace.poisson {
-                    true => Arrivals::Poisson,
-                    false => Arrivals::Constant,
-                },
-            },
-            None => Schedule::Closed {
-                in_flight: pace.in_flight.unwrap_or(connections),
-            },
-        },
+        schedule: schedule(pace, connections),
         stop: match (pace.calls, pace.duration) {
             (None, None) => DEFAULT_STOP,
             (calls, time_ms) => Stop { calls, time_ms },
@@ -172,9 +181,40 @@ fn options(args: &LoadArgs) -> Result<LoadOptions, Failure> {
         warmup_ms: pace.warmup,
         deadline_ms: pace.deadline,
         objectives: args.slo.clone(),
+        capacity: pace.find_capacity.then_some(CapacityOptions {
+            start: pace.start_rate,
+            highest: pace.max_rate,
+            precision: pace.precision,
+            time_ms: pace.duration,
+        }),
         seed: args.data.seed,
         limits: inputs::limits(&args.limits)?,
     })
+}
+
+fn schedule(pace: &PaceArgs, connections: u32) -> Schedule {
+    let arrivals = match pace.poisson {
+        true => Arrivals::Poisson,
+        false => Arrivals::Constant,
+    };
+    match (pace.rate, &pace.ramp) {
+        (Some(per_second), _) => Schedule::Rate {
+            per_second,
+            arrivals,
+        },
+        (None, Some(ramp)) => Schedule::Ramp {
+            parts: ramp.0.clone(),
+            arrivals,
+        },
+        // The search fills it in.
+        (None, None) if pace.find_capacity => Schedule::Rate {
+            per_second: 1.0,
+            arrivals,
+        },
+        (None, None) => Schedule::Closed {
+            in_flight: pace.in_flight.unwrap_or(connections),
+        },
+    }
 }
 
 /// What is sent, as the plan keeps it.

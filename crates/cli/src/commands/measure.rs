@@ -10,9 +10,10 @@ use std::time::SystemTime;
 
 use rpcgauge_lab::live::Live;
 use rpcgauge_lab::{Ending, Lab, LabError, Options, SubjectCommand, Summary};
+use rpcgauge_report::findings::capacity::Course;
 use rpcgauge_report::{Findings, escape, files};
 use rpcgauge_study::plan::{Plan, TrialSpec};
-use rpcgauge_study::record::Environment;
+use rpcgauge_study::record::{Environment, TrialRecord};
 use rpcgauge_study::run::{NewRun, Resumed, Run, RunWriter, default_directory, names};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -32,7 +33,7 @@ pub(crate) enum Ended {
     Well,
     /// Every trial was run, now or before it was resumed, and some failed.
     WithFailures,
-    /// An objective was not reached, or a live service answered no call.
+    /// An objective was not reached, no rate held them all, or a live service answered no call.
     NotReached,
     /// It was interrupted.
     Interrupted,
@@ -138,7 +139,13 @@ fn carry_out(
     };
     let lab = Lab::new(options);
     let mut progress = ProgressView::new(how.output.quiet, plan.is_live());
-    let summary = lab.run(plan, trials, &mut writer, &mut progress, how.stop);
+    let summary = match Course::of(plan) {
+        Some(course) => {
+            let mut course = Searching(course);
+            lab.search(plan, &mut course, &mut writer, &mut progress, how.stop)
+        }
+        None => lab.run(plan, trials, &mut writer, &mut progress, how.stop),
+    };
     progress.finish();
     // The lock is released before the report is written: the report only reads.
     drop(writer);
@@ -153,6 +160,19 @@ fn carry_out(
     })?;
     let findings = report(&directory, how.output)?;
     Ok(ended(plan, &directory, summary, &findings))
+}
+
+/// The lab asks for rates, and the report's rules choose them.
+struct Searching(Course);
+
+impl rpcgauge_lab::Course for Searching {
+    fn next_rate(&mut self) -> Option<f64> {
+        self.0.next_rate()
+    }
+
+    fn ended(&mut self, record: &TrialRecord) {
+        self.0.ended(record);
+    }
 }
 
 /// Writes the report's files, prints the findings, and returns them.

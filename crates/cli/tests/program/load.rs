@@ -68,12 +68,12 @@ fn proto() -> String {
 }
 
 /// A server that reads a request and answers every one with the same bytes.
-struct Fixed {
-    address: String,
+pub(crate) struct Fixed {
+    pub(crate) address: String,
     calls: Arc<AtomicU64>,
 }
 
-fn answering(answer: &'static str) -> Fixed {
+pub(crate) fn answering(answer: &'static str) -> Fixed {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("its address").to_string();
     let calls = Arc::new(AtomicU64::new(0));
@@ -124,8 +124,8 @@ fn answer_all(mut stream: impl Read + Write, answer: &str, calls: &AtomicU64) {
     }
 }
 
-const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
-const BUSY: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n";
+pub(crate) const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+pub(crate) const BUSY: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n";
 const ABSENT: &str = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n";
 
 /// A port at which nothing listens.

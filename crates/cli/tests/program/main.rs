@@ -3,10 +3,12 @@
 //! half-written.
 
 mod arguments;
+mod capacity;
 mod common;
 mod compare;
 mod doctor;
 mod load;
+mod ramp;
 mod reflection;
 mod report;
 mod run;

@@ -154,6 +154,7 @@ fn plan(placement: Placement) -> Plan {
         pairs: Vec::new(),
         claims: Vec::new(),
         objectives: Vec::new(),
+        capacity: None,
         invocations: 1,
         blocks: PAIRS,
         placements: vec![placement],

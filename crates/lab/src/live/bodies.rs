@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rpcgauge_load as load;
 use rpcgauge_message::{Codec, Compression, Compressor, EncodeError, Encoding, Limits};
+use rpcgauge_study::ramp::RampPart;
 use rpcgauge_study::settings::{Schedule, Settings, Stop};
 
 use super::{Extent, LiveError, Texts};
@@ -111,8 +112,14 @@ pub(super) fn make(
 /// How many calls a trial makes at most, its warm-up included, where that can be told.
 fn most_calls(settings: &Settings, warmup: Stop) -> Option<u64> {
     let most = |stop: Stop| {
-        let by_time = match (settings.schedule, stop.time_ms) {
-            (Schedule::Rate { per_second, .. }, Some(ms)) => Some(arrivals(per_second, ms)),
+        let by_time = match (&settings.schedule, stop.time_ms) {
+            (Schedule::Rate { per_second, .. }, Some(ms)) => {
+                Some(arrivals(per_second * ms as f64 / 1_000.0))
+            }
+            // It ends with its parts, which are as long as the trial.
+            (Schedule::Ramp { parts, .. }, _) => {
+                Some(arrivals(parts.iter().map(RampPart::calls).sum()))
+            }
             _ => None,
         };
         match (stop.calls, by_time) {
@@ -128,11 +135,10 @@ fn most_calls(settings: &Settings, warmup: Stop) -> Option<u64> {
     Some(most(settings.stop)?.saturating_add(before?).max(1))
 }
 
-/// Arrivals within a time that a rate will hardly ever exceed: arrivals at random vary by the square
-/// root of their number.
-fn arrivals(per_second: f64, ms: u64) -> u64 {
+/// Arrivals that will hardly ever be exceeded where there are `mean` on average: arrivals at random
+/// vary by the square root of their number.
+fn arrivals(mean: f64) -> u64 {
     const DEVIATIONS: f64 = 7.0;
-    let mean = per_second * ms as f64 / 1_000.0;
     (mean + DEVIATIONS * mean.sqrt()).ceil() as u64 + 1
 }
 

@@ -1,19 +1,22 @@
 //! The engine's measurement as it stands in a record.
 
 use rpcgauge_load as load;
+use rpcgauge_study::ramp::RampStep;
 use rpcgauge_study::record::{
     Bytes, Calls, Code, Cpu, CpuTimes, Ending, ErrorSample, Histogram, Measured, Memory, Payload,
-    Slice, Stage, Timeline, Traffic, Warmup,
+    Slice, Stage, Step, Timeline, Traffic, Warmup,
 };
 
 /// What the operating system knows of a trial, and what does not change from call to call.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Surroundings {
     pub(super) server_cpu: Option<Cpu>,
     pub(super) memory: Memory,
     pub(super) code: Option<Code>,
     /// Mean size of the answers, encoded and not compressed, bytes.
     pub(super) answer_size: Option<f64>,
+    /// The steps of a ramp as they were asked for; empty for other schedules.
+    pub(super) steps: Vec<RampStep>,
 }
 
 /// Puts both together. Every field is named, so that a fact that the engine learns to tell cannot
@@ -30,8 +33,7 @@ pub(super) fn measured(from: load::Measurement, around: &Surroundings) -> Measur
         // How many were used is the count of the request times.
         marks: _,
         timeline,
-        // No study asks for a ramp, and no other schedule has segments.
-        segments: _,
+        segments,
         traffic,
         warmup_ended_after,
         payload,
@@ -62,6 +64,7 @@ pub(super) fn measured(from: load::Measurement, around: &Surroundings) -> Measur
             .map(|(s, h)| (stage(s), Histogram::from(h)))
             .collect(),
         timeline: self::timeline(&timeline),
+        steps: steps(segments, &around.steps),
         warmup_ended_after,
         bytes: Bytes {
             sent: bytes(&traffic.sent),
@@ -154,6 +157,30 @@ fn timeline(from: &load::Timeline) -> Timeline {
         slice_ns: from.slice_ns,
         slices: from.slices.iter().map(slice).collect(),
     }
+}
+
+/// The engine has a segment for each step that it was asked for.
+fn steps(from: Vec<load::SegmentFigures>, asked: &[RampStep]) -> Vec<Step> {
+    let step = |(figures, asked): (load::SegmentFigures, &RampStep)| {
+        let load::SegmentFigures {
+            started,
+            answered,
+            failed,
+            latency,
+            send_delay,
+        } = figures;
+        Step {
+            from: asked.from,
+            to: asked.to,
+            time_ns: nanos(asked.time),
+            started,
+            answered,
+            failed,
+            latency: Histogram::from(latency),
+            send_delay: Histogram::from(send_delay),
+        }
+    };
+    from.into_iter().zip(asked).map(step).collect()
 }
 
 fn bytes(from: &load::ByteCount) -> Traffic {

@@ -3,6 +3,7 @@
 mod invocation;
 mod measured;
 mod pace;
+mod search;
 mod server;
 mod trial;
 mod warmup;
@@ -28,6 +29,8 @@ use crate::subject::SubjectCommand;
 
 use invocation::Invocation;
 use pace::Pace;
+
+pub use search::Course;
 
 /// What a lab needs to know beside the plan.
 #[derive(Debug, Clone)]
@@ -211,15 +214,22 @@ impl<'a> Run<'a> {
             if self.is_stopped() {
                 break;
             }
-            self.trial(&mut invocation, trial)?;
+            let variant = &self.plan.variants[trial.variant as usize];
+            self.trial(&mut invocation, trial, variant, None)?;
         }
         self.finish(invocation)
     }
 
-    /// One trial, from what it needs to its record.
-    fn trial(&mut self, invocation: &mut Invocation, trial: &TrialSpec) -> Result<(), LabError> {
+    /// One trial, from what it needs to its record; none where it was given up. A `rate` is recorded
+    /// where a search chose it, and is that of the variant.
+    fn trial(
+        &mut self,
+        invocation: &mut Invocation,
+        trial: &TrialSpec,
+        variant: &Variant,
+        rate: Option<f64>,
+    ) -> Result<Option<TrialRecord>, LabError> {
         let plan = self.plan;
-        let variant = &plan.variants[trial.variant as usize];
         let began = Instant::now();
         let server = self.server(invocation, trial, variant);
         self.keep_versions(variant, server.as_deref().ok())?;
@@ -233,7 +243,7 @@ impl<'a> Run<'a> {
         let (idle, outcome) = match ended {
             Ok(ended) => (ended.idle, Outcome::Measured(Box::new(ended.measured))),
             // Given up, not failed: it is run when the run is taken up again.
-            Err(_) if self.is_stopped() => return Ok(()),
+            Err(_) if self.is_stopped() => return Ok(None),
             Err(failure) => (Idle::AsIs, failure.into_outcome()),
         };
         if let Outcome::Measured(measured) = &outcome {
@@ -245,26 +255,25 @@ impl<'a> Run<'a> {
             timing: variant.settings.timing(),
             idle,
             started_at_ms,
+            rate,
             outcome,
         };
-        self.keep_trial(record, began.elapsed())
+        self.keep_trial(record, began.elapsed()).map(Some)
     }
 
-    fn keep_trial(&mut self, record: TrialRecord, took: Duration) -> Result<(), LabError> {
-        match record.outcome {
+    fn keep_trial(&mut self, record: TrialRecord, took: Duration) -> Result<TrialRecord, LabError> {
+        match &record.outcome {
             Outcome::Measured(_) => self.measured += 1,
             Outcome::Failed { .. } => self.failed += 1,
         }
-        let record = Record::Trial(Box::new(record));
-        self.records.append(&record)?;
-        if let Record::Trial(record) = &record {
-            self.pace.ended(&record.trial, took);
-            self.tell(&Event::TrialEnded {
-                record,
-                progress: self.pace.progress(),
-            });
-        }
-        Ok(())
+        let kept = Record::Trial(Box::new(record.clone()));
+        self.records.append(&kept)?;
+        self.pace.ended(&record.trial, took);
+        self.tell(&Event::TrialEnded {
+            record: &record,
+            progress: self.pace.progress(),
+        });
+        Ok(record)
     }
 
     /// Keeps what a subject said of itself, the first time it says it.

@@ -11,6 +11,7 @@ use crate::observer::Progress;
 #[derive(Debug)]
 pub(super) struct Pace {
     started: Instant,
+    /// 0 where nobody knows it beforehand.
     total: usize,
     left: Vec<(u32, u32)>,
     /// The plan's own estimate for a trial, used until its variant was measured once.
@@ -25,9 +26,14 @@ impl Pace {
         let count = u32::try_from(plan.trials.len()).unwrap_or(u32::MAX).max(1);
         Self {
             started: Instant::now(),
-            total: plan.trials.len(),
+            total: match plan.capacity {
+                None => plan.trials.len(),
+                Some(_) => 0,
+            },
             left: trials
                 .iter()
+                // A search has as many as it needs.
+                .filter(|_| plan.capacity.is_none())
                 .map(|trial| (trial.index, trial.variant))
                 .collect(),
             guess: plan.estimate() / count,

@@ -10,6 +10,7 @@ use rpcgauge_load as load;
 use rpcgauge_message::contract::{self, Address, FloorSettings, Listen, ServerSettings};
 use rpcgauge_message::{Encoding, Limits, Workload, WorkloadSpec};
 use rpcgauge_study::plan::{Plan, TrialSpec};
+use rpcgauge_study::ramp;
 use rpcgauge_study::record::{Code, Fault};
 use rpcgauge_study::settings::{self, AtEnd, HttpVersion, Protocol, Settings, Transport};
 
@@ -171,7 +172,7 @@ impl Server {
         };
         let calls = self.calls.trial(settings);
         load::Trial {
-            schedule: schedule(settings.schedule, plan.seed ^ u64::from(spec.index)),
+            schedule: schedule(&settings.schedule, plan.seed ^ u64::from(spec.index)),
             connections: settings.connections,
             timing: match settings.timing() {
                 settings::Timing::Stages => load::Timing::Stages,
@@ -208,19 +209,35 @@ fn subject_calls(address: load::Address, exchange: &Exchange, http: HttpVersion)
     }
 }
 
-fn schedule(schedule: settings::Schedule, seed: u64) -> load::Schedule {
+fn schedule(schedule: &settings::Schedule, seed: u64) -> load::Schedule {
+    let spaced = |arrivals: &settings::Arrivals| match arrivals {
+        settings::Arrivals::Constant => load::Arrivals::Constant,
+        settings::Arrivals::Poisson => load::Arrivals::Poisson { seed },
+    };
     match schedule {
-        settings::Schedule::Closed { in_flight } => load::Schedule::Closed { in_flight },
+        settings::Schedule::Closed { in_flight } => load::Schedule::Closed {
+            in_flight: *in_flight,
+        },
         settings::Schedule::Rate {
             per_second,
             arrivals,
         } => load::Schedule::Rate {
-            per_second,
-            arrivals: match arrivals {
-                settings::Arrivals::Constant => load::Arrivals::Constant,
-                settings::Arrivals::Poisson => load::Arrivals::Poisson { seed },
-            },
+            per_second: *per_second,
+            arrivals: spaced(arrivals),
         },
+        settings::Schedule::Ramp { parts, arrivals } => load::Schedule::Ramp {
+            segments: ramp::steps(parts).into_iter().map(segment).collect(),
+            arrivals: spaced(arrivals),
+        },
+    }
+}
+
+/// The engine tells its figures segment by segment.
+fn segment(step: ramp::RampStep) -> load::Segment {
+    load::Segment {
+        from: step.from,
+        to: step.to,
+        duration: step.time,
     }
 }
 

@@ -2,8 +2,9 @@
 
 use rpcgauge_load as load;
 use rpcgauge_study::plan::{TrialSpec, Variant};
+use rpcgauge_study::ramp;
 use rpcgauge_study::record::{Cpu, Fault, Measured, Memory};
-use rpcgauge_study::settings::Idle;
+use rpcgauge_study::settings::{Idle, Schedule};
 
 use super::measured::{Surroundings, measured};
 use super::server::Server;
@@ -61,6 +62,10 @@ pub(super) fn measure(
             .payload
             .response
             .or_else(|| server.answer_size()),
+        steps: match &variant.settings.schedule {
+            Schedule::Ramp { parts, .. } => ramp::steps(parts),
+            Schedule::Closed { .. } | Schedule::Rate { .. } => Vec::new(),
+        },
     };
     Ok(Ended {
         idle: got,

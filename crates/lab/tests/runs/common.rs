@@ -112,6 +112,7 @@ pub(crate) fn plan(variants: Vec<(&str, Settings)>, invocations: u32, blocks: u3
         pairs: Vec::new(),
         claims: Vec::new(),
         objectives: Vec::new(),
+        capacity: None,
         invocations,
         blocks,
         placements: vec![Placement::Free],

@@ -30,7 +30,8 @@ fn kept(recorder: &Recorder) -> Vec<usize> {
         &recorder.send_delay,
     ];
     let stages = recorder.stages.iter().map(|(_, histogram)| histogram);
-    let segments = recorder.segments.figures.iter().map(|part| &part.latency);
+    let segments = recorder.segments.figures.iter();
+    let segments = segments.flat_map(|part| [&part.latency, &part.send_delay]);
     let interval = recorder.interval.iter();
     let mut kept: Vec<usize> = histograms
         .into_iter()

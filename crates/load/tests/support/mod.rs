@@ -221,6 +221,10 @@ pub(crate) fn assert_sums_hold(measurement: &Measurement) {
         assert_eq!(sum(|segment| segment.answered), calls.answered);
         assert_eq!(sum(|segment| segment.failed), calls.failed_total());
         assert_eq!(sum(|segment| segment.latency.len()), calls.answered);
+        assert_eq!(
+            sum(|segment| segment.send_delay.len()),
+            calls.started - calls.never_begun
+        );
     }
 }
 

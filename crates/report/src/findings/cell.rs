@@ -13,8 +13,8 @@ use super::figures::{
     BytesPerCall, CallCounts, Connections, CpuPerCall, CpuSide, Distribution, Figures, Floor,
     InFlight, StageFindings, TrafficPerCall,
 };
-use super::timeline;
 use super::trial::{goodput, supported};
+use super::{steps, timeline};
 use crate::error::ReportError;
 
 /// Distinct error texts that are listed; others are counted.
@@ -88,6 +88,7 @@ pub(crate) fn figures(
         bodies_late: sum(measured().map(|m| m.bodies_late)),
         in_flight: in_flight(trials, settings),
         timeline: timeline::merge(trials),
+        steps: steps::steps(variant, trials)?,
         errors,
         errors_left_out,
         errors_without_sample: sum(measured().map(|m| m.errors_without_sample)),
@@ -158,7 +159,10 @@ impl Distribution {
 }
 
 /// Adds histograms up; none where they hold no value.
-fn merged(variant: &str, histograms: &[&Histogram]) -> Result<Option<Unpacked>, ReportError> {
+pub(super) fn merged(
+    variant: &str,
+    histograms: &[&Histogram],
+) -> Result<Option<Unpacked>, ReportError> {
     let mut sum: Option<Unpacked> = None;
     for histogram in histograms
         .iter()

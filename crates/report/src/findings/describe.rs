@@ -1,5 +1,6 @@
 //! How a variant calls, in words.
 
+use rpcgauge_study::ramp::parts_word;
 use rpcgauge_study::settings::{
     Arrivals, Callee, ConnectionUse, HttpVersion, Protocol, Schedule, Settings, TlsChoice,
     Transport,
@@ -69,8 +70,8 @@ impl HowItCalls {
             transport: transport(settings.transport).to_owned(),
             connection: connection(settings.connection).to_owned(),
             connections: settings.connections,
-            schedule: schedule(settings.schedule),
-            at_a_rate: matches!(settings.schedule, Schedule::Rate { .. }),
+            schedule: schedule(&settings.schedule),
+            at_a_rate: !matches!(settings.schedule, Schedule::Closed { .. }),
             deadline_ms: settings.deadline_ms,
             line: String::new(),
         };
@@ -155,7 +156,7 @@ fn connection(connection: ConnectionUse) -> &'static str {
     }
 }
 
-fn schedule(schedule: Schedule) -> String {
+fn schedule(schedule: &Schedule) -> String {
     match schedule {
         Schedule::Closed { in_flight: 1 } => "one call after the other".to_owned(),
         Schedule::Closed { in_flight } => format!("{in_flight} calls in flight"),
@@ -163,12 +164,19 @@ fn schedule(schedule: Schedule) -> String {
             per_second,
             arrivals,
         } => {
-            let spacing = match arrivals {
-                Arrivals::Constant => "evenly spaced",
-                Arrivals::Poisson => "at random (Poisson)",
-            };
-            format!("{per_second} calls/s, {spacing}")
+            format!("{per_second} calls/s, {}", spacing(*arrivals))
         }
+        Schedule::Ramp { parts, arrivals } => {
+            let (parts, spacing) = (parts_word(parts), spacing(*arrivals));
+            format!("a ramp of calls/s, {parts}, {spacing}")
+        }
+    }
+}
+
+fn spacing(arrivals: Arrivals) -> &'static str {
+    match arrivals {
+        Arrivals::Constant => "evenly spaced",
+        Arrivals::Poisson => "at random (Poisson)",
     }
 }
 

@@ -10,6 +10,7 @@ use rpcgauge_study::record::{Code, ErrorSample, Histogram, Memory, Payload, Stag
 use rpcgauge_study::settings::Idle;
 use serde::{Deserialize, Serialize};
 
+use super::steps::StepFindings;
 use super::timeline::TimelineFindings;
 
 /// The measured trials of a cell together.
@@ -71,6 +72,9 @@ pub struct Figures {
     pub in_flight: Option<InFlight>,
     /// The trials in slices, one after the other.
     pub timeline: TimelineFindings,
+    /// A ramp, step by step; empty for other schedules.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<StepFindings>,
     /// The most frequent distinct error texts, as the other side sent them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<ErrorSample>,

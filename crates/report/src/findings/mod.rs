@@ -7,6 +7,7 @@
 //!
 //! Pure: the same input gives the same findings, in whatever order the records come.
 
+pub mod capacity;
 mod cell;
 mod claim;
 mod compare;
@@ -15,6 +16,7 @@ mod figures;
 mod model;
 mod notes;
 pub mod objective;
+pub mod steps;
 pub mod timeline;
 pub mod trial;
 pub mod verdict;
@@ -22,6 +24,7 @@ pub mod verdict;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use rpcgauge_study::plan::Plan;
@@ -78,9 +81,23 @@ impl Findings {
         trials: &[TrialRecord],
         floors: &[FloorRecord],
     ) -> Result<Self, ReportError> {
-        let ended = ended(plan, trials)?;
+        let all = ended(plan, trials)?;
+        let capacity = capacity::findings(plan, &all);
+        let carried_out = capacity
+            .as_ref()
+            .map(|found| capacity::carried_out(plan, found, &all));
+        let (plan, ended) = match carried_out {
+            Some((plan, shown)) => (Cow::Owned(plan), shown),
+            None => (Cow::Borrowed(plan), all.clone()),
+        };
+        let plan = &*plan;
+        // A search has as many trials as it needs.
+        let planned = match capacity {
+            Some(_) => all.len(),
+            None => plan.trials.len(),
+        };
         let floors = ordered(floors);
-        let rows: Vec<TrialRow> = measured(&ended).map(|(t, m)| TrialRow::of(t, m)).collect();
+        let rows: Vec<TrialRow> = measured(&all).map(|(t, m)| TrialRow::of(t, m)).collect();
         let variants = (0..)
             .zip(&plan.variants)
             .map(|(index, _)| variant(plan, index, &ended, &floors))
@@ -96,14 +113,19 @@ impl Findings {
             schema: SCHEMA,
             run: None,
             study: study(plan),
-            progress: progress(plan, &ended),
+            progress: progress(planned, &all),
             environment: environment.cloned(),
             warnings,
             comparisons,
             claims,
-            objectives: objective::judge(&plan.objectives, &variants),
+            objectives: match capacity {
+                None => objective::judge(&plan.objectives, &variants),
+                // They are what the search is for, and judged trial by trial.
+                Some(_) => Vec::new(),
+            },
+            capacity,
             variants,
-            failures: failures(&ended),
+            failures: failures(&all),
             trials: rows,
         })
     }
@@ -258,7 +280,8 @@ fn cell(
             planned: planned.count() as u64,
             measured,
             failed: all_ended - measured,
-            unsettled: count(|m| !m.warmup.settled),
+            // A ramp has no warm-up that could.
+            unsettled: count(|m| !m.warmup.settled && m.steps.is_empty()),
             client_bound,
             is_client_bound: client_bound * 2 > measured,
             uncompressed: count(|m| m.uncompressed_answers > 0),
@@ -310,8 +333,8 @@ fn study(plan: &Plan) -> StudyFindings {
     }
 }
 
-fn progress(plan: &Plan, ended: &Ended<'_>) -> Progress {
-    let planned = plan.trials.len() as u64;
+fn progress(planned: usize, ended: &Ended<'_>) -> Progress {
+    let planned = planned as u64;
     let measured_trials = measured(ended).count() as u64;
     let all_ended = ended.len() as u64;
     let end = |(t, m): MeasuredTrial<'_>| {

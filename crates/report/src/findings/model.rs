@@ -9,6 +9,7 @@ use rpcgauge_study::run::RunInfo;
 use rpcgauge_study::settings::{Idle, Placement, Timing};
 use serde::{Deserialize, Serialize};
 
+use super::capacity::CapacityFindings;
 use super::describe::HowItCalls;
 use super::figures::Figures;
 use super::objective::ObjectiveFindings;
@@ -44,6 +45,10 @@ pub struct Findings {
     /// What the variants had to reach, and whether they did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objectives: Vec<ObjectiveFindings>,
+    /// The highest rate that holds all objectives, where it was searched for. The variant's figures are
+    /// then those of that rate; of the lowest that was tried, where none holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<CapacityFindings>,
     /// What was measured of each variant, in the study's order.
     pub variants: Vec<VariantFindings>,
     /// Trials that could not be measured, in the order they ran.
@@ -211,10 +216,13 @@ impl Findings {
         all.filter(|variant| variant.is_live() && variant.repeats.is_none())
     }
 
-    /// Whether every objective was reached; where a live service had none, whether it answered a
+    /// Whether every objective was reached, or a rate found that does; where a live service had none, whether it answered a
     /// call at all.
     #[must_use]
     pub fn is_reached(&self) -> bool {
+        if let Some(capacity) = &self.capacity {
+            return capacity.is_reached();
+        }
         if !self.objectives.is_empty() {
             return self.objectives.iter().all(ObjectiveFindings::is_reached);
         }

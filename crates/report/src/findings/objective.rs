@@ -3,8 +3,9 @@
 use rpcgauge_study::objective::{Measure, Objective};
 use serde::{Deserialize, Serialize};
 
-use super::figures::Figures;
+use super::figures::{Distribution, Figures};
 use super::model::VariantFindings;
+use super::steps::StepFindings;
 
 /// An objective, held against one variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -13,6 +14,10 @@ pub struct ObjectiveFindings {
     pub variant: String,
     /// The objective, as it was written.
     pub objective: Objective,
+    /// The step of a ramp that decides it, from 0: the first that does not reach it, or the one that
+    /// came nearest to that. Absent for other schedules.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<usize>,
     /// What was measured, in the unit of the objective's bound: ns, a share, calls a second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub figure: Option<f64>,
@@ -56,10 +61,15 @@ pub(crate) fn judge(
         let cell = variant.cells.first();
         let figures = cell.and_then(|cell| cell.figures.as_deref());
         objectives.iter().map(move |objective| {
-            let (figure, outcome) = held_against(objective, figures);
+            let steps = figures.map_or(&[][..], |figures| &figures.steps);
+            let (step, (figure, outcome)) = match deciding(objective, steps) {
+                Some((step, held)) => (Some(step), held),
+                None => (None, held_against(objective, &Evidence::of(figures))),
+            };
             ObjectiveFindings {
                 variant: variant.name.clone(),
                 objective: objective.clone(),
+                step,
                 figure,
                 outcome,
             }
@@ -68,16 +78,69 @@ pub(crate) fn judge(
     .collect()
 }
 
-fn held_against(
-    objective: &Objective,
-    figures: Option<&Figures>,
-) -> (Option<f64>, ObjectiveOutcome) {
+/// What an objective is held against: the calls of a variant, of a step, or of one trial.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Evidence<'a> {
+    pub(crate) started: u64,
+    pub(crate) answered: u64,
+    pub(crate) goodput: f64,
+    pub(crate) latency: Option<&'a Distribution>,
+}
+
+impl<'a> Evidence<'a> {
+    /// Nothing where nothing was measured.
+    fn of(figures: Option<&'a Figures>) -> Self {
+        figures.map_or_else(Self::default, |figures| Self {
+            started: figures.calls.started,
+            answered: figures.calls.answered,
+            goodput: figures.goodput,
+            latency: figures.latency.as_ref(),
+        })
+    }
+
+    fn of_step(step: &'a StepFindings) -> Self {
+        Self {
+            started: step.started,
+            answered: step.answered,
+            goodput: step.goodput,
+            latency: step.latency.as_ref(),
+        }
+    }
+}
+
+/// A figure, where there is one, and what it makes of an objective.
+type Held = (Option<f64>, ObjectiveOutcome);
+
+/// The step of a ramp that decides an objective, which each of them must reach: the first that misses
+/// it, else the first with too few calls, else the one with the figure nearest to missing it. A
+/// pause has nothing to reach. None without steps.
+fn deciding(objective: &Objective, steps: &[StepFindings]) -> Option<(usize, Held)> {
+    let held = steps.iter().enumerate().filter_map(|(index, step)| {
+        (step.started > 0).then(|| (index, held_against(objective, &Evidence::of_step(step))))
+    });
+    let held: Vec<(usize, Held)> = held.collect();
+    let missed = |(_, (_, outcome)): &&(usize, Held)| *outcome == ObjectiveOutcome::Missed;
+    let open = |(_, (figure, _)): &&(usize, Held)| figure.is_none();
+    let worse = |figure: f64| match objective.measure {
+        Measure::Goodput => -figure,
+        _ => figure,
+    };
+    let nearest = held.iter().max_by(|(_, (a, _)), (_, (b, _))| {
+        let [a, b] = [a, b].map(|figure| figure.map_or(f64::INFINITY, worse));
+        a.total_cmp(&b)
+    });
+    let first = held.iter().find(missed).or(held.iter().find(open));
+    first.or(nearest).copied()
+}
+
+/// Holds an objective against calls.
+pub(crate) fn held_against(objective: &Objective, evidence: &Evidence<'_>) -> Held {
     let measure = objective.measure;
-    let calls = figures.map_or(0, |figures| calls(measure, figures));
+    let calls = calls(measure, evidence);
     let needed = measure.fewest_calls();
-    let figure = figures
-        .filter(|_| calls >= needed)
-        .and_then(|f| figure(measure, f));
+    let figure = (calls >= needed)
+        .then(|| figure(measure, evidence))
+        .flatten();
     let outcome = match figure {
         None => ObjectiveOutcome::TooFewCalls { calls, needed },
         Some(figure) if objective.is_reached(figure) => ObjectiveOutcome::Reached,
@@ -87,28 +150,26 @@ fn held_against(
 }
 
 /// The calls that tell of a measure: those that were answered, or all of them.
-fn calls(measure: Measure, figures: &Figures) -> u64 {
+fn calls(measure: Measure, evidence: &Evidence<'_>) -> u64 {
     match measure {
-        Measure::Percentile(_) | Measure::Mean | Measure::Max => figures.calls.answered,
-        Measure::Errors | Measure::Goodput => figures.calls.started,
+        Measure::Percentile(_) | Measure::Mean | Measure::Max => evidence.answered,
+        Measure::Errors | Measure::Goodput => evidence.started,
     }
 }
 
-fn figure(measure: Measure, figures: &Figures) -> Option<f64> {
-    let latency = figures.latency.as_ref();
+fn figure(measure: Measure, evidence: &Evidence<'_>) -> Option<f64> {
     match measure {
         Measure::Percentile(percentile) => {
-            let histogram = latency?.histogram.unpack();
+            let histogram = evidence.latency?.histogram.unpack();
             Some(histogram.value_at_quantile(percentile / 100.0) as f64)
         }
-        Measure::Mean => latency.map(|latency| latency.mean_ns),
-        Measure::Max => latency.map(|latency| latency.max_ns as f64),
+        Measure::Mean => evidence.latency.map(|latency| latency.mean_ns),
+        Measure::Max => evidence.latency.map(|latency| latency.max_ns as f64),
         Measure::Errors => {
-            let calls = &figures.calls;
-            let unanswered = calls.started.saturating_sub(calls.answered);
-            Some(unanswered as f64 / calls.started as f64)
+            let unanswered = evidence.started.saturating_sub(evidence.answered);
+            Some(unanswered as f64 / evidence.started as f64)
         }
-        Measure::Goodput => Some(figures.goodput),
+        Measure::Goodput => Some(evidence.goodput),
     }
 }
 
@@ -116,7 +177,7 @@ fn figure(measure: Measure, figures: &Figures) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::findings::Findings;
-    use crate::fixture::{findings, live, quickstart};
+    use crate::fixture::{findings, live, quickstart, ramp};
 
     fn judged(objectives: &[&str]) -> Findings {
         let mut sample = live();
@@ -162,6 +223,33 @@ mod tests {
             [ObjectiveOutcome::Reached, ObjectiveOutcome::Missed, too_few]
         );
         assert!(!findings.is_reached() && findings.objectives[2].figure.is_none());
+    }
+
+    #[test]
+    fn a_ramp_must_reach_an_objective_in_every_step() {
+        let findings = findings(&ramp());
+        let found: Vec<_> = findings
+            .objectives
+            .iter()
+            .map(|found| (found.step, found.outcome))
+            .collect();
+        // Pauses are left out, and of what is reached the step nearest to missing is told.
+        assert_eq!(
+            found,
+            [
+                (Some(3), ObjectiveOutcome::Missed),
+                (Some(3), ObjectiveOutcome::Missed),
+                (Some(0), ObjectiveOutcome::Reached),
+            ]
+        );
+        let mut scarce = ramp();
+        scarce.plan.objectives = vec!["p99.9<10s".parse().unwrap()];
+        let too_few = ObjectiveOutcome::TooFewCalls {
+            calls: 100,
+            needed: 1_000,
+        };
+        let found = &crate::fixture::findings(&scarce).objectives[0];
+        assert_eq!((found.step, found.outcome), (Some(0), too_few));
     }
 
     #[test]

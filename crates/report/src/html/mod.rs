@@ -25,6 +25,7 @@ use crate::escape;
 use crate::failures::Failures;
 use crate::findings::Findings;
 use crate::findings::objective::{ObjectiveFindings, ObjectiveOutcome};
+use crate::listing::{self, Listing};
 use crate::questions;
 use crate::words;
 
@@ -117,6 +118,7 @@ struct View {
     facts: Vec<String>,
     warnings: Vec<String>,
     live: Vec<LiveView>,
+    listings: Vec<ListingView>,
     objectives: Vec<ObjectiveView>,
     incomplete: bool,
     /// Whether anything is compared: one live service by itself is not.
@@ -144,6 +146,28 @@ struct View {
 struct LiveView {
     name: String,
     facts: Vec<(&'static str, String)>,
+}
+
+/// A table beside a live service's figures.
+#[derive(Debug, Serialize)]
+struct ListingView {
+    heading: String,
+    sentences: Vec<String>,
+    columns: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+    note: &'static str,
+}
+
+impl ListingView {
+    fn of(listing: Listing) -> Self {
+        Self {
+            heading: listing.heading,
+            sentences: listing.sentences,
+            columns: listing.columns.iter().map(|column| column.title).collect(),
+            rows: listing.rows,
+            note: listing.note,
+        }
+    }
 }
 
 /// What a variant had to reach.
@@ -199,6 +223,10 @@ impl View {
                 .map(|text| escape::terminal(text))
                 .collect(),
             live: LiveView::all(findings),
+            listings: listing::all(findings)
+                .into_iter()
+                .map(ListingView::of)
+                .collect(),
             objectives: ObjectiveView::all(findings),
             incomplete: findings.progress.missing > 0,
             compared: findings.live().count() != 1,

@@ -1,8 +1,9 @@
 //! What was measured of live services, and what they had to reach.
 
-use super::{Page, Paint};
+use super::{Page, Paint, Table};
 use crate::findings::Findings;
 use crate::findings::objective::ObjectiveOutcome;
+use crate::listing;
 use crate::words::live;
 
 /// Room for the longest label and a gap.
@@ -28,6 +29,32 @@ impl Page {
                     self.paragraph(Paint::Plain, &format!("  {shown:<LABEL$}"), &text);
                     last = label;
                 }
+            }
+        }
+    }
+
+    /// The tables beside the facts.
+    pub(super) fn listings(&mut self, findings: &Findings) {
+        for listing in listing::all(findings) {
+            self.heading(&listing.heading);
+            for sentence in &listing.sentences {
+                self.paragraph(Paint::Plain, "  ", sentence);
+            }
+            let table = Table {
+                columns: listing.columns,
+                rows: listing.rows,
+            };
+            let (lines, dropped) = table.lines(self.style.columns());
+            for (index, line) in lines.iter().enumerate() {
+                match index {
+                    0 => self.line(&self.style.paint(Paint::Quiet, line)),
+                    _ => self.line(line),
+                }
+            }
+            self.paragraph(Paint::Quiet, "", listing.note);
+            if !dropped.is_empty() {
+                let more = format!("Wider terminals also show {}.", dropped.join(", "));
+                self.paragraph(Paint::Quiet, "", &more);
             }
         }
     }

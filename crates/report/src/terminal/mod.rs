@@ -31,6 +31,7 @@ pub fn render(findings: &Findings, style: Style) -> String {
         text: String::new(),
     };
     page.title(findings);
+    page.listings(findings);
     page.live(findings);
     page.objectives(findings);
     page.summary(findings);

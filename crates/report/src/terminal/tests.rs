@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use rpcgauge_study::record::Outcome;
 
 use super::*;
-use crate::fixture::{findings, live, quickstart, two};
+use crate::fixture::{capacity, findings, live, quickstart, ramp, two};
 
 fn plain(width: usize) -> Style {
     Style {
@@ -36,6 +36,16 @@ fn a_run_without_a_single_trial() {
 #[test]
 fn a_load_reads_as_a_result_with_its_objectives_first() {
     insta::assert_snapshot!(render(&findings(&live()), plain(100)));
+}
+
+#[test]
+fn a_ramp_is_told_step_by_step() {
+    insta::assert_snapshot!(render(&findings(&ramp()), plain(100)));
+}
+
+#[test]
+fn a_search_answers_first() {
+    insta::assert_snapshot!(render(&findings(&capacity()), plain(110)));
 }
 
 #[test]

@@ -188,19 +188,32 @@ fn client(figures: &Figures) -> String {
     )
 }
 
-/// What became of an objective, behind its own text.
-pub(crate) fn objective(found: &ObjectiveFindings) -> String {
-    let figure = found.figure.map(|figure| match found.objective.measure {
+/// An objective's figure.
+pub(crate) fn measured(measure: Measure, figure: f64) -> String {
+    match measure {
         Measure::Percentile(_) | Measure::Mean | Measure::Max => units::time(figure),
         Measure::Errors => units::percent(figure),
         Measure::Goodput => format!("{}/s", units::number(figure)),
-    });
+    }
+}
+
+/// What became of an objective, behind its own text.
+pub(crate) fn objective(found: &ObjectiveFindings) -> String {
+    let place = found
+        .step
+        .map_or_else(String::new, |step| format!(" in step {}", step + 1));
+    let figure = found
+        .figure
+        .map(|figure| measured(found.objective.measure, figure));
     let figure = figure.unwrap_or_default();
     match found.outcome {
-        ObjectiveOutcome::Reached => format!("reached, with {figure}"),
-        ObjectiveOutcome::Missed => format!("missed, with {figure}"),
+        ObjectiveOutcome::Reached => match place.is_empty() {
+            true => format!("reached, with {figure}"),
+            false => format!("reached in every step, with {figure} at worst{place}"),
+        },
+        ObjectiveOutcome::Missed => format!("missed{place}, with {figure}"),
         ObjectiveOutcome::TooFewCalls { calls, needed } => format!(
-            "not shown: {} calls tell nothing of it, at least {} do",
+            "not shown{place}: {} calls tell nothing of it, at least {} do",
             units::count(calls),
             units::count(needed)
         ),

@@ -1,5 +1,6 @@
 //! Verdicts and claims as sentences.
 
+pub(crate) mod capacity;
 mod claim;
 pub(crate) mod live;
 mod metric;

@@ -26,6 +26,7 @@ impl Builder {
             timing: spec.settings().timing(),
             idle: Idle::Held,
             started_at_ms: 1_795_169_700_000 + u64::from(trial.index) * 900,
+            rate: None,
             outcome,
         }
     }
@@ -131,6 +132,7 @@ impl Builder {
                 slice_ns: (elapsed_ns / 100).max(1),
                 slices,
             },
+            steps: Vec::new(),
             warmup_ended_after: 0,
             bytes: Bytes {
                 sent: Traffic {

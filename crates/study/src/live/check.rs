@@ -14,12 +14,12 @@ pub(super) fn check_numbers(options: &LoadOptions) -> Result<(), LoadPlanError> 
     };
     let at_most = format!("must be at most {MOST_IN_FLIGHT}");
     let too_many = |count: u32| count > MOST_IN_FLIGHT;
-    match options.schedule {
+    match &options.schedule {
         Schedule::Closed { in_flight: 0 } => return number("--in-flight", "must be at least 1"),
-        Schedule::Closed { in_flight } if too_many(in_flight) => {
+        Schedule::Closed { in_flight } if too_many(*in_flight) => {
             return number("--in-flight", &at_most);
         }
-        Schedule::Rate { per_second, .. } if !(per_second > 0.0 && per_second <= 1e9) => {
+        Schedule::Rate { per_second, .. } if !(*per_second > 0.0 && *per_second <= 1e9) => {
             return number(
                 "--rate",
                 "must be more than 0 and at most 1e9 calls a second",
@@ -33,9 +33,9 @@ pub(super) fn check_numbers(options: &LoadOptions) -> Result<(), LoadPlanError> 
     if too_many(options.connections) {
         return number("--connections", &at_most);
     }
-    match (options.schedule, options.connection) {
+    match (&options.schedule, options.connection) {
         (Schedule::Closed { in_flight }, ConnectionUse::Reuse)
-            if in_flight < options.connections =>
+            if *in_flight < options.connections =>
         {
             let connections = options.connections;
             let what = format!(
@@ -54,6 +54,32 @@ pub(super) fn check_numbers(options: &LoadOptions) -> Result<(), LoadPlanError> 
     }
     if options.stop.calls == Some(0) {
         return number("--calls", "must be at least 1");
+    }
+    Ok(())
+}
+
+/// Refuses what a ramp cannot be combined with.
+pub(super) fn check_ramp(options: &LoadOptions) -> Result<(), LoadPlanError> {
+    if !matches!(options.schedule, Schedule::Ramp { .. }) {
+        return Ok(());
+    }
+    let refuse = |option, what: &str| {
+        Err(LoadPlanError::Number {
+            option,
+            what: what.to_owned(),
+        })
+    };
+    if options.versus.is_some() {
+        return refuse(
+            "--ramp",
+            "two targets are compared at one rate or in a closed loop; give --rate, or leave --vs out",
+        );
+    }
+    if options.warmup_ms.is_some_and(|ms| ms > 0) {
+        return refuse(
+            "--warmup",
+            "a ramp has none; begin the ramp with it, as in --ramp 100:5s,100..1000:30s",
+        );
     }
     Ok(())
 }

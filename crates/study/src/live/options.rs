@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use rpcgauge_message::{Compression, Limits};
 
+use crate::capacity::CapacityOptions;
 use crate::objective::Objective;
 use crate::settings::{AtEnd, ConnectionUse, HttpVersion, Messages, Schedule, Stop, TlsChoice};
 use crate::target::Target;
@@ -43,7 +44,7 @@ pub struct LoadOptions {
     pub connection: ConnectionUse,
     /// When calls are sent.
     pub schedule: Schedule,
-    /// When it ends.
+    /// When it ends; a ramp ends with its last part at the latest.
     pub stop: Stop,
     /// Longest warm-up, ms; 0 for none.
     pub warmup_ms: Option<u64>,
@@ -51,6 +52,9 @@ pub struct LoadOptions {
     pub deadline_ms: Option<u64>,
     /// What must be reached.
     pub objectives: Vec<Objective>,
+    /// Search for the highest rate that reaches it; [`LoadOptions::schedule`] is then a rate, of
+    /// which only the spacing counts.
+    pub capacity: Option<CapacityOptions>,
     /// Seed of every random choice.
     pub seed: Option<u64>,
     /// Bounds of messages.

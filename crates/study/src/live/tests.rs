@@ -30,6 +30,7 @@ fn options(target: &str) -> LoadOptions {
         warmup_ms: None,
         deadline_ms: None,
         objectives: vec!["p99<20ms".parse().unwrap()],
+        capacity: None,
         seed: None,
         limits: Limits::DEFAULT,
     }
@@ -201,6 +202,79 @@ fn what_contradicts_is_refused_with_what_to_do() {
         ..grpc()
     };
     assert!(plan(&mixed).is_ok(), "the same service by two protocols");
+}
+
+#[test]
+fn a_ramp_lasts_as_long_as_its_parts_and_has_no_warm_up() {
+    let ramp = |text: &str| LoadOptions {
+        schedule: Schedule::Ramp {
+            parts: text.parse::<crate::ramp::Ramp>().unwrap().0,
+            arrivals: Arrivals::Poisson,
+        },
+        stop: Stop {
+            calls: Some(7),
+            time_ms: None,
+        },
+        ..grpc()
+    };
+    let planned = plan(&ramp("10,20:5s,20..0:1m")).unwrap();
+    let stop = planned.variants[0].settings.stop;
+    assert_eq!((stop.calls, stop.time_ms), (Some(7), Some(70_000)));
+    assert_eq!(
+        (planned.warmup.calls, planned.warmup.time_ms),
+        (None, Some(0))
+    );
+    let text = serde_json::to_string(&planned).unwrap();
+    assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), planned);
+    let why = |options: LoadOptions| plan(&options).unwrap_err().to_string();
+    insta::assert_snapshot!(why(LoadOptions { versus: Some(grpc().target), ..ramp("1:1s") }), @"--ramp: two targets are compared at one rate or in a closed loop; give --rate, or leave --vs out");
+    insta::assert_snapshot!(why(LoadOptions { warmup_ms: Some(5), ..ramp("1:1s") }), @"--warmup: a ramp has none; begin the ramp with it, as in --ramp 100:5s,100..1000:30s");
+}
+
+#[test]
+fn a_search_is_planned_with_trials_that_tell_of_its_objectives() {
+    let search = |asked: CapacityOptions, objectives: &[&str]| LoadOptions {
+        schedule: Schedule::Rate {
+            per_second: 1.0,
+            arrivals: Arrivals::Constant,
+        },
+        objectives: objectives
+            .iter()
+            .map(|text| text.parse().unwrap())
+            .collect(),
+        capacity: Some(asked),
+        ..grpc()
+    };
+    let asked = CapacityOptions::default();
+    let planned = plan(&search(asked, &["p99<20ms", "p50<1s"])).unwrap();
+    let capacity = planned.capacity.unwrap();
+    // Ten calls beyond the 99th percentile in the 5 s of a trial.
+    assert_eq!((capacity.calls, capacity.time_ms), (1_000, 5_000));
+    assert_eq!((capacity.start, capacity.precision), (200.0, 0.05));
+    assert_eq!(
+        (capacity.trial_ms(200.0), capacity.trial_ms(100.0)),
+        (5_000, 10_000)
+    );
+    assert_eq!(capacity.trial_ms(capacity.lowest), 60_000);
+    assert_eq!(planned.trials.len(), 60);
+    assert_eq!(planned.warmup.time_ms, Some(2_000));
+    let stop = planned.variants[0].settings.stop;
+    assert_eq!((stop.calls, stop.time_ms), (None, Some(5_000)));
+    let text = serde_json::to_string(&planned).unwrap();
+    assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), planned);
+    let low = CapacityOptions {
+        highest: Some(50.0),
+        ..asked
+    };
+    let capacity = plan(&search(low, &["p99<20ms"])).unwrap().capacity.unwrap();
+    assert_eq!((capacity.start, capacity.highest), (50.0, Some(50.0)));
+    let why = |options: LoadOptions| plan(&options).unwrap_err().to_string();
+    insta::assert_snapshot!(why(search(asked, &[])), @"--find-capacity: what must hold? Give an objective of latency or errors, as in --slo 'p99<20ms'");
+    insta::assert_snapshot!(why(search(asked, &["p99<1s", "goodput>5"])), @"--slo: a search needs objectives that are harder to hold at a higher rate: latency and errors, not goodput");
+    insta::assert_snapshot!(why(LoadOptions { versus: Some(grpc().target), ..search(asked, &["p99<1s"]) }), @"--find-capacity: it searches one target at a time; leave --vs out");
+    insta::assert_snapshot!(why(search(CapacityOptions { start: Some(0.0), ..asked }, &["p99<1s"])), @"--start-rate: must be more than 0 and at most 1e9 calls a second");
+    insta::assert_snapshot!(why(search(CapacityOptions { start: Some(60.0), ..low }, &["p99<1s"])), @"--start-rate: is above --max-rate");
+    insta::assert_snapshot!(why(search(CapacityOptions { precision: Some(f64::NAN), ..asked }, &["p99<1s"])), @"--precision: must be from 0.1% to 100%");
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use rpcgauge_message::nearest::Nearest;
 
 use super::order::{Lane, trials};
-use super::{Claim, Limits, Metric, Pair, Plan, Variant};
+use super::{Capacity, Claim, Limits, Metric, Pair, Plan, Variant};
 use crate::objective::Objective;
 use crate::settings::{Idle, Placement, Stop};
 
@@ -56,6 +56,7 @@ pub(crate) struct Draft {
     pub(crate) pairs: Vec<Pair>,
     pub(crate) claims: Vec<Claim>,
     pub(crate) objectives: Vec<Objective>,
+    pub(crate) capacity: Option<Capacity>,
     pub(crate) guard: Guard,
 }
 
@@ -188,6 +189,7 @@ impl Draft {
             pairs: self.pairs,
             claims: self.claims,
             objectives: self.objectives,
+            capacity: self.capacity,
             idle: self.idle,
             margin: self.margin,
             confidence: self.confidence,

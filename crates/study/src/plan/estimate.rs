@@ -6,6 +6,7 @@ use std::time::Duration;
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
 
 use super::{Plan, Variant, callee_words};
+use crate::ramp::{RampPart, time_ms};
 use crate::settings::{Callee, ConnectionUse, Placement, Schedule, Settings, Stop};
 
 /// From starting a subject until its answers are proved right: for each variant and placement of
@@ -100,12 +101,16 @@ impl Plan {
 
 /// One trial with its warm-up and what is around it.
 fn trial_time(settings: &Settings, warmup: Stop, call: Duration) -> Duration {
-    let rate = match settings.schedule {
+    let rate = match &settings.schedule {
         Schedule::Closed { in_flight } => {
             // On one core, calls in flight share it; more of them do not end sooner.
-            f64::from(in_flight.min(2)) / call.as_secs_f64().max(1e-6)
+            f64::from((*in_flight).min(2)) / call.as_secs_f64().max(1e-6)
         }
-        Schedule::Rate { per_second, .. } => per_second,
+        Schedule::Rate { per_second, .. } => *per_second,
+        Schedule::Ramp { parts, .. } => {
+            let calls: f64 = parts.iter().map(RampPart::calls).sum();
+            calls / (time_ms(parts) as f64 / 1_000.0)
+        }
     };
     let bounded = |stop: Stop| {
         let calls = stop.calls.map(|calls| calls as f64 / rate);

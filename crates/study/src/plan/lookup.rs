@@ -83,6 +83,7 @@ impl Plan {
             .or_else(|| differs("order of trials", self.trials == other.trials))
             .or_else(|| differs("list of pairs", self.pairs == other.pairs))
             .or_else(|| differs("list of claims", self.claims == other.claims))
+            .or_else(|| differs("search for capacity", self.capacity == other.capacity))
             .or_else(|| differs("list of objectives", self.objectives == other.objectives))
             .unwrap_or_else(|| "its plan differs".to_owned())
     }

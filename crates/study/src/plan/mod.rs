@@ -33,6 +33,10 @@ pub struct Plan {
     /// What every variant must reach for the run to succeed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objectives: Vec<Objective>,
+    /// The search for the highest rate that holds all objectives. The trials are then as many as it may
+    /// take, and each record tells at which rate it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<Capacity>,
     /// Fresh starts of the subjects.
     pub invocations: u32,
     /// Blocks in each invocation.
@@ -52,6 +56,34 @@ pub struct Plan {
     pub limits: Limits,
     /// The trials in the order they run.
     pub trials: Vec<TrialSpec>,
+}
+
+/// A search for the highest rate that holds all objectives. Rates are in calls a second.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Capacity {
+    /// The first rate that is tried.
+    pub start: f64,
+    /// The lowest that is tried.
+    pub lowest: f64,
+    /// The highest that is tried, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub highest: Option<f64>,
+    /// The search ends when the rate that does not hold is above the one that does by no more than
+    /// this, 0.05 for 5%.
+    pub precision: f64,
+    /// The least time of a trial, ms.
+    pub time_ms: u64,
+    /// The fewest calls of a trial: it lasts longer at rates that do not bring them in its time.
+    pub calls: u64,
+}
+
+impl Capacity {
+    /// How long a trial at a rate lasts, ms.
+    pub fn trial_ms(&self, rate: f64) -> u64 {
+        let needed = (self.calls as f64 / rate * 1_000.0).ceil();
+        self.time_ms.max(needed as u64)
+    }
 }
 
 /// One way to call, under a name of its own.

@@ -6,6 +6,7 @@ use std::fmt;
 use rpcgauge_message::WorkloadSpec;
 
 use super::{Pair, Plan, Variant};
+use crate::ramp::parts_word;
 use crate::settings::{Callee, ConnectionUse, Protocol, Schedule, Settings, Stop};
 use crate::words::{Word as _, time_word};
 
@@ -145,7 +146,7 @@ impl Plan {
                 encoding_words(settings),
                 compression_words(settings),
                 transport_words(settings),
-                schedule_words(settings.schedule),
+                schedule_words(&settings.schedule),
                 stop_words(settings.stop),
                 trials.get(&index).copied().unwrap_or(0).to_string(),
             ]);
@@ -253,13 +254,16 @@ fn transport_words(settings: &Settings) -> String {
     }
 }
 
-fn schedule_words(schedule: Schedule) -> String {
+fn schedule_words(schedule: &Schedule) -> String {
     match schedule {
         Schedule::Closed { in_flight } => format!("{in_flight} in flight"),
         Schedule::Rate {
             per_second,
             arrivals,
         } => format!("{per_second}/s {}", arrivals.word()),
+        Schedule::Ramp { parts, arrivals } => {
+            format!("{} {}", parts_word(parts), arrivals.word())
+        }
     }
 }
 

@@ -18,6 +18,7 @@ fn measured() -> Measured {
         send_delay: empty(),
         stages: BTreeMap::new(),
         timeline: Timeline::default(),
+        steps: Vec::new(),
         warmup_ended_after: 0,
         bytes: Bytes::default(),
         payload: Payload::default(),

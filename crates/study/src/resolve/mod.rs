@@ -157,6 +157,7 @@ impl StudyFile {
             pairs,
             claims,
             objectives: Vec::new(),
+            capacity: None,
             guard,
         };
         let mut draft = draft

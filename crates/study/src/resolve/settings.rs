@@ -215,7 +215,7 @@ impl Subject<'_, '_> {
         } else {
             "HTTP/1.1 carries one call at a time on a connection"
         };
-        match (settings.schedule, asked) {
+        match (settings.schedule.clone(), asked) {
             (Schedule::Closed { in_flight }, None) if one_each => Ok(in_flight),
             (Schedule::Closed { in_flight }, Some(asked)) if one_each && asked != in_flight => {
                 Err(self.error(

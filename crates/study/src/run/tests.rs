@@ -50,6 +50,7 @@ fn failed(plan: &Plan, index: usize) -> Record {
         timing: Timing::Stages,
         idle: Idle::Held,
         started_at_ms: 1_795_170_900_000,
+        rate: None,
         outcome: Outcome::Failed {
             reason: "port 1 is in use".to_owned(),
             fault: Fault::Machine,

@@ -1,0 +1,205 @@
+//! `load --find-capacity`: the highest rate that holds objectives.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::common::{Place, interrupt, report, trial_lines, wait_until};
+use crate::load::{BUSY, OK, answering};
+
+/// A server that answers one call at a time, each after a fixed time, however many connections there
+/// are; gives back its URL.
+fn one_at_a_time(service: Duration) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its address");
+    let turn = Arc::new(Mutex::new(()));
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let turn = Arc::clone(&turn);
+            std::thread::spawn(move || {
+                let mut buffer = [0; 4096];
+                while stream.read(&mut buffer).is_ok_and(|read| read > 0) {
+                    let served = turn.lock().unwrap_or_else(PoisonError::into_inner);
+                    std::thread::sleep(service);
+                    drop(served);
+                    if stream.write_all(OK.as_bytes()).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    format!("http://{address}/")
+}
+
+/// The command line of a search in short trials into `run`.
+fn search<'a>(target: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let mut words = vec!["load", target, "--find-capacity", "--warmup", "0s"];
+    words.extend(["--out", "run", "--quiet"]);
+    words.extend(more);
+    words
+}
+
+#[test]
+fn a_server_of_known_capacity_is_not_said_to_hold_more() {
+    let place = Place::new();
+    // 200 calls a second at most, since a sleep is never short.
+    let target = one_at_a_time(Duration::from_millis(5));
+    let objective = ["--slo", "p50<100ms", "--duration", "500ms"];
+    let extent = ["--start-rate", "40", "--precision", "100%"];
+    let finished = place.run(&search(&target, &[objective, extent].concat()));
+    let shown = finished.well();
+    assert!(shown.contains("calls/s hold p50<100ms"), "{shown}");
+    let report = report(&place.path().join("run"));
+    let capacity = &report["capacity"];
+    assert_eq!(capacity["end"], "found", "{capacity}");
+    let rate = |end: &str| capacity[end]["rate"].as_f64().expect("a rate");
+    // At 280 a second the median call is due after 250 ms, and 70 calls of 5 ms are answered before
+    // it ends: it takes 100 ms.
+    assert!(rate("held") < 280.0, "{capacity}");
+    assert!(rate("missed") <= 2.0 * rate("held"), "{capacity}");
+    assert!(capacity["held"]["holds"].as_u64() >= Some(3), "{capacity}");
+    let trials = capacity["trials"].as_array().expect("trials");
+    let lines = trial_lines(&place.path().join("run"));
+    assert_eq!(trials.len(), lines.len(), "each is in the run directory");
+    for (trial, line) in trials.iter().zip(&lines) {
+        assert_eq!(trial["rate"], line["rate"]);
+        assert!(trial["started"].as_u64() >= Some(100), "enough for p50");
+    }
+    let shown_rate = &report["variants"][0]["how"]["schedule"];
+    let held = capacity["held"]["rate"].to_string();
+    let held = held.trim_end_matches(".0");
+    assert_eq!(shown_rate, &format!("{held} calls/s, evenly spaced"));
+    for name in ["report.html", "report.md"] {
+        let text = fs::read_to_string(place.path().join("run").join(name)).expect("a report");
+        assert!(
+            text.contains("Every trial, in the order they ran"),
+            "{name}"
+        );
+    }
+    let again = place.run(&["report", "run"]).well();
+    assert!(again.contains("calls/s hold p50<100ms"), "{again}");
+}
+
+#[test]
+fn what_holds_at_the_highest_rate_is_limited_by_it() {
+    let place = Place::new();
+    let server = answering(OK);
+    let target = format!("http://{}/", server.address);
+    let words = [
+        "--slo",
+        "p50<10s",
+        "--slo",
+        "errors<=0",
+        "--max-rate",
+        "400",
+        "--poisson",
+    ];
+    let words = [&words[..], &["--start-rate", "200", "--duration", "100ms"]].concat();
+    let shown = place.run(&search(&target, &words)).well();
+    assert!(
+        shown.contains("400 calls/s hold p50<10s and errors<=0 (held in 3 of 3 trials)"),
+        "{shown}"
+    );
+    assert!(shown.contains("Limited by --max-rate"), "{shown}");
+}
+
+#[test]
+fn a_search_in_which_no_rate_holds_ends_with_1() {
+    let place = Place::new();
+    let server = answering(BUSY);
+    let target = format!("http://{}/", server.address);
+    let words = ["--slo", "errors<=0", "--duration", "50ms"];
+    let finished = place.run(&search(&target, &words));
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    let shown = finished.stdout;
+    assert!(
+        shown.contains("No rate that was tried holds errors<=0"),
+        "{shown}"
+    );
+    assert!(shown.contains("missed errors<=0: 100%"), "{shown}");
+    let report = report(&place.path().join("run"));
+    assert_eq!(report["capacity"]["end"], "none-held");
+    assert_eq!(report["capacity"].get("held"), None::<&Value>);
+}
+
+#[test]
+fn an_interrupted_search_tells_what_it_knows() {
+    let place = Place::new();
+    let server = answering(OK);
+    let target = format!("http://{}/", server.address);
+    let words = [
+        "--slo",
+        "p50<10s",
+        "--start-rate",
+        "200",
+        "--duration",
+        "2s",
+    ];
+    let child = place.start(&search(&target, &words));
+    let run = place.path().join("run");
+    wait_until("the first trial", || {
+        run.join("trials.jsonl").exists() && !trial_lines(&run).is_empty()
+    });
+    interrupt(&child);
+    let finished = crate::common::Finished::from(child.wait_with_output().expect("it ends"));
+    assert_eq!(finished.code, Some(130), "{}", finished.stderr);
+    assert!(
+        finished.stdout.contains("The search was not ended"),
+        "{}",
+        finished.stdout
+    );
+    let capacity = &report(&run)["capacity"];
+    assert_eq!(capacity["end"], "stopped");
+    assert!(
+        capacity["held"]["rate"].as_f64() >= Some(200.0),
+        "{capacity}"
+    );
+}
+
+#[test]
+fn what_cannot_be_searched_is_refused_in_one_line() {
+    let place = Place::new();
+    let server = answering(OK);
+    let target = format!("http://{}/", server.address);
+    let refused = |more: &[&str], parts: &[&str]| {
+        let mut words = vec!["load", &target, "--find-capacity"];
+        words.extend(more);
+        place.run(&words).refused(parts);
+    };
+    refused(&[], &["missing", "--slo"]);
+    refused(&["--slo", "goodput>5"], &["--slo", "not goodput"]);
+    let slo = ["--slo", "p99<20ms"];
+    let with = |more: &[&'static str]| [&slo[..], more].concat();
+    refused(&with(&["--rate", "5"]), &["--rate", "--find-capacity"]);
+    refused(&with(&["--ramp", "5:1s"]), &["--ramp", "--find-capacity"]);
+    refused(
+        &with(&["--in-flight", "5"]),
+        &["--in-flight", "--find-capacity"],
+    );
+    refused(&with(&["--calls", "5"]), &["--calls", "--find-capacity"]);
+    refused(
+        &with(&["--vs", "http://h/"]),
+        &["--find-capacity", "leave --vs out"],
+    );
+    refused(&with(&["--max-rate", "0"]), &["--max-rate", "more than 0"]);
+    refused(
+        &with(&["--start-rate", "9", "--max-rate", "5"]),
+        &["--start-rate", "above --max-rate"],
+    );
+    refused(&with(&["--precision", "0"]), &["--precision", "0.1%"]);
+    refused(
+        &with(&["--precision", "much"]),
+        &["--precision", "no share"],
+    );
+    refused(
+        &with(&["-X", "POST", "--data", "{{n}}"]),
+        &["--find-capacity", "--max-rate"],
+    );
+    let without = place.run(&["load", &target, "--max-rate", "5"]);
+    without.refused(&["missing", "--find-capacity"]);
+}

@@ -1,0 +1,93 @@
+//! `load --ramp`: a rate that changes.
+
+use std::fs;
+
+use crate::common::{Place, json, report};
+use crate::load::{OK, answering};
+
+/// The steps of the only variant.
+fn steps(report: &serde_json::Value) -> &Vec<serde_json::Value> {
+    let steps = &report["variants"][0]["cells"][0]["figures"]["steps"];
+    steps.as_array().expect("steps")
+}
+
+#[test]
+fn a_ramp_is_told_step_by_step_in_every_report() {
+    let place = Place::new();
+    let server = answering(OK);
+    let target = format!("http://{}/", server.address);
+    let shown = place
+        .run(&[
+            "load",
+            &target,
+            "--ramp",
+            "100,0,200:200ms,100..0:400ms",
+            "--slo",
+            "errors<=0",
+            "--out",
+            "run",
+            "--quiet",
+        ])
+        .well();
+    assert!(shown.contains("answered/s"), "{shown}");
+    assert!(shown.contains("errors<=0 reached in every step"), "{shown}");
+    let report = report(&place.path().join("run"));
+    let started: Vec<u64> = steps(&report)
+        .iter()
+        .map(|step| step["started"].as_u64().expect("a count"))
+        .collect();
+    assert_eq!(started.len(), 3 + 10, "a slope has ten slices");
+    assert_eq!(started[..3], [20, 0, 40]);
+    assert_eq!(started[3..].iter().sum::<u64>(), 20, "{started:?}");
+    for step in steps(&report) {
+        assert_eq!(step["answered"], step["started"]);
+        assert_eq!(step["sent"], step["started"]);
+    }
+    for name in ["report.html", "report.md"] {
+        let text = fs::read_to_string(place.path().join("run").join(name)).expect("a report");
+        assert!(text.contains("unanswered"), "{name}");
+    }
+}
+
+#[test]
+fn a_ramp_of_random_arrivals_ends_with_its_calls() {
+    let place = Place::new();
+    let server = answering(OK);
+    let target = format!("http://{}/", server.address);
+    let words = [
+        "load",
+        &target,
+        "--ramp",
+        "500:1m",
+        "--poisson",
+        "--calls",
+        "30",
+        "--json",
+        "--out",
+        "run",
+        "--quiet",
+    ];
+    let report = json(&place.run(&words).well());
+    assert_eq!(steps(&report)[0]["started"], 30);
+    let how = report["variants"][0]["how"]["schedule"].as_str();
+    assert_eq!(how, Some("a ramp of calls/s, 500:1m, at random (Poisson)"));
+}
+
+#[test]
+fn what_is_no_ramp_is_refused_in_one_line() {
+    let place = Place::new();
+    let run = |more: &[&str]| {
+        let mut words = vec!["load", "http://127.0.0.1:9/"];
+        words.extend(more);
+        place.run(&words)
+    };
+    run(&["--ramp", "100"]).refused(&["--ramp", "no time", "100,200,400:10s"]);
+    run(&["--ramp", "fast:10s"]).refused(&["--ramp", "\"fast\" is no number"]);
+    run(&["--ramp", "0:10s"]).refused(&["--ramp", "begins with a pause"]);
+    run(&["--ramp", "1:1s", "--rate", "5"]).refused(&["--ramp", "--rate"]);
+    run(&["--ramp", "1:1s", "--in-flight", "5"]).refused(&["--ramp", "--in-flight"]);
+    run(&["--ramp", "1:1s", "--duration", "5s"]).refused(&["--ramp", "--duration"]);
+    run(&["--ramp", "1:1s", "--warmup", "5s"]).refused(&["--warmup", "a ramp has none"]);
+    run(&["--ramp", "1:1s", "--vs", "http://127.0.0.1:9/"]).refused(&["--ramp", "--vs"]);
+    run(&["--poisson"]).refused(&["missing"]);
+}

@@ -1,0 +1,69 @@
+//! A search: trials of one variant at rates that are chosen on the way.
+
+use std::sync::atomic::AtomicBool;
+
+use rpcgauge_study::capacity::at_rate;
+use rpcgauge_study::plan::{Plan, Variant};
+use rpcgauge_study::record::TrialRecord;
+
+use super::invocation::Invocation;
+use super::{Lab, Run, Summary, check};
+use crate::error::LabError;
+use crate::observer::{Event, Observer};
+use crate::records::Records;
+
+/// Chooses the rates of a search, trial by trial. What a trial proves is not for the lab to judge.
+pub trait Course {
+    /// The rate of the next trial, calls a second; none where the search is over.
+    fn next_rate(&mut self) -> Option<f64>;
+
+    /// Is told of each trial that ended, well or not.
+    fn ended(&mut self, record: &TrialRecord);
+}
+
+impl Lab {
+    /// Carries out the search of a plan: its trials in their order, as many as `course` asks for.
+    ///
+    /// `stop` and the calling thread are as in [`Lab::run`].
+    ///
+    /// # Errors
+    /// [`LabError`] when the run cannot go on, or the plan has no search. A trial that fails is no
+    /// error: it is recorded.
+    pub fn search(
+        &self,
+        plan: &Plan,
+        course: &mut dyn Course,
+        records: &mut dyn Records,
+        observer: &mut dyn Observer,
+        stop: &AtomicBool,
+    ) -> Result<Summary, LabError> {
+        let trials = &plan.trials;
+        check(plan, trials)?;
+        let Some(search) = plan.capacity else {
+            return Err(LabError::Plan("it has no search".to_owned()));
+        };
+        let mut run = Run::prepare(&self.options, plan, trials, records, observer, stop)?;
+        run.keep_environment()?;
+        let mut invocation = Invocation::new(0);
+        for (index, trial) in trials.iter().enumerate() {
+            let Some(rate) = course.next_rate().filter(|_| !run.is_stopped()) else {
+                break;
+            };
+            let planned = &plan.variants[trial.variant as usize];
+            let variant = Variant {
+                settings: at_rate(&planned.settings, &search, rate),
+                ..planned.clone()
+            };
+            run.tell(&Event::RateChosen {
+                rate,
+                number: index + 1,
+            });
+            if let Some(record) = run.trial(&mut invocation, trial, &variant, Some(rate))? {
+                course.ended(&record);
+            }
+        }
+        run.finish(invocation)?;
+        run.keep_steal()?;
+        Ok(run.summary())
+    }
+}

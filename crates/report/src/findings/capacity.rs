@@ -1,0 +1,358 @@
+//! The highest rate that holds the objectives: what was tried, what came of it, and what stood in
+//! the way.
+//!
+//! A search is carried out and reported by the same rules: [`Course`] says at which rate the next
+//! trial is, and the findings are what it comes to over the recorded ones.
+
+use rpcgauge_stats::{self as stats, CapacitySearch, SearchEnd, Step, Tried, bracket};
+use rpcgauge_study::objective::Objective;
+use rpcgauge_study::plan::{Capacity, Plan};
+use rpcgauge_study::record::{CLIENT_BOUND_SHARE, Ending, Measured, Outcome, TrialRecord};
+use rpcgauge_study::settings::Schedule;
+use serde::{Deserialize, Serialize};
+
+use super::Ended;
+use super::figures::Distribution;
+use super::objective::{Evidence, ObjectiveOutcome, held_against};
+use super::trial::goodput;
+
+/// The highest rate that holds the objectives, with what it rests on. Rates are in calls a second.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CapacityFindings {
+    /// What had to hold, all of it.
+    pub objectives: Vec<Objective>,
+    /// How much higher than the rate that holds the one that does not may be: 0.05 for 5%.
+    pub precision: f64,
+    /// How the search ended.
+    pub end: CapacityEnd,
+    /// The highest rate that held; absent where none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<CapacityBound>,
+    /// The lowest rate above it that did not; absent where none was tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missed: Option<CapacityBound>,
+    /// What stood in the way of a higher rate, as far as it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+    /// Every trial, in the order they ran.
+    pub trials: Vec<CapacityTrial>,
+}
+
+/// How a search ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CapacityEnd {
+    /// Both ends of the bracket are sure, and it is as narrow as asked for.
+    Found,
+    /// The highest rate that was to be tried holds.
+    Ceiling,
+    /// Not even the lowest rate that tells enough holds.
+    NoneHeld,
+    /// The trials were used up before both ends were sure.
+    TooUnsteady,
+    /// It was interrupted, or a trial could not be carried out.
+    Stopped,
+}
+
+/// An end of the bracket.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct CapacityBound {
+    /// Calls a second.
+    pub rate: f64,
+    /// In how many trials every objective held.
+    pub holds: u32,
+    /// In how many one did not.
+    pub misses: u32,
+    /// Whether these are enough to rely on.
+    pub is_sure: bool,
+}
+
+/// What stood in the way of a higher rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Limit {
+    /// The service: its answers did not hold the objectives.
+    Service,
+    /// This program: it used more than 80% of its core.
+    ClientCpu,
+    /// The calls' way out: most of their latency was over before they were sent.
+    SendDelay,
+    /// The highest rate that was to be tried.
+    Ceiling,
+}
+
+/// One trial of a search.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CapacityTrial {
+    /// Its place in the plan.
+    pub index: u32,
+    /// Calls a second that were asked for.
+    pub rate: f64,
+    /// Whether every objective held.
+    pub held: bool,
+    /// Those that did not, with what was measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missed: Vec<MissedObjective>,
+    /// What stood in the way, where it did not hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+    /// Calls that were due.
+    pub started: u64,
+    /// How many of them were answered.
+    pub answered: u64,
+    /// Calls sent a second.
+    pub sent_rate: f64,
+    /// Calls answered a second.
+    pub goodput: f64,
+    /// Median latency, ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_p50_ns: Option<u64>,
+    /// 99th percentile of latency, ns; absent with fewer than 100 calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_p99_ns: Option<u64>,
+    /// 99th percentile of how late calls were sent, ns; absent with fewer than 100 calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_delay_p99_ns: Option<u64>,
+    /// The share of its core that the client used.
+    pub client_share: f64,
+}
+
+/// An objective that did not hold.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MissedObjective {
+    /// The objective, as it was written.
+    pub objective: Objective,
+    /// What was measured, in the unit of its bound; absent where too few calls were answered to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub figure: Option<f64>,
+}
+
+/// A search on its way: at which rate the next trial is, after those that ended.
+#[derive(Debug, Clone)]
+pub struct Course {
+    search: CapacitySearch,
+    objectives: Vec<Objective>,
+    tried: Vec<Tried>,
+    broken_off: bool,
+}
+
+impl Course {
+    /// The search of a plan; none where it has none, or none that can be carried out.
+    #[must_use]
+    pub fn of(plan: &Plan) -> Option<Self> {
+        let Capacity {
+            start,
+            lowest,
+            highest,
+            precision,
+            ..
+        } = *plan.capacity.as_ref()?;
+        let most = plan.trials.len();
+        Some(Self {
+            search: CapacitySearch::new(start, lowest, highest, precision, most).ok()?,
+            objectives: plan.objectives.clone(),
+            tried: Vec::new(),
+            broken_off: false,
+        })
+    }
+
+    /// The rate of the next trial, calls a second; none where the search is over.
+    #[must_use]
+    pub fn next_rate(&self) -> Option<f64> {
+        match self.search.next(&self.tried) {
+            Step::Try(rate) if !self.broken_off => Some(rate),
+            _ => None,
+        }
+    }
+
+    /// Takes note of a trial that ended. One that did not run to its end tells nothing, and one that
+    /// could not be carried out ends the search: the next one would fail as well.
+    pub fn ended(&mut self, record: &TrialRecord) {
+        match (&record.outcome, record.rate) {
+            (Outcome::Measured(measured), Some(rate)) if is_whole(measured) => {
+                let held = trial(record, measured, rate, &self.objectives).held;
+                self.tried.push(Tried { rate, held });
+            }
+            (Outcome::Measured(_), _) => {}
+            (Outcome::Failed { .. }, _) => self.broken_off = true,
+        }
+    }
+
+    fn end(&self) -> CapacityEnd {
+        match self.search.next(&self.tried) {
+            Step::Try(_) => CapacityEnd::Stopped,
+            Step::Done(SearchEnd::Found) => CapacityEnd::Found,
+            Step::Done(SearchEnd::Ceiling) => CapacityEnd::Ceiling,
+            Step::Done(SearchEnd::NoneHeld) => CapacityEnd::NoneHeld,
+            Step::Done(SearchEnd::TooUnsteady) => CapacityEnd::TooUnsteady,
+        }
+    }
+}
+
+/// Whether a trial was not broken off by the user. One that the engine gave up, since nothing but
+/// failures came, tells what it would have told at its end.
+fn is_whole(measured: &Measured) -> bool {
+    measured.ending != Ending::Interrupted
+}
+
+impl CapacityFindings {
+    /// Whether a rate held, in enough trials to rely on.
+    #[must_use]
+    pub fn is_reached(&self) -> bool {
+        self.held.is_some_and(|held| held.is_sure)
+    }
+
+    /// The rate whose figures are shown: the one that held, else the lowest that was tried.
+    fn shown_rate(&self) -> Option<f64> {
+        self.held.or(self.missed).map(|bound| bound.rate)
+    }
+}
+
+/// What a plan's search came to; none where the plan has none.
+pub(super) fn findings(plan: &Plan, ended: &Ended<'_>) -> Option<CapacityFindings> {
+    let mut course = Course::of(plan)?;
+    let mut trials = Vec::new();
+    for record in ended.values() {
+        course.ended(record);
+        if let (Outcome::Measured(measured), Some(rate)) = (&record.outcome, record.rate)
+            && is_whole(measured)
+        {
+            trials.push(trial(record, measured, rate, &plan.objectives));
+        }
+    }
+    let found = bracket(&course.tried);
+    let end = course.end();
+    Some(CapacityFindings {
+        objectives: plan.objectives.clone(),
+        precision: plan.capacity.as_ref()?.precision,
+        end,
+        held: found.held.map(bound),
+        missed: found.missed.map(bound),
+        limit: match (end, found.missed) {
+            (CapacityEnd::Ceiling, _) => Some(Limit::Ceiling),
+            (_, None) => None,
+            (_, Some(missed)) => limit_at(&trials, missed.rate),
+        },
+        trials,
+    })
+}
+
+fn bound(from: stats::Bound) -> CapacityBound {
+    CapacityBound {
+        rate: from.rate,
+        holds: from.holds,
+        misses: from.misses,
+        is_sure: from.is_sure(),
+    }
+}
+
+/// What stood in the way most often at a rate.
+fn limit_at(trials: &[CapacityTrial], rate: f64) -> Option<Limit> {
+    let limits: Vec<Limit> = trials
+        .iter()
+        .filter(|trial| trial.rate == rate)
+        .filter_map(|trial| trial.limit)
+        .collect();
+    let count = |limit| limits.iter().filter(|found| **found == limit).count();
+    // Of as many, what says less against the service.
+    [Limit::Service, Limit::SendDelay, Limit::ClientCpu]
+        .into_iter()
+        .filter(|limit| count(*limit) > 0)
+        .max_by_key(|limit| count(*limit))
+}
+
+fn trial(
+    record: &TrialRecord,
+    measured: &Measured,
+    rate: f64,
+    objectives: &[Objective],
+) -> CapacityTrial {
+    let unpacked = |of: &rpcgauge_study::record::Histogram| {
+        let histogram = of.unpack();
+        (!histogram.is_empty()).then(|| Distribution::of(histogram))
+    };
+    let latency = unpacked(&measured.latency);
+    let delay = unpacked(&measured.send_delay);
+    let calls = &measured.calls;
+    let evidence = Evidence {
+        started: calls.started,
+        answered: calls.answered,
+        goodput: goodput(calls.answered, measured.elapsed_ns).unwrap_or(0.0),
+        latency: latency.as_ref(),
+    };
+    let missed: Vec<MissedObjective> = objectives
+        .iter()
+        .filter_map(|objective| {
+            let (figure, outcome) = held_against(objective, &evidence);
+            (outcome != ObjectiveOutcome::Reached).then(|| MissedObjective {
+                objective: objective.clone(),
+                figure,
+            })
+        })
+        .collect();
+    let sent = calls.started.saturating_sub(calls.never_begun);
+    CapacityTrial {
+        index: record.trial.index,
+        rate,
+        held: missed.is_empty(),
+        limit: (!missed.is_empty()).then(|| limit(measured, latency.as_ref(), delay.as_ref())),
+        missed,
+        started: calls.started,
+        answered: calls.answered,
+        sent_rate: goodput(sent, measured.elapsed_ns).unwrap_or(0.0),
+        goodput: evidence.goodput,
+        latency_p50_ns: latency.as_ref().map(|l| l.p50_ns),
+        latency_p99_ns: latency.as_ref().and_then(|l| l.p99_ns),
+        send_delay_p99_ns: delay.as_ref().and_then(|d| d.p99_ns),
+        client_share: measured.client_share,
+    }
+}
+
+/// What a trial that missed an objective owes it to.
+fn limit(
+    measured: &Measured,
+    latency: Option<&Distribution>,
+    delay: Option<&Distribution>,
+) -> Limit {
+    let tail = |times: &Distribution| times.p99_ns.unwrap_or(times.max_ns);
+    if measured.client_share > CLIENT_BOUND_SHARE {
+        return Limit::ClientCpu;
+    }
+    match (latency.map(tail), delay.map(tail)) {
+        (Some(latency), Some(delay)) if delay > latency / 2 => Limit::SendDelay,
+        _ => Limit::Service,
+    }
+}
+
+/// The part of a plan whose figures are shown: the trials at one rate, at which its variant then calls.
+/// The plan has as many trials as a search may take; what is not needed of them is not missing.
+pub(super) fn carried_out<'a>(
+    plan: &Plan,
+    found: &CapacityFindings,
+    ended: &Ended<'a>,
+) -> (Plan, Ended<'a>) {
+    let mut plan = plan.clone();
+    let rate = found.shown_rate();
+    let is_shown = |record: &TrialRecord| match (&record.outcome, rate) {
+        (Outcome::Measured(measured), Some(_)) => record.rate == rate && is_whole(measured),
+        _ => true,
+    };
+    let shown: Ended<'a> = ended
+        .iter()
+        .filter(|(_, record)| is_shown(record))
+        .map(|(index, record)| (*index, *record))
+        .collect();
+    plan.trials.retain(|spec| shown.contains_key(&spec.index));
+    plan.blocks = u32::try_from(plan.trials.len()).unwrap_or(u32::MAX);
+    for variant in &mut plan.variants {
+        if let (Schedule::Rate { per_second, .. }, Some(rate)) =
+            (&mut variant.settings.schedule, rate)
+        {
+            *per_second = rate;
+        }
+    }
+    (plan, shown)
+}
+
+#[cfg(test)]
+mod tests;

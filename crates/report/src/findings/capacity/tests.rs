@@ -1,0 +1,113 @@
+//! What a search comes to, from its records.
+
+use super::*;
+use crate::Findings;
+use crate::fixture::{Sample, capacity, findings};
+
+fn found(sample: &Sample) -> CapacityFindings {
+    findings(sample).capacity.expect("a search")
+}
+
+/// Changes what was measured in the trials at rates that `which` names.
+fn changed(which: impl Fn(f64) -> bool, change: impl Fn(&mut Measured)) -> Sample {
+    let mut sample = capacity();
+    for record in &mut sample.trials {
+        if let (Some(rate), Outcome::Measured(measured)) = (record.rate, &mut record.outcome)
+            && which(rate)
+        {
+            change(measured);
+        }
+    }
+    sample
+}
+
+#[test]
+fn the_answer_has_both_ends_and_what_they_rest_on() {
+    let found = found(&capacity());
+    assert_eq!(found.end, CapacityEnd::Found);
+    let (held, missed) = (found.held.unwrap(), found.missed.unwrap());
+    assert!(held.is_sure && missed.is_sure);
+    assert!(held.rate <= 1_000.0 && 1_000.0 < missed.rate, "{found:?}");
+    assert!(missed.rate <= held.rate * 1.05, "{found:?}");
+    assert_eq!(found.limit, Some(Limit::Service));
+    assert!(found.is_reached());
+}
+
+#[test]
+fn the_figures_are_those_of_the_rate_that_held() {
+    let sample = capacity();
+    let findings = findings(&sample);
+    let held = findings.capacity.as_ref().unwrap().held.unwrap();
+    let variant = &findings.variants[0];
+    assert_eq!(
+        variant.how.schedule,
+        format!("{} calls/s, evenly spaced", held.rate)
+    );
+    let trials = u64::from(held.holds + held.misses);
+    assert_eq!(variant.cells[0].trials.measured, trials);
+    assert_eq!(
+        findings.progress.missing, 0,
+        "what was not needed is not missing"
+    );
+    assert_eq!(
+        findings.trials.len(),
+        sample.trials.len(),
+        "every trial is a row"
+    );
+    assert!(findings.objectives.is_empty() && findings.is_reached());
+}
+
+#[test]
+fn what_stood_in_the_way_is_named() {
+    let over = |rate: f64| rate > 1_000.0;
+    let busy = changed(over, |measured| measured.client_share = 0.95);
+    assert_eq!(found(&busy).limit, Some(Limit::ClientCpu));
+    let late = changed(over, |measured| {
+        measured.send_delay = measured.latency.clone()
+    });
+    assert_eq!(found(&late).limit, Some(Limit::SendDelay));
+    let held = changed(
+        |rate| rate <= 1_000.0,
+        |measured| measured.client_share = 0.95,
+    );
+    assert_eq!(
+        found(&held).limit,
+        Some(Limit::Service),
+        "what held is no limit"
+    );
+}
+
+#[test]
+fn a_trial_that_was_broken_off_tells_nothing() {
+    let mut sample = capacity();
+    sample.trials.truncate(2);
+    if let Outcome::Measured(measured) = &mut sample.trials[1].outcome {
+        measured.ending = Ending::Interrupted;
+        measured.calls.answered = 0;
+    }
+    let found = found(&sample);
+    assert_eq!((found.end, found.trials.len()), (CapacityEnd::Stopped, 1));
+    assert!(found.missed.is_none() && !found.held.unwrap().is_sure);
+    assert!(!found.is_reached(), "one trial is not enough");
+}
+
+#[test]
+fn a_search_without_a_trial_says_so() {
+    let sample = capacity();
+    let empty = Findings::new(&sample.plan, None, &[], &[]).unwrap();
+    let found = empty.capacity.as_ref().unwrap();
+    assert_eq!(
+        (found.end, found.held, found.missed),
+        (CapacityEnd::Stopped, None, None)
+    );
+    assert!(!empty.is_reached());
+    assert_eq!(empty.variants[0].not_run.len(), 1);
+}
+
+#[test]
+fn the_order_of_the_records_does_not_matter() {
+    let mut sample = capacity();
+    let expected = findings(&sample);
+    sample.trials.reverse();
+    assert_eq!(findings(&sample), expected);
+}

@@ -1,0 +1,83 @@
+//! A ramp step by step: one percentile over all of its rates would mean little.
+
+use rpcgauge_study::record::Step;
+use serde::{Deserialize, Serialize};
+
+use super::cell::{MeasuredTrial, merged};
+use super::figures::Distribution;
+use super::trial::goodput;
+use crate::error::ReportError;
+
+/// What became of the calls that were due in one step of a ramp.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepFindings {
+    /// Calls a second that were asked for at its start.
+    pub from: f64,
+    /// Calls a second that were asked for at its end.
+    pub to: f64,
+    /// When it began, after the ramp did.
+    pub start_ns: u64,
+    /// How long it lasted, as asked for.
+    pub time_ns: u64,
+    /// Calls that were due in it.
+    pub started: u64,
+    /// How many of them were sent, then or later.
+    pub sent: u64,
+    /// How many were answered, then or later.
+    pub answered: u64,
+    /// How many failed. What is neither was still open when the ramp ended.
+    pub failed: u64,
+    /// Answered ones a second of the step.
+    pub goodput: f64,
+    /// Latency of those that were answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Distribution>,
+    /// How long after they were due those that were sent were sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_delay: Option<Distribution>,
+}
+
+/// The steps of a variant's trials, each step of all trials together; none without a ramp.
+pub(super) fn steps(
+    variant: &str,
+    trials: &[MeasuredTrial<'_>],
+) -> Result<Vec<StepFindings>, ReportError> {
+    let most = trials.iter().map(|(_, m)| m.steps.len()).max().unwrap_or(0);
+    let mut steps = Vec::new();
+    let mut start_ns = 0_u64;
+    for index in 0..most {
+        let same: Vec<&Step> = trials
+            .iter()
+            .filter_map(|(_, m)| m.steps.get(index))
+            .collect();
+        let found = step(variant, &same, start_ns)?;
+        start_ns = start_ns.saturating_add(found.time_ns);
+        steps.push(found);
+    }
+    Ok(steps)
+}
+
+/// The same step of all trials; there is at least one.
+fn step(variant: &str, same: &[&Step], start_ns: u64) -> Result<StepFindings, ReportError> {
+    let sum = |of: fn(&Step) -> u64| same.iter().map(|s| of(s)).fold(0, u64::saturating_add);
+    let merge = |of: fn(&Step) -> &rpcgauge_study::record::Histogram| {
+        let histograms: Vec<_> = same.iter().map(|s| of(s)).collect();
+        merged(variant, &histograms)
+    };
+    let (latency, send_delay) = (merge(|s| &s.latency)?, merge(|s| &s.send_delay)?);
+    let answered = sum(|s| s.answered);
+    let lasted_ns = sum(|s| s.time_ns);
+    Ok(StepFindings {
+        from: same[0].from,
+        to: same[0].to,
+        start_ns,
+        time_ns: same[0].time_ns,
+        started: sum(|s| s.started),
+        sent: send_delay.as_ref().map_or(0, |delays| delays.len()),
+        answered,
+        failed: sum(|s| s.failed),
+        goodput: goodput(answered, lasted_ns).unwrap_or(0.0),
+        latency: latency.map(Distribution::of),
+        send_delay: send_delay.map(Distribution::of),
+    })
+}

@@ -1,0 +1,119 @@
+//! The highest rate that holds the objectives, in words.
+
+use crate::findings::capacity::{
+    CapacityBound, CapacityEnd, CapacityFindings, CapacityTrial, Limit, MissedObjective,
+};
+use crate::units;
+
+/// What was found, one sentence each: the answer, how sure it is, and what stood in the way.
+pub(crate) fn sentences(found: &CapacityFindings) -> Vec<String> {
+    let objectives = objectives(found);
+    let answer = match (&found.held, &found.missed) {
+        (Some(held), Some(missed)) => format!(
+            "{} {} {objectives} ({}); {} {} ({}).",
+            rate(held),
+            sure(held, "hold", "seem to hold"),
+            trials(held),
+            rate(missed),
+            sure(missed, "do not", "seem not to"),
+            trials(missed),
+        ),
+        (Some(held), None) => {
+            let hold = sure(held, "hold", "seem to hold");
+            format!("{} {hold} {objectives} ({}).", rate(held), trials(held))
+        }
+        (None, Some(missed)) => format!(
+            "No rate that was tried holds {objectives}: the lowest was {} ({}).",
+            rate(missed),
+            trials(missed),
+        ),
+        (None, None) => format!("No trial ended that tells of {objectives}."),
+    };
+    let mut sentences = vec![answer];
+    sentences.extend(end(found).map(str::to_owned));
+    sentences.extend(found.limit.map(|limit| limited(limit).to_owned()));
+    sentences
+}
+
+fn objectives(found: &CapacityFindings) -> String {
+    let words: Vec<String> = found.objectives.iter().map(ToString::to_string).collect();
+    words.join(" and ")
+}
+
+fn rate(bound: &CapacityBound) -> String {
+    format!("{} calls/s", exact(bound.rate))
+}
+
+/// A rate with all the digits that a search gives it.
+pub(crate) fn exact(rate: f64) -> String {
+    if rate.fract() == 0.0 && rate < 1e15 {
+        return units::count(rate as u64);
+    }
+    rate.to_string()
+}
+
+fn sure(bound: &CapacityBound, yes: &'static str, no: &'static str) -> &'static str {
+    if bound.is_sure { yes } else { no }
+}
+
+fn trials(bound: &CapacityBound) -> String {
+    let (holds, all) = (bound.holds, bound.holds + bound.misses);
+    let of = if all == 1 { "trial" } else { "trials" };
+    format!("held in {holds} of {all} {of}")
+}
+
+fn end(found: &CapacityFindings) -> Option<&'static str> {
+    match found.end {
+        CapacityEnd::Found | CapacityEnd::Ceiling => None,
+        CapacityEnd::NoneHeld => Some(
+            "Trials at lower rates would take more than twelve times --duration to tell; give a longer one, \
+             or a wider objective.",
+        ),
+        CapacityEnd::TooUnsteady => Some(
+            "Too unsteady: the trials were used up before both ends of the bracket were sure; longer \
+             trials (--duration) are steadier.",
+        ),
+        CapacityEnd::Stopped => {
+            Some("The search was not ended: this is what the trials until then come to.")
+        }
+    }
+}
+
+fn limited(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Service => "Limited by the service: its answers missed the objective.",
+        Limit::ClientCpu => {
+            "Limited by this client, which used more than 80% of its core: the service may hold more."
+        }
+        Limit::SendDelay => {
+            "Limited before the service: most of the latency was over before calls were sent, as it is \
+             when every connection is in use. With more --connections the service may hold more."
+        }
+        Limit::Ceiling => "Limited by --max-rate: the service may hold more.",
+    }
+}
+
+/// What became of a trial.
+pub(crate) fn outcome(trial: &CapacityTrial) -> String {
+    if trial.held {
+        return "held".to_owned();
+    }
+    let missed: Vec<String> = trial.missed.iter().map(missed).collect();
+    let by = match trial.limit {
+        Some(Limit::ClientCpu) => " (client at its limit)",
+        Some(Limit::SendDelay) => " (sent late)",
+        _ => "",
+    };
+    format!("missed {}{by}", missed.join(", "))
+}
+
+fn missed(missed: &MissedObjective) -> String {
+    let measure = missed.objective.measure;
+    let figure = missed
+        .figure
+        .map(|figure| super::live::measured(measure, figure));
+    match figure {
+        Some(figure) => format!("{}: {figure}", missed.objective),
+        None => format!("{}: too few answers to tell", missed.objective),
+    }
+}

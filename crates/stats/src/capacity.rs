@@ -1,0 +1,230 @@
+//! The search for the highest rate that holds an objective.
+//!
+//! ```text
+//! start ─► grow (or shrink) until one rate held and a higher one missed
+//!       ─► halve the bracket until it is as narrow as asked for
+//!       ─► repeat both ends until each is sure; an end that turns out wrong moves, and the
+//!          bracket is halved again
+//! ```
+//!
+//! A pure function of what was tried: [`CapacitySearch::next`] says what to try now, so that a search
+//! can be carried out, replayed from its records and tested on made-up servers alike. It rests on one
+//! assumption, that a rate above one that misses does not hold; where a single trial says
+//! otherwise, the lower rate is tried again.
+
+use crate::error::StatsError;
+
+/// How often a rate must hold to be called held.
+pub const HOLDS_NEEDED: u32 = 3;
+/// How often a rate must miss to be called missed. A rate that is called held may have missed once
+/// less: one hiccup of the machine must not decide.
+pub const MISSES_NEEDED: u32 = 2;
+
+/// Growth, and shrinking, from one rate to the next.
+const GROWTH: f64 = 2.0;
+/// Where no highest rate is given: a call a nanosecond, beyond which times do not tell calls apart.
+const HIGHEST: f64 = 1e9;
+/// Rates have so many significant digits, so that people can read them: far finer than the precision.
+const DIGITS: i32 = 4;
+
+/// What is searched for, and how far. Rates are in calls a second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CapacitySearch {
+    start: f64,
+    lowest: f64,
+    highest: f64,
+    precision: f64,
+    most_trials: usize,
+}
+
+/// One trial at one rate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tried {
+    /// The rate.
+    pub rate: f64,
+    /// Whether every objective held.
+    pub held: bool,
+}
+
+/// What is to be done next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Step {
+    /// A trial at this rate.
+    Try(f64),
+    /// The search is over.
+    Done(SearchEnd),
+}
+
+/// How a search ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SearchEnd {
+    /// Both ends of the bracket are sure, and it is as narrow as asked for.
+    Found,
+    /// The highest rate that may be tried holds.
+    Ceiling,
+    /// Not even the lowest rate that may be tried holds.
+    NoneHeld,
+    /// The trials were used up: the service, or the machine, is too unsteady.
+    TooUnsteady,
+}
+
+/// What is known so far.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Bracket {
+    /// The highest rate that held.
+    pub held: Option<Bound>,
+    /// The lowest rate above it that missed.
+    pub missed: Option<Bound>,
+}
+
+/// An end of a bracket.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bound {
+    /// The rate.
+    pub rate: f64,
+    /// In how many trials it held.
+    pub holds: u32,
+    /// In how many it missed.
+    pub misses: u32,
+}
+
+impl Bound {
+    /// Whether its trials suffice to call it held or missed.
+    #[must_use]
+    pub fn is_sure(&self) -> bool {
+        self.misses >= MISSES_NEEDED || self.holds >= HOLDS_NEEDED
+    }
+
+    /// What its trials say so far. As many of one as of the other leave it open, and the next trial
+    /// decides: until then it is not held.
+    fn is_held(&self) -> bool {
+        self.misses < MISSES_NEEDED && self.holds > self.misses
+    }
+}
+
+impl CapacitySearch {
+    /// A search that begins at `start`, stays between `lowest` and `highest`, and ends when the rate
+    /// that misses is above the one that holds by no more than `precision`, 0.05 for 5%. It
+    /// gives up after `most_trials`: twelve doublings, a bracket of 1% and repeats take some 30.
+    ///
+    /// # Errors
+    /// [`StatsError::Setting`] unless `0 < lowest <= start <= highest` and `0.001 <= precision <= 1`.
+    pub fn new(
+        start: f64,
+        lowest: f64,
+        highest: Option<f64>,
+        precision: f64,
+        most_trials: usize,
+    ) -> Result<Self, StatsError> {
+        let highest = highest.unwrap_or(HIGHEST);
+        let refuse = |name, value, allowed| {
+            Err(StatsError::Setting {
+                name,
+                value,
+                allowed,
+            })
+        };
+        if !(lowest > 0.0 && highest.is_finite()) {
+            return refuse(
+                "the lowest rate",
+                lowest,
+                "more than 0, and the highest finite",
+            );
+        }
+        if !(lowest <= start && start <= highest) {
+            return refuse("the first rate", start, "from the lowest to the highest");
+        }
+        if !(0.001..=1.0).contains(&precision) {
+            return refuse("the precision", precision, "0.001 to 1");
+        }
+        Ok(Self {
+            start,
+            lowest,
+            highest,
+            precision,
+            most_trials,
+        })
+    }
+
+    /// What is to be done after these trials.
+    #[must_use]
+    pub fn next(&self, tried: &[Tried]) -> Step {
+        let Bracket { held, missed } = bracket(tried);
+        let step = match (held, missed) {
+            (None, None) => Step::Try(self.start),
+            (Some(held), None) if held.rate < self.highest => {
+                Step::Try(rounded(held.rate * GROWTH).min(self.highest))
+            }
+            (Some(held), None) if held.is_sure() => Step::Done(SearchEnd::Ceiling),
+            (Some(held), None) => Step::Try(held.rate),
+            (None, Some(missed)) if missed.rate > self.lowest => {
+                Step::Try(rounded(missed.rate / GROWTH).max(self.lowest))
+            }
+            (None, Some(missed)) if missed.is_sure() => Step::Done(SearchEnd::NoneHeld),
+            (None, Some(missed)) => Step::Try(missed.rate),
+            (Some(held), Some(missed)) => self.narrow(&held, &missed),
+        };
+        match step {
+            Step::Try(_) if tried.len() >= self.most_trials => Step::Done(SearchEnd::TooUnsteady),
+            step => step,
+        }
+    }
+
+    fn narrow(&self, held: &Bound, missed: &Bound) -> Step {
+        if missed.rate > held.rate * (1.0 + self.precision) {
+            let middle = (held.rate * missed.rate).sqrt();
+            let between = |rate: &f64| held.rate < *rate && *rate < missed.rate;
+            return Step::Try(Some(rounded(middle)).filter(between).unwrap_or(middle));
+        }
+        if !held.is_sure() {
+            return Step::Try(held.rate);
+        }
+        if !missed.is_sure() {
+            return Step::Try(missed.rate);
+        }
+        Step::Done(SearchEnd::Found)
+    }
+}
+
+/// The bracket that these trials come to: the lowest rate that missed, and the highest below it that
+/// held. What held above a rate that missed does not count until that rate is found to hold.
+#[must_use]
+pub fn bracket(tried: &[Tried]) -> Bracket {
+    let mut rates: Vec<Bound> = Vec::new();
+    for trial in tried {
+        let place = rates.iter().position(|bound| bound.rate == trial.rate);
+        let place = place.unwrap_or_else(|| {
+            rates.push(Bound {
+                rate: trial.rate,
+                holds: 0,
+                misses: 0,
+            });
+            rates.len() - 1
+        });
+        let bound = &mut rates[place];
+        match trial.held {
+            true => bound.holds += 1,
+            false => bound.misses += 1,
+        }
+    }
+    rates.sort_by(|a, b| a.rate.total_cmp(&b.rate));
+    let missed = rates.iter().position(|bound| !bound.is_held());
+    let below = &rates[..missed.unwrap_or(rates.len())];
+    Bracket {
+        held: below.last().copied(),
+        missed: missed.map(|place| rates[place]),
+    }
+}
+
+/// A rate with few enough digits to be read.
+fn rounded(rate: f64) -> f64 {
+    let step = 10_f64.powi(rate.log10().floor() as i32 + 1 - DIGITS);
+    // Dividing by a whole number keeps decimals short where multiplying by 0.1 would not.
+    match step >= 1.0 {
+        true => (rate / step).round() * step,
+        false => (rate * (1.0 / step).round()).round() / (1.0 / step).round(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
