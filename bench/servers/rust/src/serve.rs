@@ -8,8 +8,8 @@ use std::net::TcpListener;
 use std::os::fd::AsFd;
 
 use rustix::buffer::spare_capacity;
-use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 
 use crate::arrival;
@@ -56,6 +56,9 @@ pub struct Server {
     listener: TcpListener,
     connections: HashMap<u64, Connection>,
     opened: u64,
+    /// The one connection of a server that answers at once. epoll knows nothing of it; see
+    /// [`Server::wait_alone`].
+    alone: Option<u64>,
     behaviour: Behaviour,
     pending: BinaryHeap<Reverse<Pending>>,
     cancelled: HashSet<(u64, Stream)>,
@@ -80,13 +83,14 @@ impl Server {
             arrival::stamp(&listener)?;
         }
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        watch(&epoll, &listener, LISTENER)?;
-        watch(&epoll, io::stdin(), STDIN)?;
+        watch(&epoll, &listener, LISTENER, EventFlags::IN)?;
+        watch(&epoll, io::stdin(), STDIN, EventFlags::IN)?;
         Ok(Self {
             epoll,
             listener,
             connections: HashMap::new(),
             opened: 0,
+            alone: None,
             behaviour,
             pending: BinaryHeap::new(),
             cancelled: HashSet::new(),
@@ -115,12 +119,8 @@ impl Server {
         loop {
             self.answer_what_is_due();
             events.clear();
-            match epoll::wait(
-                &self.epoll,
-                spare_capacity(&mut events),
-                self.sleep().as_ref(),
-            ) {
-                Ok(_) => {}
+            match self.wait(&mut events) {
+                Ok(()) => {}
                 Err(rustix::io::Errno::INTR) => continue,
                 Err(error) => return Err(error.into()),
             }
@@ -135,6 +135,48 @@ impl Server {
                 }
             }
         }
+    }
+
+    /// Waits for events.
+    fn wait(&self, events: &mut Vec<epoll::Event>) -> rustix::io::Result<()> {
+        let alone = self
+            .alone
+            .and_then(|id| Some((id, self.connections.get(&id)?)));
+        if let Some((id, connection)) = alone {
+            return self.wait_alone(id, connection, events);
+        }
+        epoll::wait(&self.epoll, spare_capacity(events), self.sleep().as_ref())?;
+        Ok(())
+    }
+
+    /// Waits for the sockets themselves. A client that wakes an epoll pays for that with every call,
+    /// and the answering half of the floor, which it is held against, waits for its socket too.
+    fn wait_alone(
+        &self,
+        id: u64,
+        connection: &Connection,
+        events: &mut Vec<epoll::Event>,
+    ) -> rustix::io::Result<()> {
+        let wanted = match connection.is_blocked() {
+            true => PollFlags::IN | PollFlags::OUT,
+            false => PollFlags::IN,
+        };
+        let stdin = io::stdin();
+        let mut sources = [
+            PollFd::new(connection, wanted),
+            PollFd::new(&self.listener, PollFlags::IN),
+            PollFd::new(&stdin, PollFlags::IN),
+        ];
+        poll(&mut sources, None)?;
+        for (source, data) in sources.iter().zip([id, LISTENER, STDIN]) {
+            if !source.revents().is_empty() {
+                events.push(epoll::Event {
+                    flags: EventFlags::IN,
+                    data: EventData::new_u64(data),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// How long to sleep: not at all shortly before an answer is due, without end if none is.
@@ -158,7 +200,16 @@ impl Server {
             };
             socket.set_nonblocking(true)?;
             socket.set_nodelay(true)?;
-            watch(&self.epoll, &socket, self.opened)?;
+            if self.connections.is_empty() && !self.behaviour.is_timed() {
+                self.alone = Some(self.opened);
+            } else {
+                if let Some(id) = self.alone.take()
+                    && let Some(other) = self.connections.get(&id)
+                {
+                    watch(&self.epoll, other, id, wanted(other.is_blocked()))?;
+                }
+                watch(&self.epoll, &socket, self.opened, EventFlags::IN)?;
+            }
             self.connections
                 .insert(self.opened, Connection::new(socket));
             self.opened += 1;
@@ -284,20 +335,11 @@ impl Server {
         };
         let was_blocked = connection.is_blocked();
         let written = connection.write(&mut self.record).and_then(|is_all| {
-            if was_blocked != is_all {
+            if was_blocked != is_all || self.alone == Some(id) {
                 return Ok(());
             }
-            let flags = if is_all {
-                EventFlags::IN
-            } else {
-                EventFlags::IN | EventFlags::OUT
-            };
-            Ok(epoll::modify(
-                &self.epoll,
-                &*connection,
-                EventData::new_u64(id),
-                flags,
-            )?)
+            let (data, flags) = (EventData::new_u64(id), wanted(!is_all));
+            Ok(epoll::modify(&self.epoll, &*connection, data, flags)?)
         });
         if let Err(error) = written {
             eprintln!("connection {id} closed: {error}");
@@ -308,16 +350,20 @@ impl Server {
     /// Closing the socket also ends its watch.
     fn close(&mut self, id: u64) {
         self.connections.remove(&id);
+        self.alone = self.alone.filter(|alone| *alone != id);
     }
 }
 
-fn watch(epoll: &OwnedFd, source: impl AsFd, data: u64) -> io::Result<()> {
-    Ok(epoll::add(
-        epoll,
-        source,
-        EventData::new_u64(data),
-        EventFlags::IN,
-    )?)
+fn watch(epoll: &OwnedFd, source: impl AsFd, data: u64, flags: EventFlags) -> io::Result<()> {
+    Ok(epoll::add(epoll, source, EventData::new_u64(data), flags)?)
+}
+
+/// What a connection waits for: more to read, and room for what is left to write.
+fn wanted(is_blocked: bool) -> EventFlags {
+    match is_blocked {
+        true => EventFlags::IN | EventFlags::OUT,
+        false => EventFlags::IN,
+    }
 }
 
 /// A byte of standard input; `None` at its end.

@@ -16,6 +16,7 @@ use bytes::Bytes;
 
 use super::chunked::Chunked;
 use super::error::Http1Violation;
+use super::head::LastHead;
 use super::section::EndFinder;
 use crate::client::Token;
 use crate::error::{Closing, Failure, Stage, StartError};
@@ -40,6 +41,8 @@ pub(crate) struct Connection {
     /// What has come of a head or trailer section that is not whole yet.
     pub(super) partial: Vec<u8>,
     pub(super) finder: EndFinder,
+    pub(super) last_head: LastHead,
+    /// The fields of a trailer section.
     pub(super) ranges: Vec<FieldRange>,
 }
 
@@ -77,6 +80,7 @@ impl Connection {
             closing: false,
             partial: Vec::new(),
             finder: EndFinder::default(),
+            last_head: LastHead::default(),
             ranges: Vec::new(),
         }
     }
@@ -175,6 +179,7 @@ impl Connection {
         if self.partial.is_empty() {
             self.partial = Vec::new();
         }
+        self.last_head = LastHead::default();
         self.ranges = Vec::new();
     }
 

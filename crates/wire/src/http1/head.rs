@@ -3,7 +3,7 @@
 use super::error::Http1Violation;
 use super::section::{line_length, parse_fields};
 use crate::error::Failure;
-use crate::event::FieldRange;
+use crate::event::{FieldRange, Fields};
 use crate::limits::Limits;
 
 /// What a head says about its answer.
@@ -49,12 +49,55 @@ pub(super) fn is_start(bytes: &[u8]) -> Result<bool, Http1Violation> {
     }
 }
 
+/// A head of more bytes is not kept, so that a connection without calls takes little memory.
+const LONGEST_KEPT: usize = 1024;
+
+/// The last head of a connection. Most answers of a service have the same, and one that comes again
+/// is not parsed again.
+#[derive(Debug, Default)]
+pub(super) struct LastHead {
+    text: Vec<u8>,
+    ranges: Vec<FieldRange>,
+    /// What it says; none where it is not kept.
+    head: Option<Head>,
+}
+
+impl LastHead {
+    /// Whether `text` begins with it.
+    pub(super) fn begins(&self, text: &[u8]) -> bool {
+        self.head.is_some() && text.starts_with(&self.text)
+    }
+
+    /// Its length with the empty line, bytes.
+    pub(super) fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Parses a whole head, which becomes the last one.
+    pub(super) fn parse(&mut self, text: &[u8], limits: &Limits) -> Result<Head, Failure> {
+        if let Some(head) = self.head
+            && self.text == text
+        {
+            return Ok(head);
+        }
+        self.head = None;
+        let head = parse(text, limits, &mut self.ranges)?;
+        if text.len() <= LONGEST_KEPT {
+            self.text.clear();
+            self.text.extend_from_slice(text);
+            self.head = Some(head);
+        }
+        Ok(head)
+    }
+
+    /// The fields of the head parsed last, which is `text`.
+    pub(super) fn fields<'a>(&'a self, text: &'a [u8]) -> Fields<'a> {
+        Fields::new(text, &self.ranges)
+    }
+}
+
 /// Parses a whole head and leaves its fields in `ranges`.
-pub(super) fn parse(
-    text: &[u8],
-    limits: &Limits,
-    ranges: &mut Vec<FieldRange>,
-) -> Result<Head, Failure> {
+fn parse(text: &[u8], limits: &Limits, ranges: &mut Vec<FieldRange>) -> Result<Head, Failure> {
     let line = &text[..line_length(text)];
     let (minor, status) = status_line(line).map_err(|v| Failure::Violation(v.into()))?;
     let mut seen = FramingFields::default();
@@ -234,6 +277,22 @@ mod tests {
         assert!(close("HTTP/1.1 200 OK\r\nConnection: foo, Close"));
         assert!(close("HTTP/1.0 200 OK"));
         assert!(!close("HTTP/1.0 200 OK\r\nconnection: Keep-Alive"));
+    }
+
+    #[test]
+    fn a_head_that_comes_again_says_the_same() {
+        let (limits, mut last) = (Limits::default(), LastHead::default());
+        let a: &[u8] = b"HTTP/1.1 200 OK\r\na: b\r\n\r\n";
+        let b: &[u8] = b"HTTP/1.1 404 OK\r\na: bcd\r\ne: f\r\n\r\n";
+        let damaged: &[u8] = b"HTTP/1.1 200 OK\r\na b\r\n\r\n";
+        assert!(!last.begins(a));
+        for (text, status, count) in [(a, 200, 1), (a, 200, 1), (b, 404, 2), (a, 200, 1)] {
+            assert_eq!(last.parse(text, &limits).unwrap().status, status);
+            assert_eq!(last.fields(text).len(), count);
+            assert!(last.begins(&[text, b"body"].concat()));
+        }
+        assert!(last.parse(damaged, &limits).is_err());
+        assert!(!last.begins(a) && !last.begins(damaged));
     }
 
     #[test]

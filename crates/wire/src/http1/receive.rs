@@ -101,7 +101,9 @@ impl Connection {
         let in_head = matches!(&self.call, Some(call) if matches!(call.state, State::Head));
         // What may still be HTTP/2 is not searched: it would be called by another name when it
         // comes in one piece.
-        let found = if !in_head || head::is_start(text).map_err(violation)? {
+        let found = if in_head && before == 0 && self.last_head.begins(text) {
+            Some(self.last_head.len())
+        } else if !in_head || head::is_start(text).map_err(violation)? {
             self.finder.find(text).map_err(violation)?
         } else {
             None
@@ -160,7 +162,7 @@ impl Connection {
             self.complete(sink);
             return Ok(());
         }
-        let head = head::parse(text, &self.limits, &mut self.ranges)?;
+        let head = self.last_head.parse(text, &self.limits)?;
         match head.status {
             101 => {
                 return Err(Failure::Violation(
@@ -189,7 +191,7 @@ impl Connection {
             Framing::Chunked => State::Chunked(Chunked::START),
             Framing::UntilClose => State::UntilClose,
         };
-        let fields = Fields::new(text, &self.ranges);
+        let fields = self.last_head.fields(text);
         sink(Event::Head {
             token,
             status: head.status,

@@ -17,8 +17,9 @@ use super::frame::settings::{
     ClientSettings, DEFAULT_FRAME_SIZE, DEFAULT_WINDOW, MOST_FRAME_SIZE, MOST_WINDOW,
 };
 use super::frame::{goaway, rst_stream, settings, window_update};
-use super::hpack::{DecodedFields, Decoder};
+use super::hpack::Decoder;
 use super::receive::Receiver;
+use super::received_blocks::ReceivedBlocks;
 use super::send::Sender;
 use super::streams::{Stream, Streams};
 use crate::client::Token;
@@ -49,7 +50,7 @@ pub(crate) struct Connection {
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
     pub(super) decoder: Decoder,
-    pub(super) fields: DecodedFields,
+    pub(super) blocks: ReceivedBlocks,
     /// The last stream that the server's GOAWAY names.
     pub(super) last_processed: Option<u32>,
     /// Streams that the client reset lately.
@@ -78,7 +79,7 @@ impl Connection {
             sender: Sender::new(limits.encoder_table_size),
             receiver: Receiver::new(limits.connection_window, limits.stream_window),
             decoder: Decoder::new(),
-            fields: DecodedFields::new(limits.max_header_list_bytes),
+            blocks: ReceivedBlocks::new(limits.max_header_list_bytes),
             last_processed: None,
             resets: VecDeque::new(),
             resets_forgotten: false,
@@ -223,7 +224,7 @@ impl Connection {
         self.streams.release();
         self.sender.release();
         self.receiver.release();
-        self.fields.release();
+        self.blocks.release();
     }
 
     pub(crate) fn input<F: FnMut(Event<'_>)>(&mut self, mut bytes: &[u8], sink: &mut F) {

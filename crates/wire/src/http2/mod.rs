@@ -6,6 +6,7 @@ mod frame;
 mod head_blocks;
 pub mod hpack;
 mod receive;
+mod received_blocks;
 mod response;
 mod send;
 mod streams;

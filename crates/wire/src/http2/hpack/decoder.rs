@@ -14,6 +14,8 @@ pub struct Decoder {
     allowed: u32,
     /// The limit was lowered below the table's size: the next block must begin with an update.
     update_required: bool,
+    /// Grows with everything that may make a block mean something else than before.
+    changes: u64,
 }
 
 /// The fields of one block. Reused from block to block, so that decoding allocates nothing in
@@ -107,6 +109,7 @@ impl Decoder {
             table: DynamicTable::new(),
             allowed: DEFAULT_TABLE_SIZE,
             update_required: false,
+            changes: 0,
         }
     }
 
@@ -114,6 +117,13 @@ impl Decoder {
     pub fn set_allowed_size(&mut self, allowed: u32) {
         self.allowed = allowed;
         self.update_required = self.table.max_size() > allowed as usize;
+        self.changes += 1;
+    }
+
+    /// A number that stays while every block means what it meant before: while it does, a block
+    /// that is decoded again has the same fields and leaves the same table.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Decodes one whole block into `fields`, which is cleared first.
@@ -166,6 +176,7 @@ impl Decoder {
         }
         self.table.set_max_size(size as usize);
         self.update_required = false;
+        self.changes += 1;
         Ok(())
     }
 
@@ -187,6 +198,7 @@ impl Decoder {
         if index_it {
             let (name, value) = fields.text[name_start..].split_at(value_start - name_start);
             self.table.insert(name, value);
+            self.changes += 1;
         }
         if fields.count(fields.text.len() - name_start) {
             fields.push_range(name_start, value_start, before - block.len());

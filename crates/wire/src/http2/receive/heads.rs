@@ -6,8 +6,7 @@ use crate::event::Event;
 use crate::http2::connection::Connection;
 use crate::http2::error::{ErrorCode, Http2Violation};
 use crate::http2::frame::{END_HEADERS, END_STREAM, FrameHeader};
-use crate::http2::hpack::DecodedFields;
-use crate::http2::response::{check_head, check_trailers};
+use crate::http2::received_blocks::ReceivedBlock;
 use crate::http2::streams::Stream;
 
 impl Connection {
@@ -71,23 +70,24 @@ impl Connection {
         sink: &mut F,
     ) -> Result<(), Failure> {
         self.check_block_size(block.len())?;
-        self.decoder
-            .decode(block, &mut self.fields)
+        let block = self
+            .blocks
+            .decode(&mut self.decoder, block)
             .map_err(|error| Failure::Violation(error.into()))?;
         let Some(stream) = self.streams.get(id) else {
             return self.check_closed(id);
         };
-        let fields = self.fields.fields();
         let max_fields = self.limits.max_fields;
-        let result = if self.fields.is_over_limit() {
+        let result = if block.fields().is_over_limit() {
             Err(LimitExceeded::HeaderListBytes(self.limits.max_header_list_bytes).into())
-        } else if fields.len() > max_fields {
+        } else if block.fields().fields().len() > max_fields {
             Err(LimitExceeded::Fields(max_fields).into())
         } else if stream.head_seen {
-            let check = check_trailers(&fields).map_err(Failure::from);
+            let check = block.check_trailers().map_err(Failure::from);
             check
                 .and_then(|()| check_end(stream, end_stream))
                 .inspect(|()| {
+                    let fields = block.fields().fields();
                     if !fields.is_empty() {
                         sink(Event::Trailers {
                             token: stream.token,
@@ -97,7 +97,7 @@ impl Connection {
                 })
         } else {
             let most = self.limits.max_interim_responses;
-            head(stream, &self.fields, end_stream, most, sink)
+            head(stream, block, end_stream, most, sink)
         };
         match result {
             Err(failure) => self.fail_stream(id, failure, sink),
@@ -134,12 +134,12 @@ impl Connection {
 /// Takes a head in, interim or final.
 fn head<F: FnMut(Event<'_>)>(
     stream: &mut Stream,
-    decoded: &DecodedFields,
+    block: &mut ReceivedBlock,
     end_stream: bool,
     max_interim: u32,
     sink: &mut F,
 ) -> Result<(), Failure> {
-    let head = check_head(&decoded.fields())?;
+    let head = block.head()?;
     let (token, status) = (stream.token, head.status);
     if (100..200).contains(&status) {
         if status == 101 || end_stream {
@@ -166,7 +166,7 @@ fn head<F: FnMut(Event<'_>)>(
     sink(Event::Head {
         token,
         status,
-        fields: decoded.fields_after(1),
+        fields: block.fields().fields_after(1),
         end: end_stream,
     });
     Ok(())
