@@ -48,7 +48,7 @@ pub struct Tried {
 
 /// What is to be done next.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Step {
+pub enum SearchStep {
     /// A trial at this rate.
     Try(f64),
     /// The search is over.
@@ -148,41 +148,43 @@ impl CapacitySearch {
 
     /// What is to be done after these trials.
     #[must_use]
-    pub fn next(&self, tried: &[Tried]) -> Step {
+    pub fn next(&self, tried: &[Tried]) -> SearchStep {
         let Bracket { held, missed } = bracket(tried);
         let step = match (held, missed) {
-            (None, None) => Step::Try(self.start),
+            (None, None) => SearchStep::Try(self.start),
             (Some(held), None) if held.rate < self.highest => {
-                Step::Try(rounded(held.rate * GROWTH).min(self.highest))
+                SearchStep::Try(rounded(held.rate * GROWTH).min(self.highest))
             }
-            (Some(held), None) if held.is_sure() => Step::Done(SearchEnd::Ceiling),
-            (Some(held), None) => Step::Try(held.rate),
+            (Some(held), None) if held.is_sure() => SearchStep::Done(SearchEnd::Ceiling),
+            (Some(held), None) => SearchStep::Try(held.rate),
             (None, Some(missed)) if missed.rate > self.lowest => {
-                Step::Try(rounded(missed.rate / GROWTH).max(self.lowest))
+                SearchStep::Try(rounded(missed.rate / GROWTH).max(self.lowest))
             }
-            (None, Some(missed)) if missed.is_sure() => Step::Done(SearchEnd::NoneHeld),
-            (None, Some(missed)) => Step::Try(missed.rate),
+            (None, Some(missed)) if missed.is_sure() => SearchStep::Done(SearchEnd::NoneHeld),
+            (None, Some(missed)) => SearchStep::Try(missed.rate),
             (Some(held), Some(missed)) => self.narrow(&held, &missed),
         };
         match step {
-            Step::Try(_) if tried.len() >= self.most_trials => Step::Done(SearchEnd::TooUnsteady),
+            SearchStep::Try(_) if tried.len() >= self.most_trials => {
+                SearchStep::Done(SearchEnd::TooUnsteady)
+            }
             step => step,
         }
     }
 
-    fn narrow(&self, held: &Bound, missed: &Bound) -> Step {
+    fn narrow(&self, held: &Bound, missed: &Bound) -> SearchStep {
         if missed.rate > held.rate * (1.0 + self.precision) {
             let middle = (held.rate * missed.rate).sqrt();
             let between = |rate: &f64| held.rate < *rate && *rate < missed.rate;
-            return Step::Try(Some(rounded(middle)).filter(between).unwrap_or(middle));
+            return SearchStep::Try(Some(rounded(middle)).filter(between).unwrap_or(middle));
         }
         if !held.is_sure() {
-            return Step::Try(held.rate);
+            return SearchStep::Try(held.rate);
         }
         if !missed.is_sure() {
-            return Step::Try(missed.rate);
+            return SearchStep::Try(missed.rate);
         }
-        Step::Done(SearchEnd::Found)
+        SearchStep::Done(SearchEnd::Found)
     }
 }
 

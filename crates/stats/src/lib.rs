@@ -45,7 +45,8 @@ mod verdict;
 mod warmup;
 
 pub use capacity::{
-    Bound, Bracket, CapacitySearch, HOLDS_NEEDED, MISSES_NEEDED, SearchEnd, Step, Tried, bracket,
+    Bound, Bracket, CapacitySearch, HOLDS_NEEDED, MISSES_NEEDED, SearchEnd, SearchStep, Tried,
+    bracket,
 };
 pub use claim::{
     ClaimCheck, ClaimOutcome, DEFAULT_SIZE_TOLERANCE, Published, SizeMatch, check_claim,

@@ -30,7 +30,7 @@ fn what(error: &clap::Error, words: &[OsString]) -> String {
             format!("unknown command \"{name}\"{nearest}")
         }
         ErrorKind::ArgumentConflict => conflict(error, &argument),
-        ErrorKind::MissingRequiredArgument => format!("missing {argument}"),
+        ErrorKind::MissingRequiredArgument => format!("missing {}", any_of(&argument)),
         ErrorKind::InvalidValue if value.is_empty() => format!("{argument} needs a value"),
         ErrorKind::InvalidValue => {
             let known = context(error, ContextKind::ValidValue);
@@ -44,6 +44,15 @@ fn what(error: &clap::Error, words: &[OsString]) -> String {
         ErrorKind::InvalidUtf8 => format!("not UTF-8: {}", not_utf8(words)),
         // What this command line cannot be refused for, unless it changes.
         kind => format!("{argument} {kind}").trim_start().to_owned(),
+    }
+}
+
+/// One of a group of arguments, which clap writes as `<--rate <R>|--ramp <RAMP>>`.
+fn any_of(argument: &str) -> String {
+    let group = argument.strip_prefix('<').and_then(|a| a.strip_suffix('>'));
+    match group.filter(|group| group.contains('|')) {
+        Some(group) => group.replace('|', " or "),
+        None => argument.to_owned(),
     }
 }
 

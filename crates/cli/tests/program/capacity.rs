@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::{Place, interrupt, report, trial_lines, wait_until};
-use crate::load::{BUSY, OK, answering};
+use crate::load::{BUSY, OK, Service, answering, proto};
 
 /// A server that answers one call at a time, each after a fixed time, however many connections there
 /// are; gives back its URL.
@@ -88,18 +88,13 @@ fn a_server_of_known_capacity_is_not_said_to_hold_more() {
 #[test]
 fn what_holds_at_the_highest_rate_is_limited_by_it() {
     let place = Place::new();
-    let server = answering(OK);
-    let target = format!("http://{}/", server.address);
-    let words = [
-        "--slo",
-        "p50<10s",
-        "--slo",
-        "errors<=0",
-        "--max-rate",
-        "400",
-        "--poisson",
-    ];
-    let words = [&words[..], &["--start-rate", "200", "--duration", "100ms"]].concat();
+    let service = Service::start(&place, "127.0.0.1:0");
+    let (target, proto) = (service.grpc(), proto());
+    let objectives = ["--slo", "p50<10s", "--slo", "errors<=0"];
+    // Each call has a message of its own, which the highest rate bounds.
+    let message = ["--proto", &proto, "--data", r#"{"name": "{{n}}"}"#];
+    let extent = ["--start-rate", "200", "--max-rate", "400", "--poisson"];
+    let words = [&objectives[..], &message, &extent, &["--duration", "100ms"]].concat();
     let shown = place.run(&search(&target, &words)).well();
     assert!(
         shown.contains("400 calls/s hold p50<10s and errors<=0 (held in 3 of 3 trials)"),

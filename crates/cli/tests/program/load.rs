@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::common::{Place, interrupt, json, report, trial_lines, wait_until};
 
 /// The embedded server, started as a user would start it.
-struct Service {
+pub(crate) struct Service {
     child: Child,
     address: String,
     /// Its path for REST.
@@ -24,7 +24,7 @@ struct Service {
 }
 
 impl Service {
-    fn start(place: &Place, listen: &str) -> Self {
+    pub(crate) fn start(place: &Place, listen: &str) -> Self {
         let mut child = place.start(&["serve", "--json", "--listen", listen]);
         let mut output = BufReader::new(child.stdout.take().expect("its output"));
         let mut text = String::new();
@@ -40,7 +40,7 @@ impl Service {
         }
     }
 
-    fn grpc(&self) -> String {
+    pub(crate) fn grpc(&self) -> String {
         format!("grpc://{}/{HELLO}", self.address)
     }
 
@@ -59,7 +59,7 @@ impl Drop for Service {
 /// The embedded server's method.
 const HELLO: &str = "hello.Hello/SayHello";
 
-fn proto() -> String {
+pub(crate) fn proto() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contract/proto/hello.proto");
     path.canonicalize()
         .expect("it")

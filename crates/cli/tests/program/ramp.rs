@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::common::{Place, json, report};
-use crate::load::{OK, answering};
+use crate::load::{OK, Service, answering};
 
 /// The steps of the only variant.
 fn steps(report: &serde_json::Value) -> &Vec<serde_json::Value> {
@@ -52,8 +52,8 @@ fn a_ramp_is_told_step_by_step_in_every_report() {
 #[test]
 fn a_ramp_of_random_arrivals_ends_with_its_calls() {
     let place = Place::new();
-    let server = answering(OK);
-    let target = format!("http://{}/", server.address);
+    let service = Service::start(&place, "127.0.0.1:0");
+    let target = service.grpc();
     let words = [
         "load",
         &target,

@@ -4,7 +4,7 @@
 //! A search is carried out and reported by the same rules: [`Course`] says at which rate the next
 //! trial is, and the findings are what it comes to over the recorded ones.
 
-use rpcgauge_stats::{self as stats, CapacitySearch, SearchEnd, Step, Tried, bracket};
+use rpcgauge_stats::{self as stats, CapacitySearch, SearchEnd, SearchStep, Tried, bracket};
 use rpcgauge_study::objective::Objective;
 use rpcgauge_study::plan::{Capacity, Plan};
 use rpcgauge_study::record::{CLIENT_BOUND_SHARE, Ending, Measured, Outcome, TrialRecord};
@@ -160,7 +160,7 @@ impl Course {
     #[must_use]
     pub fn next_rate(&self) -> Option<f64> {
         match self.search.next(&self.tried) {
-            Step::Try(rate) if !self.broken_off => Some(rate),
+            SearchStep::Try(rate) if !self.broken_off => Some(rate),
             _ => None,
         }
     }
@@ -180,11 +180,11 @@ impl Course {
 
     fn end(&self) -> CapacityEnd {
         match self.search.next(&self.tried) {
-            Step::Try(_) => CapacityEnd::Stopped,
-            Step::Done(SearchEnd::Found) => CapacityEnd::Found,
-            Step::Done(SearchEnd::Ceiling) => CapacityEnd::Ceiling,
-            Step::Done(SearchEnd::NoneHeld) => CapacityEnd::NoneHeld,
-            Step::Done(SearchEnd::TooUnsteady) => CapacityEnd::TooUnsteady,
+            SearchStep::Try(_) => CapacityEnd::Stopped,
+            SearchStep::Done(SearchEnd::Found) => CapacityEnd::Found,
+            SearchStep::Done(SearchEnd::Ceiling) => CapacityEnd::Ceiling,
+            SearchStep::Done(SearchEnd::NoneHeld) => CapacityEnd::NoneHeld,
+            SearchStep::Done(SearchEnd::TooUnsteady) => CapacityEnd::TooUnsteady,
         }
     }
 }

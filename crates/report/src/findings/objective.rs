@@ -115,10 +115,12 @@ type Held = (Option<f64>, ObjectiveOutcome);
 /// it, else the first with too few calls, else the one with the figure nearest to missing it. A
 /// pause has nothing to reach. None without steps.
 fn deciding(objective: &Objective, steps: &[StepFindings]) -> Option<(usize, Held)> {
-    let held = steps.iter().enumerate().filter_map(|(index, step)| {
-        (step.started > 0).then(|| (index, held_against(objective, &Evidence::of_step(step))))
-    });
-    let held: Vec<(usize, Held)> = held.collect();
+    let held: Vec<(usize, Held)> = steps
+        .iter()
+        .enumerate()
+        .filter(|(_, step)| step.started > 0)
+        .map(|(index, step)| (index, held_against(objective, &Evidence::of_step(step))))
+        .collect();
     let missed = |(_, (_, outcome)): &&(usize, Held)| *outcome == ObjectiveOutcome::Missed;
     let open = |(_, (figure, _)): &&(usize, Held)| figure.is_none();
     let worse = |figure: f64| match objective.measure {

@@ -16,11 +16,11 @@ fn run(search: &CapacitySearch, mut holds: impl FnMut(f64) -> bool) -> (Vec<Trie
     let mut tried = Vec::new();
     loop {
         match search.next(&tried) {
-            Step::Try(rate) => tried.push(Tried {
+            SearchStep::Try(rate) => tried.push(Tried {
                 rate,
                 held: holds(rate),
             }),
-            Step::Done(end) => return (tried, end),
+            SearchStep::Done(end) => return (tried, end),
         }
     }
 }
