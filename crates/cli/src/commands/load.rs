@@ -103,6 +103,7 @@ fn find(
     let extent = Extent {
         warmup: plan.warmup,
         limits: plan.limits,
+        prepared_bytes: Extent::PREPARED_BYTES,
     };
     Ok(Live::find(settings, &inputs, &extent, stop)?)
 }

@@ -618,7 +618,7 @@ fn bad_input_is_said_in_one_line() {
         ),
         (
             &[target, post[0], post[1], "--data", "{{n}}"],
-            &["--calls", "--rate"],
+            &["cannot connect"],
         ),
         (
             &[target, "-H", "accept-encoding: gzip"],

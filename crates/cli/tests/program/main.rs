@@ -11,5 +11,7 @@ mod reflection;
 mod report;
 mod run;
 mod serve;
+mod served;
 mod size;
 mod studies;
+mod unbounded;

@@ -1,7 +1,5 @@
 //! `load` without a description: the service is asked by server reflection.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::Child;
 use std::sync::{Arc, mpsc};
 
 use rpcgauge_message::reflection::{METHOD_PATHS, Reflected};
@@ -9,38 +7,10 @@ use rpcgauge_message::{Schema, WorkloadSpec};
 use rpcgauge_reference::grpc::{Code, MethodAnswer, MethodCall, Methods, Status};
 use rpcgauge_reference::{Server, Settings};
 
-use crate::common::{Place, json, orders, report};
+use crate::common::{Finished, Place, orders, report};
+use crate::served::{HELLO, Served};
 
-/// `rpcgauge serve`, ended with the value.
-struct Served {
-    child: Child,
-    address: String,
-}
-
-impl Served {
-    fn start(place: &Place, more: &[&str]) -> Self {
-        let words = [&["serve", "--json"], more].concat();
-        let mut child = place.start(&words);
-        let mut output = BufReader::new(child.stdout.take().expect("its output"));
-        let mut text = String::new();
-        while !text.ends_with("}\n") {
-            assert_ne!(output.read_line(&mut text).expect("a line"), 0, "{text}");
-        }
-        let address = json(&text)["address"].as_str().expect("a text").to_owned();
-        Self { child, address }
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-const HELLO: &str = "hello.Hello/SayHello";
-
-fn load(place: &Place, target: &str, more: &[&str]) -> crate::common::Finished {
+fn load(place: &Place, target: &str, more: &[&str]) -> Finished {
     let words = ["load", target, "--calls", "20", "--out", "run", "--quiet"];
     place.run(&[&words[..], more].concat())
 }

@@ -1,27 +1,65 @@
-//! The bodies of a live service's calls, all made before the first is sent.
+//! The bodies of a live service's calls: made before the first is sent where they fit into memory,
+//! and otherwise ahead of the calls.
+
+use std::sync::Arc;
 
 use rpcgauge_load as load;
-use rpcgauge_message::{Codec, Compressor, Encoding};
+use rpcgauge_message::{Codec, Compression, Compressor, EncodeError, Encoding, Limits};
 use rpcgauge_study::settings::{Schedule, Settings, Stop};
 
 use super::{Extent, LiveError, Texts};
 
-/// Memory that all bodies together may take.
-const MOST_BYTES: u64 = 256 << 20;
+/// Texts that are looked at beforehand where each call has its own and they are not kept. One after
+/// them that cannot be sent fails its call.
+const LOOKED_AT: u64 = 1_000;
 
 /// What a body takes beside its bytes.
 const BODY_BYTES: u64 = 64;
 
-/// Bodies made ready.
+/// The bodies of a live service's trials. Cheap to clone.
+#[derive(Clone)]
+pub(crate) enum Bodies {
+    /// All that differ, used in turn.
+    Ready(Arc<[load::Body]>),
+    /// More than fit into memory, or nobody knows how many: made anew for each trial.
+    Ahead(Arc<Recipe>),
+}
+
+impl Bodies {
+    /// The bodies for one more trial.
+    ///
+    /// # Errors
+    /// What they are made with cannot be had, in one line.
+    pub(crate) fn for_trial<'a>(&self) -> Result<load::Bodies<'a>, String> {
+        Ok(match self {
+            Self::Ready(bodies) => load::Bodies::Prepared {
+                bodies: bodies.to_vec(),
+                verifier: None,
+            },
+            Self::Ahead(recipe) => {
+                let mut maker = Maker::new(recipe).map_err(|error| error.to_string())?;
+                let made = move |call| maker.body(call);
+                let told = |made: Result<load::Body, LiveError>| {
+                    made.map_err(|error| load::CodecError(error.to_string()))
+                };
+                load::Bodies::Streamed(Box::new((0..).map(made).map(told)))
+            }
+        })
+    }
+}
+
+/// Bodies, as far as they were made.
 pub(super) struct Made {
-    /// Those of the trials, used in turn.
-    pub(super) all: Vec<load::Body>,
-    /// That of the call that looks at the service. Where every call's text is its own, no other
-    /// call has this one.
+    pub(super) bodies: Bodies,
+    /// That of the call that looks at the service. Where every call's text is its own and their
+    /// number is known, no other call has this one.
     pub(super) probe: load::Body,
 }
 
-/// Makes every body that differs, once.
+/// Makes every body that differs, once, or as many as fit into memory.
+///
+/// # Errors
+/// A text that cannot be sent.
 pub(super) fn make(
     settings: &Settings,
     texts: Option<&Texts>,
@@ -34,25 +72,34 @@ pub(super) fn make(
             plain_len: 0,
         };
         return Ok(Made {
-            all: vec![empty.clone()],
+            bodies: Bodies::Ready(Arc::new([empty.clone()])),
             probe: empty,
         });
     };
-    let mut maker = Maker::new(settings, texts, extent)?;
-    match texts.data.distinct() {
-        Some(distinct) => {
-            let all = maker.bodies(distinct)?;
-            let probe = all[0].clone();
-            Ok(Made { all, probe })
-        }
+    let recipe = Arc::new(Recipe {
+        texts: texts.clone(),
+        compression: settings.request_compression,
+        limits: extent.limits,
+    });
+    let mut maker = Maker::new(&recipe)?;
+    let distinct = texts.data.distinct();
+    let calls = most_calls(settings, extent.warmup);
+    let probe = maker.body(match (distinct, calls) {
+        (None, Some(calls)) => calls,
+        _ => 0,
+    })?;
+    let ready = match distinct.or(calls) {
+        Some(count) => maker.within(extent.prepared_bytes, count)?,
+        None => None,
+    };
+    let bodies = match ready {
+        Some(all) => Bodies::Ready(all.into()),
         None => {
-            let calls = most_calls(settings, extent.warmup)
-                .ok_or_else(|| LiveError::Endless(texts.source.clone()))?;
-            let mut all = maker.bodies(calls + 1)?;
-            let probe = all.swap_remove(calls as usize);
-            Ok(Made { all, probe })
+            maker.check(distinct.unwrap_or(LOOKED_AT))?;
+            Bodies::Ahead(recipe)
         }
-    }
+    };
+    Ok(Made { bodies, probe })
 }
 
 /// How many calls a trial makes at most, its warm-up included, where that can be told.
@@ -83,9 +130,16 @@ fn arrivals(per_second: f64, ms: u64) -> u64 {
     (mean + DEVIATIONS * mean.sqrt()).ceil() as u64 + 1
 }
 
+/// What bodies are made of.
+pub(crate) struct Recipe {
+    texts: Texts,
+    compression: Compression,
+    limits: Limits,
+}
+
 /// Makes bodies out of texts.
-struct Maker<'a> {
-    texts: &'a Texts,
+struct Maker {
+    recipe: Arc<Recipe>,
     /// For messages that have a type.
     codec: Option<Codec>,
     compressor: Option<Compressor>,
@@ -93,18 +147,18 @@ struct Maker<'a> {
     text: String,
 }
 
-impl<'a> Maker<'a> {
-    fn new(settings: &Settings, texts: &'a Texts, extent: &Extent) -> Result<Self, LiveError> {
-        let compression = settings.request_compression;
-        let wrong = |error: rpcgauge_message::EncodeError| LiveError::Text {
+impl Maker {
+    fn new(recipe: &Arc<Recipe>) -> Result<Self, LiveError> {
+        let compression = recipe.compression;
+        let wrong = |error: EncodeError| LiveError::Text {
             source_name: "--request-compression".to_owned(),
             place: String::new(),
             what: error.to_string(),
         };
-        let codec = match &texts.message_type {
+        let codec = match &recipe.texts.message_type {
             None => None,
             Some(of) => {
-                let codec = Codec::new(of.clone(), Encoding::Protobuf, compression, extent.limits);
+                let codec = Codec::new(of.clone(), Encoding::Protobuf, compression, recipe.limits);
                 Some(codec.map_err(wrong)?)
             }
         };
@@ -113,34 +167,40 @@ impl<'a> Maker<'a> {
             false => Some(Compressor::new(compression).map_err(wrong)?),
         };
         Ok(Self {
-            texts,
+            recipe: Arc::clone(recipe),
             codec,
             compressor,
             text: String::new(),
         })
     }
 
-    fn bodies(&mut self, count: u64) -> Result<Vec<load::Body>, LiveError> {
+    /// The bodies of the first calls, if they are no larger together.
+    fn within(
+        &mut self,
+        most_bytes: u64,
+        count: u64,
+    ) -> Result<Option<Vec<load::Body>>, LiveError> {
         let mut bodies = Vec::new();
         let mut taken = 0;
         for call in 0..count {
             let body = self.body(call)?;
             taken += body.bytes.len() as u64 + BODY_BYTES;
-            if taken > MOST_BYTES {
-                return Err(LiveError::TooMuch {
-                    source_name: self.texts.source.clone(),
-                    calls: count,
-                    most_mib: MOST_BYTES >> 20,
-                });
+            if taken > most_bytes {
+                return Ok(None);
             }
             bodies.push(body);
         }
-        Ok(bodies)
+        Ok(Some(bodies))
+    }
+
+    /// Makes the bodies of the first calls and keeps none of them.
+    fn check(&mut self, count: u64) -> Result<(), LiveError> {
+        (0..count).try_for_each(|call| self.body(call).map(drop))
     }
 
     fn body(&mut self, call: u64) -> Result<load::Body, LiveError> {
         self.text.clear();
-        self.texts.data.text(call, &mut self.text);
+        self.recipe.texts.data.text(call, &mut self.text);
         let plain = self.plain().map_err(|what| self.wrong(call, what))?;
         let plain_len = plain.len() as u64;
         let (bytes, compressed) = match &mut self.compressor {
@@ -163,7 +223,8 @@ impl<'a> Maker<'a> {
 
     /// The text as the bytes of its message, or as it is.
     fn plain(&mut self) -> Result<Vec<u8>, String> {
-        let (Some(codec), Some(of)) = (&mut self.codec, &self.texts.message_type) else {
+        let of = &self.recipe.texts.message_type;
+        let (Some(codec), Some(of)) = (&mut self.codec, of) else {
             return Ok(self.text.as_bytes().to_vec());
         };
         let message = of
@@ -177,9 +238,10 @@ impl<'a> Maker<'a> {
     }
 
     fn wrong(&self, call: u64, what: String) -> LiveError {
+        let texts = &self.recipe.texts;
         LiveError::Text {
-            source_name: self.texts.source.clone(),
-            place: self.texts.data.place(call),
+            source_name: texts.source.clone(),
+            place: texts.data.place(call),
             what,
         }
     }

@@ -21,25 +21,6 @@ pub enum LiveError {
         /// What is wrong with it.
         what: String,
     },
-    /// Every call has a text of its own, and nobody knows how many there are.
-    #[error(
-        "{0}: every call has a text of its own, and all are made before the first is sent; say how \
-         many with --calls, or give a --rate"
-    )]
-    Endless(String),
-    /// The texts do not fit into memory.
-    #[error(
-        "{source_name}: the messages of {calls} calls take more than {most_mib} MiB, and all are \
-         made before the first is sent; make fewer calls, or have fewer differ"
-    )]
-    TooMuch {
-        /// Where the texts come from.
-        source_name: String,
-        /// How many calls there are.
-        calls: u64,
-        /// The bound, MiB.
-        most_mib: u64,
-    },
     /// A header field that rpcgauge sets, or that cannot be sent.
     #[error("-H '{name}: …': {what}")]
     Header {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! settings, headers ─► reflection (where no file describes the messages: the service is asked)
-//! settings, headers, texts ─► bodies (every text checked against its type, nothing sent)
+//! settings, headers, texts ─► bodies (texts checked against their type, nothing sent)
 //!                          ─► where (name looked up once, TLS files read)
 //!                          ─► probe (one call) ─► Live, ready for its trials
 //! ```
@@ -29,6 +29,7 @@ use rpcgauge_message::data::Data;
 use rpcgauge_message::{Limits, MessageType};
 use rpcgauge_study::settings::{LiveService, Settings, Stop};
 
+pub(crate) use bodies::Bodies;
 pub use error::LiveError;
 pub use reflection::reflect;
 
@@ -61,17 +62,25 @@ pub struct Extent {
     pub warmup: Stop,
     /// Bounds of messages.
     pub limits: Limits,
+    /// Memory that messages made before the first call may take, bytes; more of them are made ahead
+    /// of the calls, while they run.
+    pub prepared_bytes: u64,
+}
+
+impl Extent {
+    /// What [`Extent::prepared_bytes`] is where nobody says otherwise: 256 MiB.
+    pub const PREPARED_BYTES: u64 = 256 << 20;
 }
 
 /// A live service that answers, and the calls for it.
 #[derive(Clone)]
 pub struct Live {
     calls: Calls,
-    bodies: Arc<[load::Body]>,
+    bodies: Bodies,
 }
 
 impl Live {
-    /// Makes every message ready, finds the service, and looks at it with one call.
+    /// Makes messages ready, finds the service, and looks at it with one call.
     ///
     /// # Errors
     /// [`LiveError`], one line: a text that is no message, a name without an address, TLS that cannot
@@ -90,12 +99,12 @@ impl Live {
         probe::look(&calls, settings, service, bodies.probe, stop)?;
         Ok(Self {
             calls,
-            bodies: bodies.all.into(),
+            bodies: bodies.bodies,
         })
     }
 
-    /// The calls, and their bodies, used in turn.
-    pub(crate) fn into_parts(self) -> (Calls, Arc<[load::Body]>) {
+    /// The calls, and their bodies.
+    pub(crate) fn into_parts(self) -> (Calls, Bodies) {
         (self.calls, self.bodies)
     }
 }
@@ -123,7 +132,6 @@ impl fmt::Debug for Live {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Live")
             .field("target", &self.calls.target)
-            .field("bodies", &self.bodies.len())
             .finish_non_exhaustive()
     }
 }

@@ -50,6 +50,7 @@ const EXTENT: Extent = Extent {
         time_ms: Some(1_000),
     },
     limits: Limits::DEFAULT,
+    prepared_bytes: Extent::PREPARED_BYTES,
 };
 
 fn texts(template: Option<&str>, rows: Option<Rows>) -> Texts {
@@ -79,9 +80,31 @@ fn grpc() -> Settings {
     settings("grpc://localhost:1/a.B/C")
 }
 
+fn text(body: &load::Body) -> String {
+    String::from_utf8_lossy(&body.bytes).into_owned()
+}
+
+/// The bodies that are made beforehand.
+fn ready(made: &bodies::Made) -> Arc<[load::Body]> {
+    match &made.bodies {
+        Bodies::Ready(bodies) => Arc::clone(bodies),
+        Bodies::Ahead(_) => panic!("they are made ahead of the calls"),
+    }
+}
+
 fn sent(made: &bodies::Made) -> Vec<String> {
-    let text = |body: &load::Body| String::from_utf8_lossy(&body.bytes).into_owned();
-    made.all.iter().map(text).collect()
+    ready(made).iter().map(text).collect()
+}
+
+/// The first bodies of a trial for which they are made ahead of the calls.
+fn ahead(made: &bodies::Made, count: usize) -> Vec<Result<String, String>> {
+    match made.bodies.for_trial().unwrap() {
+        load::Bodies::Streamed(bodies) => bodies
+            .take(count)
+            .map(|body| body.map(|body| text(&body)).map_err(|error| error.0))
+            .collect(),
+        _ => panic!("they are made beforehand"),
+    }
 }
 
 #[test]
@@ -121,11 +144,12 @@ fn a_rate_tells_how_many_texts_there_must_be() {
         ..http()
     };
     let made = bodies::make(&settings, Some(&texts(Some("{{n}}"), None)), &EXTENT).unwrap();
-    assert!((150..200).contains(&made.all.len()), "{}", made.all.len());
+    let count = ready(&made).len();
+    assert!((150..200).contains(&count), "{count}");
 }
 
 #[test]
-fn texts_without_end_or_beyond_memory_are_refused() {
+fn texts_without_end_are_made_ahead_of_the_calls() {
     let endless = Settings {
         stop: Stop {
             calls: None,
@@ -133,20 +157,69 @@ fn texts_without_end_or_beyond_memory_are_refused() {
         },
         ..http()
     };
-    let why = |settings: &Settings, texts: &Texts| {
-        let made = bodies::make(settings, Some(texts), &EXTENT);
-        made.err().unwrap().to_string()
+    let made = bodies::make(&endless, Some(&texts(Some("{{n}}"), None)), &EXTENT).unwrap();
+    assert_eq!(made.probe.bytes, b"0");
+    for _trial in 0..2 {
+        let first: Vec<_> = ahead(&made, 3).into_iter().map(Result::unwrap).collect();
+        assert_eq!(first, ["0", "1", "2"]);
+    }
+}
+
+/// Memory for two of the rows that are given.
+const LITTLE: Extent = Extent {
+    prepared_bytes: 150,
+    ..EXTENT
+};
+
+#[test]
+fn texts_beyond_memory_are_made_ahead_of_the_calls() {
+    let rows = Rows::from_json_lines("{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n").unwrap();
+    let of_rows = texts(None, Some(rows));
+    let made = bodies::make(&http(), Some(&of_rows), &LITTLE).unwrap();
+    let first: Vec<_> = ahead(&made, 4).into_iter().map(Result::unwrap).collect();
+    let wanted = ["{\"a\":1}", "{\"a\":2}", "{\"a\":3}", "{\"a\":1}"];
+    assert_eq!(first, wanted);
+    assert_eq!(made.probe.bytes, wanted[0].as_bytes());
+    let many = texts(Some("{{n}}"), None);
+    let made = bodies::make(&http(), Some(&many), &LITTLE).unwrap();
+    assert_eq!(ahead(&made, 2), [Ok("0".to_owned()), Ok("1".to_owned())]);
+    assert_eq!(made.probe.bytes, b"7", "sent by no call");
+}
+
+#[test]
+fn a_text_that_cannot_be_sent_is_said_beforehand_or_fails_its_call() {
+    let greetings = |count: u64| {
+        let mut lines = String::new();
+        (0..count).for_each(|_| lines.push_str("{\"name\":\"Ada\"}\n"));
+        lines.push_str("{\"name\":1}\n");
+        Rows::from_json_lines(&lines).unwrap()
     };
-    insta::assert_snapshot!(why(&endless, &texts(Some("{{n}}"), None)), @"--data: every call has a text of its own, and all are made before the first is sent; say how many with --calls, or give a --rate");
-    let many = Settings {
-        stop: Stop {
-            calls: Some(1_000),
-            time_ms: None,
-        },
-        ..http()
+    let data = Data::new(None, Some(greetings(5)), Form::Json, Order::InTurn, 1).unwrap();
+    let in_turn = Texts {
+        data: Arc::new(data),
+        ..greeting("{}")
     };
-    let long = format!("{{{{n}}}}{}", "x".repeat(1 << 20));
-    insta::assert_snapshot!(why(&many, &texts(Some(&long), None)), @"--data: the messages of 1003 calls take more than 256 MiB, and all are made before the first is sent; make fewer calls, or have fewer differ");
+    let error = bodies::make(&grpc(), Some(&in_turn), &LITTLE)
+        .err()
+        .unwrap();
+    assert!(error.to_string().contains(", line 6: $.name"), "{error}");
+    // Each call draws a row; here none of the first ones draws the bad one.
+    let bad_call = |data: &Data| (0..).find(|call| data.place(*call) == ", line 3001");
+    let (data, bad) = (1..)
+        .find_map(|seed| {
+            let rows = greetings(3_000);
+            let data = Data::new(None, Some(rows), Form::Json, Order::Random, seed).unwrap();
+            let bad = bad_call(&data).filter(|bad| *bad > 1_000)?;
+            Some((data, bad))
+        })
+        .unwrap();
+    let drawn = Texts {
+        data: Arc::new(data),
+        ..greeting("{}")
+    };
+    let made = bodies::make(&grpc(), Some(&drawn), &LITTLE).unwrap();
+    let told = ahead(&made, bad as usize + 1).pop().unwrap();
+    assert!(told.unwrap_err().contains(", line 3001: $.name"));
 }
 
 #[test]
@@ -174,7 +247,7 @@ fn compressed_bodies_say_so() {
         ..http()
     };
     let made = bodies::make(&settings, Some(&texts(Some("{\"a\":1}"), None)), &EXTENT).unwrap();
-    let body = &made.all[0];
+    let body = &ready(&made)[0];
     assert!(body.compressed && body.plain_len == 7);
     assert_eq!(&body.bytes[..2], [0x1f, 0x8b], "gzip's magic number");
 }
@@ -263,7 +336,7 @@ fn what_may_be_secret_is_not_shown() {
             request: head(&http(), &with(&[("authorization", "Bearer secret")])).unwrap(),
             expect: load::Expect::default(),
         },
-        bodies: Arc::from([]),
+        bodies: Bodies::Ready(Arc::from([])),
     };
     assert!(!format!("{live:?}").contains("secret"));
 }

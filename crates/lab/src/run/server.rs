@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ use super::warmup;
 use crate::calls::{Calls, protocol};
 use crate::error::TrialFailure;
 use crate::exchange::Exchange;
-use crate::live::Live;
+use crate::live::{Bodies, Live};
 use crate::machine::process::ProcessMeter;
 use crate::subject::Subject;
 use crate::verify;
@@ -40,8 +39,8 @@ enum Called {
         process: Box<Subject>,
         exchange: Box<Exchange>,
     },
-    /// A service that is there already, with the bodies it is sent in turn.
-    Live(Arc<[load::Body]>),
+    /// A service that is there already, with the bodies it is sent.
+    Live(Bodies),
 }
 
 impl Server {
@@ -136,7 +135,8 @@ impl Server {
         }
     }
 
-    /// The requests' bodies, made ready before the clock starts where stages are not timed.
+    /// The requests' bodies, made ready before the clock starts, or ahead of the calls, where stages
+    /// are not timed.
     ///
     /// # Errors
     /// A request cannot be encoded or compressed.
@@ -152,10 +152,9 @@ impl Server {
                 bodies: exchange.prepared()?,
                 verifier: Some(&mut **exchange),
             },
-            (Called::Live(bodies), _) => load::Bodies::Prepared {
-                bodies: bodies.to_vec(),
-                verifier: None,
-            },
+            (Called::Live(bodies), _) => bodies
+                .for_trial()
+                .map_err(|error| TrialFailure::new(Fault::User, error))?,
         })
     }
 

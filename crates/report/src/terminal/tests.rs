@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use rpcgauge_study::record::Outcome;
 
 use super::*;
 use crate::fixture::{findings, live, quickstart, two};
@@ -95,4 +96,16 @@ proptest! {
             prop_assert!(line.chars().count() <= width, "{width}: {line}");
         }
     }
+}
+
+#[test]
+fn messages_that_were_not_made_in_time_are_told_of_a_live_service() {
+    let mut sample = live();
+    if let Outcome::Measured(measured) = &mut sample.trials[0].outcome {
+        measured.bodies_late = 3;
+    }
+    let page = render(&findings(&sample), plain(100));
+    let words: Vec<&str> = page.split_whitespace().collect();
+    let told = "; 3 calls began late, since their messages were not made in time";
+    assert!(words.join(" ").contains(told), "{page}");
 }

@@ -173,8 +173,15 @@ fn client(figures: &Figures) -> String {
         true => ": so much that the figures are this client's, not the service's",
         false => "",
     };
+    let late = match figures.bodies_late {
+        0 => String::new(),
+        late => format!(
+            "; {} calls began late, since their messages were not made in time",
+            units::count(late)
+        ),
+    };
     format!(
-        "{} of CPU a call, {} of memory at most, {} of a core{bound}",
+        "{} of CPU a call, {} of memory at most, {} of a core{bound}{late}",
         units::time(figures.cpu.client.total_ns),
         units::size(figures.memory.client_peak as f64),
         units::percent(figures.client_share),
