@@ -47,12 +47,6 @@ impl Bodies {
             }
         })
     }
-
-    /// Whether each is made while calls are made.
-    #[cfg(test)]
-    pub(super) fn are_made_ahead(&self) -> bool {
-        matches!(self, Self::Ahead(_))
-    }
 }
 
 /// Bodies, as far as they were made.

@@ -192,14 +192,12 @@ fn a_text_that_cannot_be_sent_is_said_beforehand_or_fails_its_call() {
         let mut lines = String::new();
         (0..count).for_each(|_| lines.push_str("{\"name\":\"Ada\"}\n"));
         lines.push_str("{\"name\":1}\n");
-        let rows = Rows::from_json_lines(&lines).unwrap();
-        (rows, greeting("{}"))
+        Rows::from_json_lines(&lines).unwrap()
     };
-    let (rows, typed) = greetings(5);
-    let data = Data::new(None, Some(rows), Form::Json, Order::InTurn, 1).unwrap();
+    let data = Data::new(None, Some(greetings(5)), Form::Json, Order::InTurn, 1).unwrap();
     let in_turn = Texts {
         data: Arc::new(data),
-        ..typed
+        ..greeting("{}")
     };
     let error = bodies::make(&grpc(), Some(&in_turn), &LITTLE)
         .err()
@@ -209,7 +207,7 @@ fn a_text_that_cannot_be_sent_is_said_beforehand_or_fails_its_call() {
     let bad_call = |data: &Data| (0..).find(|call| data.place(*call) == ", line 3001");
     let (data, bad) = (1..)
         .find_map(|seed| {
-            let (rows, _) = greetings(3_000);
+            let rows = greetings(3_000);
             let data = Data::new(None, Some(rows), Form::Json, Order::Random, seed).unwrap();
             let bad = bad_call(&data).filter(|bad| *bad > 1_000)?;
             Some((data, bad))
@@ -217,7 +215,7 @@ fn a_text_that_cannot_be_sent_is_said_beforehand_or_fails_its_call() {
         .unwrap();
     let drawn = Texts {
         data: Arc::new(data),
-        ..typed
+        ..greeting("{}")
     };
     let made = bodies::make(&grpc(), Some(&drawn), &LITTLE).unwrap();
     let told = ahead(&made, bad as usize + 1).pop().unwrap();
@@ -338,7 +336,7 @@ fn what_may_be_secret_is_not_shown() {
             request: head(&http(), &with(&[("authorization", "Bearer secret")])).unwrap(),
             expect: load::Expect::default(),
         },
-        bodies: Arc::from([]),
+        bodies: Bodies::Ready(Arc::from([])),
     };
     assert!(!format!("{live:?}").contains("secret"));
 }

@@ -3,6 +3,7 @@
 use rpcgauge_message::{Compression, Limits};
 
 use super::*;
+use crate::capacity::CapacityOptions;
 use crate::settings::{
     Arrivals, AtEnd, ConnectionUse, Messages, RowOrder, RowsSource, Schedule, TemplateSource,
     Timing, TlsChoice,
