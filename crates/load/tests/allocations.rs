@@ -102,7 +102,7 @@ fn of_calls(trial: &Trial, calls: u64, look_every: Option<Duration>) -> Taken {
     let mut trial = trial.clone();
     trial.stop.calls = Some(calls);
     let (measurement, taken) = taken(|| {
-        let mut look = |progress: &rpcgauge_load::Progress<'_>| {
+        let mut look = |progress: &mut rpcgauge_load::Progress<'_>| {
             assert!(progress.started >= progress.answered);
         };
         let hooks = Hooks {

@@ -32,6 +32,8 @@ fn kept(recorder: &Recorder) -> Vec<usize> {
     let stages = recorder.stages.iter().map(|(_, histogram)| histogram);
     let segments = recorder.segments.figures.iter().map(|part| &part.latency);
     let interval = recorder.interval.iter();
+    let interval =
+        interval.flat_map(|times| [&times.latency, &times.failed_latency, &times.send_delay]);
     let mut kept: Vec<usize> = histograms
         .into_iter()
         .chain(stages)
