@@ -25,7 +25,7 @@ mod marks;
 mod questions;
 mod summary;
 pub mod terminal;
-mod units;
+pub mod units;
 mod words;
 
 pub use error::ReportError;

@@ -1,9 +1,11 @@
 //! `load`: a service that is there already.
 
 mod messages;
+mod outlets;
 mod refused;
 mod result;
 mod tls;
+mod watched;
 
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::TcpListener;

@@ -9,8 +9,8 @@ use rustls::crypto::ring;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-use super::{OK, answer_all, short};
-use crate::common::Place;
+use super::{OK, answer_all, figures, short};
+use crate::common::{Place, report};
 
 /// The same over TLS, under a certificate for `localhost` that is put into `ca.pem`.
 fn answering_over_tls(place: &Place, answer: &'static str) -> String {
@@ -68,4 +68,21 @@ fn tls_is_verified_unless_told_otherwise() {
     assert!(page.contains("was not verified"), "the page says it too");
     let refused = place.run(&["load", &target, "--insecure", "--http", "2"]);
     refused.refused(&["HTTP/2", "leave out --http 2"]);
+}
+
+#[test]
+fn resumed_sessions_are_told() {
+    let place = Place::new();
+    let target = answering_over_tls(&place, OK);
+    let each = ["--cacert", "ca.pem", "--connect-per-call"];
+    let shown = place.run(&short(&target, &each)).well();
+    // Terminal text breaks lines where they end.
+    let words: Vec<&str> = shown.split_whitespace().collect();
+    let shown = words.join(" ");
+    assert!(shown.contains("50 opened later"), "{shown}");
+    let connections = report(&place.path().join("run"));
+    let connections = &figures(&connections)["connections"];
+    let resumed = connections["tls_resumed"].as_u64().expect("a count");
+    let told = format!("({resumed} of them with a resumed TLS session)");
+    assert!(shown.contains(&told), "{shown}");
 }
