@@ -3,9 +3,14 @@
 mod args;
 mod commands;
 mod exit;
+mod hgrm;
 mod inputs;
+mod metrics;
+mod output_file;
 mod progress;
+mod screen;
 mod show;
+mod watch;
 
 use std::process::ExitCode;
 

@@ -28,7 +28,7 @@ pub mod subject;
 mod verify;
 
 pub use error::{LabError, TrialFailure};
-pub use observer::{Event, Observer, Progress};
+pub use observer::{Event, Observer, Progress, Watch};
 pub use records::{Records, RecordsError};
 pub use run::{Course, Ending, Lab, Options, Summary};
 pub use subject::SubjectCommand;

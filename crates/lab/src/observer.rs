@@ -2,16 +2,34 @@
 
 use std::time::Duration;
 
+use rpcgauge_load as load;
 use rpcgauge_study::plan::{TrialSpec, Variant};
 use rpcgauge_study::record::{FloorRecord, TrialRecord};
 
 /// Is told how a run goes.
 ///
-/// It is called between trials, never while one is measured, on the thread that measures: what it
+/// It is told between trials, never while one is measured, on the thread that measures: what it
 /// does takes time from the run but disturbs no figure.
 pub trait Observer {
     /// Something happened.
     fn notice(&mut self, event: &Event<'_>);
+
+    /// Who looks at the trial that is about to be measured, while it is measured. Nobody, unless it
+    /// is said: looks take time from the calls.
+    fn watch(&mut self) -> Option<&mut dyn Watch> {
+        None
+    }
+}
+
+/// Looks at a trial while it is measured.
+pub trait Watch {
+    /// The time between two looks, more than 0.
+    fn every(&self) -> Duration;
+
+    /// How the measured part of the trial stands. It is called by the thread that measures, between
+    /// two turns of its loop, and holds up the calls that become due meanwhile: it may hand
+    /// something over, and wait for nothing.
+    fn look(&mut self, progress: &mut load::Progress<'_>);
 }
 
 /// An observer that does not look.

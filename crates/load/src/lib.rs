@@ -81,7 +81,7 @@ pub use engine::{Hooks, measure, measure_with};
 pub use error::{Blame, LoadError};
 pub use failure::{ErrorSample, FailureKind, Fault};
 pub use measurement::{Calls, Cpu, Ending, Marks, Measurement, Payload, WarmupOutcome};
-pub use progress::{Progress, ProgressHook};
+pub use progress::{IntervalTimes, Progress, ProgressHook};
 pub use rpcgauge_wire::{ByteCount, Limits, Protocol, Traffic};
 pub use schedule::{Arrivals, MOST_IN_FLIGHT, Schedule, Segment};
 pub use segments::SegmentFigures;

@@ -8,6 +8,7 @@ use rpcgauge_wire::Traffic;
 use crate::Histogram;
 use crate::error::LoadError;
 use crate::failure::FailureKind;
+use crate::recorder::histogram;
 
 /// Asks for looks at the measured part while it goes on.
 pub struct ProgressHook<'r> {
@@ -17,7 +18,10 @@ pub struct ProgressHook<'r> {
     /// it runs are begun late by as much, which is in their latency and their send delay: what
     /// takes long belongs on another thread. It is called once more at the end of the trial, so
     /// that the intervals together hold every call.
-    pub look: &'r mut dyn FnMut(&Progress<'_>),
+    ///
+    /// A trial with a hook counts every call in a second set of histograms, and at each look sums the
+    /// bytes of its connections.
+    pub look: &'r mut dyn FnMut(&mut Progress<'_>),
 }
 
 impl ProgressHook<'_> {
@@ -33,7 +37,7 @@ impl ProgressHook<'_> {
 }
 
 /// The measured part of a trial so far. Nothing is copied for it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct Progress<'a> {
     /// Since the measured part began.
     pub elapsed: Duration,
@@ -49,8 +53,9 @@ pub struct Progress<'a> {
     pub retried: u64,
     /// Calls that were begun and have not ended.
     pub in_flight: u64,
-    /// Latency of the calls that succeeded in the interval, by when they ended, ns.
-    pub latency: &'a Histogram,
+    /// Times of the interval's calls. They are emptied after the look. Who wants to keep them swaps
+    /// them for an empty set, which takes no longer the more calls there are.
+    pub times: &'a mut IntervalTimes,
     /// Bytes on the connections.
     pub traffic: Traffic,
 }
@@ -59,5 +64,46 @@ impl Progress<'_> {
     /// All calls that failed.
     pub fn failed_total(&self) -> u64 {
         self.failed.values().sum()
+    }
+}
+
+/// Times of the calls between two looks, ns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IntervalTimes {
+    /// Latency of the calls that succeeded in the interval, by when they ended.
+    pub latency: Histogram,
+    /// Latency of the calls that failed in it.
+    pub failed_latency: Histogram,
+    /// How long after it was due each call was begun, of those begun in it.
+    pub send_delay: Histogram,
+}
+
+impl IntervalTimes {
+    /// An empty set with the room that the engine's own histograms have.
+    pub fn new() -> Self {
+        IntervalTimes {
+            latency: histogram(),
+            failed_latency: histogram(),
+            send_delay: histogram(),
+        }
+    }
+
+    /// Empties it. One that is empty is not gone over.
+    pub fn clear(&mut self) {
+        for histogram in [
+            &mut self.latency,
+            &mut self.failed_latency,
+            &mut self.send_delay,
+        ] {
+            if !histogram.is_empty() {
+                histogram.reset();
+            }
+        }
+    }
+}
+
+impl Default for IntervalTimes {
+    fn default() -> Self {
+        Self::new()
     }
 }

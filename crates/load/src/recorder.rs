@@ -7,6 +7,7 @@ use crate::Histogram;
 use crate::account::{Account, ErrorSamples};
 use crate::failure::FailureKind;
 use crate::measurement::Marks;
+use crate::progress::IntervalTimes;
 use crate::schedule::Schedule;
 use crate::segments::{SegmentFigures, SegmentRecorder};
 use crate::stage::{Stage, Stages, Timing};
@@ -97,8 +98,8 @@ pub(crate) struct Recorder {
     /// When the last measured call ended.
     pub(crate) end: u64,
     pub(crate) latency: Histogram,
-    /// Latency of the calls that succeeded since the last look at the trial, where there are looks.
-    pub(crate) interval: Option<Histogram>,
+    /// Times of the calls since the last look at the trial, where there are looks.
+    pub(crate) interval: Option<IntervalTimes>,
     pub(crate) failed_latency: Histogram,
     pub(crate) send_delay: Histogram,
     stages: Vec<(Stage, Histogram)>,
@@ -123,7 +124,7 @@ impl Recorder {
             start: None,
             end: 0,
             latency: histogram(),
-            interval: looked_at.then(histogram),
+            interval: looked_at.then(IntervalTimes::new),
             failed_latency: histogram(),
             send_delay: histogram(),
             stages,
@@ -153,6 +154,9 @@ impl Recorder {
         if let Some(segment) = self.segments.at(self.offset(due)) {
             record(&mut segment.send_delay, delay);
         }
+        if let Some(interval) = &mut self.interval {
+            record(&mut interval.send_delay, delay);
+        }
     }
 
     /// A call succeeded.
@@ -160,7 +164,7 @@ impl Recorder {
         let latency = done.saturating_sub(due);
         record(&mut self.latency, latency);
         if let Some(interval) = &mut self.interval {
-            record(interval, latency);
+            record(&mut interval.latency, latency);
         }
         let offset = self.offset(due);
         self.timeline.answered(offset, latency);
@@ -174,7 +178,11 @@ impl Recorder {
 
     /// A call failed.
     pub(crate) fn failed(&mut self, due: u64, done: u64, kind: FailureKind, text: &str) {
-        record(&mut self.failed_latency, done.saturating_sub(due));
+        let latency = done.saturating_sub(due);
+        record(&mut self.failed_latency, latency);
+        if let Some(interval) = &mut self.interval {
+            record(&mut interval.failed_latency, latency);
+        }
         let offset = self.offset(due);
         self.timeline.failed(offset);
         if let Some(segment) = self.segments.at(offset) {

@@ -61,6 +61,8 @@ static ALLOCATOR: Counting = Counting;
 struct Taken {
     allocations: u64,
     most_held: i64,
+    /// Whether some call took longer than the histograms have room for at first.
+    outgrew: bool,
 }
 
 fn taken(trial: impl FnOnce() -> Measurement) -> (Measurement, Taken) {
@@ -70,6 +72,7 @@ fn taken(trial: impl FnOnce() -> Measurement) -> (Measurement, Taken) {
     let taken = Taken {
         allocations: ALLOCATIONS.get() - allocations,
         most_held: MOST_HELD.get() - held,
+        outgrew: measurement.latency.max() > 1_000_000_000,
     };
     assert_sums_hold(&measurement);
     (measurement, taken)
@@ -82,6 +85,10 @@ const MORE_ALLOCATIONS: u64 = 20;
 /// number.
 const MORE_BYTES: i64 = 400 * 1024;
 
+/// The bytes that five histograms of latency grow by when a call takes longer than a second: a busy
+/// machine does not keep up with every schedule.
+const OUTGROWN_BYTES: i64 = 5 * 200 * 1024;
+
 /// With so many calls, 80 bytes that each leaves behind are more than that.
 const FEW: u64 = 300;
 const MANY: u64 = 6000;
@@ -91,8 +98,12 @@ fn assert_no_more(few: &Taken, many: &Taken, what: &str) {
         many.allocations <= few.allocations + MORE_ALLOCATIONS,
         "{what}: {few:?} for few calls, {many:?} for many"
     );
+    let more = match many.outgrew {
+        true => MORE_BYTES + OUTGROWN_BYTES,
+        false => MORE_BYTES,
+    };
     assert!(
-        many.most_held <= few.most_held + MORE_BYTES,
+        many.most_held <= few.most_held + more,
         "{what}: {few:?} for few calls, {many:?} for many"
     );
 }
@@ -102,7 +113,7 @@ fn of_calls(trial: &Trial, calls: u64, look_every: Option<Duration>) -> Taken {
     let mut trial = trial.clone();
     trial.stop.calls = Some(calls);
     let (measurement, taken) = taken(|| {
-        let mut look = |progress: &rpcgauge_load::Progress<'_>| {
+        let mut look = |progress: &mut rpcgauge_load::Progress<'_>| {
             assert!(progress.started >= progress.answered);
         };
         let hooks = Hooks {

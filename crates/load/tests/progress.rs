@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Arrivals, FailureKind, Histogram, Hooks, LoadError, Measurement, Progress, ProgressHook,
+    Arrivals, FailureKind, Hooks, IntervalTimes, LoadError, Measurement, Progress, ProgressHook,
     Schedule, Settling, Stop, Traffic, Trial, WarmupBounds, measure_with,
 };
 use support::*;
@@ -21,12 +21,12 @@ struct Look {
     answered: u64,
     failed: BTreeMap<FailureKind, u64>,
     in_flight: u64,
-    latency: Histogram,
+    times: IntervalTimes,
     traffic: Traffic,
 }
 
 impl Look {
-    fn at(progress: &Progress<'_>) -> Look {
+    fn at(progress: &mut Progress<'_>) -> Look {
         Look {
             elapsed: progress.elapsed,
             interval: progress.interval,
@@ -34,7 +34,7 @@ impl Look {
             answered: progress.answered,
             failed: progress.failed.clone(),
             in_flight: progress.in_flight,
-            latency: progress.latency.clone(),
+            times: std::mem::take(progress.times),
             traffic: progress.traffic,
         }
     }
@@ -44,7 +44,7 @@ impl Look {
 fn looked_at(
     trial: &Trial,
     every: Duration,
-    look: &mut dyn FnMut(&Progress<'_>),
+    look: &mut dyn FnMut(&mut Progress<'_>),
     stop: &AtomicBool,
 ) -> Result<(Measurement, Vec<Look>), LoadError> {
     let mut looks = Vec::new();
@@ -72,11 +72,15 @@ fn assert_looks_add_up(measurement: &Measurement, looks: &[Look]) {
     let open = measurement.calls.abandoned - measurement.calls.never_begun;
     assert_eq!(last.in_flight, open);
     assert_eq!(last.traffic, measurement.traffic);
-    let mut together = looks[0].latency.clone();
+    let mut together = looks[0].times.clone();
     for look in &looks[1..] {
-        together += &look.latency;
+        together.latency += &look.times.latency;
+        together.failed_latency += &look.times.failed_latency;
+        together.send_delay += &look.times.send_delay;
     }
-    assert_eq!(together, measurement.latency);
+    assert_eq!(together.latency, measurement.latency);
+    assert_eq!(together.failed_latency, measurement.failed_latency);
+    assert_eq!(together.send_delay, measurement.send_delay);
     let intervals: Duration = looks.iter().map(|look| look.interval).sum();
     assert_eq!(intervals, last.elapsed);
     for look in looks {
@@ -86,7 +90,7 @@ fn assert_looks_add_up(measurement: &Measurement, looks: &[Look]) {
     for pair in looks.windows(2) {
         assert_eq!(pair[1].elapsed - pair[0].elapsed, pair[1].interval);
         let answered = pair[1].answered - pair[0].answered;
-        assert_eq!(answered, pair[1].latency.len());
+        assert_eq!(answered, pair[1].times.latency.len());
     }
 }
 
@@ -129,7 +133,7 @@ fn failures_are_shown_by_kind_as_they_come() {
     let first = &looks[0];
     let failed: Vec<_> = first.failed.keys().copied().collect();
     assert_eq!(failed, [FailureKind::HttpStatus(503)]);
-    assert_eq!(first.latency.len(), 0, "of calls that succeeded");
+    assert_eq!(first.times.latency.len(), 0, "of calls that succeeded");
 }
 
 #[test]
@@ -142,7 +146,7 @@ fn a_trial_can_be_stopped_from_a_look() {
         time: Some(Duration::from_secs(600)),
     };
     let stop = AtomicBool::new(false);
-    let mut enough = |progress: &Progress<'_>| {
+    let mut enough = |progress: &mut Progress<'_>| {
         if progress.elapsed >= Duration::from_millis(50) {
             stop.store(true, Ordering::Relaxed);
         }

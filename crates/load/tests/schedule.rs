@@ -127,7 +127,7 @@ fn calls_that_wait_past_their_deadline_are_told_apart() {
     trial.deadline = Duration::from_millis(20);
     // The look holds the loop up once, as a busy machine would.
     let mut looks = 0;
-    let mut look = |_: &Progress<'_>| {
+    let mut look = |_: &mut Progress<'_>| {
         looks += 1;
         if looks == 1 {
             thread::sleep(Duration::from_millis(100));

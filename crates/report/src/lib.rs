@@ -26,7 +26,7 @@ mod marks;
 mod questions;
 mod summary;
 pub mod terminal;
-mod units;
+pub mod units;
 mod words;
 
 pub use error::ReportError;

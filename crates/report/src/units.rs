@@ -7,7 +7,7 @@ const TIME_UNITS: Units = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
 const SIZE_UNITS: Units = [("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9)];
 
 /// What stands where nothing was measured.
-pub(crate) const NONE: &str = "–";
+pub const NONE: &str = "–";
 
 /// Units from small to large, each with its size.
 type Units = [(&'static str, f64); 4];
@@ -27,7 +27,7 @@ fn in_unit(units: &Units, value: f64) -> String {
 }
 
 /// A time on its own.
-pub(crate) fn time(ns: f64) -> String {
+pub fn time(ns: f64) -> String {
     in_unit(&TIME_UNITS, ns)
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn size(bytes: f64) -> String {
 }
 
 /// A number with three significant digits: `0.42`, `76.4`, `16,600`.
-pub(crate) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
@@ -66,7 +66,7 @@ pub(crate) fn difference(factor: f64) -> String {
 }
 
 /// A whole number with its thousands apart.
-pub(crate) fn count(value: u64) -> String {
+pub fn count(value: u64) -> String {
     grouped(&value.to_string())
 }
 

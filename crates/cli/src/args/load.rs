@@ -10,7 +10,7 @@ use rpcgauge_study::ramp::Ramp;
 use rpcgauge_study::target::Target;
 use rpcgauge_study::words::parse_time_ms;
 
-use super::{LimitArgs, OutputArgs, SchemaArgs};
+use super::{LimitArgs, OutletArgs, OutputArgs, SchemaArgs};
 
 /// `rpcgauge load`.
 #[derive(Debug, Args)]
@@ -39,6 +39,8 @@ pub(crate) struct LoadArgs {
     pub(crate) blocks: Option<u32>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) outlets: OutletArgs,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
 }

@@ -5,6 +5,7 @@ mod about;
 mod compare;
 mod load;
 mod message;
+mod outlets;
 mod refusal;
 mod report;
 mod run;
@@ -19,6 +20,7 @@ pub(crate) use about::{CompletionsArgs, DoctorArgs, StudiesArgs, StudiesCommand}
 pub(crate) use compare::CompareArgs;
 pub(crate) use load::{AtEnd, DataArgs, Http, LoadArgs, Order, PaceArgs};
 pub(crate) use message::{LimitArgs, SchemaArgs, SizeArgs};
+pub(crate) use outlets::OutletArgs;
 pub(crate) use report::{DiffArgs, Format, ReportArgs};
 pub(crate) use run::{OutputArgs, OverrideArgs, PlanArgs, RunArgs};
 pub(crate) use serve::{ServeArgs, ServedWorkload};

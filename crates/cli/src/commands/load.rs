@@ -21,6 +21,7 @@ use super::measure::{self, Ended, How};
 use crate::args::{self, DataArgs, LoadArgs, PaceArgs};
 use crate::exit::{self, Failure, Outcome};
 use crate::inputs::{self, Resolved};
+use crate::watch::Outlets;
 
 /// Connections where a rate needs one for each call in flight and none are asked for: a call that
 /// waits for another's connection would tell of the client, not of the service.
@@ -31,6 +32,7 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
     let plan = live::plan(&options).map_err(Failure::input)?;
     let data = data(&args, &plan)?;
     let schema = schema(&args)?;
+    let outlets = Outlets::open(&args.outlets)?;
     let stop = measure::stop_flag()?;
     let mut found = BTreeMap::new();
     for variant in plan.variants.iter().filter(|v| v.repeats.is_none()) {
@@ -50,7 +52,7 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
         stop: &stop,
         live: &found,
     };
-    measure::start(&Resolved { plan, text: None }, how).map(Ended::code)
+    measure::start_with(&Resolved { plan, text: None }, how, outlets).map(Ended::code)
 }
 
 /// What all targets' messages are made of.

@@ -22,6 +22,7 @@ use crate::exit::{self, Failure};
 use crate::inputs::{self, Resolved};
 use crate::progress::ProgressView;
 use crate::show;
+use crate::watch::{LoadView, Outlets};
 
 /// Where runs go when no place is given.
 const RUNS: &str = "runs";
@@ -88,6 +89,15 @@ pub(crate) struct How<'a> {
 
 /// Runs a plan in a new run directory and shows its report.
 pub(crate) fn start(study: &Resolved, how: How<'_>) -> Result<Ended, Failure> {
+    start_with(study, how, Outlets::default())
+}
+
+/// As [`start`], with figures that go elsewhere too.
+pub(crate) fn start_with(
+    study: &Resolved,
+    how: How<'_>,
+    outlets: Outlets,
+) -> Result<Ended, Failure> {
     let now = SystemTime::now();
     let directory = match &how.output.out {
         Some(directory) => directory.clone(),
@@ -100,7 +110,7 @@ pub(crate) fn start(study: &Resolved, how: How<'_>) -> Result<Ended, Failure> {
         plan: &study.plan,
     };
     let writer = RunWriter::create(&directory, &new).map_err(Failure::input)?;
-    carry_out(&study.plan, &study.plan.trials, writer, None, how)
+    carry_out(&study.plan, &study.plan.trials, writer, None, how, outlets)
 }
 
 /// Goes on with an interrupted run, within the limits that it was begun with, and shows its report.
@@ -121,7 +131,8 @@ pub(crate) fn resume(directory: &Path, limits: &LimitArgs, how: How<'_>) -> Resu
         missing,
         ..
     } = resumed;
-    carry_out(&run.plan, &missing, writer, run.environment, how)
+    let outlets = Outlets::default();
+    carry_out(&run.plan, &missing, writer, run.environment, how, outlets)
 }
 
 fn carry_out(
@@ -130,6 +141,7 @@ fn carry_out(
     mut writer: RunWriter,
     earlier: Option<Environment>,
     how: How<'_>,
+    mut outlets: Outlets,
 ) -> Result<Ended, Failure> {
     let directory = writer.directory().to_owned();
     let options = Options {
@@ -138,15 +150,23 @@ fn carry_out(
         ..Options::new(reference()?, directory.join(names::LOGS))
     };
     let lab = Lab::new(options);
-    let mut progress = ProgressView::new(how.output.quiet, plan.is_live());
-    let summary = match Course::of(plan) {
-        Some(course) => {
-            let mut course = Searching(course);
-            lab.search(plan, &mut course, &mut writer, &mut progress, how.stop)
-        }
-        None => lab.run(plan, trials, &mut writer, &mut progress, how.stop),
+    let quiet = how.output.quiet;
+    let (summary, seen) = if plan.is_live() {
+        let mut view = LoadView::start(plan, quiet, &mut outlets)?;
+        let summary = match Course::of(plan) {
+            Some(course) => {
+                let mut course = Searching(course);
+                lab.search(plan, &mut course, &mut writer, &mut view, how.stop)
+            }
+            None => lab.run(plan, trials, &mut writer, &mut view, how.stop),
+        };
+        (summary, view.finish())
+    } else {
+        let mut view = ProgressView::new(quiet);
+        let summary = lab.run(plan, trials, &mut writer, &mut view, how.stop);
+        view.finish();
+        (summary, Ok(()))
     };
-    progress.finish();
     // The lock is released before the report is written: the report only reads.
     drop(writer);
     let summary = summary.map_err(|error| match error {
@@ -158,7 +178,10 @@ fn carry_out(
             directory.display()
         )),
     })?;
-    let findings = report(&directory, how.output)?;
+    let run = Run::read(&directory).map_err(Failure::cannot)?;
+    let findings = report(&run, how.output)?;
+    // What could not be written beside the run keeps nobody from its report.
+    seen.and(outlets.finish(&run))?;
     Ok(ended(plan, &directory, summary, &findings))
 }
 
@@ -176,10 +199,9 @@ impl rpcgauge_lab::Course for Searching {
 }
 
 /// Writes the report's files, prints the findings, and returns them.
-fn report(directory: &Path, output: &OutputArgs) -> Result<Findings, Failure> {
-    let run = Run::read(directory).map_err(Failure::cannot)?;
-    let findings = Findings::from_run(&run).map_err(Failure::cannot)?;
-    let written = files::write_all(directory, &findings).map_err(Failure::input)?;
+fn report(run: &Run, output: &OutputArgs) -> Result<Findings, Failure> {
+    let findings = Findings::from_run(run).map_err(Failure::cannot)?;
+    let written = files::write_all(&run.directory, &findings).map_err(Failure::input)?;
     show::findings(&findings, output.json)?;
     if !output.json {
         let page = written.iter().find(|path| path.ends_with(files::HTML));

@@ -14,6 +14,7 @@ use crate::error::TrialFailure;
 use crate::machine::idle::IdleHold;
 use crate::machine::placement::Bound;
 use crate::machine::process::{CpuReading, ProcessMeter};
+use crate::observer::Watch;
 use crate::verify;
 
 /// A trial that was measured.
@@ -26,7 +27,7 @@ pub(super) struct Ended {
 
 /// Measures one trial on the calling thread.
 pub(super) fn measure(
-    run: &Run<'_>,
+    run: &mut Run<'_>,
     server: &mut Server,
     spec: &TrialSpec,
     variant: &Variant,
@@ -42,7 +43,8 @@ pub(super) fn measure(
     if let Some(process) = &process {
         process.reset_peak();
     }
-    let result = timed(&trial, bodies, process.as_ref(), run.stop);
+    let watch = run.observer.watch();
+    let result = timed(&trial, bodies, process.as_ref(), watch, run.stop);
     let got = idle.got();
     drop((idle, bound));
     let (measurement, server_cpu) = explained(server, result)?;
@@ -79,11 +81,18 @@ fn timed(
     trial: &load::Trial,
     bodies: load::Bodies<'_>,
     process: Option<&ProcessMeter>,
+    mut watch: Option<&mut dyn Watch>,
     stop: &std::sync::atomic::AtomicBool,
 ) -> Trialled<(load::Measurement, Option<Cpu>)> {
     let read = || process.map(|meter| meter.cpu().map_err(unmeasured));
     let mut before = read().transpose()?;
     let mut rule = Rule::new();
+    let every = watch.as_ref().map(|watch| watch.every());
+    let mut look = |progress: &mut load::Progress<'_>| {
+        if let Some(watch) = &mut watch {
+            watch.look(progress);
+        }
+    };
     let hooks = load::Hooks {
         settling: &mut |slice| rule.push(&slice),
         measuring: &mut || {
@@ -91,7 +100,10 @@ fn timed(
                 before = Some(now);
             }
         },
-        progress: None,
+        progress: every.map(|every| load::ProgressHook {
+            every,
+            look: &mut look,
+        }),
     };
     let measurement = load::measure_with(trial, bodies, hooks, stop).map_err(verify::failure)?;
     let after: Option<CpuReading> = read().transpose()?;

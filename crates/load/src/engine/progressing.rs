@@ -65,11 +65,11 @@ impl Engine<'_, '_, '_> {
         let (Some(hook), Some(looks)) = (&mut self.hooks.progress, &mut self.looks) else {
             return;
         };
-        let Some(latency) = &mut self.recorder.interval else {
+        let Some(times) = &mut self.recorder.interval else {
             return;
         };
         let account = &self.recorder.account;
-        (hook.look)(&Progress {
+        (hook.look)(&mut Progress {
             elapsed: Duration::from_nanos(now.saturating_sub(self.phase_started_at)),
             interval: Duration::from_nanos(now.saturating_sub(looks.last)),
             started: account.started,
@@ -77,10 +77,10 @@ impl Engine<'_, '_, '_> {
             failed: &account.failed,
             retried: account.retried,
             in_flight: self.measured_in_flight,
-            latency,
+            times,
             traffic,
         });
-        latency.reset();
+        times.clear();
         looks.looked(now);
     }
 }

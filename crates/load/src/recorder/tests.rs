@@ -33,6 +33,8 @@ fn kept(recorder: &Recorder) -> Vec<usize> {
     let segments = recorder.segments.figures.iter();
     let segments = segments.flat_map(|part| [&part.latency, &part.send_delay]);
     let interval = recorder.interval.iter();
+    let interval =
+        interval.flat_map(|times| [&times.latency, &times.failed_latency, &times.send_delay]);
     let mut kept: Vec<usize> = histograms
         .into_iter()
         .chain(stages)

@@ -82,6 +82,7 @@ pub(crate) fn figures(
         connections: Connections {
             fewest_at_start: measured().filter_map(|m| m.connections_at_start).min(),
             opened: sum(measured().map(|m| m.connections_opened)),
+            tls_resumed: sum(measured().map(|m| m.tls_resumed)),
             failed: sum(measured().map(|m| m.connects_failed)),
         },
         uncompressed_answers: sum(measured().map(|m| m.uncompressed_answers)),

@@ -93,6 +93,9 @@ pub struct Connections {
     pub fewest_at_start: Option<u64>,
     /// Opened in the measured parts.
     pub opened: u64,
+    /// How many of those went on with the TLS session of an earlier one.
+    #[serde(default)]
+    pub tls_resumed: u64,
     /// Attempts to open one that failed, those of the warm-ups included.
     pub failed: u64,
 }

@@ -28,7 +28,7 @@ pub(crate) fn facts(variant: &VariantFindings, cell: &Cell) -> Vec<(&'static str
     );
     facts.extend(errors(figures).into_iter().map(|text| ("errors", text)));
     facts.push(("bytes", bytes(figures)));
-    facts.push(("connections", connections(figures)));
+    facts.push(("connections", connections(variant, figures)));
     facts.push(("client", client(figures)));
     facts
 }
@@ -153,7 +153,7 @@ fn bytes(figures: &Figures) -> String {
     text
 }
 
-fn connections(figures: &Figures) -> String {
+fn connections(variant: &VariantFindings, figures: &Figures) -> String {
     let connections = &figures.connections;
     let at_start = connections
         .fewest_at_start
@@ -162,6 +162,12 @@ fn connections(figures: &Figures) -> String {
         "{at_start} at the start, {} opened later",
         units::count(connections.opened)
     );
+    if variant.how.tls.is_some() && connections.opened > 0 {
+        text += &format!(
+            " ({} of them with a resumed TLS session)",
+            units::count(connections.tls_resumed)
+        );
+    }
     if connections.failed > 0 {
         text += &format!(", {} attempts failed", units::count(connections.failed));
     }

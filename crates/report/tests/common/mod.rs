@@ -438,6 +438,8 @@ pub fn live() -> Sample {
             count: 3,
         }];
         measured.connections_at_start = Some(1);
+        measured.connections_opened = 3;
+        measured.tls_resumed = 2;
         // 204 calls at 500 a second.
         measured.elapsed_ns = 408_000_000;
         measured.client_share = 0.02;

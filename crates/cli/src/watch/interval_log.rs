@@ -1,0 +1,82 @@
+//! The latencies of each second, as HdrHistogram's interval log (`.hlog`).
+
+use std::io::{self, Write};
+use std::time::{Duration, Instant, SystemTime};
+
+use hdrhistogram::serialization::V2DeflateSerializer;
+use hdrhistogram::serialization::interval_log::{
+    IntervalLogWriter, IntervalLogWriterBuilder, IntervalLogWriterError, Tag,
+};
+use rpcgauge_load::Histogram;
+
+use super::look::Look;
+
+/// Histograms hold ns; the longest time beside them, which is there for people, is in ms.
+const NS_PER_MS: f64 = 1e6;
+
+/// Writes an interval log, version 1.3.
+pub(super) struct IntervalLog<'a, W: Write> {
+    writer: IntervalLogWriter<'a, 'a, W, V2DeflateSerializer>,
+    /// When the log's times start.
+    began: Instant,
+}
+
+impl<'a, W: Write> IntervalLog<'a, W> {
+    /// Begins the log, now.
+    pub(super) fn begin(
+        file: &'a mut W,
+        serializer: &'a mut V2DeflateSerializer,
+    ) -> io::Result<Self> {
+        let writer = IntervalLogWriterBuilder::new()
+            .add_comment(concat!(
+                "[Logged with rpcgauge ",
+                env!("CARGO_PKG_VERSION"),
+                "]"
+            ))
+            .add_comment("[Histogram log format version 1.3]")
+            .with_start_time(SystemTime::now())
+            .with_max_value_divisor(NS_PER_MS)
+            .begin_log_with(file, serializer)?;
+        Ok(Self {
+            writer,
+            began: Instant::now(),
+        })
+    }
+
+    /// Writes an interval of the calls to `target`, which is named where there are several: one line
+    /// for the calls that succeeded, and one for those that failed, if any did.
+    pub(super) fn write(&mut self, look: &Look, target: Option<&str>) -> io::Result<()> {
+        let ended = look.at.saturating_duration_since(self.began);
+        let start = ended.saturating_sub(look.interval);
+        let failed = match target {
+            Some(target) => format!("{target}-failed"),
+            None => "failed".to_owned(),
+        };
+        self.line(&look.times.latency, start, look.interval, target)?;
+        if look.times.failed_latency.is_empty() {
+            return Ok(());
+        }
+        self.line(
+            &look.times.failed_latency,
+            start,
+            look.interval,
+            Some(&failed),
+        )
+    }
+
+    fn line(
+        &mut self,
+        times: &Histogram,
+        start: Duration,
+        length: Duration,
+        tag: Option<&str>,
+    ) -> io::Result<()> {
+        let written = self
+            .writer
+            .write_histogram(times, start, length, tag.and_then(Tag::new));
+        written.map_err(|error| match error {
+            IntervalLogWriterError::IoError(error) => error,
+            IntervalLogWriterError::SerializeError(error) => io::Error::other(error),
+        })
+    }
+}

@@ -1,0 +1,47 @@
+//! Where a load's figures go beside its run directory.
+
+use std::io::Write as _;
+
+use rpcgauge_study::run::Run;
+
+use crate::args::OutletArgs;
+use crate::exit::Failure;
+use crate::hgrm;
+use crate::metrics::Endpoint;
+use crate::output_file::OutputFile;
+
+/// Files that can be written and an address that is ours, as was made sure before anything is called.
+#[derive(Debug, Default)]
+pub(crate) struct Outlets {
+    /// Latency percentiles of the whole run.
+    hgrm: Option<OutputFile>,
+    /// Latencies of each second.
+    pub(super) interval_log: Option<OutputFile>,
+    /// Where metrics are collected while it runs.
+    pub(super) metrics: Option<Endpoint>,
+}
+
+impl Outlets {
+    /// Opens what is asked for.
+    pub(crate) fn open(args: &OutletArgs) -> Result<Self, Failure> {
+        let file = |option, path: &Option<_>| {
+            let path = path.clone();
+            path.map(|path| OutputFile::open(option, path)).transpose()
+        };
+        Ok(Self {
+            hgrm: file("--hgrm", &args.hgrm)?,
+            interval_log: file("--interval-log", &args.interval_log)?,
+            metrics: args.metrics.as_deref().map(Endpoint::bind).transpose()?,
+        })
+    }
+
+    /// Writes what is known at the end of a run.
+    pub(crate) fn finish(self, run: &Run) -> Result<(), Failure> {
+        let Some(mut file) = self.hgrm else {
+            return Ok(());
+        };
+        let text = hgrm::text(&run.trials);
+        file.write_all(text.as_bytes())
+            .map_err(|error| file.failure(&error))
+    }
+}

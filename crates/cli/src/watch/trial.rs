@@ -1,0 +1,108 @@
+//! A trial as it is watched: what it is of, and how long it will take.
+
+use std::time::Duration;
+
+use rpcgauge_lab::Progress;
+use rpcgauge_study::plan::Variant;
+use rpcgauge_study::settings::Stop;
+
+use super::look::Look;
+use crate::screen::clock;
+
+/// A trial that is about to begin.
+#[derive(Debug, Clone)]
+pub(crate) struct TrialStart {
+    /// The name of its target.
+    pub(super) target: String,
+    /// When it ends.
+    stop: Stop,
+    /// How long the trials after it will take, about.
+    after: Duration,
+    /// How long it and those after it will take, about; none where nobody knows how many there are.
+    remaining: Option<Duration>,
+}
+
+impl TrialStart {
+    /// A trial of `variant`, in a run that is so far.
+    pub(crate) fn new(variant: &Variant, progress: Progress) -> Self {
+        let left = u32::try_from(progress.total - progress.done.min(progress.total));
+        let left = left.unwrap_or(u32::MAX).max(1);
+        Self {
+            target: variant.name.clone(),
+            stop: variant.settings.stop,
+            after: progress.remaining / left * (left - 1),
+            remaining: (progress.total > 0).then_some(progress.remaining),
+        }
+    }
+
+    /// How long it and the trials after it will take, about; of a search's only it.
+    pub(super) fn remaining(&self) -> Duration {
+        let of_it = self.stop.time_ms.map(Duration::from_millis);
+        self.remaining.or(of_it).unwrap_or_default()
+    }
+
+    /// `0:07 left`.
+    pub(super) fn words(&self, left: Duration) -> String {
+        let of = if self.remaining.is_none() {
+            " of this trial"
+        } else {
+            ""
+        };
+        format!("{} left{of}", clock(left))
+    }
+
+    /// How long the run, or of a search the trial, will go on, about, seen from `look`.
+    pub(super) fn left(&self, look: &Look) -> Duration {
+        let by_time = self.stop.time_ms.map(Duration::from_millis);
+        let by_time = by_time.map(|time| time.saturating_sub(look.elapsed));
+        let by_calls = self.stop.calls.and_then(|calls| {
+            let each = look.elapsed.as_secs_f64() / look.started as f64;
+            let left = calls.saturating_sub(look.started) as f64 * each;
+            Duration::try_from_secs_f64(left).ok()
+        });
+        match by_time.into_iter().chain(by_calls).min() {
+            Some(of_the_trial) => of_the_trial + self.after,
+            // It ends for another reason: its schedule's, say.
+            None => self.remaining().saturating_sub(look.elapsed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trial(calls: Option<u64>, time_ms: Option<u64>) -> TrialStart {
+        TrialStart {
+            target: "a".to_owned(),
+            stop: Stop { calls, time_ms },
+            after: Duration::from_secs(20),
+            remaining: Some(Duration::from_secs(30)),
+        }
+    }
+
+    #[test]
+    fn of_a_search_the_trial_is_told() {
+        let search = TrialStart {
+            remaining: None,
+            after: Duration::ZERO,
+            ..trial(None, Some(10_000))
+        };
+        let left = search.left(&Look::example([]));
+        assert_eq!(search.words(left), "0:07 left of this trial");
+    }
+
+    #[test]
+    fn what_is_left_is_what_ends_first_and_the_trials_after_it() {
+        // 1,504 calls in 3 s.
+        let look = Look::example([]);
+        let left = |calls, time_ms| trial(calls, time_ms).left(&look).as_millis();
+        assert_eq!(left(None, Some(10_000)), 27_000);
+        assert_eq!(left(Some(3_008), None), 23_000);
+        assert_eq!(left(Some(3_008), Some(10_000)), 23_000);
+        assert_eq!(left(Some(1_000), Some(2_000)), 20_000, "it drains");
+        assert_eq!(left(None, None), 27_000, "by the estimate");
+        let nothing = Look { started: 0, ..look };
+        assert_eq!(trial(Some(5), None).left(&nothing), Duration::from_secs(27));
+    }
+}

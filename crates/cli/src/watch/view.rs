@@ -1,0 +1,110 @@
+//! How a load goes, from what the lab tells and what the looks show.
+
+use std::io::Write as _;
+use std::thread::JoinHandle;
+
+use rpcgauge_lab::{Event, Observer, Watch};
+use rpcgauge_study::plan::Plan;
+use rpcgauge_study::record::Outcome;
+
+use super::look::Taker;
+use super::trial::TrialStart;
+use super::{Outlets, Watcher};
+use crate::exit::Failure;
+use crate::metrics::{Endpoint, Metrics};
+use crate::screen::{Screen, clock};
+
+const BAR: &str = "{bar:12} {prefix}\n{wide_msg}";
+
+/// Follows a load.
+pub(crate) struct LoadView {
+    screen: Screen,
+    taker: Taker,
+    thread: JoinHandle<Result<(), Failure>>,
+    /// Whether there is anything to make of looks: they cost the calls a little.
+    looks: bool,
+}
+
+impl LoadView {
+    /// Starts to follow `plan` on standard error, where `quiet` shows warnings only, and in what is
+    /// written while it runs.
+    pub(crate) fn start(plan: &Plan, quiet: bool, outlets: &mut Outlets) -> Result<Self, Failure> {
+        let screen = Screen::new(quiet, BAR);
+        let several = plan.variants.len() > 1;
+        let log = outlets.interval_log.take();
+        let metrics = outlets.metrics.take();
+        let metrics = metrics.map(|endpoint| serve(plan, endpoint)).transpose()?;
+        let looks = !screen.is_quiet() || log.is_some() || metrics.is_some();
+        let (taker, thread) = Watcher::start(screen.clone(), several, metrics, log)?;
+        Ok(Self {
+            looks,
+            screen,
+            taker,
+            thread,
+        })
+    }
+
+    /// Waits until everything that was seen is shown and written, and takes the bar away.
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        drop(self.taker);
+        let ended = self.thread.join();
+        self.screen.finish();
+        ended.unwrap_or_else(|_| Err(Failure::cannot("what was seen of the load is not complete")))
+    }
+}
+
+/// Lets the metrics of a load be collected, and says where: the port may be one that was free.
+fn serve(plan: &Plan, endpoint: Endpoint) -> Result<Metrics, Failure> {
+    let targets = plan.variants.iter().map(|variant| {
+        let service = variant.settings.callee.live();
+        let called = service.map(|service| service.target.to_string());
+        (variant.name.clone(), called.unwrap_or_default())
+    });
+    let metrics = Metrics::new(targets);
+    let url = endpoint.url();
+    endpoint
+        .serve(metrics.clone())
+        .map_err(|error| Failure::cannot(format!("cannot start a thread: {error}")))?;
+    let _ = writeln!(std::io::stderr(), "rpcgauge: metrics are at {url}");
+    Ok(metrics)
+}
+
+impl Observer for LoadView {
+    fn notice(&mut self, event: &Event<'_>) {
+        match event {
+            Event::InvocationStarted {
+                invocation,
+                of,
+                progress,
+            } if self.screen.has_lines() && progress.total > 0 => {
+                let left = clock(progress.remaining);
+                let line = match of {
+                    1 => format!("about {left} left"),
+                    _ => format!("block {} of {of}: about {left} left", invocation + 1),
+                };
+                self.screen.line(&line);
+            }
+            Event::RateChosen { rate, number } if !self.screen.is_quiet() => {
+                self.screen.line(&format!("trial {number}: {rate} calls/s"));
+            }
+            Event::TrialStarted {
+                variant, progress, ..
+            } => self.taker.begin(TrialStart::new(variant, *progress)),
+            Event::TrialEnded { record, .. } => {
+                if let Outcome::Failed { reason, .. } = &record.outcome {
+                    self.screen
+                        .line(&format!("failed: {}: {reason}", record.variant));
+                }
+            }
+            Event::Warning { text } => self.screen.line(&format!("warning: {text}")),
+            _ => {}
+        }
+    }
+
+    fn watch(&mut self) -> Option<&mut dyn Watch> {
+        match self.looks {
+            true => Some(&mut self.taker),
+            false => None,
+        }
+    }
+}

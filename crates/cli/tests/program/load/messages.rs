@@ -1,0 +1,155 @@
+//! What is sent, and how it is carried.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{HELLO, OK, Service, answering, figures, proto, short};
+use crate::common::{Place, report, trial_lines};
+
+#[test]
+fn a_grpc_service_is_called_with_messages_of_its_own_type() {
+    let place = Place::new();
+    let service = Service::start(&place, "127.0.0.1:0");
+    let proto = proto();
+    let shown = place
+        .run(&short(
+            &service.grpc(),
+            &[
+                "--proto",
+                &proto,
+                "--data",
+                r#"{"name": "{{n}}"}"#,
+                "--connections",
+                "2",
+            ],
+        ))
+        .well();
+    assert!(
+        shown.contains("50 started: 50 answered, 0 failed"),
+        "{shown}"
+    );
+    let report = report(&place.path().join("run"));
+    let figures = figures(&report);
+    assert_eq!(figures["calls"]["answered"], 50);
+    assert_eq!(figures["connections"]["fewest_at_start"], 2);
+    assert!(
+        figures["cpu"].get("server").is_none(),
+        "nobody looked into it"
+    );
+    assert_eq!(report["variants"][0]["timing"], "load");
+    assert_eq!(trial_lines(&place.path().join("run")).len(), 1);
+}
+
+#[test]
+fn the_help_shows_placeholders_as_they_are_written() {
+    let help = Place::new().run(&["load", "--help"]).well();
+    assert!(
+        help.contains("{{uuid}}") && help.contains("{{name}}"),
+        "{help}"
+    );
+    assert!(help.contains(r#"'{"id": "{{uuid}}"}'"#), "{help}");
+}
+
+#[test]
+fn an_empty_grpc_message_needs_no_description() {
+    let place = Place::new();
+    let service = Service::start(&place, "127.0.0.1:0");
+    place.run(&short(&service.grpc(), &[])).well();
+}
+
+#[test]
+fn an_http_service_is_called_in_either_version() {
+    let place = Place::new();
+    let service = Service::start(&place, "127.0.0.1:0");
+    for (version, out) in [("1.1", "one"), ("2", "two")] {
+        let target = service.http();
+        place
+            .run(&[
+                "load",
+                &target,
+                "-X",
+                "POST",
+                "--data",
+                r#"{"name":"Ada"}"#,
+                "--http",
+                version,
+                "--calls",
+                "50",
+                "--in-flight",
+                "4",
+                "--out",
+                out,
+                "--quiet",
+            ])
+            .well();
+        let report = report(&place.path().join(out));
+        assert_eq!(figures(&report)["calls"]["answered"], 50, "HTTP/{version}");
+        let how = &report["variants"][0]["how"];
+        assert_eq!(how["http"], format!("HTTP/{version}"));
+    }
+}
+
+#[test]
+fn a_unix_socket_is_called_under_the_targets_name() {
+    let place = Place::new();
+    let _service = Service::start(&place, "unix:hello.sock");
+    let target = format!("grpc://hello.test:1/{HELLO}");
+    let shown = place
+        .run(&short(&target, &["--unix-socket", "hello.sock"]))
+        .well();
+    assert!(shown.contains("grpc://hello.test:1"), "{shown}");
+}
+
+#[test]
+fn rows_are_sent_in_turn() {
+    let place = Place::new();
+    let service = Service::start(&place, "127.0.0.1:0");
+    place.file("names.csv", "name,age\nAda,36\n\"Bob \"\"B\"\"\",7\n");
+    let (target, proto) = (service.grpc(), proto());
+    place
+        .run(&short(
+            &target,
+            &[
+                "--proto",
+                &proto,
+                "--rows",
+                "names.csv",
+                "--data",
+                r#"{"name":"{{name}}"}"#,
+            ],
+        ))
+        .well();
+}
+
+#[test]
+fn secrets_are_written_nowhere() {
+    let place = Place::new();
+    let server = answering(OK);
+    let target = format!("http://{}/", server.address);
+    let finished = place.run(&short(&target, &["-H", "authorization: Bearer hush-hush"]));
+    assert!(!finished.stdout.contains("hush-hush") && !finished.stderr.contains("hush-hush"));
+    finished.well();
+    let files = files_under(&place.path().join("run"));
+    assert!(files.len() >= 6, "{files:?}");
+    for file in &files {
+        let bytes = fs::read(file).expect("a file");
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains("hush-hush"), "{}", file.display());
+    }
+    let plan = fs::read_to_string(place.path().join("run/plan.json")).expect("a plan");
+    assert!(plan.contains("authorization"), "its name is no secret");
+    place
+        .run(&["load", &target, "-H", "hush-hush"])
+        .refused(&["--header", "'name: value'"]);
+}
+
+fn files_under(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    paths
+        .flat_map(|path| match path.is_dir() {
+            true => files_under(&path),
+            false => vec![path],
+        })
+        .collect()
+}

@@ -1,0 +1,142 @@
+//! What cannot be called, and what is no load: one line each, and nothing is begun.
+
+use super::{ABSENT, HELLO, OK, Service, answering, nobody, proto, short};
+use crate::common::Place;
+
+#[test]
+fn a_service_that_is_not_what_was_meant_is_said_before_anything_is_written() {
+    let place = Place::new();
+    let service = Service::start(&place, "127.0.0.1:0");
+    let (absent, old) = (answering(ABSENT), answering(OK));
+    let refused = |target: &str, more: &[&str], parts: &[&str]| {
+        place.run(&short(target, more)).refused(parts);
+    };
+    let unknown = format!("grpc://{}/a.B/C", service.address);
+    refused(
+        &unknown,
+        &[],
+        &["does not know the method", "package.Service/Method"],
+    );
+    let nobody = format!("grpc://{}/a.B/C", nobody());
+    refused(
+        &nobody,
+        &[],
+        &["cannot connect", "refused", "is the service running"],
+    );
+    let path = format!("http://{}/nothing", absent.address);
+    refused(&path, &[], &["answers 404", "/nothing", "GET"]);
+    let http1_only = format!("grpc://{}/a.B/C", old.address);
+    refused(&http1_only, &[], &["HTTP/2", "HTTP/1.1 only"]);
+    let prior = format!("http://{}/", old.address);
+    refused(&prior, &["--http", "2"], &["HTTP/2", "leave out --http 2"]);
+    let plain = format!("https://{}/", old.address);
+    refused(&plain, &["--insecure"], &["TLS"]);
+    refused(
+        "http://nowhere.invalid/",
+        &[],
+        &["nowhere.invalid", "no address"],
+    );
+    let no_socket = ["--unix-socket", "nothing.sock"];
+    refused("http://x/", &no_socket, &["nothing.sock", "cannot connect"]);
+    assert!(
+        !place.names().contains(&"run".to_owned()),
+        "{:?}",
+        place.names()
+    );
+}
+
+#[test]
+fn bad_input_is_said_in_one_line() {
+    let place = Place::new();
+    let (target, proto) = ("http://127.0.0.1:9/", proto());
+    let grpc = format!("grpc://127.0.0.1:9/{HELLO}");
+    place.file("bad.jsonl", "{\"name\":\"Ada\"}\n{\"name\":}\n");
+    place.file("bad.csv", "name\nAda,36\n");
+    place.file("wrong.jsonl", "{\"name\":\"Ada\"}\n{\"name\":[1]}\n");
+    place.file("rows.txt", "");
+    let post = ["-X", "POST"];
+    let cases: &[(&[&str], &[&str])] = &[
+        (&["localhost:50051"], &["is no target", "it has no scheme"]),
+        (&["ftp://localhost/"], &["there is no scheme \"ftp\""]),
+        (&["grpc://localhost:1"], &["which method?"]),
+        (
+            &[target, "--rate", "5", "--in-flight", "2"],
+            &["--in-flight", "--rate", "together"],
+        ),
+        (&[target, "--rate", "0"], &["--rate", "more than 0"]),
+        (&[target, "--rate", "fast"], &["--rate", "\"fast\""]),
+        (&[target, "--poisson"], &["missing --rate"]),
+        (&[target, "--order", "random"], &["missing --rows"]),
+        (&[target, "--cert", "me.pem"], &["missing --key"]),
+        (&[target, "--slo", "p99"], &["--slo", "is no objective"]),
+        (&[target, "--duration", "10"], &["--duration", "is no time"]),
+        (&[target, "--calls", "0"], &["--calls", "at least 1"]),
+        (
+            &[target, "--connections", "8", "--in-flight", "2"],
+            &["--connections"],
+        ),
+        (&[target, "--insecure"], &["--insecure", "without TLS"]),
+        (&[target, "--proto", &proto], &["--proto", "by HTTP"]),
+        (
+            &[target, "--response-compression", "brotli"],
+            &["--response-compression", "brotli"],
+        ),
+        (&[&grpc, "-X", "POST"], &["-X", "by gRPC"]),
+        (&[&grpc, "--data", "{}"], &["cannot connect"]),
+        (
+            &[&grpc, "--proto", &proto, "--data", "{\"nam\":1}"],
+            &["--data: ", "nam"],
+        ),
+        (
+            &[&grpc, "--proto", &proto, "--data", "{{who}}"],
+            &["--data: line 1, column 1", "who"],
+        ),
+        (
+            &[&grpc, "--proto", &proto, "--rows", "bad.jsonl"],
+            &["bad.jsonl: line 2, column 9"],
+        ),
+        (
+            &[&grpc, "--proto", &proto, "--rows", "bad.csv"],
+            &["bad.csv: line 2", "2 values"],
+        ),
+        (
+            &[&grpc, "--proto", &proto, "--rows", "wrong.jsonl"],
+            &["wrong.jsonl, line 2: $.name"],
+        ),
+        (
+            &[&grpc, "--proto", &proto, "--rows", "rows.txt"],
+            &["--rows", ".jsonl"],
+        ),
+        (
+            &[&grpc, "--proto", &proto, "--data", "@absent"],
+            &["absent"],
+        ),
+        (&[&grpc, "--data", "@-", "--rows", "-"], &["standard input"]),
+        (
+            &["grpc://h:1/a.B/C", "--proto", &proto, "--data", "{}"],
+            &["no method \"a.B/C\""],
+        ),
+        (
+            &["https://127.0.0.1:9/", "--cacert", "absent.pem"],
+            &["absent.pem"],
+        ),
+        (
+            &[target, post[0], post[1], "--data", "{{n}}"],
+            &["cannot connect"],
+        ),
+        (
+            &[target, "-H", "accept-encoding: gzip"],
+            &["--response-compression"],
+        ),
+    ];
+    for (words, parts) in cases {
+        let mut all = vec!["load"];
+        all.extend(*words);
+        eprintln!("{all:?}");
+        place.run(&all).refused(parts);
+    }
+    assert!(
+        !place.names().contains(&"runs".to_owned()),
+        "nothing was begun"
+    );
+}

@@ -1,0 +1,88 @@
+//! TLS.
+
+use std::fs;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use rustls::crypto::ring;
+use rustls::pki_types::PrivateKeyDer;
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+use super::{OK, answer_all, figures, short};
+use crate::common::{Place, report};
+
+/// The same over TLS, under a certificate for `localhost` that is put into `ca.pem`.
+fn answering_over_tls(place: &Place, answer: &'static str) -> String {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]);
+    let made = made.expect("a certificate");
+    place.file("ca.pem", &made.cert.pem());
+    let key = PrivateKeyDer::try_from(made.key_pair.serialize_der()).expect("a key");
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key);
+    let mut config = config.expect("it fits its key");
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    let config = Arc::new(config);
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("its address").port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let session = ServerConnection::new(Arc::clone(&config)).expect("a session");
+            let stream = StreamOwned::new(session, stream);
+            std::thread::spawn(move || answer_all(stream, answer, &AtomicU64::new(0)));
+        }
+    });
+    format!("https://localhost:{port}/")
+}
+
+#[test]
+fn tls_is_verified_unless_told_otherwise() {
+    let place = Place::new();
+    let target = answering_over_tls(&place, OK);
+    place
+        .run(&short(&target, &[]))
+        .refused(&["is not trusted", "--cacert"]);
+    let by_address = target.replace("localhost", "127.0.0.1");
+    place
+        .run(&short(&by_address, &["--cacert", "ca.pem"]))
+        .refused(&["another name", "--server-name"]);
+    let named = ["--cacert", "ca.pem", "--server-name", "localhost"];
+    let shown = place.run(&short(&by_address, &named)).well();
+    assert!(shown.contains("over TLS; "), "{shown}");
+    let words = [
+        "load",
+        &target,
+        "--insecure",
+        "--calls",
+        "20",
+        "--out",
+        "blind",
+        "--quiet",
+    ];
+    let shown = place.run(&words).well();
+    assert!(shown.contains("was not verified (--insecure)"), "{shown}");
+    let page = fs::read_to_string(place.path().join("blind/report.html")).expect("a page");
+    assert!(page.contains("was not verified"), "the page says it too");
+    let refused = place.run(&["load", &target, "--insecure", "--http", "2"]);
+    refused.refused(&["HTTP/2", "leave out --http 2"]);
+}
+
+#[test]
+fn resumed_sessions_are_told() {
+    let place = Place::new();
+    let target = answering_over_tls(&place, OK);
+    let each = ["--cacert", "ca.pem", "--connect-per-call"];
+    let shown = place.run(&short(&target, &each)).well();
+    // Terminal text breaks lines where they end.
+    let words: Vec<&str> = shown.split_whitespace().collect();
+    let shown = words.join(" ");
+    assert!(shown.contains("50 opened later"), "{shown}");
+    let connections = report(&place.path().join("run"));
+    let connections = &figures(&connections)["connections"];
+    let resumed = connections["tls_resumed"].as_u64().expect("a count");
+    let told = format!("({resumed} of them with a resumed TLS session)");
+    assert!(shown.contains(&told), "{shown}");
+}

@@ -1,0 +1,126 @@
+//! What is seen of a load while it runs.
+
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use super::{BUSY, OK, answering};
+use crate::common::{Place, interrupt, wait_until};
+
+/// What somebody reads as it is written.
+#[derive(Clone, Default)]
+pub(super) struct Seen(Arc<Mutex<Vec<u8>>>);
+
+impl Seen {
+    /// Reads on a thread of its own, to the end.
+    pub(super) fn of(mut from: impl Read + Send + 'static) -> Self {
+        let seen = Self::default();
+        let to = seen.clone();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(read @ 1..) = from.read(&mut buffer) {
+                to.0.lock().expect("no panic").extend(&buffer[..read]);
+            }
+        });
+        seen
+    }
+
+    pub(super) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().expect("no panic")).into_owned()
+    }
+
+    pub(super) fn wait_for(&self, part: &str) {
+        wait_until(part, || self.text().contains(part));
+    }
+}
+
+/// A load that goes on until it is interrupted.
+fn endless<'a>(target: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let words = ["load", target, "--duration", "10m", "--warmup", "0s"];
+    let mut words = [&words[..], &["--out", "run"]].concat();
+    words.extend(more);
+    words
+}
+
+/// Interrupts a load, which then ends well but for that.
+pub(super) fn stop(child: Child) {
+    interrupt(&child);
+    let finished = child.wait_with_output().expect("it ends");
+    let shown = String::from_utf8_lossy(&finished.stderr).into_owned();
+    assert_eq!(finished.status.code(), Some(130), "{shown}");
+}
+
+#[test]
+fn a_terminal_shows_how_the_last_second_went() {
+    let place = Place::new();
+    let server = answering(OK);
+    let target = format!("http://{}/", server.address);
+    let (master, terminal) = terminal();
+    let mut command = place.command(&endless(&target, &["--rate", "200"]));
+    let command = command.stdout(Stdio::piped()).stderr(terminal);
+    let child = command.spawn().expect("the program starts");
+    let seen = Seen::of(master);
+    for part in ["left", "/s, answered ", " in flight", "p50 ", "0 failed"] {
+        seen.wait_for(part);
+    }
+    stop(child);
+}
+
+/// A terminal of 80 columns: what its owner reads from, and where a program writes.
+fn terminal() -> (File, File) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&master).expect("it is ours");
+    unlockpt(&master).expect("it can be opened");
+    let name = ptsname(&master, Vec::new()).expect("its name");
+    let path = name.to_str().expect("a path");
+    let terminal = OpenOptions::new().read(true).write(true).open(path);
+    let terminal = terminal.expect("its other end");
+    let size = Winsize {
+        ws_row: 24,
+        ws_col: 80,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    tcsetwinsize(&terminal, size).expect("a size");
+    (File::from(master), terminal)
+}
+
+#[test]
+fn lines_tell_it_where_there_is_no_terminal() {
+    let place = Place::new();
+    let server = answering(BUSY);
+    let target = format!("http://{}/", server.address);
+    let mut child = place.start(&endless(&target, &["--rate", "200"]));
+    let seen = Seen::of(child.stderr.take().expect("its standard error"));
+    seen.wait_for(" × http-503\n");
+    let text = seen.text();
+    let line = text.lines().find(|line| line.contains("http-503"));
+    let line = line.expect("the line that was waited for");
+    assert!(line.contains("answered 0/s"), "{line}");
+    assert!(line.contains("p50 –, p99 –; failed: "), "{line}");
+    stop(child);
+}
+
+#[test]
+fn quiet_shows_nothing_of_it() {
+    let place = Place::new();
+    let server = answering(OK);
+    let target = format!("http://{}/", server.address);
+    let finished = place.run(&[
+        "load",
+        &target,
+        "--duration",
+        "1500ms",
+        "--warmup",
+        "0s",
+        "--out",
+        "run",
+        "--quiet",
+    ]);
+    assert_eq!(finished.stderr, "");
+    finished.well();
+}
