@@ -9,6 +9,7 @@ mod receive;
 mod response;
 mod send;
 mod streams;
+mod unsent;
 
 pub(crate) use connection::Connection;
 pub use error::{ErrorCode, Http2Violation};
