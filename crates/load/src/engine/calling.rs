@@ -201,6 +201,7 @@ impl Engine<'_, '_, '_> {
         let Some(call) = self.calls.get(token) else {
             return Ok(());
         };
+        self.connections[call.connection].in_vain = 0;
         if read_at.saturating_sub(call.due) >= nanos(self.trial.deadline) {
             self.end_call(token, read_at, Err(TOO_LATE));
             return Ok(());
@@ -257,13 +258,10 @@ impl Engine<'_, '_, '_> {
         let free = if call.verified { clock::now() } else { done };
         self.dues.call_ended(free);
         self.unsent = None;
-        let (due, measured, index) = (call.due, call.measured, call.connection);
+        let (due, measured) = (call.due, call.measured);
         // What becomes of the warm-up's last calls is no reason to give the measured part up.
         if measured == (self.measured_from < u64::MAX) {
             self.failing.note_end(done, result.is_ok());
-        }
-        if result.is_ok() {
-            self.connections[index].in_vain = 0;
         }
         if measured {
             self.measured_in_flight -= 1;

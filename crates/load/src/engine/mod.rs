@@ -11,6 +11,7 @@ mod calling;
 mod calls;
 mod connection;
 mod horizon;
+mod kinds;
 mod moving;
 mod opening;
 mod outcome;
