@@ -2,8 +2,6 @@
 
 mod support;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -11,66 +9,15 @@ use rpcgauge_load::{
     Arrivals, Bodies, Body, CodecError, Hooks, Measurement, ProgressHook, Schedule, Segment,
     Settling, Trial, measure_with,
 };
+use support::memory::{self, Counting, Taken};
 use support::*;
-
-/// Counts what each thread allocates and holds.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-    /// Bytes allocated and not given back. What another thread gives back stays in its balance.
-    static HELD: Cell<i64> = const { Cell::new(0) };
-    static MOST_HELD: Cell<i64> = const { Cell::new(0) };
-}
-
-fn count(allocations: u64, bytes: i64) {
-    // Not where the thread is ending already.
-    let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + allocations));
-    let _ = HELD.try_with(|held| {
-        held.set(held.get() + bytes);
-        let _ = MOST_HELD.try_with(|most| most.set(most.get().max(held.get())));
-    });
-}
-
-// SAFETY: everything is handed to the system's allocator as it came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(1, layout.size() as i64);
-        // SAFETY: the caller keeps the contract.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        count(0, -(layout.size() as i64));
-        // SAFETY: the caller keeps the contract.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count(1, size as i64 - layout.size() as i64);
-        // SAFETY: the caller keeps the contract.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
 /// What a trial took of this thread's memory.
-#[derive(Debug)]
-struct Taken {
-    allocations: u64,
-    most_held: i64,
-}
-
 fn taken(trial: impl FnOnce() -> Measurement) -> (Measurement, Taken) {
-    let (allocations, held) = (ALLOCATIONS.get(), HELD.get());
-    MOST_HELD.set(held);
-    let measurement = trial();
-    let taken = Taken {
-        allocations: ALLOCATIONS.get() - allocations,
-        most_held: MOST_HELD.get() - held,
-    };
+    let (measurement, taken) = memory::taken(trial);
     assert_sums_hold(&measurement);
     (measurement, taken)
 }
