@@ -44,7 +44,7 @@ fn in_either(over: Over) -> Vec<Case> {
         )
         .server(|| serve(drop)),
         case("reads and never answers", fail(&["deadline"]))
-            .server(|| serve(|stream| only_read(stream)))
+            .server(|| serve(only_read))
             .until_the_deadline(),
         case("accepts and never reads", fail(&["deadline"]))
             .server(|| {
@@ -281,7 +281,7 @@ fn certificates() -> Vec<Case> {
         case(
             "handshake that never ends",
             fail(&["deadline"]),
-            Box::new(|| serve(|stream| only_read(stream))),
+            Box::new(|| serve(only_read)),
         )
         .per_call()
         .until_the_deadline(),
