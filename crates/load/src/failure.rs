@@ -60,6 +60,9 @@ pub enum FailureKind {
     Protocol,
     /// The answer is over one of the client's limits.
     TooLarge,
+    /// The server sends without end what no answer needs: interim answers, chunk extensions,
+    /// CONTINUATION, or frames to be acknowledged whose acknowledgements it does not read.
+    Flood,
     /// The server accepts no request head of this size.
     HeadTooLarge,
     /// An HTTP status outside 200 to 299.
@@ -118,6 +121,7 @@ impl fmt::Display for FailureKind {
             Self::WrongProtocol => "wrong-protocol",
             Self::Protocol => "protocol",
             Self::TooLarge => "too-large",
+            Self::Flood => "flood",
             Self::HeadTooLarge => "head-too-large",
             Self::HttpStatus(status) => return write!(f, "http-{status}"),
             Self::GrpcStatus(code) => {
@@ -166,6 +170,7 @@ mod tests {
             (FailureKind::BodyLate, "body-late"),
             (FailureKind::NotProcessed, "not-processed"),
             (FailureKind::WrongProtocol, "wrong-protocol"),
+            (FailureKind::Flood, "flood"),
             (FailureKind::HttpStatus(503), "http-503"),
             (FailureKind::GrpcStatus(14), "grpc-unavailable"),
             (FailureKind::GrpcStatus(4), "grpc-deadline-exceeded"),
@@ -187,6 +192,7 @@ mod tests {
             (FailureKind::Encode, Fault::Client),
             (FailureKind::BodyLate, Fault::Client),
             (FailureKind::TooLarge, Fault::Client),
+            (FailureKind::Flood, Fault::Server),
             (FailureKind::Deadline, Fault::Server),
             (FailureKind::Decode, Fault::Server),
         ];

@@ -2,8 +2,6 @@
 
 mod support;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -11,71 +9,25 @@ use rpcgauge_load::{
     Arrivals, Bodies, Body, CodecError, Hooks, Measurement, ProgressHook, Schedule, Segment,
     Settling, Trial, measure_with,
 };
+use support::memory::{self, Counting, Taken};
 use support::*;
-
-/// Counts what each thread allocates and holds.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-    /// Bytes allocated and not given back. What another thread gives back stays in its balance.
-    static HELD: Cell<i64> = const { Cell::new(0) };
-    static MOST_HELD: Cell<i64> = const { Cell::new(0) };
-}
-
-fn count(allocations: u64, bytes: i64) {
-    // Not where the thread is ending already.
-    let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + allocations));
-    let _ = HELD.try_with(|held| {
-        held.set(held.get() + bytes);
-        let _ = MOST_HELD.try_with(|most| most.set(most.get().max(held.get())));
-    });
-}
-
-// SAFETY: everything is handed to the system's allocator as it came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(1, layout.size() as i64);
-        // SAFETY: the caller keeps the contract.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        count(0, -(layout.size() as i64));
-        // SAFETY: the caller keeps the contract.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count(1, size as i64 - layout.size() as i64);
-        // SAFETY: the caller keeps the contract.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
 /// What a trial took of this thread's memory.
 #[derive(Debug)]
-struct Taken {
-    allocations: u64,
-    most_held: i64,
+struct Trialled {
+    taken: Taken,
     /// Whether some call took longer than the histograms have room for at first.
     outgrew: bool,
 }
 
-fn taken(trial: impl FnOnce() -> Measurement) -> (Measurement, Taken) {
-    let (allocations, held) = (ALLOCATIONS.get(), HELD.get());
-    MOST_HELD.set(held);
-    let measurement = trial();
-    let taken = Taken {
-        allocations: ALLOCATIONS.get() - allocations,
-        most_held: MOST_HELD.get() - held,
-        outgrew: measurement.latency.max() > 1_000_000_000,
-    };
+fn taken(trial: impl FnOnce() -> Measurement) -> (Measurement, Trialled) {
+    let (measurement, taken) = memory::taken(trial);
     assert_sums_hold(&measurement);
-    (measurement, taken)
+    let outgrew = measurement.latency.max() > 1_000_000_000;
+    (measurement, Trialled { taken, outgrew })
 }
 
 /// Buffers find their size in the first calls; not all do in every order of events.
@@ -93,23 +45,23 @@ const OUTGROWN_BYTES: i64 = 5 * 200 * 1024;
 const FEW: u64 = 300;
 const MANY: u64 = 6000;
 
-fn assert_no_more(few: &Taken, many: &Taken, what: &str) {
-    assert!(
-        many.allocations <= few.allocations + MORE_ALLOCATIONS,
-        "{what}: {few:?} for few calls, {many:?} for many"
-    );
+fn assert_no_more(few: &Trialled, many: &Trialled, what: &str) {
     let more = match many.outgrew {
         true => MORE_BYTES + OUTGROWN_BYTES,
         false => MORE_BYTES,
     };
     assert!(
-        many.most_held <= few.most_held + more,
+        many.taken.allocations <= few.taken.allocations + MORE_ALLOCATIONS,
+        "{what}: {few:?} for few calls, {many:?} for many"
+    );
+    assert!(
+        many.taken.most_held <= few.taken.most_held + more,
         "{what}: {few:?} for few calls, {many:?} for many"
     );
 }
 
 /// The memory of a trial of so many calls.
-fn of_calls(trial: &Trial, calls: u64, look_every: Option<Duration>) -> Taken {
+fn of_calls(trial: &Trial, calls: u64, look_every: Option<Duration>) -> Trialled {
     let mut trial = trial.clone();
     trial.stop.calls = Some(calls);
     let (measurement, taken) = taken(|| {

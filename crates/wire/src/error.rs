@@ -78,7 +78,7 @@ impl Failure {
     /// The side at fault.
     pub fn side(&self) -> Side {
         match self {
-            Failure::Limit(_) => Side::Client,
+            Failure::Limit(limit) if !limit.is_flood() => Side::Client,
             _ => Side::Server,
         }
     }
@@ -153,6 +153,20 @@ pub enum LimitExceeded {
     QueuedReplies(usize),
 }
 
+impl LimitExceeded {
+    /// Whether the server sent without end what no answer needs, as opposed to an answer that is
+    /// larger than this client takes.
+    pub fn is_flood(&self) -> bool {
+        matches!(
+            self,
+            LimitExceeded::InterimResponses(_)
+                | LimitExceeded::ChunkLineBytes(_)
+                | LimitExceeded::Continuations(_)
+                | LimitExceeded::QueuedReplies(_)
+        )
+    }
+}
+
 /// Why a connection takes no more calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Closing {
@@ -221,4 +235,26 @@ pub enum PrepareError {
     /// A field's value holds control characters, or spaces around it.
     #[error("header {0:?} has a value with control characters or spaces around it")]
     FieldValue(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_is_the_servers_fault_and_a_large_answer_is_over_our_limit() {
+        let table = [
+            (LimitExceeded::HeadBytes(1), Side::Client),
+            (LimitExceeded::HeaderListBytes(1), Side::Client),
+            (LimitExceeded::Fields(1), Side::Client),
+            (LimitExceeded::BodyBytes(1), Side::Client),
+            (LimitExceeded::InterimResponses(1), Side::Server),
+            (LimitExceeded::ChunkLineBytes(1), Side::Server),
+            (LimitExceeded::Continuations(1), Side::Server),
+            (LimitExceeded::QueuedReplies(1), Side::Server),
+        ];
+        for (limit, side) in table {
+            assert_eq!(Failure::from(limit).side(), side, "{limit}");
+        }
+    }
 }

@@ -139,11 +139,9 @@ impl Output {
         self.written = 0;
     }
 
-    /// Drops everything that is not written. Returns its length.
-    pub(crate) fn clear(&mut self) -> usize {
-        let dropped = self.pending;
-        self.consume(dropped);
-        dropped
+    /// Drops everything that is not written.
+    pub(crate) fn clear(&mut self) {
+        self.consume(self.pending);
     }
 
     /// Gives the memory back when nothing is queued.

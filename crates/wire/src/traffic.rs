@@ -63,8 +63,8 @@ impl std::ops::AddAssign for ByteCount {
 /// Both directions of a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Bytes put into the connection's output, whether or not they are written yet. An HTTP/1.1
-    /// connection that is given up takes back what it will not write.
+    /// Bytes of output that the transport has taken ([`crate::Client::consume_output`]). What a
+    /// connection leaves behind at its end was never sent and does not count.
     pub sent: ByteCount,
     /// Bytes of input that were interpreted. Bytes that come after the connection is given up are
     /// not counted.

@@ -228,6 +228,7 @@ impl Engine<'_, '_, '_> {
         let Some(call) = self.calls.get(token) else {
             return Ok(());
         };
+        self.connections[call.connection].in_vain = 0;
         if call.is_out_of_time(self.trial.deadline, read_at) {
             self.end_call(token, read_at, Err(TOO_LATE));
             return Ok(());
@@ -284,13 +285,10 @@ impl Engine<'_, '_, '_> {
         let free = if call.verified { clock::now() } else { done };
         self.dues.call_ended(free);
         self.unsent = None;
-        let (due, measured, index) = (call.due, call.measured, call.connection);
+        let (due, measured) = (call.due, call.measured);
         // What becomes of the warm-up's last calls is no reason to give the measured part up.
         if measured == (self.measured_from < u64::MAX) {
             self.failing.note_end(done, result.is_ok());
-        }
-        if result.is_ok() {
-            self.connections[index].in_vain = 0;
         }
         if measured {
             self.measured_in_flight -= 1;

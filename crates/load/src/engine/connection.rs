@@ -23,7 +23,8 @@ pub(super) struct Connection {
     pub(super) quota: usize,
     /// Whether it is only for connections that the server is about to end: none is opened here.
     pub(super) spare: bool,
-    /// Openings in a row that led to no answered call.
+    /// Openings in a row that led to no answer: a connection that failed to open, or that the server
+    /// ended. An answer is one whatever it says.
     pub(super) in_vain: u32,
     /// Whether it was tried at all.
     pub(super) tried: bool,
@@ -145,6 +146,12 @@ impl Connection {
         }
     }
 
+    /// Takes note that the server ended the connection that stands here, or made it unusable. A call
+    /// that is answered sets the count to 0, so that two such ends in a row are two in vain.
+    pub(super) fn ended_by_server(&mut self) {
+        self.in_vain = self.in_vain.saturating_add(1);
+    }
+
     /// Whether the connection that stands here has brought an answer's head already.
     pub(super) fn has_answered(&self) -> bool {
         self.traffic().received.header > 0
@@ -168,8 +175,8 @@ pub(super) fn rested_at(in_vain: u32, now: u64) -> u64 {
     }
 }
 
-/// How long to rest after `in_vain` openings in a row led to no answered call, ns. Without it a
-/// server that refuses everything would be called as fast as the machine can.
+/// How long to rest after `in_vain` openings in a row led to no answer, ns. Without it a server that
+/// refuses everything would be called as fast as the machine can.
 fn rest(in_vain: u32) -> u64 {
     match in_vain.checked_sub(FREE_TRIES + 1) {
         None => 0,

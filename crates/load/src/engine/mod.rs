@@ -12,6 +12,7 @@ mod calling;
 mod calls;
 mod connection;
 mod horizon;
+mod kinds;
 mod moving;
 mod opening;
 mod outcome;

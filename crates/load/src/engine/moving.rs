@@ -3,13 +3,13 @@
 use std::io::{self, ErrorKind, IoSlice};
 use std::time::Duration;
 
-use rpcgauge_wire::{Closing, ErrorCode, Event, Failure};
+use rpcgauge_wire::{Closing, Event};
 
 use super::answer::Rules;
 use super::calling::TOO_LATE;
 use super::calls::Calls;
 use super::connection::State;
-use super::stream::{Input, TlsFailure};
+use super::stream::Input;
 use super::{Ended, Engine};
 use crate::clock;
 use crate::error::LoadError;
@@ -161,6 +161,7 @@ impl Engine<'_, '_, '_> {
         let (calls, ended, rules) = (&mut self.calls, &mut self.ended, &self.rules);
         let mut apart = CountedApart::default();
         let mut going_away = false;
+        let was_over = open.client.is_closed();
         open.client.input(&self.buffer[..n], &mut |event| {
             going_away |= is_goaway(&event);
             apart += follow(calls, ended, rules, at, event);
@@ -169,8 +170,12 @@ impl Engine<'_, '_, '_> {
         open.client.count_received_prefix(apart.prefixes);
         open.client.count_received_marks(apart.marks);
         let replies = !open.client.is_all_sent() || open.stream.holds_output();
+        let ends = !was_over && open.client.is_closed();
         if going_away {
             self.note_going_away(index);
+        }
+        if ends {
+            self.connections[index].ended_by_server();
         }
         self.end_calls(index, at, None)?;
         if replies {
@@ -192,9 +197,7 @@ impl Engine<'_, '_, '_> {
         open.client.end_of_input(error.is_none(), &mut |event| {
             follow(calls, ended, rules, at, event);
         });
-        // Reset to 0 by a call that was answered on it: two such ends in a row are two in vain.
-        let connection = &mut self.connections[index];
-        connection.in_vain = connection.in_vain.saturating_add(1);
+        self.connections[index].ended_by_server();
         self.end_calls(index, at, error.as_ref())?;
         if self.connections[index].open().is_some() {
             self.close(index, at);
@@ -246,8 +249,11 @@ impl Engine<'_, '_, '_> {
         if let Some(open) = self.connections[index].open() {
             let mut pieces = [IoSlice::new(&[]); PIECES];
             let filled = open.client.output_slices(&mut pieces);
-            if filled > 0 && !open.blocked {
-                let _ = open.stream.write(&pieces[..filled]);
+            if filled > 0
+                && !open.blocked
+                && let Ok(n) = open.stream.write(&pieces[..filled])
+            {
+                open.client.consume_output(n);
             }
             open.stream.say_end();
         }
@@ -327,125 +333,4 @@ fn follow(
         Event::Interim { .. } | Event::Closing { .. } => {}
     }
     apart
-}
-
-impl FailureKind {
-    /// The kind of a failure that the connection told of; `broken` is what the transport said.
-    fn of_wire(failure: &Failure, broken: Option<&io::Error>) -> FailureKind {
-        match failure {
-            Failure::Closed { .. } => match broken {
-                Some(error) => TlsFailure::of(error)
-                    .map_or(FailureKind::ConnectionReset, |failure| failure.kind),
-                None => FailureKind::ConnectionClosed,
-            },
-            Failure::Reset { code } | Failure::GoneAway { code }
-                if *code == ErrorCode::HTTP_1_1_REQUIRED =>
-            {
-                FailureKind::WrongProtocol
-            }
-            Failure::GoneAway { .. } => FailureKind::NotProcessed,
-            Failure::Reset { .. } if failure.not_processed() => FailureKind::NotProcessed,
-            Failure::Reset { .. } => FailureKind::StreamReset,
-            Failure::Violation(violation) if violation.is_other_protocol() => {
-                FailureKind::WrongProtocol
-            }
-            Failure::Violation(_) => FailureKind::Protocol,
-            Failure::Limit(_) => FailureKind::TooLarge,
-        }
-    }
-
-    /// The kind of a failure to connect.
-    pub(super) fn of_connect(error: &io::Error) -> FailureKind {
-        if let Some(failure) = TlsFailure::of(error) {
-            return failure.kind;
-        }
-        match error.raw_os_error() {
-            // A Unix socket's file that is not there: as good as refused.
-            Some(libc::ECONNREFUSED | libc::ENOENT) => FailureKind::ConnectRefused,
-            Some(libc::EMFILE | libc::ENFILE) => FailureKind::OutOfFiles,
-            Some(libc::EADDRNOTAVAIL) => FailureKind::OutOfPorts,
-            Some(libc::ECONNRESET) => FailureKind::ConnectionReset,
-            _ => FailureKind::ConnectFailed,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use rpcgauge_wire::http1::Http1Violation;
-    use rpcgauge_wire::http2::Http2Violation;
-    use rpcgauge_wire::{LimitExceeded, Stage, Violation};
-
-    use super::*;
-
-    #[test]
-    fn what_the_system_says_of_connecting_has_its_kind() {
-        let table = [
-            (libc::ECONNREFUSED, FailureKind::ConnectRefused),
-            (libc::ENOENT, FailureKind::ConnectRefused),
-            (libc::EMFILE, FailureKind::OutOfFiles),
-            (libc::ENFILE, FailureKind::OutOfFiles),
-            (libc::EADDRNOTAVAIL, FailureKind::OutOfPorts),
-            (libc::ECONNRESET, FailureKind::ConnectionReset),
-            (libc::ENETUNREACH, FailureKind::ConnectFailed),
-        ];
-        for (code, kind) in table {
-            let error = io::Error::from_raw_os_error(code);
-            assert_eq!(FailureKind::of_connect(&error), kind, "{error}");
-        }
-        let late = io::Error::from(ErrorKind::TimedOut);
-        assert_eq!(FailureKind::of_connect(&late), FailureKind::ConnectFailed);
-    }
-
-    #[test]
-    fn what_ends_a_call_on_its_connection_has_its_kind() {
-        let closed = Failure::Closed {
-            stage: Stage::InBody,
-        };
-        let reset = |code| Failure::Reset { code };
-        let gone = Failure::GoneAway {
-            code: ErrorCode::NO_ERROR,
-        };
-        let violation = |violation: Violation| Failure::Violation(violation);
-        let broken = io::Error::from_raw_os_error(libc::ECONNRESET);
-        let table = [
-            (closed, None, FailureKind::ConnectionClosed),
-            (closed, Some(&broken), FailureKind::ConnectionReset),
-            (reset(ErrorCode::CANCEL), None, FailureKind::StreamReset),
-            (
-                reset(ErrorCode::REFUSED_STREAM),
-                None,
-                FailureKind::NotProcessed,
-            ),
-            (gone, None, FailureKind::NotProcessed),
-            (
-                reset(ErrorCode::HTTP_1_1_REQUIRED),
-                None,
-                FailureKind::WrongProtocol,
-            ),
-            (
-                violation(Http2Violation::Http1Answer.into()),
-                None,
-                FailureKind::WrongProtocol,
-            ),
-            (
-                violation(Http1Violation::Http2Answer.into()),
-                None,
-                FailureKind::WrongProtocol,
-            ),
-            (
-                violation(Http2Violation::Padding.into()),
-                None,
-                FailureKind::Protocol,
-            ),
-            (
-                LimitExceeded::BodyBytes(1).into(),
-                None,
-                FailureKind::TooLarge,
-            ),
-        ];
-        for (failure, broken, kind) in table {
-            assert_eq!(FailureKind::of_wire(&failure, broken), kind, "{failure}");
-        }
-    }
 }

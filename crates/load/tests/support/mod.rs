@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test program uses its part")]
 
 pub(crate) mod frames;
+pub(crate) mod memory;
 pub(crate) mod tls;
 
 use std::io::{Read, Write};

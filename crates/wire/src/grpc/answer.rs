@@ -210,10 +210,15 @@ impl UnaryAnswer {
     }
 
     fn set_status(&mut self, value: &[u8]) {
-        match Code::parse(value) {
-            Some(code) => self.code = Some(code),
-            None => self.violation = self.violation.or(Some(GrpcViolation::StatusMalformed)),
-        }
+        let violation = match (Code::parse(value), self.code) {
+            (None, _) => GrpcViolation::StatusMalformed,
+            (Some(code), Some(earlier)) if code != earlier => GrpcViolation::StatusConflict,
+            (Some(code), _) => {
+                self.code = Some(code);
+                return;
+            }
+        };
+        self.violation.get_or_insert(violation);
     }
 
     fn refuse<T>(&mut self, violation: GrpcViolation) -> Result<T, GrpcViolation> {

@@ -136,6 +136,19 @@ fn an_absurd_status_is_unknown_and_an_unassigned_one_is_kept() {
 }
 
 #[test]
+fn two_statuses_must_not_differ() {
+    let answer = |first, second| {
+        let both = [("grpc-status", first), ("grpc-status", second)];
+        let (code, _, violation) = outcome(200, &[GRPC], &framed(b"hi"), Some(&both));
+        (code, violation)
+    };
+    assert_eq!(answer("0", "0"), (0, None));
+    assert_eq!(answer("0", "13"), (2, Some(GrpcViolation::StatusConflict)));
+    assert_eq!(answer("13", "0"), (13, None), "failed either way");
+    assert_eq!(answer("0", "x"), (2, Some(GrpcViolation::StatusMalformed)));
+}
+
+#[test]
 fn exactly_one_message_belongs_to_ok() {
     let none = outcome(200, &[GRPC], b"", OK);
     assert_eq!(none, (12, String::new(), Some(GrpcViolation::NoMessage)));

@@ -18,6 +18,9 @@ pub enum GrpcViolation {
     /// `grpc-status` is no number.
     #[error("the answer's grpc-status is not a number (gRPC HTTP/2 spec, Responses)")]
     StatusMalformed,
+    /// `grpc-status` twice, with different values.
+    #[error("the answer has two grpc-status that differ (gRPC HTTP/2 spec, Responses)")]
+    StatusConflict,
     /// The flag before a message is neither 0 nor 1.
     #[error("a message has an unknown flag (gRPC HTTP/2 spec, Length-Prefixed-Message)")]
     Flag,
@@ -50,7 +53,8 @@ impl GrpcViolation {
         match self {
             GrpcViolation::ContentType
             | GrpcViolation::StatusMissing
-            | GrpcViolation::StatusMalformed => Code::UNKNOWN,
+            | GrpcViolation::StatusMalformed
+            | GrpcViolation::StatusConflict => Code::UNKNOWN,
             GrpcViolation::Subtype
             | GrpcViolation::Flag
             | GrpcViolation::UnnamedCompression

@@ -24,7 +24,7 @@ use crate::event::{Event, FieldRange};
 use crate::limits::Limits;
 use crate::output::Output;
 use crate::request::{Decimal, Head};
-use crate::traffic::Traffic;
+use crate::traffic::{ByteCount, Traffic};
 
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -32,10 +32,9 @@ pub(crate) struct Connection {
     pub(super) output: Output,
     pub(super) traffic: Traffic,
     pub(super) call: Option<Call>,
-    /// Length of the body that stands last in the output, with another layer's prefix.
-    last_body: u64,
-    /// And of that prefix, with which it begins.
-    last_prefix: u64,
+    /// What the output is made of, in this order: the call's head, another layer's prefix
+    /// (overhead), its body.
+    unsent: ByteCount,
     /// No call can be started any more.
     pub(super) closing: bool,
     /// What has come of a head or trailer section that is not whole yet.
@@ -75,8 +74,7 @@ impl Connection {
             output: Output::default(),
             traffic: Traffic::default(),
             call: None,
-            last_body: 0,
-            last_prefix: 0,
+            unsent: ByteCount::default(),
             closing: false,
             partial: Vec::new(),
             finder: EndFinder::default(),
@@ -107,12 +105,9 @@ impl Connection {
             out.extend_from_slice(b"\r\n");
         });
         self.output.body(body, 0, body.len());
-        self.last_body = body.len() as u64;
-        self.last_prefix = head.body_prefix.min(self.last_body);
-        let sent = &mut self.traffic.sent;
-        sent.header += header as u64;
-        sent.body += body.len() as u64;
-        sent.body_to_overhead(self.last_prefix);
+        self.unsent.header += header as u64;
+        self.unsent.body += body.len() as u64;
+        self.unsent.body_to_overhead(head.body_prefix);
         self.call = Some(Call {
             token,
             state: State::Head,
@@ -143,6 +138,16 @@ impl Connection {
 
     pub(crate) fn consume_output(&mut self, n: usize) {
         self.output.consume(n);
+        let (sent, unsent) = (&mut self.traffic.sent, &mut self.unsent);
+        let header = unsent.header.min(n as u64);
+        let overhead = unsent.overhead.min(n as u64 - header);
+        let body = n as u64 - header - overhead;
+        sent.header += header;
+        sent.overhead += overhead;
+        sent.body += body;
+        unsent.header -= header;
+        unsent.overhead -= overhead;
+        unsent.body -= body;
     }
 
     pub(crate) fn is_all_sent(&self) -> bool {
@@ -267,15 +272,9 @@ impl Connection {
         self.partial = Vec::new();
     }
 
-    /// Drops what is not written, which then was never sent: the end of a body, or all of one and the
-    /// end of its head.
+    /// Drops what is not written, which then was never sent.
     fn drop_output(&mut self) {
-        let dropped = self.output.clear() as u64;
-        let body = dropped.min(self.last_body);
-        let sent = &mut self.traffic.sent;
-        let prefix = body.saturating_sub(self.last_body - self.last_prefix);
-        sent.body -= body - prefix;
-        sent.overhead -= prefix;
-        sent.header -= dropped - body;
+        self.output.clear();
+        self.unsent = ByteCount::default();
     }
 }

@@ -22,6 +22,7 @@ use super::receive::Receiver;
 use super::received_blocks::ReceivedBlocks;
 use super::send::Sender;
 use super::streams::{Stream, Streams};
+use super::unsent::Unsent;
 use crate::client::Token;
 use crate::error::{Closing, Failure, LimitExceeded, Stage, StartError};
 use crate::event::Event;
@@ -44,6 +45,8 @@ const REMEMBERED_RESETS: usize = 256;
 pub(crate) struct Connection {
     pub(super) limits: Limits,
     pub(super) output: Output,
+    /// What the output is made of.
+    pub(super) unsent: Unsent,
     pub(super) traffic: Traffic,
     pub(super) streams: Streams,
     pub(super) next_stream: u32,
@@ -73,6 +76,7 @@ impl Connection {
             .clamp(DEFAULT_FRAME_SIZE, MOST_FRAME_SIZE);
         let mut connection = Connection {
             output: Output::default(),
+            unsent: Unsent::default(),
             traffic: Traffic::default(),
             streams: Streams::default(),
             next_stream: 1,
@@ -107,7 +111,7 @@ impl Connection {
                 window_update::write(out, 0, limits.connection_window - DEFAULT_WINDOW);
             }
         });
-        self.traffic.sent.overhead += written as u64;
+        self.unsent.overhead(written);
     }
 
     pub(crate) fn start(
@@ -146,10 +150,10 @@ impl Connection {
             body_left: None,
             body_bytes: 0,
         };
-        let (output, sent) = (&mut self.output, &mut self.traffic.sent);
+        let (output, unsent) = (&mut self.output, &mut self.unsent);
         self.sender
-            .write_head(head, length, id, body.is_empty(), output, sent);
-        self.sender.start_body(&mut stream, body, output, sent);
+            .write_head(head, length, id, body.is_empty(), output, unsent);
+        self.sender.start_body(&mut stream, body, output, unsent);
         self.streams.insert(stream);
         self.pump();
         Ok(())
@@ -180,6 +184,7 @@ impl Connection {
 
     pub(crate) fn consume_output(&mut self, n: usize) {
         self.output.consume(n);
+        self.unsent.written(n, &mut self.traffic.sent);
         self.queued_replies = self.queued_replies.min(self.output.len());
         self.pump();
     }
@@ -221,6 +226,7 @@ impl Connection {
 
     pub(crate) fn release_buffers(&mut self) {
         self.output.release();
+        self.unsent.release();
         self.streams.release();
         self.sender.release();
         self.receiver.release();
@@ -243,6 +249,7 @@ impl Connection {
             return;
         }
         self.output.clear();
+        self.unsent.clear();
         self.end_all(sink, |stream| Failure::Closed {
             stage: match stream {
                 Stream {
@@ -330,7 +337,7 @@ impl Connection {
     pub(super) fn reply(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let written = self.output.append(write);
         self.queued_replies += written;
-        self.traffic.sent.overhead += written as u64;
+        self.unsent.overhead(written);
     }
 
     /// A server that makes the client answer and does not read the answers fills its memory.
@@ -345,6 +352,6 @@ impl Connection {
     /// Queues what bodies the windows allow.
     pub(super) fn pump(&mut self) {
         self.sender
-            .pump(&mut self.streams, &mut self.output, &mut self.traffic.sent);
+            .pump(&mut self.streams, &mut self.output, &mut self.unsent);
     }
 }

@@ -12,10 +12,10 @@ use super::frame::{
 use super::head_blocks::HeadBlocks;
 use super::hpack::ENTRY_OVERHEAD;
 use super::streams::{Stream, Streams};
+use super::unsent::Unsent;
 use crate::error::StartError;
 use crate::output::Output;
 use crate::request::{Decimal, Head};
-use crate::traffic::ByteCount;
 
 /// Bodies are queued until so many bytes are unwritten, and no further before some are written: so
 /// a call that is given up leaves little behind, and calls share the connection.
@@ -98,17 +98,18 @@ impl Sender {
         stream: u32,
         end: bool,
         output: &mut Output,
-        sent: &mut ByteCount,
+        unsent: &mut Unsent,
     ) {
         let max = self.max_frame;
         let block = self.blocks.block(head, length);
-        let written = output.append(|out| {
+        output.append(|out| {
             let end_stream = if end { END_STREAM } else { 0 };
             let (first, mut rest) = block.split_at(block.len().min(max));
             let end_headers = |rest: &[u8]| if rest.is_empty() { END_HEADERS } else { 0 };
             let flags = end_stream | end_headers(rest);
             write_header(out, first.len(), headers::KIND, flags, stream);
             out.extend_from_slice(first);
+            unsent.head(HEADER_LENGTH, first.len());
             while !rest.is_empty() {
                 let (part, after) = rest.split_at(rest.len().min(max));
                 write_header(
@@ -119,11 +120,10 @@ impl Sender {
                     stream,
                 );
                 out.extend_from_slice(part);
+                unsent.head(HEADER_LENGTH, part.len());
                 rest = after;
             }
         });
-        sent.header += block.len() as u64;
-        sent.overhead += (written - block.len()) as u64;
     }
 
     /// Sends a short body at once where it may be, and leaves any other one to [`Sender::pump`].
@@ -132,13 +132,13 @@ impl Sender {
         stream: &mut Stream,
         body: &Bytes,
         output: &mut Output,
-        sent: &mut ByteCount,
+        unsent: &mut Unsent,
     ) {
         let room = self.window.min(stream.send_window);
         let fits = body.len() <= self.max_frame && body.len() as i64 <= room;
         if body.is_empty() {
         } else if fits && self.queue.is_empty() && output.len() < ENOUGH_QUEUED {
-            self.write_data(stream, body, body.len(), output, sent);
+            self.write_data(stream, body, body.len(), output, unsent);
             stream.sent = 0;
         } else {
             stream.body = body.clone();
@@ -148,12 +148,7 @@ impl Sender {
     }
 
     /// Sends bodies in turn, one frame each, as far as windows and the queue's bound allow.
-    pub(super) fn pump(
-        &mut self,
-        streams: &mut Streams,
-        output: &mut Output,
-        sent: &mut ByteCount,
-    ) {
+    pub(super) fn pump(&mut self, streams: &mut Streams, output: &mut Output, unsent: &mut Unsent) {
         while self.window > 0 && output.len() < ENOUGH_QUEUED {
             let Some(id) = self.queue.pop_front() else {
                 return;
@@ -171,7 +166,7 @@ impl Sender {
                 .min(self.max_frame)
                 .min(usize::try_from(room).unwrap_or(usize::MAX));
             let body = std::mem::take(&mut stream.body);
-            self.write_data(stream, &body, n, output, sent);
+            self.write_data(stream, &body, n, output, unsent);
             if stream.sent < body.len() {
                 stream.body = body;
                 self.queue.push_back(id);
@@ -189,7 +184,7 @@ impl Sender {
         body: &Bytes,
         n: usize,
         output: &mut Output,
-        sent: &mut ByteCount,
+        unsent: &mut Unsent,
     ) {
         let end = stream.sent + n;
         let flags = if end == body.len() { END_STREAM } else { 0 };
@@ -200,8 +195,9 @@ impl Sender {
         self.window -= n as i64;
         let of_prefix = stream.prefix_left.min(n as u64);
         stream.prefix_left -= of_prefix;
-        sent.overhead += HEADER_LENGTH as u64 + of_prefix;
-        sent.body += n as u64 - of_prefix;
+        // No more than `n`.
+        let of_prefix = of_prefix as usize;
+        unsent.data(HEADER_LENGTH + of_prefix, n - of_prefix);
     }
 
     /// Widens the connection's window.
@@ -272,11 +268,11 @@ mod tests {
     fn calls_that_end_unsent_leave_nothing_in_the_queue() {
         let mut sender = Sender::new(0);
         sender.window = 0;
-        let (mut output, mut sent) = (Output::default(), ByteCount::default());
+        let (mut output, mut unsent) = (Output::default(), Unsent::default());
         for number in 0..1000 {
             let mut call = stream(number * 2 + 1);
             let body = Bytes::from_static(b"body");
-            sender.start_body(&mut call, &body, &mut output, &mut sent);
+            sender.start_body(&mut call, &body, &mut output, &mut unsent);
             assert!(sender.is_sending());
             sender.forget(&call);
             assert!(!sender.is_sending());

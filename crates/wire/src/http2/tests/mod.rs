@@ -5,6 +5,7 @@ mod hostile;
 mod limits;
 mod properties;
 mod script;
+mod traffic;
 
 use bytes::Bytes;
 
@@ -149,45 +150,6 @@ fn answers_may_come_in_any_order_and_interleaved() {
     let lines = server.input(&[first, second].concat());
     let ends: Vec<&String> = lines.iter().filter(|l| l.ends_with("complete")).collect();
     assert_eq!(ends, ["20 complete", "10 complete"]);
-}
-
-#[test]
-fn padding_and_priority_are_overhead() {
-    let mut server = Server::ready();
-    let before = server.played.client.traffic().received;
-    server.start(&head(), &body(), 7);
-    let block = server.block(&[(":status", "200")]);
-    let mut padded_head = Frame::headers(1, &[&[2, 0, 0, 0, 0, 9][..], &block, &[0, 0]].concat());
-    padded_head.flags |= 0x8 | 0x20;
-    let mut padded_data = Frame::data(1, b"\x03abc\0\0\0").end_stream();
-    padded_data.flags |= 0x8;
-    let lines = server.input(&[padded_head.bytes(), padded_data.bytes()].concat());
-    assert_eq!(
-        lines,
-        ["7 first byte", "7 head 200", "7 body abc", "7 complete"]
-    );
-    let received = server.played.client.traffic().received.since(&before);
-    assert_eq!((received.header, received.body), (block.len() as u64, 3));
-    assert_eq!(received.overhead, 9 + 8 + 9 + 4);
-}
-
-#[test]
-fn every_byte_is_counted_once() {
-    let mut server = Server::ready();
-    for token in 0..5u32 {
-        server.start(&head(), &body(), u64::from(token));
-        let answer = grpc_answer(&mut server, token * 2 + 1, b"\0\0\0\0\x03abc");
-        server.input(&answer);
-    }
-    server.input(&Frame::new(6, 0, 0, b"12345678").bytes());
-    server.input(&Frame::new(0x42, 0, 9, b"unknown").bytes());
-    server.frames();
-    let traffic = *server.played.client.traffic();
-    assert_eq!(traffic.received.total(), server.played.given);
-    assert_eq!(traffic.sent.total(), server.played.taken);
-    assert_eq!((traffic.sent.body, traffic.received.body), (25, 40));
-    server.played.client.count_received_prefix(25);
-    assert_eq!(server.played.client.traffic().received.body, 15);
 }
 
 #[test]

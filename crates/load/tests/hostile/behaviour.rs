@@ -1,75 +1,26 @@
-//! Trials against servers that are broken, absent or malicious: every call is counted by kind, and
-//! the trial ends.
-
-mod support;
+//! How trials go on and end where servers fail, beside what becomes of each call.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::fd::AsRawFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Address, Bodies, ConnectionUse, Ending, FailureKind, Fault, Hooks, Schedule, Settling, Stop,
-    measure, measure_with,
+    Address, Arrivals, Bodies, ConnectionUse, Ending, FailureKind, Fault, Hooks, ProgressHook,
+    Protocol, Schedule, Settling, Stop, measure_with,
 };
-use support::*;
+
+use crate::support::frames::{goaway, settings};
+use crate::support::*;
+
 /// Sends these bytes after each request and closes.
 fn says(bytes: &'static [u8]) -> impl Fn(TcpStream) + Clone {
     move |mut stream: TcpStream| {
         if read_request(&mut stream).is_some() {
             let _ = stream.write_all(bytes);
-        }
-    }
-}
-
-#[test]
-fn every_kind_of_cut_and_garbage_is_counted_by_its_kind() {
-    let too_large = ok(&[b'x'; 2000]).leak();
-    let table: [(&'static [u8], &str); 9] = [
-        (b"", "connection-closed"),
-        (b"HTTP/1.1 200 OK\r\ncont", "connection-closed"),
-        (
-            b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 10\r\n\r\nhalf",
-            "connection-closed",
-        ),
-        (b"\0\x01garbage that is no HTTP\r\n\r\n", "protocol"),
-        (
-            b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\nhello",
-            "protocol",
-        ),
-        (
-            b"HTTP/1.1 503 Busy\r\nconnection: close\r\ncontent-length: 4\r\n\r\nbusy",
-            "http-503",
-        ),
-        (
-            b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n\
-              content-length: 2\r\n\r\nok",
-            "content-type",
-        ),
-        (
-            b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-encoding: br\r\n\
-              connection: close\r\ncontent-length: 2\r\n\r\nok",
-            "content-encoding",
-        ),
-        (too_large, "too-large"),
-    ];
-    for connection_use in [ConnectionUse::Reuse, ConnectionUse::PerCall] {
-        for (bytes, kind) in table {
-            let mut trial = short(serve(says(bytes)));
-            trial.connection_use = connection_use;
-            trial.expect.max_answer_bytes = 1000;
-            let measurement = run(&trial, &[b"x"]);
-            assert_sums_hold(&measurement);
-            assert_eq!(
-                failures(&measurement),
-                [(kind.to_owned(), 10)],
-                "{connection_use:?}"
-            );
-            assert_eq!(measurement.error_samples.len(), 1);
-            assert_eq!(measurement.error_samples[0].count, 10);
         }
     }
 }
@@ -261,6 +212,48 @@ fn where_nobody_listens_calls_are_refused_and_the_processor_rests() {
 }
 
 #[test]
+fn connections_that_end_in_vain_are_opened_ever_more_seldom() {
+    let ends: [(Protocol, fn(&mut TcpStream)); 5] = [
+        (Protocol::Http1, |_| ()),
+        (Protocol::Http2, |_| ()),
+        (Protocol::Http1, |stream| {
+            let _ = stream.write_all(b"SSH-2.0-OpenSSH_9.6\r\n");
+        }),
+        (Protocol::Http2, |stream| {
+            let _ = stream.write_all(b"SSH-2.0-OpenSSH_9.6\r\n");
+        }),
+        (Protocol::Http2, |stream| {
+            let _ = stream.write_all(&[settings(), goaway(0, 0)].concat());
+            let _ = stream.read_to_end(&mut Vec::new());
+        }),
+    ];
+    for (number, (protocol, end)) in ends.into_iter().enumerate() {
+        let opened = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&opened);
+        let mut trial = trial(serve(move |mut stream: TcpStream| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            end(&mut stream);
+        }));
+        trial.target.protocol = protocol;
+        // Mostly no call is in flight that a lost connection could fail.
+        trial.schedule = Schedule::Rate {
+            per_second: 10.0,
+            arrivals: Arrivals::Constant,
+        };
+        trial.stop = Stop {
+            calls: None,
+            time: Some(Duration::from_millis(300)),
+        };
+        trial.deadline = Duration::from_millis(300);
+        let measurement = run(&trial, &[b"x"]);
+        assert_sums_hold(&measurement);
+        let opened = opened.load(Ordering::SeqCst);
+        // After three at once, rests of 1, 2, 4, 8, ... ms: without them there would be thousands.
+        assert!((1..40).contains(&opened), "server {number}: {opened}");
+    }
+}
+
+#[test]
 fn a_socket_that_is_not_there_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let trial = short(Address::Unix(folder.path().join("none")));
@@ -331,9 +324,11 @@ fn a_server_that_comes_back_is_found() {
         time: Some(Duration::from_secs(60)),
     };
     let stop = AtomicBool::new(false);
+    let (failed, comes_back) = mpsc::channel();
     let measurement = thread::scope(|scope| {
-        scope.spawn(|| {
-            thread::sleep(Duration::from_millis(50));
+        let stop = &stop;
+        scope.spawn(move || {
+            comes_back.recv().unwrap();
             let listener = std::net::TcpListener::bind(address).unwrap();
             let (mut stream, _) = listener.accept().unwrap();
             for _ in 0..20 {
@@ -344,7 +339,19 @@ fn a_server_that_comes_back_is_found() {
             // Open until the trial is over.
             let _ = read_request(&mut stream);
         });
-        measure(&trial, prepared(&[b"x"]), &mut |_| Settling::Settled, &stop).unwrap()
+        let hooks = Hooks {
+            settling: &mut |_| Settling::Settled,
+            measuring: &mut || (),
+            progress: Some(ProgressHook {
+                every: Duration::from_millis(5),
+                look: &mut |progress| {
+                    if progress.failed_total() > 0 {
+                        let _ = failed.send(());
+                    }
+                },
+            }),
+        };
+        measure_with(&trial, prepared(&[b"x"]), hooks, stop).unwrap()
     });
     assert_answered(&measurement, 20);
     assert!(

@@ -1,0 +1,98 @@
+//! Answers that grow when they are decompressed.
+
+use rpcgauge_load::{Codec, CodecError};
+use rpcgauge_message::{Compression, Compressor, Decompressor, Limits};
+
+use super::case::{Case, Over, fail};
+use super::server::*;
+
+/// Bytes that come out of a bomb.
+const SIZE: usize = 32 << 20;
+
+/// Bytes that a message may have.
+const MOST: usize = 1 << 20;
+
+fn bomb(compression: Compression) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut compressor = Compressor::new(compression).expect("a compressor");
+    let compressed = compressor.compress(&vec![0; SIZE], &mut out);
+    compressed.expect("memory");
+    assert!(out.len() < SIZE / 500, "{} bytes", out.len());
+    out
+}
+
+/// Decompresses within limits, and decodes nothing.
+struct Bounded(Decompressor);
+
+impl Bounded {
+    fn new(compression: Compression) -> Box<dyn Codec> {
+        let limits = Limits {
+            max_message_bytes: MOST,
+            ..Limits::DEFAULT
+        };
+        let decompressor = Decompressor::new(compression, limits);
+        Box::new(Bounded(decompressor.expect("a decompressor")))
+    }
+}
+
+impl Codec for Bounded {
+    fn encode(&mut self, _: u64, out: &mut Vec<u8>) -> Result<(), CodecError> {
+        out.extend(b"hello");
+        Ok(())
+    }
+
+    fn decompress(&mut self, carried: &[u8], out: &mut Vec<u8>) -> Result<(), CodecError> {
+        let done = self.0.decompress(carried, out);
+        done.map_err(|error| CodecError(error.to_string()))
+    }
+
+    fn decode(&mut self, _: &[u8]) -> Result<(), CodecError> {
+        Ok(())
+    }
+
+    fn verify(&mut self, _: u64) -> Result<(), CodecError> {
+        Ok(())
+    }
+}
+
+/// A bomb over one version of HTTP.
+fn case(name: &'static str, over: Over, coding: &'static str, compression: Compression) -> Case {
+    let case = Case::new(name, over, fail(&["decompress"]))
+        .with(move |trial| trial.expect.encoding = Some(coding.to_owned()));
+    match over {
+        Over::Grpc => case.server(move || {
+            let mut message = message(&bomb(compression));
+            message[0] = 1;
+            answers(move |id| {
+                let head = headers(id, 0, &[OK, GRPC, ("grpc-encoding", coding)]);
+                let parts = message.chunks(16_384).flat_map(|part| data(id, 0, part));
+                let end = trailers(id, &[("grpc-status", "0")]);
+                head.into_iter().chain(parts).chain(end).collect()
+            })()
+        }),
+        Over::Http1 | Over::Tls => case.server(move || {
+            let bomb = bomb(compression);
+            let head = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-encoding: {coding}\r\n\
+                 content-length: {}\r\n\r\n",
+                bomb.len()
+            );
+            says([head.as_bytes(), &bomb].concat())()
+        }),
+    }
+}
+
+pub(crate) fn cases() -> Vec<Case> {
+    let gzip = |over| {
+        case("gzip bomb", over, "gzip", Compression::GZIP).codec(|| Bounded::new(Compression::GZIP))
+    };
+    let zstd = |over| {
+        case("zstd bomb", over, "zstd", Compression::ZSTD).codec(|| Bounded::new(Compression::ZSTD))
+    };
+    vec![
+        gzip(Over::Http1),
+        gzip(Over::Grpc),
+        zstd(Over::Http1),
+        zstd(Over::Grpc),
+    ]
+}

@@ -1,0 +1,286 @@
+//! A row of the table in docs/hostile.md: a server that does harm, and what becomes of the calls.
+
+use std::fmt;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use rpcgauge_load::{
+    Address, Bodies, CallStyle, Codec, ConnectionUse, Ending, Fault, Measurement, Protocol, Trial,
+};
+
+use crate::support::memory;
+use crate::support::{assert_sums_hold, failures, prepared, run_with, trial};
+
+/// Calls of a trial.
+const CALLS: u64 = 4;
+
+/// Long enough for whatever ends at all: the deadline of calls that something else ends.
+const LONG: Duration = Duration::from_secs(20);
+
+/// The deadline of calls that nothing else ends. No answer that is waited for comes so late.
+pub(crate) const SHORT: Duration = Duration::from_millis(150);
+
+/// After so long a trial hangs.
+const HANGS: Duration = Duration::from_secs(180);
+
+/// Bytes that a trial may hold, whatever the server does.
+const MORE_BYTES: i64 = 2 << 20;
+
+/// What is spoken with the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Over {
+    Http1,
+    Grpc,
+    /// HTTP/1.1 over TLS.
+    Tls,
+}
+
+impl fmt::Display for Over {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Over::Http1 => "HTTP/1.1",
+            Over::Grpc => "gRPC",
+            Over::Tls => "TLS",
+        })
+    }
+}
+
+/// What becomes of every call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Answered,
+    /// Some of them were sent again.
+    Retried,
+    /// Each second call fails in this way, and the server is at fault; the others are answered.
+    Half(&'static str),
+    /// They fail, each in one of these ways.
+    Fail(&'static [&'static str], Fault),
+    /// There is no trial.
+    NoTrial,
+}
+
+/// The calls fail in this way, and the server is at fault.
+pub(crate) const fn fail(kinds: &'static [&'static str]) -> Outcome {
+    Outcome::Fail(kinds, Fault::Server)
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Answered => f.write_str("answered"),
+            Outcome::Retried => f.write_str("answered, some when sent again"),
+            Outcome::Half(kind) => write!(f, "half answered, half `{kind}` (server)"),
+            Outcome::NoTrial => f.write_str("no trial"),
+            Outcome::Fail(kinds, fault) => {
+                let kinds: Vec<String> = kinds.iter().map(|kind| format!("`{kind}`")).collect();
+                let fault = match fault {
+                    Fault::Client => "client",
+                    Fault::Server => "server",
+                    Fault::Machine => "machine",
+                };
+                write!(f, "{} ({fault})", kinds.join(" or "))
+            }
+        }
+    }
+}
+
+/// Starts a server.
+type Server = Box<dyn Fn() -> Address + Send>;
+
+/// Makes what reads the answers.
+type MakeCodec = fn() -> Box<dyn Codec>;
+
+/// A row.
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) over: Over,
+    pub(crate) outcome: Outcome,
+    /// Servers that do the same in different ways.
+    servers: Vec<Server>,
+    change: Box<dyn Fn(&mut Trial) + Send>,
+    uses: &'static [ConnectionUse],
+    request: usize,
+    codec: Option<MakeCodec>,
+    more_bytes: i64,
+    /// In place of trials.
+    instead: Option<Box<dyn Fn() + Send>>,
+}
+
+impl Case {
+    pub(crate) fn new(name: &'static str, over: Over, outcome: Outcome) -> Case {
+        Case {
+            name,
+            over,
+            outcome,
+            servers: Vec::new(),
+            change: Box::new(|_| ()),
+            uses: &[ConnectionUse::Reuse, ConnectionUse::PerCall],
+            request: 3,
+            codec: None,
+            more_bytes: MORE_BYTES,
+            instead: None,
+        }
+    }
+
+    /// Adds a server.
+    pub(crate) fn server(mut self, server: impl Fn() -> Address + Send + 'static) -> Case {
+        self.servers.push(Box::new(server));
+        self
+    }
+
+    /// What is special about the trial.
+    pub(crate) fn with(mut self, change: impl Fn(&mut Trial) + Send + 'static) -> Case {
+        let before = self.change;
+        self.change = Box::new(move |trial| {
+            before(trial);
+            change(trial);
+        });
+        self
+    }
+
+    /// Nothing but the deadline ends the calls.
+    pub(crate) fn until_the_deadline(self) -> Case {
+        self.with(|trial| trial.deadline = SHORT)
+    }
+
+    /// Connections are kept for all calls.
+    pub(crate) fn kept(mut self) -> Case {
+        self.uses = &[ConnectionUse::Reuse];
+        self
+    }
+
+    /// Each call has a connection of its own.
+    pub(crate) fn per_call(mut self) -> Case {
+        self.uses = &[ConnectionUse::PerCall];
+        self
+    }
+
+    /// Bytes of each request's message, which are held too.
+    pub(crate) fn request(mut self, bytes: usize) -> Case {
+        self.request = bytes;
+        self.more_bytes += 3 * bytes as i64;
+        self
+    }
+
+    /// Answers are read by this.
+    pub(crate) fn codec(mut self, codec: MakeCodec) -> Case {
+        self.codec = Some(codec);
+        self
+    }
+
+    /// Bytes that the trial may hold.
+    pub(crate) fn holding(mut self, bytes: i64) -> Case {
+        self.more_bytes = bytes;
+        self
+    }
+
+    /// There is another check in place of trials.
+    pub(crate) fn instead(mut self, check: impl Fn() + Send + 'static) -> Case {
+        self.instead = Some(Box::new(check));
+        self
+    }
+
+    /// Carries the trials out, each within a time that only one that hangs takes.
+    pub(crate) fn check(self) {
+        let (name, over) = (self.name, self.over);
+        println!("{name} ({over})");
+        let (done, over_in_time) = mpsc::channel();
+        let checking = thread::spawn(move || {
+            match &self.instead {
+                Some(check) => check(),
+                None => self.check_trials(),
+            }
+            let _ = done.send(());
+        });
+        if over_in_time.recv_timeout(HANGS) == Err(mpsc::RecvTimeoutError::Timeout) {
+            panic!("{name} ({over}): the trial hangs");
+        }
+        assert!(checking.join().is_ok(), "{name} ({over}): see above");
+    }
+
+    fn check_trials(&self) {
+        assert!(!self.servers.is_empty(), "{}: no server", self.name);
+        for (number, server) in self.servers.iter().enumerate() {
+            for &connection_use in self.uses {
+                let mut trial = self.trial(server());
+                trial.connection_use = connection_use;
+                let what = format!("{} #{number} {connection_use:?}", self.name);
+                let (measurement, taken) = memory::taken(|| self.measure(&trial));
+                self.judge(&measurement, &what, trial.stop.calls.unwrap_or_default());
+                assert!(
+                    taken.most_held <= self.more_bytes,
+                    "{what}: {} bytes held, {} expected",
+                    taken.most_held,
+                    self.more_bytes
+                );
+            }
+        }
+    }
+
+    fn trial(&self, address: Address) -> Trial {
+        let mut trial = trial(address);
+        trial.deadline = LONG;
+        trial.patience = HANGS;
+        trial.stop.calls = Some(CALLS);
+        if self.over == Over::Grpc {
+            trial.target.protocol = Protocol::Http2;
+            trial.request.style = CallStyle::Grpc { subtype: None };
+            trial.request.headers.clear();
+        }
+        (self.change)(&mut trial);
+        trial
+    }
+
+    fn measure(&self, trial: &Trial) -> Measurement {
+        let body = vec![b'x'; self.request];
+        let result = match self.codec {
+            None => run_with(trial, prepared(&[&body])),
+            Some(codec) => run_with(trial, Bodies::PerCall(&mut *codec())),
+        };
+        result.unwrap_or_else(|error| panic!("{}: {error}", self.name))
+    }
+
+    fn judge(&self, measurement: &Measurement, what: &str, started: u64) {
+        assert_sums_hold(measurement);
+        assert_eq!(measurement.ending, Ending::Complete, "{what}");
+        let calls = &measurement.calls;
+        let seen = format!(
+            "{what}: {} answered, {} sent again, {:?}, {:?}",
+            calls.answered,
+            calls.retried,
+            failures(measurement),
+            measurement.error_samples
+        );
+        assert_eq!(calls.started, started, "{seen}");
+        assert_eq!(calls.abandoned, 0, "{seen}");
+        match self.outcome {
+            Outcome::Answered => {
+                assert_eq!((calls.answered, calls.retried), (started, 0), "{seen}")
+            }
+            Outcome::Retried => {
+                assert_eq!(calls.answered, started, "{seen}");
+                assert!(calls.answered_after_retry > 0, "{seen}");
+            }
+            Outcome::Half(kind) => {
+                assert_eq!(calls.answered, started / 2, "{seen}");
+                assert_eq!(
+                    failures(measurement),
+                    [(kind.to_owned(), started / 2)],
+                    "{seen}"
+                );
+            }
+            Outcome::NoTrial => panic!("{seen}"),
+            Outcome::Fail(kinds, fault) => {
+                assert_eq!(calls.failed_total(), started, "{seen}");
+                for kind in calls.failed.keys() {
+                    let name = kind.to_string();
+                    assert!(kinds.contains(&name.as_str()), "{seen}");
+                    assert_eq!(kind.fault(), fault, "{seen}");
+                    let sampled = measurement.error_samples.iter().any(|s| s.kind == *kind);
+                    assert!(sampled, "{seen}");
+                }
+            }
+        }
+    }
+}

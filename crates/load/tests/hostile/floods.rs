@@ -1,0 +1,148 @@
+//! Servers that send without end, or more than an answer can be.
+
+use std::io::Write;
+
+use rpcgauge_load::Fault;
+
+use super::case::{Case, Outcome, Over, fail};
+use super::server::*;
+use crate::support::frames::{frame, settings};
+
+/// Memory for the replies that a server does not read, and as much again while they grow.
+const QUEUED_REPLIES: i64 = 5 << 20;
+
+fn case(name: &'static str, outcome: Outcome) -> Case {
+    Case::new(name, Over::Grpc, outcome)
+}
+
+pub(crate) fn cases() -> Vec<Case> {
+    endless().into_iter().chain(heads()).collect()
+}
+
+fn endless() -> Vec<Case> {
+    let flood = || fail(&["flood"]);
+    vec![
+        case("CONTINUATION flood", flood()).server(answers_for_ever_after(
+            |id| frame(HEADERS, 0, id, &[0x88]),
+            |id| frame(CONTINUATION, 0, id, &[]),
+        )),
+        case(
+            "CONTINUATION flood with fields",
+            Outcome::Fail(&["too-large"], Fault::Client),
+        )
+        .server(answers_for_ever_after(
+            |id| frame(HEADERS, 0, id, &[0x88]),
+            |id| frame(CONTINUATION, 0, id, &block(&[("x-a", "b")]).repeat(1000)),
+        )),
+        case("PING flood whose answers are not read", flood())
+            .server(answers_for_ever(|_| frame(PING, 0, 0, b"12345678"), false))
+            .holding(QUEUED_REPLIES),
+        case("SETTINGS flood whose answers are not read", flood())
+            .server(answers_for_ever(|_| settings_of(&[(4, 65_535)]), false))
+            .holding(QUEUED_REPLIES),
+        // Faster than the client writes, so much may come in one turn of its loop.
+        case("PING flood", fail(&["deadline", "flood"]))
+            .server(answers_for_ever(|_| frame(PING, 0, 0, b"12345678"), true))
+            .until_the_deadline()
+            .holding(QUEUED_REPLIES),
+        case("SETTINGS flood", fail(&["deadline", "flood"]))
+            .server(answers_for_ever(|_| settings_of(&[(4, 65_535)]), true))
+            .until_the_deadline()
+            .holding(QUEUED_REPLIES),
+        case("flood of empty DATA", fail(&["deadline"]))
+            .server(answers_for_ever_after(head, |id| data(id, 0, b"")))
+            .until_the_deadline(),
+        // Of the two below only the call ends: others on the same connection would wait for a server
+        // that never reads them.
+        case("endless 1xx", flood())
+            .server(answers_for_ever(
+                |id| headers(id, 0, &[(":status", "103")]),
+                true,
+            ))
+            .per_call(),
+        case(
+            "body without an end",
+            Outcome::Fail(&["too-large"], Fault::Client),
+        )
+        .server(answers_for_ever_after(
+            |id| [head(id), data(id, 0, &[0, 0x7f, 0, 0, 0])].concat(),
+            |id| data(id, 0, &[7; 10_000]),
+        ))
+        .with(|trial| trial.expect.max_answer_bytes = 1 << 20)
+        .per_call(),
+    ]
+}
+
+/// Answers each request with `before`, and with `then` for ever after.
+fn answers_for_ever_after(
+    before: fn(u32) -> Vec<u8>,
+    then: fn(u32) -> Vec<u8>,
+) -> impl Fn() -> rpcgauge_load::Address + Send + 'static {
+    http2(settings(), move |request, stream| {
+        if stream.write_all(&before(request.stream)).is_ok() {
+            let many = then(request.stream).repeat(100);
+            while stream.write_all(&many).is_ok() {}
+        }
+        Then::Close
+    })
+}
+
+fn heads() -> Vec<Case> {
+    let too_large = || Outcome::Fail(&["too-large"], Fault::Client);
+    vec![
+        case("giant header field", too_large()).server(answers(|id| {
+            long_headers(id, &block(&[OK, ("x-large", &"x".repeat(1 << 20))]))
+        })),
+        case("giant number of header fields", too_large()).server(answers(|id| {
+            long_headers(
+                id,
+                &[block(&[OK]), block(&[("x", "y")]).repeat(300)].concat(),
+            )
+        })),
+        // A field of 4,000 bytes is put into the table, and named again and again in a byte each.
+        case("HPACK bomb", too_large()).server(answers(|id| {
+            let mut block = vec![0x88, 0x40, 1, b'x'];
+            block.extend([0x7f, 0xa1, 0x1e]);
+            block.extend([b'y'; 4000]);
+            block.extend([0xbe; 10_000]);
+            long_headers(id, &block)
+        })),
+        [
+            // An index that no table has, a number without an end, a string longer than its block,
+            // Huffman code of the end of strings, a table larger than allowed.
+            &[0xff, 0xff, 0x0f][..],
+            &[
+                0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01,
+            ],
+            &[0x88, 0x00, 0x7f, b'x'],
+            &[0x88, 0x00, 0x84, 0xff, 0xff, 0xff, 0xff, 0x01, b'y'],
+            &[0x3f, 0xe2, 0xff, 0x03, 0x88],
+        ]
+        .into_iter()
+        .fold(
+            case("HPACK that is damaged", fail(&["protocol"])),
+            |case, block| {
+                case.server(answers(move |id| {
+                    frame(HEADERS, END_HEADERS | END_STREAM, id, block)
+                }))
+            },
+        ),
+        [
+            &[("content-type", "application/grpc")][..],
+            &[OK, OK],
+            &[(":status", "20")],
+            &[(":status", "101")],
+            &[OK, ("Upper", "x")],
+            &[OK, ("a", "b\r\nc: d")],
+            &[OK, ("connection", "close")],
+            &[OK, ("transfer-encoding", "chunked")],
+            &[OK, ("content-length", "3"), ("content-length", "4")],
+            &[OK, ("content-length", "3")],
+        ]
+        .into_iter()
+        .fold(
+            case("malformed head", fail(&["protocol"])),
+            |case, fields| case.server(answers(move |id| headers(id, END_STREAM, fields))),
+        ),
+    ]
+}

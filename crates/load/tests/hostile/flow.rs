@@ -1,0 +1,263 @@
+//! SETTINGS that change in mid-flight, and flow control: servers that hold the client to every
+//! byte, and blame it in their answers.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::Write;
+use std::net::TcpStream;
+
+use rpcgauge_load::{Address, Schedule};
+use rpcgauge_wire::http2::hpack::{DecodedFields, Decoder};
+
+use super::case::{Case, Outcome, Over, fail};
+use super::server::*;
+use crate::support::serve;
+
+const HEADER_TABLE_SIZE: u16 = 1;
+const MAX_CONCURRENT_STREAMS: u16 = 3;
+const INITIAL_WINDOW_SIZE: u16 = 4;
+const MAX_FRAME_SIZE: u16 = 5;
+
+/// The protocol's own values.
+const WINDOW: u32 = 65_535;
+const FRAME: usize = 16_384;
+
+fn case(name: &'static str, outcome: Outcome) -> Case {
+    Case::new(name, Over::Grpc, outcome)
+}
+
+pub(crate) fn cases() -> Vec<Case> {
+    let answered = |name| case(name, Outcome::Answered);
+    vec![
+        answered("stream windows that open by one byte")
+            .server(|| windows(0, |_| (None, 1)))
+            .request(100)
+            .kept(),
+        answered("a connection window that opens by one byte")
+            .server(|| windows(1 << 20, |_| (None, 1)))
+            .request(WINDOW as usize + 50)
+            .per_call(),
+        answered("INITIAL_WINDOW_SIZE that falls and rises in mid-flight")
+            .server(|| {
+                windows(1000, |initial| match initial {
+                    // A window of -900, and 100 once it is opened.
+                    1000 => (Some(100), 1000),
+                    _ => (Some(1000), 0),
+                })
+            })
+            .request(10_000)
+            .kept(),
+        answered("MAX_CONCURRENT_STREAMS that falls and rises in mid-flight")
+            .server(concurrency)
+            .kept()
+            .with(|trial| {
+                trial.schedule = Schedule::Closed { in_flight: 5 };
+                trial.stop.calls = Some(12);
+            }),
+        case(
+            "MAX_CONCURRENT_STREAMS of 0 for ever",
+            fail(&["deadline", "deadline-unsent"]),
+        )
+        .server(http2(
+            settings_of(&[(MAX_CONCURRENT_STREAMS, 0)]),
+            |_, _| Then::GoOn,
+        ))
+        .kept()
+        .until_the_deadline(),
+        answered("MAX_FRAME_SIZE that rises and falls in mid-flight")
+            .server(frame_sizes)
+            .request(60_000),
+        answered("HEADER_TABLE_SIZE that falls and rises in mid-flight")
+            .server(table_sizes)
+            .with(|trial| {
+                let fields = [("x-a", "some value"), ("x-b", "another value")];
+                let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+                trial.request.headers = fields.map(own).into();
+                trial.stop.calls = Some(20);
+            }),
+    ]
+}
+
+/// What the client may send on a stream or connection, bytes.
+type Credit = i64;
+
+/// Serves with this window for each stream. When a window is used up, `more` tells from the present
+/// INITIAL_WINDOW_SIZE which it is to be next, and by how much the window opens.
+fn windows(initial: u32, more: fn(u32) -> (Option<u32>, u32)) -> Address {
+    serve(move |stream| {
+        let _ = Windows {
+            stream,
+            more,
+            initial,
+            connection: WINDOW.into(),
+            credits: BTreeMap::new(),
+        }
+        .serve();
+    })
+}
+
+struct Windows {
+    stream: TcpStream,
+    more: fn(u32) -> (Option<u32>, u32),
+    initial: u32,
+    connection: Credit,
+    credits: BTreeMap<u32, Credit>,
+}
+
+impl Windows {
+    fn serve(&mut self) -> Option<()> {
+        self.say(&settings_of(&[(INITIAL_WINDOW_SIZE, self.initial)]))?;
+        read_preface(&mut self.stream).then_some(())?;
+        // The client's first call may be sent before it knows the window.
+        let mut unaware = true;
+        while let Some(sent) = next(&mut self.stream) {
+            if sent.acknowledges() && std::mem::replace(&mut unaware, false) {
+                let change = Credit::from(self.initial) - Credit::from(WINDOW);
+                self.credits
+                    .values_mut()
+                    .for_each(|credit| *credit += change);
+            }
+            match sent.kind {
+                HEADERS => {
+                    let initial = if unaware { WINDOW } else { self.initial };
+                    self.credits.insert(sent.stream, initial.into());
+                    self.open(sent.stream, unaware)?;
+                }
+                DATA => self.data(&sent, unaware)?,
+                _ => {}
+            }
+        }
+        Some(())
+    }
+
+    fn data(&mut self, sent: &Sent, unaware: bool) -> Option<()> {
+        let credit = self.credits.entry(sent.stream).or_default();
+        let length = sent.payload.len() as Credit;
+        *credit -= length;
+        self.connection -= length;
+        if *credit < 0 || self.connection < 0 {
+            let why = format!("windows of {credit} and {}", self.connection);
+            return self.say(&blames(sent.stream, &why));
+        }
+        if sent.ends_request() {
+            return self.say(&grpc(sent.stream));
+        }
+        if self.connection == 0 {
+            let (_, by) = (self.more)(self.initial);
+            self.connection += Credit::from(by);
+            return self.say(&window_update(0, by));
+        }
+        self.open(sent.stream, unaware)
+    }
+
+    /// Opens the window of a stream that is used up, when the client knows what it is.
+    fn open(&mut self, stream: u32, unaware: bool) -> Option<()> {
+        let credit = self.credits.entry(stream).or_default();
+        if *credit != 0 || unaware {
+            return Some(());
+        }
+        let (initial, by) = (self.more)(self.initial);
+        let change = initial.map_or(0, |next| Credit::from(next) - Credit::from(self.initial));
+        *credit += change + Credit::from(by);
+        if let Some(next) = initial {
+            self.initial = next;
+            self.say(&settings_of(&[(INITIAL_WINDOW_SIZE, next)]))?;
+        }
+        match by {
+            0 => Some(()),
+            by => self.say(&window_update(stream, by)),
+        }
+    }
+
+    fn say(&mut self, bytes: &[u8]) -> Option<()> {
+        self.stream.write_all(bytes).ok()
+    }
+}
+
+/// Three calls at a time and one at a time, in turn. Calls are answered when as many as allowed are
+/// there and the client knows how many may be next.
+fn concurrency() -> Address {
+    serve(|mut stream| {
+        let allow = |most: usize| settings_of(&[(MAX_CONCURRENT_STREAMS, most as u32)]);
+        let (mut allowed, mut next_allowed) = (3, None);
+        let mut waiting = Vec::new();
+        let _ = stream.write_all(&allow(allowed));
+        let mut going = read_preface(&mut stream);
+        while let Some(sent) = next(&mut stream).filter(|_| going) {
+            let mut say = Vec::new();
+            if sent.ends_request() {
+                waiting.push(sent.stream);
+                if waiting.len() > allowed {
+                    say = blames(sent.stream, "too many calls at a time");
+                } else if waiting.len() == allowed {
+                    next_allowed = Some(4 - allowed);
+                    say = allow(4 - allowed);
+                }
+            } else if sent.acknowledges()
+                && let Some(next) = next_allowed.take()
+            {
+                allowed = next;
+                say = waiting.drain(..).flat_map(grpc).collect();
+            }
+            going = stream.write_all(&say).is_ok();
+        }
+    })
+}
+
+/// Frames of 16 KiB and of 32 KiB, in turn.
+fn frame_sizes() -> Address {
+    serve(|mut stream| {
+        let mut allowed = FRAME;
+        let mut answers = VecDeque::new();
+        let open = [
+            settings_of(&[(INITIAL_WINDOW_SIZE, 1 << 20)]),
+            window_update(0, 1 << 30),
+        ];
+        let _ = stream.write_all(&open.concat());
+        let (mut going, mut known) = (read_preface(&mut stream), false);
+        while let Some(sent) = next(&mut stream).filter(|_| going) {
+            let mut say = Vec::new();
+            if sent.kind == DATA && sent.payload.len() > allowed {
+                say = blames(sent.stream, "a frame that is too long");
+            } else if sent.ends_request() {
+                answers.push_back(grpc(sent.stream));
+                let next = 3 * FRAME - allowed;
+                say = settings_of(&[(MAX_FRAME_SIZE, next as u32)]);
+            } else if sent.acknowledges() && !std::mem::replace(&mut known, true) {
+                // Of the first SETTINGS.
+            } else if sent.acknowledges() {
+                allowed = 3 * FRAME - allowed;
+                say = answers.pop_front().unwrap_or_default();
+            }
+            going = stream.write_all(&say).is_ok();
+        }
+    })
+}
+
+/// Tables of several sizes, in turn.
+fn table_sizes() -> Address {
+    serve(|mut stream| {
+        let mut sizes = [0, 4096, 60, 200, 0, 8192].into_iter().cycle();
+        let (mut decoder, mut fields) = (Decoder::new(), DecodedFields::new(1 << 16));
+        let mut answers = VecDeque::new();
+        let _ = stream.write_all(&settings_of(&[]));
+        let (mut going, mut known) = (read_preface(&mut stream), false);
+        while let Some(sent) = next(&mut stream).filter(|_| going) {
+            let mut say = Vec::new();
+            if sent.kind == HEADERS && decoder.decode(&sent.payload, &mut fields).is_err() {
+                say = blames(sent.stream, "a field block that does not decode");
+            } else if sent.ends_request() {
+                let size = sizes.next().unwrap_or_default();
+                answers.push_back((size, grpc(sent.stream)));
+                say = settings_of(&[(HEADER_TABLE_SIZE, size)]);
+            } else if sent.acknowledges() && !std::mem::replace(&mut known, true) {
+                // Of the first SETTINGS.
+            } else if sent.acknowledges()
+                && let Some((size, answer)) = answers.pop_front()
+            {
+                decoder.set_allowed_size(size);
+                say = answer;
+            }
+            going = stream.write_all(&say).is_ok();
+        }
+    })
+}

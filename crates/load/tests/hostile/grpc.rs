@@ -1,0 +1,187 @@
+//! gRPC answers that HTTP/2 has nothing against.
+
+use rpcgauge_load::Fault;
+
+use super::case::{Case, Outcome, Over, fail};
+use super::server::*;
+
+fn case(name: &'static str, outcome: Outcome) -> Case {
+    Case::new(name, Over::Grpc, outcome)
+}
+
+/// Servers that say this of each request.
+fn saying(case: Case, sayings: Vec<fn(u32) -> Vec<u8>>) -> Case {
+    sayings
+        .into_iter()
+        .fold(case, |case, answer| case.server(answers(answer)))
+}
+
+/// Servers whose answers have these trailers, in place of `grpc-status: 0`.
+fn ending(case: Case, ends: &[&'static [(&'static str, &'static str)]]) -> Case {
+    ends.iter().fold(case, |case, &fields| {
+        case.server(answers(move |id| grpc_with(id, fields)))
+    })
+}
+
+/// A good head, these bytes of body, and a good end.
+fn with_body(stream: u32, body: &[u8]) -> Vec<u8> {
+    let end = trailers(stream, &[("grpc-status", "0")]);
+    [head(stream), data(stream, 0, body), end].concat()
+}
+
+pub(crate) fn cases() -> Vec<Case> {
+    [statuses(), messages(), heads()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn statuses() -> Vec<Case> {
+    vec![
+        saying(
+            case(
+                "trailers-only answer with a status",
+                fail(&["grpc-not-found"]),
+            ),
+            vec![|id| headers(id, END_STREAM, &[OK, GRPC, ("grpc-status", "5")])],
+        ),
+        saying(
+            case("trailers-only answer that is OK", fail(&["protocol"])),
+            vec![|id| headers(id, END_STREAM, &[OK, GRPC, ("grpc-status", "0")])],
+        ),
+        saying(
+            case("grpc-status absent", fail(&["protocol"])),
+            vec![
+                |id| grpc_with(id, &[("x-a", "b")]),
+                |id| [head(id), data(id, END_STREAM, &message(b"yes"))].concat(),
+                |id| headers(id, END_STREAM, &[OK, GRPC]),
+            ],
+        ),
+        ending(
+            case("grpc-status that is no number", fail(&["protocol"])),
+            &[
+                &[("grpc-status", "OK")],
+                &[("grpc-status", "-1")],
+                &[("grpc-status", "")],
+                &[("grpc-status", "99999999999")],
+            ],
+        ),
+        ending(
+            case(
+                "grpc-status that nobody has heard of",
+                fail(&["grpc-invalid"]),
+            ),
+            &[&[("grpc-status", "17")], &[("grpc-status", "4294967295")]],
+        ),
+        ending(
+            case("grpc-status twice, the same", Outcome::Answered),
+            &[&[("grpc-status", "0"), ("grpc-status", "0")]],
+        ),
+        ending(
+            case(
+                "grpc-status twice, OK and then another",
+                fail(&["protocol"]),
+            ),
+            &[&[("grpc-status", "0"), ("grpc-status", "13")]],
+        ),
+        ending(
+            case("grpc-status twice, and then OK", fail(&["grpc-internal"])),
+            &[&[("grpc-status", "13"), ("grpc-status", "0")]],
+        ),
+    ]
+}
+
+fn messages() -> Vec<Case> {
+    vec![
+        saying(
+            case(
+                "message longer or shorter than its prefix says",
+                fail(&["protocol"]),
+            ),
+            vec![
+                |id| with_body(id, &[0, 0, 0, 0, 9, b'x']),
+                |id| with_body(id, &[0, 0, 0, 0, 1, b'x', b'y']),
+                |id| with_body(id, &[0, 0, 0]),
+            ],
+        ),
+        saying(
+            case("two messages, or none", fail(&["protocol"])),
+            vec![|id| with_body(id, &message(b"yes").repeat(2)), |id| {
+                with_body(id, &[])
+            }],
+        ),
+        saying(
+            case(
+                "prefix of a giant message",
+                Outcome::Fail(&["too-large"], Fault::Client),
+            ),
+            vec![|id| with_body(id, &[0, 0xff, 0xff, 0xff, 0xff, b'x'])],
+        ),
+        saying(
+            case("flag that no message has", fail(&["protocol"])),
+            vec![|id| with_body(id, &[7, 0, 0, 0, 1, b'x'])],
+        ),
+        saying(
+            case("compression that is not named", fail(&["protocol"])),
+            vec![|id| with_body(id, &[1, 0, 0, 0, 1, b'x'])],
+        ),
+        saying(
+            case(
+                "compression that was not asked for",
+                fail(&["content-encoding"]),
+            ),
+            vec![|id| {
+                let head = headers(id, 0, &[OK, GRPC, ("grpc-encoding", "br")]);
+                let end = trailers(id, &[("grpc-status", "0")]);
+                [head, data(id, 0, &[1, 0, 0, 0, 1, b'x']), end].concat()
+            }],
+        ),
+        saying(
+            case("content-length that is wrong", fail(&["protocol"])),
+            vec![|id| stated(id, "7"), |id| stated(id, "9"), |id| {
+                stated(id, "-8")
+            }],
+        ),
+    ]
+}
+
+/// An answer of eight bytes that states another number.
+fn stated(stream: u32, length: &str) -> Vec<u8> {
+    let head = headers(stream, 0, &[OK, GRPC, ("content-length", length)]);
+    let end = trailers(stream, &[("grpc-status", "0")]);
+    [head, data(stream, 0, &message(b"yes")), end].concat()
+}
+
+fn heads() -> Vec<Case> {
+    vec![
+        saying(
+            case("wrong content type", fail(&["content-type"])),
+            vec![
+                |id| headers(id, END_STREAM, &[OK, ("content-type", "text/html")]),
+                |id| {
+                    headers(
+                        id,
+                        END_STREAM,
+                        &[OK, ("content-type", "application/grpc+json")],
+                    )
+                },
+                |id| {
+                    headers(
+                        id,
+                        END_STREAM,
+                        &[OK, ("content-type", "application/grpcish")],
+                    )
+                },
+                |id| headers(id, END_STREAM, &[OK]),
+            ],
+        ),
+        saying(
+            case("status 502 of something in between", fail(&["http-502"])),
+            vec![|id| {
+                let html = ("content-type", "text/html");
+                let head = headers(id, 0, &[(":status", "502"), html]);
+                [head, data(id, END_STREAM, b"<html>")].concat()
+            }],
+        ),
+    ]
+}

@@ -1,0 +1,320 @@
+//! Answers of HTTP/1.1 that are cut, wrong, or too much.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rpcgauge_load::Fault;
+
+use super::case::{Case, Outcome, Over, fail};
+use super::server::*;
+use crate::support::{answer_with, ok, read_request, serve};
+
+const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n";
+
+fn case(name: &'static str, outcome: Outcome) -> Case {
+    Case::new(name, Over::Http1, outcome)
+}
+
+/// Servers that say the usual head and then this.
+fn after_head(case: Case, rests: &[&str]) -> Case {
+    rests.iter().fold(case, |case, rest| {
+        case.server(says(format!("{HEAD}{rest}")))
+    })
+}
+
+/// Servers that say just this.
+fn saying(case: Case, answers: &[&str]) -> Case {
+    answers
+        .iter()
+        .fold(case, |case, answer| case.server(says(*answer)))
+}
+
+/// Servers that answer each request so.
+fn repeating(case: Case, answers: &[&'static str]) -> Case {
+    answers
+        .iter()
+        .fold(case, |case, answer| case.server(keeps_saying(answer)))
+}
+
+pub(crate) fn cases() -> Vec<Case> {
+    [cuts(), lengths(), smuggling(), too_much(), others()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn cuts() -> Vec<Case> {
+    let closed = || fail(&["connection-closed"]);
+    vec![
+        saying(case("cut before the head", closed()), &[""]),
+        saying(
+            case("cut in the head", closed()),
+            &[
+                "H",
+                "HTTP/1.1 20",
+                "HTTP/1.1 200 OK\r\ncont",
+                "HTTP/1.1 200 OK\r\na: b\r\n\r",
+            ],
+        ),
+        after_head(
+            case("cut after the head", closed()),
+            &["content-length: 10\r\n\r\n"],
+        ),
+        after_head(
+            case("cut in the body", closed()),
+            &[
+                "content-length: 10\r\n\r\nhalf",
+                "transfer-encoding: chunked\r\n\r\n",
+                "transfer-encoding: chunked\r\n\r\n5",
+                "transfer-encoding: chunked\r\n\r\n5\r\nhal",
+                "transfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n",
+            ],
+        ),
+        after_head(
+            case("cut in the trailers", closed()),
+            &[
+                "transfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n0\r\n",
+                "transfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n0\r\nx-a: b\r\n",
+            ],
+        ),
+        every_cut(),
+        after_head(
+            case("body that ends with the connection", Outcome::Answered),
+            &["\r\nall that there is"],
+        ),
+        [
+            "",
+            "HTTP/1.1 200 OK\r\ncont",
+            "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\nhalf a bo",
+            "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 10\r\n\r\nhalf",
+        ]
+        .iter()
+        .fold(
+            case("reset", fail(&["connection-reset"])),
+            |case, answer| {
+                case.server(says_and(*answer, |stream| {
+                    // What was said is to arrive before.
+                    std::thread::sleep(Duration::from_millis(20));
+                    reset_connection(stream);
+                }))
+            },
+        ),
+    ]
+}
+
+/// An answer of each kind of part, cut after each of its bytes.
+fn every_cut() -> Case {
+    const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\
+        transfer-encoding: chunked\r\n\r\n3;x\r\nabc\r\n2\r\nde\r\n0\r\nx-t: u\r\n\r\n";
+    // Each connection has one good answer first: else the client would rest between them.
+    let server = || {
+        let next = Arc::new(AtomicUsize::new(0));
+        serve(move |mut stream| {
+            let at = next.fetch_add(1, Ordering::SeqCst);
+            let cut = &ANSWER[..at.min(ANSWER.len() - 1)];
+            for answer in [&ok(b"yes")[..], cut] {
+                if read_request(&mut stream).is_none() || stream.write_all(answer).is_err() {
+                    return;
+                }
+            }
+            end(stream);
+        })
+    };
+    case(
+        "cut at every byte, each second answer",
+        Outcome::Half("connection-closed"),
+    )
+    .server(server)
+    .kept()
+    .with(|trial| trial.stop.calls = Some(2 * ANSWER.len() as u64))
+}
+
+fn lengths() -> Vec<Case> {
+    vec![
+        after_head(
+            case("body shorter than its length", fail(&["connection-closed"])),
+            &[
+                "content-length: 4\r\n\r\nyes",
+                "transfer-encoding: chunked\r\n\r\n4\r\nyes",
+            ],
+        ),
+        case(
+            "body shorter than its length, never ended",
+            fail(&["deadline"]),
+        )
+        .server(says_and(
+            format!("{HEAD}content-length: 4\r\n\r\nyes"),
+            |mut stream| {
+                let _ = read_request(&mut stream);
+            },
+        ))
+        .until_the_deadline(),
+        after_head(
+            case("body longer than its length", Outcome::Answered),
+            &[
+                "content-length: 3\r\n\r\nyes and no",
+                "content-length: 3\r\n\r\nyesHTTP/1.1 200 OK\r\n\r\n",
+            ],
+        ),
+    ]
+}
+
+fn smuggling() -> Vec<Case> {
+    let refused = || fail(&["protocol"]);
+    vec![
+        after_head(
+            case("both lengths", refused()),
+            &[
+                "content-length: 3\r\ntransfer-encoding: chunked\r\n\r\n3\r\nyes\r\n0\r\n\r\n",
+                "transfer-encoding: chunked\r\ncontent-length: 3\r\n\r\n3\r\nyes\r\n0\r\n\r\n",
+            ],
+        ),
+        after_head(
+            case("lengths that differ or are none", refused()),
+            &[
+                "content-length: 3\r\ncontent-length: 4\r\n\r\nyes",
+                "content-length: 3, 4\r\n\r\nyes",
+                "content-length: +3\r\n\r\nyes",
+                "content-length: -3\r\n\r\nyes",
+                "content-length: 0x3\r\n\r\nyes",
+                "content-length: 99999999999999999999999\r\n\r\nyes",
+                "content-length:\r\n\r\nyes",
+            ],
+        ),
+        after_head(
+            case("transfer codings that are not chunked alone", refused()),
+            &[
+                "transfer-encoding: identity\r\n\r\nyes",
+                "transfer-encoding: xchunked\r\n\r\n3\r\nyes\r\n0\r\n\r\n",
+                "transfer-encoding: chunked, chunked\r\n\r\n3\r\nyes\r\n0\r\n\r\n",
+                "transfer-encoding: gzip, chunked\r\n\r\n3\r\nyes\r\n0\r\n\r\n",
+            ],
+        )
+        .server(says(
+            "HTTP/1.0 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nyes\r\n0\r\n\r\n",
+        )),
+        after_head(
+            case("bad chunks", refused()),
+            &[
+                "transfer-encoding: chunked\r\n\r\n0x3\r\nyes\r\n0\r\n\r\n",
+                "transfer-encoding: chunked\r\n\r\n+3\r\nyes\r\n0\r\n\r\n",
+                "transfer-encoding: chunked\r\n\r\n-3\r\nyes\r\n0\r\n\r\n",
+                "transfer-encoding: chunked\r\n\r\n\r\nyes\r\n0\r\n\r\n",
+                "transfer-encoding: chunked\r\n\r\nfffffffffffffffff\r\nyes\r\n0\r\n\r\n",
+                "transfer-encoding: chunked\r\n\r\n3\r\nyes!\r\n0\r\n\r\n",
+                "transfer-encoding: chunked\r\n\r\n3\nyes\r\n0\r\n\r\n",
+            ],
+        ),
+        after_head(
+            case("header lines that readers take differently", refused()),
+            &[
+                "content-length: 3\n\nyes",
+                "x-a: b\r content-length: 3\r\n\r\nyes",
+                "content-length : 3\r\n\r\nyes",
+                "x-a: b\r\n c\r\ncontent-length: 3\r\n\r\nyes",
+                "x-a: b\0\r\ncontent-length: 3\r\n\r\nyes",
+                "no colon\r\ncontent-length: 3\r\n\r\nyes",
+                ": no name\r\ncontent-length: 3\r\n\r\nyes",
+            ],
+        ),
+    ]
+}
+
+fn too_much() -> Vec<Case> {
+    let too_large = || Outcome::Fail(&["too-large"], Fault::Client);
+    vec![
+        case("giant header field", too_large()).server(|| {
+            let field = format!("{HEAD}x-large: {}\r\n\r\n", "x".repeat(1 << 20));
+            says(field)()
+        }),
+        case("giant number of header fields", too_large())
+            .server(|| says(format!("{HEAD}{}\r\n", "x: y\r\n".repeat(1000)))()),
+        case("head without an end", too_large())
+            .server(says_for_ever(b"HTTP/1.1 200 OK\r\n", b"x-a: b\r\n"))
+            .server(says_for_ever(b"HTTP/1.1 200 OK\r\nx-a: ", b"b")),
+        case("trailers without an end", too_large()).server(says_for_ever(
+            b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n0\r\n",
+            b"x-a: b\r\n",
+        )),
+        case("body without an end", too_large())
+            .server(says_for_ever(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n", b"more"))
+            .server(says_for_ever(
+                b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n",
+                b"4\r\nmore\r\n",
+            ))
+            .with(|trial| trial.expect.max_answer_bytes = 1 << 20),
+        case("endless 1xx", fail(&["flood"])).server(says_for_ever(
+            b"",
+            b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n",
+        )),
+        case("chunk extension without an end", fail(&["flood"])).server(says_for_ever(
+            b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n3;",
+            b"x",
+        )),
+    ]
+}
+
+fn others() -> Vec<Case> {
+    vec![
+        saying(
+            case("no HTTP", fail(&["protocol"])),
+            &[
+                "\0\x01garbage\r\n\r\n",
+                "SSH-2.0-OpenSSH_9.6\r\n",
+                "<html>",
+                "HTTP/0.9 200 OK\r\n\r\n",
+                "HTTP/1.1 2OO OK\r\n\r\n",
+            ],
+        ),
+        saying(
+            case("HTTP/2 in place of HTTP/1.1", fail(&["wrong-protocol"])),
+            &["\0\0\0\x04\0\0\0\0\0"],
+        ),
+        saying(
+            case("switch of protocols", fail(&["protocol"])),
+            &["HTTP/1.1 101 Switching Protocols\r\nupgrade: h2c\r\n\r\n"],
+        ),
+        repeating(
+            case("wrong content type", fail(&["content-type"])),
+            &[
+                "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 3\r\n\r\nyes",
+                "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nyes",
+            ],
+        ),
+        repeating(
+            case(
+                "content coding that was not asked for",
+                fail(&["content-encoding"]),
+            ),
+            &[
+                "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-encoding: br\r\ncontent-length: 3\r\n\r\nyes",
+            ],
+        ),
+        repeating(
+            case("status 503", fail(&["http-503"])),
+            &["HTTP/1.1 503 Busy\r\ncontent-length: 4\r\n\r\nbusy"],
+        ),
+        case("answer byte by byte", Outcome::Answered).server(|| {
+            serve(|mut stream| {
+                while let Some((_, body)) = read_request(&mut stream) {
+                    if !drip(&mut stream, &ok(&body), Duration::from_micros(200)) {
+                        return;
+                    }
+                }
+            })
+        }),
+        case("answer byte by byte, without an end", fail(&["deadline"]))
+            .server(|| {
+                serve(|mut stream| {
+                    let gap = Duration::from_millis(1);
+                    let head = HEAD.as_bytes();
+                    let _ = read_request(&mut stream);
+                    while drip(&mut stream, head, gap) {}
+                })
+            })
+            .until_the_deadline(),
+        case("good answers", Outcome::Answered).server(|| serve(answer_with(ok))),
+    ]
+}

@@ -1,0 +1,65 @@
+//! Servers that are broken, absent or malicious. Whatever they do, every call is counted by kind
+//! with the side at fault, within the deadline and in bounded memory.
+//!
+//! docs/hostile.md has them as a table, and is held against what is run here.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod behaviour;
+mod bombs;
+mod case;
+mod floods;
+mod flow;
+mod grpc;
+mod http1;
+mod http2;
+mod page;
+mod server;
+mod transport;
+
+use case::Case;
+use support::memory::Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The parts of the table, each under its heading in the page.
+const PARTS: [(&str, fn() -> Vec<Case>); 6] = [
+    ("Connections", transport::cases),
+    ("HTTP/1.1", http1::cases),
+    ("HTTP/2", http2::cases),
+    ("SETTINGS and flow control", flow::cases),
+    ("gRPC", grpc::cases),
+    ("Compression", bombs::cases),
+];
+
+#[test]
+fn connections() {
+    transport::cases().into_iter().for_each(Case::check);
+}
+
+#[test]
+fn http1_answers() {
+    http1::cases().into_iter().for_each(Case::check);
+}
+
+#[test]
+fn http2_frames() {
+    http2::cases().into_iter().for_each(Case::check);
+}
+
+#[test]
+fn settings_and_flow_control() {
+    flow::cases().into_iter().for_each(Case::check);
+}
+
+#[test]
+fn grpc_answers() {
+    grpc::cases().into_iter().for_each(Case::check);
+}
+
+#[test]
+fn compressed_answers() {
+    bombs::cases().into_iter().for_each(Case::check);
+}

@@ -1,0 +1,335 @@
+//! Servers that follow a script.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use rpcgauge_load::Address;
+
+use crate::support::frames::{frame, settings};
+use crate::support::{answer_with, read_request, serve};
+
+/// Flags of frames.
+pub(crate) const ACK: u8 = 0x1;
+pub(crate) const END_STREAM: u8 = 0x1;
+pub(crate) const END_HEADERS: u8 = 0x4;
+
+/// Types of frames.
+pub(crate) const DATA: u8 = 0;
+pub(crate) const HEADERS: u8 = 1;
+pub(crate) const SETTINGS: u8 = 4;
+pub(crate) const PING: u8 = 6;
+pub(crate) const WINDOW_UPDATE: u8 = 8;
+pub(crate) const CONTINUATION: u8 = 9;
+
+/// Ends what is said, and reads until the client ends too: a close with something unread would
+/// become a reset.
+pub(crate) fn end(mut stream: TcpStream) {
+    let _ = stream.shutdown(Shutdown::Write);
+    let _ = std::io::copy(&mut stream, &mut std::io::sink());
+}
+
+/// Resets the connection.
+pub(crate) fn reset_connection(stream: TcpStream) {
+    let now = libc::linger {
+        l_onoff: 1,
+        l_linger: 0,
+    };
+    // SAFETY: the descriptor is open, and the option's value is of its type and length.
+    let result = unsafe {
+        libc::setsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_LINGER,
+            (&raw const now).cast(),
+            size_of::<libc::linger>() as libc::socklen_t,
+        )
+    };
+    assert_eq!(result, 0);
+    drop(stream);
+}
+
+/// Reads a request of HTTP/1.1, sends these bytes, and does what is left.
+pub(crate) fn says_and(
+    bytes: impl Into<Vec<u8>>,
+    then: fn(TcpStream),
+) -> impl Fn() -> Address + Send + 'static {
+    let bytes: Vec<u8> = bytes.into();
+    move || {
+        let bytes = bytes.clone();
+        serve(move |mut stream| {
+            if read_request(&mut stream).is_some() && stream.write_all(&bytes).is_ok() {
+                then(stream);
+            }
+        })
+    }
+}
+
+/// Reads a request of HTTP/1.1, sends these bytes, and closes.
+pub(crate) fn says(bytes: impl Into<Vec<u8>>) -> impl Fn() -> Address + Send + 'static {
+    says_and(bytes, end)
+}
+
+/// Answers each request of HTTP/1.1 with these bytes.
+pub(crate) fn keeps_saying(bytes: &'static str) -> impl Fn() -> Address + Send + 'static {
+    move || serve(answer_with(|_| bytes.into()))
+}
+
+/// Reads a request of HTTP/1.1, sends the first bytes, and the others again and again until the
+/// client has enough.
+pub(crate) fn says_for_ever(
+    first: &'static [u8],
+    then: &'static [u8],
+) -> impl Fn() -> Address + Send + 'static {
+    let many = then.repeat(4096_usize.div_ceil(then.len()));
+    move || {
+        let many = many.clone();
+        serve(move |mut stream| {
+            if read_request(&mut stream).is_some() && stream.write_all(first).is_ok() {
+                while stream.write_all(&many).is_ok() {}
+            }
+        })
+    }
+}
+
+/// Sends bytes one by one. True when all are sent.
+pub(crate) fn drip(stream: &mut TcpStream, bytes: &[u8], gap: Duration) -> bool {
+    let _ = stream.set_nodelay(true);
+    bytes.iter().all(|byte| {
+        thread::sleep(gap);
+        stream.write_all(&[*byte]).is_ok()
+    })
+}
+
+/// A frame that the client sent.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    pub(crate) kind: u8,
+    pub(crate) flags: u8,
+    pub(crate) stream: u32,
+    pub(crate) payload: Vec<u8>,
+}
+
+impl Sent {
+    /// Whether it is the last of a request.
+    pub(crate) fn ends_request(&self) -> bool {
+        matches!(self.kind, DATA | HEADERS) && self.flags & END_STREAM != 0
+    }
+
+    /// Whether it acknowledges SETTINGS.
+    pub(crate) fn acknowledges(&self) -> bool {
+        self.kind == SETTINGS && self.flags & ACK != 0
+    }
+}
+
+/// The client's next frame.
+pub(crate) fn next(stream: &mut TcpStream) -> Option<Sent> {
+    let mut header = [0; 9];
+    stream.read_exact(&mut header).ok()?;
+    let [l0, l1, l2, kind, flags, s0, s1, s2, s3] = header;
+    let mut payload = vec![0; u32::from_be_bytes([0, l0, l1, l2]) as usize];
+    stream.read_exact(&mut payload).ok()?;
+    Some(Sent {
+        kind,
+        flags,
+        stream: u32::from_be_bytes([s0, s1, s2, s3]),
+        payload,
+    })
+}
+
+/// Reads what a client begins with.
+pub(crate) fn read_preface(stream: &mut TcpStream) -> bool {
+    let mut preface = [0; 24];
+    stream.read_exact(&mut preface).is_ok()
+}
+
+/// Whether a connection goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Then {
+    GoOn,
+    Close,
+    Reset,
+}
+
+/// A request, and where it came.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Request {
+    pub(crate) stream: u32,
+    /// Its connection, from 0.
+    pub(crate) connection: usize,
+}
+
+/// Says `hello` on every connection, and does what `answer` does to each whole request.
+pub(crate) fn http2(
+    hello: impl Into<Vec<u8>>,
+    answer: impl Fn(Request, &mut TcpStream) -> Then + Send + Sync + 'static,
+) -> impl Fn() -> Address + Send + 'static {
+    let (hello, answer): (Vec<u8>, _) = (hello.into(), Arc::new(answer));
+    move || {
+        let (hello, answer) = (hello.clone(), Arc::clone(&answer));
+        let connections = Arc::new(AtomicUsize::new(0));
+        serve(move |mut stream| {
+            let connection = connections.fetch_add(1, Ordering::Relaxed);
+            if stream.write_all(&hello).is_err() || !read_preface(&mut stream) {
+                return;
+            }
+            while let Some(sent) = next(&mut stream) {
+                let request = Request {
+                    stream: sent.stream,
+                    connection,
+                };
+                if !sent.ends_request() {
+                    continue;
+                }
+                match answer(request, &mut stream) {
+                    Then::GoOn => {}
+                    Then::Close => return end(stream),
+                    Then::Reset => return reset_connection(stream),
+                }
+            }
+        })
+    }
+}
+
+/// Answers each request so, by its stream.
+pub(crate) fn answers(
+    answer: impl Fn(u32) -> Vec<u8> + Send + Sync + 'static,
+) -> impl Fn() -> Address + Send + 'static {
+    http2(settings(), move |request, stream| {
+        match stream.write_all(&answer(request.stream)) {
+            Ok(()) => Then::GoOn,
+            Err(_) => Then::Close,
+        }
+    })
+}
+
+/// Answers each request so, and closes.
+pub(crate) fn answers_and_closes(
+    answer: impl Fn(u32) -> Vec<u8> + Send + Sync + 'static,
+) -> impl Fn() -> Address + Send + 'static {
+    http2(settings(), move |request, stream| {
+        let _ = stream.write_all(&answer(request.stream));
+        Then::Close
+    })
+}
+
+/// Sends this to each request again and again, and reads what the client says meanwhile if it is
+/// to.
+pub(crate) fn answers_for_ever(
+    answer: impl Fn(u32) -> Vec<u8> + Send + Sync + 'static,
+    reads: bool,
+) -> impl Fn() -> Address + Send + 'static {
+    http2(settings(), move |request, stream| {
+        if reads {
+            let mut reader = stream.try_clone().expect("another handle");
+            thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()));
+        }
+        let one = answer(request.stream);
+        let many = one.repeat(4096_usize.div_ceil(one.len()));
+        while stream.write_all(&many).is_ok() {}
+        Then::Close
+    })
+}
+
+/// A field block of literals, which change no table.
+pub(crate) fn block(fields: &[(&str, &str)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (name, value) in fields {
+        out.push(0);
+        for text in [name, value] {
+            integer(&mut out, text.len());
+            out.extend(text.bytes());
+        }
+    }
+    out
+}
+
+/// A number with a prefix of seven bits (RFC 7541, 5.1).
+fn integer(out: &mut Vec<u8>, number: usize) {
+    let Some(mut rest) = number.checked_sub(127) else {
+        return out.push(number as u8);
+    };
+    out.push(127);
+    while rest >= 128 {
+        out.push((rest % 128) as u8 | 128);
+        rest /= 128;
+    }
+    out.push(rest as u8);
+}
+
+/// HEADERS of these fields.
+pub(crate) fn headers(stream: u32, flags: u8, fields: &[(&str, &str)]) -> Vec<u8> {
+    frame(HEADERS, END_HEADERS | flags, stream, &block(fields))
+}
+
+/// A field block in as many frames as it needs.
+pub(crate) fn long_headers(stream: u32, block: &[u8]) -> Vec<u8> {
+    let mut parts = block.chunks(16_384).peekable();
+    let (mut kind, mut out) = (HEADERS, Vec::new());
+    while let Some(part) = parts.next() {
+        let flags = if parts.peek().is_none() {
+            END_HEADERS
+        } else {
+            0
+        };
+        out.extend(frame(kind, flags, stream, part));
+        kind = CONTINUATION;
+    }
+    out
+}
+
+pub(crate) const OK: (&str, &str) = (":status", "200");
+pub(crate) const GRPC: (&str, &str) = ("content-type", "application/grpc");
+
+/// The head of a gRPC answer.
+pub(crate) fn head(stream: u32) -> Vec<u8> {
+    headers(stream, 0, &[OK, GRPC])
+}
+
+/// DATA.
+pub(crate) fn data(stream: u32, flags: u8, bytes: &[u8]) -> Vec<u8> {
+    frame(DATA, flags, stream, bytes)
+}
+
+/// A gRPC message with its prefix.
+pub(crate) fn message(bytes: &[u8]) -> Vec<u8> {
+    [&[0], &(bytes.len() as u32).to_be_bytes()[..], bytes].concat()
+}
+
+/// Trailers with these fields.
+pub(crate) fn trailers(stream: u32, fields: &[(&str, &str)]) -> Vec<u8> {
+    headers(stream, END_STREAM, fields)
+}
+
+/// A gRPC answer with these trailers.
+pub(crate) fn grpc_with(stream: u32, fields: &[(&str, &str)]) -> Vec<u8> {
+    let message = data(stream, 0, &message(b"yes"));
+    [head(stream), message, trailers(stream, fields)].concat()
+}
+
+/// A good gRPC answer.
+pub(crate) fn grpc(stream: u32) -> Vec<u8> {
+    grpc_with(stream, &[("grpc-status", "0")])
+}
+
+/// An answer that says what a client has done wrong.
+pub(crate) fn blames(stream: u32, why: &str) -> Vec<u8> {
+    let fields = [OK, GRPC, ("grpc-status", "13"), ("grpc-message", why)];
+    trailers(stream, &fields)
+}
+
+/// SETTINGS of these identifiers and values.
+pub(crate) fn settings_of(settings: &[(u16, u32)]) -> Vec<u8> {
+    let one = |(id, value): &(u16, u32)| [&id.to_be_bytes()[..], &value.to_be_bytes()].concat();
+    let payload: Vec<u8> = settings.iter().flat_map(one).collect();
+    frame(SETTINGS, 0, 0, &payload)
+}
+
+/// WINDOW_UPDATE.
+pub(crate) fn window_update(stream: u32, increment: u32) -> Vec<u8> {
+    frame(WINDOW_UPDATE, 0, stream, &increment.to_be_bytes())
+}

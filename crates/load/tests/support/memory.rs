@@ -1,0 +1,65 @@
+//! What a thread allocates and holds. A test program that wants to know has [`Counting`] as its
+//! global allocator.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+/// Counts what each thread allocates and holds.
+pub(crate) struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    /// Bytes allocated and not given back. What another thread gives back stays in its balance.
+    static HELD: Cell<i64> = const { Cell::new(0) };
+    static MOST_HELD: Cell<i64> = const { Cell::new(0) };
+}
+
+fn count(allocations: u64, bytes: i64) {
+    // Not where the thread is ending already.
+    let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + allocations));
+    let _ = HELD.try_with(|held| {
+        held.set(held.get() + bytes);
+        let _ = MOST_HELD.try_with(|most| most.set(most.get().max(held.get())));
+    });
+}
+
+// SAFETY: everything is handed to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(1, layout.size() as i64);
+        // SAFETY: the caller keeps the contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        count(0, -(layout.size() as i64));
+        // SAFETY: the caller keeps the contract.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(1, size as i64 - layout.size() as i64);
+        // SAFETY: the caller keeps the contract.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+/// What something took of its thread's memory.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub(crate) allocations: u64,
+    /// Bytes held at the most, beyond those held before.
+    pub(crate) most_held: i64,
+}
+
+/// Does it, and tells what it took.
+pub(crate) fn taken<T>(what: impl FnOnce() -> T) -> (T, Taken) {
+    let (allocations, held) = (ALLOCATIONS.get(), HELD.get());
+    MOST_HELD.set(held);
+    let result = what();
+    let taken = Taken {
+        allocations: ALLOCATIONS.get() - allocations,
+        most_held: MOST_HELD.get() - held,
+    };
+    (result, taken)
+}

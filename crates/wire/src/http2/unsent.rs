@@ -1,0 +1,176 @@
+//! What stands in the output and is not written yet, by what its bytes are for. Bytes count as sent
+//! once the transport has taken them: those that a connection leaves behind at its end never were.
+
+use std::collections::VecDeque;
+
+use crate::traffic::ByteCount;
+
+/// The frames in the output, in order, and the sum of their bytes.
+#[derive(Debug, Default)]
+pub(super) struct Unsent {
+    frames: VecDeque<Queued>,
+    sum: ByteCount,
+}
+
+/// The unwritten part of a frame: overhead (its header, a message's prefix), then a payload of one
+/// class.
+#[derive(Debug)]
+struct Queued {
+    overhead: u32,
+    payload: u32,
+    class: Class,
+}
+
+/// What a frame's payload is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Header,
+    Body,
+}
+
+impl Unsent {
+    /// Notes a frame of HEADERS or CONTINUATION whose fragment has `block` bytes.
+    pub(super) fn head(&mut self, overhead: usize, block: usize) {
+        self.sum.overhead += overhead as u64;
+        self.sum.header += block as u64;
+        self.push(overhead as u32, block as u32, Class::Header);
+    }
+
+    /// Notes a frame of DATA with `body` bytes of a body behind the overhead.
+    pub(super) fn data(&mut self, overhead: usize, body: usize) {
+        self.sum.overhead += overhead as u64;
+        self.sum.body += body as u64;
+        self.push(overhead as u32, body as u32, Class::Body);
+    }
+
+    /// Notes bytes of the connection's own keeping. Those of many frames in a row are one entry, so
+    /// that answering a flood takes no memory of its own.
+    pub(super) fn overhead(&mut self, bytes: usize) {
+        self.sum.overhead += bytes as u64;
+        if let Some(last) = self.frames.back_mut()
+            && last.payload == 0
+            && let Some(longer) = last.overhead.checked_add(bytes as u32)
+        {
+            last.overhead = longer;
+        } else {
+            self.push(bytes as u32, 0, Class::Body);
+        }
+    }
+
+    fn push(&mut self, overhead: u32, payload: u32, class: Class) {
+        self.frames.push_back(Queued {
+            overhead,
+            payload,
+            class,
+        });
+    }
+
+    /// Counts the first `n` bytes as sent.
+    pub(super) fn written(&mut self, n: usize, sent: &mut ByteCount) {
+        let mut left = n as u64;
+        if left == self.sum.total() {
+            *sent += self.sum;
+            return self.clear();
+        }
+        while let Some(frame) = self.frames.front_mut() {
+            let overhead = u64::from(frame.overhead).min(left);
+            let payload = u64::from(frame.payload).min(left - overhead);
+            // Both are at most what the frame has.
+            frame.overhead -= overhead as u32;
+            frame.payload -= payload as u32;
+            left -= overhead + payload;
+            let (of_header, of_body) = match frame.class {
+                Class::Header => (payload, 0),
+                Class::Body => (0, payload),
+            };
+            sent.overhead += overhead;
+            sent.header += of_header;
+            sent.body += of_body;
+            self.sum.overhead -= overhead;
+            self.sum.header -= of_header;
+            self.sum.body -= of_body;
+            if frame.overhead > 0 || frame.payload > 0 {
+                return;
+            }
+            self.frames.pop_front();
+        }
+    }
+
+    /// Forgets all of it: it will not be written.
+    pub(super) fn clear(&mut self) {
+        self.frames.clear();
+        self.sum = ByteCount::default();
+    }
+
+    /// Gives memory back when there is nothing.
+    pub(super) fn release(&mut self) {
+        if self.frames.is_empty() {
+            self.frames = VecDeque::new();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Bytes of the classes in the order of the wire.
+    const HEADER: u8 = b'h';
+    const BODY: u8 = b'b';
+    const OVERHEAD: u8 = b'o';
+
+    fn count(bytes: &[u8]) -> ByteCount {
+        let of = |class| bytes.iter().filter(|byte| **byte == class).count() as u64;
+        ByteCount {
+            header: of(HEADER),
+            body: of(BODY),
+            overhead: of(OVERHEAD),
+            ..ByteCount::default()
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn each_byte_counts_in_its_class_when_it_is_written(
+            frames in prop::collection::vec((0u8..3, 0usize..20, 0usize..50), 0..30),
+            steps in prop::collection::vec((any::<bool>(), 0usize..90), 0..60),
+        ) {
+            let (mut unsent, mut sent) = (Unsent::default(), ByteCount::default());
+            let (mut wire, mut at) = (Vec::new(), 0);
+            let mut frames = frames.into_iter();
+            for (queue, n) in steps {
+                if queue {
+                    let Some((kind, overhead, payload)) = frames.next() else { continue };
+                    wire.extend(vec![OVERHEAD; overhead]);
+                    match kind {
+                        0 => unsent.head(overhead, payload),
+                        1 => unsent.data(overhead, payload),
+                        _ => unsent.overhead(overhead),
+                    }
+                    let class = [HEADER, BODY].get(usize::from(kind));
+                    wire.extend(class.map_or(Vec::new(), |class| vec![*class; payload]));
+                } else {
+                    let n = n.min(wire.len() - at);
+                    at += n;
+                    unsent.written(n, &mut sent);
+                }
+                prop_assert_eq!(sent, count(&wire[..at]));
+                prop_assert_eq!(unsent.sum, count(&wire[at..]));
+            }
+        }
+    }
+
+    #[test]
+    fn a_flood_of_replies_is_one_entry() {
+        let mut unsent = Unsent::default();
+        unsent.head(9, 30);
+        for _ in 0..100_000 {
+            unsent.overhead(17);
+        }
+        assert_eq!(unsent.frames.len(), 2);
+        unsent.overhead(u32::MAX as usize);
+        assert_eq!(unsent.frames.len(), 3, "what one entry cannot hold");
+    }
+}
