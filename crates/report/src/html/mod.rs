@@ -184,12 +184,12 @@ struct ObjectiveView {
 struct PlacementView {
     title: String,
     plots: bool,
-    stages: Vec<bars::BarsView>,
+    stages: bars::BarsView,
     stage_table: tables::StageTable,
     curves: Vec<curves::CurvesView>,
     timelines: Vec<timelines::TimelineView>,
-    bytes: Vec<bars::BarsView>,
-    cpu: Vec<bars::BarsView>,
+    bytes: bars::BarsView,
+    cpu: bars::BarsView,
     figures: Vec<tables::FigureRow>,
 }
 
@@ -317,7 +317,7 @@ impl PlacementView {
     }
 }
 
-/// A list of plots, or none of them.
-fn drawn<T>(wanted: bool, draw: impl FnOnce() -> Vec<T>) -> Vec<T> {
-    if wanted { draw() } else { Vec::new() }
+/// Plots, or none of them.
+fn drawn<T: Default>(wanted: bool, draw: impl FnOnce() -> T) -> T {
+    if wanted { draw() } else { T::default() }
 }

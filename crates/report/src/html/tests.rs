@@ -193,7 +193,58 @@ fn a_load_shows_its_result_and_objectives_and_no_stages() {
     ] {
         assert!(page.contains(part), "{part}");
     }
-    for part in ["Where the time goes", "id=\"verdicts\"", "id=\"summary\""] {
+    for part in [
+        "Where the time goes",
+        "id=\"verdicts\"",
+        "id=\"summary\"",
+        "server, user",
+        "handler marks",
+    ] {
         assert!(!page.contains(part), "{part}");
     }
+}
+
+/// The widths of a row's parts, of the bars below a heading.
+fn widths(page: &str, section: &str) -> Vec<f64> {
+    let (_, after) = page
+        .split_once(&format!("id=\"{section}\""))
+        .expect("it is there");
+    let (section, _) = after.split_once("</section>").expect("it ends");
+    let row = |row: &str| {
+        let parts = row.split("style=\"width:").skip(1);
+        parts
+            .map(|part| part.split_once('%').unwrap().0.parse::<f64>().unwrap())
+            .sum()
+    };
+    section.split("bar-row").skip(1).map(row).collect()
+}
+
+#[test]
+fn a_bar_is_as_long_as_its_total_where_the_split_is_not_known() {
+    let mut sample = two(2.0).build();
+    for trial in &mut sample.trials {
+        let rpcgauge_study::record::Outcome::Measured(measured) = &mut trial.outcome else {
+            continue;
+        };
+        let server = measured.cpu.server.as_mut().unwrap();
+        // As old records have it.
+        (server.user_ns, server.system_ns) = (Some(0), Some(0));
+    }
+    let findings = findings(&sample);
+    let page = render(&findings).unwrap();
+    let total = |name: &str| {
+        let cpu = findings.figures(name, Placement::TwoCores).unwrap().cpu;
+        cpu.client.total_ns + cpu.server.unwrap().total_ns
+    };
+    let drawn = widths(&page, "cpu");
+    let longest = total("rest").max(total("grpc")).max(total("grpc-again"));
+    for (name, width) in ["grpc", "rest", "grpc-again"].into_iter().zip(&drawn) {
+        let wanted = 100.0 * total(name) / longest;
+        assert!(
+            (width - wanted).abs() < 0.5,
+            "{name}: {width}% and not {wanted}%"
+        );
+    }
+    assert!(page.contains("server, user or system"));
+    assert!(!page.contains("server, system<"), "no bar has it");
 }
