@@ -54,6 +54,7 @@ fn measured(judged: Judged, published_ratio: Option<f64>) -> ClaimMeasured {
             stats::SizeMatch::Agrees => SizeMatch::Agrees,
             stats::SizeMatch::Smaller => SizeMatch::Smaller,
             stats::SizeMatch::Larger => SizeMatch::Larger,
+            stats::SizeMatch::NotResolved => SizeMatch::NotResolved,
         }),
     }
 }

@@ -382,10 +382,12 @@ pub enum ClaimOutcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SizeMatch {
-    /// The interval, widened by a quarter, holds the published ratio.
+    /// The whole interval lies within a quarter of the published ratio.
     Agrees,
-    /// The measured difference is smaller than published.
+    /// The measured difference is smaller than published, by more than a quarter.
     Smaller,
-    /// The measured difference is larger than published.
+    /// The measured difference is larger than published, by more than a quarter.
     Larger,
+    /// The interval reaches into that quarter and out of it.
+    NotResolved,
 }

@@ -47,6 +47,7 @@ pub(crate) fn size_match(size: SizeMatch) -> &'static str {
         SizeMatch::Agrees => "size agrees within a quarter",
         SizeMatch::Smaller => "smaller than published",
         SizeMatch::Larger => "larger than published",
+        SizeMatch::NotResolved => "the published size is not ruled out",
     }
 }
 
