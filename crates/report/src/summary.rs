@@ -3,7 +3,7 @@
 use rpcgauge_study::settings::Placement;
 
 use crate::findings::Findings;
-use crate::findings::verdict::{ClaimOutcome, Comparison, PlacementVerdict};
+use crate::findings::verdict::{Comparison, PlacementVerdict};
 use crate::questions::{self, Answer};
 use crate::words::{self, About, Found};
 
@@ -104,27 +104,24 @@ pub(crate) fn checks(findings: &Findings) -> Vec<String> {
 
 /// What became of the published figures, counted; none where the study has none.
 pub(crate) fn claims(findings: &Findings) -> Option<String> {
-    let count = |depends: bool, outcome: ClaimOutcome| {
-        let claims = findings.claims.iter();
-        claims
-            .filter(|c| c.depends_on_placement == depends && c.outcome == outcome)
-            .count()
-    };
-    // What depends on placement has an answer under each, and "not resolved" only for all together.
-    let counts = [
-        (count(false, ClaimOutcome::Reproduced), "reproduced"),
-        (count(false, ClaimOutcome::Contradicted), "contradicted"),
-        (
-            count(true, ClaimOutcome::NotResolved),
-            "dependent on placement",
-        ),
-        (count(false, ClaimOutcome::NotResolved), "not resolved"),
-    ];
-    let told: Vec<String> = counts
+    let mut counts: Vec<(String, usize)> = Vec::new();
+    // In this order; what is so on one placement only stands after what is so on all.
+    let mut claims: Vec<_> = findings.claims.iter().collect();
+    claims.sort_by_key(|c| (c.outcome, !c.depends_on_placement, c.only_under.clone()));
+    for claim in claims {
+        let outcome = match claim.depends_on_placement {
+            true => "dependent on placement".to_owned(),
+            false => words::claim_outcome(claim),
+        };
+        match counts.iter_mut().find(|(told, _)| *told == outcome) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((outcome, 1)),
+        }
+    }
+    let told = counts
         .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, name)| format!("{count} {name}"))
-        .collect();
+        .map(|(outcome, count)| format!("{count} {outcome}"));
+    let told: Vec<String> = told.collect();
     (!told.is_empty()).then(|| format!("Published figures: {}", told.join(", ")))
 }
 

@@ -131,7 +131,7 @@ pub(crate) struct ClaimView {
     published: String,
     figures: String,
     measured: Vec<ClaimLine>,
-    outcome: &'static str,
+    outcome: String,
     class: &'static str,
 }
 

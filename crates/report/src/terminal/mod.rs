@@ -146,7 +146,7 @@ impl Page {
             };
             let text = format!(
                 "{}: {} against {} in {}",
-                words::capital(words::claim_outcome(claim)),
+                words::capital(&words::claim_outcome(claim)),
                 claim.of,
                 claim.against,
                 words::metric_name(claim.metric)
