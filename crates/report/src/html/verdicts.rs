@@ -10,6 +10,7 @@ use crate::findings::verdict::{
 };
 use crate::questions::{self, Answer};
 use crate::summary;
+use crate::units::MOST_RATIO;
 use crate::words::{self, About, Factor};
 
 /// The first thing on the page.
@@ -255,7 +256,8 @@ fn reach(comparisons: &[&Comparison]) -> f64 {
         .into_iter()
         .map(f64::ln)
         .find(|end| *end >= furthest * 1.05);
-    round.unwrap_or(furthest * 1.05)
+    // What lies further off tells nothing, and is drawn to the axis's end.
+    round.unwrap_or(MOST_RATIO.ln())
 }
 
 fn forest(metric: Metric, verdict: &PlacementVerdict, reach: f64, margin: f64) -> Option<Forest> {
