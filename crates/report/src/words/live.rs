@@ -83,6 +83,14 @@ fn calls(figures: &Figures) -> String {
             units::count(calls.never_begun)
         );
     }
+    if calls.retried > 0 {
+        let times = if calls.retried == 1 { "time" } else { "times" };
+        text += &format!(
+            "; calls that were not processed were sent again {} {times}, {} of them with an answer then",
+            units::count(calls.retried),
+            units::count(calls.answered_after_retry)
+        );
+    }
     text
 }
 
