@@ -89,12 +89,19 @@ fn objectives(text: &mut String, findings: &Findings) {
     if findings.objectives.is_empty() {
         return;
     }
-    *text += "\n### Objectives\n\n| objective | target | outcome |\n|---|---|---|\n";
+    let several = findings.live().count() > 1;
+    *text += match several {
+        true => "\n### Objectives\n\n| objective | target | outcome |\n|---|---|---|\n",
+        false => "\n### Objectives\n\n| objective | outcome |\n|---|---|\n",
+    };
     for found in &findings.objectives {
+        let target = match several {
+            true => format!(" {} |", safe(&found.variant)),
+            false => String::new(),
+        };
         *text += &format!(
-            "| {} | {} | {} |\n",
+            "| {} |{target} {} |\n",
             safe(&found.objective.to_string()),
-            safe(&found.variant),
             safe(&words::live::objective(found))
         );
     }

@@ -38,10 +38,8 @@ impl Findings {
             ("cores", format!("{} may be used", machine.cores)),
             (
                 "memory",
-                format!(
-                    "{:.1} GiB",
-                    machine.memory_bytes as f64 / f64::from(1 << 30)
-                ),
+                // Decimal, as in reports.
+                format!("{:.1} GB", machine.memory_bytes as f64 / 1e9),
             ),
             ("virtual", or_none(&machine.virtualization, "no sign of it")),
             (
@@ -132,7 +130,7 @@ mod tests {
                 system: "Debian GNU/Linux 12, Linux 6.1.0 x86_64".to_owned(),
                 processor: "AMD EPYC".to_owned(),
                 cores: 2,
-                memory_bytes: 24 << 30,
+                memory_bytes: 25_300_000_000,
                 virtualization: Some("virtual machine (KVM)".to_owned()),
                 governor: None,
                 idle: IdleOutcome {

@@ -120,6 +120,8 @@ struct View {
     live: Vec<LiveView>,
     listings: Vec<ListingView>,
     objectives: Vec<ObjectiveView>,
+    /// Whether the objectives are of several services.
+    several_targets: bool,
     incomplete: bool,
     /// Whether anything is compared: one live service by itself is not.
     compared: bool,
@@ -198,8 +200,8 @@ struct PlacementView {
 struct MethodView {
     confidence: String,
     margin: String,
-    invocations: u32,
-    blocks: u32,
+    /// `2 blocks in each of 8 invocations`.
+    design: String,
     seed: u64,
     rpcgauge: String,
 }
@@ -228,6 +230,7 @@ impl View {
                 .map(ListingView::of)
                 .collect(),
             objectives: ObjectiveView::all(findings),
+            several_targets: findings.live().count() > 1,
             incomplete: findings.progress.missing > 0,
             compared: findings.live().count() != 1,
             subjects: findings.variants.iter().any(|variant| !variant.is_live()),
@@ -258,8 +261,7 @@ impl View {
             method: MethodView {
                 confidence: words::margin_percent(study.confidence),
                 margin: words::margin_percent(study.margin),
-                invocations: study.invocations,
-                blocks: study.blocks,
+                design: words::design(study.invocations, study.blocks),
                 seed: study.seed,
                 rpcgauge: findings
                     .environment

@@ -199,6 +199,9 @@ fn a_load_shows_its_result_and_objectives_and_no_stages() {
         "id=\"summary\"",
         "server, user",
         "handler marks",
+        "1 blocks",
+        ">Target<",
+        "Each variant ran",
     ] {
         assert!(!page.contains(part), "{part}");
     }

@@ -42,7 +42,7 @@ fn called(variant: &VariantFindings) -> String {
     let tls = how.tls.as_ref().map(|tls| format!(" over {tls}"));
     format!(
         "{}, by {}{}; {kept}; a call fails after {}",
-        how.workload,
+        how.call(),
         how.http,
         tls.unwrap_or_default(),
         units::time(how.deadline_ms as f64 * 1e6)
