@@ -80,7 +80,8 @@ fn place(comparison: &Comparison, verdict: &PlacementVerdict) -> Place {
     }
 }
 
-/// What the A/A checks say, one line each: how far these verdicts can be trusted.
+/// What the A/A checks say, one line each: how far the verdicts beside them can be trusted. Each is of
+/// one variant, and guards first of all those of its own group.
 pub(crate) fn checks(findings: &Findings) -> Vec<String> {
     let check = |comparison: &Comparison| {
         let several = comparison.placements.len() > 1;
@@ -97,7 +98,11 @@ pub(crate) fn checks(findings: &Findings) -> Vec<String> {
             })
             .collect();
         let metric = words::metric_name(comparison.metric);
-        format!("A/A check in {metric}: {}", said.join("; "))
+        format!(
+            "A/A check of {} in {metric}: {}",
+            comparison.against,
+            said.join("; ")
+        )
     };
     questions::a_a_checks(findings).map(check).collect()
 }
