@@ -185,6 +185,8 @@ struct ObjectiveView {
 #[derive(Debug, Serialize)]
 struct PlacementView {
     title: String,
+    #[serde(skip)]
+    measured: bool,
     plots: bool,
     stages: bars::BarsView,
     stage_table: tables::StageTable,
@@ -213,7 +215,7 @@ impl View {
         let placements = study.placements.iter().enumerate();
         let placements = placements
             .map(|(n, p)| PlacementView::of(findings, *p, detail, n == 0 || detail.further))
-            .filter(|view| !view.figures.is_empty());
+            .filter(|view| view.measured);
         Self {
             style: STYLE,
             name: study.name.clone(),
@@ -305,8 +307,10 @@ impl ObjectiveView {
 impl PlacementView {
     fn of(findings: &Findings, placement: Placement, detail: Detail, plots: bool) -> Self {
         let groups = questions::groups(findings, placement);
+        let mut members = groups.iter().flat_map(|group| &group.members);
         Self {
             title: words::capital(words::on(placement)),
+            measured: members.any(|(_, cell)| cell.figures.is_some()),
             plots: plots && (detail.bars || detail.curves || detail.timelines),
             stages: drawn(plots && detail.bars, || bars::stages(&groups)),
             stage_table: tables::stages(&groups),

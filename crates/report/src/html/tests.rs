@@ -140,6 +140,19 @@ fn a_run_without_a_single_trial_has_a_page() {
     let page = render(&Findings::new(&sample.plan, None, &[], &[]).unwrap()).unwrap();
     elements(&page);
     assert!(page.contains("This run was interrupted"));
+    assert!(page.contains("Nothing was measured."));
+    for empty in [
+        "No variant was timed",
+        "Where the time goes",
+        "id=\"latency\"",
+        "#timeline",
+        "id=\"bytes\"",
+        "class=\"key\"",
+        "class=\"forest-axis\"",
+        "All figures",
+    ] {
+        assert!(!page.contains(empty), "{empty}");
+    }
 }
 
 #[test]
@@ -198,7 +211,7 @@ fn a_load_shows_its_result_and_objectives_and_no_stages() {
         "id=\"verdicts\"",
         "id=\"summary\"",
         "server, user",
-        "handler marks",
+        "a server adds to its headers",
         "1 blocks",
         ">Target<",
         "Each variant ran",

@@ -86,8 +86,8 @@ pub(crate) struct QuestionView {
     text: String,
     verdicts: Vec<VerdictView>,
     notes: Option<String>,
-    /// The labels of the ratio plots' common axis.
-    reach: String,
+    /// The labels of the ratio plots' common axis; absent without any plot.
+    reach: Option<String>,
 }
 
 /// A comparison.
@@ -156,7 +156,12 @@ pub(crate) fn questions(findings: &Findings) -> Vec<QuestionView> {
                 .iter()
                 .map(|c| verdict(findings, c, reach, margin))
                 .collect(),
-            reach: format!("{}×", (reach.exp() * 100.0).round() / 100.0),
+            reach: question
+                .comparisons
+                .iter()
+                .flat_map(|c| &c.placements)
+                .any(|v| v.estimate.is_some())
+                .then(|| format!("{}×", (reach.exp() * 100.0).round() / 100.0)),
             notes: words::notes(question.comparisons),
         }
     };
