@@ -159,7 +159,7 @@ fn verdicts(text: &mut String, findings: &Findings) {
             if Answer::of(comparison) == Answer::Depends {
                 *text += "- \\~ Depends on placement:\n";
             }
-            let about = About::from(*comparison).within_group(findings);
+            let about = question.about(findings, comparison);
             for line in words::lines(about, comparison, findings.study.margin) {
                 let reason = line.reason.as_ref().map(|r| words::capital(r) + ".");
                 *text += &format!(

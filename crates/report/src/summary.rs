@@ -42,10 +42,10 @@ impl Row {
 /// The rows of all questions, A/A checks aside.
 pub(crate) fn rows(findings: &Findings) -> Vec<Row> {
     let mut rows = Vec::new();
-    for (index, question) in questions::questions(findings).into_iter().enumerate() {
+    for (index, question) in questions::questions(findings).iter().enumerate() {
         let several = question.comparisons.len() > 1;
-        for (nth, comparison) in question.comparisons.into_iter().enumerate() {
-            let subject = subject(About::from(comparison).within_group(findings));
+        for (nth, comparison) in question.comparisons.iter().copied().enumerate() {
+            let subject = subject(question.about(findings, comparison));
             rows.push(Row {
                 text: if several {
                     subject

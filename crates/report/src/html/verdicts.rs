@@ -154,7 +154,7 @@ pub(crate) fn questions(findings: &Findings) -> Vec<QuestionView> {
             verdicts: question
                 .comparisons
                 .iter()
-                .map(|c| verdict(findings, c, reach, margin))
+                .map(|c| verdict(question.about(findings, c), c, reach, margin))
                 .collect(),
             reach: question
                 .comparisons
@@ -189,10 +189,9 @@ pub(crate) fn a_a_checks(findings: &Findings) -> Vec<String> {
         .collect()
 }
 
-fn verdict(findings: &Findings, comparison: &Comparison, reach: f64, margin: f64) -> VerdictView {
+fn verdict(about: About<'_>, comparison: &Comparison, reach: f64, margin: f64) -> VerdictView {
     let answer = Answer::of(comparison);
     let several = comparison.placements.len() > 1;
-    let about = About::from(comparison).within_group(findings);
     let lines = words::lines(about, comparison, margin);
     let line = |(line, v): (words::Line, &PlacementVerdict)| LineView {
         placement: several.then(|| words::capital(words::on(v.placement))),
