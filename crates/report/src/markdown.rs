@@ -182,7 +182,7 @@ fn verdicts(text: &mut String, findings: &Findings) {
         *text += "\n### Is a difference seen where there is none?\n\n";
     }
     for check in checks {
-        let about = About::from(check).within_group(findings);
+        let about = About::from(check);
         for verdict in &check.placements {
             let place = place(several, verdict.placement);
             *text += &format!("- {place}{}.\n", safe(&words::a_a(about, verdict)));

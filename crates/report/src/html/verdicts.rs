@@ -175,7 +175,7 @@ pub(crate) fn questions(findings: &Findings) -> Vec<QuestionView> {
 pub(crate) fn a_a_checks(findings: &Findings) -> Vec<String> {
     questions::a_a_checks(findings)
         .flat_map(|c| {
-            let about = About::from(c).within_group(findings);
+            let about = About::from(c);
             let several = c.placements.len() > 1;
             c.placements.iter().map(move |v| {
                 let text = words::a_a(about, v);

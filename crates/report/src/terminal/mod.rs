@@ -99,7 +99,7 @@ impl Page {
             self.heading("Is a difference seen where there is none?");
         }
         for check in checks {
-            let about = About::from(check).within_group(findings);
+            let about = About::from(check);
             for verdict in &check.placements {
                 let label = label(findings, verdict.placement);
                 let text = words::a_a(about, verdict) + ".";
