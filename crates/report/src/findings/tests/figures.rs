@@ -1,0 +1,158 @@
+//! What the figures of a variant are made of.
+
+use rpcgauge_study::plan::Metric;
+use rpcgauge_study::record::Stage;
+
+use super::*;
+use crate::fixture::Spec;
+
+#[test]
+fn percentiles_come_from_the_merged_histogram() {
+    // A calm and a wild half: the median of all is neither's, nor the mean of both medians.
+    let builder = Builder {
+        invocations: 2,
+        blocks: 1,
+        noise: (0.4, 0.0),
+        ..two(1.0)
+    };
+    let sample = builder.build();
+    let findings = findings(&sample);
+    let mut all = hdrhistogram::Histogram::<u64>::new(3).unwrap();
+    for trial in sample.trials.iter().filter(|t| t.variant == "grpc") {
+        let Outcome::Measured(measured) = &trial.outcome else {
+            panic!("it was measured")
+        };
+        all.add(measured.latency.unpack()).unwrap();
+    }
+    let latency = findings.variant("grpc").unwrap().cells[0]
+        .figures
+        .as_ref()
+        .unwrap();
+    let latency = latency.latency.as_ref().unwrap();
+    assert_eq!(latency.count, 400);
+    assert_eq!(latency.p50_ns, all.value_at_quantile(0.5));
+    assert_eq!(latency.p99_ns, Some(all.value_at_quantile(0.99)));
+    assert_eq!(latency.p999_ns, None, "400 calls have no 99.9th percentile");
+    assert_eq!(latency.max_ns, all.max());
+}
+
+#[test]
+fn stages_floor_and_share_belong_together() {
+    let findings = findings(&two(2.0).build());
+    let figures = findings.figures("grpc", Placement::TwoCores).unwrap();
+    let call = figures.latency.as_ref().unwrap();
+    let own: f64 = figures
+        .stages
+        .iter()
+        .filter(|s| s.share < 0.99)
+        .map(|s| s.mean_ns)
+        .sum();
+    assert!(own > call.mean_ns, "client stages and spans overlap");
+    let between = figures.between_stages_ns.unwrap();
+    assert!(between > 0.0 && between < 0.03 * call.mean_ns, "{between}");
+    let floor = figures.floor.as_ref().unwrap();
+    let share = floor.share.unwrap();
+    assert!((share - floor.round_trip_ns as f64 / call.p50_ns as f64).abs() < 1e-12);
+    assert_eq!(floor.stack_ns, Some(call.p50_ns - floor.round_trip_ns));
+    assert_eq!((floor.windows, floor.count), (4, 4 * 200));
+    assert!(floor.round_trip_ns <= floor.highest_round_trip_ns);
+}
+
+#[test]
+fn a_stage_that_few_calls_had_is_a_small_part_of_the_mean_call() {
+    let mut sample = two(2.0).build();
+    let mut connect = rpcgauge_study::histogram::Unpacked::new(3).unwrap();
+    connect.record(90_000).unwrap();
+    let connect = rpcgauge_study::record::Histogram::from(connect);
+    for trial in &mut sample.trials {
+        if let Outcome::Measured(measured) = &mut trial.outcome {
+            measured.stages.insert(Stage::Connect, connect.clone());
+        }
+    }
+    let findings = findings(&sample);
+    let figures = findings.figures("grpc", Placement::TwoCores).unwrap();
+    let call = figures.latency.as_ref().unwrap();
+    let connect = figures.stages[0];
+    assert_eq!(connect.stage, Stage::Connect);
+    assert!(connect.mean_ns > 0.8 * call.mean_ns, "{connect:?}");
+    // One of the 200 calls of each trial had it.
+    assert!((connect.per_call_ns - connect.mean_ns / 200.0).abs() < 1e-6);
+    assert!((connect.share - connect.per_call_ns / call.mean_ns).abs() < 1e-12);
+    let of_client = |s: &&StageFindings| Stage::CLIENT.contains(&s.stage);
+    let staged = figures.stages.iter().filter(of_client);
+    let whole: f64 = staged.map(|s| s.per_call_ns).sum();
+    let between = figures.between_stages_ns.unwrap();
+    assert!(between > 0.0 && (whole + between - call.mean_ns).abs() < 1e-6);
+}
+
+#[test]
+fn the_floor_is_the_lowest_window() {
+    let mut sample = two(2.0).build();
+    let window = |name: &str, centre: u64| {
+        let mut latency = rpcgauge_study::histogram::Unpacked::new(3).unwrap();
+        latency.record_n(centre, 5).unwrap();
+        let mut window = sample
+            .floors
+            .iter()
+            .find(|f| f.placement == Placement::TwoCores && f.variants.iter().any(|v| v == name))
+            .unwrap()
+            .clone();
+        window.latency = rpcgauge_study::record::Histogram::from(latency);
+        window.client_cpu_ns = centre as f64 / 2.0;
+        window
+    };
+    let windows = [18_000, 12_000, 22_000].map(|centre| window("grpc", centre));
+    let empty = FloorRecord {
+        latency: rpcgauge_study::record::Histogram::from(
+            rpcgauge_study::histogram::Unpacked::new(3).unwrap(),
+        ),
+        ..windows[0].clone()
+    };
+    sample.floors = windows.into_iter().chain([empty]).collect();
+    let findings = findings(&sample);
+    let figures = findings.figures("grpc", Placement::TwoCores).unwrap();
+    let floor = figures.floor.as_ref().unwrap();
+    assert!(floor.round_trip_ns.abs_diff(12_000) < 20, "{floor:?}");
+    assert!(
+        floor.highest_round_trip_ns.abs_diff(22_000) < 40,
+        "{floor:?}"
+    );
+    assert_eq!((floor.windows, floor.count), (3, 15));
+    assert_eq!(floor.client_cpu_ns, 6_000.0);
+    let other = findings.figures("rest", Placement::TwoCores);
+    assert!(other.is_none_or(|figures| figures.floor.is_none()));
+}
+
+#[test]
+fn calls_under_load_have_no_kernel_share() {
+    let builder = two(1.0).spec(Spec {
+        in_flight: 32,
+        ..Spec::new("load", 400_000.0)
+    });
+    let findings = findings(&builder.build());
+    let floor = findings
+        .figures("load", Placement::TwoCores)
+        .unwrap()
+        .floor
+        .as_ref()
+        .unwrap();
+    assert_eq!((floor.share, floor.stack_ns), (None, None));
+}
+
+#[test]
+fn the_bytes_of_a_call_are_the_same_with_marks_and_without() {
+    let builder = two(1.0)
+        .spec(Spec {
+            in_flight: 32,
+            ..Spec::new("load", 400_000.0)
+        })
+        .spec(Spec::new("stages", 400_000.0))
+        .pair("More bytes?", "stages", "load", Metric::CallBytes);
+    let findings = findings(&builder.build());
+    let bytes = |name| findings.figures(name, Placement::TwoCores).unwrap().bytes;
+    let (load, stages) = (bytes("load"), bytes("stages"));
+    assert_eq!((load.received.marks, stages.received.marks), (0.0, 76.0));
+    assert_eq!(load.total(), stages.total());
+    let estimate = findings.comparisons[2].placements[0].estimate.unwrap();
+    assert_eq!(estimate.interval, Some([1.0, 1.0]));
+}

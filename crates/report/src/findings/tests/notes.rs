@@ -1,0 +1,177 @@
+//! What stands beside a verdict: a client at its limit, failed calls, drift, what was not as asked.
+
+use rpcgauge_study::plan::Metric;
+
+use super::super::verdict::{Combined, Note, Withheld};
+use super::*;
+use crate::fixture::Spec;
+
+fn load_pair(share: f64) -> Builder {
+    let load = |name, ns| Spec {
+        in_flight: 32,
+        ..Spec::new(name, ns)
+    };
+    two(1.0)
+        .spec(Spec {
+            client_share: share,
+            ..load("fast", 200_000.0)
+        })
+        .spec(load("slow", 400_000.0))
+        .pair("Which carries more?", "fast", "slow", Metric::Goodput)
+        .pair(
+            "Which moves fewer bytes?",
+            "fast",
+            "slow",
+            Metric::CallBytes,
+        )
+}
+
+#[test]
+fn a_client_bound_load_trial_gives_no_verdict_about_the_server() {
+    let findings = findings(&load_pair(0.81).build());
+    let bound = verdict::Outcome::NoVerdict {
+        reason: Withheld::ClientBound,
+    };
+    assert_eq!(outcome(&findings, 2), bound);
+    assert_eq!(
+        findings.comparisons[2].placements[0].blocks.client_bound,
+        12
+    );
+    assert_eq!(findings.comparisons[2].combined, Combined::NotResolved);
+    // Bytes are what they are, whatever the client could do.
+    assert_eq!(outcome(&findings, 3), verdict::Outcome::NoDifference);
+    assert!(
+        findings.variant("fast").unwrap().cells[0]
+            .trials
+            .is_client_bound
+    );
+}
+
+#[test]
+fn some_client_bound_blocks_are_left_out_and_counted() {
+    let mut sample = load_pair(0.5).build();
+    let fast = sample.trials.iter_mut().filter(|t| t.variant == "fast");
+    for trial in fast.take(3) {
+        if let Outcome::Measured(measured) = &mut trial.outcome {
+            measured.client_share = 0.9;
+        }
+    }
+    let findings = findings(&sample);
+    let verdict = &findings.comparisons[2].placements[0];
+    assert_eq!(verdict.outcome, verdict::Outcome::Faster);
+    assert_eq!((verdict.blocks.used, verdict.blocks.client_bound), (9, 3));
+    assert!(verdict.notes.contains(&Note::BlocksLeftOut {
+        left_out: 3,
+        planned: 12
+    }));
+}
+
+#[test]
+fn a_client_bound_stage_trial_is_marked_and_keeps_its_verdict() {
+    let mut builder = two(2.0);
+    builder.specs[0].client_share = 0.95;
+    let findings = findings(&builder.build());
+    let verdict = &findings.comparisons[0].placements[0];
+    assert_eq!(verdict.outcome, verdict::Outcome::Faster);
+    let note = Note::ClientBound {
+        variant: "grpc".to_owned(),
+        trials: 12,
+        of: 12,
+    };
+    assert!(verdict.notes.contains(&note), "{:?}", verdict.notes);
+}
+
+#[test]
+fn failed_calls_and_drift_stand_beside_the_verdict() {
+    let mut builder = two(2.0);
+    builder.specs[1].failing = Some(("reset", "connection reset by peer", 20));
+    builder.specs[1].unsettled = true;
+    let findings = findings(&builder.build());
+    let notes = &findings.comparisons[0].placements[0].notes;
+    assert!(notes.contains(&Note::FailedCalls {
+        variant: "rest".to_owned(),
+        share: 0.05
+    }));
+    assert!(notes.contains(&Note::Unsettled {
+        variant: "rest".to_owned(),
+        trials: 12,
+        of: 12
+    }));
+    let figures = findings.figures("rest", Placement::TwoCores).unwrap();
+    assert_eq!(figures.calls.failed["reset"], 120);
+    assert_eq!(figures.calls.ended(), figures.calls.started);
+    assert_eq!(figures.failed_latency.as_ref().unwrap().count, 120);
+    assert_eq!(figures.errors[0].count, 120);
+}
+
+#[test]
+fn what_the_client_could_not_do_as_asked_is_in_cells_rows_and_notes() {
+    let mut builder = two(2.0);
+    builder.specs[1].uncompressed = 50;
+    builder.specs[1].failed_connects = 2;
+    builder.specs[1].never_begun = 4;
+    builder.specs[1].retried = 3;
+    builder.specs[1].bodies_late = 1;
+    let findings = findings(&builder.build());
+    let variant = || "rest".to_owned();
+    let notes = &findings.comparisons[0].placements[0].notes;
+    let expected = [
+        Note::Uncompressed {
+            variant: variant(),
+            answers: 600,
+            of: 2_400,
+        },
+        Note::FailedConnects {
+            variant: variant(),
+            attempts: 24,
+        },
+        Note::NeverBegun {
+            variant: variant(),
+            calls: 48,
+            of: 2_448,
+        },
+        Note::Retried {
+            variant: variant(),
+            sends: 36,
+        },
+        Note::BodiesLate {
+            variant: variant(),
+            calls: 12,
+            of: 2_448,
+        },
+    ];
+    assert_eq!(notes[..], expected);
+    let cell = &findings.variant("rest").unwrap().cells[0];
+    let counts = &cell.trials;
+    assert_eq!(
+        [
+            counts.uncompressed,
+            counts.connects_failed,
+            counts.never_begun
+        ],
+        [12; 3]
+    );
+    let connections = cell.figures.as_ref().unwrap().connections;
+    assert_eq!(
+        (connections.fewest_at_start, connections.opened),
+        (Some(1), 0)
+    );
+    let mishaps = crate::words::mishaps(cell.figures.as_ref().unwrap());
+    assert_eq!(
+        mishaps.unwrap(),
+        "48 due but never begun of 2,448 calls; 24 attempts to open a connection failed; calls \
+         were sent again 36 times; 12 calls begun late for want of a body"
+    );
+    let row = findings.trials.iter().find(|row| row.variant == "rest");
+    let row = row.unwrap();
+    assert_eq!(
+        [
+            row.uncompressed_answers,
+            row.connects_failed,
+            row.never_begun,
+            row.retried,
+            row.bodies_late
+        ],
+        [50, 2, 4, 3, 1]
+    );
+}

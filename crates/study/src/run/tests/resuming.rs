@@ -1,0 +1,101 @@
+//! Going on with a run.
+
+use insta::assert_snapshot;
+
+use super::*;
+use crate::plan::TrialSpec;
+
+#[test]
+fn resuming_removes_the_cut_off_line_and_goes_on_behind_it() {
+    let scene = Scene::new();
+    scene.edit(names::TRIALS, |text| text[..text.len() - 40].to_owned());
+    let mut resumed = RunWriter::resume(&scene.run, Some(&scene.plan)).unwrap();
+    assert_eq!(resumed.run.warnings.len(), 1);
+    resumed.writer.append(&failed(&scene.plan, 1)).unwrap();
+    drop(resumed);
+    let run = Run::read(&scene.run).unwrap();
+    assert_eq!((run.trials.len(), run.warnings.len()), (3, 0));
+}
+
+#[test]
+fn an_invocation_that_was_broken_off_is_begun_again_whole() {
+    let scene = Scene::new();
+    let first = scene.plan.trials[0].invocation;
+    let indices = |trials: &mut dyn Iterator<Item = &TrialSpec>| -> Vec<u32> {
+        trials.map(|trial| trial.index).collect()
+    };
+    let all = indices(&mut scene.plan.trials.iter());
+    let looked_at = RunWriter::resume(&scene.run, None).unwrap();
+    assert_eq!(indices(&mut looked_at.missing.iter()), all);
+    drop(looked_at);
+    let run = Run::read(&scene.run).unwrap();
+    assert_eq!(
+        (run.trials.len(), run.floors.len()),
+        (3, 1),
+        "only looked at"
+    );
+
+    let mut resumed = RunWriter::resume(&scene.run, None).unwrap();
+    resumed.begin_again().unwrap();
+    resumed.writer.append(&failed(&scene.plan, 1)).unwrap();
+    drop(resumed);
+    let run = Run::read(&scene.run).unwrap();
+    let read = indices(&mut run.trials.iter().map(|record| &record.trial));
+    assert_eq!((read, run.floors.len()), (vec![1], 0));
+
+    // The other invocations are whole, or were never begun.
+    let of_first = scene.plan.trials.iter().filter(|t| t.invocation == first);
+    let mut resumed = RunWriter::resume(&scene.run, None).unwrap();
+    resumed.begin_again().unwrap();
+    for trial in of_first {
+        let record = failed(&scene.plan, trial.index as usize);
+        resumed.writer.append(&record).unwrap();
+    }
+    drop(resumed);
+    let resumed = RunWriter::resume(&scene.run, None).unwrap();
+    let rest = scene.plan.trials.iter().filter(|t| t.invocation != first);
+    assert_eq!(
+        indices(&mut resumed.missing.iter()),
+        indices(&mut rest.into_iter())
+    );
+}
+
+#[test]
+fn a_run_without_its_records_is_not_resumed() {
+    let scene = Scene::new();
+    fs::remove_file(scene.run.join(names::TRIALS)).unwrap();
+    assert_snapshot!(scene.plain(RunWriter::resume(&scene.run, None).unwrap_err()), @"the run directory run is damaged: trials.jsonl is missing");
+}
+
+#[test]
+fn a_run_with_limits_that_cannot_be_kept_is_not_resumed() {
+    let scene = Scene::new();
+    scene.edit(names::PLAN, |text| {
+        text.replace("\"max_depth\": 100", "\"max_depth\": 100000")
+    });
+    assert_snapshot!(scene.plain(RunWriter::resume(&scene.run, None).unwrap_err()), @"the run is damaged: run/plan.json: --max-depth is 100000, and may be 1 to 200");
+}
+
+#[test]
+fn another_plan_is_not_resumed() {
+    let scene = Scene::new();
+    let other = plan_of(
+        &STUDY
+            .replace("\"unix\"]", "\"unix\"]\nn = [1]\n")
+            .replace("hello", "echo"),
+    );
+    assert_snapshot!(scene.plain(RunWriter::resume(&scene.run, Some(&other)).unwrap_err()), @r#"cannot resume run: the variant "tcp-n=1" stands where "tcp" stood; run the study anew instead"#);
+    let other = plan_of(&STUDY.replace("invocations = 2", "invocations = 3"));
+    assert_snapshot!(scene.plain(RunWriter::resume(&scene.run, Some(&other)).unwrap_err()), @"cannot resume run: the study has 3 invocations now, the run has 2; run the study anew instead");
+    assert_eq!(Run::read(&scene.run).unwrap().trials.len(), 3);
+}
+
+#[test]
+fn two_programs_do_not_write_one_run() {
+    let scene = Scene::new();
+    let first = RunWriter::resume(&scene.run, None).unwrap();
+    assert_snapshot!(scene.plain(RunWriter::resume(&scene.run, None).unwrap_err()), @"run is being written by another rpcgauge: wait for it to end");
+    assert!(Run::read(&scene.run).is_ok(), "reading is free");
+    drop(first);
+    assert!(RunWriter::resume(&scene.run, None).is_ok());
+}
