@@ -3,91 +3,21 @@
 //! The variants differ from one another by one choice where they can: `rest-json` is what most
 //! services do, `grpc` is the usual other, and the rest change one thing of these two.
 
+mod ways;
+
 use std::time::Duration;
 
 use rpcgauge_message::nearest::Nearest;
 use rpcgauge_message::workload::OwnWorkload;
-use rpcgauge_message::{
-    Compression, Encoding, Limits, OverLimit, Workload, WorkloadError, WorkloadSpec,
-};
+use rpcgauge_message::{Limits, OverLimit, Workload, WorkloadError, WorkloadSpec};
 
+pub use self::ways::{WAYS, Way};
 use crate::plan::draft::{Checks, Draft, Guard, Rounds};
 use crate::plan::estimate::guess_call;
 use crate::plan::{Metric, Pair, Plan, Variant};
-use crate::resolve::{
-    DEFAULT_CONFIDENCE, DEFAULT_DEADLINE_MS, DEFAULT_MARGIN, DEFAULT_SEED, DEFAULT_STOP,
-    DEFAULT_WARMUP,
-};
+use crate::resolve::{DEFAULT_CONFIDENCE, DEFAULT_MARGIN, DEFAULT_SEED, DEFAULT_WARMUP};
 use crate::scale::{self, ScaleError};
-use crate::settings::{
-    Callee, ConnectionUse, HttpVersion, Idle, Placement, Protocol, Schedule, Settings, Stop,
-    Transport,
-};
-
-/// One of the ways to call that are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Way {
-    /// Its name, for `--only` and `--against`.
-    pub name: &'static str,
-    /// What it is, in words.
-    pub what: &'static str,
-    protocol: Protocol,
-    encoding: Encoding,
-    compression: Compression,
-    transport: Transport,
-}
-
-/// All ways, in the order they are shown.
-pub const WAYS: [Way; 6] = [
-    Way {
-        name: "rest-json",
-        what: "REST with JSON over HTTP/1.1",
-        protocol: Protocol::Rest,
-        encoding: Encoding::Json,
-        compression: Compression::None,
-        transport: Transport::Tcp,
-    },
-    Way {
-        name: "grpc",
-        what: "gRPC with protobuf",
-        protocol: Protocol::Grpc,
-        encoding: Encoding::Protobuf,
-        compression: Compression::None,
-        transport: Transport::Tcp,
-    },
-    Way {
-        name: "grpc-gzip",
-        what: "gRPC with protobuf, compressed by gzip",
-        protocol: Protocol::Grpc,
-        encoding: Encoding::Protobuf,
-        compression: Compression::GZIP,
-        transport: Transport::Tcp,
-    },
-    Way {
-        name: "grpc-unix",
-        what: "gRPC with protobuf over a Unix domain socket",
-        protocol: Protocol::Grpc,
-        encoding: Encoding::Protobuf,
-        compression: Compression::None,
-        transport: Transport::Unix,
-    },
-    Way {
-        name: "msgpack",
-        what: "REST with MessagePack over HTTP/1.1",
-        protocol: Protocol::Rest,
-        encoding: Encoding::Msgpack,
-        compression: Compression::None,
-        transport: Transport::Tcp,
-    },
-    Way {
-        name: "hybrid",
-        what: "gRPC with a JSON string inside a protobuf message",
-        protocol: Protocol::Grpc,
-        encoding: Encoding::Hybrid,
-        compression: Compression::None,
-        transport: Transport::Tcp,
-    },
-];
+use crate::settings::{Idle, Placement, Stop};
 
 /// What the command line asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -400,31 +330,5 @@ fn pair(of: String, against: String) -> Pair {
         metric: Metric::LatencyP50,
         headline: true,
         a_a: false,
-    }
-}
-
-impl Way {
-    /// How it calls; the budget decides how long (`set_trial`).
-    fn settings(&self, workload: &OwnWorkload) -> Settings {
-        Settings {
-            callee: Callee::Subject {
-                subject: crate::features::REFERENCE.to_owned(),
-                workload: WorkloadSpec::Own(Box::new(workload.clone())),
-            },
-            protocol: self.protocol,
-            http: match self.protocol {
-                Protocol::Grpc => HttpVersion::Http2,
-                Protocol::Rest => HttpVersion::Http1,
-            },
-            encoding: Some(self.encoding),
-            request_compression: self.compression,
-            response_compression: self.compression,
-            transport: self.transport,
-            connection: ConnectionUse::Reuse,
-            connections: 1,
-            schedule: Schedule::Closed { in_flight: 1 },
-            stop: DEFAULT_STOP,
-            deadline_ms: DEFAULT_DEADLINE_MS,
-        }
     }
 }

@@ -2,11 +2,16 @@
 //!
 //! The lab writes these records and the report reads them; nothing else passes between the two.
 
+mod environment;
+mod stage;
+
 use std::collections::BTreeMap;
 
 pub use rpcgauge_message::contract::{Code, Fault};
 use serde::{Deserialize, Serialize};
 
+pub use self::environment::{Environment, IdleOutcome};
+pub use self::stage::Stage;
 pub use crate::histogram::Histogram;
 use crate::plan::TrialSpec;
 use crate::settings::{Idle, Placement, Timing, Transport};
@@ -221,48 +226,6 @@ pub struct Warmup {
     pub settled: bool,
 }
 
-/// The stages of a call, in their order (docs/method.md).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Stage {
-    /// The connection's making, for calls that open their own.
-    Connect,
-    /// Message to bytes.
-    Encode,
-    /// Bytes to fewer bytes.
-    Compress,
-    /// First write until the last byte is handed to the kernel.
-    Send,
-    /// Until the first byte of the answer.
-    Wait,
-    /// Until its last byte.
-    Receive,
-    /// Back to the plain bytes.
-    Decompress,
-    /// Bytes to message.
-    Decode,
-    /// Start of encoding until the handler has the decoded message. Overlaps the client's stages.
-    RequestTime,
-    /// The handler's own time. Overlaps `Wait`.
-    HandlerTime,
-    /// The handler's end until the client has decoded. Overlaps the client's stages.
-    ResponseTime,
-}
-
-impl Stage {
-    /// The client's own stages in order; together they are the whole call.
-    pub const CLIENT: [Self; 8] = [
-        Self::Connect,
-        Self::Encode,
-        Self::Compress,
-        Self::Send,
-        Self::Wait,
-        Self::Receive,
-        Self::Decompress,
-        Self::Decode,
-    ];
-}
-
 /// A trial in slices of equal length.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timeline {
@@ -405,44 +368,6 @@ pub struct FloorRecord {
     pub client_cpu_ns: f64,
     /// The variants this floor stands under.
     pub variants: Vec<String>,
-}
-
-/// The machine and the programs of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Environment {
-    /// rpcgauge's own version.
-    pub rpcgauge: String,
-    /// The operating system and kernel.
-    pub system: String,
-    /// The processor's name, as the system tells it.
-    pub processor: String,
-    /// Cores this program may use.
-    pub cores: u32,
-    /// Memory of the machine, bytes.
-    pub memory_bytes: u64,
-    /// Whether it runs inside a virtual machine or container, where that can be told.
-    pub virtualization: Option<String>,
-    /// The frequency governor, where there is one.
-    pub governor: Option<String>,
-    /// What was asked of idle states, and what was got.
-    pub idle: IdleOutcome,
-    /// The subjects that took part, by name, with the versions they told.
-    pub subjects: BTreeMap<String, BTreeMap<String, String>>,
-    /// Anything else about the machine that makes figures noisy, one line each.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<String>,
-}
-
-/// What was asked of idle states, and what was got.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IdleOutcome {
-    /// What the study asked for.
-    pub asked: Idle,
-    /// What the machine granted.
-    pub got: Idle,
-    /// Why they differ, if they do.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
 }
 
 #[cfg(test)]

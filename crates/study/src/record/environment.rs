@@ -1,0 +1,45 @@
+//! The machine that a run was measured on, and what it allowed.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::settings::Idle;
+
+/// The machine and the programs of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    /// rpcgauge's own version.
+    pub rpcgauge: String,
+    /// The operating system and kernel.
+    pub system: String,
+    /// The processor's name, as the system tells it.
+    pub processor: String,
+    /// Cores this program may use.
+    pub cores: u32,
+    /// Memory of the machine, bytes.
+    pub memory_bytes: u64,
+    /// Whether it runs inside a virtual machine or container, where that can be told.
+    pub virtualization: Option<String>,
+    /// The frequency governor, where there is one.
+    pub governor: Option<String>,
+    /// What was asked of idle states, and what was got.
+    pub idle: IdleOutcome,
+    /// The subjects that took part, by name, with the versions they told.
+    pub subjects: BTreeMap<String, BTreeMap<String, String>>,
+    /// Anything else about the machine that makes figures noisy, one line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// What was asked of idle states, and what was got.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IdleOutcome {
+    /// What the study asked for.
+    pub asked: Idle,
+    /// What the machine granted.
+    pub got: Idle,
+    /// Why they differ, if they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
