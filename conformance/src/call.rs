@@ -1,13 +1,16 @@
-//! One unary gRPC call by the engine's client, over a plain socket.
+//! One unary gRPC call by the engine's client, over a socket of its own.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use rpcgauge_message::{BrokenLimit, Compression, Compressor, DecodeError, Decompressor, Limits};
+use rpcgauge_message::{
+    BrokenLimit, Compression, Compressor, DecodeError, Decompressor, Encoding, Limits, content_type,
+};
 use rpcgauge_wire::grpc::{self, Code, StatusSource, UnaryAnswer};
 use rpcgauge_wire::{Client, Event, Failure, Fields, Head, Protocol};
+
+use crate::tls::{ClientTls, Stream};
 
 /// The one call on its connection.
 const TOKEN: rpcgauge_wire::Token = 0;
@@ -23,10 +26,14 @@ pub(crate) type Metadata = Vec<(String, String)>;
 pub(crate) struct Call<'a> {
     pub(crate) host: &'a str,
     pub(crate) port: u16,
+    /// TLS, where the server speaks it.
+    pub(crate) tls: Option<ClientTls>,
     /// `/package.Service/Method`.
     pub(crate) path: &'a str,
     pub(crate) metadata: Metadata,
-    /// The request, encoded as protobuf.
+    /// Of the request and the answer.
+    pub(crate) encoding: Encoding,
+    /// The request, encoded.
     pub(crate) message: &'a [u8],
     /// Of the request, and what the answer may have.
     pub(crate) compression: Compression,
@@ -69,7 +76,7 @@ impl Call<'_> {
         let (head, body) = (self.head()?, self.body()?);
         let mut client = Client::new(Protocol::Http2, rpcgauge_wire::Limits::default());
         client.start(&head, &body, TOKEN)?;
-        let mut answer = Answer::new(self.max_message_bytes);
+        let mut answer = Answer::new(self.subtype(), self.max_message_bytes);
         let failed = match self.exchange(&mut client, &mut answer) {
             Ok(given_up) => given_up.map(GivenUp::status),
             Err(error) => Some((Code::UNAVAILABLE, error.to_string())),
@@ -79,7 +86,7 @@ impl Call<'_> {
 
     fn head(&self) -> Result<Head, CallError> {
         let authority = format!("{}:{}", self.host, self.port);
-        let mut head = grpc::head(self.path, &authority, Some("proto"))
+        let mut head = grpc::head(self.path, &authority, self.subtype())
             .field("user-agent", "rpcgauge-conformance");
         if !self.compression.is_none() {
             head = head
@@ -96,6 +103,11 @@ impl Call<'_> {
         Ok(head.build()?)
     }
 
+    /// The content-subtype of the encoding.
+    fn subtype(&self) -> Option<&'static str> {
+        content_type::grpc(self.encoding).strip_prefix("application/grpc+")
+    }
+
     fn body(&self) -> Result<Bytes, CallError> {
         if self.compression.is_none() {
             return Ok(grpc::frame_message(self.message, false)?);
@@ -109,8 +121,7 @@ impl Call<'_> {
     /// is up is not looked at.
     fn exchange(&self, client: &mut Client, answer: &mut Answer) -> io::Result<Option<GivenUp>> {
         let begin = Instant::now();
-        let mut stream = TcpStream::connect((self.host, self.port))?;
-        stream.set_nodelay(true)?;
+        let mut stream = Stream::connect((self.host, self.port), self.tls.as_ref(), PATIENCE)?;
         let mut buffer = vec![0; 64 * 1024];
         while !answer.has_ended {
             send(client, &mut stream)?;
@@ -180,6 +191,7 @@ fn send(client: &mut Client, stream: &mut impl Write) -> io::Result<()> {
 /// What has come of the answer.
 struct Answer {
     grpc: UnaryAnswer,
+    subtype: Option<&'static str>,
     max_message_bytes: u32,
     initial_metadata: Metadata,
     trailing_metadata: Metadata,
@@ -190,9 +202,10 @@ struct Answer {
 }
 
 impl Answer {
-    fn new(max_message_bytes: u32) -> Self {
+    fn new(subtype: Option<&'static str>, max_message_bytes: u32) -> Self {
         Self {
             grpc: UnaryAnswer::new(max_message_bytes),
+            subtype,
             max_message_bytes,
             initial_metadata: Vec::new(),
             trailing_metadata: Vec::new(),
@@ -211,7 +224,7 @@ impl Answer {
                 ..
             } => {
                 // What is wrong with it is told at the end.
-                let _ = self.grpc.head(status, &fields, end, Some("proto"));
+                let _ = self.grpc.head(status, &fields, end, self.subtype);
                 let trailers_only = end && fields.get(b"grpc-status").is_some();
                 if trailers_only {
                     self.trailing_metadata = metadata(fields);

@@ -8,12 +8,13 @@ use std::thread;
 use std::time::Duration;
 
 use buffa::Message;
-use rpcgauge_message::Compression;
+use rpcgauge_message::{Compression, Encoding};
 use rpcgauge_wire::grpc::{Code, DEFAULT_MAX_MESSAGE_BYTES, decode_binary};
 
 use crate::call::{Call, Ended, Metadata, value};
-use crate::delimited;
 use crate::suites::connectrpc::conformance::v1 as suite;
+use crate::tls::ClientTls;
+use crate::{codec, delimited};
 use suite::__buffa::oneof::client_compat_request::cancel::CancelTiming;
 use suite::__buffa::oneof::client_compat_response::Result as Outcome;
 
@@ -81,31 +82,51 @@ pub(crate) fn answer(
         0 => DEFAULT_MAX_MESSAGE_BYTES,
         limit => limit,
     };
+    let encoding = encoding(request)?;
+    let message =
+        codec::from_protobuf(&format!("{method}Request"), message.value.clone(), encoding)?;
     let ended = Call {
         host: &request.host,
         port: u16::try_from(request.port)?,
+        tls: tls(request)?,
         path: &format!("/{service}/{method}"),
         metadata: from_headers(&request.request_headers),
-        message: &message.value,
+        encoding,
+        message: &message,
         compression: compression(request)?,
         timeout: request.timeout_ms.map(milliseconds),
         cancel_after: cancel_after(request)?,
         max_message_bytes,
     }
     .make()?;
-    Ok(result(ended))
+    Ok(result(ended, &format!("{method}Response"), encoding))
 }
 
 /// Refuses what the configuration should keep away.
 fn check_supported(request: &suite::ClientCompatRequest) -> Result<(), String> {
     let known = request.protocol == suite::Protocol::PROTOCOL_GRPC
         && request.http_version == suite::HTTPVersion::HTTP_VERSION_2
-        && request.codec == suite::Codec::CODEC_PROTO
         && request.stream_type == suite::StreamType::STREAM_TYPE_UNARY;
-    match (known, request.server_tls_cert.is_empty()) {
-        (true, true) => Ok(()),
-        (false, _) => Err("only unary gRPC with protobuf over HTTP/2 is supported".to_owned()),
-        (_, false) => Err("TLS is not supported".to_owned()),
+    match (known, request.client_tls_creds.is_set()) {
+        (true, false) => Ok(()),
+        (false, _) => Err("only unary gRPC over HTTP/2 is supported".to_owned()),
+        (_, true) => Err("client certificates are not supported".to_owned()),
+    }
+}
+
+/// TLS, if the server has a certificate.
+fn tls(request: &suite::ClientCompatRequest) -> Result<Option<ClientTls>, Box<dyn Error>> {
+    match request.server_tls_cert.as_slice() {
+        [] => Ok(None),
+        certificate => ClientTls::trusting(certificate).map(Some),
+    }
+}
+
+fn encoding(request: &suite::ClientCompatRequest) -> Result<Encoding, String> {
+    match request.codec.as_known() {
+        Some(suite::Codec::CODEC_PROTO) => Ok(Encoding::Protobuf),
+        Some(suite::Codec::CODEC_JSON) => Ok(Encoding::Json),
+        _ => Err("this codec is not supported".to_owned()),
     }
 }
 
@@ -133,8 +154,8 @@ fn milliseconds(count: u32) -> Duration {
     Duration::from_millis(count.into())
 }
 
-/// What the runner is told of a call that ended.
-fn result(ended: Ended) -> suite::ClientResponseResult {
+/// What the runner is told of a call that ended, with a message of the type `response`.
+fn result(ended: Ended, response: &str, encoding: Encoding) -> suite::ClientResponseResult {
     let mut result = suite::ClientResponseResult {
         response_headers: to_headers(&ended.initial_metadata),
         response_trailers: to_headers(&ended.trailing_metadata),
@@ -144,16 +165,24 @@ fn result(ended: Ended) -> suite::ClientResponseResult {
         result.error = error(ended.code, ended.text, &ended.trailing_metadata).into();
         return result;
     }
-    // The answer of IdempotentUnary has the same fields.
-    match suite::UnaryResponse::decode_from_slice(&ended.message) {
-        Ok(response) => result
-            .payloads
-            .push(response.payload.into_option().unwrap_or_default()),
+    match payload(ended.message, response, encoding) {
+        Ok(payload) => result.payloads.push(payload),
         Err(problem) => {
             result.error = error(Code::INTERNAL, problem.to_string(), &Metadata::new()).into();
         }
     }
     result
+}
+
+/// What is in an answer. That of IdempotentUnary has the same fields.
+fn payload(
+    message: Vec<u8>,
+    response: &str,
+    encoding: Encoding,
+) -> Result<suite::ConformancePayload, Box<dyn Error>> {
+    let message = codec::to_protobuf(response, message, encoding)?;
+    let response = suite::UnaryResponse::decode_from_slice(&message)?;
+    Ok(response.payload.into_option().unwrap_or_default())
 }
 
 /// A status as the suite writes it, with the details that trailers bring.

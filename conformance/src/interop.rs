@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use buffa::Message;
-use rpcgauge_message::Compression;
+use rpcgauge_message::{Compression, Encoding};
 use rpcgauge_wire::grpc::{Code, DEFAULT_MAX_MESSAGE_BYTES, decode_binary, encode_binary};
 
 use crate::call::{Call, Ended, Metadata, value};
@@ -199,8 +199,10 @@ fn call(port: u16, method: &str, message: &[u8], metadata: Metadata) -> Result<E
     let call = Call {
         host: HOST,
         port,
+        tls: None,
         path: &format!("/grpc.testing.{method}"),
         metadata,
+        encoding: Encoding::Protobuf,
         message,
         compression: Compression::None,
         timeout: Some(Duration::from_secs(10)),

@@ -5,11 +5,13 @@
 
 mod call;
 mod client;
+mod codec;
 mod delimited;
 mod interop;
 mod server;
 #[cfg(test)]
 mod tests;
+mod tls;
 
 /// The suites' messages.
 #[allow(

@@ -12,9 +12,10 @@ use rpcgauge_message::{Compression, WorkloadSpec};
 use rpcgauge_reference::grpc::{Code, MethodAnswer, MethodCall, Methods, Status};
 use rpcgauge_reference::{Server, Settings};
 
-use crate::delimited;
 use crate::suites::connectrpc::conformance::v1 as suite;
 use crate::suites::google::{protobuf::Any, rpc};
+use crate::tls::Terminator;
+use crate::{codec, delimited};
 use suite::__buffa::oneof::unary_response_definition::Response as Defined;
 use suite::conformance_payload::RequestInfo;
 
@@ -22,47 +23,77 @@ use suite::conformance_payload::RequestInfo;
 pub(crate) fn run() -> Result<(), Box<dyn Error>> {
     let request = delimited::read(&mut io::stdin().lock())?
         .ok_or("standard input ends before a server is asked for")?;
-    let server = bind(&request)?;
-    delimited::write(&mut io::stdout().lock(), &place(&server)?)?;
-    Ok(server.serve(std::future::pending())?)
+    let server = UnderTest::bind(&request)?;
+    delimited::write(&mut io::stdout().lock(), server.place())?;
+    server.serve(std::future::pending())
 }
 
-/// The reference server with the suite's service, listening.
-pub(crate) fn bind(request: &suite::ServerCompatRequest) -> Result<Server, Box<dyn Error>> {
-    if request.use_tls {
-        return Err("TLS is not supported".into());
-    }
-    // Its own workload is not called; answers are compressed where a client accepts gzip.
-    let mut settings = Settings::new(WorkloadSpec::Hello {});
-    settings.response_compression = Compression::GZIP;
-    if request.message_receive_limit > 0 {
-        settings.limits.max_message_bytes = request.message_receive_limit as usize;
-    }
-    Ok(Server::bind_with(&settings, &methods())?)
+/// The reference server with the suite's service, listening. It speaks no TLS: where the suite
+/// wants that, something before it does.
+pub(crate) struct UnderTest {
+    server: Server,
+    tls: Option<Terminator>,
+    place: suite::ServerCompatResponse,
 }
 
-/// Where the server listens.
-pub(crate) fn place(server: &Server) -> Result<suite::ServerCompatResponse, Box<dyn Error>> {
-    let Address::Tcp(address) = server.address() else {
-        return Err("the server does not listen on TCP".into());
-    };
-    Ok(suite::ServerCompatResponse {
-        host: address.ip().to_string(),
-        port: address.port().into(),
-        ..Default::default()
-    })
+impl UnderTest {
+    pub(crate) fn bind(request: &suite::ServerCompatRequest) -> Result<Self, Box<dyn Error>> {
+        // Its own workload is not called; answers are compressed where a client accepts gzip.
+        let mut settings = Settings::new(WorkloadSpec::Hello {});
+        settings.response_compression = Compression::GZIP;
+        if request.message_receive_limit > 0 {
+            settings.limits.max_message_bytes = request.message_receive_limit as usize;
+        }
+        let server = Server::bind_with(&settings, &methods())?;
+        let &Address::Tcp(address) = server.address() else {
+            return Err("the server does not listen on TCP".into());
+        };
+        let (tls, address, certificate) = match request.use_tls {
+            false => (None, address, Vec::new()),
+            true => {
+                let credentials = &*request.server_creds;
+                let tls = Terminator::bind(credentials, address)?;
+                let address = tls.address()?;
+                (Some(tls), address, credentials.cert.clone())
+            }
+        };
+        let place = suite::ServerCompatResponse {
+            host: address.ip().to_string(),
+            port: address.port().into(),
+            pem_cert: certificate,
+            ..Default::default()
+        };
+        Ok(Self { server, tls, place })
+    }
+
+    /// Where it is called, and the certificate that it has there.
+    pub(crate) fn place(&self) -> &suite::ServerCompatResponse {
+        &self.place
+    }
+
+    /// Serves until `shutdown` is done.
+    pub(crate) fn serve(self, shutdown: impl Future<Output = ()>) -> Result<(), Box<dyn Error>> {
+        let Some(tls) = self.tls else {
+            return Ok(self.server.serve(shutdown)?);
+        };
+        let mut broken = Ok(());
+        self.server.serve(async {
+            tokio::select! {
+                () = shutdown => {}
+                ended = tls.run() => broken = ended,
+            }
+        })?;
+        Ok(broken?)
+    }
 }
 
 /// The suite's unary methods. `Unimplemented` is answered by the server itself.
 fn methods() -> Methods {
     let mut methods = Methods::new();
-    for (method, request) in [
-        ("Unary", "UnaryRequest"),
-        ("IdempotentUnary", "IdempotentUnaryRequest"),
-    ] {
+    for method in ["Unary", "IdempotentUnary"] {
         let path = format!("/connectrpc.conformance.v1.ConformanceService/{method}");
         let answer = move |call| async move {
-            answer(call, request)
+            answer(call, method)
                 .await
                 .unwrap_or_else(|status| MethodAnswer {
                     initial_metadata: HeaderMap::new(),
@@ -76,7 +107,11 @@ fn methods() -> Methods {
 }
 
 /// Answers as the request itself defines. Both methods' messages have the same fields.
-async fn answer(call: MethodCall, request_type: &str) -> Result<MethodAnswer, Status> {
+async fn answer(mut call: MethodCall, method: &str) -> Result<MethodAnswer, Status> {
+    let encoding = call.encoding;
+    let request_type = format!("{method}Request");
+    call.message = codec::to_protobuf(&request_type, call.message, encoding)
+        .map_err(|error| Status::new(Code::InvalidArgument, error.to_string()))?;
     let request = suite::UnaryRequest::decode_from_slice(&call.message)
         .map_err(|error| Status::new(Code::InvalidArgument, error.to_string()))?;
     let definition = request
@@ -85,15 +120,19 @@ async fn answer(call: MethodCall, request_type: &str) -> Result<MethodAnswer, St
         .unwrap_or_default();
     let delay = Duration::from_millis(definition.response_delay_ms.into());
     tokio::time::sleep(delay).await;
-    let info = request_info(call, request_type);
-    let result = match definition.response {
+    let info = request_info(call, &request_type);
+    let data = match definition.response {
         Some(Defined::Error(error)) => Err(status(*error, &info)?),
-        Some(Defined::ResponseData(data)) => Ok(payload(data, info)),
-        None => Ok(payload(Vec::new(), info)),
+        Some(Defined::ResponseData(data)) => Ok(data),
+        None => Ok(Vec::new()),
+    };
+    let encoded = |data| {
+        codec::from_protobuf(&format!("{method}Response"), payload(data, info), encoding)
+            .map_err(|error| Status::new(Code::Internal, error.to_string()))
     };
     Ok(MethodAnswer {
         initial_metadata: metadata(&definition.response_headers)?,
-        result,
+        result: data.and_then(encoded),
         trailing_metadata: metadata(&definition.response_trailers)?,
     })
 }

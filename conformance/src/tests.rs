@@ -1,13 +1,14 @@
 //! The client under test calls the server under test: what both suites rest on, without them.
 
-use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
 use buffa::Message;
+use tokio::sync::oneshot;
 
+use crate::client;
+use crate::server::UnderTest;
 use crate::suites::connectrpc::conformance::v1 as suite;
 use crate::suites::google::protobuf::Any;
-use crate::{client, server};
 use suite::__buffa::oneof::client_compat_request::cancel::CancelTiming;
 use suite::__buffa::oneof::unary_response_definition::Response as Defined;
 use suite::client_compat_request::Cancel;
@@ -16,24 +17,41 @@ use suite::conformance_payload::RequestInfo;
 /// The server under test, on a thread; it ends with the value.
 struct Running {
     place: suite::ServerCompatResponse,
-    stop: Option<mpsc::Sender<()>>,
+    stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Running {
     fn start(limit: u32) -> Self {
-        let request = suite::ServerCompatRequest {
+        Self::start_as(suite::ServerCompatRequest {
             message_receive_limit: limit,
             ..Default::default()
+        })
+    }
+
+    fn start_with_tls() -> Self {
+        let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+        let credentials = suite::TLSCreds {
+            cert: made.cert.pem().into_bytes(),
+            key: made.key_pair.serialize_pem().into_bytes(),
+            ..Default::default()
         };
-        let server = server::bind(&request).unwrap();
-        let place = server::place(&server).unwrap();
-        let (stop, stopped) = mpsc::channel();
-        let wait = move || {
+        Self::start_as(suite::ServerCompatRequest {
+            use_tls: true,
+            server_creds: credentials.into(),
+            ..Default::default()
+        })
+    }
+
+    fn start_as(request: suite::ServerCompatRequest) -> Self {
+        let server = UnderTest::bind(&request).unwrap();
+        let place = server.place().clone();
+        let (stop, stopped) = oneshot::channel();
+        let shutdown = async {
             // An error is the sender's end, and so the end.
-            let _ = stopped.recv();
+            let _ = stopped.await;
         };
-        let thread = thread::spawn(move || server.serve_until(wait).unwrap());
+        let thread = thread::spawn(move || server.serve(shutdown).unwrap());
         Self {
             place,
             stop: Some(stop),
@@ -59,6 +77,7 @@ impl Running {
             stream_type: suite::StreamType::STREAM_TYPE_UNARY.into(),
             host: self.place.host.clone(),
             port: self.place.port,
+            server_tls_cert: self.place.pem_cert.clone(),
             request_messages: vec![Any {
                 value: message.encode_to_vec(),
                 ..Default::default()
@@ -132,6 +151,53 @@ fn data_and_metadata_go_both_ways_in_every_compression() {
         let encoding = header("grpc-encoding", &["gzip"]);
         assert_eq!(headers.contains(&encoding), gzip, "{compression:?}");
     }
+}
+
+#[test]
+fn tls_and_json_carry_data_and_errors() {
+    for server in [Running::start(0), Running::start_with_tls()] {
+        for codec in [suite::Codec::CODEC_PROTO, suite::Codec::CODEC_JSON] {
+            let result = server.call(data(&[7; 5000]), |request| request.codec = codec.into());
+            assert_eq!(code(&result), None, "{codec:?}");
+            let [payload] = result.payloads.as_slice() else {
+                panic!("one payload")
+            };
+            assert_eq!(payload.data, [7; 5000]);
+            let info = payload.request_info.as_option().unwrap();
+            let subtype = match codec {
+                suite::Codec::CODEC_JSON => "application/grpc+json",
+                _ => "application/grpc+proto",
+            };
+            let content_type = header("content-type", &[subtype]);
+            assert!(info.request_headers.contains(&content_type), "{info:?}");
+            assert!(result.response_headers.contains(&content_type));
+            // The request comes to the method as it was sent, whatever carried it.
+            let [request] = info.requests.as_slice() else {
+                panic!("one request")
+            };
+            assert!(suite::UnaryRequest::decode_from_slice(&request.value).is_ok());
+            let error = suite::Error {
+                code: suite::Code::CODE_ABORTED.into(),
+                ..Default::default()
+            };
+            let definition = suite::UnaryResponseDefinition {
+                response: Some(error.into()),
+                ..Default::default()
+            };
+            let result = server.call(definition, |request| request.codec = codec.into());
+            assert_eq!(code(&result), Some(suite::Code::CODE_ABORTED), "{codec:?}");
+        }
+    }
+}
+
+#[test]
+fn a_server_with_another_certificate_is_not_called() {
+    let (server, other) = (Running::start_with_tls(), Running::start_with_tls());
+    let result = server.call(data(b""), |request| {
+        request.server_tls_cert = other.place.pem_cert.clone();
+    });
+    assert_eq!(code(&result), Some(suite::Code::CODE_UNAVAILABLE));
+    assert!(result.payloads.is_empty());
 }
 
 #[test]
