@@ -4,6 +4,7 @@
 //! they have the same bytes. Only the dynamic reader knows where in a message an error is: the
 //! generated one stays lean, and what it refuses is read once more to say what is wrong.
 
+pub(crate) mod msgpack_text;
 mod wire_type;
 
 use std::cell::RefCell;

@@ -121,18 +121,33 @@ impl MessageType {
         encoding: Encoding,
         limits: &Limits,
     ) -> Result<Message, DecodeError> {
-        let Some(generated) = self.generated else {
-            return self
+        let read = match self.generated {
+            None => self
                 .decode_dynamic(bytes, encoding, limits)
-                .map(|m| self.of_dynamic(m));
-        };
-        match (generated.decode)(bytes, encoding, limits) {
-            Ok(message) => Ok(self.of_generated(message)),
-            // The dynamic reader knows where it is and what was meant.
-            Err(error) => Err(self
-                .decode_dynamic(bytes, encoding, limits)
-                .err()
-                .unwrap_or(error)),
+                .map(|m| self.of_dynamic(m)),
+            Some(generated) => match (generated.decode)(bytes, encoding, limits) {
+                Ok(message) => Ok(self.of_generated(message)),
+                // The dynamic reader knows where it is and what was meant.
+                Err(error) => Err(self
+                    .decode_dynamic(bytes, encoding, limits)
+                    .err()
+                    .unwrap_or(error)),
+            },
+        }?;
+        self.check_text(bytes, encoding)?;
+        Ok(read)
+    }
+
+    /// Refuses strings of MessagePack that are not UTF-8 where the readers of bytes have taken them.
+    fn check_text(&self, bytes: &[u8], encoding: Encoding) -> Result<(), DecodeError> {
+        let may_hide = encoding == Encoding::Msgpack && self.types.has_bytes();
+        match may_hide && !format::msgpack_text::is_utf8(bytes) {
+            false => Ok(()),
+            true => Err(DecodeError::Malformed {
+                message_type: self.full_name().to_owned(),
+                encoding,
+                what: "a string is not UTF-8".to_owned(),
+            }),
         }
     }
 

@@ -6,6 +6,12 @@ use serde::de::Error;
 
 use crate::limits::{BrokenLimit, Limits};
 
+/// Entries that a node of a `BTreeMap` has room for.
+const NODE: usize = 11;
+
+/// Entries that every node of a `BTreeMap` has at least, but for its root.
+const FULL_NODE: usize = 5;
+
 /// The memory that a message may take. What stands in the bytes themselves, such as text, is
 /// bounded by the message's size; counted is what each value takes besides.
 pub(crate) struct Memory {
@@ -31,6 +37,22 @@ impl Memory {
             None => Ok(()),
             Some(broken) => Err(E::custom(broken)),
         }
+    }
+
+    /// Counts one more entry of a `BTreeMap` that has `before`: its nodes are counted when the entries
+    /// may need another one. Returns what it counted, in bytes.
+    pub(crate) fn take_entry<T, E: Error>(&self, before: usize) -> Result<usize, E> {
+        if !before.is_multiple_of(FULL_NODE) {
+            return Ok(0);
+        }
+        let node = NODE * size_of::<T>();
+        self.take(node).map(|()| node)
+    }
+
+    /// Counts so many bytes as free again.
+    pub(crate) fn give_back(&self, bytes: usize) {
+        self.left
+            .set(self.left.get().map(|left| left.saturating_add(bytes)));
     }
 
     /// The limit, if it was broken.

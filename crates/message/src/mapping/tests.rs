@@ -151,6 +151,8 @@ fn both_kinds_of_code_take_the_same_forms() {
         json("{"),
         json(r#"{"leafs":{"anInt32":2147483648}}"#),
         json(r#"{"leafs":{"anInt32":1.5}}"#),
+        json(r#"{"leafs":{"aUint32":0.5}}"#),
+        json(r#"{"leafs":{"anInt64":-1.25e0}}"#),
         json(r#"{"leafs":{"anInt64":9007199254740993.0}}"#),
         json(r#"{"leafs":{"anInt64":4503599627370496.3}}"#),
         json(r#"{"leafs":{"anInt64":"4503599627370496.3"}}"#),
@@ -194,6 +196,11 @@ fn both_kinds_of_code_take_the_same_forms() {
             Encoding::Msgpack,
             b"\x81\xa5leafs\x81\xa7aString\xa2\xff\xff".as_slice(),
         ),
+        // A string that is not UTF-8, where bytes are wanted.
+        (
+            Encoding::Msgpack,
+            b"\x81\xa5leafs\x81\xa6aBytes\xa2\xff\xff".as_slice(),
+        ),
         (Encoding::Cbor, b"\xa0\xa0".as_slice()),
         // The name of a field as bytes.
         (Encoding::Cbor, b"\xa1\x47doubles\x80".as_slice()),
@@ -232,6 +239,8 @@ fn integers_are_read_digit_by_digit() {
         ("\"150e-1\"", 15),
         ("\"0.0e5\"", 0),
         ("-0.0", 0),
+        ("1.0", 1),
+        ("-1.50e1", -15),
         ("1e15", 1_000_000_000_000_000),
         ("562949953421312.0", 562_949_953_421_312),
     ] {

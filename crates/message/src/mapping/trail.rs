@@ -28,10 +28,6 @@ impl fmt::Display for Step<'_> {
     }
 }
 
-/// Memory that the first field of a dynamic message takes, in bytes: its fields are a `BTreeMap`,
-/// whose smallest node has room for eleven.
-const FIELDS: usize = 11 * size_of::<(u32, Value)>();
-
 /// What is known about an error, how deep the reader is, and how much memory was taken.
 pub(crate) struct Trail {
     /// The steps from the innermost outwards, each as text.
@@ -84,12 +80,18 @@ impl Trail {
         self.memory.take(bytes)
     }
 
-    /// Counts what a message inside another one takes once a field of it is set.
+    /// How much memory was taken.
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Counts what a message inside another one takes once a field of it is set: its fields are a
+    /// `BTreeMap`.
     pub(crate) fn take_fields<E: Error>(&self) -> Result<(), E> {
-        if self.depth.get() > 1 {
-            self.memory.take(FIELDS)?;
+        match self.depth.get() {
+            0 | 1 => Ok(()),
+            _ => self.memory.take_entry::<(u32, Value), E>(0).map(|_| ()),
         }
-        Ok(())
     }
 
     /// The limit that was broken, if that was it.

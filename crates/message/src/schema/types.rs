@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use buffa::editions::FieldPresence;
-use buffa_descriptor::{DescriptorPool, DynamicMessage, ReflectMessage, Value};
+use buffa_descriptor::{
+    DescriptorPool, DynamicMessage, FieldKind, ReflectMessage, ScalarType, SingularKind, Value,
+};
 
 use super::SchemaError;
 
@@ -14,6 +16,8 @@ pub(crate) struct Types {
     pub(crate) descriptor_set: Vec<u8>,
     /// Whether any field is required, which is looked for only then.
     has_required: bool,
+    /// Whether any field holds bytes.
+    has_bytes: bool,
     /// Whether a message has arrived with unknown fields: its sender's others have them too.
     unknown_fields: AtomicBool,
 }
@@ -36,12 +40,23 @@ impl Types {
                 .iter()
                 .any(|f| f.presence() == FieldPresence::LegacyRequired)
         });
+        let has_bytes = pool
+            .messages()
+            .iter()
+            .flat_map(|message| message.fields())
+            .any(|field| holds_bytes(field.kind()));
         Ok(Self {
             pool: Arc::new(pool),
             descriptor_set,
             has_required,
+            has_bytes,
             unknown_fields: AtomicBool::new(false),
         })
+    }
+
+    /// Whether any field of any message holds bytes.
+    pub(crate) fn has_bytes(&self) -> bool {
+        self.has_bytes
     }
 
     /// Whether unknown fields are to be expected in a message.
@@ -61,6 +76,11 @@ impl Types {
         }
         missing(message).map(|path| format!("${path}"))
     }
+}
+
+fn holds_bytes(kind: FieldKind) -> bool {
+    let (FieldKind::Singular(value) | FieldKind::List(value) | FieldKind::Map { value, .. }) = kind;
+    value == SingularKind::Scalar(ScalarType::Bytes)
 }
 
 fn missing(message: &DynamicMessage) -> Option<String> {

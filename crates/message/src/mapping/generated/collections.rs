@@ -105,7 +105,8 @@ impl<'de, K: Key + Ord, V: Element> Visitor<'de> for ReadMap<'_, K, V> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key_seed(ReadKey::<K>::new())? {
             let value = map.next_value_seed(ReadElement::new(self.budget))?;
-            self.budget.memory.take(size_of::<(K, V)>())?;
+            let before = self.into.len();
+            self.budget.memory.take_entry::<(K, V), _>(before)?;
             let value = value.ok_or_else(|| A::Error::custom("a map holds no null"))?;
             if self.into.insert(key, value).is_some() {
                 return Err(A::Error::custom("a key is there twice"));

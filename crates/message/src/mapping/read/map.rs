@@ -25,7 +25,9 @@ impl<'de> Visitor<'de> for ReadMap<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let trail = self.value.reader.trail;
+        // A tree until it is whole, and a list from then on.
         let mut entries = BTreeMap::new();
+        let mut nodes = 0;
         while let Some(key) = map.next_key_seed(ReadMapKey(self.key))? {
             let here = |error| trail.at(Step::Name(&key_text(&key)), error);
             let value = map.next_value_seed(self.value).map_err(here)?;
@@ -33,12 +35,15 @@ impl<'de> Visitor<'de> for ReadMap<'_> {
             if entries.contains_key(&key) {
                 return Err(here(A::Error::custom("the key is there twice")));
             }
+            nodes += trail
+                .memory()
+                .take_entry::<(MapKey, Value), _>(entries.len())?;
             trail.take(size_of::<(MapKey, Value)>())?;
             entries.insert(key, value);
         }
-        Ok(Some(Value::Map(MapValue::from_entries(
-            entries.into_iter().collect(),
-        ))))
+        let entries = MapValue::from_entries(entries.into_iter().collect());
+        trail.memory().give_back(nodes);
+        Ok(Some(Value::Map(entries)))
     }
 
     fn visit_unit<E>(self) -> Result<Self::Value, E> {

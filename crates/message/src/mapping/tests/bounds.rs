@@ -115,6 +115,33 @@ fn memory_is_bounded_in_every_mapped_encoding() {
 }
 
 #[test]
+fn a_map_takes_the_memory_of_its_trees_nodes() {
+    let list = Sink {
+        children: (0..20_000)
+            .map(|_| Sink {
+                by_bool: BTreeMap::from([(true, Vec::new())]),
+                ..Sink::default()
+            })
+            .collect(),
+        ..Sink::default()
+    };
+    let mut bytes = Vec::new();
+    crate::format::encode_generated(&list, Encoding::Msgpack, &mut bytes).unwrap();
+    // What the messages themselves take, and a node with room for eleven entries in each.
+    let messages = 20_000 * size_of::<Sink>();
+    let nodes = 20_000 * 11 * size_of::<(bool, Vec<u8>)>();
+    for (memory, fits) in [(messages + nodes, true), (messages + nodes / 2, false)] {
+        let limits = Limits {
+            max_message_bytes: memory.div_ceil(crate::limits::MEMORY_FOR_A_BYTE),
+            ..Limits::DEFAULT
+        };
+        assert!(bytes.len() < limits.max_message_bytes);
+        let read = generated().decode(&bytes, Encoding::Msgpack, &limits);
+        assert_eq!(read.is_ok(), fits, "{:?}", read.err());
+    }
+}
+
+#[test]
 fn a_small_message_is_not_refused_for_its_memory() {
     let sink = (0..10).fold(Sink::default(), |inner, _| Sink {
         children: vec![inner],
