@@ -7,6 +7,7 @@
 //! how much that was.
 
 mod changes;
+mod objectives;
 mod render;
 pub mod unpaired;
 
@@ -19,6 +20,7 @@ use rpcgauge_study::settings::Placement;
 use serde::{Deserialize, Serialize};
 
 pub use changes::{EnvironmentChange, FloorChange, SettingsChange, VerdictChange};
+pub use objectives::ObjectiveChange;
 pub use render::render;
 
 use crate::error::ReportError;
@@ -45,6 +47,9 @@ pub struct Diff {
     /// What must be known of those figures: client-bound trials, drift, failed calls and the like.
     #[serde(default)]
     pub marks: Vec<MarkedCell>,
+    /// What the runs had to reach, and whether they did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objectives: Vec<ObjectiveChange>,
     /// How the floors stand to each other: what changed on the machine.
     pub floors: Vec<FloorChange>,
     /// Verdicts that are not the same any more.
@@ -139,6 +144,7 @@ pub fn compare(before: &Findings, after: &Findings) -> Diff {
         margin,
         metrics: metrics(before, after, margin),
         marks: marked(before, after),
+        objectives: objectives::objectives(before, after),
         floors: changes::floors(before, after),
         verdicts,
         verdicts_unchanged,

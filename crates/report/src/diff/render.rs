@@ -3,8 +3,9 @@
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::settings::Placement;
 
-use super::{Change, Diff, MetricChange, RunLabel};
+use super::{Change, Diff, MetricChange, ObjectiveChange, RunLabel};
 use crate::escape::terminal as safe;
+use crate::findings::objective::{ObjectiveFindings, ObjectiveOutcome};
 use crate::terminal::{Column, Paint, Style, Table};
 use crate::units;
 use crate::words;
@@ -44,6 +45,7 @@ pub fn render(diff: &Diff, style: Style) -> String {
         );
         lines.push(style.paint(Paint::Quiet, &style.wrap("", &text)));
     }
+    objectives(&mut lines, diff, style);
     changes(&mut lines, diff, style);
     verdicts(&mut lines, diff, style);
     for placement in [Placement::TwoCores, Placement::OneCore, Placement::Free] {
@@ -70,6 +72,48 @@ fn label(run: &RunLabel) -> String {
 fn heading(lines: &mut Vec<String>, text: &str, style: Style) {
     lines.push(String::new());
     lines.push(style.paint(Paint::Heading, text));
+}
+
+/// What became of every objective, before and after.
+fn objectives(lines: &mut Vec<String>, diff: &Diff, style: Style) {
+    if diff.objectives.is_empty() {
+        return;
+    }
+    heading(lines, "Objectives", style);
+    for change in &diff.objectives {
+        let (paint, sign) = turn(change);
+        let wrapped = style.wrap("    ", &safe(&objective(change)));
+        lines.push(format!("  {} {}", style.paint(paint, sign), &wrapped[4..]));
+    }
+}
+
+/// Whether an objective is reached or missed now and was not before.
+fn turn(change: &ObjectiveChange) -> (Paint, &'static str) {
+    let outcomes = [&change.before, &change.after].map(|o| o.as_ref().map(|o| o.outcome));
+    let [before, after] = outcomes;
+    match after {
+        Some(ObjectiveOutcome::Reached) if before == Some(ObjectiveOutcome::Missed) => {
+            (Paint::Good, "▲")
+        }
+        Some(ObjectiveOutcome::Missed) if before == Some(ObjectiveOutcome::Reached) => {
+            (Paint::Bad, "▼")
+        }
+        Some(ObjectiveOutcome::Reached | ObjectiveOutcome::Missed) if before == after => {
+            (Paint::Quiet, "=")
+        }
+        _ => (Paint::Open, "?"),
+    }
+}
+
+fn objective(change: &ObjectiveChange) -> String {
+    let named = change.before.as_ref().or(change.after.as_ref());
+    let name = named.map_or_else(String::new, |o| format!("{} {}", o.variant, o.objective));
+    let told = |found: &Option<ObjectiveFindings>| {
+        let words = found.as_ref().map(words::live::objective);
+        words.unwrap_or_else(|| "no objective".to_owned())
+    };
+    let (before, after) = (told(&change.before), told(&change.after));
+    format!("{name}: {after}; before, {before}")
 }
 
 /// Every resolved change in a sentence.

@@ -1,5 +1,6 @@
 use super::*;
-use crate::fixture::{findings, two};
+use crate::findings::objective::ObjectiveOutcome;
+use crate::fixture::{findings, live, two};
 use crate::terminal::Style;
 
 fn change<'a>(diff: &'a Diff, variant: &str, metric: Metric) -> &'a MetricChange {
@@ -94,6 +95,52 @@ fn in_the_terminal() {
         },
     );
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn objectives_stand_beside_each_other() {
+    let run = |objectives: &[&str]| {
+        let mut sample = live();
+        let objectives = objectives.iter().map(|text| text.parse().unwrap());
+        sample.plan.objectives = objectives.collect();
+        findings(&sample)
+    };
+    let before = run(&["p50<1s", "max<1s", "p99<1s", "mean<1s"]);
+    // The first is written in another way, the last is another one.
+    let mut after = run(&["p50<1000ms", "max<1s", "p99<1s", "mean<2s"]);
+    after.objectives[1].outcome = ObjectiveOutcome::Missed;
+    let diff = compare(&before, &after);
+    let style = Style {
+        color: false,
+        width: 200,
+    };
+    let text = render(&diff, style);
+    let (_, objectives) = text.split_once("Objectives\n").expect(&text);
+    let lines: Vec<&str> = objectives.lines().take(5).collect();
+    let told = |line: &str, sign: &str, words: [&str; 3]| {
+        assert!(line.starts_with(&format!("  {sign} ")), "{line}");
+        let mut rest = line;
+        for word in words {
+            (_, rest) = rest.split_once(word).expect(line);
+        }
+    };
+    told(lines[0], "=", ["p50<1s: ", "reached", "before, reached"]);
+    told(lines[1], "▼", ["max<1s: ", "missed", "before, reached"]);
+    told(lines[2], "=", ["p99<1s: ", "reached", "before, reached"]);
+    told(
+        lines[3],
+        "?",
+        ["mean<1s: ", "no objective", "before, reached"],
+    );
+    told(
+        lines[4],
+        "?",
+        ["mean<2s: ", "reached", "before, no objective"],
+    );
+    let back = compare(&after, &before);
+    assert!(render(&back, style).contains("  ▲ "));
+    let none = render(&compare(&run(&[]), &run(&[])), style);
+    assert!(!none.contains("Objectives"), "{none}");
 }
 
 /// The goodput of a load variant in two runs of which the second is half as fast, with the client's
