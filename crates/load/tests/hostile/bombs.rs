@@ -73,7 +73,7 @@ fn case(name: &'static str, over: Over, coding: &'static str, compression: Compr
         Over::Http1 | Over::Tls => case.server(move || {
             let bomb = bomb(compression);
             let head = format!(
-                "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-encoding: {coding}\r\n\
+                "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-encoding: {coding}\r\n\
                  content-length: {}\r\n\r\n",
                 bomb.len()
             );
