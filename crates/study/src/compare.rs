@@ -217,17 +217,27 @@ fn chosen(options: &CompareOptions) -> Result<Vec<Way>, CompareError> {
     Ok(ways)
 }
 
-/// One size of the answer: how its variants' names end, and its workload.
+/// One size of the answer: the group of its variants, where there are several, and its workload.
 struct Sized {
-    suffix: String,
+    group: Option<String>,
     workload: OwnWorkload,
+}
+
+impl Sized {
+    /// A variant's name: `grpc`, or `scale=10-grpc`.
+    fn name(&self, way: &Way) -> String {
+        match &self.group {
+            Some(group) => format!("{group}-{}", way.name),
+            None => way.name.to_owned(),
+        }
+    }
 }
 
 fn sized(own: &OwnWorkload, options: &CompareOptions) -> Result<Vec<Sized>, CompareError> {
     let sizes = &options.sizes;
     if sizes.is_empty() {
         return Ok(vec![Sized {
-            suffix: String::new(),
+            group: None,
             workload: own.clone(),
         }]);
     }
@@ -238,7 +248,7 @@ fn sized(own: &OwnWorkload, options: &CompareOptions) -> Result<Vec<Sized>, Comp
         }
         let workload = scale::answer(own, *factor, options.limits)?;
         all.push(Sized {
-            suffix: format!("-scale={factor}"),
+            group: Some(format!("scale={factor}")),
             workload,
         });
     }
@@ -266,12 +276,11 @@ fn draft(
     let mut variants = Vec::new();
     let mut pairs = Vec::new();
     for size in sizes {
-        let name = |way: &Way| format!("{}{}", way.name, size.suffix);
         for way in ways {
             let settings = way.settings(&size.workload);
             let variant = Variant {
-                name: name(way),
-                group: None,
+                name: size.name(way),
+                group: size.group.clone(),
                 repeats: None,
                 settings,
             };
@@ -280,7 +289,12 @@ fn draft(
         let against = ways.iter().find(|way| way.name == options.against);
         for (of, against) in ways.iter().filter_map(|of| Some((of, against?))) {
             if of.name != against.name {
-                pairs.push(pair(name(of), name(against)));
+                // The same question at every size, so that its answers stand together.
+                let question = format!(
+                    "Is a call faster with {} than with {}?",
+                    of.name, against.name
+                );
+                pairs.push(pair(question, size.name(of), size.name(against)));
             }
         }
     }
@@ -322,10 +336,10 @@ fn draft(
     }
 }
 
-fn pair(of: String, against: String) -> Pair {
+fn pair(question: String, of: String, against: String) -> Pair {
     Pair {
         name: format!("{of}-vs-{against}"),
-        question: format!("Is a call faster with {of} than with {against}?"),
+        question,
         of,
         against,
         metric: Metric::LatencyP50,

@@ -323,20 +323,20 @@ fn a_comparison_of_some_ways_at_some_sizes() {
     assert_eq!(
         names,
         BTreeSet::from([
-            "grpc-scale=1",
-            "hybrid-scale=1",
-            "grpc-scale=10",
-            "hybrid-scale=10",
-            "grpc-scale=1-again",
+            "scale=1-grpc",
+            "scale=1-hybrid",
+            "scale=10-grpc",
+            "scale=10-hybrid",
+            "scale=1-grpc-again",
         ])
     );
     let pairs: Vec<&str> = plan.pairs.iter().map(|p| p.name.as_str()).collect();
     assert_eq!(
         pairs,
         [
-            "hybrid-scale=1-vs-grpc-scale=1",
-            "hybrid-scale=10-vs-grpc-scale=10",
-            "grpc-scale=1-a-a"
+            "scale=1-hybrid-vs-scale=1-grpc",
+            "scale=10-hybrid-vs-scale=10-grpc",
+            "scale=1-grpc-a-a"
         ]
     );
 }
