@@ -93,7 +93,7 @@ fn a_failure_after_the_deadline_is_a_call_out_of_time() {
 fn without_a_drain_calls_in_flight_are_abandoned_when_the_time_is_up() {
     for protocol in [Protocol::Http1, Protocol::Http2] {
         let mut trial = trial(match protocol {
-            Protocol::Http1 => serve(|stream| only_read(stream)),
+            Protocol::Http1 => serve(only_read),
             Protocol::Http2 => serve_frames(|_| Vec::new()),
         });
         trial.target.protocol = protocol;

@@ -3,7 +3,7 @@
 use crate::live::{LoadOptions, LoadPlanError};
 use crate::objective::{Measure, Objective};
 use crate::plan::Capacity;
-use crate::settings::{Schedule, Settings, Stop};
+use crate::settings::{AtEnd, Schedule, Settings, Stop};
 
 /// The most trials of a search: twelve doublings, a bracket of 1% and repeats take some 30.
 pub const MOST_TRIALS: u32 = 60;
@@ -87,6 +87,12 @@ fn check(options: &LoadOptions, asked: &CapacityOptions) -> Result<(), LoadPlanE
         return refuse(
             "--find-capacity",
             "it searches one target at a time; leave --vs out",
+        );
+    }
+    if options.at_end == AtEnd::Cancel {
+        return refuse(
+            "--at-end cancel",
+            "would give up calls in every trial of a search; leave it out",
         );
     }
     if options.objectives.is_empty() {

@@ -8,7 +8,7 @@ use clap::{Args, ValueHint};
 #[derive(Debug, Args)]
 pub(crate) struct OutletArgs {
     /// Write the latency percentiles here, as HdrHistogram's plotting tools read them (ms)
-    #[arg(long, value_name = "FILE", conflicts_with = "vs", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["vs", "find_capacity"], value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) hgrm: Option<PathBuf>,
     /// Write the latencies of each second here, as an HdrHistogram interval log (.hlog)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]

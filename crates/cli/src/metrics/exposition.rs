@@ -2,6 +2,8 @@
 
 use std::fmt::{Display, Write as _};
 
+use rpcgauge_load::ByteCount;
+
 use super::buckets::{Buckets, bounds};
 use super::{Counts, Target};
 
@@ -25,6 +27,12 @@ impl Kind {
     }
 }
 
+/// A family's name, its help, and where its value is found.
+type Family<From, To> = (&'static str, &'static str, fn(&From) -> To);
+
+/// Where a histogram is found.
+type OfTarget = fn(&Target) -> &Buckets;
+
 /// The figures of all targets.
 pub(super) fn text(targets: &[Target]) -> String {
     let mut page = Page::default();
@@ -44,7 +52,7 @@ pub(super) fn text(targets: &[Target]) -> String {
 }
 
 fn calls(page: &mut Page, targets: &[Target]) {
-    let counters: [(&str, &str, fn(&Counts) -> u64); 3] = [
+    let counters: [Family<Counts, u64>; 3] = [
         ("rpcgauge_load_calls_started", "Calls begun.", |c| c.started),
         (
             "rpcgauge_load_calls_answered",
@@ -81,7 +89,7 @@ fn calls(page: &mut Page, targets: &[Target]) {
 }
 
 fn bytes(page: &mut Page, targets: &[Target]) {
-    let directions: [(&str, &str, fn(&Counts) -> rpcgauge_load::ByteCount); 2] = [
+    let directions: [Family<Counts, ByteCount>; 2] = [
         ("rpcgauge_load_sent_bytes", "Bytes sent, by class.", |c| {
             c.traffic.sent
         }),
@@ -109,7 +117,7 @@ fn bytes(page: &mut Page, targets: &[Target]) {
 }
 
 fn times(page: &mut Page, targets: &[Target]) {
-    let histograms: [(&str, &str, fn(&Target) -> &Buckets); 3] = [
+    let histograms: [(&str, &str, OfTarget); 3] = [
         (
             "rpcgauge_load_latency_seconds",
             "Latency of the calls that succeeded, from when they were due.",

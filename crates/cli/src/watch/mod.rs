@@ -93,10 +93,12 @@ impl Watcher {
                 Message::Trial(trial) => self.begin(trial),
                 Message::Look(look) => {
                     self.look(&look);
-                    if let Ok(Some(open)) = &mut log {
-                        if let Err(error) = open.write(&look, self.target()) {
-                            log = Err(error);
-                        }
+                    let written = match &mut log {
+                        Ok(Some(log)) => log.write(&look, self.target()),
+                        _ => Ok(()),
+                    };
+                    if let Err(error) = written {
+                        log = Err(error);
                     }
                     let mut times = look.times;
                     times.clear();
@@ -141,7 +143,7 @@ impl Watcher {
         }
         self.looks += 1;
         let target = self.target();
-        if self.screen.has_lines() && self.looks % LOOKS_A_LINE == 0 {
+        if self.screen.has_lines() && self.looks.is_multiple_of(LOOKS_A_LINE) {
             self.screen.line(&standing.line(target));
         }
         self.draw(&standing.head(target), &standing.details(), left);

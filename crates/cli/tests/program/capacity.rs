@@ -191,10 +191,6 @@ fn what_cannot_be_searched_is_refused_in_one_line() {
         &with(&["--precision", "much"]),
         &["--precision", "no share"],
     );
-    refused(
-        &with(&["-X", "POST", "--data", "{{n}}"]),
-        &["--find-capacity", "--max-rate"],
-    );
     let without = place.run(&["load", &target, "--max-rate", "5"]);
     without.refused(&["missing", "--find-capacity"]);
 }

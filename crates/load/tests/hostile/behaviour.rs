@@ -213,7 +213,8 @@ fn where_nobody_listens_calls_are_refused_and_the_processor_rests() {
 
 #[test]
 fn connections_that_end_in_vain_are_opened_ever_more_seldom() {
-    let ends: [(Protocol, fn(&mut TcpStream)); 5] = [
+    type End = fn(&mut TcpStream);
+    let ends: [(Protocol, End); 5] = [
         (Protocol::Http1, |_| ()),
         (Protocol::Http2, |_| ()),
         (Protocol::Http1, |stream| {

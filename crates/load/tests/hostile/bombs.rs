@@ -25,7 +25,7 @@ fn bomb(compression: Compression) -> Vec<u8> {
 struct Bounded(Decompressor);
 
 impl Bounded {
-    fn new(compression: Compression) -> Box<dyn Codec> {
+    fn codec(compression: Compression) -> Box<dyn Codec> {
         let limits = Limits {
             max_message_bytes: MOST,
             ..Limits::DEFAULT
@@ -73,7 +73,7 @@ fn case(name: &'static str, over: Over, coding: &'static str, compression: Compr
         Over::Http1 | Over::Tls => case.server(move || {
             let bomb = bomb(compression);
             let head = format!(
-                "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-encoding: {coding}\r\n\
+                "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-encoding: {coding}\r\n\
                  content-length: {}\r\n\r\n",
                 bomb.len()
             );
@@ -84,10 +84,12 @@ fn case(name: &'static str, over: Over, coding: &'static str, compression: Compr
 
 pub(crate) fn cases() -> Vec<Case> {
     let gzip = |over| {
-        case("gzip bomb", over, "gzip", Compression::GZIP).codec(|| Bounded::new(Compression::GZIP))
+        case("gzip bomb", over, "gzip", Compression::GZIP)
+            .codec(|| Bounded::codec(Compression::GZIP))
     };
     let zstd = |over| {
-        case("zstd bomb", over, "zstd", Compression::ZSTD).codec(|| Bounded::new(Compression::ZSTD))
+        case("zstd bomb", over, "zstd", Compression::ZSTD)
+            .codec(|| Bounded::codec(Compression::ZSTD))
     };
     vec![
         gzip(Over::Http1),

@@ -24,8 +24,11 @@ use support::memory::Counting;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// Makes the rows of a part.
+type Cases = fn() -> Vec<Case>;
+
 /// The parts of the table, each under its heading in the page.
-const PARTS: [(&str, fn() -> Vec<Case>); 6] = [
+const PARTS: [(&str, Cases); 6] = [
     ("Connections", transport::cases),
     ("HTTP/1.1", http1::cases),
     ("HTTP/2", http2::cases),

@@ -71,6 +71,8 @@ fn text(bytes: &[u8], length: usize) -> Option<(Data<'_>, &[u8])> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::is_utf8;
 
     /// A value in each form, none of them a string.
@@ -140,6 +142,18 @@ mod tests {
             b"\xc9\xff\xff\xff\xff",
         ] {
             assert!(is_utf8(cut), "{cut:x?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_text(values: Vec<(String, Vec<u8>, i64, f32, bool)>) {
+            prop_assert!(is_utf8(&rmp_serde::to_vec(&values).unwrap()));
+        }
+
+        #[test]
+        fn any_bytes_have_an_end(bytes: Vec<u8>) {
+            let _ = is_utf8(&bytes);
         }
     }
 }
