@@ -24,7 +24,7 @@ pub(crate) struct RunArgs {
     )]
     pub(crate) resume: Option<PathBuf>,
     /// With --resume: run the invocations again in which a trial failed
-    #[arg(long, requires = "resume")]
+    #[arg(long, requires = "resume", conflicts_with = "studies")]
     pub(crate) retry_failed: bool,
     #[command(flatten)]
     pub(crate) overrides: OverrideArgs,

@@ -27,7 +27,7 @@ fn trials_that_failed_are_run_again_where_that_is_asked_for() {
     assert!(told.stderr.contains("--retry-failed"), "{}", told.stderr);
     place
         .run(&["run", "--retry-failed", "study.toml"])
-        .refused(&["--resume"]);
+        .refused(&["--retry-failed"]);
     let mended = ["run", "--resume", "run", "--retry-failed", "--quiet"];
     let text = place.run(&mended).well();
     assert!(!text.contains("1 failed"), "{text}");
