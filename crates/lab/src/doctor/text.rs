@@ -76,9 +76,8 @@ fn section(f: &mut fmt::Formatter<'_>, title: &str, found: &[Capability]) -> fmt
     {
         let mark = if *found { "yes" } else { "no" };
         writeln!(f, "  {mark:<3}  {name:<width$}  {detail}")?;
-        if !found {
-            writeln!(f, "       {:width$}  would unlock: {unlocks}", "")?;
-        }
+        let what = if *found { "for" } else { "would unlock:" };
+        writeln!(f, "       {:width$}  {what} {unlocks}", "")?;
     }
     Ok(())
 }
