@@ -13,8 +13,8 @@ use rpcgauge_study::capacity::{self, CapacityOptions};
 use rpcgauge_study::live::{self, DEFAULT_STOP, LoadOptions};
 use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::settings::{
-    Arrivals, AtEnd, ConnectionUse, HttpVersion, Messages, Protocol, RowOrder, RowsSource,
-    Schedule, Settings, Stop, TemplateSource, TlsChoice,
+    Arrivals, AtEnd, ConnectionUse, HttpVersion, Keepalive, Messages, Protocol, RowOrder,
+    RowsSource, Schedule, Settings, Stop, TemplateSource, TlsChoice,
 };
 
 use super::measure::{self, Ended, How};
@@ -171,6 +171,10 @@ fn options(args: &LoadArgs) -> Result<LoadOptions, Failure> {
             args::AtEnd::Wait => AtEnd::Wait,
             args::AtEnd::Cancel => AtEnd::Cancel,
         },
+        keepalive: pace.keepalive.map(|time_ms| Keepalive {
+            time_ms,
+            timeout_ms: pace.keepalive_timeout.unwrap_or(Keepalive::TIMEOUT_MS),
+        }),
         request_compression: service.request_compression,
         response_compression: service.response_compression,
         connections,

@@ -21,6 +21,7 @@ fn settings(target: &str) -> Settings {
                 header_names: Vec::new(),
                 messages: Messages::default(),
                 at_end: AtEnd::Wait,
+                keepalive: None,
             }),
         },
         protocol: if is_grpc {
