@@ -101,18 +101,17 @@ class Rpcgauge(Peer):
 class Floor(Peer):
     """Two bare loops (bench-floor): not a peer, but the mark for all of them."""
 
-    name = "floor"
     protocols = ("grpc", "http1")
 
-    def __init__(self, request, response):
-        self.bytes = [f"request={request}", f"response={response}"]
+    def __init__(self, connections, request, response):
+        self.name = "floor" if connections == 1 else f"floor, {connections} connections"
+        self.settings = [f"connections={connections}", f"request={request}", f"response={response}"]
 
     def program(self):
         return str(machine.SERVERS / "bench-floor")
 
     def command(self, task, scratch):
-        return ["call", task.address, f"connections={task.connections}", f"calls={task.calls}",
-                *self.bytes]
+        return ["call", task.address, f"calls={task.calls}", *self.settings]
 
     def read(self, stdout, task):
         report = json.loads(stdout)

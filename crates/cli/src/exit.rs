@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use rpcgauge_report::escape;
 
-/// Everything that was asked for was done, but some trials of it failed, or a service did not reach
-/// what it must.
+/// Everything that was asked for was done, but some trials of it failed, a service did not reach
+/// what it must, or it got slower.
 pub(crate) const NOT_ALL_WELL: u8 = 1;
 /// The input was wrong: nothing was run.
 pub(crate) const BAD_INPUT: u8 = 2;
@@ -29,6 +29,14 @@ impl Failure {
         Self {
             line: error.to_string(),
             code: BAD_INPUT,
+        }
+    }
+
+    /// It was done, and what came of it is not what was asked for.
+    pub(crate) fn not_all_well(what: impl Display) -> Self {
+        Self {
+            line: what.to_string(),
+            code: NOT_ALL_WELL,
         }
     }
 

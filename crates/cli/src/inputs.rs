@@ -14,6 +14,7 @@ use rpcgauge_study::file::StudyFile;
 use rpcgauge_study::plan::Plan;
 use rpcgauge_study::resolve::own::{FileLoader, OwnLoader as _, OwnSource};
 use rpcgauge_study::resolve::{Overrides, ResolveContext};
+use rpcgauge_study::system::sentence;
 
 use crate::args::{LimitArgs, OverrideArgs, SchemaArgs};
 use crate::exit::Failure;
@@ -199,5 +200,5 @@ pub(crate) fn over_limit(over: &OverLimit, files: Option<(&PathBuf, &PathBuf)>) 
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::input(format!("cannot read {}: {error}", name(path)))
+    Failure::input(format!("cannot read {}: {}", name(path), sentence(error)))
 }

@@ -19,9 +19,25 @@ pub(crate) fn findings(findings: &Findings, as_json: bool) -> Result<(), Failure
 /// How standard output can show text.
 pub(crate) fn style() -> Style {
     let no_color = std::env::var("NO_COLOR").ok();
-    let width = rustix::termios::tcgetwinsize(std::io::stdout())
+    Style::new(
+        std::io::stdout().is_terminal(),
+        no_color.as_deref(),
+        columns(),
+    )
+}
+
+/// Columns of the terminal that standard output is; none where it is no terminal.
+pub(crate) fn columns() -> Option<usize> {
+    rustix::termios::tcgetwinsize(std::io::stdout())
         .ok()
         .map(|size| usize::from(size.ws_col))
-        .filter(|columns| *columns > 0);
-    Style::new(std::io::stdout().is_terminal(), no_color.as_deref(), width)
+        .filter(|columns| *columns > 0)
+}
+
+/// Text after `first`, in lines that fit the terminal; in one line where there is none.
+pub(crate) fn wrapped(first: &str, text: &str) -> String {
+    match columns() {
+        Some(_) => style().wrap(first, text),
+        None => format!("{first}{text}"),
+    }
 }

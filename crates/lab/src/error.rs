@@ -1,5 +1,7 @@
 //! What goes wrong, and whose fault it is.
 
+use std::path::Path;
+
 use rpcgauge_study::record::{Fault, Outcome};
 use thiserror::Error;
 
@@ -26,6 +28,15 @@ pub enum LabError {
         /// The system's reason.
         source: std::io::Error,
     },
+}
+
+impl LabError {
+    pub(crate) fn folder(path: &Path, source: std::io::Error) -> Self {
+        Self::Folder {
+            path: path.display().to_string(),
+            source,
+        }
+    }
 }
 
 /// Why one trial could not be measured. The run goes on.

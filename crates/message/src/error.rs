@@ -72,10 +72,12 @@ pub enum SampleError {
         what: String,
     },
     /// The text is not JSON at all.
-    #[error("{what}")]
+    #[error("{what}{}", .place.map(|(line, column)| format!(" at line {line} column {column}")).unwrap_or_default())]
     NotJson {
-        /// What is wrong, with line and column.
+        /// What is wrong.
         what: String,
+        /// Line and column, from 1.
+        place: Option<(usize, usize)>,
     },
     /// The sample breaks a limit.
     #[error("{0}")]
@@ -86,4 +88,37 @@ pub enum SampleError {
         /// How deep they may nest.
         most: usize,
     },
+}
+
+impl SampleError {
+    /// The error of a text that is no JSON, from a JSON reader's words, which end with the place.
+    pub(crate) fn not_json(text: &str, said: &str) -> Self {
+        let (what, place) = match said.rsplit_once(" at line ") {
+            Some((what, place)) => (what, place.split_once(" column ")),
+            None => (said, None),
+        };
+        let place = place.and_then(|(line, column)| {
+            // The reader counts the bytes that it took, which is 0 at the start of a line.
+            Some((line.parse().ok()?, column.parse::<usize>().ok()?.max(1)))
+        });
+        let what = match what {
+            _ if text.trim().is_empty() => {
+                "there is nothing in it; {} is a message without fields".to_owned()
+            }
+            what if what.starts_with("EOF") => "the JSON ends too early; is it cut off?".to_owned(),
+            what => what.to_owned(),
+        };
+        Self::NotJson { what, place }
+    }
+
+    /// The error with the file that the sample stands in: `file:line:column: what`, as far as known.
+    pub fn in_file(&self, file: &str) -> String {
+        match self {
+            Self::NotJson {
+                what,
+                place: Some((line, column)),
+            } => format!("{file}:{line}:{column}: {what}"),
+            error => format!("{file}: {error}"),
+        }
+    }
 }

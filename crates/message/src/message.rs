@@ -88,7 +88,7 @@ impl MessageType {
         let unread = |unread| match unread {
             Unread::Limit(limit) => SampleError::Limit(limit),
             Unread::At { path, what } => SampleError::At { path, what },
-            Unread::NotJson(what) => SampleError::NotJson { what },
+            Unread::NotJson(what) => SampleError::not_json(json, &what),
         };
         // A sample is the user's own text: what is sent of it meets the limits later.
         let limits = Limits {

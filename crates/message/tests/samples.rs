@@ -240,7 +240,14 @@ fn a_sample_that_does_not_fit_is_refused_with_its_path() {
             "{\n  \"orderId\": \"a\",\n}",
             "trailing comma at line 3 column 1",
         ),
-        ("", "EOF while parsing a value at line 1 column 0"),
+        (
+            " ",
+            "there is nothing in it; {} is a message without fields at line 1 column 1",
+        ),
+        (
+            "{\"orderId\":\n",
+            "the JSON ends too early; is it cut off? at line 2 column 1",
+        ),
         ("{} x", "trailing characters at line 1 column 4"),
     ];
     for (sample, error) in refused {
@@ -250,6 +257,20 @@ fn a_sample_that_does_not_fit_is_refused_with_its_path() {
             "{sample}"
         );
     }
+}
+
+#[test]
+fn a_sample_in_a_file_is_refused_by_its_place() {
+    let refused = |sample: &str| order().from_json(sample).unwrap_err().in_file("a.json");
+    assert_eq!(
+        refused("{\n  \"orderId\": \"a\",\n}"),
+        "a.json:3:1: trailing comma"
+    );
+    assert_eq!(
+        refused("{\"orderId\":\n"),
+        "a.json:2:1: the JSON ends too early; is it cut off?"
+    );
+    assert_eq!(refused("null"), "a.json: $: null is no message");
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use rpcgauge_study::system::sentence;
+
 /// Why there is no report. Each message says what, where, and what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -72,7 +74,7 @@ pub enum ReportError {
     )]
     Template(#[from] minijinja::Error),
     /// A file cannot be written.
-    #[error("cannot write {}: {source}; check the folder's permissions and free space", path.display())]
+    #[error("cannot write {}: {}; check the folder's permissions and free space", path.display(), sentence(source))]
     Write {
         /// The file.
         path: PathBuf,

@@ -54,7 +54,8 @@ fn write(directory: &Path, path: &Path, text: &str) -> io::Result<()> {
     let mut file = tempfile::Builder::new()
         .prefix(".report-")
         .make_in(directory, open)?;
-    file.write_all(text.as_bytes())?;
+    // Past the wrapper, whose errors name the temporary file.
+    file.as_file_mut().write_all(text.as_bytes())?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())
 }

@@ -11,6 +11,7 @@
 //! [`Findings`] holds everything that is said anywhere; the renderers choose and draw, and compute
 //! nothing. Everything a server sent is escaped where it is written ([`escape`]).
 
+mod closing;
 pub mod csv;
 pub mod diff;
 mod error;
@@ -29,6 +30,7 @@ pub mod terminal;
 pub mod units;
 mod words;
 
+pub use closing::closing;
 pub use error::ReportError;
 pub use findings::Findings;
 pub use terminal::Style;

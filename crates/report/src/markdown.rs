@@ -89,12 +89,19 @@ fn objectives(text: &mut String, findings: &Findings) {
     if findings.objectives.is_empty() {
         return;
     }
-    *text += "\n### Objectives\n\n| objective | target | outcome |\n|---|---|---|\n";
+    let several = findings.live().count() > 1;
+    *text += match several {
+        true => "\n### Objectives\n\n| objective | target | outcome |\n|---|---|---|\n",
+        false => "\n### Objectives\n\n| objective | outcome |\n|---|---|\n",
+    };
     for found in &findings.objectives {
+        let target = match several {
+            true => format!(" {} |", safe(&found.variant)),
+            false => String::new(),
+        };
         *text += &format!(
-            "| {} | {} | {} |\n",
+            "| {} |{target} {} |\n",
             safe(&found.objective.to_string()),
-            safe(&found.variant),
             safe(&words::live::objective(found))
         );
     }
@@ -152,7 +159,7 @@ fn verdicts(text: &mut String, findings: &Findings) {
             if Answer::of(comparison) == Answer::Depends {
                 *text += "- \\~ Depends on placement:\n";
             }
-            let about = About::from(*comparison).within_group(findings);
+            let about = question.about(findings, comparison);
             for line in words::lines(about, comparison, findings.study.margin) {
                 let reason = line.reason.as_ref().map(|r| words::capital(r) + ".");
                 *text += &format!(
@@ -175,7 +182,7 @@ fn verdicts(text: &mut String, findings: &Findings) {
         *text += "\n### Is a difference seen where there is none?\n\n";
     }
     for check in checks {
-        let about = About::from(check).within_group(findings);
+        let about = About::from(check);
         for verdict in &check.placements {
             let place = place(several, verdict.placement);
             *text += &format!("- {place}{}.\n", safe(&words::a_a(about, verdict)));

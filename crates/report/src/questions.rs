@@ -8,12 +8,29 @@ use rpcgauge_study::settings::Placement;
 use crate::findings::verdict::{Combined, Comparison, Outcome, PlacementVerdict};
 use crate::findings::{Cell, Findings, VariantFindings};
 use crate::units;
-use crate::words;
+use crate::words::{self, About};
 
 /// A question, and the comparisons that answer it.
 pub(crate) struct Question<'a> {
     pub(crate) text: &'a str,
     pub(crate) comparisons: Vec<&'a Comparison>,
+}
+
+impl<'a> Question<'a> {
+    /// What one of its comparisons is about: without the group's name before both variants', where all
+    /// its comparisons are of that group.
+    pub(crate) fn about(&self, findings: &'a Findings, comparison: &'a Comparison) -> About<'a> {
+        let group = |c: &Comparison| findings.variant(&c.of).map(|v| v.group.as_deref());
+        let about = About::from(comparison);
+        if self
+            .comparisons
+            .iter()
+            .all(|c| group(c) == group(comparison))
+        {
+            return about.within_group(findings);
+        }
+        about
+    }
 }
 
 /// The questions in the study's order.
@@ -236,6 +253,51 @@ mod tests {
     fn titles(findings: &Findings) -> Vec<String> {
         let groups = groups(findings, Placement::TwoCores);
         groups.into_iter().filter_map(|g| g.title).collect()
+    }
+
+    #[test]
+    fn a_question_at_several_sizes_names_the_size_of_each_answer() {
+        let mut sample = crate::fixture::two(2.0)
+            .spec(crate::fixture::Spec::new("large", 300_000.0))
+            .pair(
+                "Which is faster?",
+                "large",
+                "rest",
+                rpcgauge_study::plan::Metric::LatencyP50,
+            )
+            .build();
+        let scaled = |name: &str| match name {
+            "large" => "scale=10-large".to_owned(),
+            name => format!("scale=1-{name}"),
+        };
+        let plan = &mut sample.plan;
+        for variant in &mut plan.variants {
+            variant.name = scaled(&variant.name);
+            variant.repeats = variant.repeats.take().map(|name| scaled(&name));
+            variant.group = variant
+                .name
+                .split_once('-')
+                .map(|(group, _)| group.to_owned());
+        }
+        for pair in &mut plan.pairs {
+            (pair.of, pair.against) = (scaled(&pair.of), scaled(&pair.against));
+        }
+        for trial in &mut sample.trials {
+            trial.variant = scaled(&trial.variant);
+        }
+        sample.floors.clear();
+        let findings = crate::fixture::findings(&sample);
+        let rows: Vec<String> = crate::summary::rows(&findings)
+            .into_iter()
+            .map(|row| row.text)
+            .collect();
+        assert_eq!(
+            rows,
+            [
+                "scale=1-grpc against scale=1-rest, p50 latency",
+                "scale=10-large against scale=1-rest, p50 latency"
+            ]
+        );
     }
 
     #[test]

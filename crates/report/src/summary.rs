@@ -3,7 +3,7 @@
 use rpcgauge_study::settings::Placement;
 
 use crate::findings::Findings;
-use crate::findings::verdict::{ClaimOutcome, Comparison, PlacementVerdict};
+use crate::findings::verdict::{Comparison, PlacementVerdict};
 use crate::questions::{self, Answer};
 use crate::words::{self, About, Found};
 
@@ -42,10 +42,10 @@ impl Row {
 /// The rows of all questions, A/A checks aside.
 pub(crate) fn rows(findings: &Findings) -> Vec<Row> {
     let mut rows = Vec::new();
-    for (index, question) in questions::questions(findings).into_iter().enumerate() {
+    for (index, question) in questions::questions(findings).iter().enumerate() {
         let several = question.comparisons.len() > 1;
-        for (nth, comparison) in question.comparisons.into_iter().enumerate() {
-            let subject = subject(About::from(comparison).within_group(findings));
+        for (nth, comparison) in question.comparisons.iter().copied().enumerate() {
+            let subject = subject(question.about(findings, comparison));
             rows.push(Row {
                 text: if several {
                     subject
@@ -80,7 +80,8 @@ fn place(comparison: &Comparison, verdict: &PlacementVerdict) -> Place {
     }
 }
 
-/// What the A/A checks say, one line each: how far these verdicts can be trusted.
+/// What the A/A checks say, one line each: how far the verdicts beside them can be trusted. Each is of
+/// one variant, and guards first of all those of its own group.
 pub(crate) fn checks(findings: &Findings) -> Vec<String> {
     let check = |comparison: &Comparison| {
         let several = comparison.placements.len() > 1;
@@ -97,34 +98,35 @@ pub(crate) fn checks(findings: &Findings) -> Vec<String> {
             })
             .collect();
         let metric = words::metric_name(comparison.metric);
-        format!("A/A check in {metric}: {}", said.join("; "))
+        format!(
+            "A/A check of {} in {metric}: {}",
+            comparison.against,
+            said.join("; ")
+        )
     };
     questions::a_a_checks(findings).map(check).collect()
 }
 
 /// What became of the published figures, counted; none where the study has none.
 pub(crate) fn claims(findings: &Findings) -> Option<String> {
-    let count = |depends: bool, outcome: ClaimOutcome| {
-        let claims = findings.claims.iter();
-        claims
-            .filter(|c| c.depends_on_placement == depends && c.outcome == outcome)
-            .count()
-    };
-    // What depends on placement has an answer under each, and "not resolved" only for all together.
-    let counts = [
-        (count(false, ClaimOutcome::Reproduced), "reproduced"),
-        (count(false, ClaimOutcome::Contradicted), "contradicted"),
-        (
-            count(true, ClaimOutcome::NotResolved),
-            "dependent on placement",
-        ),
-        (count(false, ClaimOutcome::NotResolved), "not resolved"),
-    ];
-    let told: Vec<String> = counts
+    let mut counts: Vec<(String, usize)> = Vec::new();
+    // In this order; what is so on one placement only stands after what is so on all.
+    let mut claims: Vec<_> = findings.claims.iter().collect();
+    claims.sort_by_key(|c| (c.outcome, !c.depends_on_placement, c.only_under.clone()));
+    for claim in claims {
+        let outcome = match claim.depends_on_placement {
+            true => "dependent on placement".to_owned(),
+            false => words::claim_outcome(claim),
+        };
+        match counts.iter_mut().find(|(told, _)| *told == outcome) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((outcome, 1)),
+        }
+    }
+    let told = counts
         .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, name)| format!("{count} {name}"))
-        .collect();
+        .map(|(outcome, count)| format!("{count} {outcome}"));
+    let told: Vec<String> = told.collect();
     (!told.is_empty()).then(|| format!("Published figures: {}", told.join(", ")))
 }
 

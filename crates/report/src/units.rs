@@ -97,15 +97,30 @@ pub(crate) fn ratio(ratio: f64) -> String {
     fixed(ratio, ratio_decimals(ratio))
 }
 
+/// The end of an interval that lies beyond this tells only that nothing is known: its digits would
+/// not be of what was measured.
+pub(crate) const MOST_RATIO: f64 = 1_000.0;
+
 /// Two ratios with the same decimals; fewer of a large one.
 pub(crate) fn ratios(ratios: [f64; 2], decimals: usize) -> (String, String) {
-    let [first, second] = ratios.map(|ratio| fixed(ratio, decimals.min(ratio_decimals(ratio))));
+    let [first, second] = ratios.map(|ratio| end(ratio, decimals.min(ratio_decimals(ratio))));
     (first, second)
 }
 
-/// An interval, its ends with the same decimals.
+/// An interval of ratios, its ends with the same decimals.
 pub(crate) fn interval([low, high]: [f64; 2], decimals: usize) -> String {
-    format!("[{}, {}]", fixed(low, decimals), fixed(high, decimals))
+    format!("[{}, {}]", end(low, decimals), end(high, decimals))
+}
+
+/// An end of an interval; of one that is too far off only that.
+fn end(ratio: f64, decimals: usize) -> String {
+    if ratio > MOST_RATIO {
+        return format!("over {}", fixed(MOST_RATIO, 0));
+    }
+    if ratio < 1.0 / MOST_RATIO {
+        return format!("under 1/{}", fixed(MOST_RATIO, 0));
+    }
+    fixed(ratio, decimals)
 }
 
 /// A time of the wall clock, UTC: `2026-11-20 10:15`.

@@ -120,6 +120,28 @@ fn check(findings: &Findings) {
         serde_json::from_str(&json::render(findings).expect("it can be written")).expect("JSON");
     let found = problems(&schema, &schema, &value, "");
     assert!(found.is_empty(), "{}", found.join("\n"));
+    let nulls = nulls(&value, "");
+    assert!(nulls.is_empty(), "what is not known is absent: {nulls:?}");
+}
+
+/// The places of all nulls in a value.
+fn nulls(value: &Value, place: &str) -> Vec<String> {
+    match value {
+        Value::Null => vec![place.to_owned()],
+        Value::Array(items) => {
+            let items = items.iter().enumerate();
+            items
+                .flat_map(|(n, item)| nulls(item, &format!("{place}/{n}")))
+                .collect()
+        }
+        Value::Object(fields) => {
+            let fields = fields.iter();
+            fields
+                .flat_map(|(name, field)| nulls(field, &format!("{place}/{name}")))
+                .collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 #[test]

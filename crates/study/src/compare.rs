@@ -18,6 +18,7 @@ use crate::plan::{Metric, Pair, Plan, Variant};
 use crate::resolve::{DEFAULT_CONFIDENCE, DEFAULT_MARGIN, DEFAULT_SEED, DEFAULT_WARMUP};
 use crate::scale::{self, ScaleError};
 use crate::settings::{Idle, Placement, Stop};
+use crate::words::time_word;
 
 /// What the command line asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,9 +70,12 @@ pub enum CompareError {
     /// There is nothing to hold the `--against` way against.
     #[error("--only leaves nothing to compare with \"{0}\"; name another variant")]
     Alone(String),
-    /// A size of nothing, or one that stands twice.
-    #[error("--size-sweep: {0} must be at least 1, and stand there once")]
-    BadSize(u32),
+    /// A size of nothing.
+    #[error("--size-sweep: 0 is no size; the smallest is 1, the sample as it is")]
+    NoSize,
+    /// A size that stands twice.
+    #[error("--size-sweep: {0} stands twice; name each size once")]
+    SameSize(u32),
     /// The answer cannot be made longer.
     #[error("--size-sweep: {0}")]
     Scale(#[from] ScaleError),
@@ -87,7 +91,7 @@ pub enum CompareError {
     /// Too little time for a result.
     #[error(
         "--budget: {} is too short for {variants} variants; give at least {}, or take fewer by --only",
-        seconds(*.budget),
+        time_word(.budget.as_millis() as u64),
         seconds(*.needed)
     )]
     Budget {
@@ -123,13 +127,11 @@ pub fn study(own: &OwnWorkload, options: &CompareOptions) -> Result<Plan, Compar
         least = least.min(plan.estimate());
         let wanted = match rounds {
             LAST_RESORT => SHORTEST_TRIAL_MS,
+            Rounds { invocations, .. } if invocations > ENOUGH_INVOCATIONS => LONG_TRIAL_MS,
             _ => wanted_trial_ms(&plan),
         };
-        for trial_ms in TRIALS_MS.into_iter().filter(|trial_ms| *trial_ms >= wanted) {
-            set_trial(&mut plan, trial_ms);
-            if plan.estimate() <= options.budget {
-                return Ok(plan);
-            }
+        if fill(&mut plan, wanted, options.budget) {
+            return Ok(plan);
         }
     }
     let variants = ways.len() * sizes.len();
@@ -138,6 +140,28 @@ pub fn study(own: &OwnWorkload, options: &CompareOptions) -> Result<Plan, Compar
         needed: least,
         variants,
     })
+}
+
+/// Sets the longest trials, of at least `wanted_ms`, that fit the budget; false where none do.
+fn fill(plan: &mut Plan, wanted_ms: u64, budget: Duration) -> bool {
+    let mut fits = |trial_ms| {
+        set_trial(plan, trial_ms);
+        plan.estimate() <= budget
+    };
+    if !fits(wanted_ms) {
+        return false;
+    }
+    let longer_by = |steps: u64| wanted_ms + steps * TRIAL_STEP_MS;
+    let (mut fitting, mut too_many) = (0, (LONGEST_TRIAL_MS - wanted_ms) / TRIAL_STEP_MS + 1);
+    while too_many - fitting > 1 {
+        let middle = fitting.midpoint(too_many);
+        match fits(longer_by(middle)) {
+            true => fitting = middle,
+            false => too_many = middle,
+        }
+    }
+    set_trial(plan, longer_by(fitting));
+    true
 }
 
 /// Sets the length of every trial, and bounds its warm-up by the same: most end long before.
@@ -156,11 +180,20 @@ fn set_trial(plan: &mut Plan, trial_ms: u64) {
 
 /// Shortest measured part of a trial: below it, the warm-up's end is all that is seen.
 const SHORTEST_TRIAL_MS: u64 = 50;
-/// Lengths of a trial that a budget may come to, the most wanted first.
-const TRIALS_MS: [u64; 9] = [1_000, 750, 500, 300, 200, 150, 100, 75, SHORTEST_TRIAL_MS];
+/// Trials of this length are long enough: more time goes into more invocations first.
+const LONG_TRIAL_MS: u64 = 1_000;
+/// The longest that a trial may be.
+const LONGEST_TRIAL_MS: u64 = 3_000;
+/// Lengths of trials differ by multiples of this.
+const TRIAL_STEP_MS: u64 = 5;
+/// More invocations than these are for budgets in which every trial is long.
+const ENOUGH_INVOCATIONS: u32 = 12;
 /// Repetitions, the most wanted first: intervals over few invocations are wide, so that blocks go
 /// first.
-const REPETITIONS: [Rounds; 7] = [
+const REPETITIONS: [Rounds; 10] = [
+    rounds(48, 3),
+    rounds(24, 3),
+    rounds(16, 3),
     rounds(12, 3),
     rounds(12, 2),
     rounds(10, 2),
@@ -190,7 +223,7 @@ fn wanted_trial_ms(plan: &Plan) -> u64 {
         .map(|variant| guess_call(&variant.settings))
         .max();
     let enough = slowest.unwrap_or_default().as_millis() as u64 * CALLS_A_TRIAL;
-    enough.clamp(100, 1_000)
+    enough.clamp(100, LONG_TRIAL_MS)
 }
 
 fn chosen(options: &CompareOptions) -> Result<Vec<Way>, CompareError> {
@@ -217,28 +250,41 @@ fn chosen(options: &CompareOptions) -> Result<Vec<Way>, CompareError> {
     Ok(ways)
 }
 
-/// One size of the answer: how its variants' names end, and its workload.
+/// One size of the answer: the group of its variants, where there are several, and its workload.
 struct Sized {
-    suffix: String,
+    group: Option<String>,
     workload: OwnWorkload,
+}
+
+impl Sized {
+    /// A variant's name: `grpc`, or `scale=10-grpc`.
+    fn name(&self, way: &Way) -> String {
+        match &self.group {
+            Some(group) => format!("{group}-{}", way.name),
+            None => way.name.to_owned(),
+        }
+    }
 }
 
 fn sized(own: &OwnWorkload, options: &CompareOptions) -> Result<Vec<Sized>, CompareError> {
     let sizes = &options.sizes;
     if sizes.is_empty() {
         return Ok(vec![Sized {
-            suffix: String::new(),
+            group: None,
             workload: own.clone(),
         }]);
     }
     let mut all = Vec::new();
     for (place, factor) in sizes.iter().enumerate() {
-        if *factor == 0 || sizes[..place].contains(factor) {
-            return Err(CompareError::BadSize(*factor));
+        if *factor == 0 {
+            return Err(CompareError::NoSize);
+        }
+        if sizes[..place].contains(factor) {
+            return Err(CompareError::SameSize(*factor));
         }
         let workload = scale::answer(own, *factor, options.limits)?;
         all.push(Sized {
-            suffix: format!("-scale={factor}"),
+            group: Some(format!("scale={factor}")),
             workload,
         });
     }
@@ -266,12 +312,11 @@ fn draft(
     let mut variants = Vec::new();
     let mut pairs = Vec::new();
     for size in sizes {
-        let name = |way: &Way| format!("{}{}", way.name, size.suffix);
         for way in ways {
             let settings = way.settings(&size.workload);
             let variant = Variant {
-                name: name(way),
-                group: None,
+                name: size.name(way),
+                group: size.group.clone(),
                 repeats: None,
                 settings,
             };
@@ -280,7 +325,12 @@ fn draft(
         let against = ways.iter().find(|way| way.name == options.against);
         for (of, against) in ways.iter().filter_map(|of| Some((of, against?))) {
             if of.name != against.name {
-                pairs.push(pair(name(of), name(against)));
+                // The same question at every size, so that its answers stand together.
+                let question = format!(
+                    "Is a call faster with {} than with {}?",
+                    of.name, against.name
+                );
+                pairs.push(pair(question, size.name(of), size.name(against)));
             }
         }
     }
@@ -289,7 +339,7 @@ fn draft(
     let plain = |c: char| if c.is_alphanumeric() { c } else { '-' };
     Draft {
         name: format!("compare-{}", method.chars().map(plain).collect::<String>()),
-        question: format!("Which way of calling {} is the fastest?", own.method),
+        question: question(own, options),
         seed: options.seed.unwrap_or(DEFAULT_SEED),
         main: if two_cores {
             Placement::TwoCores
@@ -322,10 +372,19 @@ fn draft(
     }
 }
 
-fn pair(of: String, against: String) -> Pair {
+fn question(own: &OwnWorkload, options: &CompareOptions) -> String {
+    let question = format!("Which way of calling {} is the fastest?", own.method);
+    if options.sizes.is_empty() {
+        return question;
+    }
+    let repeated = scale::repeated(own);
+    format!("{question} (scale=N: the answer with its {repeated} N times as long)")
+}
+
+fn pair(question: String, of: String, against: String) -> Pair {
     Pair {
         name: format!("{of}-vs-{against}"),
-        question: format!("Is a call faster with {of} than with {against}?"),
+        question,
         of,
         against,
         metric: Metric::LatencyP50,

@@ -21,6 +21,7 @@ pub mod resolve;
 pub mod run;
 pub mod scale;
 pub mod settings;
+pub mod system;
 pub mod target;
 pub mod words;
 

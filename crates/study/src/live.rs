@@ -46,7 +46,9 @@ pub const MOST_BLOCKS: u32 = 1_000;
 /// Shortest part of a comparison's duration that a block may have.
 const SHORTEST_BLOCK_MS: u64 = 50;
 /// The name of the target, and of the one that it is compared with.
-const NAMES: [&str; 2] = ["a", "b"];
+const NAMES: [&str; 2] = ["a", VS];
+/// The variant of the second of two targets, that of `--vs`.
+pub const VS: &str = "b";
 /// The name of a target that is compared with none.
 const ALONE: &str = "target";
 

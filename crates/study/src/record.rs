@@ -346,10 +346,21 @@ pub struct CpuTimes {
 pub struct Cpu {
     /// User and system together.
     pub total_ns: u64,
-    /// In user mode.
-    pub user_ns: u64,
+    /// In user mode; absent, as is `system_ns`, where the split is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_ns: Option<u64>,
     /// In the kernel.
-    pub system_ns: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_ns: Option<u64>,
+}
+
+impl Cpu {
+    /// User and system time, where they are told apart. Records of before say 0 and 0 where they are
+    /// not.
+    pub fn split(&self) -> Option<[u64; 2]> {
+        let split = [self.user_ns?, self.system_ns?];
+        (split != [0, 0] || self.total_ns == 0).then_some(split)
+    }
 }
 
 /// Peak resident memory, bytes.

@@ -94,6 +94,14 @@ pub fn answer(
     })
 }
 
+/// What [`answer`] repeats of this method's answer; all else of it stays as it is.
+pub fn repeated(workload: &OwnWorkload) -> &'static str {
+    match ListSize::of(&workload.response).elements {
+        0 => "texts and bytes",
+        _ => "outermost lists",
+    }
+}
+
 fn answer_type(workload: &OwnWorkload) -> Result<MessageType, ScaleError> {
     let wrong = |problem: String| ScaleError::Schema(problem);
     let set = STANDARD

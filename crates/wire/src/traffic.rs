@@ -25,7 +25,8 @@ impl ByteCount {
     /// What was added since `earlier`, a count of the same connection and direction.
     pub fn since(&self, earlier: &ByteCount) -> ByteCount {
         ByteCount {
-            // Fewer than before where a section with marks in it was cut in two by `earlier`.
+            // Fewer than before where a section with marks or framing in it was cut in two by
+            // `earlier`.
             header: self.header.saturating_sub(earlier.header),
             marks: self.marks.saturating_sub(earlier.marks),
             // Fewer than before where a message's prefix was cut in two by `earlier`: its first
@@ -40,6 +41,14 @@ impl ByteCount {
     pub fn body_to_overhead(&mut self, n: u64) {
         let moved = n.min(self.body);
         self.body -= moved;
+        self.overhead += moved;
+    }
+
+    /// Counts `n` header bytes as overhead instead: what turns out to be framing once a section is
+    /// whole. At most all header bytes are moved.
+    pub(crate) fn header_to_overhead(&mut self, n: u64) {
+        let moved = n.min(self.header);
+        self.header -= moved;
         self.overhead += moved;
     }
 
@@ -66,8 +75,8 @@ pub struct Traffic {
     /// Bytes of output that the transport has taken ([`crate::Client::consume_output`]). What a
     /// connection leaves behind at its end was never sent and does not count.
     pub sent: ByteCount,
-    /// Bytes of input that were interpreted. Bytes that come after the connection is given up are
-    /// not counted.
+    /// Bytes of input that were interpreted, those of a head or frame that is not whole yet among
+    /// them. Bytes that come after the connection is given up are not counted.
     pub received: ByteCount,
 }
 
@@ -109,8 +118,11 @@ mod tests {
         bytes.header_to_marks(20);
         assert_eq!(bytes, count(10, 20, 5, 6));
         bytes.body_to_overhead(100);
+        bytes.header_to_overhead(3);
+        assert_eq!(bytes, count(7, 20, 0, 14));
         bytes.header_to_marks(100);
-        assert_eq!(bytes, count(0, 30, 0, 11));
+        bytes.header_to_overhead(100);
+        assert_eq!(bytes, count(0, 27, 0, 14));
         assert_eq!(bytes.total(), 41);
     }
 

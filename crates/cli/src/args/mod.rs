@@ -49,7 +49,7 @@ pub(crate) fn parse() -> Result<Arguments, Failure> {
 
 const EXAMPLES: &str = "\
 Examples:
-  rpcgauge run quickstart                   the five questions in small, in about 90 seconds
+  rpcgauge run quickstart                   the five questions in small, in about 70 seconds
   rpcgauge compare --proto orders.proto --method shop.Orders/Get \\
       --request req.json --response resp.json
                                             the sensible ways to make your own call
@@ -59,8 +59,8 @@ Examples:
                                             encoded sizes only; runs nothing
   rpcgauge doctor                           what this machine can measure, and how quietly
 
-Exit codes: 0 done; 1 done, but some trials failed or an objective was not reached; 2 bad input;
-3 cannot be done here; 130 interrupted, with what was measured kept.";
+Exit codes: 0 done; 1 done, but some trials failed, an objective was not reached or something got
+slower; 2 bad input; 3 cannot be done here; 130 interrupted, with what was measured kept.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -123,7 +123,9 @@ Examples:
     /// Compare two runs
     #[command(after_help = "\
 Examples:
-  rpcgauge diff runs/before runs/after")]
+  rpcgauge diff runs/before runs/after
+  rpcgauge diff runs/main runs/change --fail-if-slower
+                                            exit code 1 where it got slower, for CI")]
     Diff(DiffArgs),
     /// Serve a workload with the embedded reference server until interrupted
     #[command(after_help = "\

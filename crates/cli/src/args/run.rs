@@ -23,6 +23,9 @@ pub(crate) struct RunArgs {
         conflicts_with_all = ["only", "invocations", "blocks", "seed", "out"],
     )]
     pub(crate) resume: Option<PathBuf>,
+    /// With --resume: run the invocations again in which a trial failed
+    #[arg(long, requires = "resume", conflicts_with = "studies")]
+    pub(crate) retry_failed: bool,
     #[command(flatten)]
     pub(crate) overrides: OverrideArgs,
     #[command(flatten)]

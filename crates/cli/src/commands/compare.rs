@@ -8,6 +8,7 @@ use super::measure::{self, Ended, How};
 use crate::args::CompareArgs;
 use crate::exit::{Failure, Outcome, print, print_json};
 use crate::inputs::{self, Resolved};
+use crate::show;
 
 pub(crate) fn run(args: CompareArgs) -> Outcome {
     let own = inputs::own_workload(&args.schema, &args.method, &args.request, &args.response)?;
@@ -30,7 +31,7 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
         return if args.output.json {
             print_json(&plan)
         } else {
-            print(&plan.to_string())
+            print(&plan.text(show::columns()))
         };
     }
     let stop = measure::stop_flag()?;

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use rpcgauge_report::{Findings, diff};
+use rpcgauge_report::diff::{self, Diff};
+use rpcgauge_report::{Findings, escape};
 use rpcgauge_study::run::Run;
 
 use crate::args::DiffArgs;
@@ -12,15 +13,56 @@ use crate::show;
 pub(crate) fn run(args: DiffArgs) -> Outcome {
     let before = findings(&args.before)?;
     let after = findings(&args.after)?;
+    if !diff::share_a_variant(&before, &after) {
+        return Err(Failure::input(format!(
+            "{} and {} share no variant: {} is of {}, {} of {}; compare runs that have variants of the \
+             same name",
+            args.before.display(),
+            args.after.display(),
+            before.study.name,
+            variants(&before),
+            after.study.name,
+            variants(&after),
+        )));
+    }
     let difference = diff::compare(&before, &after);
-    if args.json {
+    if args.fail_if_slower && !difference.judges_speed() {
+        return Err(Failure::input(
+            "--fail-if-slower cannot tell: no latency and no calls a second have an interval in both runs; \
+             each needs at least two invocations of a variant that both have",
+        ));
+    }
+    let printed = if args.json {
         print_json(&difference)
     } else {
         print(&diff::render(&difference, show::style()))
+    };
+    if args.fail_if_slower && difference.slower().next().is_some() {
+        printed?;
+        return Err(Failure::not_all_well(slower(&difference)));
     }
+    printed
 }
 
 fn findings(directory: &Path) -> Result<Findings, Failure> {
     let run = Run::read(directory).map_err(Failure::input)?;
     Findings::from_run(&run).map_err(Failure::input)
+}
+
+/// The first few variants of a run.
+fn variants(findings: &Findings) -> String {
+    const MOST: usize = 3;
+    let names = findings.variants.iter().map(|variant| &*variant.name);
+    let mut told: Vec<&str> = names.take(MOST).collect();
+    if findings.variants.len() > MOST {
+        told.push("…");
+    }
+    told.join(", ")
+}
+
+/// Which variants got slower, in one line.
+fn slower(difference: &Diff) -> String {
+    let mut names: Vec<&str> = difference.slower().map(|c| &*c.variant).collect();
+    names.dedup();
+    escape::terminal(&format!("slower than before: {}", names.join(", ")))
 }

@@ -368,7 +368,16 @@ fn texts(
     let method = service.and_then(|service| service.target.method());
     let message_type: Option<MessageType> = match (schema, method) {
         (Some(schema), Some(method)) => {
-            Some(schema.method(method).map_err(Failure::input)?.request)
+            let option = match variant.name == live::VS {
+                true => "--vs: ",
+                false => "",
+            };
+            let method = schema.method(method);
+            Some(
+                method
+                    .map_err(|error| Failure::input(format!("{option}{error}")))?
+                    .request,
+            )
         }
         _ => None,
     };

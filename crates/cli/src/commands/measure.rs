@@ -11,7 +11,7 @@ use std::time::SystemTime;
 use rpcgauge_lab::live::Live;
 use rpcgauge_lab::{Ending, Lab, LabError, Options, SubjectCommand, Summary};
 use rpcgauge_report::findings::capacity::Course;
-use rpcgauge_report::{Findings, escape, files};
+use rpcgauge_report::{Findings, closing, escape, files};
 use rpcgauge_study::plan::{Plan, TrialSpec};
 use rpcgauge_study::record::{Environment, TrialRecord};
 use rpcgauge_study::run::{NewRun, Resumed, Run, RunWriter, default_directory, names};
@@ -113,8 +113,20 @@ pub(crate) fn start_with(
     carry_out(&study.plan, &study.plan.trials, writer, None, how, outlets)
 }
 
+/// Which run is gone on with, and how.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Resuming<'a> {
+    /// Where it lies.
+    pub(crate) directory: &'a Path,
+    /// The limits that the command line sets, which must be those that it was begun with.
+    pub(crate) limits: &'a LimitArgs,
+    /// Whether invocations in which a trial failed are run again.
+    pub(crate) retry_failed: bool,
+}
+
 /// Goes on with an interrupted run, within the limits that it was begun with, and shows its report.
-pub(crate) fn resume(directory: &Path, limits: &LimitArgs, how: How<'_>) -> Result<Ended, Failure> {
+pub(crate) fn resume(resuming: Resuming<'_>, how: How<'_>) -> Result<Ended, Failure> {
+    let directory = resuming.directory;
     let mut resumed = RunWriter::resume(directory, None).map_err(Failure::input)?;
     if resumed.run.plan.is_live() {
         return Err(Failure::input(format!(
@@ -123,7 +135,10 @@ pub(crate) fn resume(directory: &Path, limits: &LimitArgs, how: How<'_>) -> Resu
             directory.display()
         )));
     }
-    inputs::same_limits(limits, resumed.run.plan.limits)?;
+    inputs::same_limits(resuming.limits, resumed.run.plan.limits)?;
+    if resuming.retry_failed {
+        resumed.retry_failed();
+    }
     resumed.begin_again().map_err(Failure::input)?;
     let Resumed {
         writer,
@@ -170,8 +185,8 @@ fn carry_out(
     // The lock is released before the report is written: the report only reads.
     drop(writer);
     let summary = summary.map_err(|error| match error {
-        // A full or locked disk: a place that cannot hold a run is bad input, early or late.
-        LabError::Records(error) => Failure::input(error),
+        // It says already that what was written is kept, and how to go on.
+        LabError::Records(error) => Failure::cannot(error),
         error if plan.is_live() => Failure::cannot(error),
         error => Failure::cannot(format!(
             "{error}; what was measured is in {}, and `rpcgauge run --resume` goes on",
@@ -198,16 +213,24 @@ impl rpcgauge_lab::Course for Searching {
     }
 }
 
-/// Writes the report's files, prints the findings, and returns them.
+/// Prints the findings, writes the report's files, and returns the findings.
 fn report(run: &Run, output: &OutputArgs) -> Result<Findings, Failure> {
     let findings = Findings::from_run(run).map_err(Failure::cannot)?;
-    let written = files::write_all(&run.directory, &findings).map_err(Failure::input)?;
     show::findings(&findings, output.json)?;
+    let written = files::write_all(&run.directory, &findings).map_err(|error| {
+        Failure::cannot(format!(
+            "{error}; what was measured is kept, and `rpcgauge report {}` writes the report",
+            run.directory.display()
+        ))
+    })?;
     if !output.json {
         let page = written.iter().find(|path| path.ends_with(files::HTML));
         if let Some(page) = page {
             let page = escape::terminal(&page.display().to_string());
-            exit::print(&format!("\nReport: {page}\n"))?;
+            let told = closing(&findings).map_or_else(String::new, |told| {
+                format!("\n{}", show::wrapped("", &told))
+            });
+            exit::print(&format!("{told}\nReport: {page}\n"))?;
         }
     }
     Ok(findings)
@@ -232,7 +255,16 @@ fn ended(plan: &Plan, directory: &Path, summary: Summary, findings: &Findings) -
             );
             Ended::Interrupted
         }
-        Ending::Complete if findings.progress.failed > 0 => Ended::WithFailures,
+        Ending::Complete if findings.progress.failed > 0 => {
+            if !plan.is_live() {
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "rpcgauge: trials failed; when that is mended: rpcgauge run --resume {} --retry-failed",
+                    escape::terminal(&directory.display().to_string())
+                );
+            }
+            Ended::WithFailures
+        }
         Ending::Complete if !findings.is_reached() => Ended::NotReached,
         Ending::Complete => Ended::Well,
     }

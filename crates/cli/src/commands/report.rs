@@ -1,6 +1,8 @@
 //! `rpcgauge report`: the report of a run, from its directory alone.
 
-use rpcgauge_report::{Findings, csv, files, html, json, markdown};
+use std::io::Write as _;
+
+use rpcgauge_report::{Findings, csv, escape, files, html, json, markdown};
 use rpcgauge_study::run::Run;
 
 use crate::args::{Format, ReportArgs};
@@ -10,7 +12,6 @@ use crate::show;
 pub(crate) fn run(args: ReportArgs) -> Outcome {
     let run = Run::read(&args.run).map_err(Failure::input)?;
     let findings = Findings::from_run(&run).map_err(Failure::input)?;
-    files::write_all(&args.run, &findings).map_err(Failure::input)?;
     let text = match args.format {
         Format::Text => rpcgauge_report::terminal::render(&findings, show::style()),
         Format::Json => json::render(&findings).map_err(Failure::cannot)?,
@@ -18,5 +19,14 @@ pub(crate) fn run(args: ReportArgs) -> Outcome {
         Format::Csv => csv::render(&findings),
         Format::Html => html::render(&findings).map_err(Failure::cannot)?,
     };
-    print(&text)
+    let printed = print(&text)?;
+    if let Err(error) = files::write_all(&args.run, &findings) {
+        // What was asked for is printed; a run that was archived read-only is no mistake.
+        let _ = writeln!(
+            std::io::stderr(),
+            "rpcgauge: warning: {}; the report is printed all the same",
+            escape::terminal(&error.to_string())
+        );
+    }
+    Ok(printed)
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use rpcgauge_report::escape;
 
-use super::measure::{self, Ended, How};
+use super::measure::{self, Ended, How, Resuming};
 use crate::args::RunArgs;
 use crate::exit::{Failure, Outcome};
 use crate::inputs::{self, Resolved};
@@ -24,7 +24,12 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         live: &BTreeMap::new(),
     };
     if let Some(directory) = &args.resume {
-        return measure::resume(directory, &args.limits, how).map(Ended::code);
+        let resuming = Resuming {
+            directory,
+            limits: &args.limits,
+            retry_failed: args.retry_failed,
+        };
+        return measure::resume(resuming, how).map(Ended::code);
     }
     let limits = inputs::limits(&args.limits)?;
     // All are resolved before the first is run: a mistake in the last one shows at once.

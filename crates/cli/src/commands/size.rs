@@ -18,7 +18,7 @@ pub(crate) fn run(args: SizeArgs) -> Outcome {
     let text = inputs::text(&args.sample)?;
     let message = message_type
         .from_json(&text)
-        .map_err(|error| Failure::input(format!("{}: {error}", inputs::name(&args.sample))))?;
+        .map_err(|error| Failure::input(error.in_file(&inputs::name(&args.sample))))?;
     for encoding in Encoding::ALL {
         message
             .check_limits(encoding, Compression::None, limits)

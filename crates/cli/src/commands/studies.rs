@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::args::{StudiesArgs, StudiesCommand};
 use crate::exit::{Failure, Outcome, print, print_json};
+use crate::show;
 
 pub(crate) fn run(args: StudiesArgs) -> Outcome {
     match args.command {
@@ -46,7 +47,8 @@ fn list(json: bool) -> Outcome {
     let mut text = String::new();
     for study in &listed {
         // Writing into a String cannot fail.
-        let _ = writeln!(text, "{:<width$}  {}", study.name, study.question);
+        let name = format!("{:<width$}  ", study.name);
+        let _ = writeln!(text, "{}", show::wrapped(&name, &study.question));
     }
     text += "\nRun one with `rpcgauge run NAME`; `rpcgauge studies show NAME` prints its file.\n";
     print(&text)

@@ -7,6 +7,7 @@ mod capacity;
 mod common;
 mod compare;
 mod doctor;
+mod failing;
 mod load;
 mod ramp;
 mod reflection;

@@ -356,7 +356,11 @@ fn a_disk_that_fills_up_during_a_run_is_said() {
         .current_dir(place.path())
         .output()
         .expect("sh starts");
-    Finished::from(limited).refused(&["run/trials.jsonl", "what was written before is kept"]);
+    let limited = Finished::from(limited);
+    assert_eq!(limited.code, Some(3), "{}", limited.stderr);
+    for part in ["run/trials.jsonl", "what was written before is kept"] {
+        assert!(limited.stderr.contains(part), "{part}: {}", limited.stderr);
+    }
     place.run(&["run", "--resume", "run", "--quiet"]).well();
 }
 

@@ -26,9 +26,10 @@ pub struct Noise {
     pub pairs: u32,
     /// The median over the trials of their median latency, ns.
     pub latency_p50_ns: f64,
-    /// The median over the pairs of |ratio − 1|: what one pair is off by, 0.02 for 2%.
+    /// The median over the pairs of what one is off by: the longer over the shorter time, less 1; 0.02
+    /// for 2%.
     pub typical: f64,
-    /// The largest |ratio − 1| of a pair.
+    /// What the worst of the pairs is off by.
     pub largest: f64,
 }
 
@@ -101,7 +102,7 @@ fn judge(placement: Placement, trials: &[TrialRecord]) -> Result<Noise, String> 
         .collect::<Result<_, _>>()?;
     let mut off: Vec<f64> = medians
         .chunks_exact(2)
-        .map(|pair| (pair[0] / pair[1].max(1.0) - 1.0).abs())
+        .map(|pair| pair[0].max(pair[1]) / pair[0].min(pair[1]).max(1.0) - 1.0)
         .collect();
     off.sort_unstable_by(f64::total_cmp);
     let (Some(first), Some(largest)) = (trials.first(), off.last()) else {

@@ -38,10 +38,8 @@ impl Findings {
             ("cores", format!("{} may be used", machine.cores)),
             (
                 "memory",
-                format!(
-                    "{:.1} GiB",
-                    machine.memory_bytes as f64 / f64::from(1 << 30)
-                ),
+                // Decimal, as in reports.
+                format!("{:.1} GB", machine.memory_bytes as f64 / 1e9),
             ),
             ("virtual", or_none(&machine.virtualization, "no sign of it")),
             (
@@ -78,9 +76,8 @@ fn section(f: &mut fmt::Formatter<'_>, title: &str, found: &[Capability]) -> fmt
     {
         let mark = if *found { "yes" } else { "no" };
         writeln!(f, "  {mark:<3}  {name:<width$}  {detail}")?;
-        if !found {
-            writeln!(f, "       {:width$}  would unlock: {unlocks}", "")?;
-        }
+        let what = if *found { "for" } else { "would unlock:" };
+        writeln!(f, "       {:width$}  {what} {unlocks}", "")?;
     }
     Ok(())
 }
@@ -89,14 +86,23 @@ fn measured(f: &mut fmt::Formatter<'_>, noise: &Noise) -> fmt::Result {
     writeln!(
         f,
         "\nNoise\n  {} pairs of the same gRPC call, {}, {}: median {:.1} µs\n  a pair is typically \
-         off by {:.1}%, at most by {:.1}%",
+         off by {}, at most by {}",
         noise.pairs,
         noise.placement,
         noise.idle,
         noise.latency_p50_ns / 1_000.0,
-        noise.typical * 100.0,
-        noise.largest * 100.0
+        off(noise.typical),
+        off(noise.largest)
     )
+}
+
+/// Per cent up to a factor of 2, a factor beyond.
+fn off(by: f64) -> String {
+    if by < 1.0 {
+        format!("{:.1}%", by * 100.0)
+    } else {
+        format!("a factor of {:.1}", by + 1.0)
+    }
 }
 
 #[cfg(test)]
@@ -109,6 +115,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_off_by_far_is_no_percentage() {
+        assert_eq!(off(0.051), "5.1%");
+        assert_eq!(off(110.494), "a factor of 111.5");
+    }
+
+    #[test]
     fn everything_found_is_shown() {
         let reason = Some("idle states were not held off: no device".to_owned());
         let findings = Findings {
@@ -117,7 +129,7 @@ mod tests {
                 system: "Debian GNU/Linux 12, Linux 6.1.0 x86_64".to_owned(),
                 processor: "AMD EPYC".to_owned(),
                 cores: 2,
-                memory_bytes: 24 << 30,
+                memory_bytes: 25_300_000_000,
                 virtualization: Some("virtual machine (KVM)".to_owned()),
                 governor: None,
                 idle: IdleOutcome {

@@ -75,13 +75,22 @@ pub(crate) fn continued(mut earlier: Environment, now: Environment) -> Environme
         )
     })
     .collect::<Vec<_>>();
-    for warning in differences.into_iter().chain(now.warnings) {
+    // What held at the start as well needs no second mention; what is new is of the later part.
+    let new = now.warnings.into_iter();
+    let new = new.filter(|warning| !earlier.warnings.contains(warning));
+    let new: Vec<String> = new
+        .map(|warning| format!("{TAKEN_UP_AGAIN}: {warning}"))
+        .collect();
+    for warning in differences.into_iter().chain(new) {
         if !earlier.warnings.contains(&warning) {
             earlier.warnings.push(warning);
         }
     }
     earlier
 }
+
+/// Before a warning about the part of a run from there on.
+const TAKEN_UP_AGAIN: &str = "when the run was taken up again";
 
 /// A file's text without the white space around it, if it can be read and has any.
 fn text_of(path: &str) -> Option<String> {
@@ -114,7 +123,13 @@ mod tests {
         let [first, processor, cores, last] = warnings.as_slice() else {
             panic!("{warnings:?}");
         };
-        assert_eq!((*first, *last), ("it was cold", "it was loud"));
+        assert_eq!(
+            (*first, *last),
+            (
+                "it was cold",
+                "when the run was taken up again: it was loud"
+            )
+        );
         assert!(
             processor.contains("the processor is another one"),
             "{processor}"

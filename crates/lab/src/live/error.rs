@@ -4,6 +4,7 @@ use std::io;
 
 use rpcgauge_load::TlsError;
 use rpcgauge_message::nearest::Nearest;
+use rpcgauge_study::system::sentence;
 
 /// Why a live service is not called. Each is one line: what, where, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +39,10 @@ pub enum LiveError {
         source: io::Error,
     },
     /// Nobody can be reached there.
-    #[error("cannot connect to {target} at {address}: {source}; is the service running there?")]
+    #[error(
+        "cannot connect to {target} at {address}: {}; is the service running there?",
+        sentence(source)
+    )]
     Unreachable {
         /// The target.
         target: String,
@@ -46,6 +50,14 @@ pub enum LiveError {
         address: String,
         /// What the system said.
         source: io::Error,
+    },
+    /// There is no service at the path of a Unix socket.
+    #[error("cannot connect to {target}: {what}")]
+    Socket {
+        /// The target, which names the path.
+        target: String,
+        /// What is wrong, and what to do.
+        what: String,
     },
     /// TLS cannot be set up.
     #[error("{0}")]

@@ -1,7 +1,9 @@
 //! The first call: is the service there, and is it what was meant?
 //!
 //! A status such as 503 is a fact of the service and is measured. What would fail every call for a
-//! reason that the user can mend is said before anything is measured.
+//! reason that the user can mend is said before anything is measured: of statuses those that depend
+//! on the request's head alone, which is the same in every call. 403 and 422, for two, can depend on
+//! the message.
 
 use std::sync::atomic::AtomicBool;
 
@@ -36,6 +38,10 @@ pub(super) fn look(
     let Some(kind) = measured.calls.failed.keys().next() else {
         return Ok(());
     };
+    if measured.traffic.received.header > 0 && is_broken_off(*kind) {
+        // It began to answer, and by this protocol: that it breaks off is its own fault, and a fact.
+        return Ok(());
+    }
     let said = measured.error_samples.first();
     let said = said
         .map(|sample| one_line(&sample.text))
@@ -47,6 +53,14 @@ pub(super) fn look(
             what,
         }),
     }
+}
+
+/// Whether the connection ended before an answer did.
+fn is_broken_off(kind: FailureKind) -> bool {
+    matches!(
+        kind,
+        FailureKind::ConnectionClosed | FailureKind::ConnectionReset
+    )
 }
 
 /// What is said of a service whose every call would fail like this one; nothing where the failure is
@@ -63,6 +77,7 @@ pub(super) fn refusal(
         format!(" ({said})")
     };
     let is_grpc = settings.protocol == Protocol::Grpc;
+    let method = service.http_method.as_deref().unwrap_or_default();
     Some(match kind {
         FailureKind::Alpn => format!(
             "does not agree to {}{because}; {}",
@@ -83,16 +98,28 @@ pub(super) fn refusal(
             "does not know the method{because}; check its name, package.Service/Method, and that this \
              server serves it"
         ),
-        FailureKind::HttpStatus(404) if is_grpc => {
-            format!("answers 404, and not by gRPC{because}; is this the port of the gRPC server?")
-        }
+        FailureKind::HttpStatus(status @ (404 | 405 | 415)) if is_grpc => format!(
+            "answers {status}, and not by gRPC{because}; is this the port of the gRPC server?"
+        ),
+        FailureKind::HttpStatus(401) | FailureKind::GrpcStatus(UNAUTHENTICATED) => format!(
+            "does not know who calls ({kind}){because}; give what it wants to know, as in \
+             -H 'authorization: …'"
+        ),
         FailureKind::ContentType if is_grpc => {
             format!("does not answer by gRPC{because}; is this the port of the gRPC server?")
         }
         FailureKind::HttpStatus(404) => format!(
-            "answers 404: there is nothing at {}; check the path and its method, {}",
+            "answers 404: there is nothing at {}; check the path and its method, {method}",
             service.target.path,
-            service.http_method.as_deref().unwrap_or_default()
+        ),
+        FailureKind::HttpStatus(405) => format!(
+            "answers 405: {} does not take {method}; choose another method with -X",
+            service.target.path,
+        ),
+        FailureKind::HttpStatus(415) => format!(
+            "answers 415: {} does not take bodies of this type or compression; check \
+             -H 'content-type: …' and --request-compression",
+            service.target.path,
         ),
         // What the engine says of a connection names what is wrong and the option that helps.
         FailureKind::CertificateUnknownIssuer
@@ -108,6 +135,9 @@ pub(super) fn refusal(
         _ => return None,
     })
 }
+
+/// gRPC's code for a caller who did not say who it is, or is not known.
+const UNAUTHENTICATED: u32 = 16;
 
 /// gRPC's code for a method that a server does not have.
 pub(super) const UNIMPLEMENTED: u32 = 12;

@@ -1,14 +1,20 @@
 //! Where a live service is: its name looked up once, and TLS made ready.
 
+use std::fs;
+use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Duration;
 
 use rpcgauge_load as load;
 use rpcgauge_study::settings::{LiveService, Settings};
+use rpcgauge_study::system::sentence;
 use rpcgauge_study::target::Address;
 
 use super::LiveError;
+use crate::run::MAX_SOCKET_PATH;
 
 /// Finds the address that takes connections. A name may have several, as `localhost` has, and a
 /// service may listen at one of them alone.
@@ -26,7 +32,10 @@ pub(super) fn address(
         Address::Unix { path } => {
             return match UnixStream::connect(path) {
                 Ok(_) => Ok(load::Address::Unix(path.clone())),
-                Err(source) => Err(unreachable(path.display().to_string(), source)),
+                Err(source) => Err(LiveError::Socket {
+                    target: service.target.to_string(),
+                    what: no_socket(path, &source),
+                }),
             };
         }
     };
@@ -51,6 +60,22 @@ pub(super) fn address(
         Some((address, source)) => unreachable(address.to_string(), source),
         None => no_address(std::io::ErrorKind::NotFound.into()),
     })
+}
+
+/// Why nobody can be reached at a socket's path, and what to do.
+fn no_socket(path: &Path, error: &io::Error) -> String {
+    let length = path.as_os_str().len();
+    if length > MAX_SOCKET_PATH {
+        return format!(
+            "the path is {length} bytes long, and the system takes {MAX_SOCKET_PATH}; use a shorter \
+             one, by a symbolic link or from a nearer working directory"
+        );
+    }
+    let is_other = |file: fs::Metadata| !file.file_type().is_socket();
+    if fs::metadata(path).is_ok_and(is_other) {
+        return "this is no socket; give the path that the service listens on".to_owned();
+    }
+    format!("{}; is the service running there?", sentence(error))
 }
 
 /// TLS as the service's settings ask for it.

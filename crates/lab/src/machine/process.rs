@@ -29,25 +29,19 @@ pub struct CpuReading {
 
 impl CpuReading {
     /// What was used since `earlier`. The total is exact; its split follows the kernel's ticks, and
-    /// is 0 and 0 where less than a tick was counted.
+    /// is unknown where none was counted.
     pub fn since(&self, earlier: &CpuReading) -> Cpu {
         let total = self.total_ns.saturating_sub(earlier.total_ns);
         let user = self.user_ticks.saturating_sub(earlier.user_ticks);
         let system = self.system_ticks.saturating_sub(earlier.system_ticks);
-        let part = |ticks: u64| match user + system {
-            0 => 0,
-            all => (u128::from(total) * u128::from(ticks) / u128::from(all)) as u64,
-        };
-        let user_ns = part(user);
-        let system_ns = if user + system == 0 {
-            0
-        } else {
-            total - user_ns
+        let user_ns = match user + system {
+            0 => None,
+            all => Some((u128::from(total) * u128::from(user) / u128::from(all)) as u64),
         };
         Cpu {
             total_ns: total,
             user_ns,
-            system_ns,
+            system_ns: user_ns.map(|user_ns| total - user_ns),
         }
     }
 }
@@ -167,8 +161,8 @@ mod tests {
             used,
             Cpu {
                 total_ns: 900,
-                user_ns: 300,
-                system_ns: 600
+                user_ns: Some(300),
+                system_ns: Some(600)
             }
         );
         let unsplit = at(1_000, 3, 7).since(&at(100, 3, 7));
@@ -176,8 +170,8 @@ mod tests {
             unsplit,
             Cpu {
                 total_ns: 900,
-                user_ns: 0,
-                system_ns: 0
+                user_ns: None,
+                system_ns: None
             }
         );
     }

@@ -20,9 +20,6 @@ use crate::machine::placement::Bound;
 use crate::observer::Event;
 use crate::subject::{Start, Subject, SubjectCommand};
 
-/// The longest path of a Unix socket that the system takes, bytes (unix(7)).
-const MAX_SOCKET_PATH: usize = 107;
-
 /// The processes of one invocation.
 ///
 /// A process belongs to one variant, so that processor time, peak memory and the luck of a start
@@ -154,7 +151,7 @@ impl Run<'_> {
         let place = place_word(trial.placement);
         let name = format!("{invocation}-{}-{place}-{starts}", variant.name);
         let socket = format!("{}-{place}-{starts}", trial.variant);
-        let listen = listen(settings.transport, self.socket(invocation, &socket)?);
+        let listen = listen(settings.transport, self.sockets.path(invocation, &socket));
         let asked = server_settings(settings, spec, encoding, listen, self.plan.limits);
         let subject = self.start(command, &asked, trial.placement, &name)?;
         Server::proved(subject, workload, settings, self.plan.limits, self.stop)
@@ -267,7 +264,7 @@ impl Run<'_> {
             "{invocation}-floor-{place}-{}",
             transport_word(key.transport)
         );
-        let socket = self.socket(invocation, &format!("floor-{place}"))?;
+        let socket = self.sockets.path(invocation, &format!("floor-{place}"));
         let settings = floor_settings(listen(key.transport, socket));
         self.start(&self.options.floor, &settings, key.placement, &name)
     }
@@ -282,23 +279,6 @@ impl Run<'_> {
             });
         }
         Ok(())
-    }
-
-    /// A path for a Unix socket, unlike any other of the run.
-    fn socket(&self, invocation: u32, name: &str) -> Trialled<PathBuf> {
-        let path = self
-            .sockets
-            .path()
-            .join(format!("{invocation}-{name}.sock"));
-        if path.as_os_str().len() > MAX_SOCKET_PATH {
-            let reason = format!(
-                "the socket path {} is longer than {MAX_SOCKET_PATH} bytes; set TMPDIR to a \
-                 shorter folder",
-                path.display()
-            );
-            return Err(TrialFailure::new(Fault::Machine, reason));
-        }
-        Ok(path)
     }
 
     fn log_path(&self, name: &str) -> PathBuf {

@@ -79,8 +79,8 @@ pub(super) fn measured(from: load::Measurement, around: &Surroundings) -> Measur
         cpu: CpuTimes {
             client: Cpu {
                 total_ns: cpu.total_ns,
-                user_ns: cpu.user_ns,
-                system_ns: cpu.system_ns,
+                user_ns: Some(cpu.user_ns),
+                system_ns: Some(cpu.system_ns),
             },
             server: around.server_cpu,
         },

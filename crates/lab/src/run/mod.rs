@@ -5,6 +5,7 @@ mod measured;
 mod pace;
 mod search;
 mod server;
+mod sockets;
 mod trial;
 mod warmup;
 
@@ -17,7 +18,6 @@ use rpcgauge_message::{Workload, WorkloadSpec, contract};
 use rpcgauge_study::plan::{Plan, TrialSpec, Variant};
 use rpcgauge_study::record::{Environment, Outcome, Record, TrialRecord};
 use rpcgauge_study::settings::{Callee, Idle};
-use tempfile::TempDir;
 
 use crate::environment::{StealMeter, continued, look};
 use crate::error::{LabError, TrialFailure};
@@ -29,8 +29,10 @@ use crate::subject::SubjectCommand;
 
 use invocation::Invocation;
 use pace::Pace;
+use sockets::Sockets;
 
 pub use search::Course;
+pub(crate) use sockets::MAX_SOCKET_PATH;
 
 /// What a lab needs to know beside the plan.
 #[derive(Debug, Clone)]
@@ -149,8 +151,7 @@ struct Run<'a> {
     observer: &'a mut dyn Observer,
     stop: &'a AtomicBool,
     placements: Placements,
-    /// The folder of the Unix sockets.
-    sockets: TempDir,
+    sockets: Sockets,
     /// The workloads that were needed so far.
     workloads: Vec<(WorkloadSpec, Workload)>,
     environment: Environment,
@@ -169,15 +170,9 @@ impl<'a> Run<'a> {
         observer: &'a mut dyn Observer,
         stop: &'a AtomicBool,
     ) -> Result<Self, LabError> {
-        let folder = |path: &std::path::Path, source| LabError::Folder {
-            path: path.display().to_string(),
-            source,
-        };
-        std::fs::create_dir_all(&options.logs).map_err(|error| folder(&options.logs, error))?;
-        let sockets = tempfile::Builder::new()
-            .prefix("rpcgauge-")
-            .tempdir()
-            .map_err(|error| folder(&std::env::temp_dir(), error))?;
+        std::fs::create_dir_all(&options.logs)
+            .map_err(|source| LabError::folder(&options.logs, source))?;
+        let sockets = Sockets::make(&std::env::temp_dir())?;
         Ok(Self {
             options,
             plan,

@@ -155,7 +155,7 @@ impl Connection {
         self.in_vain = self.in_vain.saturating_add(1);
     }
 
-    /// Whether the connection that stands here has brought an answer's head already.
+    /// Whether the connection that stands here has brought an answer already, or a part of its head.
     pub(super) fn has_answered(&self) -> bool {
         self.traffic().received.header > 0
     }

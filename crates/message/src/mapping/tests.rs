@@ -101,6 +101,9 @@ fn agree(bytes: &[u8], encoding: Encoding) -> Result<(), TestCaseError> {
                 bytes
             );
         }
+        // The one difference that is known (docs/fuzzing.md): a wrong wire type inside a map's entry.
+        [Err(DecodeError::Malformed { what, .. }), _]
+            if encoding == Encoding::Protobuf && what.contains("wire type") => {}
         [Err(generated), Err(dynamic)] => prop_assert_eq!(generated, dynamic),
         [generated, dynamic] => {
             let text = format!("{encoding}: {generated:?} and {dynamic:?}\n{bytes:02x?}");

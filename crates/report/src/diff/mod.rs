@@ -155,7 +155,38 @@ pub fn compare(before: &Findings, after: &Findings) -> Diff {
     }
 }
 
+/// The metrics that make a call slower, or a service carry fewer.
+const SPEED: [Metric; 4] = [
+    Metric::LatencyP50,
+    Metric::LatencyMean,
+    Metric::LatencyP99,
+    Metric::Goodput,
+];
+
+/// Whether two runs have a variant of the same name.
+#[must_use]
+pub fn share_a_variant(before: &Findings, after: &Findings) -> bool {
+    common(before, after).next().is_some()
+}
+
 impl Diff {
+    /// Whether any latency or goodput has an interval in both runs, so that it could be judged.
+    #[must_use]
+    pub fn judges_speed(&self) -> bool {
+        self.speed().any(|change| change.interval.is_some())
+    }
+
+    /// The latencies and goodputs that are worse by more than the two runs can tell.
+    pub fn slower(&self) -> impl Iterator<Item = &MetricChange> {
+        self.speed()
+            .filter(|change| change.outcome == Change::Worse)
+    }
+
+    fn speed(&self) -> impl Iterator<Item = &MetricChange> {
+        let all = self.metrics.iter();
+        all.filter(|change| SPEED.contains(&change.metric))
+    }
+
     /// The differences as JSON, indented, with a line end.
     ///
     /// # Errors

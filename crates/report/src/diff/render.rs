@@ -125,7 +125,10 @@ fn changes(lines: &mut Vec<String>, diff: &Diff, style: Style) {
         .collect();
     heading(lines, "What changed", style);
     if resolved.is_empty() {
-        let text = "No figure changed by more than these two runs can tell.";
+        let text = match diff.metrics.is_empty() {
+            true => "No variant was measured under the same placement in both runs.",
+            false => "No figure changed by more than these two runs can tell.",
+        };
         lines.push(style.wrap("  ", text));
     }
     for change in resolved {

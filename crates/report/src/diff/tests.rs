@@ -274,3 +274,48 @@ fn json_reads_back() {
     let text = diff.to_json().unwrap();
     assert_eq!(serde_json::from_str::<Diff>(&text).unwrap(), diff);
 }
+
+#[test]
+fn what_is_slower_is_resolved_and_about_speed() {
+    let (before, after) = days();
+    let diff = compare(&before, &after);
+    let slower: Vec<_> = diff.slower().map(|c| (&*c.variant, c.metric)).collect();
+    assert!(slower.contains(&("grpc", Metric::LatencyP50)), "{slower:?}");
+    assert!(
+        slower.iter().all(|(variant, _)| *variant == "grpc"),
+        "{slower:?}"
+    );
+    assert!(
+        diff.slower()
+            .all(|c| c.outcome == Change::Worse && c.interval.is_some())
+    );
+    assert_eq!(compare(&after, &before).slower().count(), 0, "it is faster");
+    assert!(diff.judges_speed());
+}
+
+#[test]
+fn runs_of_one_invocation_judge_no_speed() {
+    let one = crate::fixture::Builder {
+        invocations: 1,
+        ..two(2.0)
+    };
+    let run = findings(&one.build());
+    assert!(!compare(&run, &run).judges_speed());
+}
+
+#[test]
+fn runs_without_a_common_variant_share_none() {
+    let mut other = two(2.0).build();
+    for variant in &mut other.plan.variants {
+        variant.name += "-else";
+        variant.repeats = variant.repeats.take().map(|name| name + "-else");
+    }
+    other.plan.pairs.clear();
+    for trial in &mut other.trials {
+        trial.variant += "-else";
+    }
+    other.floors.clear();
+    let (one, other) = (findings(&two(2.0).build()), findings(&other));
+    assert!(!share_a_variant(&one, &other));
+    assert!(share_a_variant(&one, &one));
+}

@@ -132,10 +132,18 @@ impl PerCall {
     }
 
     fn cpu<'a>(&self, all: impl Iterator<Item = &'a Cpu> + Clone) -> CpuSide {
+        let splits = || all.clone().filter_map(Cpu::split);
+        let known = splits().next().is_some();
+        let part = |n: usize| known.then(|| self.of(sum(splits().map(|split| split[n]))));
+        let unsplit = sum(all
+            .clone()
+            .filter(|c| c.split().is_none())
+            .map(|c| c.total_ns));
         CpuSide {
             total_ns: self.of(sum(all.clone().map(|c| c.total_ns))),
-            user_ns: self.of(sum(all.clone().map(|c| c.user_ns))),
-            system_ns: self.of(sum(all.map(|c| c.system_ns))),
+            user_ns: part(0),
+            system_ns: part(1),
+            unsplit_ns: (unsplit > 0).then(|| self.of(unsplit)),
         }
     }
 }

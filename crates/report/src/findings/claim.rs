@@ -3,6 +3,7 @@
 use rpcgauge_stats as stats;
 use rpcgauge_stats::DEFAULT_SIZE_TOLERANCE;
 use rpcgauge_study::plan::Claim;
+use rpcgauge_study::settings::Placement;
 
 use super::compare::{Blocks, Judged};
 use super::verdict::{ClaimFindings, ClaimMeasured, ClaimOutcome, SizeMatch};
@@ -20,6 +21,7 @@ pub(crate) fn check(claim: &Claim, blocks: &Blocks<'_>) -> Result<ClaimFindings,
         .map(|j| measured(j, published_ratio))
         .collect();
     let depends_on_placement = differ(&placements);
+    let outcome = outcome(&placements, depends_on_placement);
     let mut findings = ClaimFindings {
         name: claim.name.clone(),
         source: claim.source.clone(),
@@ -29,7 +31,8 @@ pub(crate) fn check(claim: &Claim, blocks: &Blocks<'_>) -> Result<ClaimFindings,
         metric: claim.metric,
         published: claim.published.clone(),
         published_ratio,
-        outcome: outcome(&placements, depends_on_placement),
+        outcome,
+        only_under: only_under(&placements, outcome),
         placements,
         depends_on_placement,
         sentence: String::new(),
@@ -54,6 +57,7 @@ fn measured(judged: Judged, published_ratio: Option<f64>) -> ClaimMeasured {
             stats::SizeMatch::Agrees => SizeMatch::Agrees,
             stats::SizeMatch::Smaller => SizeMatch::Smaller,
             stats::SizeMatch::Larger => SizeMatch::Larger,
+            stats::SizeMatch::NotResolved => SizeMatch::NotResolved,
         }),
     }
 }
@@ -68,9 +72,22 @@ fn differ(placements: &[ClaimMeasured]) -> bool {
     resolved.any(|claim| Some(claim) != first)
 }
 
+/// What the resolved placements come to, as of a comparison; nothing where they differ.
 fn outcome(placements: &[ClaimMeasured], depends_on_placement: bool) -> ClaimOutcome {
-    match placements.first() {
-        Some(own) if !depends_on_placement => own.claim,
-        _ => ClaimOutcome::NotResolved,
+    let mut claims = placements.iter().map(|p| p.claim);
+    claims
+        .find(|claim| *claim != ClaimOutcome::NotResolved)
+        .filter(|_| !depends_on_placement)
+        .unwrap_or(ClaimOutcome::NotResolved)
+}
+
+/// The placements of this outcome, where it is one and others are not resolved.
+fn only_under(placements: &[ClaimMeasured], outcome: ClaimOutcome) -> Vec<Placement> {
+    let all = placements.iter();
+    let such = all.filter(|p| p.claim == outcome && outcome != ClaimOutcome::NotResolved);
+    let such: Vec<Placement> = such.map(|p| p.verdict.placement).collect();
+    if such.len() == placements.len() {
+        return Vec::new();
     }
+    such
 }

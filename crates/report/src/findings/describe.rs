@@ -2,8 +2,8 @@
 
 use rpcgauge_study::ramp::parts_word;
 use rpcgauge_study::settings::{
-    Arrivals, Callee, ConnectionUse, HttpVersion, Protocol, Schedule, Settings, TlsChoice,
-    Transport,
+    Arrivals, Callee, ConnectionUse, HttpVersion, LiveService, Protocol, Schedule, Settings,
+    TlsChoice, Transport,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,6 +16,12 @@ pub struct HowItCalls {
     pub subject: Option<String>,
     /// What is called: `list, n = 100`, a user's own method, or a live service's target.
     pub workload: String,
+    /// The method of a live service's HTTP calls: `GET`; absent for gRPC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http_method: Option<String>,
+    /// What a live service is sent: `a body`, `no body`, `a message`, `an empty message`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sends: Option<String>,
     /// How TLS is spoken; absent without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<String>,
@@ -54,6 +60,11 @@ impl HowItCalls {
         let mut how = Self {
             subject: subject(&settings.callee),
             workload: workload(&settings.callee),
+            http_method: settings
+                .callee
+                .live()
+                .and_then(|live| live.http_method.clone()),
+            sends: settings.callee.live().map(|live| sends(live).to_owned()),
             tls: settings
                 .callee
                 .live()
@@ -79,6 +90,15 @@ impl HowItCalls {
         how
     }
 
+    /// What is called, with its method and what it is sent: `POST http://localhost/orders with a body`.
+    #[must_use]
+    pub fn call(&self) -> String {
+        let method = self.http_method.iter().map(|method| format!("{method} "));
+        let sends = self.sends.iter().map(|sends| format!(" with {sends}"));
+        let parts = method.chain([self.workload.clone()]).chain(sends);
+        parts.collect()
+    }
+
     fn in_one_line(&self) -> String {
         let compression = match (&*self.request_compression, &*self.response_compression) {
             ("none", "none") => String::new(),
@@ -99,7 +119,7 @@ impl HowItCalls {
         let tls = self.tls.as_ref().map(|tls| format!(", {tls}"));
         let callee = match &self.subject {
             Some(subject) => format!("{} ({subject})", self.workload),
-            None => self.workload.clone(),
+            None => self.call(),
         };
         format!(
             "{messages}{} on {}{}{compression}; {connections}; {}; {callee}",
@@ -108,6 +128,18 @@ impl HowItCalls {
             tls.unwrap_or_default(),
             self.schedule,
         )
+    }
+}
+
+/// What a live service is sent with each call.
+fn sends(live: &LiveService) -> &'static str {
+    let messages = &live.messages;
+    let some = messages.template.is_some() || messages.rows.is_some();
+    match (live.http_method.is_some(), some) {
+        (true, true) => "a body",
+        (true, false) => "no body",
+        (false, true) => "a message",
+        (false, false) => "an empty message",
     }
 }
 

@@ -281,10 +281,16 @@ pub struct CpuPerCall {
 pub struct CpuSide {
     /// User and system together.
     pub total_ns: f64,
-    /// In user mode.
-    pub user_ns: f64,
-    /// In the kernel.
-    pub system_ns: f64,
+    /// In user mode, in the trials in which that is known; absent, as is `system_ns`, where it is in
+    /// none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_ns: Option<f64>,
+    /// In the kernel, in the same trials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_ns: Option<f64>,
+    /// User and system together, in the trials that do not tell them apart; absent where all do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsplit_ns: Option<f64>,
 }
 
 impl Figures {

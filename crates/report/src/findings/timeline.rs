@@ -4,11 +4,12 @@
 //! the logarithms of these, a slice is a spike when it lies above
 //!
 //! ```text
-//! median + max(6 × 1.4826 × MAD, ln 3)
+//! median + min(max(6 × 1.4826 × MAD, ln 3), ln 20)
 //! ```
 //!
 //! that is: more than six robust standard deviations above the usual slice, and at least three
-//! times its longest call. Median and median absolute deviation (MAD) do not move with the spikes
+//! times its longest call; at twenty times it in any case, since on an unsteady machine six deviations
+//! can be a factor of thousands, which no stall reaches. Median and median absolute deviation (MAD) do not move with the spikes
 //! that are looked for. Neighbouring slices make one spike. Trials with fewer than
 //! [`LEAST_SLICES`] such slices are not searched.
 
@@ -21,6 +22,9 @@ pub const SPIKE_DEVIATIONS: f64 = 6.0;
 
 /// The least factor between the usual slice's longest call and a spike's.
 pub const SPIKE_FACTOR: f64 = 3.0;
+
+/// From this factor on a slice is a spike, however unsteady the others are.
+pub const SPIKE_IN_ANY_CASE: f64 = 20.0;
 
 /// What makes a median absolute deviation into a standard deviation, for normal data.
 const MAD_TO_DEVIATION: f64 = 1.4826;
@@ -174,7 +178,8 @@ fn spikes(record: &TrialRecord, measured: &Measured, start_ns: u64) -> Option<Ve
         return None;
     }
     let usual = median(&logs).ok()?;
-    let reach = (SPIKE_DEVIATIONS * MAD_TO_DEVIATION * mad(&logs).ok()?).max(SPIKE_FACTOR.ln());
+    let reach = (SPIKE_DEVIATIONS * MAD_TO_DEVIATION * mad(&logs).ok()?)
+        .clamp(SPIKE_FACTOR.ln(), SPIKE_IN_ANY_CASE.ln());
     let measured_from_ms = record
         .started_at_ms
         .saturating_add(measured.warmup.elapsed_ns / 1_000_000);
@@ -296,6 +301,20 @@ mod tests {
             0,
             "twice as long is not three times"
         );
+    }
+
+    #[test]
+    fn a_stall_is_a_spike_however_unsteady_the_rest_is() {
+        // From 0.2 to 100 ms without it; a stall of 1.5 s meets each call due meanwhile.
+        let unsteady = (0..150_u64).map(|n| 200 * 2_u64.pow((n * 37 % 10) as u32));
+        let stalled = unsteady.enumerate().map(|(n, us)| match n {
+            88..108 => 1_500_000 - (n as u64 - 88) * 75_000,
+            _ => us,
+        });
+        let timeline = merged(&[trial(stalled)]);
+        assert_eq!(timeline.spikes_found, 1);
+        assert_eq!(timeline.spikes[0].max_ns, 1_500_000_000);
+        assert_eq!(timeline.spikes[0].offset_ns, 88_000_000);
     }
 
     #[test]

@@ -345,8 +345,12 @@ pub struct ClaimFindings {
     pub published_ratio: Option<f64>,
     /// What was measured under each placement; the first is the study's own.
     pub placements: Vec<ClaimMeasured>,
-    /// What it comes to: the first placement's outcome, unless others contradict it.
+    /// What it comes to: the outcome of the placements that are resolved, where these agree.
     pub outcome: ClaimOutcome,
+    /// The placements that are resolved, where they agree and others are not resolved: the outcome is
+    /// unconfirmed there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub only_under: Vec<Placement>,
     /// Whether placements give different resolved outcomes.
     pub depends_on_placement: bool,
     /// All of it in a plain sentence.
@@ -367,7 +371,7 @@ pub struct ClaimMeasured {
 }
 
 /// What a claim comes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimOutcome {
     /// The direction (or the absence of a difference) is as published.
@@ -382,10 +386,12 @@ pub enum ClaimOutcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SizeMatch {
-    /// The interval, widened by a quarter, holds the published ratio.
+    /// The whole interval lies within a quarter of the published ratio.
     Agrees,
-    /// The measured difference is smaller than published.
+    /// The measured difference is smaller than published, by more than a quarter.
     Smaller,
-    /// The measured difference is larger than published.
+    /// The measured difference is larger than published, by more than a quarter.
     Larger,
+    /// The interval reaches into that quarter and out of it.
+    NotResolved,
 }

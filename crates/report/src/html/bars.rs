@@ -1,17 +1,44 @@
 //! Stacked bars: where the time goes, bytes a call, CPU a call.
 
+use std::collections::BTreeSet;
+
 use rpcgauge_study::record::Stage;
 use serde::Serialize;
 
 use super::plot::per_cent;
-use crate::findings::{Cell, Figures, TrafficPerCall, VariantFindings};
+use crate::findings::{Cell, CpuSide, Figures, TrafficPerCall, VariantFindings};
 use crate::marks;
 use crate::questions::Group;
 use crate::units::{self, NONE};
 
+/// The bars of all groups, and what their colours mean.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct BarsView {
+    /// Class and name of every part that one of the bars has.
+    key: Vec<Named>,
+    scales: Vec<ScaleView>,
+}
+
+impl BarsView {
+    /// `all` are the parts that there can be, in the order in which they are told.
+    fn of(scales: Vec<ScaleView>, all: impl IntoIterator<Item = Named>) -> Self {
+        let drawn: BTreeSet<&str> = scales
+            .iter()
+            .flat_map(|scale| &scale.rows)
+            .flat_map(|row| row.segments.iter().chain(&row.spans))
+            .map(|segment| segment.class)
+            .collect();
+        let key = all.into_iter().filter(|(class, _)| drawn.contains(class));
+        Self {
+            key: key.collect(),
+            scales,
+        }
+    }
+}
+
 /// The bars of one group of variants, on one scale.
 #[derive(Debug, Serialize)]
-pub(crate) struct BarsView {
+pub(crate) struct ScaleView {
     /// The group's name, where the study has groups.
     group: Option<String>,
     /// What the whole width stands for.
@@ -51,8 +78,11 @@ pub(crate) struct Segment {
 /// What a bar consists of: class, name and size of each part.
 type Part = (&'static str, &'static str, f64);
 
+/// A part's class and name.
+type Named = (&'static str, &'static str);
+
 /// A stage's class and name.
-pub(crate) fn stage_name(stage: Stage) -> (&'static str, &'static str) {
+pub(crate) fn stage_name(stage: Stage) -> Named {
     match stage {
         Stage::Connect => ("connect", "connect"),
         Stage::Encode => ("encode", "encode"),
@@ -69,9 +99,9 @@ pub(crate) fn stage_name(stage: Stage) -> (&'static str, &'static str) {
 }
 
 /// Where the time goes: a bar for each variant that was timed by stages.
-pub(crate) fn stages(groups: &[Group<'_>]) -> Vec<BarsView> {
+pub(crate) fn stages(groups: &[Group<'_>]) -> BarsView {
     let staged = |f: &Figures| !f.stages.is_empty();
-    views(groups, staged, units::time, |figures, most| {
+    let scales = scales(groups, staged, units::time, |figures, most| {
         let own = figures
             .stages
             .iter()
@@ -85,7 +115,7 @@ pub(crate) fn stages(groups: &[Group<'_>]) -> Vec<BarsView> {
         parts.extend(
             figures
                 .between_stages_ns
-                .map(|ns| ("between", "between stages", ns)),
+                .map(|ns| (BETWEEN.0, BETWEEN.1, ns)),
         );
         let spans = figures
             .stages
@@ -118,23 +148,25 @@ pub(crate) fn stages(groups: &[Group<'_>]) -> Vec<BarsView> {
             detail: share.unwrap_or_default(),
             ..BarRow::named()
         }
-    })
+    });
+    let spans = [Stage::RequestTime, Stage::HandlerTime, Stage::ResponseTime];
+    let own = Stage::CLIENT.map(stage_name).into_iter().chain([BETWEEN]);
+    BarsView::of(scales, own.chain(spans.map(stage_name)))
 }
 
+/// The part of a call that no stage accounts for.
+const BETWEEN: Named = ("between", "between stages");
+
 /// Bytes a call on the connections, by direction and kind.
-pub(crate) fn bytes(groups: &[Group<'_>]) -> Vec<BarsView> {
-    views(
+pub(crate) fn bytes(groups: &[Group<'_>]) -> BarsView {
+    let scales = scales(
         groups,
         |f| f.bytes.total() > 0.0,
         units::size,
         |figures, most| {
             let (sent, received) = (&figures.bytes.sent, &figures.bytes.received);
-            let mut parts = traffic(sent, ["sent-headers", "sent-bodies", "sent-overhead"], SENT);
-            parts.extend(traffic(
-                received,
-                ["got-headers", "got-bodies", "got-overhead"],
-                RECEIVED,
-            ));
+            let mut parts = traffic(sent, SENT);
+            parts.extend(traffic(received, RECEIVED));
             let payload = &figures.payload;
             let plain = payload
                 .response
@@ -159,34 +191,62 @@ pub(crate) fn bytes(groups: &[Group<'_>]) -> Vec<BarsView> {
                 ..BarRow::named()
             }
         },
-    )
+    );
+    BarsView::of(scales, SENT.into_iter().chain(RECEIVED))
 }
 
-const SENT: [&str; 3] = ["sent headers", "sent bodies", "sent overhead"];
-const RECEIVED: [&str; 3] = ["received headers", "received bodies", "received overhead"];
+const SENT: [Named; 3] = [
+    ("sent-headers", "sent headers"),
+    ("sent-bodies", "sent bodies"),
+    ("sent-overhead", "sent overhead"),
+];
+const RECEIVED: [Named; 3] = [
+    ("got-headers", "received headers"),
+    ("got-bodies", "received bodies"),
+    ("got-overhead", "received overhead"),
+];
 
-fn traffic(
-    traffic: &TrafficPerCall,
-    classes: [&'static str; 3],
-    names: [&'static str; 3],
-) -> Vec<Part> {
+fn traffic(traffic: &TrafficPerCall, names: [Named; 3]) -> Vec<Part> {
     let sizes = [traffic.headers, traffic.bodies, traffic.overhead];
-    (0..3).map(|n| (classes[n], names[n], sizes[n])).collect()
+    let named = names.into_iter().zip(sizes);
+    named
+        .map(|((class, name), size)| (class, name, size))
+        .collect()
+}
+
+/// One side's user, system and unsplit time.
+const CLIENT_CPU: [Named; 3] = [
+    ("client-user", "client, user"),
+    ("client-system", "client, system"),
+    ("client-unsplit", "client, user or system"),
+];
+const SERVER_CPU: [Named; 3] = [
+    ("server-user", "server, user"),
+    ("server-system", "server, system"),
+    ("server-unsplit", "server, user or system"),
+];
+
+/// The parts of a side's processor time, which add up to its total.
+fn side_parts(side: &CpuSide, names: [Named; 3]) -> impl Iterator<Item = Part> {
+    let parts = [side.user_ns, side.system_ns, side.unsplit_ns];
+    let named = names.into_iter().zip(parts);
+    named.filter_map(|((class, name), ns)| Some((class, name, ns?)))
 }
 
 /// CPU a call, by side and mode.
-pub(crate) fn cpu(groups: &[Group<'_>]) -> Vec<BarsView> {
+pub(crate) fn cpu(groups: &[Group<'_>]) -> BarsView {
     let server_total = |f: &Figures| f.cpu.server.map_or(0.0, |server| server.total_ns);
     let used = |f: &Figures| f.cpu.client.total_ns + server_total(f) > 0.0;
-    views(groups, used, units::time, |figures, most| {
+    let scales = scales(groups, used, units::time, |figures, most| {
         let client = &figures.cpu.client;
-        let server = figures.cpu.server.unwrap_or_default();
-        let parts = [
-            ("client-user", "client, user", client.user_ns),
-            ("client-system", "client, system", client.system_ns),
-            ("server-user", "server, user", server.user_ns),
-            ("server-system", "server, system", server.system_ns),
-        ];
+        let parts: Vec<Part> = [
+            (Some(client), CLIENT_CPU),
+            (figures.cpu.server.as_ref(), SERVER_CPU),
+        ]
+        .into_iter()
+        .filter_map(|(side, names)| Some((side?, names)))
+        .flat_map(|(side, names)| side_parts(side, names))
+        .collect();
         let bare = figures.floor.as_ref().map_or_else(String::new, |floor| {
             format!("bare loop {}; ", units::time(floor.client_cpu_ns))
         });
@@ -206,7 +266,8 @@ pub(crate) fn cpu(groups: &[Group<'_>]) -> Vec<BarsView> {
             ),
             ..BarRow::named()
         }
-    })
+    });
+    BarsView::of(scales, CLIENT_CPU.into_iter().chain(SERVER_CPU))
 }
 
 impl BarRow {
@@ -230,13 +291,13 @@ impl BarRow {
 
 /// Bars for each group. `row` draws one on a scale of which the whole width is its last argument;
 /// it is called twice, first to learn how long each is.
-fn views(
+fn scales(
     groups: &[Group<'_>],
     shown: impl Fn(&Figures) -> bool,
     show: fn(f64) -> String,
     row: impl Fn(&Figures, f64) -> BarRow,
-) -> Vec<BarsView> {
-    let mut views = Vec::new();
+) -> Vec<ScaleView> {
+    let mut scales = Vec::new();
     for Group { title, members } in groups {
         let mut left: Vec<(&VariantFindings, &Cell, &Figures, f64)> = members
             .iter()
@@ -246,7 +307,7 @@ fn views(
             .map(|(v, c, figures)| (v, c, figures, row(figures, 1.0).extent() / 100.0))
             .filter(|(.., length)| *length > 0.0)
             .collect();
-        let mut bands: Vec<(usize, BarsView)> = Vec::new();
+        let mut bands: Vec<(usize, ScaleView)> = Vec::new();
         while let Some(most) = left.iter().map(|(.., length)| *length).reduce(f64::max) {
             let (together, shorter): (Vec<_>, Vec<_>) = left
                 .into_iter()
@@ -257,7 +318,7 @@ fn views(
                 marks: marks::main(cell),
                 ..row(figures, most)
             });
-            let view = BarsView {
+            let scale = ScaleView {
                 group: title.clone(),
                 width: show(most),
                 rows: rows.collect(),
@@ -266,13 +327,13 @@ fn views(
             let place = members
                 .iter()
                 .position(|(v, _)| Some(v.name.as_str()) == first);
-            bands.push((place.unwrap_or(0), view));
+            bands.push((place.unwrap_or(0), scale));
         }
         // In the study's order, not that of size.
         bands.sort_by_key(|(place, _)| *place);
-        views.extend(bands.into_iter().map(|(_, view)| view));
+        scales.extend(bands.into_iter().map(|(_, scale)| scale));
     }
-    views
+    scales
 }
 
 fn segments(parts: &[Part], show: fn(f64) -> String, most: f64) -> Vec<Segment> {

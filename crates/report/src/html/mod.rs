@@ -120,6 +120,8 @@ struct View {
     live: Vec<LiveView>,
     listings: Vec<ListingView>,
     objectives: Vec<ObjectiveView>,
+    /// Whether the objectives are of several services.
+    several_targets: bool,
     incomplete: bool,
     /// Whether anything is compared: one live service by itself is not.
     compared: bool,
@@ -183,13 +185,15 @@ struct ObjectiveView {
 #[derive(Debug, Serialize)]
 struct PlacementView {
     title: String,
+    #[serde(skip)]
+    measured: bool,
     plots: bool,
-    stages: Vec<bars::BarsView>,
+    stages: bars::BarsView,
     stage_table: tables::StageTable,
     curves: Vec<curves::CurvesView>,
     timelines: Vec<timelines::TimelineView>,
-    bytes: Vec<bars::BarsView>,
-    cpu: Vec<bars::BarsView>,
+    bytes: bars::BarsView,
+    cpu: bars::BarsView,
     figures: Vec<tables::FigureRow>,
 }
 
@@ -198,8 +202,8 @@ struct PlacementView {
 struct MethodView {
     confidence: String,
     margin: String,
-    invocations: u32,
-    blocks: u32,
+    /// `2 blocks in each of 8 invocations`.
+    design: String,
     seed: u64,
     rpcgauge: String,
 }
@@ -211,7 +215,7 @@ impl View {
         let placements = study.placements.iter().enumerate();
         let placements = placements
             .map(|(n, p)| PlacementView::of(findings, *p, detail, n == 0 || detail.further))
-            .filter(|view| !view.figures.is_empty());
+            .filter(|view| view.measured);
         Self {
             style: STYLE,
             name: study.name.clone(),
@@ -228,6 +232,7 @@ impl View {
                 .map(ListingView::of)
                 .collect(),
             objectives: ObjectiveView::all(findings),
+            several_targets: findings.live().count() > 1,
             incomplete: findings.progress.missing > 0,
             compared: findings.live().count() != 1,
             subjects: findings.variants.iter().any(|variant| !variant.is_live()),
@@ -258,8 +263,7 @@ impl View {
             method: MethodView {
                 confidence: words::margin_percent(study.confidence),
                 margin: words::margin_percent(study.margin),
-                invocations: study.invocations,
-                blocks: study.blocks,
+                design: words::design(study.invocations, study.blocks),
                 seed: study.seed,
                 rpcgauge: findings
                     .environment
@@ -303,8 +307,10 @@ impl ObjectiveView {
 impl PlacementView {
     fn of(findings: &Findings, placement: Placement, detail: Detail, plots: bool) -> Self {
         let groups = questions::groups(findings, placement);
+        let mut members = groups.iter().flat_map(|group| &group.members);
         Self {
             title: words::capital(words::on(placement)),
+            measured: members.any(|(_, cell)| cell.figures.is_some()),
             plots: plots && (detail.bars || detail.curves || detail.timelines),
             stages: drawn(plots && detail.bars, || bars::stages(&groups)),
             stage_table: tables::stages(&groups),
@@ -317,7 +323,7 @@ impl PlacementView {
     }
 }
 
-/// A list of plots, or none of them.
-fn drawn<T>(wanted: bool, draw: impl FnOnce() -> Vec<T>) -> Vec<T> {
-    if wanted { draw() } else { Vec::new() }
+/// Plots, or none of them.
+fn drawn<T: Default>(wanted: bool, draw: impl FnOnce() -> T) -> T {
+    if wanted { draw() } else { T::default() }
 }

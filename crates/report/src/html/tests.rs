@@ -140,6 +140,19 @@ fn a_run_without_a_single_trial_has_a_page() {
     let page = render(&Findings::new(&sample.plan, None, &[], &[]).unwrap()).unwrap();
     elements(&page);
     assert!(page.contains("This run was interrupted"));
+    assert!(page.contains("Nothing was measured."));
+    for empty in [
+        "No variant was timed",
+        "Where the time goes",
+        "id=\"latency\"",
+        "#timeline",
+        "id=\"bytes\"",
+        "class=\"key\"",
+        "class=\"forest-axis\"",
+        "All figures",
+    ] {
+        assert!(!page.contains(empty), "{empty}");
+    }
 }
 
 #[test]
@@ -193,7 +206,61 @@ fn a_load_shows_its_result_and_objectives_and_no_stages() {
     ] {
         assert!(page.contains(part), "{part}");
     }
-    for part in ["Where the time goes", "id=\"verdicts\"", "id=\"summary\""] {
+    for part in [
+        "Where the time goes",
+        "id=\"verdicts\"",
+        "id=\"summary\"",
+        "server, user",
+        "a server adds to its headers",
+        "1 blocks",
+        ">Target<",
+        "Each variant ran",
+    ] {
         assert!(!page.contains(part), "{part}");
     }
+}
+
+/// The widths of a row's parts, of the bars below a heading.
+fn widths(page: &str, section: &str) -> Vec<f64> {
+    let (_, after) = page
+        .split_once(&format!("id=\"{section}\""))
+        .expect("it is there");
+    let (section, _) = after.split_once("</section>").expect("it ends");
+    let row = |row: &str| {
+        let parts = row.split("style=\"width:").skip(1);
+        parts
+            .map(|part| part.split_once('%').unwrap().0.parse::<f64>().unwrap())
+            .sum()
+    };
+    section.split("bar-row").skip(1).map(row).collect()
+}
+
+#[test]
+fn a_bar_is_as_long_as_its_total_where_the_split_is_not_known() {
+    let mut sample = two(2.0).build();
+    for trial in &mut sample.trials {
+        let rpcgauge_study::record::Outcome::Measured(measured) = &mut trial.outcome else {
+            continue;
+        };
+        let server = measured.cpu.server.as_mut().unwrap();
+        // As old records have it.
+        (server.user_ns, server.system_ns) = (Some(0), Some(0));
+    }
+    let findings = findings(&sample);
+    let page = render(&findings).unwrap();
+    let total = |name: &str| {
+        let cpu = findings.figures(name, Placement::TwoCores).unwrap().cpu;
+        cpu.client.total_ns + cpu.server.unwrap().total_ns
+    };
+    let drawn = widths(&page, "cpu");
+    let longest = total("rest").max(total("grpc")).max(total("grpc-again"));
+    for (name, width) in ["grpc", "rest", "grpc-again"].into_iter().zip(&drawn) {
+        let wanted = 100.0 * total(name) / longest;
+        assert!(
+            (width - wanted).abs() < 0.5,
+            "{name}: {width}% and not {wanted}%"
+        );
+    }
+    assert!(page.contains("server, user or system"));
+    assert!(!page.contains("server, system<"), "no bar has it");
 }

@@ -10,6 +10,7 @@ use crate::findings::verdict::{
 };
 use crate::questions::{self, Answer};
 use crate::summary;
+use crate::units::MOST_RATIO;
 use crate::words::{self, About, Factor};
 
 /// The first thing on the page.
@@ -85,8 +86,8 @@ pub(crate) struct QuestionView {
     text: String,
     verdicts: Vec<VerdictView>,
     notes: Option<String>,
-    /// The labels of the ratio plots' common axis.
-    reach: String,
+    /// The labels of the ratio plots' common axis; absent without any plot.
+    reach: Option<String>,
 }
 
 /// A comparison.
@@ -131,7 +132,7 @@ pub(crate) struct ClaimView {
     published: String,
     figures: String,
     measured: Vec<ClaimLine>,
-    outcome: &'static str,
+    outcome: String,
     class: &'static str,
 }
 
@@ -153,9 +154,14 @@ pub(crate) fn questions(findings: &Findings) -> Vec<QuestionView> {
             verdicts: question
                 .comparisons
                 .iter()
-                .map(|c| verdict(findings, c, reach, margin))
+                .map(|c| verdict(question.about(findings, c), c, reach, margin))
                 .collect(),
-            reach: format!("{}×", (reach.exp() * 100.0).round() / 100.0),
+            reach: question
+                .comparisons
+                .iter()
+                .flat_map(|c| &c.placements)
+                .any(|v| v.estimate.is_some())
+                .then(|| format!("{}×", (reach.exp() * 100.0).round() / 100.0)),
             notes: words::notes(question.comparisons),
         }
     };
@@ -169,7 +175,7 @@ pub(crate) fn questions(findings: &Findings) -> Vec<QuestionView> {
 pub(crate) fn a_a_checks(findings: &Findings) -> Vec<String> {
     questions::a_a_checks(findings)
         .flat_map(|c| {
-            let about = About::from(c).within_group(findings);
+            let about = About::from(c);
             let several = c.placements.len() > 1;
             c.placements.iter().map(move |v| {
                 let text = words::a_a(about, v);
@@ -183,10 +189,9 @@ pub(crate) fn a_a_checks(findings: &Findings) -> Vec<String> {
         .collect()
 }
 
-fn verdict(findings: &Findings, comparison: &Comparison, reach: f64, margin: f64) -> VerdictView {
+fn verdict(about: About<'_>, comparison: &Comparison, reach: f64, margin: f64) -> VerdictView {
     let answer = Answer::of(comparison);
     let several = comparison.placements.len() > 1;
-    let about = About::from(comparison).within_group(findings);
     let lines = words::lines(about, comparison, margin);
     let line = |(line, v): (words::Line, &PlacementVerdict)| LineView {
         placement: several.then(|| words::capital(words::on(v.placement))),
@@ -255,7 +260,8 @@ fn reach(comparisons: &[&Comparison]) -> f64 {
         .into_iter()
         .map(f64::ln)
         .find(|end| *end >= furthest * 1.05);
-    round.unwrap_or(furthest * 1.05)
+    // What lies further off tells nothing, and is drawn to the axis's end.
+    round.unwrap_or(MOST_RATIO.ln())
 }
 
 fn forest(metric: Metric, verdict: &PlacementVerdict, reach: f64, margin: f64) -> Option<Forest> {

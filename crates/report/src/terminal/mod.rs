@@ -86,7 +86,8 @@ impl Page {
         for question in questions::questions(findings) {
             self.heading(question.text);
             for comparison in &question.comparisons {
-                self.verdict(findings, comparison);
+                let about = question.about(findings, comparison);
+                self.verdict(findings, comparison, about);
             }
             if let Some(notes) = words::notes(question.comparisons) {
                 let indent = 4 + label_width(findings);
@@ -98,7 +99,7 @@ impl Page {
             self.heading("Is a difference seen where there is none?");
         }
         for check in checks {
-            let about = About::from(check).within_group(findings);
+            let about = About::from(check);
             for verdict in &check.placements {
                 let label = label(findings, verdict.placement);
                 let text = words::a_a(about, verdict) + ".";
@@ -108,11 +109,10 @@ impl Page {
     }
 
     /// A line for each placement, and why it is open below it.
-    fn verdict(&mut self, findings: &Findings, comparison: &Comparison) {
+    fn verdict(&mut self, findings: &Findings, comparison: &Comparison, about: About<'_>) {
         if comparison.combined == Combined::DependsOnPlacement {
             self.signed(Paint::Open, '~', "", "Depends on placement:");
         }
-        let about = About::from(comparison).within_group(findings);
         for line in words::lines(about, comparison, findings.study.margin) {
             let label = label(findings, line.placement);
             self.signed(paint(line.answer), line.answer.sign(), &label, &line.text());
@@ -146,7 +146,7 @@ impl Page {
             };
             let text = format!(
                 "{}: {} against {} in {}",
-                words::capital(words::claim_outcome(claim)),
+                words::capital(&words::claim_outcome(claim)),
                 claim.of,
                 claim.against,
                 words::metric_name(claim.metric)

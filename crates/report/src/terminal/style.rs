@@ -62,7 +62,8 @@ impl Style {
 
     /// Text in lines that fit, the first one after `first`, the others after as many spaces. A
     /// word longer than a line stays whole.
-    pub(crate) fn wrap(self, first: &str, text: &str) -> String {
+    #[must_use]
+    pub fn wrap(self, first: &str, text: &str) -> String {
         let indent = first.chars().count();
         let room = self.columns().saturating_sub(indent).max(20);
         let mut lines = vec![String::new()];

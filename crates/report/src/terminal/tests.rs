@@ -119,3 +119,17 @@ fn messages_that_were_not_made_in_time_are_told_of_a_live_service() {
     let told = "; 3 calls began late, since their messages were not made in time";
     assert!(words.join(" ").contains(told), "{page}");
 }
+
+#[test]
+fn sends_beyond_a_calls_first_are_told_of_a_live_service() {
+    let mut sample = live();
+    if let Outcome::Measured(measured) = &mut sample.trials[0].outcome {
+        measured.calls.retried = 90;
+        measured.calls.answered_after_retry = 88;
+    }
+    let page = render(&findings(&sample), plain(100));
+    let words: Vec<&str> = page.split_whitespace().collect();
+    let told =
+        "; calls that were not processed were sent again 90 times, 88 of them with an answer then";
+    assert!(words.join(" ").contains(told), "{page}");
+}

@@ -15,13 +15,19 @@ pub(crate) const HOW_CLAIMS_ARE_READ: &str = "Ratios are compared, not times fro
      Reproduced and contradicted are about the direction; how the sizes compare stands beside the \
      measured ratio.";
 
-/// What a claim comes to, in a word.
-pub(crate) fn claim_outcome(claim: &ClaimFindings) -> &'static str {
-    match claim.outcome {
+/// What a claim comes to, and where alone if other placements leave it open:
+/// `contradicted on two cores only`.
+pub(crate) fn claim_outcome(claim: &ClaimFindings) -> String {
+    let outcome = match claim.outcome {
         _ if claim.depends_on_placement => "depends on placement",
         ClaimOutcome::Reproduced => "reproduced",
         ClaimOutcome::Contradicted => "contradicted",
         ClaimOutcome::NotResolved => "not resolved",
+    };
+    let places: Vec<&str> = claim.only_under.iter().map(|p| on(*p)).collect();
+    match places.as_slice() {
+        [] => outcome.to_owned(),
+        places => format!("{outcome} {} only", places.join(" and ")),
     }
 }
 
@@ -47,6 +53,7 @@ pub(crate) fn size_match(size: SizeMatch) -> &'static str {
         SizeMatch::Agrees => "size agrees within a quarter",
         SizeMatch::Smaller => "smaller than published",
         SizeMatch::Larger => "larger than published",
+        SizeMatch::NotResolved => "the published size is not ruled out",
     }
 }
 
@@ -67,7 +74,7 @@ pub(crate) fn claim_published(claim: &ClaimFindings) -> String {
 pub(crate) fn claim(claim: &ClaimFindings) -> String {
     let mut text = format!(
         "{}: {} against {} in {}, published {}",
-        capital(claim_outcome(claim)),
+        capital(&claim_outcome(claim)),
         claim.of,
         claim.against,
         metric_name(claim.metric),

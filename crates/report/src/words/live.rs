@@ -42,7 +42,7 @@ fn called(variant: &VariantFindings) -> String {
     let tls = how.tls.as_ref().map(|tls| format!(" over {tls}"));
     format!(
         "{}, by {}{}; {kept}; a call fails after {}",
-        how.workload,
+        how.call(),
         how.http,
         tls.unwrap_or_default(),
         units::time(how.deadline_ms as f64 * 1e6)
@@ -81,6 +81,14 @@ fn calls(figures: &Figures) -> String {
             ", {} open at the end ({} of them never sent)",
             units::count(calls.abandoned),
             units::count(calls.never_begun)
+        );
+    }
+    if calls.retried > 0 {
+        let times = if calls.retried == 1 { "time" } else { "times" };
+        text += &format!(
+            "; calls that were not processed were sent again {} {times}, {} of them with an answer then",
+            units::count(calls.retried),
+            units::count(calls.answered_after_retry)
         );
     }
     text

@@ -86,6 +86,19 @@ pub(crate) fn place(placement: Placement) -> &'static str {
     }
 }
 
+/// How often each variant ran: `2 blocks in each of 8 invocations`.
+pub(crate) fn design(invocations: u32, blocks: u32) -> String {
+    let counted = |count: u32, one: &str| match count {
+        1 => format!("1 {one}"),
+        _ => format!("{count} {one}s"),
+    };
+    let blocks = counted(blocks, "block");
+    match invocations {
+        1 => format!("{blocks} in 1 invocation"),
+        _ => format!("{blocks} in each of {}", counted(invocations, "invocation")),
+    }
+}
+
 /// `3%`, `2.5%`.
 pub(crate) fn margin_percent(margin: f64) -> String {
     let percent = (margin * 1_000.0).round() / 10.0;

@@ -1,10 +1,10 @@
 //! What a reader must know beside some verdicts, each thing once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use rpcgauge_study::settings::Placement;
 
-use super::{capital, code_names};
+use super::{capital, code_names, on};
 use crate::findings::verdict::{Comparison, Note};
 use crate::units;
 
@@ -26,24 +26,58 @@ enum Amiss {
     BodiesLate,
 }
 
-/// The notes of some comparisons under all placements as one sentence; none where there are none.
+/// The notes of some comparisons; none where there are none. Of several placements each is named: a
+/// sentence for what is so under every one, and one for what is so under some.
 ///
-/// What is counted of a variant under several placements is added up. Drifting trials are told of
-/// only where they are most of those the comparisons rest on: the tables mark every variant that
-/// has some.
+/// Drifting trials are told of only where they are most of those the comparisons rest on: the tables
+/// mark every variant that has some.
 pub(crate) fn notes<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -> Option<String> {
-    let mut seen = BTreeSet::new();
+    let comparisons: Vec<&Comparison> = comparisons.into_iter().collect();
+    let mut told: Vec<(Placement, Vec<String>)> = Vec::new();
+    for verdict in comparisons.iter().flat_map(|c| &c.placements) {
+        let place = verdict.placement;
+        if told.iter().all(|(known, _)| *known != place) {
+            told.push((place, under(place, &comparisons)));
+        }
+    }
+    let (_, first) = told.first()?;
+    let everywhere: Vec<String> = first
+        .iter()
+        .filter(|clause| told.iter().all(|(_, clauses)| clauses.contains(clause)))
+        .cloned()
+        .collect();
+    let several = told.len() > 1;
+    let label = if several {
+        "under every placement: "
+    } else {
+        ""
+    };
+    let own = told.iter().map(|(place, clauses)| {
+        let own = clauses.iter().filter(|clause| !everywhere.contains(clause));
+        (format!("{}: ", on(*place)), own.cloned().collect())
+    });
+    let sentences: Vec<String> = [(label.to_owned(), everywhere.clone())]
+        .into_iter()
+        .chain(own)
+        .filter(|(_, clauses): &(_, Vec<String>)| !clauses.is_empty())
+        .map(|(label, clauses)| capital(&(label + &clauses.join("; "))) + ".")
+        .collect();
+    (!sentences.is_empty()).then(|| sentences.join(" "))
+}
+
+/// The notes of some comparisons under a placement, each thing once.
+fn under(place: Placement, comparisons: &[&Comparison]) -> Vec<String> {
     let mut told: Vec<String> = Vec::new();
-    // By placement: two comparisons of a variant tell the same of it.
-    let mut amiss: BTreeMap<(Amiss, &str, Placement), Share> = BTreeMap::new();
-    let mut drifting: BTreeMap<(&str, Placement), u64> = BTreeMap::new();
-    let mut rests_on: BTreeMap<(&str, Placement), u64> = BTreeMap::new();
+    // By variant: two comparisons of a variant tell the same of it.
+    let mut amiss: BTreeMap<(Amiss, &str), Share> = BTreeMap::new();
+    let mut drifting: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut rests_on: BTreeMap<&str, u64> = BTreeMap::new();
     for comparison in comparisons {
-        for verdict in &comparison.placements {
-            let place = verdict.placement;
+        let verdicts = comparison.placements.iter();
+        for verdict in verdicts.filter(|v| v.placement == place) {
             for name in [&comparison.of, &comparison.against] {
                 let blocks = verdict.blocks.planned - verdict.blocks.missing;
-                rests_on.entry((name, place)).or_insert(blocks);
+                rests_on.entry(name).or_insert(blocks);
             }
             for note in &verdict.notes {
                 if let Note::Unsettled {
@@ -52,17 +86,19 @@ pub(crate) fn notes<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -
                     of,
                 } = note
                 {
-                    rests_on.insert((variant, place), *of);
-                    drifting.insert((variant, place), *trials);
+                    rests_on.insert(variant, *of);
+                    drifting.insert(variant, *trials);
                 }
                 if let Some((what, variant, share)) = counted(note) {
-                    amiss.insert((what, variant, place), share);
+                    amiss.insert((what, variant), share);
                 }
-                told.extend(clause(note).filter(|text| seen.insert(text.clone())));
+                let text = clause(note).map(|text| of_pair(note, comparison, comparisons, text));
+                told.extend(text.filter(|text| !told.contains(text)));
             }
         }
     }
-    told.extend(added_up(&amiss));
+    let counted = amiss.into_iter();
+    told.extend(counted.map(|((what, variant), share)| what.clause(variant, share)));
     let drifted: u64 = drifting.values().sum();
     let measured: u64 = rests_on.values().sum();
     if drifted * 2 > measured {
@@ -70,20 +106,17 @@ pub(crate) fn notes<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -
             "latency was still drifting when measuring began in {drifted} of {measured} trials"
         ));
     }
-    (!told.is_empty()).then(|| capital(&told.join("; ")) + ".")
+    told
 }
 
-/// What is amiss with each variant, that of all placements together.
-fn added_up(amiss: &BTreeMap<(Amiss, &str, Placement), Share>) -> Vec<String> {
-    let mut sums: BTreeMap<(Amiss, &str), Share> = BTreeMap::new();
-    for ((what, variant, _), share) in amiss {
-        let sum = sums.entry((*what, variant)).or_default();
-        sum.part += share.part;
-        sum.of += share.of;
+/// A note's clause, with the pair named where it is about one of several.
+fn of_pair(note: &Note, about: &Comparison, all: &[&Comparison], text: String) -> String {
+    match note {
+        Note::BlocksLeftOut { .. } if all.len() > 1 => {
+            format!("{} against {} {text}", about.of, about.against)
+        }
+        _ => text,
     }
-    sums.into_iter()
-        .map(|((what, variant), share)| what.clause(variant, share))
-        .collect()
 }
 
 /// What a note counts of which variant, where it counts something.
@@ -256,8 +289,8 @@ mod tests {
         );
     }
 
-    #[test]
-    fn a_variants_trials_under_several_placements_are_one_note() {
+    /// A pair that is measured on two cores and on one.
+    fn placed() -> Builder {
         let mut builder = two(2.0);
         builder
             .placements
@@ -265,10 +298,49 @@ mod tests {
         for spec in &mut builder.specs {
             spec.everywhere = true;
         }
+        builder
+    }
+
+    #[test]
+    fn what_is_so_under_every_placement_is_told_once_and_as_such() {
+        let mut builder = placed();
         builder.specs[0].client_share = 0.9;
         assert_eq!(
             of_first(&builder).unwrap(),
-            "Client-bound in 24 of 24 trials: grpc."
+            "Under every placement: client-bound in 12 of 12 trials: grpc."
+        );
+    }
+
+    #[test]
+    fn a_note_names_the_placement_that_it_is_about() {
+        let mut sample = placed().build();
+        sample
+            .trials
+            .retain(|t| t.trial.placement == Placement::TwoCores || t.trial.invocation < 2);
+        assert_eq!(
+            notes(&findings(&sample).comparisons[..1]).unwrap(),
+            "On one core: rests on 6 of 12 blocks."
+        );
+    }
+
+    #[test]
+    fn blocks_that_are_left_out_are_those_of_a_pair() {
+        let mut sample = two(2.0).build();
+        sample.trials.truncate(20);
+        let mut comparisons = findings(&sample).comparisons;
+        comparisons.truncate(1);
+        let mut other = comparisons[0].clone();
+        other.of = "thrift".to_owned();
+        other.placements[0].notes = vec![Note::BlocksLeftOut {
+            left_out: 9,
+            planned: 12,
+        }];
+        comparisons.push(other);
+        let told = notes(&comparisons).unwrap();
+        assert!(told.starts_with("Grpc against rest rests on "), "{told}");
+        assert!(
+            told.ends_with("; thrift against rest rests on 3 of 12 blocks."),
+            "{told}"
         );
     }
 }

@@ -111,6 +111,12 @@ fn both_ways(metric: Metric, low: f64, high: f64) -> String {
         Better::Higher => (high, 1.0 / low),
     };
     let (_, better, worse) = verb(metric);
+    if good.min(bad) > units::MOST_RATIO {
+        return format!(
+            "over {}× either way",
+            units::count(units::MOST_RATIO as u64)
+        );
+    }
     let near = good.min(bad) < 1.01;
     let (good, bad) = units::ratios([good, bad], if near { 3 } else { 2 });
     format!("{good}× {better} to {bad}× {worse}")
@@ -178,6 +184,24 @@ mod tests {
         assert_eq!(
             found(Metric::Goodput, 1.0, [0.5, 1.25]),
             "1.25× more calls a second to 2.00× fewer calls a second"
+        );
+    }
+
+    #[test]
+    fn an_end_far_off_is_not_told_to_the_digit() {
+        let p50 = Metric::LatencyP50;
+        assert_eq!(found(p50, 1.2, [1.5e-12, 3.4e13]), "over 1,000× either way");
+        assert_eq!(
+            found(p50, 1.2, [0.8, 3.4e13]),
+            "1.25× faster to over 1,000× slower"
+        );
+        assert_eq!(
+            found(p50, 9.0, [1.2, 3.4e13]),
+            "9.00× slower [1.20, over 1,000]"
+        );
+        assert_eq!(
+            found(p50, 0.1, [1e-9, 0.5]),
+            "10.0× faster [2.0, over 1,000]"
         );
     }
 

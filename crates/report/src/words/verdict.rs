@@ -256,43 +256,68 @@ pub(crate) fn a_a(about: About<'_>, verdict: &PlacementVerdict) -> String {
         return format!("A/A check missing: {of} and {against} were not both measured");
     };
     let found = Found::of(metric, estimate).text();
-    let pair = format!("{of} and {against}, one thing measured twice, come out");
-    match estimate.interval {
-        None => format!("A/A check open: {pair} {found} in {name}"),
-        Some([low, high]) if low <= 1.0 && 1.0 <= high => format!(
-            "A/A check holds: {pair} {found} in {name}; {}",
-            blind([low, high])
-        ),
-        Some(_) => {
-            format!("A/A check fails: {pair} {found} in {name}; no difference in it is resolved")
-        }
-    }
+    let (outcome, means) = a_a_outcome(estimate);
+    let means = means.map_or_else(String::new, |means| format!("; {means}"));
+    format!(
+        "A/A check {outcome}: {of} and {against}, one thing measured twice, come out {found} in {name}{means}"
+    )
 }
 
 /// An A/A check in as few words as can be, after the name of its metric.
 pub(crate) fn a_a_brief(verdict: &PlacementVerdict) -> String {
-    match verdict.estimate.as_ref().map(|e: &Estimate| e.interval) {
-        None => "missing".to_owned(),
-        Some(None) => "open, without an interval".to_owned(),
-        Some(Some([low, high])) if low <= 1.0 && 1.0 <= high => {
-            format!("holds, {}", blind([low, high]))
-        }
-        Some(Some(_)) => "fails, no difference in it is resolved".to_owned(),
+    let Some(estimate) = &verdict.estimate else {
+        return "missing".to_owned();
+    };
+    match a_a_outcome(estimate) {
+        (outcome, Some(means)) => format!("{outcome}, {means}"),
+        (outcome, None) => format!("{outcome}, without an interval"),
     }
 }
 
-/// What an A/A interval leaves unseen: what is smaller than half its width, on the logarithms, as
-/// the guard has it (`stats::judge`).
-fn blind([low, high]: [f64; 2]) -> String {
+/// An A/A pair beyond this factor holds 1 and is no good news: most differences are smaller.
+const LOOSE: f64 = 1.5;
+
+/// What an A/A check comes to, and what that means for the others. It leaves unseen what is smaller
+/// than half its width, on the logarithms, as the guard has it (`stats::judge`).
+fn a_a_outcome(estimate: &Estimate) -> (&'static str, Option<String>) {
+    let Some([low, high]) = estimate.interval else {
+        return ("open", None);
+    };
+    if low > 1.0 || high < 1.0 {
+        return ("fails", Some("no difference in it is resolved".to_owned()));
+    }
     let half_width = (high / low).sqrt();
+    let unseen = units::difference(half_width);
     if half_width > WORTHLESS {
-        "so noisy that hardly any difference is resolved".to_owned()
+        ("open", Some(too_little(estimate)))
+    } else if half_width > LOOSE {
+        (
+            "too wide",
+            Some(format!("nothing smaller than {unseen} can be resolved")),
+        )
     } else {
-        format!(
-            "differences below {} are not resolved",
-            units::difference(half_width)
+        (
+            "holds",
+            Some(format!("differences below {unseen} are not resolved")),
         )
     }
+}
+
+/// Intervals of fewer invocations are wide by their number alone (docs/method.md).
+const FEW_INVOCATIONS: u64 = 4;
+
+/// Why an A/A pair tells nothing.
+fn too_little(estimate: &Estimate) -> String {
+    if estimate.invocations >= FEW_INVOCATIONS {
+        return "so noisy that hardly any difference can be resolved".to_owned();
+    }
+    let plural = |count: u64| if count == 1 { "" } else { "s" };
+    let (blocks, runs) = (estimate.blocks, estimate.invocations);
+    format!(
+        "too few blocks to tell ({blocks} block{} in {runs} invocation{})",
+        plural(blocks),
+        plural(runs)
+    )
 }
 
 #[cfg(test)]
@@ -361,18 +386,42 @@ mod tests {
     }
 
     #[test]
-    fn a_worthless_check_is_not_told_in_per_cent() {
-        assert_eq!(
-            blind([0.95, 1.05]),
-            "differences below 5.1% are not resolved"
-        );
-        assert_eq!(
-            blind([0.25, 2.56]),
-            "differences below 3.20× are not resolved"
-        );
-        assert_eq!(
-            blind([0.1, 16.0]),
-            "so noisy that hardly any difference is resolved"
-        );
+    fn a_check_that_tells_little_is_no_good_news() {
+        let outcome = |interval, invocations| {
+            let (outcome, means) = a_a_outcome(&Estimate {
+                ratio: 1.0,
+                interval: Some(interval),
+                confidence: 0.95,
+                invocations,
+                blocks: 2 * invocations,
+            });
+            format!("{outcome}, {}", means.unwrap())
+        };
+        let table = [
+            (
+                [0.95, 1.05],
+                8,
+                "holds, differences below 5.1% are not resolved",
+            ),
+            (
+                [0.25, 2.56],
+                8,
+                "too wide, nothing smaller than 3.20× can be resolved",
+            ),
+            (
+                [0.1, 16.0],
+                8,
+                "open, so noisy that hardly any difference can be resolved",
+            ),
+            (
+                [1e-9, 1e9],
+                2,
+                "open, too few blocks to tell (4 blocks in 2 invocations)",
+            ),
+            ([1.01, 1.05], 8, "fails, no difference in it is resolved"),
+        ];
+        for (interval, invocations, expected) in table {
+            assert_eq!(outcome(interval, invocations), expected);
+        }
     }
 }

@@ -92,8 +92,8 @@ impl Builder {
             let total_ns = (centre * part * ended as f64 / f64::from(spec.in_flight)) as u64;
             Cpu {
                 total_ns,
-                user_ns: total_ns * 6 / 10,
-                system_ns: total_ns - total_ns * 6 / 10,
+                user_ns: Some(total_ns * 6 / 10),
+                system_ns: Some(total_ns - total_ns * 6 / 10),
             }
         };
         let (request, answer) = spec.bytes;

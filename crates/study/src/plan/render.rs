@@ -10,65 +10,39 @@ use crate::ramp::parts_word;
 use crate::settings::{Callee, ConnectionUse, Protocol, Schedule, Settings, Stop};
 use crate::words::{Word as _, time_word};
 
-/// A table that is aligned when it is printed. Numbers are few here, so that all is to the left.
-struct Table(Vec<Vec<String>>);
+mod table;
 
-impl Table {
-    fn of<const N: usize>(head: [&str; N]) -> Self {
-        Self(vec![head.map(str::to_owned).to_vec()])
-    }
+use self::table::{Table, wrap};
 
-    fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.0.push(cells.to_vec());
-    }
-}
-
-impl fmt::Display for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let columns = self.0.first().map_or(0, Vec::len);
-        let width = |column: usize| {
-            self.0
-                .iter()
-                .map(|row| row[column].chars().count())
-                .max()
-                .unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..columns).map(width).collect();
-        for row in &self.0 {
-            let line: String = row
-                .iter()
-                .zip(&widths)
-                .map(|(cell, width)| format!("{cell:<width$}  "))
-                .collect();
-            writeln!(f, "  {}", line.trim_end())?;
-        }
-        Ok(())
-    }
-}
-
-/// The plan's variants, pairs and claims in aligned tables, with counts and the time it takes.
+/// The plan as [`Plan::text`] without a width.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}: {}", self.name, self.question)?;
-        writeln!(f)?;
-        self.summary(f)?;
-        writeln!(f)?;
-        writeln!(f, "Variants")?;
-        write!(f, "{}", self.variant_table())?;
-        writeln!(f)?;
-        writeln!(f, "Pairs (* headline: under every placement)")?;
-        write!(f, "{}", self.pair_table())?;
-        if !self.claims.is_empty() {
-            writeln!(f)?;
-            writeln!(f, "Claims")?;
-            write!(f, "{}", self.claim_table())?;
-        }
-        Ok(())
+        f.write_str(&self.text(None))
     }
 }
 
 impl Plan {
-    fn summary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// The plan's variants, pairs and claims in aligned tables, with counts and the time it takes,
+    /// in lines of at most `width` columns where one is given.
+    pub fn text(&self, width: Option<usize>) -> String {
+        let width = width.unwrap_or(usize::MAX);
+        let mut text = wrap("", &format!("{}: {}", self.name, self.question), width) + "\n";
+        for (name, value) in self.summary() {
+            text += &wrap(&format!("  {name:<9}  "), &value, width);
+        }
+        text += "\nVariants\n";
+        text += &self.variant_table().text(width);
+        text += "\nPairs (* headline: under every placement)\n";
+        text += &self.pair_table().text(width);
+        if !self.claims.is_empty() {
+            text += "\nClaims\n";
+            text += &self.claim_table().text(width);
+        }
+        text
+    }
+
+    /// The lines above the tables, each with its name.
+    fn summary(&self) -> Vec<(&'static str, String)> {
         let placements: Vec<String> = self.placements.iter().map(ToString::to_string).collect();
         let (main, others) = placements
             .split_first()
@@ -85,31 +59,28 @@ impl Plan {
         } else {
             format!("{minutes}m{seconds:02}s")
         };
-        writeln!(f, "  time       about {time}")?;
-        writeln!(
-            f,
-            "  trials     {} in {} × {}",
+        let trials = format!(
+            "{} in {} × {}",
             self.trials.len(),
             counted(self.invocations as usize, "invocation"),
             counted(self.blocks as usize, "block")
-        )?;
-        writeln!(f, "  placement  {main}{checked}; {}", self.idle)?;
-        writeln!(
-            f,
-            "  warm-up    until it settles, at most {}",
-            stop_words(self.warmup)
-        )?;
-        writeln!(
-            f,
-            "  verdicts   within ±{} is no difference, {} intervals",
+        );
+        let verdicts = format!(
+            "within ±{} is no difference, {} intervals",
             percent(self.margin),
             percent(self.confidence)
-        )?;
-        writeln!(f, "  seed       {}", self.seed)?;
-        match self.limits.changed() {
-            Some(changed) => writeln!(f, "  limits     {changed}"),
-            None => Ok(()),
-        }
+        );
+        let warmup = format!("until it settles, at most {}", stop_words(self.warmup));
+        let mut lines = vec![
+            ("time", format!("about {time}")),
+            ("trials", trials),
+            ("placement", format!("{main}{checked}; {}", self.idle)),
+            ("warm-up", warmup),
+            ("verdicts", verdicts),
+            ("seed", self.seed.to_string()),
+        ];
+        lines.extend(self.limits.changed().map(|changed| ("limits", changed)));
+        lines
     }
 
     fn variant_table(&self) -> Table {

@@ -20,8 +20,10 @@ pub struct Environment {
     /// Memory of the machine, bytes.
     pub memory_bytes: u64,
     /// Whether it runs inside a virtual machine or container, where that can be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub virtualization: Option<String>,
     /// The frequency governor, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
     /// What was asked of idle states, and what was got.
     pub idle: IdleOutcome,

@@ -12,6 +12,7 @@ use toml::Spanned;
 
 use crate::error::{Source, StudyError};
 use crate::file::OwnWritten;
+use crate::system::sentence;
 
 /// Where a user's own method and its samples are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,12 +104,15 @@ impl FileLoader {
         let text =
             std::fs::read_to_string(&path).map_err(|error| unreadable(key, &path, &error))?;
         OwnWorkload::sample(message, &text)
-            .map_err(|error| OwnError::new(key, format!("{}: {error}", path.display())))
+            .map_err(|error| OwnError::new(key, error.in_file(&path.display().to_string())))
     }
 }
 
 fn unreadable(key: &'static str, path: &Path, error: &std::io::Error) -> OwnError {
-    OwnError::new(key, format!("cannot read {}: {error}", path.display()))
+    OwnError::new(
+        key,
+        format!("cannot read {}: {}", path.display(), sentence(error)),
+    )
 }
 
 impl OwnLoader for FileLoader {

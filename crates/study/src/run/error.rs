@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::record::SCHEMA;
+use crate::system::sentence;
 
 /// Why a run directory cannot be written or read. One line: what, where, what to do.
 #[derive(Debug, thiserror::Error)]
@@ -12,7 +13,7 @@ pub enum RunError {
     #[error("{} exists already: give --out another directory, or --resume it", .0.display())]
     Exists(PathBuf),
     /// The directory cannot be made.
-    #[error("cannot make the run directory {}: {}; give --out a directory that can be written", .path.display(), plain(.source))]
+    #[error("cannot make the run directory {}: {}; give --out a directory that can be written", .path.display(), sentence(.source))]
     Create {
         /// The directory asked for.
         path: PathBuf,
@@ -21,7 +22,7 @@ pub enum RunError {
         source: io::Error,
     },
     /// A file of the run cannot be written.
-    #[error("cannot write {}: {}; what was written before is kept{}", .path.display(), plain(.source), advice(.source))]
+    #[error("cannot write {}: {}; what was written before is kept{}", .path.display(), sentence(.source), advice(.source))]
     Write {
         /// The file.
         path: PathBuf,
@@ -30,7 +31,7 @@ pub enum RunError {
         source: io::Error,
     },
     /// A file of the run cannot be read.
-    #[error("cannot read {}: {}", .path.display(), plain(.source))]
+    #[error("cannot read {}: {}", .path.display(), sentence(.source))]
     Read {
         /// The file.
         path: PathBuf,
@@ -41,8 +42,11 @@ pub enum RunError {
     /// The place is no run directory.
     #[error("{} is no run directory: it has no {}; give the directory that rpcgauge run wrote", .0.display(), super::names::RUN)]
     NoRun(PathBuf),
+    /// There is nothing at the place.
+    #[error("there is no directory {}; give the directory that rpcgauge run wrote", .0.display())]
+    NoDirectory(PathBuf),
     /// A file that every run has is not there.
-    #[error("the run directory {} is damaged: {file} is missing", .directory.display())]
+    #[error("the run is damaged: {} is missing{MENDING}", .directory.join(.file).display())]
     Missing {
         /// The run directory.
         directory: PathBuf,
@@ -50,7 +54,7 @@ pub enum RunError {
         file: &'static str,
     },
     /// A file of the run does not hold what it should.
-    #[error("the run is damaged: {}{}: {problem}", .path.display(), at_line(*.line))]
+    #[error("the run is damaged: {}{}: {problem}{MENDING}", .path.display(), at_line(*.line))]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -106,18 +110,11 @@ impl RunError {
     }
 }
 
+/// What to do about a damaged run.
+const MENDING: &str = "; restore it from a copy, or run the study anew";
+
 fn at_line(line: Option<usize>) -> String {
     line.map_or_else(String::new, |line| format!(":{line}"))
-}
-
-/// The system's sentence without its number, in lower case as it stands inside ours.
-fn plain(error: &io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or_default();
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_lowercase().chain(letters).collect()
-    })
 }
 
 fn advice(error: &io::Error) -> &'static str {

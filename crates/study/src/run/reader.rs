@@ -77,6 +77,9 @@ impl Run {
             rpcgauge: String,
         }
         let version: Version = match read_json(directory, names::RUN) {
+            Err(RunError::Missing { .. }) if !directory.exists() => {
+                return Err(RunError::NoDirectory(directory.to_owned()));
+            }
             Err(RunError::Missing { .. }) => return Err(RunError::NoRun(directory.to_owned())),
             other => other?,
         };
@@ -305,5 +308,8 @@ fn json_problem(error: &serde_json::Error) -> String {
     let sentence = text
         .rsplit_once(" at line ")
         .map_or(text.as_str(), |(sentence, _)| sentence);
-    format!("{sentence} (column {})", error.column())
+    match error.column() {
+        0 => sentence.to_owned(),
+        column => format!("{sentence} (column {column})"),
+    }
 }

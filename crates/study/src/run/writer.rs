@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{Run, RunError, RunInfo, names};
 use crate::clock::Utc;
 use crate::plan::{Plan, TrialSpec};
-use crate::record::{Environment, Record, SCHEMA};
+use crate::record::{Environment, Outcome, Record, SCHEMA, TrialRecord};
 
 /// What a new run directory begins with.
 #[derive(Debug, Clone, Copy)]
@@ -53,6 +53,18 @@ pub struct Resumed {
 }
 
 impl Resumed {
+    /// Takes up again, as if they had been broken off, the invocations in which a trial failed.
+    pub fn retry_failed(&mut self) {
+        let is_failed = |record: &&TrialRecord| matches!(record.outcome, Outcome::Failed { .. });
+        let failed = self.run.trials.iter().filter(is_failed);
+        let invocations: BTreeSet<u32> = failed.map(|record| record.trial.invocation).collect();
+        for invocation in &invocations {
+            self.run.forget(*invocation, &mut []);
+        }
+        self.missing = self.run.missing();
+        self.broken_off.extend(invocations);
+    }
+
     /// Marks the invocations that were broken off as begun again. Apart from [`RunWriter::resume`],
     /// so that a run that is looked at and then refused keeps what it has.
     ///

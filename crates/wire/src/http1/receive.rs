@@ -102,12 +102,22 @@ impl Connection {
         // What may still be HTTP/2 is not searched: it would be called by another name when it
         // comes in one piece.
         let found = if in_head && before == 0 && self.last_head.begins(text) {
-            Some(self.last_head.len())
-        } else if !in_head || head::is_start(text).map_err(violation)? {
-            self.finder.find(text).map_err(violation)?
+            Ok(Some(self.last_head.len()))
         } else {
-            None
+            let is_start = if in_head {
+                head::is_start(text)
+            } else {
+                Ok(true)
+            };
+            is_start.and_then(|is_start| match is_start {
+                true => self.finder.find(text),
+                false => Ok(None),
+            })
         };
+        // What came counts whatever becomes of the section, which may be none or never be whole.
+        let looked_at = found.ok().flatten().unwrap_or(text.len());
+        self.traffic.received.header += (looked_at - before) as u64;
+        let found = found.map_err(violation)?;
         if found.unwrap_or(text.len()) > max {
             return Err(LimitExceeded::HeadBytes(max).into());
         }
@@ -126,9 +136,7 @@ impl Connection {
                     Some(call) if matches!(call.state, State::Trailers) => CRLF.len(),
                     _ => 0,
                 };
-                let received = &mut self.traffic.received;
-                received.header += (end - framing) as u64;
-                received.overhead += framing as u64;
+                self.traffic.received.header_to_overhead(framing as u64);
                 let whole = &text[..end];
                 *bytes = &bytes[end - before..];
                 let result = self.whole_section(whole, sink);

@@ -1,7 +1,13 @@
 //! What cannot be called, and what is no load: one line each, and nothing is begun.
 
+use std::sync::atomic::Ordering;
+
 use super::{ABSENT, HELLO, OK, Service, answering, nobody, proto, short};
 use crate::common::Place;
+
+const UNKNOWN_CALLER: &str = "HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n";
+const OTHER_METHOD: &str = "HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n";
+const OTHER_TYPE: &str = "HTTP/1.1 415 Unsupported Media Type\r\ncontent-length: 0\r\n\r\n";
 
 #[test]
 fn a_service_that_is_not_what_was_meant_is_said_before_anything_is_written() {
@@ -25,6 +31,16 @@ fn a_service_that_is_not_what_was_meant_is_said_before_anything_is_written() {
     );
     let path = format!("http://{}/nothing", absent.address);
     refused(&path, &[], &["answers 404", "/nothing", "GET"]);
+    let cases: [(&str, &[&str]); 3] = [
+        (UNKNOWN_CALLER, &["http-401", "-H 'authorization"]),
+        (OTHER_METHOD, &["answers 405", "/orders", "GET", "-X"]),
+        (OTHER_TYPE, &["answers 415", "/orders", "content-type"]),
+    ];
+    for (answer, parts) in cases {
+        let server = answering(answer);
+        refused(&format!("http://{}/orders", server.address), &[], parts);
+        assert_eq!(server.calls.load(Ordering::Relaxed), 1, "{answer}");
+    }
     let http1_only = format!("grpc://{}/a.B/C", old.address);
     refused(&http1_only, &[], &["HTTP/2", "HTTP/1.1 only"]);
     let prior = format!("http://{}/", old.address);
@@ -38,6 +54,16 @@ fn a_service_that_is_not_what_was_meant_is_said_before_anything_is_written() {
     );
     let no_socket = ["--unix-socket", "nothing.sock"];
     refused("http://x/", &no_socket, &["nothing.sock", "cannot connect"]);
+    place.file("file.sock", "");
+    let no_socket = ["--unix-socket", "file.sock"];
+    refused("http://x/", &no_socket, &["file.sock: this is no socket"]);
+    let long = format!("{}.sock", "x".repeat(110));
+    let too_long = ["--unix-socket", &long];
+    refused(
+        "http://x/",
+        &too_long,
+        &["115 bytes", "the system takes 107"],
+    );
     assert!(
         !place.names().contains(&"run".to_owned()),
         "{:?}",

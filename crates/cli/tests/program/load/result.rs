@@ -1,5 +1,7 @@
 //! How much is called, what comes of it, and what decides the exit code.
 
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::Ordering;
 
 use super::{BUSY, OK, answering, figures, short};
@@ -103,6 +105,43 @@ fn a_service_that_only_fails_is_measured_and_ends_with_1() {
         "an objective decides: {}",
         hoped.stdout
     );
+}
+
+#[test]
+fn a_service_that_breaks_off_its_answers_is_measured_by_its_own_fault() {
+    for (answer, received) in [
+        ("HTTP/1.1 200 OK\r\nX-Y: z", 23),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nab", 40),
+    ] {
+        let place = Place::new();
+        let address = breaking_off(answer);
+        let target = format!("http://{address}/");
+        let words = [
+            "load", &target, "--calls", "1", "--warmup", "0s", "--out", "run",
+        ];
+        let finished = place.run(&words);
+        assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+        let report = report(&place.path().join("run"));
+        let figures = figures(&report);
+        assert_eq!(figures["calls"]["failed"]["connection-closed"], 1);
+        let bytes = &figures["bytes"]["received"];
+        let counted = bytes["headers"].as_f64().zip(bytes["bodies"].as_f64());
+        let counted = counted.map(|(headers, bodies)| headers + bodies);
+        assert_eq!(counted, Some(f64::from(received)), "{bytes}");
+    }
+}
+
+/// A server that writes the same bytes to each connection once a request has come, and closes it.
+fn breaking_off(answer: &'static str) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its address");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    address
 }
 
 #[test]

@@ -156,3 +156,38 @@ fn the_bytes_of_a_call_are_the_same_with_marks_and_without() {
     let estimate = findings.comparisons[2].placements[0].estimate.unwrap();
     assert_eq!(estimate.interval, Some([1.0, 1.0]));
 }
+
+/// A pair in whose trials the server's user and system time are told apart where `told` says so.
+fn with_server_split(told: impl Fn(usize) -> bool) -> Findings {
+    let mut sample = two(2.0).build();
+    for (index, trial) in sample.trials.iter_mut().enumerate() {
+        let Outcome::Measured(measured) = &mut trial.outcome else {
+            continue;
+        };
+        if let Some(server) = measured.cpu.server.as_mut().filter(|_| !told(index)) {
+            (server.user_ns, server.system_ns) = (None, None);
+        }
+    }
+    findings(&sample)
+}
+
+#[test]
+fn user_and_system_time_that_are_not_told_apart_are_neither() {
+    let server = |told: fn(usize) -> bool| {
+        let findings = with_server_split(told);
+        let figures = findings.figures("grpc", Placement::TwoCores).unwrap();
+        figures.cpu.server.unwrap()
+    };
+    let all = server(|_| true);
+    assert_eq!(all.unsplit_ns, None);
+    let none = server(|_| false);
+    assert_eq!((none.user_ns, none.system_ns), (None, None));
+    assert_eq!(none.unsplit_ns, Some(none.total_ns));
+    let some = server(|index| index % 2 == 0);
+    let parts = [some.user_ns, some.system_ns, some.unsplit_ns].map(Option::unwrap);
+    assert!(parts.iter().all(|ns| *ns > 0.0), "{some:?}");
+    assert!(
+        (parts.iter().sum::<f64>() - some.total_ns).abs() < 1e-6,
+        "{some:?}"
+    );
+}

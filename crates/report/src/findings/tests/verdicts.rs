@@ -98,6 +98,35 @@ fn a_verdict_that_flips_depends_on_placement() {
 }
 
 #[test]
+fn a_claim_that_one_placement_leaves_open_says_where_it_is_resolved() {
+    let mut sample = quickstart::quickstart().build();
+    for trial in &mut sample.trials {
+        // One core answers in one invocation alone: there is no interval.
+        if trial.trial.placement == Placement::OneCore && trial.trial.invocation > 0 {
+            trial.outcome = Outcome::Failed {
+                reason: "it was in use".to_owned(),
+                fault: rpcgauge_study::record::Fault::Machine,
+                log: String::new(),
+            };
+        }
+    }
+    let findings = findings(&sample);
+    let resolved = findings
+        .claims
+        .iter()
+        .filter(|c| c.placements.len() > 1 && c.outcome != ClaimOutcome::NotResolved);
+    let resolved: Vec<_> = resolved.collect();
+    assert!(!resolved.is_empty());
+    for claim in resolved {
+        assert_eq!(claim.only_under, [Placement::TwoCores], "{}", claim.name);
+        let (said, _) = claim.sentence.split_once(':').unwrap();
+        assert!(said.ends_with("ed on two cores only"), "{said}");
+    }
+    let page = crate::html::render(&findings).unwrap();
+    assert!(page.contains("reproduced on two cores only</span>"));
+}
+
+#[test]
 fn a_variant_whose_calls_all_fail_has_no_verdict() {
     let mut builder = two(2.0);
     builder.specs[1].failing = Some(("refused", "connection refused", 1));

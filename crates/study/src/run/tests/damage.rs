@@ -22,13 +22,13 @@ fn damage_in_the_middle_is_told_with_its_line() {
     scene.edit(names::TRIALS, |text| {
         text.replacen("\"started_at_ms\":1795", "\"started_at_ms\":x", 1)
     });
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: expected value (column 164)");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: expected value (column 164); restore it from a copy, or run the study anew");
     scene.edit(names::TRIALS, |text| {
         text.replacen("\"record\":\"trial\"", "\"record\":\"trail\"", 1)
     });
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: unknown variant `trail`, expected one of `trial`, `floor`, `restart` (column 17)");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: unknown variant `trail`, expected one of `trial`, `floor`, `restart` (column 17); restore it from a copy, or run the study anew");
     scene.edit(names::TRIALS, |text| text.replacen("trail", "tr\\nail", 1));
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: unknown variant `tr ail`, expected one of `trial`, `floor`, `restart` (column 19)");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: unknown variant `tr ail`, expected one of `trial`, `floor`, `restart` (column 19); restore it from a copy, or run the study anew");
 }
 
 #[test]
@@ -36,22 +36,22 @@ fn records_that_do_not_belong_are_refused() {
     let scene = Scene::new();
     let twice = |text: String| format!("{text}{}\n", text.lines().last().unwrap());
     scene.edit(names::TRIALS, twice);
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:5: trial 1 was recorded already in line 4");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:5: trial 1 was recorded already in line 4; restore it from a copy, or run the study anew");
     let scene = Scene::new();
     scene.edit(names::TRIALS, |text| {
         text.replacen("\"index\":2", "\"index\":99", 1)
     });
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:3: trial 99 is not in the plan, which has 12 trials");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:3: trial 99 is not in the plan, which has 12 trials; restore it from a copy, or run the study anew");
     let scene = Scene::new();
     scene.edit(names::TRIALS, |text| {
         text.replacen("\"block\":0", "\"block\":7", 1)
     });
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: trial 0 is another one in the plan");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: trial 0 is another one in the plan; restore it from a copy, or run the study anew");
     let scene = Scene::new();
     scene.edit(names::TRIALS, |text| {
         text.replacen("\"variant\":\"", "\"variant\":\"x", 1)
     });
-    assert_snapshot!(scene.problem(), @r#"the run is damaged: run/trials.jsonl:2: trial 0 says variant "xtcp", the plan says "tcp""#);
+    assert_snapshot!(scene.problem(), @r#"the run is damaged: run/trials.jsonl:2: trial 0 says variant "xtcp", the plan says "tcp"; restore it from a copy, or run the study anew"#);
 }
 
 #[test]
@@ -62,16 +62,16 @@ fn missing_and_broken_files() {
         assert!(
             scene
                 .problem()
-                .ends_with(&format!("is damaged: {file} is missing"))
+                .starts_with(&format!("the run is damaged: run/{file} is missing; "))
         );
     }
     fs::write(scene.run.join(names::PLAN), "{\n\"name\": \"x\",\n").unwrap();
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/plan.json:3: EOF while parsing a value (column 0)");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/plan.json:3: EOF while parsing a value; restore it from a copy, or run the study anew");
     fs::write(scene.run.join(names::PLAN), b"\xff\xfe").unwrap();
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/plan.json: it is not UTF-8 text");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/plan.json: it is not UTF-8 text; restore it from a copy, or run the study anew");
     fs::remove_file(scene.run.join(names::RUN)).unwrap();
     assert_snapshot!(scene.problem(), @"run is no run directory: it has no run.json; give the directory that rpcgauge run wrote");
-    assert_snapshot!(scene.plain(Run::read(&scene.folder.path().join("nowhere")).unwrap_err()), @"nowhere is no run directory: it has no run.json; give the directory that rpcgauge run wrote");
+    assert_snapshot!(scene.plain(Run::read(&scene.folder.path().join("nowhere")).unwrap_err()), @"there is no directory nowhere; give the directory that rpcgauge run wrote");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_plan_that_points_outside_of_itself_is_refused() {
     scene.edit(names::PLAN, |text| {
         text.replacen("\"of\": \"unix\"", "\"of\": \"pigeon\"", 1)
     });
-    assert_snapshot!(scene.problem(), @r#"the run is damaged: run/plan.json: pair unix-vs-tcp names the variant "pigeon", which is not there"#);
+    assert_snapshot!(scene.problem(), @r#"the run is damaged: run/plan.json: pair unix-vs-tcp names the variant "pigeon", which is not there; restore it from a copy, or run the study anew"#);
 }
 
 #[test]

@@ -61,10 +61,29 @@ fn an_invocation_that_was_broken_off_is_begun_again_whole() {
 }
 
 #[test]
+fn invocations_in_which_a_trial_failed_are_begun_again_where_that_is_asked_for() {
+    let scene = Scene::new();
+    let mut resumed = RunWriter::resume(&scene.run, None).unwrap();
+    resumed.begin_again().unwrap();
+    for trial in &scene.plan.trials {
+        let record = failed(&scene.plan, trial.index as usize);
+        resumed.writer.append(&record).unwrap();
+    }
+    drop(resumed);
+    let mut resumed = RunWriter::resume(&scene.run, None).unwrap();
+    assert!(resumed.missing.is_empty());
+    resumed.retry_failed();
+    assert_eq!(resumed.missing, scene.plan.trials);
+    resumed.begin_again().unwrap();
+    drop(resumed);
+    assert!(Run::read(&scene.run).unwrap().trials.is_empty());
+}
+
+#[test]
 fn a_run_without_its_records_is_not_resumed() {
     let scene = Scene::new();
     fs::remove_file(scene.run.join(names::TRIALS)).unwrap();
-    assert_snapshot!(scene.plain(RunWriter::resume(&scene.run, None).unwrap_err()), @"the run directory run is damaged: trials.jsonl is missing");
+    assert_snapshot!(scene.plain(RunWriter::resume(&scene.run, None).unwrap_err()), @"the run is damaged: run/trials.jsonl is missing; restore it from a copy, or run the study anew");
 }
 
 #[test]
@@ -73,7 +92,7 @@ fn a_run_with_limits_that_cannot_be_kept_is_not_resumed() {
     scene.edit(names::PLAN, |text| {
         text.replace("\"max_depth\": 100", "\"max_depth\": 100000")
     });
-    assert_snapshot!(scene.plain(RunWriter::resume(&scene.run, None).unwrap_err()), @"the run is damaged: run/plan.json: --max-depth is 100000, and may be 1 to 200");
+    assert_snapshot!(scene.plain(RunWriter::resume(&scene.run, None).unwrap_err()), @"the run is damaged: run/plan.json: --max-depth is 100000, and may be 1 to 200; restore it from a copy, or run the study anew");
 }
 
 #[test]

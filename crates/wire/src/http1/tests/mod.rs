@@ -160,6 +160,24 @@ fn chunks_and_trailers() {
 }
 
 #[test]
+fn what_came_of_an_answer_counts_although_the_rest_never_comes() {
+    let in_trailers = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-T: u\r\n\r";
+    for text in ["H", "HTTP/1.1 200 OK\r\nX-Y", in_trailers] {
+        for cut in 0..text.len() {
+            let mut played = started(&get());
+            played.feed(&text.as_bytes()[..cut]);
+            played.feed(&text.as_bytes()[cut..]);
+            let received = played.client.traffic().received;
+            assert_eq!(received.total(), text.len() as u64, "{text:?} cut at {cut}");
+        }
+    }
+    let mut played = started(&get());
+    played.feed(b"SSH-2.0-x\r\n");
+    let received = played.client.traffic().received;
+    assert_eq!((received.header, received.total()), (11, 11), "no answer");
+}
+
+#[test]
 fn a_field_takes_its_line_on_the_wire() {
     let text = b"HTTP/1.1 204 x\r\nA:b\r\nlong-name: \t v \r\n\r\n";
     let mut client = started(&get()).client;

@@ -141,6 +141,7 @@ impl Connection {
         let n = (HEADER_LENGTH - partial.len()).min(bytes.len());
         let (new, rest) = bytes.split_at(n);
         *bytes = rest;
+        self.traffic.received.overhead += n as u64;
         let whole: [u8; HEADER_LENGTH] = match new.try_into() {
             Ok(whole) => whole,
             Err(_) => {
@@ -152,7 +153,6 @@ impl Connection {
                 whole
             }
         };
-        self.traffic.received.overhead += HEADER_LENGTH as u64;
         let header = FrameHeader::read(whole);
         if !self.receiver.settings_seen {
             if whole.starts_with(b"HTTP/") {
@@ -249,6 +249,12 @@ impl Connection {
         let n = (length - have).min(bytes.len());
         let (new, rest) = bytes.split_at(n);
         *bytes = rest;
+        // What came counts although the frame may never be whole.
+        let received = &mut self.traffic.received;
+        match header.kind {
+            headers::KIND | continuation::KIND => received.header += n as u64,
+            _ => received.overhead += n as u64,
+        }
         if have == 0 && n == length {
             self.receiver.reading = Reading::Header;
             return self.frame(header, new, sink);
@@ -265,27 +271,21 @@ impl Connection {
         result
     }
 
-    /// Takes a whole frame in, any but DATA.
+    /// Takes a whole frame in, any but DATA. Its bytes are counted already.
     fn frame<F: FnMut(Event<'_>)>(
         &mut self,
         header: FrameHeader,
         payload: &[u8],
         sink: &mut F,
     ) -> Result<(), Failure> {
-        let overhead = &mut self.traffic.received.overhead;
-        *overhead += payload.len() as u64;
         match header.kind {
             headers::KIND => {
                 let fragment = headers::fragment(&header, payload)?;
-                *overhead -= fragment.len() as u64;
-                self.traffic.received.header += fragment.len() as u64;
+                let around = payload.len() - fragment.len();
+                self.traffic.received.header_to_overhead(around as u64);
                 self.headers(header, fragment, sink)
             }
-            continuation::KIND => {
-                *overhead -= payload.len() as u64;
-                self.traffic.received.header += payload.len() as u64;
-                self.continuation(header, payload, sink)
-            }
+            continuation::KIND => self.continuation(header, payload, sink),
             priority::KIND => self.priority(header, payload, sink),
             rst_stream::KIND => self.rst_stream(header, payload, sink),
             settings::KIND => self.settings(header, payload),

@@ -45,6 +45,27 @@ fn every_byte_is_counted_once() {
     assert_eq!(server.played.client.traffic().received.body, 15);
 }
 
+#[test]
+fn what_came_of_a_frame_counts_although_the_rest_never_comes() {
+    let mut server = Server::ready();
+    server.start(&head(), &body(), 7);
+    let block = server.block(&[(":status", "200"), ("x-y", "some value")]);
+    let before = server.played.client.traffic().received;
+    let mut padded_head = Frame::headers(1, &[&[2][..], &block[..5], &[0, 0]].concat());
+    // PADDED, and not END_HEADERS.
+    padded_head.flags = 0x8;
+    let rest = Frame::new(9, 0x4, 1, &block[5..]);
+    let data = Frame::data(1, b"\x03abc\0\0\0");
+    let frames = [padded_head.bytes(), rest.bytes(), data.bytes()].concat();
+    for byte in frames {
+        server.input(&[byte]);
+        let received = server.played.client.traffic().received;
+        assert_eq!(received.total(), server.played.given);
+    }
+    let received = server.played.client.traffic().received.since(&before);
+    assert_eq!((received.header, received.body), (block.len() as u64, 7));
+}
+
 /// A connection's preface, a call, and half of a body that the window holds back.
 fn with_calls() -> Server {
     let mut server = Server::silent(Limits::default());

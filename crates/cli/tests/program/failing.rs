@@ -1,0 +1,75 @@
+//! `run` where the machine stands in the way: what is kept, what is said, and how it is mended.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::common::{Finished, Place, SMALL_STUDY, json};
+
+#[test]
+fn trials_that_failed_are_run_again_where_that_is_asked_for() {
+    let place = Place::with_run();
+    let path = place.path().join("run/trials.jsonl");
+    let mut lines: Vec<Value> = fs::read_to_string(&path)
+        .expect("trials")
+        .lines()
+        .map(json)
+        .collect();
+    let is_trial = |line: &&mut Value| line["record"] == "trial";
+    let first = lines.iter_mut().find(is_trial).expect("a trial");
+    first["outcome"] = serde_json::json!({
+        "outcome": "failed", "reason": "no room", "fault": "machine"
+    });
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    fs::write(&path, text).expect("written");
+
+    let told = place.run(&["run", "--resume", "run", "--quiet"]);
+    assert!(told.stderr.contains("--retry-failed"), "{}", told.stderr);
+    place
+        .run(&["run", "--retry-failed", "study.toml"])
+        .refused(&["--retry-failed"]);
+    let mended = ["run", "--resume", "run", "--retry-failed", "--quiet"];
+    let text = place.run(&mended).well();
+    assert!(!text.contains("1 failed"), "{text}");
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_shown_all_the_same() {
+    let place = Place::with_run();
+    let page = place.path().join("run/report.html");
+    fs::remove_file(&page).expect("removed");
+    // Nobody renames a file onto a folder.
+    fs::create_dir(&page).expect("a folder");
+    let ended = place.run(&["run", "--resume", "run", "--quiet"]);
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    assert!(ended.stdout.contains("grpc"), "{}", ended.stdout);
+    for part in ["run/report.html", "is kept", "rpcgauge report run"] {
+        assert!(ended.stderr.contains(part), "{part}: {}", ended.stderr);
+    }
+    let told = place.run(&["report", "run", "--format", "markdown"]);
+    assert!(told.stderr.contains("run/report.html"), "{}", told.stderr);
+    assert!(told.well().contains('|'));
+}
+
+#[test]
+fn a_temporary_folder_with_a_long_path_fails_no_trial() {
+    let place = Place::with_study();
+    let study = SMALL_STUDY.replace("[[pairs]]", UNIX_VARIANT);
+    place.file("study.toml", &study);
+    let long = place.path().join("x".repeat(120));
+    fs::create_dir(&long).expect("a folder");
+    let output = place
+        .command(&["run", "study.toml", "--out", "run", "--quiet"])
+        .env("TMPDIR", &long)
+        .output()
+        .expect("the program starts");
+    Finished::from(output).well();
+}
+
+const UNIX_VARIANT: &str = r#"
+[[variants]]
+name = "unix"
+protocol = "grpc"
+transport = "unix"
+
+[[pairs]]"#;

@@ -1,0 +1,150 @@
+//! Tables and texts in lines that fit a terminal.
+
+use std::ops::Range;
+
+/// Before each row, and before what of it has no room in its first line.
+const INDENT: usize = 2;
+const DEEPER: usize = 6;
+/// Between columns.
+const GAP: usize = 2;
+/// The least room for a last column of prose; with less, it goes to a line of its own.
+const LEAST_PROSE: usize = 30;
+
+/// A table that is aligned when it is printed. Numbers are few here, so that all is to the left.
+pub(super) struct Table(Vec<Vec<String>>);
+
+impl Table {
+    pub(super) fn of<const N: usize>(head: [&str; N]) -> Self {
+        Self(vec![head.map(str::to_owned).to_vec()])
+    }
+
+    pub(super) fn row<const N: usize>(&mut self, cells: [String; N]) {
+        self.0.push(cells.to_vec());
+    }
+
+    /// The rows, each in one line where all columns have room in `width`, and otherwise in as many
+    /// as they need: the columns stand below each other all the same. The last column is prose,
+    /// whose words may go on in further lines.
+    pub(super) fn text(&self, width: usize) -> String {
+        let widths = self.widths();
+        let lines = self.lines(&widths, width);
+        let mut text = String::new();
+        for row in &self.0 {
+            for (number, columns) in lines.iter().enumerate() {
+                let mut first = " ".repeat(if number == 0 { INDENT } else { DEEPER });
+                let Some(last) = columns.clone().last() else {
+                    continue;
+                };
+                for column in columns.start..last {
+                    let padding = widths[column] + GAP;
+                    first += &format!("{:<padding$}", row[column]);
+                }
+                let line = match last + 1 == row.len() {
+                    true => wrap(&first, &row[last], width),
+                    false => (first + &row[last]).trim_end().to_owned() + "\n",
+                };
+                if number == 0 || !line.trim().is_empty() {
+                    text += &line;
+                }
+            }
+        }
+        text
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        let columns = self.0.first().map_or(0, Vec::len);
+        let width = |column: usize| {
+            let cells = self.0.iter().map(|row| row[column].chars().count());
+            cells.max().unwrap_or(0)
+        };
+        (0..columns).map(width).collect()
+    }
+
+    /// Which columns stand in each line of a row.
+    fn lines(&self, widths: &[usize], width: usize) -> Vec<Range<usize>> {
+        let mut lines = Vec::new();
+        let (mut start, mut used) = (0, INDENT);
+        for (column, wanted) in widths.iter().enumerate() {
+            let needed = match column + 1 == widths.len() {
+                true => (*wanted).min(LEAST_PROSE),
+                false => *wanted,
+            };
+            if column > start && used + needed > width {
+                lines.push(start..column);
+                (start, used) = (column, DEEPER);
+            }
+            used += wanted + GAP;
+        }
+        lines.push(start..widths.len());
+        lines
+    }
+}
+
+/// Lines of at most `width` columns, with line ends: the first after `first`, the others below its
+/// text. A word longer than a line stays whole.
+pub(super) fn wrap(first: &str, text: &str, width: usize) -> String {
+    let indent = first.chars().count();
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let last = lines.last_mut().expect("there is always a line");
+        if last.is_empty() {
+            last.push_str(word);
+        } else if indent + last.chars().count() + 1 + word.chars().count() <= width {
+            last.push(' ');
+            last.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    let gap = format!("\n{}", " ".repeat(indent));
+    format!("{first}{}", lines.join(&gap)).trim_end().to_owned() + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let mut table = Table::of(["name", "calls", "protocol", "question"]);
+        let row = |cells: [&str; 4]| cells.map(str::to_owned);
+        table.row(row([
+            "grpc",
+            "hello",
+            "gRPC on HTTP/2",
+            "Is it faster by gRPC than by REST?",
+        ]));
+        table.row(row(["rest-json", "list n=10", "REST on HTTP/1.1", ""]));
+        table
+    }
+
+    #[test]
+    fn a_wide_table_has_a_line_a_row() {
+        let lines = [
+            "  name       calls      protocol          question",
+            "  grpc       hello      gRPC on HTTP/2    Is it faster by gRPC than by REST?",
+            "  rest-json  list n=10  REST on HTTP/1.1",
+        ];
+        assert_eq!(table().text(usize::MAX).lines().collect::<Vec<_>>(), lines);
+    }
+
+    #[test]
+    fn what_has_no_room_stands_below() {
+        let lines = [
+            "  name       calls      protocol",
+            "      question",
+            "  grpc       hello      gRPC on HTTP/2",
+            "      Is it faster by gRPC than by REST?",
+            "  rest-json  list n=10  REST on HTTP/1.1",
+        ];
+        assert_eq!(table().text(45).lines().collect::<Vec<_>>(), lines);
+    }
+
+    #[test]
+    fn every_line_fits_where_its_words_do() {
+        for width in 40..100 {
+            for line in table().text(width).lines() {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+        }
+    }
+}
