@@ -26,6 +26,9 @@ pub(super) struct Hearing {
     silent_since: Option<u64>,
     /// When it was asked for a sign of life since then, ns.
     asked_at: Option<u64>,
+    /// Whether the answer was already overdue at the look before. A client that was itself held up
+    /// finds the time over and what came unread: it reads once more before it ends a connection.
+    overdue: bool,
 }
 
 /// What is to be done about a connection.
@@ -46,6 +49,7 @@ impl Hearing {
                     bytes,
                     silent_since: Some(now),
                     asked_at: None,
+                    overdue: false,
                 };
                 now
             }
@@ -56,7 +60,12 @@ impl Hearing {
                 self.asked_at = Some(now);
                 Verdict::Ask
             }
-            Some(asked) if passed(asked, keepalive.timeout) => Verdict::End,
+            Some(asked) if passed(asked, keepalive.timeout) => {
+                match std::mem::replace(&mut self.overdue, true) {
+                    true => Verdict::End,
+                    false => Verdict::Leave,
+                }
+            }
             _ => Verdict::Leave,
         }
     }
@@ -124,8 +133,15 @@ mod tests {
     #[test]
     fn silence_is_asked_about_once_and_then_ended() {
         use Verdict::{Ask, End, Leave};
-        let silent = [(5, 100), (5, 129), (5, 130), (5, 149), (5, 150)];
-        assert_eq!(looks(&silent), [Leave, Leave, Ask, Leave, End]);
+        let silent = [(5, 100), (5, 129), (5, 130), (5, 149), (5, 150), (5, 151)];
+        assert_eq!(looks(&silent), [Leave, Leave, Ask, Leave, Leave, End]);
+    }
+
+    #[test]
+    fn what_came_while_the_client_was_held_up_is_read_first() {
+        use Verdict::{Ask, Leave};
+        let held_up = [(5, 100), (5, 130), (5, 900), (22, 901), (22, 930)];
+        assert_eq!(looks(&held_up), [Leave, Ask, Leave, Leave, Leave]);
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //! Each turn begins the calls that are due on the connections that have room, writes what
 //! connections have to write, waits for the system, and reads what came. What the turn decides
 //! stands in files by concern: `phases` (which part of the trial it is), `opening` and `retiring`
-//! (connections), `keepalive` (silent ones), `calling` (calls), `retrying` (calls that are sent again), `moving` (bytes),
-//! `waiting` (for the network and for time).
+//! (connections), `keepalive` (silent ones), `calling` (calls), `retrying` (calls that are sent
+//! again), `moving` (bytes), `waiting` (for the network and for time).
 
 mod ahead;
 mod answer;
