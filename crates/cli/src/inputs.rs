@@ -19,7 +19,7 @@ use rpcgauge_study::system::sentence;
 use crate::args::{LimitArgs, OverrideArgs, SchemaArgs};
 use crate::exit::Failure;
 
-/// Largest file that is read, in bytes: far above any message limit.
+/// Files of this size or more are not read whole, in bytes: it is far above any message limit.
 const MAX_FILE_BYTES: u64 = 256 << 20;
 
 /// Compiles the .proto files, or reads the descriptor set.
@@ -69,6 +69,11 @@ pub(crate) fn text(path: &Path) -> Result<String, Failure> {
         Ok(_) => Ok(text),
         Err(error) => Err(unreadable(path, &error)),
     }
+}
+
+/// Whether a file cannot be read whole. What is no regular file has no size before it is read.
+pub(crate) fn is_larger_than_memory(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() >= MAX_FILE_BYTES)
 }
 
 /// A user's own method with its samples, complete in itself.

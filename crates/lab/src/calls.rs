@@ -30,6 +30,11 @@ impl Calls {
                 settings::ConnectionUse::Reuse => load::ConnectionUse::Reuse,
                 settings::ConnectionUse::PerCall => load::ConnectionUse::PerCall,
             },
+            keepalive: settings
+                .callee
+                .live()
+                .and_then(|service| service.keepalive)
+                .map(keepalive),
             timing: load::Timing::Calls,
             warmup: None,
             stop: load::Stop {
@@ -42,6 +47,13 @@ impl Calls {
             patience: PATIENCE,
             limits: load::Limits::default(),
         }
+    }
+}
+
+fn keepalive(keepalive: settings::Keepalive) -> load::Keepalive {
+    load::Keepalive {
+        time: Duration::from_millis(keepalive.time_ms),
+        timeout: Duration::from_millis(keepalive.timeout_ms),
     }
 }
 

@@ -93,6 +93,7 @@ fn run(server: SocketAddr, timing: Timing) -> Result<Measurement, LoadError> {
         schedule: Schedule::Closed { in_flight: 1 },
         connections: 1,
         connection_use: ConnectionUse::Reuse,
+        keepalive: None,
         timing,
         warmup: Some(WarmupBounds {
             max_calls: CALLS / 10,

@@ -44,6 +44,9 @@ pub enum FailureKind {
     ConnectionReset,
     /// The connection was closed before the answer was complete.
     ConnectionClosed,
+    /// Nothing was heard on the connection for so long that it was ended: no acknowledgement of a PING
+    /// in time, or the system gave up to reach the other side.
+    ConnectionLost,
     /// The deadline passed after the call was handed to its connection.
     Deadline,
     /// The deadline passed while the call waited to be sent.
@@ -113,6 +116,7 @@ impl fmt::Display for FailureKind {
             Self::TlsHandshake => "tls-handshake",
             Self::ConnectionReset => "connection-reset",
             Self::ConnectionClosed => "connection-closed",
+            Self::ConnectionLost => "connection-lost",
             Self::Deadline => "deadline",
             Self::DeadlineUnsent => "deadline-unsent",
             Self::BodyLate => "body-late",
@@ -166,6 +170,7 @@ mod tests {
             ),
             (FailureKind::ClientCertificate, "client-certificate"),
             (FailureKind::TlsHandshake, "tls-handshake"),
+            (FailureKind::ConnectionLost, "connection-lost"),
             (FailureKind::DeadlineUnsent, "deadline-unsent"),
             (FailureKind::BodyLate, "body-late"),
             (FailureKind::NotProcessed, "not-processed"),
@@ -193,6 +198,7 @@ mod tests {
             (FailureKind::BodyLate, Fault::Client),
             (FailureKind::TooLarge, Fault::Client),
             (FailureKind::Flood, Fault::Server),
+            (FailureKind::ConnectionLost, Fault::Server),
             (FailureKind::Deadline, Fault::Server),
             (FailureKind::Decode, Fault::Server),
         ];

@@ -37,6 +37,7 @@
 //!     schedule: Schedule::Rate { per_second: 1000.0, arrivals: Arrivals::Constant },
 //!     connections: 8,
 //!     connection_use: ConnectionUse::Reuse,
+//!     keepalive: None,
 //!     timing: Timing::Calls,
 //!     warmup: None,
 //!     stop: Stop { calls: None, time: Some(Duration::from_secs(10)) },
@@ -88,7 +89,9 @@ pub use segments::SegmentFigures;
 pub use stage::{Stage, Stages, Timing};
 pub use timeline::{Slice, Timeline};
 pub use tls::{Identity, Roots, Tls, TlsError, TlsSettings};
-pub use trial::{Address, CallStyle, ConnectionUse, Expect, Request, Stop, Target, Trial};
+pub use trial::{
+    Address, CallStyle, ConnectionUse, Expect, Keepalive, Request, Stop, Target, Trial,
+};
 pub use warmup::{Settling, WarmupBounds, WarmupSlice};
 
 /// A histogram of nanoseconds with three significant digits.

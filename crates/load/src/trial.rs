@@ -159,6 +159,18 @@ pub struct Stop {
     pub time: Option<Duration>,
 }
 
+/// How connections are kept alive, and found dead, while nothing is heard on them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keepalive {
+    /// A connection on which nothing came for this long is asked for a sign of life: by PING in HTTP/2,
+    /// with or without calls in flight, and by the system's own probes where it is idle over TCP. More
+    /// than 0; the system counts whole seconds, at least one.
+    pub time: Duration,
+    /// Where nothing comes for this long after that, the connection is ended and its calls fail as
+    /// [`crate::FailureKind::ConnectionLost`]. More than 0; whole seconds for the system's probes.
+    pub timeout: Duration,
+}
+
 /// Everything that decides how one variant is called and timed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
@@ -176,6 +188,9 @@ pub struct Trial {
     pub connections: u32,
     /// How long a connection is used.
     pub connection_use: ConnectionUse,
+    /// How connections that are silent are kept or ended; `None` leaves them to the deadlines of their
+    /// calls.
+    pub keepalive: Option<Keepalive>,
     /// Whether stages are timed.
     pub timing: Timing,
     /// The bounds of the warm-up; `None` measures from the first call.
@@ -216,6 +231,10 @@ impl Trial {
         }
         if self.patience.is_zero() {
             return refuse("the patience", "more than 0");
+        }
+        let never = |keepalive: Keepalive| keepalive.time.is_zero() || keepalive.timeout.is_zero();
+        if self.keepalive.is_some_and(never) {
+            return refuse("the times of the keep-alive", "more than 0");
         }
         let grpc = matches!(self.request.style, CallStyle::Grpc { .. });
         if grpc && self.target.protocol != Protocol::Http2 {

@@ -251,6 +251,7 @@ fn settings(
                 header_names: options.header_names.clone(),
                 messages: options.messages.clone(),
                 at_end: options.at_end,
+                keepalive: options.keepalive,
             }),
         },
         protocol: if is_grpc {

@@ -82,6 +82,24 @@ pub struct LiveService {
     /// What becomes of calls in flight when the time is up.
     #[serde(default, skip_serializing_if = "AtEnd::is_wait")]
     pub at_end: AtEnd,
+    /// How silent connections are kept alive, or found dead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keepalive: Option<Keepalive>,
+}
+
+/// How connections on which nothing is heard are kept alive, or found dead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Keepalive {
+    /// After so long a silence the server is asked for a sign of life, ms.
+    pub time_ms: u64,
+    /// When none has come so long after that, the connection is ended, ms.
+    pub timeout_ms: u64,
+}
+
+impl Keepalive {
+    /// The time-out where none is given, ms: gRPC's own.
+    pub const TIMEOUT_MS: u64 = 20_000;
 }
 
 /// What becomes of calls in flight when a trial's time is up.

@@ -140,6 +140,16 @@ impl Client {
         either!(mut self, c => c.shut_down());
     }
 
+    /// Queues a PING, which a server that is there acknowledges (RFC 9113 §6.7). The acknowledgement is
+    /// no event of a call: it counts as overhead received, like every sign of life. False where the
+    /// connection is over or its protocol has no PING; nothing is queued then.
+    pub fn ping(&mut self) -> bool {
+        match &mut self.inner {
+            Inner::Http1(_) => false,
+            Inner::Http2(connection) => connection.ping(),
+        }
+    }
+
     /// Whether the connection is over: no call is or can be in flight. Write what output is left
     /// and close the transport.
     pub fn is_closed(&self) -> bool {

@@ -180,6 +180,13 @@ pub(crate) struct PaceArgs {
     /// Open a connection for each call
     #[arg(long, help_heading = "Load")]
     pub(crate) connect_per_call: bool,
+    /// Keep silent connections alive, and end dead ones: after so long without a byte from the server
+    /// ask it by PING (HTTP/2), and have the system probe (TCP)
+    #[arg(long, value_name = "TIME", value_parser = parse_ms, help_heading = "Load")]
+    pub(crate) keepalive: Option<u64>,
+    /// How long an answer to that may take [default: 20s]
+    #[arg(long, value_name = "TIME", value_parser = parse_ms, requires = "keepalive", help_heading = "Load")]
+    pub(crate) keepalive_timeout: Option<u64>,
     /// Longest warm-up, whose calls are not measured; 0s for none [default: until latency has
     /// settled, at most 5s, nor longer or with more calls than are measured]
     #[arg(long, value_name = "TIME", value_parser = parse_warmup, help_heading = "Load")]

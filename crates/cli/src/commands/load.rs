@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use rpcgauge_lab::live::{self as lab, Extent, Live, LiveError, LiveInputs, Texts};
-use rpcgauge_message::data::{Data, DataError, Form, Order, Rows};
+use rpcgauge_message::data::{Data, DataError, Form, Order, RowFormat, Rows};
 use rpcgauge_message::{MessageType, Schema};
 use rpcgauge_study::capacity::{self, CapacityOptions};
 use rpcgauge_study::live::{self, DEFAULT_STOP, LoadOptions};
 use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::settings::{
-    Arrivals, AtEnd, ConnectionUse, HttpVersion, Messages, Protocol, RowOrder, RowsSource,
-    Schedule, Settings, Stop, TemplateSource, TlsChoice,
+    Arrivals, AtEnd, ConnectionUse, HttpVersion, Keepalive, Messages, Protocol, RowOrder,
+    RowsSource, Schedule, Settings, Stop, TemplateSource, TlsChoice,
 };
 
 use super::measure::{self, Ended, How};
@@ -171,6 +171,10 @@ fn options(args: &LoadArgs) -> Result<LoadOptions, Failure> {
             args::AtEnd::Wait => AtEnd::Wait,
             args::AtEnd::Cancel => AtEnd::Cancel,
         },
+        keepalive: pace.keepalive.map(|time_ms| Keepalive {
+            time_ms,
+            timeout_ms: pace.keepalive_timeout.unwrap_or(Keepalive::TIMEOUT_MS),
+        }),
         request_compression: service.request_compression,
         response_compression: service.response_compression,
         connections,
@@ -290,7 +294,10 @@ fn data(args: &LoadArgs, plan: &Plan) -> Result<Option<Source>, Failure> {
     let data = data.map_err(|error| {
         // What is wrong with a row stands in its file, and the rest in the template.
         let place = match (&error, rows) {
-            (DataError::Row { .. } | DataError::NoRows, Some(rows)) => inputs::name(rows),
+            (
+                DataError::Row { .. } | DataError::NoRows | DataError::Unreadable { .. },
+                Some(rows),
+            ) => inputs::name(rows),
             _ => template_name.clone(),
         };
         Failure::input(format!("{place}: {error}"))
@@ -319,18 +326,22 @@ fn form(args: &LoadArgs) -> Form {
     }
 }
 
+/// Rows of a file that fits into memory are all read now, those of a larger one as calls need them.
 fn read_rows(path: &Path) -> Result<Rows, Failure> {
-    let text = inputs::text(path)?;
-    let rows = match path.extension().and_then(|extension| extension.to_str()) {
-        Some("csv") => Rows::from_csv(text.as_bytes()),
-        Some("jsonl" | "ndjson") => Rows::from_json_lines(&text),
-        None if path == Path::new("-") => Rows::from_json_lines(&text),
+    let format = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("csv") => RowFormat::Csv,
+        Some("jsonl" | "ndjson") => RowFormat::JsonLines,
+        None if path == Path::new("-") => RowFormat::JsonLines,
         _ => {
             return Err(Failure::input(format!(
                 "--rows {}: is it CSV or JSON lines? Name it .csv, .jsonl or .ndjson",
                 path.display()
             )));
         }
+    };
+    let rows = match inputs::is_larger_than_memory(path) {
+        true => Rows::in_file(path, format),
+        false => Rows::from_text(&inputs::text(path)?, format),
     };
     rows.map_err(|error| Failure::input(format!("{}: {error}", inputs::name(path))))
 }

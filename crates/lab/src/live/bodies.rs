@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use rpcgauge_load as load;
+use rpcgauge_message::data::{DataError, Writer};
 use rpcgauge_message::{Codec, Compression, Compressor, EncodeError, Encoding, Limits};
 use rpcgauge_study::ramp::RampPart;
 use rpcgauge_study::settings::{Schedule, Settings, Stop};
@@ -90,13 +91,14 @@ pub(super) fn make(
         _ => 0,
     })?;
     let ready = match distinct.or(calls) {
-        Some(count) => maker.within(extent.prepared_bytes, count)?,
+        Some(count) => Maker::new(&recipe)?.within(extent.prepared_bytes, count)?,
         None => None,
     };
     let bodies = match ready {
         Some(all) => Bodies::Ready(all.into()),
         None => {
-            maker.check(distinct.unwrap_or(LOOKED_AT))?;
+            // Each begins with the first row of a file again.
+            Maker::new(&recipe)?.check(distinct.unwrap_or(LOOKED_AT))?;
             Bodies::Ahead(recipe)
         }
     };
@@ -149,6 +151,7 @@ struct Maker {
     /// For messages that have a type.
     codec: Option<Codec>,
     compressor: Option<Compressor>,
+    writer: Writer,
     /// One text, its memory used again and again.
     text: String,
 }
@@ -176,6 +179,11 @@ impl Maker {
             recipe: Arc::clone(recipe),
             codec,
             compressor,
+            writer: recipe
+                .texts
+                .data
+                .writer()
+                .map_err(|error| of_rows(recipe, &error))?,
             text: String::new(),
         })
     }
@@ -206,8 +214,10 @@ impl Maker {
 
     fn body(&mut self, call: u64) -> Result<load::Body, LiveError> {
         self.text.clear();
-        self.recipe.texts.data.text(call, &mut self.text);
-        let plain = self.plain().map_err(|what| self.wrong(call, what))?;
+        self.writer
+            .text(call, &mut self.text)
+            .map_err(|error| of_rows(&self.recipe, &error))?;
+        let plain = self.plain().map_err(|what| self.wrong(what))?;
         let plain_len = plain.len() as u64;
         let (bytes, compressed) = match &mut self.compressor {
             None => (plain, false),
@@ -216,7 +226,7 @@ impl Maker {
                 compressor
                     .compress(&plain, &mut carried)
                     .map_err(|error| error.to_string())
-                    .map_err(|what| self.wrong(call, what))?;
+                    .map_err(|what| self.wrong(what))?;
                 (carried, true)
             }
         };
@@ -243,12 +253,20 @@ impl Maker {
         Ok(plain)
     }
 
-    fn wrong(&self, call: u64, what: String) -> LiveError {
-        let texts = &self.recipe.texts;
+    fn wrong(&self, what: String) -> LiveError {
         LiveError::Text {
-            source_name: texts.source.clone(),
-            place: texts.data.place(call),
+            source_name: self.recipe.texts.source.clone(),
+            place: self.writer.place(),
             what,
         }
+    }
+}
+
+/// A row that cannot be read, which says itself where it stands.
+fn of_rows(recipe: &Recipe, error: &DataError) -> LiveError {
+    LiveError::Text {
+        source_name: recipe.texts.source.clone(),
+        place: String::new(),
+        what: error.to_string(),
     }
 }

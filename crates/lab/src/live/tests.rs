@@ -1,7 +1,7 @@
 //! What a live service is sent. That it is sent, and what is said of services that are not what was
 //! meant, is tested with the built program.
 
-use rpcgauge_message::data::{Form, Order, Rows};
+use rpcgauge_message::data::{Form, Order, RowFormat, Rows};
 use rpcgauge_message::{Compression, Schema};
 use rpcgauge_study::settings::{
     AtEnd, Callee, ConnectionUse, HttpVersion, LiveService, Messages, Protocol, Schedule, Transport,
@@ -21,6 +21,7 @@ fn settings(target: &str) -> Settings {
                 header_names: Vec::new(),
                 messages: Messages::default(),
                 at_end: AtEnd::Wait,
+                keepalive: None,
             }),
         },
         protocol: if is_grpc {
@@ -204,22 +205,65 @@ fn a_text_that_cannot_be_sent_is_said_beforehand_or_fails_its_call() {
         .unwrap();
     assert!(error.to_string().contains(", line 6: $.name"), "{error}");
     // Each call draws a row; here none of the first ones draws the bad one.
-    let bad_call = |data: &Data| (0..).find(|call| data.place(*call) == ", line 3001");
+    let bad_call = |data: &Arc<Data>| {
+        let mut writer = data.writer().unwrap();
+        (0..).find(|call| {
+            writer.text(*call, &mut String::new()).unwrap();
+            writer.place() == ", line 3001"
+        })
+    };
     let (data, bad) = (1..)
         .find_map(|seed| {
             let rows = greetings(3_000);
             let data = Data::new(None, Some(rows), Form::Json, Order::Random, seed).unwrap();
+            let data = Arc::new(data);
             let bad = bad_call(&data).filter(|bad| *bad > 1_000)?;
             Some((data, bad))
         })
         .unwrap();
     let drawn = Texts {
-        data: Arc::new(data),
+        data,
         ..greeting("{}")
     };
     let made = bodies::make(&grpc(), Some(&drawn), &LITTLE).unwrap();
     let told = ahead(&made, bad as usize + 1).pop().unwrap();
     assert!(told.unwrap_err().contains(", line 3001: $.name"));
+}
+
+#[test]
+fn rows_that_stay_in_their_file_are_read_ahead_of_the_calls() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut lines = "{\"name\":\"Ada\"}\n".repeat(1_200);
+    lines.push_str("{\"name\":}\n{\"nam\":\"Bob\"}\n");
+    std::fs::write(file.path(), lines).unwrap();
+    let rows = Rows::in_file(file.path(), RowFormat::JsonLines).unwrap();
+    let of_rows = |rows| Texts {
+        data: Arc::new(Data::new(None, Some(rows), Form::Json, Order::InTurn, 1).unwrap()),
+        source: "rows.jsonl".to_owned(),
+        ..greeting("{}")
+    };
+    let made = bodies::make(&grpc(), Some(&of_rows(rows)), &LITTLE).unwrap();
+    for _ in 0..2 {
+        // Every trial begins with the first row, and goes round at the end.
+        let told = ahead(&made, 1_203);
+        assert_eq!(told[0], Ok("\n\u{3}Ada".to_owned()));
+        let wrong = "rows.jsonl: line 1201, column 9: not JSON: expected value";
+        assert_eq!(told[1_200], Err(wrong.to_owned()));
+        let unknown = told[1_201].as_ref().unwrap_err();
+        assert!(
+            unknown.starts_with("rows.jsonl, line 1202: $.nam"),
+            "{unknown}"
+        );
+        assert_eq!(told[1_202], told[0]);
+    }
+    std::fs::write(file.path(), "{\"name\":\"Ada\"}\n{\"name\":}\n").unwrap();
+    let rows = Rows::in_file(file.path(), RowFormat::JsonLines).unwrap();
+    let beforehand = bodies::make(&grpc(), Some(&of_rows(rows)), &LITTLE);
+    let said = beforehand.err().unwrap().to_string();
+    assert_eq!(
+        said,
+        "rows.jsonl: line 2, column 9: not JSON: expected value"
+    );
 }
 
 #[test]

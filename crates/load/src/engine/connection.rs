@@ -4,6 +4,7 @@ use std::io;
 
 use rpcgauge_wire::{Client, Traffic};
 
+use super::keepalive::Hearing;
 use super::stream::Stream;
 
 /// The shortest rest before a connection is opened again, ns, once openings have been in vain.
@@ -71,6 +72,8 @@ pub(super) struct Open {
     /// Why writing failed, until what the server said before that is read. The system tells of a reset
     /// once: a read after it finds an end like any other.
     pub(super) broken: Option<io::Error>,
+    /// What was last heard, as far as a keep-alive looks for it.
+    pub(super) hearing: Hearing,
 }
 
 impl Connecting {

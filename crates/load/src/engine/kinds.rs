@@ -7,11 +7,18 @@ use rpcgauge_wire::{ErrorCode, Failure};
 use super::stream::TlsFailure;
 use crate::failure::FailureKind;
 
+/// Whether a connection broke since nothing was heard on it: the keep-alive's time ran out, its own or
+/// the system's.
+pub(super) fn is_lost(broken: &io::Error) -> bool {
+    broken.kind() == io::ErrorKind::TimedOut
+}
+
 impl FailureKind {
     /// The kind of a failure that the connection told of; `broken` is what the transport said.
     pub(super) fn of_wire(failure: &Failure, broken: Option<&io::Error>) -> FailureKind {
         match failure {
             Failure::Closed { .. } => match broken {
+                Some(error) if is_lost(error) => FailureKind::ConnectionLost,
                 Some(error) => TlsFailure::of(error)
                     .map_or(FailureKind::ConnectionReset, |failure| failure.kind),
                 None => FailureKind::ConnectionClosed,
@@ -87,7 +94,9 @@ mod tests {
         };
         let violation = |violation: Violation| Failure::Violation(violation);
         let broken = io::Error::from_raw_os_error(libc::ECONNRESET);
+        let silent = io::Error::from_raw_os_error(libc::ETIMEDOUT);
         let table = [
+            (closed, Some(&silent), FailureKind::ConnectionLost),
             (closed, None, FailureKind::ConnectionClosed),
             (closed, Some(&broken), FailureKind::ConnectionReset),
             (reset(ErrorCode::CANCEL), None, FailureKind::StreamReset),

@@ -3,8 +3,8 @@
 //! Each turn begins the calls that are due on the connections that have room, writes what
 //! connections have to write, waits for the system, and reads what came. What the turn decides
 //! stands in files by concern: `phases` (which part of the trial it is), `opening` and `retiring`
-//! (connections), `calling` (calls), `retrying` (calls that are sent again), `moving` (bytes),
-//! `waiting` (for the network and for time).
+//! (connections), `keepalive` (silent ones), `calling` (calls), `retrying` (calls that are sent
+//! again), `moving` (bytes), `waiting` (for the network and for time).
 
 mod ahead;
 mod answer;
@@ -12,6 +12,7 @@ mod calling;
 mod calls;
 mod connection;
 mod horizon;
+mod keepalive;
 mod kinds;
 mod moving;
 mod opening;
@@ -155,6 +156,8 @@ struct Engine<'t, 'b, 'r> {
     not_open: Vec<usize>,
     /// Connections that the server is about to end, with calls in flight on them.
     going_away: Vec<usize>,
+    /// When connections are looked through for silent ones, ns; never without a keep-alive.
+    listen_at: u64,
     connecting: usize,
     open: usize,
     /// Opened since the measured part began, or before it.
@@ -247,6 +250,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             not_open: Vec::new(),
             going_away: Vec::new(),
             connections,
+            listen_at: trial.keepalive.map_or(u64::MAX, |_| now),
             connecting: 0,
             open: 0,
             connections_opened: 0,
@@ -298,6 +302,9 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             let now = clock::now();
             self.retire_connections()?;
             self.tend_connections(now)?;
+            if now >= self.listen_at {
+                self.look_for_silence(now)?;
+            }
             self.expire(now);
             if self.advance(now) {
                 return Ok(());

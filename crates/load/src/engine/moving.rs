@@ -9,6 +9,7 @@ use super::answer::Rules;
 use super::calling::TOO_LATE;
 use super::calls::Calls;
 use super::connection::State;
+use super::kinds::is_lost;
 use super::stream::Input;
 use super::{Ended, Engine};
 use crate::clock;
@@ -187,7 +188,7 @@ impl Engine<'_, '_, '_> {
     }
 
     /// The transport ended (`error` none, and writing never failed) or broke: the calls on it end.
-    fn lose(&mut self, index: usize, error: Option<io::Error>) -> Result<(), LoadError> {
+    pub(super) fn lose(&mut self, index: usize, error: Option<io::Error>) -> Result<(), LoadError> {
         let at = clock::now();
         let State::Open(open) = &mut self.connections[index].state else {
             return Ok(());
@@ -212,12 +213,14 @@ impl Engine<'_, '_, '_> {
         at: u64,
         broken: Option<&io::Error>,
     ) -> Result<(), LoadError> {
+        let lost = broken.is_some_and(is_lost);
         let mut ended = std::mem::take(&mut self.ended);
         for Ended { token, failure } in ended.drain(..) {
             match failure {
                 None => self.complete(token, at)?,
                 Some(_) if self.is_too_late(token, at) => self.end_call(token, at, Err(TOO_LATE)),
-                Some(failure) if self.retry(token, &failure) => {}
+                // What was silent for long may have the call all the same.
+                Some(failure) if !lost && self.retry(token, &failure) => {}
                 Some(failure) => {
                     let kind = FailureKind::of_wire(&failure, broken);
                     let text = match broken {

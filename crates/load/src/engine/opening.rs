@@ -6,6 +6,7 @@ use rpcgauge_wire::Client;
 
 use super::Engine;
 use super::connection::{Connecting, Connection, Open, State, rested_at};
+use super::keepalive::Hearing;
 use super::phases::Phase;
 use super::stream::Stream;
 use crate::clock::{self, nanos};
@@ -110,12 +111,15 @@ impl Engine<'_, '_, '_> {
                 call,
             })
         };
-        let connected = Stream::connect(&self.trial.target.address, self.tls.as_ref()).and_then(
-            |mut stream| {
-                let connected = stream.go_on_connecting()?;
-                Ok((stream, connected))
-            },
-        );
+        let connected = Stream::connect(
+            &self.trial.target.address,
+            self.tls.as_ref(),
+            self.trial.keepalive,
+        )
+        .and_then(|mut stream| {
+            let connected = stream.go_on_connecting()?;
+            Ok((stream, connected))
+        });
         match connected {
             Ok((mut stream, connected)) => {
                 stream
@@ -187,6 +191,7 @@ impl Engine<'_, '_, '_> {
             watches_writable: false,
             ended: false,
             broken: None,
+            hearing: Hearing::default(),
         });
         match call {
             Some(token) => self.send(token),

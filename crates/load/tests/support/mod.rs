@@ -125,6 +125,7 @@ pub(crate) fn trial(address: Address) -> Trial {
         schedule: Schedule::Closed { in_flight: 1 },
         connections: 1,
         connection_use: ConnectionUse::Reuse,
+        keepalive: None,
         timing: Timing::Calls,
         warmup: None,
         stop: Stop {

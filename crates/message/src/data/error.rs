@@ -51,6 +51,12 @@ pub enum DataError {
         /// What is wrong.
         what: String,
     },
+    /// The file of the rows cannot be read any further.
+    #[error("cannot read its rows: {what}")]
+    Unreadable {
+        /// What the system said.
+        what: String,
+    },
     /// A placeholder that is built in, and a column as well.
     #[error(
         "line {line}, column {column}: the rows have a column \"{name}\", and {{{{{name}}}}} is \

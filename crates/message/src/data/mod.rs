@@ -2,19 +2,26 @@
 //!
 //! A call's text is a message in JSON or a body as it is sent. What it holds follows from the
 //! call's number and the seed alone, so that a run can be repeated, and so that texts can be made
-//! in any order and on any thread.
+//! in any order and on any thread. Rows that are taken in turn from a file too large for memory are
+//! the exception: they come in the order of the file, whichever call asks.
 
 mod error;
+mod file;
 mod rows;
 mod template;
+mod writer;
 
 #[cfg(test)]
 mod tests;
 
-pub use error::DataError;
-pub use rows::Rows;
+use std::sync::Arc;
 
-use self::template::{Place, Template};
+pub use error::DataError;
+pub use rows::{RowFormat, Rows};
+pub use writer::Writer;
+
+use self::rows::Kept;
+use self::template::Template;
 
 /// What a text is, which decides how values are put into it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,8 +55,8 @@ impl Data {
     /// it stands, a line of CSV as an object with a string for each column.
     ///
     /// # Errors
-    /// A placeholder that is not closed or not known, a column that a row lacks, or neither a
-    /// template nor a row.
+    /// A placeholder that is not closed or not known, a column that a row lacks, neither a template
+    /// nor a row, or a file that cannot be read to its end where its rows are drawn at random.
     pub fn new(
         template: Option<&str>,
         rows: Option<Rows>,
@@ -71,6 +78,12 @@ impl Data {
                 rows.check_column(column)?;
             }
         }
+        let rows = match (rows, order) {
+            (Some(Rows(Kept::File(file))), Order::Random) => {
+                Some(Rows(Kept::File(file.indexed()?)))
+            }
+            (rows, _) => rows,
+        };
         Ok(Self {
             template,
             rows,
@@ -80,46 +93,30 @@ impl Data {
     }
 
     /// How many texts there are before they come again; `None` where every call may have a text of
-    /// its own.
+    /// its own, or where they come from a file that is too large for memory.
     pub fn distinct(&self) -> Option<u64> {
         let differs = self.template.as_ref().is_some_and(Template::differs);
-        let rows = match (&self.rows, &self.template) {
-            (Some(rows), None) => rows.len(),
-            (Some(rows), Some(template)) if template.columns().next().is_some() => rows.len(),
+        let of_rows = match &self.template {
+            Some(template) => template.columns().next().is_some(),
+            None => true,
+        };
+        let rows = match &self.rows {
+            Some(Rows(kept)) if of_rows => match kept {
+                Kept::Memory(rows) => rows.len() as u64,
+                Kept::File(_) => return None,
+            },
             _ => 1,
         };
         let drawn = rows > 1 && self.order == Order::Random;
         (!differs && !drawn).then_some(rows)
     }
 
-    /// Appends the text of the `call`-th call, from 0, to `out`.
-    pub fn text(&self, call: u64, out: &mut String) {
-        let mut random = self.random(call);
-        let row = self.rows.as_ref().map(|rows| {
-            let index = match self.order {
-                Order::InTurn => call % rows.len(),
-                Order::Random => random.u64(..rows.len()),
-            };
-            (rows, index)
-        });
-        match (&self.template, row) {
-            (Some(template), row) => template.fill(&mut Place { call, row, random }, out),
-            (None, Some((rows, index))) => rows.whole(index, out),
-            (None, None) => {}
-        }
-    }
-
-    /// Where the `call`-th call's row stands in its file, for messages: `, line 7`. Empty where there
-    /// are no rows.
-    pub fn place(&self, call: u64) -> String {
-        let Some(rows) = &self.rows else {
-            return String::new();
-        };
-        let index = match self.order {
-            Order::InTurn => call % rows.len(),
-            Order::Random => self.random(call).u64(..rows.len()),
-        };
-        format!(", line {}", rows.line(index))
+    /// Writes the texts, from the first row on where they come from a file.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn writer(self: &Arc<Self>) -> Result<Writer, DataError> {
+        Writer::new(self)
     }
 
     /// What is drawn for one call. Neighbouring calls are far apart in the seed's space.

@@ -1,26 +1,123 @@
 //! Rows of a data file: JSON lines or CSV.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use csv::StringRecord;
 use serde_json::{Map, Value};
 
 use super::error::DataError;
+use super::file::RowFile;
 
-/// The rows of a data file, all in memory.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Rows(Vec<Row>);
+/// How the rows of a data file are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowFormat {
+    /// One JSON object a line. Empty lines are passed over.
+    JsonLines,
+    /// Comma-separated values (RFC 4180). The first line names the columns.
+    Csv,
+}
 
+/// The rows of a data file.
 #[derive(Debug, Clone, PartialEq)]
-struct Row {
+pub struct Rows(pub(super) Kept);
+
+/// Where rows are.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Kept {
+    /// All of them in memory.
+    Memory(Vec<Row>),
+    /// In their file, which is read as they are wanted.
+    File(RowFile),
+}
+
+/// One row.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Row {
     /// Its first line in the file, from 1.
-    line: u64,
+    pub(super) line: u64,
     fields: Map<String, Value>,
     /// The row as it stands in the file, where it is a message by itself.
     whole: Option<Box<str>>,
 }
 
+impl Row {
+    /// Reads a line of JSON.
+    pub(super) fn from_json(line: u64, text: &str) -> Result<Self, DataError> {
+        let fields = serde_json::from_str(text).map_err(|error| DataError::Row {
+            line,
+            column: Some(error.column() as u64).filter(|column| *column > 0),
+            what: json_words(&error),
+        })?;
+        Ok(Self {
+            line,
+            fields,
+            whole: Some(text.into()),
+        })
+    }
+
+    /// Names the values of a record.
+    pub(super) fn from_csv(columns: &StringRecord, record: &StringRecord) -> Self {
+        let values = record.iter().map(|value| Value::String(value.to_owned()));
+        Self {
+            line: record.position().map_or(0, csv::Position::line),
+            fields: columns.iter().map(str::to_owned).zip(values).collect(),
+            whole: None,
+        }
+    }
+
+    /// The names of its values.
+    pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
+        self.fields.keys().map(String::as_str)
+    }
+
+    /// Makes sure that it has `column`.
+    pub(super) fn check_column(&self, column: &str) -> Result<(), DataError> {
+        if self.fields.contains_key(column) {
+            return Ok(());
+        }
+        Err(DataError::Row {
+            line: self.line,
+            column: None,
+            what: format!("the row has no \"{column}\", which the template asks for"),
+        })
+    }
+
+    /// One value. A row without it was refused by [`Row::check_column`].
+    pub(super) fn value(&self, column: &str) -> &Value {
+        self.fields.get(column).unwrap_or(&Value::Null)
+    }
+
+    /// Appends the whole row as a JSON object.
+    pub(super) fn whole(&self, out: &mut String) {
+        match &self.whole {
+            Some(text) => out.push_str(text),
+            None => out.push_str(&Value::Object(self.fields.clone()).to_string()),
+        }
+    }
+}
+
 impl Rows {
+    /// Takes the rows from their file as they are wanted, for one that is too large for memory. Only
+    /// the first row is read now; one that cannot be read fails when its turn comes.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or whose first row cannot.
+    pub fn in_file(path: &Path, format: RowFormat) -> Result<Self, DataError> {
+        RowFile::open(path, format).map(|file| Self(Kept::File(file)))
+    }
+
+    /// Reads all rows of a text.
+    ///
+    /// # Errors
+    /// As [`Rows::from_json_lines`] and [`Rows::from_csv`].
+    pub fn from_text(text: &str, format: RowFormat) -> Result<Self, DataError> {
+        match format {
+            RowFormat::JsonLines => Self::from_json_lines(text),
+            RowFormat::Csv => Self::from_csv(text.as_bytes()),
+        }
+    }
+
     /// Reads one JSON object a line. Empty lines are passed over.
     ///
     /// # Errors
@@ -31,18 +128,9 @@ impl Rows {
             if text.trim().is_empty() {
                 continue;
             }
-            let fields = serde_json::from_str(text).map_err(|error| DataError::Row {
-                line,
-                column: Some(error.column() as u64).filter(|column| *column > 0),
-                what: json_words(&error),
-            })?;
-            rows.push(Row {
-                line,
-                fields,
-                whole: Some(text.into()),
-            });
+            rows.push(Row::from_json(line, text)?);
         }
-        Ok(Self(rows))
+        Ok(Self(Kept::Memory(rows)))
     }
 
     /// Reads comma-separated values (RFC 4180). The first line names the columns.
@@ -52,74 +140,51 @@ impl Rows {
     /// with one name.
     pub fn from_csv(bytes: &[u8]) -> Result<Self, DataError> {
         let mut reader = csv::Reader::from_reader(bytes);
-        let columns = reader.headers();
-        let columns = columns.map_err(|error| csv_error(&error, None))?.clone();
-        let mut known = BTreeSet::new();
-        if let Some(twice) = columns.iter().find(|column| !known.insert(*column)) {
-            return Err(DataError::Row {
-                line: 1,
-                column: None,
-                what: format!("two columns have the name \"{twice}\""),
-            });
-        }
+        let columns = csv_columns(&mut reader)?;
         let mut rows = Vec::new();
         for record in reader.records() {
             let record = record.map_err(|error| csv_error(&error, Some(&columns)))?;
-            let values = record.iter().map(|value| Value::String(value.to_owned()));
-            rows.push(Row {
-                line: record.position().map_or(0, csv::Position::line),
-                fields: columns.iter().map(str::to_owned).zip(values).collect(),
-                whole: None,
-            });
+            rows.push(Row::from_csv(&columns, &record));
         }
-        Ok(Self(rows))
+        Ok(Self(Kept::Memory(rows)))
     }
 
+    /// Whether there are none. A file has one at least.
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(super) fn len(&self) -> u64 {
-        self.0.len() as u64
+        matches!(&self.0, Kept::Memory(rows) if rows.is_empty())
     }
 
     /// The names that the first row has.
     pub(super) fn columns(&self) -> Vec<&str> {
-        let first = self.0.first().map(|row| row.fields.keys());
-        first.into_iter().flatten().map(String::as_str).collect()
+        match &self.0 {
+            Kept::Memory(rows) => rows.first().into_iter().flat_map(Row::columns).collect(),
+            Kept::File(file) => file.columns().collect(),
+        }
     }
 
-    /// Makes sure that every row has `column`.
+    /// Makes sure that every row has `column`. Those in a file are looked at when their turn comes.
     pub(super) fn check_column(&self, column: &str) -> Result<(), DataError> {
-        match self.0.iter().find(|row| !row.fields.contains_key(column)) {
-            None => Ok(()),
-            Some(row) => Err(DataError::Row {
-                line: row.line,
-                column: None,
-                what: format!("the row has no \"{column}\", which the template asks for"),
-            }),
+        match &self.0 {
+            Kept::Memory(rows) => rows.iter().try_for_each(|row| row.check_column(column)),
+            Kept::File(_) => Ok(()),
         }
     }
+}
 
-    pub(super) fn line(&self, index: u64) -> u64 {
-        self.0[index as usize].line
-    }
-
-    /// One value. A row without it was refused by [`Rows::check_column`].
-    pub(super) fn value(&self, index: u64, column: &str) -> &Value {
-        self.0[index as usize]
-            .fields
-            .get(column)
-            .unwrap_or(&Value::Null)
-    }
-
-    /// Appends a whole row as a JSON object.
-    pub(super) fn whole(&self, index: u64, out: &mut String) {
-        let row = &self.0[index as usize];
-        match &row.whole {
-            Some(text) => out.push_str(text),
-            None => out.push_str(&Value::Object(row.fields.clone()).to_string()),
-        }
+/// Reads the line that names the columns.
+pub(super) fn csv_columns(
+    reader: &mut csv::Reader<impl std::io::Read>,
+) -> Result<StringRecord, DataError> {
+    let columns = reader.headers();
+    let columns = columns.map_err(|error| csv_error(&error, None))?.clone();
+    let mut known = BTreeSet::new();
+    match columns.iter().find(|column| !known.insert(*column)) {
+        None => Ok(columns),
+        Some(twice) => Err(DataError::Row {
+            line: 1,
+            column: None,
+            what: format!("two columns have the name \"{twice}\""),
+        }),
     }
 }
 
@@ -135,7 +200,7 @@ fn json_words(error: &serde_json::Error) -> String {
 }
 
 /// The error with the name of the column at fault, once the columns are known.
-fn csv_error(error: &csv::Error, columns: Option<&StringRecord>) -> DataError {
+pub(super) fn csv_error(error: &csv::Error, columns: Option<&StringRecord>) -> DataError {
     let line = error.position().map_or(1, csv::Position::line);
     let what = match error.kind() {
         csv::ErrorKind::UnequalLengths {

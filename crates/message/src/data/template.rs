@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::Form;
 use super::error::DataError;
-use super::rows::Rows;
+use super::rows::Row;
 use crate::nearest::Nearest;
 
 const NUMBER: &str = "n";
@@ -25,8 +25,8 @@ const BUILT_IN: [&str; 3] = [NUMBER, UUID, RANDOM_INT];
 /// What one call fills a template with.
 pub(super) struct Place<'a> {
     pub(super) call: u64,
-    /// The rows, and which of them is the call's.
-    pub(super) row: Option<(&'a Rows, u64)>,
+    /// The call's row.
+    pub(super) row: Option<&'a Row>,
     pub(super) random: fastrand::Rng,
 }
 
@@ -99,8 +99,8 @@ impl Template {
                 Part::Uuid => append_uuid(out, place.random.u128(..)),
                 Part::RandomInt { from, to } => append(out, place.random.i64(*from..=*to)),
                 Part::Column { name, quoted } => {
-                    if let Some((rows, index)) = place.row {
-                        append_value(out, rows.value(index, name), *quoted);
+                    if let Some(row) = place.row {
+                        append_value(out, row.value(name), *quoted);
                     }
                 }
             }

@@ -9,12 +9,20 @@ fn data(template: &str, rows: Option<Rows>) -> Result<Data, DataError> {
 }
 
 fn texts(data: &Data, calls: u64) -> Vec<String> {
+    let mut writer = Arc::new(data.clone()).writer().unwrap();
     let text = |call| {
         let mut out = String::new();
-        data.text(call, &mut out);
+        writer.text(call, &mut out).unwrap();
         out
     };
     (0..calls).map(text).collect()
+}
+
+/// Where the row of a call stands.
+fn place(data: &Data, call: u64) -> String {
+    let mut writer = Arc::new(data.clone()).writer().unwrap();
+    writer.text(call, &mut String::new()).unwrap();
+    writer.place()
 }
 
 fn refused(template: &str) -> String {
@@ -77,7 +85,7 @@ fn rows_fill_their_columns_escaped_inside_a_string() {
         r#"{"name": "Dr Ada \"the first\"", "age": 36}"#,
     ];
     assert_eq!(texts(&data, 3), expected);
-    assert_eq!(data.place(1), ", line 3");
+    assert_eq!(place(&data, 1), ", line 3");
 }
 
 #[test]
@@ -99,7 +107,7 @@ fn json_lines_are_messages_or_fill_a_template() {
     let rows = Rows::from_json_lines(text).unwrap();
     let whole = Data::new(None, Some(rows.clone()), Form::Json, Order::InTurn, 0).unwrap();
     assert_eq!(texts(&whole, 2)[1], "  {\"a\":null,\"s\":\"\"}");
-    assert_eq!(whole.place(1), ", line 3");
+    assert_eq!(place(&whole, 1), ", line 3");
     let filled = data(r#"{"of": {{a}}, "note": "<{{s}}>"}"#, Some(rows)).unwrap();
     let expected = [
         r#"{"of": {"b":[1,2]}, "note": "<x\ny>"}"#,

@@ -412,6 +412,7 @@ pub fn live() -> Sample {
             header_names: Vec::new(),
             messages: Messages::default(),
             at_end: AtEnd::Wait,
+            keepalive: None,
         }),
     };
     settings.schedule = Schedule::Rate {

@@ -4,6 +4,9 @@ use super::{LoadOptions, LoadPlanError};
 use crate::settings::{AtEnd, ConnectionUse, HttpVersion, MOST_IN_FLIGHT, Schedule, TlsChoice};
 use crate::target::Target;
 
+/// The shortest time of a keep-alive.
+const SHORTEST_KEEPALIVE_MS: u64 = 1_000;
+
 /// Refuses numbers that cannot be carried out.
 pub(super) fn check_numbers(options: &LoadOptions) -> Result<(), LoadPlanError> {
     let number = |option, what: &str| {
@@ -54,6 +57,15 @@ pub(super) fn check_numbers(options: &LoadOptions) -> Result<(), LoadPlanError> 
     }
     if options.stop.calls == Some(0) {
         return number("--calls", "must be at least 1");
+    }
+    if let Some(keepalive) = options.keepalive {
+        let least = "must be at least 1s: the system's keep-alive of TCP counts whole seconds";
+        if keepalive.time_ms < SHORTEST_KEEPALIVE_MS {
+            return number("--keepalive", least);
+        }
+        if keepalive.timeout_ms < SHORTEST_KEEPALIVE_MS {
+            return number("--keepalive-timeout", least);
+        }
     }
     Ok(())
 }
@@ -110,6 +122,15 @@ pub(super) fn check_targets(
     }
     if options.http == Some(HttpVersion::Http1) && any(is_grpc) {
         return not_for("--http 1.1", "is called by gRPC, which needs HTTP/2");
+    }
+    let is_http1 =
+        |target: &&Target| !target.scheme.is_grpc() && options.http != Some(HttpVersion::Http2);
+    if options.keepalive.is_some() && options.unix_socket.is_some() && targets.iter().all(is_http1)
+    {
+        return not_for(
+            "--keepalive",
+            "is called by HTTP/1.1 over a Unix socket, where there is nothing to keep alive; leave it out",
+        );
     }
     if options.tls != TlsChoice::default() && !any(|target| target.scheme.is_tls()) {
         return not_for(

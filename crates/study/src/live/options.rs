@@ -6,7 +6,9 @@ use rpcgauge_message::{Compression, Limits};
 
 use crate::capacity::CapacityOptions;
 use crate::objective::Objective;
-use crate::settings::{AtEnd, ConnectionUse, HttpVersion, Messages, Schedule, Stop, TlsChoice};
+use crate::settings::{
+    AtEnd, ConnectionUse, HttpVersion, Keepalive, Messages, Schedule, Stop, TlsChoice,
+};
 use crate::target::Target;
 
 /// What the command line asks for.
@@ -34,6 +36,8 @@ pub struct LoadOptions {
     pub messages: Messages,
     /// What becomes of calls in flight when the time is up.
     pub at_end: AtEnd,
+    /// How silent connections are kept alive, or found dead.
+    pub keepalive: Option<Keepalive>,
     /// How requests are compressed.
     pub request_compression: Compression,
     /// The compression that answers are asked for in.

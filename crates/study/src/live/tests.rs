@@ -5,8 +5,8 @@ use rpcgauge_message::{Compression, Limits};
 use super::*;
 use crate::capacity::CapacityOptions;
 use crate::settings::{
-    Arrivals, AtEnd, ConnectionUse, Messages, RowOrder, RowsSource, Schedule, TemplateSource,
-    Timing, TlsChoice,
+    Arrivals, AtEnd, ConnectionUse, Keepalive, Messages, RowOrder, RowsSource, Schedule,
+    TemplateSource, Timing, TlsChoice,
 };
 
 fn options(target: &str) -> LoadOptions {
@@ -22,6 +22,7 @@ fn options(target: &str) -> LoadOptions {
         tls: TlsChoice::default(),
         messages: Messages::default(),
         at_end: AtEnd::Wait,
+        keepalive: None,
         request_compression: Compression::None,
         response_compression: Compression::None,
         connections: 1,
@@ -186,6 +187,15 @@ fn what_contradicts_is_refused_with_what_to_do() {
     insta::assert_snapshot!(why(LoadOptions { connections: 0, ..grpc() }), @"--connections: must be at least 1");
     insta::assert_snapshot!(why(LoadOptions { stop: Stop { calls: Some(0), time_ms: None }, ..grpc() }), @"--calls: must be at least 1");
     insta::assert_snapshot!(why(LoadOptions { at_end: AtEnd::Cancel, stop: Stop { calls: Some(9), time_ms: None }, ..grpc() }), @"--at-end cancel: is for an end by time, and --calls counts calls that may end; leave one of the two out");
+    let keepalive = |time_ms, timeout_ms| {
+        Some(Keepalive {
+            time_ms,
+            timeout_ms,
+        })
+    };
+    insta::assert_snapshot!(why(LoadOptions { keepalive: keepalive(999, 1_000), ..grpc() }), @"--keepalive: must be at least 1s: the system's keep-alive of TCP counts whole seconds");
+    insta::assert_snapshot!(why(LoadOptions { keepalive: keepalive(1_000, 999), ..grpc() }), @"--keepalive-timeout: must be at least 1s: the system's keep-alive of TCP counts whole seconds");
+    insta::assert_snapshot!(why(LoadOptions { keepalive: keepalive(1_000, 1_000), unix_socket: Some("s".into()), ..http() }), @"--keepalive: http://localhost/orders is called by HTTP/1.1 over a Unix socket, where there is nothing to keep alive; leave it out");
     insta::assert_snapshot!(why(LoadOptions { blocks: Some(10), ..grpc() }), @"--blocks: there is nothing to compare; give --vs TARGET, or leave it out");
     let versus = |blocks, time_ms| LoadOptions {
         versus: Some(grpc().target),
@@ -290,4 +300,29 @@ fn a_plan_comes_back_from_disk_as_it_was() {
     .unwrap();
     let text = serde_json::to_string(&plan).unwrap();
     assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
+}
+
+#[test]
+fn a_keepalive_stands_in_the_plan_and_comes_back_from_it() {
+    let kept = LoadOptions {
+        keepalive: Some(Keepalive {
+            time_ms: 30_000,
+            timeout_ms: Keepalive::TIMEOUT_MS,
+        }),
+        ..grpc()
+    };
+    let plan = plan(&kept).unwrap();
+    let written = serde_json::to_value(&plan).unwrap();
+    let service = |value: &serde_json::Value| {
+        let service = value.pointer("/variants/0/settings/service");
+        service.cloned().unwrap()
+    };
+    assert_eq!(
+        service(&written)["keepalive"],
+        serde_json::json!({"time-ms": 30_000, "timeout-ms": 20_000})
+    );
+    let read: Plan = serde_json::from_value(written).unwrap();
+    assert_eq!(read, plan);
+    let without = serde_json::to_value(super::plan(&grpc()).unwrap()).unwrap();
+    assert!(service(&without).get("keepalive").is_none());
 }

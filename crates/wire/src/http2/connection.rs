@@ -16,7 +16,7 @@ use super::error::{ErrorCode, code_for};
 use super::frame::settings::{
     ClientSettings, DEFAULT_FRAME_SIZE, DEFAULT_WINDOW, MOST_FRAME_SIZE, MOST_WINDOW,
 };
-use super::frame::{goaway, rst_stream, settings, window_update};
+use super::frame::{goaway, ping, rst_stream, settings, window_update};
 use super::hpack::Decoder;
 use super::receive::Receiver;
 use super::received_blocks::ReceivedBlocks;
@@ -210,6 +210,16 @@ impl Connection {
             self.closing = true;
             self.write_goaway(ErrorCode::NO_ERROR);
         }
+    }
+
+    pub(crate) fn ping(&mut self) -> bool {
+        if self.is_closed() {
+            return false;
+        }
+        // Any 8 bytes will do: what matters is that something comes back.
+        let written = self.output.append(|out| ping::write(out, *b"rpcgauge"));
+        self.unsent.overhead(written);
+        true
     }
 
     pub(crate) fn is_closed(&self) -> bool {

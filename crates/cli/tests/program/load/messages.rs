@@ -122,6 +122,33 @@ fn rows_are_sent_in_turn() {
 }
 
 #[test]
+fn rows_of_a_file_too_large_for_memory_are_read_as_calls_need_them() {
+    /// From here on a file is not read whole.
+    const TOO_LARGE: u64 = 256 << 20;
+    let place = Place::new();
+    let service = Service::start(&place, "127.0.0.1:0");
+    let rows: String = (1..=5_000)
+        .map(|n| format!("{{\"name\":\"{n}\"}}\n"))
+        .collect();
+    let path = place.file("names.jsonl", &rows);
+    // What follows the rows is a hole, which takes no room on the disk, and a line without end.
+    let file = fs::OpenOptions::new().write(true).open(path);
+    file.and_then(|file| file.set_len(TOO_LARGE))
+        .expect("a large file");
+    let (target, proto) = (service.grpc(), proto());
+    let more = ["--proto", &proto, "--rows", "names.jsonl"];
+    place.run(&short(&target, &more)).well();
+    let report = report(&place.path().join("run"));
+    assert_eq!(figures(&report)["calls"]["answered"], 50);
+    // To draw from all rows, all must be found first.
+    let drawn = [&more[..], &["--order", "random"]].concat();
+    let words = [&["load", target.as_str()], &drawn[..]].concat();
+    place
+        .run(&words)
+        .refused(&["names.jsonl: line 5001: a row of more than 67108864 bytes"]);
+}
+
+#[test]
 fn secrets_are_written_nowhere() {
     let place = Place::new();
     let server = answering(OK);

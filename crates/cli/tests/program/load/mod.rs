@@ -1,5 +1,6 @@
 //! `load`: a service that is there already.
 
+mod keepalive;
 mod messages;
 mod outlets;
 mod refused;

@@ -16,7 +16,7 @@ use self::socket::Socket;
 use self::tls::TlsStream;
 pub(super) use self::tls_failure::TlsFailure;
 use crate::tls::TlsClient;
-use crate::trial::Address;
+use crate::trial::{Address, Keepalive};
 
 /// A transport that blocks only in [`Stream::read_waiting`].
 #[derive(Debug)]
@@ -37,8 +37,12 @@ pub(super) enum Input {
 
 impl Stream {
     /// Starts to connect; [`Stream::go_on_connecting`] tells when it is done.
-    pub(super) fn connect(address: &Address, tls: Option<&TlsClient>) -> io::Result<Stream> {
-        let socket = Socket::connect(address)?;
+    pub(super) fn connect(
+        address: &Address,
+        tls: Option<&TlsClient>,
+        keepalive: Option<Keepalive>,
+    ) -> io::Result<Stream> {
+        let socket = Socket::connect(address, keepalive)?;
         Ok(match tls {
             None => Stream::Plain(socket),
             Some(client) => Stream::Tls(Box::new(TlsStream::new(socket, client)?)),

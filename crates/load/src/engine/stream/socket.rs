@@ -9,10 +9,14 @@ use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, Token};
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg, sockopt};
 
-use crate::trial::Address;
+use crate::trial::{Address, Keepalive};
 
 /// Every call to the system says itself whether it may wait.
 const AT_ONCE: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
+
+/// Probes of TCP's keep-alive that go unanswered before it gives up, where its time-out has as many
+/// seconds: one that is lost on the way must not end a connection.
+const MOST_PROBES: u64 = 4;
 
 /// A socket.
 #[derive(Debug)]
@@ -29,12 +33,16 @@ enum Transport {
 }
 
 impl Socket {
-    /// Starts to connect. Small requests leave at once (TCP_NODELAY).
-    pub(super) fn connect(address: &Address) -> io::Result<Socket> {
+    /// Starts to connect. Small requests leave at once (TCP_NODELAY). A Unix socket needs no probes: the
+    /// system knows of the other side's end.
+    pub(super) fn connect(address: &Address, keepalive: Option<Keepalive>) -> io::Result<Socket> {
         let transport = match address {
             Address::Tcp(address) => {
                 let stream = TcpStream::connect(*address)?;
                 stream.set_nodelay(true)?;
+                if let Some(keepalive) = keepalive {
+                    probe(&stream, keepalive)?;
+                }
                 Transport::Tcp(stream)
             }
             Address::Unix(path) => Transport::Unix(UnixStream::connect(path)?),
@@ -129,9 +137,62 @@ impl Socket {
     }
 }
 
+/// Has the system probe an idle connection after the keep-alive's time, and end it (ETIMEDOUT) when no
+/// probe was answered by the end of its time-out.
+fn probe(stream: &TcpStream, keepalive: Keepalive) -> io::Result<()> {
+    let idle = whole_seconds(keepalive.time);
+    let timeout = whole_seconds(keepalive.timeout);
+    let probes = timeout.min(MOST_PROBES);
+    let between = timeout.div_ceil(probes);
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, Duration::from_secs(idle))?;
+    sockopt::set_tcp_keepintvl(stream, Duration::from_secs(between))?;
+    sockopt::set_tcp_keepcnt(stream, probes as u32)?;
+    Ok(())
+}
+
+/// A time as TCP's keep-alive counts it, rounded up: 1 s to the longest that the system takes.
+fn whole_seconds(time: Duration) -> u64 {
+    const LONGEST: u64 = 32_767;
+    let up = u64::from(time.subsec_nanos() > 0);
+    time.as_secs().saturating_add(up).clamp(1, LONGEST)
+}
+
 fn interest(writable: bool) -> Interest {
     match writable {
         true => Interest::READABLE | Interest::WRITABLE,
         false => Interest::READABLE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn the_system_probes_within_the_keep_alives_times() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = Address::Tcp(listener.local_addr().unwrap());
+        let told = |time, timeout| {
+            let keepalive = Keepalive {
+                time: Duration::from_millis(time),
+                timeout: Duration::from_millis(timeout),
+            };
+            let socket = Socket::connect(&address, Some(keepalive)).unwrap();
+            assert!(sockopt::socket_keepalive(socket.fd()).unwrap());
+            (
+                sockopt::tcp_keepidle(socket.fd()).unwrap().as_secs(),
+                sockopt::tcp_keepintvl(socket.fd()).unwrap().as_secs(),
+                sockopt::tcp_keepcnt(socket.fd()).unwrap(),
+            )
+        };
+        assert_eq!(told(30_000, 20_000), (30, 5, 4));
+        assert_eq!(told(1_500, 2_000), (2, 1, 2));
+        assert_eq!(told(1, 1), (1, 1, 1), "whole seconds");
+        assert_eq!(told(u64::MAX, u64::MAX), (32_767, 8_192, 4));
+        let without = Socket::connect(&address, None).unwrap();
+        assert!(!sockopt::socket_keepalive(without.fd()).unwrap());
     }
 }

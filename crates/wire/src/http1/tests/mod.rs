@@ -6,7 +6,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 
 use crate::testing::Played;
-use crate::{Closing, Event, Head, Limits, Protocol, StartError};
+use crate::{Client, Closing, Event, Head, Limits, Protocol, StartError};
 
 fn post() -> Head {
     Head::builder("POST", "/echo", "localhost")
@@ -67,6 +67,13 @@ fn failure(text: &str) -> String {
     assert_eq!(failed.len(), 1, "{lines:?}");
     assert!(lines.last().unwrap().starts_with("closing: "), "{lines:?}");
     failed[0].to_owned()
+}
+
+#[test]
+fn there_is_no_ping() {
+    let mut client = Client::new(Protocol::Http1, Limits::default());
+    assert!(!client.ping());
+    assert!(client.output().is_empty());
 }
 
 #[test]

@@ -14,6 +14,11 @@ pub(in crate::http2) fn read(payload: &[u8]) -> Result<[u8; LENGTH], Http2Violat
         .map_err(|_| Http2Violation::FrameLength("PING"))
 }
 
+pub(in crate::http2) fn write(out: &mut Vec<u8>, payload: [u8; LENGTH]) {
+    write_header(out, LENGTH, KIND, 0, 0);
+    out.extend_from_slice(&payload);
+}
+
 pub(in crate::http2) fn write_ack(out: &mut Vec<u8>, payload: [u8; LENGTH]) {
     write_header(out, LENGTH, KIND, ACK, 0);
     out.extend_from_slice(&payload);

@@ -164,6 +164,39 @@ fn pings_are_answered_and_answers_to_pings_are_not() {
 }
 
 #[test]
+fn a_ping_is_written_beside_calls_and_its_acknowledgement_is_heard() {
+    let mut server = Server::ready();
+    server.start(&head(), &body(), 7);
+    server.frames();
+    let before = *server.played.client.traffic();
+    assert!(server.played.client.ping());
+    let frames = server.frames();
+    assert_eq!(frames.len(), 1);
+    assert_eq!(
+        (frames[0].name(), frames[0].flags, frames[0].stream),
+        ("PING", 0, 0)
+    );
+    assert_eq!(frames[0].payload.len(), 8);
+    let lines = server.input(&Frame::new(6, 1, 0, &frames[0].payload).bytes());
+    assert!(lines.is_empty(), "no event of a call: {lines:?}");
+    let bytes = server.played.client.traffic().since(&before);
+    assert_eq!((bytes.sent.overhead, bytes.sent.total()), (17, 17));
+    assert_eq!((bytes.received.overhead, bytes.received.total()), (17, 17));
+    let answer = grpc_answer(&mut server, 1, b"a");
+    let lines = server.input(&answer);
+    assert_eq!(lines.last().map(String::as_str), Some("7 complete"));
+}
+
+#[test]
+fn a_connection_that_is_over_takes_no_ping() {
+    let mut server = Server::ready();
+    server.played.client.shut_down();
+    server.frames();
+    assert!(!server.played.client.ping());
+    assert!(server.frames().is_empty());
+}
+
+#[test]
 fn a_cancelled_call_is_reset_and_its_late_frames_are_ignored() {
     let mut server = Server::ready();
     server.start(&head(), &body(), 7);

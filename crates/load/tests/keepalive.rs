@@ -1,0 +1,154 @@
+//! Connections that fall silent.
+
+mod support;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rpcgauge_load::{Address, Keepalive, LoadError, Protocol, Schedule, Trial};
+use support::frames::{frame, ok_frame, settings};
+use support::*;
+
+const PING: u8 = 6;
+const HEADERS: u8 = 1;
+const PREFACE_LENGTH: usize = 24;
+
+/// What a server does with the frames of one connection.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Does {
+    /// Answers calls after it has acknowledged so many PINGs.
+    AnswersAfterPings(u64),
+    /// Reads, and says nothing but its SETTINGS.
+    FallsSilent,
+}
+
+/// A server by hand, and how many PINGs it has read.
+fn server(does: Does) -> (Address, Arc<AtomicU64>) {
+    let pings = Arc::new(AtomicU64::new(0));
+    let seen = Arc::clone(&pings);
+    let address = serve(move |stream| {
+        // The client may end the connection at any point.
+        let _ = play(stream, does, &seen);
+    });
+    (address, pings)
+}
+
+fn play(mut stream: TcpStream, does: Does, pings: &AtomicU64) -> std::io::Result<()> {
+    stream.write_all(&settings())?;
+    stream.read_exact(&mut [0; PREFACE_LENGTH])?;
+    let (mut waiting, mut acknowledged) = (Vec::new(), 0);
+    loop {
+        let mut header = [0; 9];
+        stream.read_exact(&mut header)?;
+        let length = u32::from_be_bytes([0, header[0], header[1], header[2]]);
+        let mut payload = vec![0; length as usize];
+        stream.read_exact(&mut payload)?;
+        if header[3] == PING {
+            pings.fetch_add(1, Ordering::SeqCst);
+        }
+        let Does::AnswersAfterPings(wanted) = does else {
+            continue;
+        };
+        match header[3] {
+            HEADERS => {
+                let id = u32::from_be_bytes([header[5], header[6], header[7], header[8]]);
+                waiting.push(id);
+            }
+            PING => {
+                acknowledged += 1;
+                stream.write_all(&frame(PING, 1, 0, &payload))?;
+            }
+            _ => {}
+        }
+        if acknowledged >= wanted {
+            for id in waiting.drain(..) {
+                stream.write_all(&ok_frame(id))?;
+            }
+        }
+    }
+}
+
+/// Calls over HTTP/2 with a deadline that no test waits for.
+fn kept(address: Address) -> Trial {
+    let mut trial = trial(address);
+    trial.target.protocol = Protocol::Http2;
+    trial.expect.content_type = None;
+    trial.schedule = Schedule::Closed { in_flight: 2 };
+    trial.stop.calls = Some(2);
+    trial.deadline = Duration::from_secs(600);
+    trial.drain = trial.deadline;
+    trial.patience = trial.deadline;
+    trial.keepalive = Some(Keepalive {
+        time: Duration::from_millis(100),
+        timeout: Duration::from_millis(100),
+    });
+    trial
+}
+
+#[test]
+fn calls_of_a_connection_that_fell_silent_fail_long_before_their_deadline() {
+    for method in ["POST", "GET"] {
+        let (address, pings) = server(Does::FallsSilent);
+        let mut trial = kept(address);
+        trial.request.style = rpcgauge_load::CallStyle::Http {
+            method: method.to_owned(),
+        };
+        let measurement = run(&trial, &[b""]);
+        assert_sums_hold(&measurement);
+        // Without the keep-alive they would fail as `deadline`, in ten minutes.
+        let lost = [("connection-lost".to_owned(), 2)];
+        assert_eq!(failures(&measurement), lost, "{method}");
+        assert_eq!(
+            measurement.calls.retried, 0,
+            "{method}: it may have been processed"
+        );
+        assert!(pings.load(Ordering::SeqCst) <= 1, "{method}: asked once");
+        let text = &measurement.error_samples[0].text;
+        assert!(text.contains("after a PING (keep-alive)"), "{text}");
+    }
+}
+
+#[test]
+fn a_slow_server_that_acknowledges_pings_keeps_its_calls() {
+    let (address, pings) = server(Does::AnswersAfterPings(3));
+    let mut trial = kept(address);
+    // Nobody is so busy that an acknowledgement takes this long.
+    trial.keepalive = Some(Keepalive {
+        time: Duration::from_millis(50),
+        timeout: Duration::from_secs(300),
+    });
+    let measurement = run(&trial, &[b""]);
+    assert_sums_hold(&measurement);
+    assert_eq!(measurement.calls.answered, 2);
+    assert!(pings.load(Ordering::SeqCst) >= 3);
+    // The server's SETTINGS came before or after the measured part began: PINGs are counted beside.
+    let overhead = measurement.traffic.received.overhead;
+    assert!(overhead >= 3 * 17, "{overhead} bytes of overhead received");
+    assert_eq!(measurement.traffic.received.body, 0);
+}
+
+#[test]
+fn over_http1_it_is_left_to_the_system() {
+    let mut trial = trial(serve(answer_with(|_| ok(b"x"))));
+    trial.keepalive = Some(Keepalive {
+        time: Duration::from_millis(1),
+        timeout: Duration::from_millis(1),
+    });
+    let measurement = run(&trial, &[b"x"]);
+    assert_sums_hold(&measurement);
+    assert_eq!(measurement.calls.answered, 100);
+}
+
+#[test]
+fn times_of_nothing_are_refused() {
+    let mut trial = kept(nobody());
+    trial.keepalive = Some(Keepalive {
+        time: Duration::ZERO,
+        timeout: Duration::from_secs(20),
+    });
+    let refused = run_with(&trial, prepared(&[b""]));
+    assert!(matches!(refused, Err(LoadError::Setting { .. })));
+}
