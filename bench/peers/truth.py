@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from . import machine
+from .absence import absence
 from .adapters import PEERS
 from .checks import departures
 from .launch import launch
@@ -13,6 +14,8 @@ from .table import left_out, show
 from .task import Task, Unusable
 
 PERCENTILES = (50, 95, 99, 99.9, 100)
+# Where delays are short, the longest latency is that of a hiccup.
+ALL_BUT_THE_LONGEST = PERCENTILES[:-1]
 
 SECONDS = 20
 QUICK_SECONDS = 2
@@ -29,6 +32,8 @@ STALL_EVERY_US, STALL_US = 1_000_000, 100_000
 @dataclass(frozen=True)
 class Stalling:
     """As `Stall` of bench/servers/rust/src/behaviour.rs: the same rules, worked out on paper."""
+
+    held_to = PERCENTILES
 
     # One call at a time, each taking so long, µs; None for all at once.
     service: float | None = None
@@ -66,6 +71,8 @@ class Stalling:
 @dataclass(frozen=True)
 class Delaying:
     """As `Delay` there."""
+
+    held_to = ALL_BUT_THE_LONGEST
 
     shape: str
     # The quantile function: µs for a part from 0 to 1.
@@ -152,9 +159,10 @@ def run(scenario, placement, seconds, markdown):
         if reason:
             reasons[peer.name] = reason
             continue
-        rows.append(row(peer.name, outcome, record, truth, rate))
+        rows.append(row(peer.name, outcome, record, scenario, truth))
         if peer.name == "rpcgauge":
-            rows.append(server_row(record))
+            away = absence(placement, max(1, seconds // ABSENCE_PART), PERCENTILES)
+            rows += [server_row(record), absence_row(away)]
         notes.append(f"the server, called by {peer.name}: {told(record)}")
         notes += [f"warning: {peer.name} {warning}" for warning in warnings]
     print(f"## {scenario.name}: {scenario.title}\n")
@@ -166,6 +174,9 @@ def run(scenario, placement, seconds, markdown):
 
 # What the host takes from the client's core is no one's fault and in every figure; so much of it is told.
 STOLEN_MS = 1
+
+# How long the core is away is looked at for this part of a run's time.
+ABSENCE_PART = 4
 
 
 def call(peer, scenario, load, placement):
@@ -184,7 +195,9 @@ def call(peer, scenario, load, placement):
     return outcome, server.record, warnings
 
 
-def row(name, outcome, record, truth, rate):
+def row(name, outcome, record, scenario, truth):
+    rate = scenario.load.rate
+    held_to = {p: said for p, said in outcome.percentiles.items() if p in scenario.server.held_to}
     cells = []
     for percentile in PERCENTILES:
         said = outcome.percentiles.get(percentile)
@@ -196,7 +209,7 @@ def row(name, outcome, record, truth, rate):
     holds_rate = came is not None and abs(came / rate - 1) <= MOST_RATE_ERROR
     return [name, *cells, f"{came:,.1f}" if came is not None else "–", f"{outcome.failed:,}",
             ", ".join(milliseconds(each) for each in late if each is not None) or "not told",
-            judge(outcome.percentiles, record, truth), "yes" if holds_rate else "no"]
+            judge(held_to, record, truth), "yes" if holds_rate else "no"]
 
 
 def server_row(record):
@@ -204,6 +217,11 @@ def server_row(record):
     served = of_server(record["delay_ns"])
     cells = [milliseconds(served[p]) if p in served else "–" for p in PERCENTILES]
     return ["– its server's record", *cells, "", f"{record['refused']:,}", "", "", ""]
+
+
+def absence_row(away):
+    """How late anything is read there, whatever reads it: right after the run in the row above."""
+    return ["– its core's absence", *(milliseconds(away[p]) for p in PERCENTILES), *[""] * 5]
 
 
 def judge(said, record, truth):
