@@ -19,7 +19,7 @@ pub struct Measurement {
     /// The warm-up before the first measured call.
     pub warmup: WarmupOutcome,
     /// From the first measured call's due time to the last one's end; at a rate, to when the next
-    /// one would have been due, where that is later.
+    /// one would have been due, where that is later; where calls were abandoned, to when they were.
     pub elapsed: Duration,
     /// Latency of the calls that succeeded, from due to done.
     pub latency: Histogram,

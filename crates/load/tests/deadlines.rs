@@ -106,5 +106,11 @@ fn without_a_drain_calls_in_flight_are_abandoned_when_the_time_is_up() {
         assert_sums_hold(&measurement);
         assert_eq!(measurement.calls.abandoned, 1, "{protocol:?}");
         assert!(measurement.calls.failed.is_empty(), "{protocol:?}");
+        // The silence counts, though nothing ended in it.
+        assert!(
+            measurement.elapsed >= Duration::from_millis(50),
+            "{protocol:?}: {:?}",
+            measurement.elapsed
+        );
     }
 }

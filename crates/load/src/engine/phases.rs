@@ -135,7 +135,10 @@ impl Engine<'_, '_, '_> {
         }
     }
 
-    /// Counts the calls that are due but will not be begun, when the trial ends before them.
+    /// Counts the calls that are given up as the trial ends: those in flight, and those that are due
+    /// and will not be begun. The trial's time goes on to here then. It would end with the last call
+    /// that ended otherwise, and a service that has been silent since would have the goodput of its
+    /// better days.
     pub(super) fn abandon_the_rest(&mut self, now: u64) {
         for _ in 0..MOST_NEVER_BEGUN {
             let Some(due) = self.dues.next() else { break };
@@ -151,6 +154,9 @@ impl Engine<'_, '_, '_> {
             self.recorder.account.never_begun += 1;
         }
         self.recorder.account.abandoned += self.calls.measured();
+        if self.recorder.account.abandoned > 0 {
+            self.recorder.end = self.recorder.end.max(now);
+        }
     }
 
     fn start_calls(&mut self, now: u64) {
