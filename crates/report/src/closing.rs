@@ -39,7 +39,7 @@ const KINDS: [(Answer, &str); 6] = [
     (Answer::Same, "no difference"),
     (Answer::Depends, "dependent on placement"),
     (Answer::Open, "not resolved"),
-    (Answer::Nothing, "not measured"),
+    (Answer::Nothing, "without a verdict"),
 ];
 
 /// What to do where noise hides most of what was asked.

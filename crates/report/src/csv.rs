@@ -10,7 +10,7 @@ use crate::findings::trial::TrialRow;
 use crate::findings::{FailedTrial, Findings, METRICS};
 
 /// The header line's names.
-pub const COLUMNS: [&str; 43] = [
+pub const COLUMNS: [&str; 44] = [
     "trial",
     "variant",
     "invocation",
@@ -54,6 +54,7 @@ pub const COLUMNS: [&str; 43] = [
     "send_delay_p50_ns",
     "send_delay_p99_ns",
     "send_delay_max_ns",
+    "rate_per_s",
 ];
 
 /// The column of a failed trial's reason.
@@ -121,6 +122,7 @@ fn measured(row: &TrialRow) -> Vec<String> {
         delay.map(|d| d.max_ns),
     ];
     fields.extend(delays.map(|ns| ns.map_or_else(String::new, |ns| ns.to_string())));
+    fields.push(shown(row.rate));
     fields
 }
 

@@ -110,7 +110,7 @@ fn trial(trial: &CapacityTrial) -> Vec<String> {
 }
 
 fn step((number, step): (usize, &StepFindings)) -> Vec<String> {
-    let seconds = step.time_ns as f64 / 1e9;
+    let seconds = step.lasted_ns as f64 / 1e9;
     let a_second = |calls: u64| match step.started {
         0 => NONE.to_owned(),
         _ => units::number(calls as f64 / seconds),

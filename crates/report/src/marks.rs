@@ -45,15 +45,17 @@ impl Mark {
         }
     }
 
-    /// Which of a cell's trials it is about, where it is about trials.
-    fn trials(self, trials: &TrialCounts) -> Option<u64> {
+    /// Which of a cell's trials it is about, and of how many, where it is about trials: what was not
+    /// measured of the planned ones, else what is so of the measured ones.
+    fn trials(self, trials: &TrialCounts) -> Option<(u64, u64)> {
+        let measured = |count| Some((count, trials.measured));
         match self {
-            Self::ClientBound => Some(trials.client_bound),
-            Self::Unsettled => Some(trials.unsettled),
-            Self::FailedConnects => Some(trials.connects_failed),
-            Self::NeverBegun => Some(trials.never_begun),
-            Self::Uncompressed => Some(trials.uncompressed),
-            Self::Incomplete => Some(trials.planned - trials.measured),
+            Self::ClientBound => measured(trials.client_bound),
+            Self::Unsettled => measured(trials.unsettled),
+            Self::FailedConnects => measured(trials.connects_failed),
+            Self::NeverBegun => measured(trials.never_begun),
+            Self::Uncompressed => measured(trials.uncompressed),
+            Self::Incomplete => Some((trials.planned - trials.measured, trials.planned)),
             Self::FailedCalls | Self::Dynamic => None,
         }
     }
@@ -93,7 +95,9 @@ fn marks(cell: &Cell) -> Vec<Mark> {
     let has = |mark: &Mark| match mark {
         Mark::FailedCalls => figures.is_some_and(|f| f.calls.failed_total() > 0),
         Mark::Dynamic => figures.is_some_and(|f| f.code.contains(&Code::Dynamic)),
-        of_trials => of_trials.trials(&cell.trials) > Some(0),
+        of_trials => of_trials
+            .trials(&cell.trials)
+            .is_some_and(|(count, _)| count > 0),
     };
     Mark::ALL.into_iter().filter(has).collect()
 }
@@ -114,7 +118,7 @@ pub(crate) fn letters(cell: &Cell) -> String {
 /// stands elsewhere.
 pub(crate) fn names(cell: &Cell) -> String {
     let name = |mark: Mark| match mark.trials(&cell.trials) {
-        Some(trials) => format!("{} {trials}/{}", mark.name(), cell.trials.planned),
+        Some((count, of)) => format!("{} {count}/{of}", mark.name()),
         None => mark.name().to_owned(),
     };
     let cautions = marks(cell).into_iter().filter(|m| *m != Mark::Dynamic);
@@ -130,7 +134,7 @@ pub(crate) fn main(cell: &Cell) -> String {
 
 fn is_minority(mark: Mark, cell: &Cell) -> bool {
     mark.trials(&cell.trials)
-        .is_some_and(|trials| trials * 2 <= cell.trials.planned)
+        .is_some_and(|(count, of)| count * 2 <= of)
 }
 
 /// What the letters of some cells mean, for a footnote; only those that are used.
@@ -175,5 +179,17 @@ mod tests {
             legend,
             ["U unsettled: latency was still drifting when measuring began"]
         );
+    }
+
+    #[test]
+    fn of_an_interrupted_run_the_measured_trials_count() {
+        let mut builder = two(2.0);
+        builder.specs[0].client_share = 0.95;
+        let mut sample = builder.build();
+        sample.trials.retain(|trial| trial.trial.invocation == 0);
+        let found = findings(&sample);
+        let cell = &found.variants[0].cells[0];
+        assert_eq!(names(cell), "client-bound 3/3, incomplete 9/12");
+        assert_eq!(letters(cell), "CI");
     }
 }

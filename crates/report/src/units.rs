@@ -14,9 +14,7 @@ type Units = [(&'static str, f64); 4];
 
 /// A number with three significant digits in the unit that fits it.
 fn in_unit(units: &Units, value: f64) -> String {
-    // Three digits are shown, so that 999.5 of a unit is 1.00 of the next one.
-    let fits = |(_, size): &&(&str, f64)| value >= size * 0.9995;
-    let &(unit, size) = units.iter().rev().find(fits).unwrap_or(&units[0]);
+    let (unit, size) = fitting(units, value);
     // Whole nanoseconds and bytes: a fraction of them was not measured.
     let decimals = if size == 1.0 {
         0
@@ -24,6 +22,13 @@ fn in_unit(units: &Units, value: f64) -> String {
         decimals(value / size)
     };
     format!("{} {unit}", fixed(value / size, decimals))
+}
+
+/// The unit that fits a value, and its size.
+fn fitting(units: &Units, value: f64) -> (&'static str, f64) {
+    // Three digits are shown, so that 999.5 of a unit is 1.00 of the next one.
+    let fits = |(_, size): &&(&str, f64)| value >= size * 0.9995;
+    *units.iter().rev().find(fits).unwrap_or(&units[0])
 }
 
 /// A time on its own.
@@ -54,6 +59,37 @@ pub fn number(value: f64) -> String {
     }
     let step = 10_f64.powf(value.abs().log10().floor() - 2.0);
     fixed((value / step).round() * step, 0)
+}
+
+/// A time beside one that it would look like: with as many digits as tell it from that.
+pub(crate) fn time_beside(ns: f64, other: f64) -> String {
+    let (unit, size) = fitting(&TIME_UNITS, other);
+    format!("{} {unit}", beside(ns / size, other / size))
+}
+
+/// A part of a whole in per cent, beside one that it would look like.
+pub(crate) fn percent_beside(share: f64, other: f64) -> String {
+    format!("{}%", beside(share * 100.0, other * 100.0))
+}
+
+/// A number beside one that it would look like.
+pub(crate) fn number_beside(value: f64, other: f64) -> String {
+    beside(value, other)
+}
+
+fn beside(value: f64, other: f64) -> String {
+    const MOST_DIGITS: i32 = 15;
+    let whole = value.abs().max(other.abs()).log10().floor() as i32;
+    let shown =
+        |value: f64, digits: i32| fixed(value, (digits - 1 - whole).clamp(0, MOST_DIGITS) as usize);
+    let text = (2..MOST_DIGITS)
+        .map(|digits| (shown(value, digits), shown(other, digits)))
+        .find(|(value, other)| value != other)
+        .map_or_else(|| shown(value, MOST_DIGITS), |(value, _)| value);
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
 }
 
 /// How large a difference is: per cent up to a factor of 2 (`23%`), a factor beyond.

@@ -68,7 +68,12 @@ fn a_ramp_of_random_arrivals_ends_with_its_calls() {
         "--quiet",
     ];
     let report = json(&place.run(&words).well());
-    assert_eq!(steps(&report)[0]["started"], 30);
+    let step = &steps(&report)[0];
+    assert_eq!(step["started"], 30);
+    // It lasted as long as the load did, and not a minute: what is told a second is of that time.
+    let figures = &report["variants"][0]["cells"][0]["figures"];
+    assert_eq!(step["lasted_ns"], figures["elapsed_ns"]);
+    assert_eq!(step["goodput"], figures["goodput"]);
     let how = report["variants"][0]["how"]["schedule"].as_str();
     assert_eq!(how, Some("a ramp of calls/s, 500:1m, at random (Poisson)"));
 }

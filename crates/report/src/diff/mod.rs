@@ -6,6 +6,7 @@
 //! each run, not what changed between them; the floors of both runs are set side by side to show
 //! how much that was.
 
+mod capacity;
 mod changes;
 mod objectives;
 mod render;
@@ -19,6 +20,7 @@ use rpcgauge_study::plan::Metric;
 use rpcgauge_study::settings::Placement;
 use serde::{Deserialize, Serialize};
 
+pub use capacity::{CapacityChange, CapacityOutcome};
 pub use changes::{EnvironmentChange, FloorChange, SettingsChange, VerdictChange};
 pub use objectives::ObjectiveChange;
 pub use render::render;
@@ -47,6 +49,9 @@ pub struct Diff {
     /// What must be known of those figures: client-bound trials, drift, failed calls and the like.
     #[serde(default)]
     pub marks: Vec<MarkedCell>,
+    /// The highest rates that hold all objectives, where a run searched for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<CapacityChange>,
     /// What the runs had to reach, and whether they did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objectives: Vec<ObjectiveChange>,
@@ -95,7 +100,8 @@ pub struct MetricChange {
     pub after: f64,
     /// After over before: of the runs' levels, the median over blocks.
     pub ratio: f64,
-    /// Its interval; absent where a run has fewer than two invocations, and where it is not judged.
+    /// Its interval; absent where a run has fewer than two invocations, where it is not judged, and
+    /// where most trials of the second run answered no call, so that the ratio is 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<[f64; 2]>,
     /// What it comes to.
@@ -144,6 +150,7 @@ pub fn compare(before: &Findings, after: &Findings) -> Diff {
         margin,
         metrics: metrics(before, after, margin),
         marks: marked(before, after),
+        capacity: capacity::capacity(before, after),
         objectives: objectives::objectives(before, after),
         floors: changes::floors(before, after),
         verdicts,
@@ -170,10 +177,13 @@ pub fn share_a_variant(before: &Findings, after: &Findings) -> bool {
 }
 
 impl Diff {
-    /// Whether any latency or goodput has an interval in both runs, so that it could be judged.
+    /// Whether any latency or goodput could be judged: it has an interval in both runs, or nothing is
+    /// answered any more.
     #[must_use]
     pub fn judges_speed(&self) -> bool {
-        self.speed().any(|change| change.interval.is_some())
+        let is_judged =
+            |change: &MetricChange| change.interval.is_some() || change.outcome == Change::Worse;
+        self.speed().any(is_judged)
     }
 
     /// The latencies and goodputs that are worse by more than the two runs can tell.
@@ -282,9 +292,17 @@ fn metrics(before: &Findings, after: &Findings, margin: f64) -> Vec<MetricChange
 
 /// The ratio of the second run's trials to the first one's, and what it comes to; none where a run
 /// has no figure. Where most trials of a run are client-bound the ratio is that of all of them,
-/// and not judged.
+/// and not judged. A service that does not answer any more has a goodput of 0, which has no
+/// logarithm and needs none to be worse.
 fn judged(trials: &[Trials<'_>; 2], metric: Metric, margin: f64) -> Option<(Ratio, Change)> {
     let [before, after] = trials;
+    if metric == Metric::Goodput && (before.are_silent() || after.are_silent()) {
+        let nothing = Ratio {
+            value: 0.0,
+            interval: None,
+        };
+        return (!before.are_silent()).then_some((nothing, Change::Worse));
+    }
     if before.are_client_bound() || after.are_client_bound() {
         let all = unpaired::ratio(&after.level_of_all()?, &before.level_of_all()?);
         let ratio = Ratio {

@@ -45,6 +45,7 @@ pub fn render(diff: &Diff, style: Style) -> String {
         );
         lines.push(style.paint(Paint::Quiet, &style.wrap("", &text)));
     }
+    capacity(&mut lines, diff, style);
     objectives(&mut lines, diff, style);
     changes(&mut lines, diff, style);
     verdicts(&mut lines, diff, style);
@@ -72,6 +73,20 @@ fn label(run: &RunLabel) -> String {
 fn heading(lines: &mut Vec<String>, text: &str, style: Style) {
     lines.push(String::new());
     lines.push(style.paint(Paint::Heading, text));
+}
+
+/// What both searches came to.
+fn capacity(lines: &mut Vec<String>, diff: &Diff, style: Style) {
+    let Some(change) = &diff.capacity else {
+        return;
+    };
+    heading(lines, "Capacity", style);
+    for (label, found) in [("before", &change.before), ("after", &change.after)] {
+        let told = found
+            .as_ref()
+            .map_or("not searched for", |found| &*found.sentence);
+        lines.push(style.wrap(&format!("  {label:<8}"), &safe(told)));
+    }
 }
 
 /// What became of every objective, before and after.
@@ -136,31 +151,49 @@ fn changes(lines: &mut Vec<String>, diff: &Diff, style: Style) {
             Change::Better => (Paint::Good, "▲"),
             _ => (Paint::Bad, "▼"),
         };
-        let factor = words::Factor::of(change.metric, change.ratio, change.interval);
-        let interval = factor.interval.map_or_else(String::new, |interval| {
-            format!(
-                " {}",
-                units::interval(interval, units::ratio_decimals(factor.value))
-            )
-        });
-        let value = |value| words::value(change.metric, value);
-        let (before, after) = (value(change.before), value(change.after));
-        let text = format!(
-            "{} {}: {} {}{interval}, {before} before, {after} after",
-            change.variant,
-            words::on(change.placement),
-            words::metric_name(change.metric),
-            words::change_phrase(change.metric, change.ratio),
-        );
-        let wrapped = style.wrap("    ", &safe(&text));
+        let wrapped = style.wrap("    ", &safe(&changed(diff, change)));
         lines.push(format!("  {} {}", style.paint(paint, sign), &wrapped[4..]));
     }
 }
 
+/// A resolved change in a sentence.
+fn changed(diff: &Diff, change: &MetricChange) -> String {
+    let factor = words::Factor::of(change.metric, change.ratio, change.interval);
+    let interval = factor.interval.map_or_else(String::new, |interval| {
+        format!(" {}", words::interval_beside(factor.value, interval))
+    });
+    let phrase = match change.ratio == 0.0 {
+        true => "0, since most trials answered no call".to_owned(),
+        false => words::change_phrase(change.metric, change.ratio) + &interval,
+    };
+    let is_other = diff.settings.iter().any(|s| s.variant == change.variant);
+    let other = if is_other {
+        " (called differently)"
+    } else {
+        ""
+    };
+    let value = |value| words::value(change.metric, value);
+    format!(
+        "{}{other} {}: {} {phrase}, {} before, {} after",
+        change.variant,
+        words::on(change.placement),
+        words::metric_name(change.metric),
+        value(change.before),
+        value(change.after),
+    )
+}
+
 fn verdicts(lines: &mut Vec<String>, diff: &Diff, style: Style) {
+    let unchanged = diff.verdicts_unchanged;
+    if diff.verdicts.is_empty() && unchanged == 0 {
+        return;
+    }
     heading(lines, "Verdicts", style);
     if diff.verdicts.is_empty() {
-        let text = format!("All {} verdicts are the same.", diff.verdicts_unchanged);
+        let text = match unchanged {
+            1 => "The only verdict is the same.".to_owned(),
+            several => format!("All {several} verdicts are the same."),
+        };
         lines.push(style.wrap("  ", &text));
         return;
     }
@@ -183,7 +216,10 @@ fn verdicts(lines: &mut Vec<String>, diff: &Diff, style: Style) {
             &style.wrap("    after:  ", &safe(&change.after)),
         ));
     }
-    let text = format!("{} others are the same.", diff.verdicts_unchanged);
+    let text = match unchanged {
+        1 => "1 other is the same.".to_owned(),
+        several => format!("{several} others are the same."),
+    };
     lines.push(style.wrap("  ", &text));
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::findings::objective::ObjectiveOutcome;
-use crate::fixture::{findings, live, two};
+use crate::fixture::{capacity, findings, live, two};
 use crate::terminal::Style;
 
 fn change<'a>(diff: &'a Diff, variant: &str, metric: Metric) -> &'a MetricChange {
@@ -301,6 +301,85 @@ fn runs_of_one_invocation_judge_no_speed() {
     };
     let run = findings(&one.build());
     assert!(!compare(&run, &run).judges_speed());
+}
+
+#[test]
+fn a_service_that_does_not_answer_any_more_is_worse() {
+    let mut broken = two(2.0);
+    broken.specs[1].failing = Some(("refused", "connection refused", 1));
+    let (before, after) = (findings(&two(2.0).build()), findings(&broken.build()));
+    let diff = compare(&before, &after);
+    let goodput = change(&diff, "rest", Metric::Goodput);
+    assert_eq!((goodput.outcome, goodput.ratio), (Change::Worse, 0.0));
+    let slower: Vec<_> = diff.slower().map(|c| &*c.variant).collect();
+    assert_eq!(slower, ["rest"]);
+    let style = Style {
+        color: false,
+        width: 200,
+    };
+    let text = render(&diff, style);
+    let told = "▼ rest on two cores: goodput 0, since most trials answered no call, ";
+    assert!(
+        text.contains(told) && text.contains(" before, 0 after"),
+        "{text}"
+    );
+    assert_eq!(compare(&after, &after).slower().count(), 0, "it never did");
+    assert_eq!(
+        serde_json::from_str::<Diff>(&diff.to_json().unwrap()).unwrap(),
+        diff
+    );
+}
+
+#[test]
+fn what_a_variant_calls_otherwise_is_told_beside_its_change() {
+    let (before, _) = days();
+    let mut other = two(2.0);
+    other.specs[0].latency_ns *= 2.6;
+    other.specs[0].workload = rpcgauge_message::workload::WorkloadSpec::Echo { n: 9 };
+    let style = Style {
+        color: false,
+        width: 200,
+    };
+    let text = render(&compare(&before, &findings(&other.build())), style);
+    let told = "▼ grpc (called differently) on two cores: p50 latency 2.";
+    assert!(text.contains(told), "{text}");
+}
+
+#[test]
+fn of_two_searches_the_capacities_are_told_and_only_the_shown_rate_counts() {
+    let before = findings(&capacity());
+    let mut slower = capacity();
+    // At all rates but the one that is shown.
+    let shown = before.capacity.as_ref().unwrap().held.unwrap().rate;
+    for record in slower.trials.iter_mut().filter(|t| t.rate != Some(shown)) {
+        if let rpcgauge_study::record::Outcome::Measured(measured) = &mut record.outcome {
+            measured.cpu.client.total_ns *= 3;
+        }
+    }
+    let diff = compare(&before, &findings(&slower));
+    let cpu = change(&diff, "grpc", Metric::ClientCpu);
+    assert_eq!(
+        (cpu.before, cpu.after, cpu.ratio),
+        (cpu.before, cpu.before, 1.0)
+    );
+    let text = render(
+        &diff,
+        Style {
+            color: false,
+            width: 200,
+        },
+    );
+    let sentence = "1,000 calls/s hold p99<20ms and errors<0.1% (held in 3 of 4 trials)";
+    for label in ["  before  ", "  after   "] {
+        assert!(text.contains(&format!("{label}{sentence}")), "{text}");
+    }
+    assert!(!text.contains("Verdicts"), "a load has none: {text}");
+    let one = compare(&before, &findings(&live()));
+    assert!(one.capacity.as_ref().is_some_and(|c| c.after.is_none()));
+    assert_eq!(
+        serde_json::from_str::<Diff>(&one.to_json().unwrap()).unwrap(),
+        one
+    );
 }
 
 #[test]

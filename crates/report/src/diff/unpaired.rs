@@ -58,7 +58,7 @@ impl<'a> Trials<'a> {
     ) -> Self {
         let rows = findings.trials.iter();
         let rows: Vec<&TrialRow> = rows
-            .filter(|t| t.variant == variant && t.placement == placement)
+            .filter(|t| t.variant == variant && t.placement == placement && findings.rest_on(t))
             .collect();
         let is_free = |t: &&TrialRow| !(t.client_bound && is_about_server(metric, t.timing));
         Self {
@@ -72,6 +72,12 @@ impl<'a> Trials<'a> {
     /// Whether most of them say nothing of the server, since the client was at its limit.
     pub(crate) fn are_client_bound(&self) -> bool {
         self.free.len() * 2 < self.rows.len()
+    }
+
+    /// Whether most of them answered no call.
+    pub(crate) fn are_silent(&self) -> bool {
+        let silent = self.rows.iter().filter(|row| row.answered == 0).count();
+        silent * 2 > self.rows.len()
     }
 
     /// The level that a change is judged by: without client-bound trials, as inside a run.

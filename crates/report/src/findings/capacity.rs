@@ -203,7 +203,7 @@ impl CapacityFindings {
     }
 
     /// The rate whose figures are shown: the one that held, else the lowest that was tried.
-    fn shown_rate(&self) -> Option<f64> {
+    pub(crate) fn shown_rate(&self) -> Option<f64> {
         self.held.or(self.missed).map(|bound| bound.rate)
     }
 }

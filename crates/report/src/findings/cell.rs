@@ -297,22 +297,22 @@ fn floor(
     })
 }
 
-/// Message sizes: the mean over trials, each weighted by its answered calls.
+/// Message sizes: the mean over trials, requests weighted by the calls that were started and answers
+/// by those that were answered. A trial without an answer knows no size of one.
 fn payload(trials: &[MeasuredTrial<'_>]) -> Payload {
-    let weight = |m: &Measured| m.calls.answered.max(1) as f64;
-    let all: f64 = trials.iter().map(|(_, m)| weight(m)).sum();
-    let mean = |size: fn(&Payload) -> Option<f64>| {
-        let sizes = trials
-            .iter()
-            .map(|(_, m)| Some(size(&m.payload)? * weight(m)));
-        Some(sizes.sum::<Option<f64>>()? / all)
+    let mean = |size: fn(&Payload) -> Option<f64>, weight: fn(&Measured) -> u64| {
+        let known = || trials.iter().filter(|(_, m)| weight(m) > 0);
+        let all: f64 = known().map(|(_, m)| weight(m) as f64).sum();
+        let sizes = known().map(|(_, m)| Some(size(&m.payload)? * weight(m) as f64));
+        Some(sizes.sum::<Option<f64>>()? / all).filter(|size| size.is_finite())
     };
-    let known = |size| mean(size).unwrap_or(0.0);
+    let requests = |size| mean(size, |m| m.calls.started).unwrap_or(0.0);
+    let answers = |size| mean(size, |m| m.calls.answered);
     Payload {
-        request: known(|p| Some(p.request)),
-        request_compressed: known(|p| Some(p.request_compressed)),
-        response: mean(|p| p.response),
-        response_compressed: known(|p| Some(p.response_compressed)),
+        request: requests(|p| Some(p.request)),
+        request_compressed: requests(|p| Some(p.request_compressed)),
+        response: answers(|p| p.response),
+        response_compressed: answers(|p| Some(p.response_compressed)).unwrap_or(0.0),
     }
 }
 

@@ -215,7 +215,9 @@ impl<'a> Blocks<'a> {
                 counts.missing += 1;
                 continue;
             };
-            if is_about_server(metric, of.timing) && (of.client_bound || against.client_bound) {
+            // Each by its own timing: a stage trial can be held against a load.
+            let is_bound = |row: &TrialRow| row.client_bound && is_about_server(metric, row.timing);
+            if is_bound(of) || is_bound(against) {
                 counts.client_bound += 1;
                 continue;
             }

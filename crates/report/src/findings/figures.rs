@@ -312,7 +312,9 @@ impl Figures {
             Metric::ResponseTime => stage(Stage::ResponseTime),
             Metric::DecodeTime => stage(Stage::Decode),
             Metric::Goodput => Some(self.goodput),
-            Metric::ResponseBytes => Some(self.payload.response_compressed),
+            Metric::ResponseBytes => {
+                (self.calls.answered > 0).then_some(self.payload.response_compressed)
+            }
             Metric::CallBytes => Some(self.bytes.total()),
             Metric::ClientCpu => Some(self.cpu.client.total_ns),
             Metric::ServerCpu => self.cpu.server.map(|cpu| cpu.total_ns),

@@ -232,6 +232,16 @@ impl Findings {
         })
     }
 
+    /// Whether a variant's figures rest on a trial: of a search only those at the rate that is shown.
+    #[must_use]
+    pub fn rest_on(&self, trial: &TrialRow) -> bool {
+        let shown = self
+            .capacity
+            .as_ref()
+            .and_then(CapacityFindings::shown_rate);
+        shown.is_none() || trial.rate == shown
+    }
+
     /// What was measured of a variant under a placement.
     #[must_use]
     pub fn figures(&self, variant: &str, placement: Placement) -> Option<&Figures> {

@@ -113,12 +113,13 @@ type Held = (Option<f64>, ObjectiveOutcome);
 
 /// The step of a ramp that decides an objective, which each of them must reach: the first that misses
 /// it, else the first with too few calls, else the one with the figure nearest to missing it. A
-/// pause has nothing to reach. None without steps.
+/// pause has nothing to reach; a step that the load ended before has shown nothing. None without
+/// steps.
 fn deciding(objective: &Objective, steps: &[StepFindings]) -> Option<(usize, Held)> {
     let held: Vec<(usize, Held)> = steps
         .iter()
         .enumerate()
-        .filter(|(_, step)| step.started > 0)
+        .filter(|(_, step)| step.started > 0 || step.is_not_reached())
         .map(|(index, step)| (index, held_against(objective, &Evidence::of_step(step))))
         .collect();
     let missed = |(_, (_, outcome)): &&(usize, Held)| *outcome == ObjectiveOutcome::Missed;
@@ -177,6 +178,8 @@ fn figure(measure: Measure, evidence: &Evidence<'_>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use rpcgauge_study::record::{Outcome, Step};
+
     use super::*;
     use crate::findings::Findings;
     use crate::fixture::{findings, live, quickstart, ramp};
@@ -252,6 +255,43 @@ mod tests {
         };
         let found = &crate::fixture::findings(&scarce).objectives[0];
         assert_eq!((found.step, found.outcome), (Some(0), too_few));
+    }
+
+    /// The ramp of the fixture, ended by --calls or Ctrl-C before it was over.
+    fn cut_off_after(elapsed_ns: u64, change: impl FnOnce(&mut Step)) -> Findings {
+        let mut sample = ramp();
+        sample.plan.objectives = vec!["goodput>49".parse().unwrap()];
+        if let Outcome::Measured(measured) = &mut sample.trials[0].outcome {
+            measured.elapsed_ns = elapsed_ns;
+            change(&mut measured.steps[3]);
+        }
+        findings(&sample)
+    }
+
+    #[test]
+    fn a_step_in_which_the_load_ended_counts_by_the_time_it_lasted() {
+        let findings = cut_off_after(7_000_000_000, |_| {});
+        let figures = findings.variants[0].cells[0].figures.as_deref().unwrap();
+        let lasted = figures.steps.iter().map(|step| step.lasted_ns / 1_000_000);
+        assert_eq!(lasted.collect::<Vec<_>>(), [2_000, 2_000, 2_000, 1_000]);
+        assert_eq!(figures.steps[3].goodput, 500.0, "500 answers in a second");
+        let text = crate::markdown::render(&findings);
+        let row = "| 4 | 6 s | 400 | 800 | 500 | 300 |";
+        assert!(text.contains(row), "{text}");
+    }
+
+    #[test]
+    fn a_step_that_the_load_ended_before_has_not_reached_anything() {
+        let findings = cut_off_after(5_000_000_000, |last| {
+            (last.started, last.answered, last.failed) = (0, 0, 0);
+        });
+        let found = &findings.objectives[0];
+        let too_few = ObjectiveOutcome::TooFewCalls {
+            calls: 0,
+            needed: 1,
+        };
+        assert_eq!((found.step, found.outcome), (Some(3), too_few));
+        assert!(!findings.is_reached());
     }
 
     #[test]

@@ -17,8 +17,11 @@ pub struct StepFindings {
     pub to: f64,
     /// When it began, after the ramp did.
     pub start_ns: u64,
-    /// How long it lasted, as asked for.
+    /// How long it was to last.
     pub time_ns: u64,
+    /// How long it did: less where the load ended before its ramp, 0 where it ended before this step.
+    #[serde(default)]
+    pub lasted_ns: u64,
     /// Calls that were due in it.
     pub started: u64,
     /// How many of them were sent, then or later.
@@ -27,7 +30,7 @@ pub struct StepFindings {
     pub answered: u64,
     /// How many failed. What is neither was still open when the ramp ended.
     pub failed: u64,
-    /// Answered ones a second of the step.
+    /// Answered ones a second of the time that it lasted.
     pub goodput: f64,
     /// Latency of those that were answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,6 +38,14 @@ pub struct StepFindings {
     /// How long after they were due those that were sent were sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_delay: Option<Distribution>,
+}
+
+impl StepFindings {
+    /// Whether calls were asked for in it, and the load had ended before.
+    pub(crate) fn is_not_reached(&self) -> bool {
+        let is_pause = self.from == 0.0 && self.to == 0.0;
+        self.lasted_ns == 0 && self.started == 0 && !is_pause
+    }
 }
 
 /// The steps of a variant's trials, each step of all trials together; none without a ramp.
@@ -46,9 +57,9 @@ pub(super) fn steps(
     let mut steps = Vec::new();
     let mut start_ns = 0_u64;
     for index in 0..most {
-        let same: Vec<&Step> = trials
+        let same: Vec<(&Step, u64)> = trials
             .iter()
-            .filter_map(|(_, m)| m.steps.get(index))
+            .filter_map(|(_, m)| Some((m.steps.get(index)?, m.elapsed_ns)))
             .collect();
         let found = step(variant, &same, start_ns)?;
         start_ns = start_ns.saturating_add(found.time_ns);
@@ -57,21 +68,26 @@ pub(super) fn steps(
     Ok(steps)
 }
 
-/// The same step of all trials; there is at least one.
-fn step(variant: &str, same: &[&Step], start_ns: u64) -> Result<StepFindings, ReportError> {
-    let sum = |of: fn(&Step) -> u64| same.iter().map(|s| of(s)).fold(0, u64::saturating_add);
+/// The same step of all trials, each with how long the trial was measured; there is at least one.
+fn step(variant: &str, same: &[(&Step, u64)], start_ns: u64) -> Result<StepFindings, ReportError> {
+    let sum = |of: fn(&Step) -> u64| same.iter().map(|(s, _)| of(s)).fold(0, u64::saturating_add);
     let merge = |of: fn(&Step) -> &rpcgauge_study::record::Histogram| {
-        let histograms: Vec<_> = same.iter().map(|s| of(s)).collect();
+        let histograms: Vec<_> = same.iter().map(|(s, _)| of(s)).collect();
         merged(variant, &histograms)
     };
     let (latency, send_delay) = (merge(|s| &s.latency)?, merge(|s| &s.send_delay)?);
     let answered = sum(|s| s.answered);
-    let lasted_ns = sum(|s| s.time_ns);
+    // A load may end inside its ramp (--calls, Ctrl-C).
+    let lasted =
+        |(step, elapsed_ns): &(&Step, u64)| step.time_ns.min(elapsed_ns.saturating_sub(start_ns));
+    let lasted_ns = same.iter().map(lasted).fold(0, u64::saturating_add);
+    let (first, _) = same[0];
     Ok(StepFindings {
-        from: same[0].from,
-        to: same[0].to,
+        from: first.from,
+        to: first.to,
         start_ns,
-        time_ns: same[0].time_ns,
+        time_ns: first.time_ns,
+        lasted_ns,
         started: sum(|s| s.started),
         sent: send_delay.as_ref().map_or(0, |delays| delays.len()),
         answered,

@@ -40,6 +40,9 @@ pub struct TrialRow {
     pub timing: Timing,
     /// When it started, milliseconds since the Unix epoch.
     pub started_at_ms: u64,
+    /// Calls a second, where a search chose the rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
     /// Measured time.
     pub elapsed_ns: u64,
     /// Whether latency had stopped drifting before measuring began.
@@ -219,6 +222,7 @@ impl TrialRow {
             idle: record.idle,
             timing: record.timing,
             started_at_ms: record.started_at_ms,
+            rate: record.rate,
             elapsed_ns: measured.elapsed_ns,
             settled: measured.warmup.settled,
             client_bound: measured.client_share > CLIENT_BOUND_SHARE,

@@ -202,7 +202,8 @@ struct PlacementView {
 struct MethodView {
     confidence: String,
     margin: String,
-    /// `2 blocks in each of 8 invocations`.
+    /// `2 blocks in each of 8 invocations`; at most so many, where not all variants ran as often
+    /// under every placement.
     design: String,
     seed: u64,
     rpcgauge: String,
@@ -263,7 +264,7 @@ impl View {
             method: MethodView {
                 confidence: words::margin_percent(study.confidence),
                 margin: words::margin_percent(study.margin),
-                design: words::design(study.invocations, study.blocks),
+                design: design(findings),
                 seed: study.seed,
                 rpcgauge: findings
                     .environment
@@ -273,6 +274,16 @@ impl View {
             left_out: detail.left_out,
         }
     }
+}
+
+/// How often variants ran.
+fn design(findings: &Findings) -> String {
+    let study = &findings.study;
+    let most = u64::from(study.invocations) * u64::from(study.blocks);
+    let mut cells = findings.variants.iter().flat_map(|v| &v.cells);
+    let fewer = cells.any(|cell| cell.trials.planned < most);
+    let at_most = if fewer { "at most " } else { "" };
+    at_most.to_owned() + &words::design(study.invocations, study.blocks)
 }
 
 impl LiveView {

@@ -156,6 +156,40 @@ fn a_run_without_a_single_trial_has_a_page() {
 }
 
 #[test]
+fn a_load_that_was_interrupted_is_not_to_be_resumed() {
+    let mut sample = crate::fixture::live();
+    let second = rpcgauge_study::plan::TrialSpec {
+        index: 1,
+        block: 1,
+        ..sample.plan.trials[0].clone()
+    };
+    sample.plan.trials.push(second);
+    let page = render(&findings(&sample)).unwrap();
+    assert!(page.contains("This run was interrupted"));
+    assert!(!page.contains("--resume"), "it refuses live services");
+}
+
+#[test]
+fn how_often_variants_ran_is_at_most_where_some_ran_less_often() {
+    let page = |builder: &Builder| render(&findings(&builder.build())).unwrap();
+    let mut builder = two(2.0);
+    assert!(page(&builder).contains("in random order; 3 blocks in each of 4 invocations"));
+    builder.placements.push(Placement::OneCore);
+    builder.specs[0].everywhere = true;
+    let mut sample = builder.build();
+    sample
+        .plan
+        .trials
+        .retain(|t| t.placement == Placement::TwoCores || t.invocation < 2);
+    for (index, trial) in (0..).zip(&mut sample.plan.trials) {
+        trial.index = index;
+    }
+    sample.trials.clear();
+    let page = render(&findings(&sample)).unwrap();
+    assert!(page.contains("in random order; at most 3 blocks in each of 4 invocations"));
+}
+
+#[test]
 fn charts_have_their_numbers_beside_them() {
     let page = render(quickstart::findings()).unwrap();
     let charts = page.matches("role=\"img\"").count();

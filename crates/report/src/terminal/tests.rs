@@ -121,6 +121,26 @@ fn messages_that_were_not_made_in_time_are_told_of_a_live_service() {
 }
 
 #[test]
+fn calls_in_flight_that_were_not_reached_are_told_of_a_live_service() {
+    let mut sample = live();
+    sample.plan.variants[0].settings.schedule =
+        rpcgauge_study::settings::Schedule::Closed { in_flight: 64 };
+    let told = |sample: &crate::fixture::Sample| {
+        let page = render(&findings(sample), plain(200));
+        page.contains("64 calls in flight, of which at most 10 were reached; sent ")
+    };
+    let reach = |sample: &mut crate::fixture::Sample, most| {
+        if let Outcome::Measured(measured) = &mut sample.trials[0].outcome {
+            measured.most_in_flight = Some(most);
+        }
+    };
+    reach(&mut sample, 64);
+    assert!(!told(&sample));
+    reach(&mut sample, 10);
+    assert!(told(&sample), "{}", render(&findings(&sample), plain(200)));
+}
+
+#[test]
 fn sends_beyond_a_calls_first_are_told_of_a_live_service() {
     let mut sample = live();
     if let Outcome::Measured(measured) = &mut sample.trials[0].outcome {

@@ -1,5 +1,7 @@
 //! The highest rate that holds the objectives, in words.
 
+use rpcgauge_study::objective::{Measure, Objective};
+
 use crate::findings::capacity::{
     CapacityBound, CapacityEnd, CapacityFindings, CapacityTrial, Limit, MissedObjective,
 };
@@ -30,9 +32,29 @@ pub(crate) fn sentences(found: &CapacityFindings) -> Vec<String> {
         (None, None) => format!("No trial ended that tells of {objectives}."),
     };
     let mut sentences = vec![answer];
+    sentences.extend(unanswered(found));
     sentences.extend(end(found).map(str::to_owned));
     sentences.extend(found.limit.map(|limit| limited(limit).to_owned()));
     sentences
+}
+
+/// That calls went unanswered at the rate that held, where no objective is about that: a service that
+/// turns calls away at once holds any latency.
+fn unanswered(found: &CapacityFindings) -> Option<String> {
+    let is_bounded = |objective: &Objective| objective.measure == Measure::Errors;
+    let rate = found.held.as_ref()?.rate;
+    let held = found.trials.iter().filter(|t| t.rate == rate && t.held);
+    let sum = |of: fn(&CapacityTrial) -> u64| held.clone().map(of).fold(0, u64::saturating_add);
+    let (started, answered) = (sum(|t| t.started), sum(|t| t.answered));
+    let lost = started.saturating_sub(answered);
+    (lost > 0 && !found.objectives.iter().any(is_bounded)).then(|| {
+        format!(
+            "Of {} calls in the trials that held {} were not answered, and no objective bounds that: add one, \
+             as in --slo 'errors<0.1%'.",
+            units::count(started),
+            units::count(lost)
+        )
+    })
 }
 
 fn objectives(found: &CapacityFindings) -> String {
@@ -108,10 +130,9 @@ pub(crate) fn outcome(trial: &CapacityTrial) -> String {
 }
 
 fn missed(missed: &MissedObjective) -> String {
-    let measure = missed.objective.measure;
     let figure = missed
         .figure
-        .map(|figure| super::live::measured(measure, figure));
+        .map(|figure| super::live::measured(&missed.objective, figure));
     match figure {
         Some(figure) => format!("{}: {figure}", missed.objective),
         None => format!("{}: too few answers to tell", missed.objective),

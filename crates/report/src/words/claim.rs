@@ -87,7 +87,8 @@ pub(crate) fn claim(claim: &ClaimFindings) -> String {
             String::new()
         };
         if p.verdict.estimate.is_none() {
-            text += &format!("; not measured{place}");
+            let without = brief(claim.metric, &p.verdict).text();
+            text += &format!("; {without}{place}");
             continue;
         }
         let joint = if index == 0 { "; measured" } else { ", and" };

@@ -1,6 +1,6 @@
 //! A live service's figures, and what it had to reach, in words.
 
-use rpcgauge_study::objective::Measure;
+use rpcgauge_study::objective::{Measure, Objective};
 use rpcgauge_study::record::CLIENT_BOUND_SHARE;
 
 use crate::findings::objective::{ObjectiveFindings, ObjectiveOutcome};
@@ -105,11 +105,19 @@ fn rate(variant: &VariantFindings, figures: &Figures) -> String {
         false => units::NONE.to_owned(),
     };
     format!(
-        "{}; sent {sent}/s, answered {}/s, in {}",
+        "{}{}; sent {sent}/s, answered {}/s, in {}",
         variant.how.schedule,
+        fewer_in_flight(figures).unwrap_or_default(),
         units::number(figures.goodput),
         units::time(figures.elapsed_ns as f64)
     )
+}
+
+/// That a closed loop did not have as many calls in flight as it asks for.
+fn fewer_in_flight(figures: &Figures) -> Option<String> {
+    let in_flight = figures.in_flight.filter(|i| i.reached < i.asked)?;
+    let reached = units::count(in_flight.reached);
+    Some(format!(", of which at most {reached} were reached"))
 }
 
 fn times(of: &Distribution) -> String {
@@ -202,13 +210,23 @@ fn client(figures: &Figures) -> String {
     )
 }
 
-/// An objective's figure.
-pub(crate) fn measured(measure: Measure, figure: f64) -> String {
-    match measure {
-        Measure::Percentile(_) | Measure::Mean | Measure::Max => units::time(figure),
-        Measure::Errors => units::percent(figure),
-        Measure::Goodput => format!("{}/s", units::number(figure)),
-    }
+/// An objective's figure, with more digits where it would look like the bound that it is not.
+pub(crate) fn measured(objective: &Objective, figure: f64) -> String {
+    let bound = objective.bound;
+    let (plain, apart): (fn(f64) -> String, fn(f64, f64) -> String) = match objective.measure {
+        Measure::Percentile(_) | Measure::Mean | Measure::Max => (units::time, units::time_beside),
+        Measure::Errors => (units::percent, units::percent_beside),
+        Measure::Goodput => (units::number, units::number_beside),
+    };
+    let unit = match objective.measure {
+        Measure::Goodput => "/s",
+        _ => "",
+    };
+    let text = match plain(figure) == plain(bound) && figure != bound {
+        true => apart(figure, bound),
+        false => plain(figure),
+    };
+    text + unit
 }
 
 /// What became of an objective, behind its own text.
@@ -218,7 +236,7 @@ pub(crate) fn objective(found: &ObjectiveFindings) -> String {
         .map_or_else(String::new, |step| format!(" in step {}", step + 1));
     let figure = found
         .figure
-        .map(|figure| measured(found.objective.measure, figure));
+        .map(|figure| measured(&found.objective, figure));
     let figure = figure.unwrap_or_default();
     match found.outcome {
         ObjectiveOutcome::Reached => match place.is_empty() {
@@ -231,5 +249,32 @@ pub(crate) fn objective(found: &ObjectiveFindings) -> String {
             units::count(calls),
             units::count(needed)
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_does_not_look_like_a_bound_that_it_is_not() {
+        let table = [
+            ("p99<20ms", 20_037_631.0, "20.04 ms"),
+            ("p99<20ms", 19_996_671.0, "19.997 ms"),
+            ("p99<20ms", 20_000_000.0, "20.0 ms"),
+            ("p99<20ms", 21_000_000.0, "21.0 ms"),
+            ("max<1s", 999_800_000.0, "0.9998 s"),
+            ("errors<0.01%", 0.000_5, "0.05%"),
+            ("errors<0.01%", 0.000_05, "0.005%"),
+            ("errors<0.1%", 0.000_5, "< 0.1%"),
+            ("errors<0.1%", 0.001_04, "0.104%"),
+            ("errors<=0", 0.000_2, "< 0.1%"),
+            ("goodput>500", 499.8, "499.8/s"),
+            ("goodput>500", 480.0, "480/s"),
+        ];
+        for (objective, figure, shown) in table {
+            let objective: Objective = objective.parse().unwrap();
+            assert_eq!(measured(&objective, figure), shown, "{objective}");
+        }
     }
 }

@@ -17,7 +17,7 @@ pub(crate) use claim::{
 };
 pub(crate) use metric::{metric_name, value};
 pub(crate) use note::notes;
-pub(crate) use ratio::{Factor, Found, change_phrase, factor_phrase};
+pub(crate) use ratio::{Factor, Found, change_phrase, factor_phrase, interval_beside};
 pub(crate) use verdict::{Line, a_a, a_a_brief, brief, lines};
 
 use crate::failures::Failure;

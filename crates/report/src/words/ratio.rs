@@ -89,19 +89,19 @@ fn interval(metric: Metric, estimate: &Estimate) -> String {
     match factor.interval {
         None => "(no interval)".to_owned(),
         Some(_) if is_exact(metric, estimate) => "(exact)".to_owned(),
-        Some(ends) => units::interval(ends, interval_decimals(factor.value, ends)),
+        Some(ends) => interval_beside(factor.value, ends),
     }
 }
 
-/// The decimals of an interval: those of its factor, or more where an end would look like 1.
-fn interval_decimals(factor: f64, ends: [f64; 2]) -> usize {
+/// The interval of a factor, with its decimals, or more where an end would look like 1.
+pub(crate) fn interval_beside(factor: f64, ends: [f64; 2]) -> String {
     let decimals = units::ratio_decimals(factor);
     let looks_like_1 = |end: f64| (end - 1.0).abs() < 0.005;
-    if ends.into_iter().any(looks_like_1) {
-        decimals.max(3)
-    } else {
-        decimals
-    }
+    let decimals = match ends.into_iter().any(looks_like_1) {
+        true => decimals.max(3),
+        false => decimals,
+    };
+    units::interval(ends, decimals)
 }
 
 /// The ends of an interval that holds 1, the better one first.

@@ -7,7 +7,7 @@ use super::metric::{metric_name, unit_phrase, value, verb};
 use super::ratio::Found;
 use super::{About, margin_percent};
 use crate::findings::verdict::{
-    Comparison, Estimate, More, Outcome, PlacementVerdict, Unresolved, Withheld,
+    BlockCounts, Comparison, Estimate, More, Outcome, PlacementVerdict, Unresolved, Withheld,
 };
 use crate::questions::Answer;
 use crate::units;
@@ -137,10 +137,25 @@ pub(crate) fn brief(metric: Metric, verdict: &PlacementVerdict) -> Found {
                 reason: Withheld::ClientBound,
             },
         ) => word("client-bound"),
-        (None, _) => word("not measured"),
+        (None, _) => word(without(verdict)),
         (Some(estimate), _) => Found::of(metric, estimate),
     }
 }
+
+/// What there is of a comparison without an estimate.
+fn without(verdict: &PlacementVerdict) -> &'static str {
+    match verdict.blocks {
+        BlockCounts {
+            client_bound: 1.., ..
+        } => "client-bound",
+        // Where all calls of a variant fail, for one.
+        BlockCounts { no_value: 1.., .. } => "without figures of both",
+        _ => NOT_MEASURED,
+    }
+}
+
+/// What is said where one of two variants, or both, have no trial that was measured.
+const NOT_MEASURED: &str = "not measured";
 
 /// Why there is no verdict or none yet, what would help, and what would have been seen.
 fn reason(metric: Metric, verdict: &PlacementVerdict) -> Option<String> {
@@ -253,7 +268,11 @@ pub(crate) fn a_a(about: About<'_>, verdict: &PlacementVerdict) -> String {
     } = about;
     let name = metric_name(metric);
     let Some(estimate) = &verdict.estimate else {
-        return format!("A/A check missing: {of} and {against} were not both measured");
+        let why = match without(verdict) {
+            NOT_MEASURED => "were not both measured".to_owned(),
+            other => format!("are {other} in {name}"),
+        };
+        return format!("A/A check missing: {of} and {against} {why}");
     };
     let found = Found::of(metric, estimate).text();
     let (outcome, means) = a_a_outcome(estimate);
@@ -266,7 +285,10 @@ pub(crate) fn a_a(about: About<'_>, verdict: &PlacementVerdict) -> String {
 /// An A/A check in as few words as can be, after the name of its metric.
 pub(crate) fn a_a_brief(verdict: &PlacementVerdict) -> String {
     let Some(estimate) = &verdict.estimate else {
-        return "missing".to_owned();
+        return match without(verdict) {
+            NOT_MEASURED => "missing".to_owned(),
+            other => format!("missing, {other}"),
+        };
     };
     match a_a_outcome(estimate) {
         (outcome, Some(means)) => format!("{outcome}, {means}"),
@@ -325,7 +347,6 @@ mod tests {
     use rpcgauge_study::settings::Timing;
 
     use super::*;
-    use crate::findings::verdict::BlockCounts;
 
     fn needed(invocations: u64, blocks: u64, run: u64) -> String {
         help(
@@ -367,6 +388,34 @@ mod tests {
             let reason = reason(Metric::LatencyP99, &verdict(of, against, ratio));
             assert_eq!(reason.is_some(), explained, "{of} {against} {ratio}");
         }
+    }
+
+    #[test]
+    fn what_has_no_estimate_says_why() {
+        let told = |client_bound, no_value| {
+            without(&PlacementVerdict {
+                placement: Placement::Free,
+                timing: Timing::Load,
+                of_value: None,
+                against_value: None,
+                estimate: None,
+                outcome: Outcome::NoVerdict {
+                    reason: Withheld::NotMeasured,
+                },
+                blocks: BlockCounts {
+                    client_bound,
+                    no_value,
+                    missing: 1,
+                    ..BlockCounts::default()
+                },
+                guard: None,
+                smallest_difference: None,
+                notes: Vec::new(),
+            })
+        };
+        assert_eq!(told(1, 1), "client-bound");
+        assert_eq!(told(0, 1), "without figures of both");
+        assert_eq!(told(0, 0), "not measured");
     }
 
     #[test]

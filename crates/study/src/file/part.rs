@@ -263,9 +263,7 @@ impl Names {
 
 impl PairWritten {
     fn read(table: &Table<'_>) -> Result<Self, StudyError> {
-        table.known(&["of", "against", "metric", "question", "headline"], |_| {
-            None
-        })?;
+        table.known(&PAIR_KEYS, |_| None)?;
         let metrics = match table.get("metric") {
             None => vec![Metric::LatencyP50],
             Some(entry) => entry

@@ -195,11 +195,12 @@ impl Run {
             .collect()
     }
 
-    /// The invocations that were begun and broken off: some of their trials have a record, and some
-    /// have none.
+    /// The invocations that were begun and broken off: some of their trials or floors have a record,
+    /// and some of their trials have none.
     pub(super) fn broken_off(&self) -> BTreeSet<u32> {
         let missing: BTreeSet<u32> = self.missing().iter().map(|t| t.invocation).collect();
-        let begun = self.trials.iter().map(|record| record.trial.invocation);
+        let trials = self.trials.iter().map(|record| record.trial.invocation);
+        let begun = trials.chain(self.floors.iter().map(|floor| floor.invocation));
         begun.filter(|number| missing.contains(number)).collect()
     }
 

@@ -105,6 +105,32 @@ fn a_search_without_a_trial_says_so() {
 }
 
 #[test]
+fn calls_that_no_objective_bounds_and_nobody_answered_are_told() {
+    let turned_away = changed(
+        |_| true,
+        |measured| {
+            let lost = measured.calls.answered / 4;
+            measured.calls.answered -= lost;
+            measured.calls.failed = [("http-503".to_owned(), lost)].into();
+        },
+    );
+    let told = |sample: &Sample| crate::words::capacity::sentences(&found(sample)).join(" ");
+    let lost = "Of 3,000 calls in the trials that held 750 were not answered";
+    let mut of_latency = turned_away.clone();
+    of_latency.plan.objectives = vec!["p99<20ms".parse().unwrap()];
+    assert!(told(&of_latency).contains(lost), "{}", told(&of_latency));
+    let mut lenient = turned_away;
+    lenient.plan.objectives.push("errors<50%".parse().unwrap());
+    lenient.plan.objectives.remove(1);
+    assert!(
+        !told(&lenient).contains("not answered"),
+        "{}",
+        told(&lenient)
+    );
+    assert!(!told(&capacity()).contains("not answered"));
+}
+
+#[test]
 fn the_order_of_the_records_does_not_matter() {
     let mut sample = capacity();
     let expected = findings(&sample);

@@ -157,6 +157,35 @@ fn the_bytes_of_a_call_are_the_same_with_marks_and_without() {
     assert_eq!(estimate.interval, Some([1.0, 1.0]));
 }
 
+#[test]
+fn a_trial_without_an_answer_knows_no_size_of_one() {
+    let mut sample = two(2.0).build();
+    let silence = |trial: &mut rpcgauge_study::record::TrialRecord| {
+        if let Outcome::Measured(measured) = &mut trial.outcome {
+            measured.calls.answered = 0;
+            measured.calls.failed = [("refused".to_owned(), 200)].into();
+            measured.payload.response_compressed = 0.0;
+        }
+    };
+    let of_grpc = |sample: &mut Sample, count: usize| {
+        let trials = sample.trials.iter_mut().filter(|t| t.variant == "grpc");
+        trials.take(count).for_each(silence);
+    };
+    of_grpc(&mut sample, 6);
+    let some = findings(&sample);
+    let figures = some.figures("grpc", Placement::TwoCores).unwrap();
+    assert_eq!(figures.payload.response_compressed, 24.0);
+    assert_eq!(figures.metric(Metric::ResponseBytes), Some(24.0));
+    of_grpc(&mut sample, 12);
+    let none = findings(&sample);
+    let figures = none.figures("grpc", Placement::TwoCores).unwrap();
+    assert_eq!(
+        (figures.payload.request, figures.payload.response),
+        (12.0, None)
+    );
+    assert_eq!(figures.metric(Metric::ResponseBytes), None);
+}
+
 /// A pair in whose trials the server's user and system time are told apart where `told` says so.
 fn with_server_split(told: impl Fn(usize) -> bool) -> Findings {
     let mut sample = two(2.0).build();

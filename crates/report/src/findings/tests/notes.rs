@@ -67,6 +67,22 @@ fn some_client_bound_blocks_are_left_out_and_counted() {
 }
 
 #[test]
+fn a_client_bound_load_gives_no_verdict_whichever_variant_stands_first() {
+    let builder = load_pair(0.9)
+        .pair("Faster alone?", "grpc", "fast", Metric::LatencyP50)
+        .pair("Faster among others?", "fast", "grpc", Metric::LatencyP50);
+    let findings = findings(&builder.build());
+    let bound = verdict::Outcome::NoVerdict {
+        reason: Withheld::ClientBound,
+    };
+    for pair in [4, 5] {
+        assert_eq!(outcome(&findings, pair), bound, "pair {pair}");
+        let blocks = findings.comparisons[pair].placements[0].blocks;
+        assert_eq!(blocks.client_bound, 12, "pair {pair}");
+    }
+}
+
+#[test]
 fn a_client_bound_stage_trial_is_marked_and_keeps_its_verdict() {
     let mut builder = two(2.0);
     builder.specs[0].client_share = 0.95;

@@ -61,6 +61,22 @@ fn an_invocation_that_was_broken_off_is_begun_again_whole() {
 }
 
 #[test]
+fn floors_of_an_invocation_without_a_trial_do_not_count_twice() {
+    let scene = Scene::new();
+    // Interrupted between the first floor and the first trial.
+    scene.edit(names::TRIALS, |text| {
+        let (floor, _) = text.split_once('\n').unwrap();
+        format!("{floor}\n")
+    });
+    let mut resumed = RunWriter::resume(&scene.run, None).unwrap();
+    assert_eq!(resumed.missing, scene.plan.trials);
+    resumed.begin_again().unwrap();
+    resumed.writer.append(&floor()).unwrap();
+    drop(resumed);
+    assert_eq!(Run::read(&scene.run).unwrap().floors.len(), 1);
+}
+
+#[test]
 fn invocations_in_which_a_trial_failed_are_begun_again_where_that_is_asked_for() {
     let scene = Scene::new();
     let mut resumed = RunWriter::resume(&scene.run, None).unwrap();
