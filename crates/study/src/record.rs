@@ -385,7 +385,7 @@ pub struct ErrorSample {
 }
 
 /// One window of a floor: what no client could beat here, at that time. Each invocation has one of
-/// every floor; the lowest of a run's windows is the floor (docs/method.md).
+/// every floor; the lower quartile of a run's windows is the floor (docs/method.md).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FloorRecord {
     /// Which fresh start of the subjects.

@@ -260,8 +260,11 @@ fn between_stages(stages: &[StageFindings], latency: Option<&Distribution>) -> O
 /// takes one of several ways through the kernel (docs/method.md), and the median jumps between them.
 const FLOOR_QUANTILE: f64 = 0.1;
 
-/// The floor is the lowest window: pooled windows would tell which moods of the machine they
-/// happened to meet (docs/method.md). Of windows as low as each other, the first.
+/// The part of a run's windows that is at or below the floor: few windows are disturbed least, and a
+/// rare one is faster than what any call of the run can count on (docs/method.md).
+const WINDOW_QUANTILE: f64 = 0.25;
+
+/// The floor of a run. Pooled windows would tell which moods of the machine they happened to meet.
 fn floor(
     records: &[&FloorRecord],
     latency: Option<&Distribution>,
@@ -279,19 +282,23 @@ fn floor(
             )
         })
         .collect();
-    let (round_trip_ns, _, lowest) = *windows.iter().min_by_key(|(ns, ..)| *ns)?;
-    let least_cpu = windows.iter().map(|(.., record)| record.client_cpu_ns);
+    let round_trips: Vec<f64> = windows.iter().map(|(ns, ..)| *ns as f64).collect();
+    let client_cpu: Vec<f64> = windows.iter().map(|(.., r)| r.client_cpu_ns).collect();
+    // None without a window.
+    let round_trip_ns = rpcgauge_stats::quantile(&round_trips, WINDOW_QUANTILE).ok()?.round() as u64;
+    let (.., first) = windows.first()?;
     let call = latency
         .map(|l| l.p50_ns)
         .filter(|ns| *ns > 0 && timing == Timing::Stages);
     Some(Floor {
         round_trip_ns,
+        lowest_round_trip_ns: windows.iter().map(|(ns, ..)| *ns).min()?,
         highest_round_trip_ns: windows.iter().map(|(ns, ..)| *ns).max()?,
         windows: windows.len() as u64,
         count: sum(windows.iter().map(|(_, calls, _)| *calls)),
-        client_cpu_ns: least_cpu.min_by(f64::total_cmp)?,
-        request_bytes: lowest.request_bytes,
-        response_bytes: lowest.response_bytes,
+        client_cpu_ns: rpcgauge_stats::quantile(&client_cpu, WINDOW_QUANTILE).ok()?,
+        request_bytes: first.request_bytes,
+        response_bytes: first.response_bytes,
         share: call.map(|ns| round_trip_ns as f64 / ns as f64),
         stack_ns: call.map(|ns| ns.saturating_sub(round_trip_ns)),
     })

@@ -196,21 +196,24 @@ pub struct StageFindings {
     pub share: f64,
 }
 
-/// What two bare loops took for the same bytes over the same transport, at their fastest: a
-/// window's round trip is its 10th percentile, and each invocation has a window of its own.
+/// What two bare loops took for the same bytes over the same transport where little disturbed them: a
+/// window's round trip is its 10th percentile, each invocation has a window of its own, and the floor
+/// is the lower quartile of the windows (type 7).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Floor {
-    /// Round trip of the lowest window.
+    /// The lower quartile of the windows' round trips.
     pub round_trip_ns: u64,
+    /// Round trip of the lowest window.
+    pub lowest_round_trip_ns: u64,
     /// Round trip of the highest window: how far the machine's mood moved the floor.
     pub highest_round_trip_ns: u64,
     /// Windows measured.
     pub windows: u64,
     /// Round trips measured, in all windows.
     pub count: u64,
-    /// The calling loop's processor time a call, in the window where it was least.
+    /// The calling loop's processor time a call: the lower quartile of the windows.
     pub client_cpu_ns: f64,
-    /// Bytes sent each call.
+    /// Bytes sent each call, in the first window.
     pub request_bytes: u64,
     /// Bytes answered each call.
     pub response_bytes: u64,

@@ -252,13 +252,13 @@ pub(crate) fn floor_windows(findings: &Findings) -> Option<(String, String)> {
         .flat_map(|v| v.cells.iter().map(move |c| (v, c)));
     let floors = cells.filter_map(|(variant, cell)| {
         let floor = cell.figures.as_deref()?.floor.as_ref()?;
-        let moved = floor.highest_round_trip_ns as f64 / floor.round_trip_ns.max(1) as f64;
+        let moved = floor.highest_round_trip_ns as f64 / floor.lowest_round_trip_ns.max(1) as f64;
         (floor.windows > 1).then_some((moved, floor, variant, cell))
     });
     let (moved, floor, variant, cell) = floors.max_by(|a, b| a.0.total_cmp(&b.0))?;
     let text = format!(
         "{} to {} ({}×) over {} windows, of {} {}: the most of any floor",
-        units::time(floor.round_trip_ns as f64),
+        units::time(floor.lowest_round_trip_ns as f64),
         units::time(floor.highest_round_trip_ns as f64),
         units::ratio(moved),
         floor.windows,

@@ -118,7 +118,7 @@ fn the_environment_tells_how_far_the_machine_moved_a_floor() {
     for variant in &mut found.variants {
         let floor = variant.cells[0].figures.as_mut().unwrap().floor.as_mut();
         let floor = floor.unwrap();
-        floor.round_trip_ns = 10_000;
+        floor.lowest_round_trip_ns = 10_000;
         floor.highest_round_trip_ns = if variant.name == "rest" {
             22_000
         } else {
