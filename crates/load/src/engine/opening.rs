@@ -177,13 +177,12 @@ impl Engine<'_, '_, '_> {
         self.connecting -= 1;
         self.open += 1;
         self.connections_opened += 1;
+        self.tls_resumed += u64::from(stream.is_resumed());
+        if stream.may_hold_input() {
+            self.read_later(index);
+        }
         let connection = &mut self.connections[index];
         connection.tried = true;
-        self.tls_resumed += u64::from(stream.is_resumed());
-        if stream.may_hold_input() && !connection.unread {
-            connection.unread = true;
-            self.unread.push_back(index);
-        }
         connection.state = State::Open(Open {
             stream,
             client: Client::new(self.trial.target.protocol, self.limits.clone()),
