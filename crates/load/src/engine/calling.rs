@@ -200,6 +200,10 @@ impl Engine<'_, '_, '_> {
         }
         match started {
             Ok(()) => {
+                // Here, since a connection that is made for it may fail to be made.
+                if call.measured && call.retries > 0 {
+                    self.recorder.account.retried += 1;
+                }
                 self.unsent = self.timed.then_some(token);
                 self.mark_dirty(index);
             }
