@@ -370,8 +370,11 @@ impl Engine<'_, '_, '_> {
 
     /// Counts a call that was taken from the schedule. True when it is a measured one: by when it
     /// was due, not by when it can be begun. A server that does not keep up with a rate leaves calls
-    /// waiting at the warm-up's end, whose latency and time belong there.
+    /// waiting at the warm-up's end, whose latency and time belong there, as far as it may have so many.
     fn count_start(&mut self, due: u64) -> bool {
+        if self.measured_from < u64::MAX && self.warmup_is_all_begun() {
+            self.measured_from = self.measured_from.min(due);
+        }
         let measured = due >= self.measured_from;
         if measured {
             self.recorder.started(due);
