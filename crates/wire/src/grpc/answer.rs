@@ -27,6 +27,9 @@ pub struct Outcome<'a> {
     pub source: StatusSource,
 }
 
+/// A `grpc-message` that took more memory than this (bytes) does not leave it to the next call.
+const KEPT_TEXT: usize = 1024;
+
 /// Follows one unary answer through its events. Reusable: [`UnaryAnswer::reset`] keeps its memory.
 ///
 /// A message is never held here: [`UnaryAnswer::body`] hands out the payload inside each chunk.
@@ -75,12 +78,21 @@ impl UnaryAnswer {
 
     /// Makes it ready for the next call.
     pub fn reset(&mut self) {
+        self.forget_message();
         let text = std::mem::take(&mut self.text);
         *self = UnaryAnswer {
             text,
             ..UnaryAnswer::new(self.max_message_bytes)
         };
+    }
+
+    /// Forgets the server's `grpc-message`. Where it is long, and the next call may be long in coming,
+    /// its memory is free then.
+    pub fn forget_message(&mut self) {
         self.text.clear();
+        if self.text.capacity() > KEPT_TEXT {
+            self.text = String::new();
+        }
     }
 
     /// Takes [`crate::Event::Head`]. `subtype` is what the call asked for, as in [`super::head`].
