@@ -6,10 +6,9 @@ use std::time::Duration;
 use rpcgauge_wire::{Closing, Event};
 
 use super::answer::Rules;
-use super::calling::TOO_LATE;
 use super::calls::Calls;
 use super::connection::State;
-use super::kinds::is_lost;
+use super::kinds::{TOO_LATE, is_lost};
 use super::stream::Input;
 use super::{Ended, Engine};
 use crate::clock;

@@ -224,6 +224,7 @@ impl Engine<'_, '_, '_> {
     /// Gives up a connection being made whose call is out of time.
     pub(super) fn stop_connecting(&mut self, index: usize, now: u64) {
         self.connecting -= 1;
+        self.connects_failed += 1;
         let connection = &mut self.connections[index];
         connection.in_vain = connection.in_vain.saturating_add(1);
         let retry_at = rested_at(connection.in_vain, now);
