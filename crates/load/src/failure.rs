@@ -47,7 +47,7 @@ pub enum FailureKind {
     /// Nothing was heard on the connection for so long that it was ended: no acknowledgement of a PING
     /// in time, or the system gave up to reach the other side.
     ConnectionLost,
-    /// The deadline passed after the call was handed to its connection.
+    /// The deadline passed after the call was handed to its connection, made or being made for it.
     Deadline,
     /// The deadline passed while the call waited to be sent.
     DeadlineUnsent,

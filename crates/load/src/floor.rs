@@ -24,7 +24,7 @@ pub struct FloorCall {
     pub warmup_calls: u64,
     /// Measured round trips, at least 1.
     pub calls: u64,
-    /// No connect, read or write may take longer than this; more than 0.
+    /// No read, write or connect over TCP may take longer than this; more than 0.
     pub timeout: Duration,
 }
 

@@ -25,7 +25,8 @@ pub struct Measurement {
     pub latency: Histogram,
     /// Latency of the calls that failed.
     pub failed_latency: Histogram,
-    /// How long after it was due each call was begun.
+    /// How long after it was due each call was begun; of those that failed before that, how long they
+    /// waited.
     pub send_delay: Histogram,
     /// Time in each stage; empty unless [`crate::Timing::Stages`] was asked for.
     pub stages: Stages,

@@ -74,7 +74,7 @@ pub struct IntervalTimes {
     pub latency: Histogram,
     /// Latency of the calls that failed in it.
     pub failed_latency: Histogram,
-    /// How long after it was due each call was begun, of those begun in it.
+    /// How long after it was due each call was begun, of those begun in it or failed before that.
     pub send_delay: Histogram,
 }
 

@@ -37,7 +37,7 @@ fn growing(room_ns: u64) -> Histogram {
     histogram
 }
 
-/// Counts `ns` in a histogram made by [`histogram`].
+/// Counts `ns` in a histogram that grows.
 pub(crate) fn record(histogram: &mut Histogram, ns: u64) {
     histogram
         .record(ns)
@@ -147,7 +147,7 @@ impl Recorder {
         }
     }
 
-    /// The program began to work on a call.
+    /// The program began to work on a call, or gave it up before it could.
     pub(crate) fn begun(&mut self, due: u64, now: u64) {
         let delay = now.saturating_sub(due);
         record(&mut self.send_delay, delay);

@@ -16,7 +16,7 @@ pub struct SegmentFigures {
     pub failed: u64,
     /// Latency of those that succeeded, ns.
     pub latency: Histogram,
-    /// How long after it was due each of those that were begun was begun, ns.
+    /// How long after it was due each was begun, or failed before that, ns.
     pub send_delay: Histogram,
 }
 

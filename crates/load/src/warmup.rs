@@ -5,7 +5,8 @@ use std::time::Duration;
 /// The bounds of a warm-up and the size of the slices that its rule sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WarmupBounds {
-    /// The warm-up ends unsettled after this many calls have ended.
+    /// The warm-up has no more calls than these. It ends unsettled when they have ended; at a rate, when
+    /// they are begun, and all that are due after them are measured.
     pub max_calls: u64,
     /// The warm-up ends unsettled after this time.
     pub max_time: Duration,

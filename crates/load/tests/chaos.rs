@@ -7,7 +7,9 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use rpcgauge_load::{Arrivals, CallStyle, ConnectionUse, Ending, Protocol, Schedule, Stop, Trial};
+use rpcgauge_load::{
+    Arrivals, CallStyle, ConnectionUse, Ending, Protocol, Schedule, Stop, Trial, WarmupBounds,
+};
 use support::frames::frame;
 use support::*;
 
@@ -108,11 +110,19 @@ proptest! {
         http2 in any::<bool>(),
         per_call in any::<bool>(),
         rate in any::<bool>(),
+        warmup_calls in 0u64..4,
         script in script(),
     ) {
-        let measurement = run(&chaotic(http2, per_call, rate, script), &[b"x", &[b'y'; 10_000]]);
+        let mut trial = chaotic(http2, per_call, rate, script);
+        trial.warmup = (warmup_calls > 0).then_some(WarmupBounds {
+            max_calls: warmup_calls,
+            max_time: Duration::from_millis(60),
+            ..warmup(1_000)
+        });
+        let measurement = run(&trial, &[b"x", &[b'y'; 10_000]]);
         assert_sums_hold(&measurement);
         prop_assert!(measurement.calls.started <= 8);
+        prop_assert!(measurement.warmup.calls <= warmup_calls);
         prop_assert_ne!(measurement.ending, Ending::Interrupted);
         let sampled: u64 = measurement.error_samples.iter().map(|sample| sample.count).sum();
         let counted = sampled + measurement.errors_without_sample;

@@ -248,16 +248,21 @@ fn a_call_that_waits_to_be_sent_again_has_its_deadline_too() {
 
 #[test]
 fn a_server_that_is_gone_fails_what_it_did_not_process() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = Address::Tcp(listener.local_addr().unwrap());
-    thread::spawn(move || {
-        let (stream, _) = listener.accept().unwrap();
-        drop(listener);
-        play_frames(stream, |_| goaway(0, NO_ERROR));
-    });
-    let measurement = run(&http2(address, 1), &[b"x"]);
-    let failed = vec![("connect-refused".to_owned(), 1)];
-    assert_eq!(seen(&measurement), (0, 0, failed));
+    for connection_use in [ConnectionUse::Reuse, ConnectionUse::PerCall] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = Address::Tcp(listener.local_addr().unwrap());
+        thread::spawn(move || {
+            let (stream, _) = listener.accept().unwrap();
+            drop(listener);
+            play_frames(stream, |_| goaway(0, NO_ERROR));
+        });
+        let mut trial = http2(address, 1);
+        trial.connection_use = connection_use;
+        let measurement = run(&trial, &[b"x"]);
+        let failed = vec![("connect-refused".to_owned(), 1)];
+        // There is nobody to send it to again.
+        assert_eq!(seen(&measurement), (0, 0, failed), "{connection_use:?}");
+    }
 }
 
 #[test]

@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Bodies, Body, Ending, Hooks, LoadError, Schedule, Settling, WarmupBounds, measure, measure_with,
+    Arrivals, Bodies, Body, Ending, Hooks, LoadError, Protocol, Schedule, Settling, WarmupBounds,
+    measure, measure_with,
 };
+use support::frames::{ok_frame, play_frames};
 use support::*;
 
 #[test]
@@ -119,6 +121,53 @@ fn a_warm_up_that_never_settles_says_so() {
         (measurement.warmup.calls, measurement.calls.answered),
         (30, 100)
     );
+}
+
+#[test]
+fn a_warm_up_has_no_more_calls_than_its_bound() {
+    let mut trial = trial(serve(answer_with(ok)));
+    trial.connections = 8;
+    trial.schedule = Schedule::Closed { in_flight: 8 };
+    for max_calls in [3, 8, 30] {
+        trial.warmup = Some(WarmupBounds {
+            max_calls,
+            ..warmup(1_000_000)
+        });
+        let measurement = run(&trial, &[b"x"]);
+        assert_answered(&measurement, 100);
+        assert_eq!(measurement.warmup.calls, max_calls);
+    }
+}
+
+#[test]
+fn at_a_rate_calls_in_flight_are_of_the_warm_ups_bound_too() {
+    // The server answers nothing before so many calls have come.
+    const TOGETHER: usize = 40;
+    let address = serve(|stream| {
+        let mut waiting = Vec::new();
+        play_frames(stream, move |id| {
+            waiting.push(id);
+            match waiting.len() {
+                n if n < TOGETHER => Vec::new(),
+                _ => waiting.drain(..).flat_map(ok_frame).collect(),
+            }
+        });
+    });
+    let mut trial = trial(address);
+    trial.target.protocol = Protocol::Http2;
+    trial.expect.content_type = None;
+    trial.schedule = Schedule::Rate {
+        per_second: 100.0,
+        arrivals: Arrivals::Constant,
+    };
+    trial.warmup = Some(WarmupBounds {
+        max_calls: 10,
+        ..warmup(1_000_000)
+    });
+    trial.stop.calls = Some(2 * TOGETHER as u64 - 10);
+    let measurement = run(&trial, &[b"x"]);
+    assert_answered(&measurement, 2 * TOGETHER as u64 - 10);
+    assert_eq!(measurement.warmup.calls, 10);
 }
 
 #[test]

@@ -63,14 +63,6 @@ impl Client {
         Client { inner }
     }
 
-    /// The protocol given at the start.
-    pub fn protocol(&self) -> Protocol {
-        match &self.inner {
-            Inner::Http1(_) => Protocol::Http1,
-            Inner::Http2(_) => Protocol::Http2,
-        }
-    }
-
     /// Queues a call. A large body is not copied: its reference is kept until it is written.
     ///
     /// # Errors

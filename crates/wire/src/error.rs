@@ -1,16 +1,7 @@
-//! Why a call or a connection failed, and which side is at fault.
+//! Why a call or a connection failed.
 
 use crate::http1;
 use crate::http2::{self, ErrorCode, hpack};
-
-/// The side that ended or broke a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// This program: it gave the call up, or its own limit was too small for the answer.
-    Client,
-    /// The server, or something in between that speaks for it.
-    Server,
-}
 
 /// How far an answer had come when the connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,26 +54,6 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// A short stable name for counting by kind.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Failure::Closed { .. } => "closed",
-            Failure::Reset { .. } if self.not_processed() => "refused",
-            Failure::Reset { .. } => "reset",
-            Failure::GoneAway { .. } => "going-away",
-            Failure::Violation(_) => "protocol",
-            Failure::Limit(_) => "limit",
-        }
-    }
-
-    /// The side at fault.
-    pub fn side(&self) -> Side {
-        match self {
-            Failure::Limit(limit) if !limit.is_flood() => Side::Client,
-            _ => Side::Server,
-        }
-    }
-
     /// Whether the server says that it did not process the call, so that sending it again is safe
     /// (RFC 9113 §8.7): refused, or above the last stream of GOAWAY.
     pub fn not_processed(&self) -> bool {
@@ -242,19 +213,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_is_the_servers_fault_and_a_large_answer_is_over_our_limit() {
+    fn a_flood_is_told_from_a_large_answer() {
         let table = [
-            (LimitExceeded::HeadBytes(1), Side::Client),
-            (LimitExceeded::HeaderListBytes(1), Side::Client),
-            (LimitExceeded::Fields(1), Side::Client),
-            (LimitExceeded::BodyBytes(1), Side::Client),
-            (LimitExceeded::InterimResponses(1), Side::Server),
-            (LimitExceeded::ChunkLineBytes(1), Side::Server),
-            (LimitExceeded::Continuations(1), Side::Server),
-            (LimitExceeded::QueuedReplies(1), Side::Server),
+            (LimitExceeded::HeadBytes(1), false),
+            (LimitExceeded::HeaderListBytes(1), false),
+            (LimitExceeded::Fields(1), false),
+            (LimitExceeded::BodyBytes(1), false),
+            (LimitExceeded::InterimResponses(1), true),
+            (LimitExceeded::ChunkLineBytes(1), true),
+            (LimitExceeded::Continuations(1), true),
+            (LimitExceeded::QueuedReplies(1), true),
         ];
-        for (limit, side) in table {
-            assert_eq!(Failure::from(limit).side(), side, "{limit}");
+        for (limit, is_flood) in table {
+            assert_eq!(limit.is_flood(), is_flood, "{limit}");
         }
     }
 }

@@ -92,14 +92,6 @@ impl<'a> Fields<'a> {
         Fields { text, ranges }
     }
 
-    /// No fields at all.
-    pub fn empty() -> Self {
-        Fields {
-            text: &[],
-            ranges: &[],
-        }
-    }
-
     /// The number of fields; a name that comes twice counts twice.
     pub fn len(&self) -> usize {
         self.ranges.len()

@@ -54,9 +54,7 @@ pub mod http1;
 pub mod http2;
 
 pub use client::{Client, Protocol, Token};
-pub use error::{
-    Closing, Failure, LimitExceeded, PrepareError, Side, Stage, StartError, Violation,
-};
+pub use error::{Closing, Failure, LimitExceeded, PrepareError, Stage, StartError, Violation};
 pub use event::{Event, FieldIter, Fields};
 pub use http2::ErrorCode;
 pub use limits::Limits;

@@ -153,6 +153,7 @@ fn grpc_calls() {
     assert_eq!((ok, allocations), (2000, 0));
 }
 
+/// As the engine leaves them, which gives no buffers back between calls.
 #[test]
 fn idle_connections_are_small() {
     let answers = grpc_answers(3);
@@ -168,16 +169,14 @@ fn idle_connections_are_small() {
         write_all(&mut http2);
         http2.input(answer, &mut |_| {});
     }
-    http2.release_buffers();
     let of_http2 = HELD_BYTES.get() - before;
-    assert!(of_http2 <= 3072, "{of_http2} bytes");
+    assert!(of_http2 <= 4096, "{of_http2} bytes");
 
     let before = HELD_BYTES.get();
     let mut http1 = Client::new(Protocol::Http1, Limits::default());
     http1.start(&head, &body, 1).unwrap();
     write_all(&mut http1);
     http1.input(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", &mut |_| {});
-    http1.release_buffers();
     let of_http1 = HELD_BYTES.get() - before;
     assert!(of_http1 <= 1024, "{of_http1} bytes");
 }

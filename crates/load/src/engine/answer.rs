@@ -215,6 +215,7 @@ impl Answer {
         {
             self.problem = Some(FailureKind::ContentType);
             let got = String::from_utf8_lossy(got);
+            let got = shortened(&got);
             self.text = format!("the answer's content-type is {got:?} instead of {expected}");
         }
     }
@@ -233,15 +234,16 @@ impl Answer {
             return;
         };
         let outcome = grpc.finish();
-        let kind = match outcome.source {
-            StatusSource::Server if outcome.code == Code::OK => return,
+        self.problem = match outcome.source {
+            StatusSource::Server if outcome.code == Code::OK => self.problem,
             StatusSource::Server => {
-                self.text.push_str(outcome.message);
-                FailureKind::GrpcStatus(outcome.code.0.min(LAST_GRPC_CODE + 1))
+                self.text.push_str(shortened(outcome.message));
+                let code = outcome.code.0.min(LAST_GRPC_CODE + 1);
+                Some(FailureKind::GrpcStatus(code))
             }
             StatusSource::Client(violation) => {
                 self.text = violation.to_string();
-                match violation {
+                Some(match violation {
                     GrpcViolation::ContentType | GrpcViolation::StatusMissing
                         if self.status != 200 =>
                     {
@@ -251,10 +253,11 @@ impl Answer {
                     GrpcViolation::ContentType | GrpcViolation::Subtype => FailureKind::ContentType,
                     GrpcViolation::MessageTooLarge { .. } => FailureKind::TooLarge,
                     _ => FailureKind::Protocol,
-                }
+                })
             }
         };
-        self.problem = Some(kind);
+        // A slot outlives its call, and there may be very many of them.
+        grpc.forget_message();
     }
 
     fn tell_status(&mut self, status: u16) {

@@ -7,6 +7,7 @@ use super::ahead::Next;
 use super::answer::Answer;
 use super::calls::Beginning;
 use super::connection::State;
+use super::kinds::{NO_BODY, NOT_CONNECTED, NOT_SENT, TOO_LATE};
 use super::phases::Phase;
 use super::source::Unread;
 use super::stamps::stage_times;
@@ -23,24 +24,6 @@ const MOST_A_TURN: usize = 1024;
 /// Calls that fail together where no connection can be made. Each attempt fails those that became due
 /// since the one before, a tenth of a second at most.
 const MOST_TOGETHER: usize = 65_536;
-
-/// How a call fails that has no complete answer by its deadline.
-pub(super) const TOO_LATE: (FailureKind, &str) = (
-    FailureKind::Deadline,
-    "the deadline passed before the answer was complete",
-);
-
-/// How a call fails that could not be sent by its deadline.
-const NOT_SENT: (FailureKind, &str) = (
-    FailureKind::DeadlineUnsent,
-    "the deadline passed before the call could be sent",
-);
-
-/// And how one that had nothing to send.
-const NO_BODY: (FailureKind, &str) = (
-    FailureKind::BodyLate,
-    "the deadline passed before the call's body was made: make bodies faster, or beforehand",
-);
 
 impl Engine<'_, '_, '_> {
     /// Begins the calls that are due and for which there is room.
@@ -200,6 +183,10 @@ impl Engine<'_, '_, '_> {
         }
         match started {
             Ok(()) => {
+                // Here, since a connection that is made for it may fail to be made.
+                if call.measured && call.retries > 0 {
+                    self.recorder.account.retried += 1;
+                }
                 self.unsent = self.timed.then_some(token);
                 self.mark_dirty(index);
             }
@@ -314,7 +301,11 @@ impl Engine<'_, '_, '_> {
     pub(super) fn expire(&mut self, now: u64) {
         while let Some(token) = self.calls.expired(self.trial.deadline, now) {
             let index = self.calls.get(token).map_or(0, |call| call.connection);
-            self.end_call(token, now, Err(TOO_LATE));
+            let failure = match &self.connections[index].state {
+                State::Connecting(making) if making.call == Some(token) => NOT_CONNECTED,
+                _ => TOO_LATE,
+            };
+            self.end_call(token, now, Err(failure));
             match &mut self.connections[index].state {
                 State::Open(open) => {
                     open.client.cancel(token);
@@ -366,8 +357,11 @@ impl Engine<'_, '_, '_> {
 
     /// Counts a call that was taken from the schedule. True when it is a measured one: by when it
     /// was due, not by when it can be begun. A server that does not keep up with a rate leaves calls
-    /// waiting at the warm-up's end, whose latency and time belong there.
+    /// waiting at the warm-up's end, whose latency and time belong there, as far as it may have so many.
     fn count_start(&mut self, due: u64) -> bool {
+        if self.measured_from < u64::MAX && self.warmup_is_all_begun() {
+            self.measured_from = self.measured_from.min(due);
+        }
         let measured = due >= self.measured_from;
         if measured {
             self.recorder.started(due);

@@ -1,4 +1,4 @@
-//! Which kind of failure it is that a connection or the system tells of.
+//! Which kind of failure it is that a connection, the system or the deadline tells of.
 
 use std::io;
 
@@ -6,6 +6,30 @@ use rpcgauge_wire::{ErrorCode, Failure};
 
 use super::stream::TlsFailure;
 use crate::failure::FailureKind;
+
+/// How a call fails that has no complete answer by its deadline.
+pub(super) const TOO_LATE: (FailureKind, &str) = (
+    FailureKind::Deadline,
+    "the deadline passed before the answer was complete",
+);
+
+/// How a call fails whose own connection is not made by its deadline.
+pub(super) const NOT_CONNECTED: (FailureKind, &str) = (
+    FailureKind::Deadline,
+    "the deadline passed before the call's connection was made",
+);
+
+/// How a call fails that could not be sent by its deadline.
+pub(super) const NOT_SENT: (FailureKind, &str) = (
+    FailureKind::DeadlineUnsent,
+    "the deadline passed before the call could be sent",
+);
+
+/// How a call fails that has nothing to send by its deadline.
+pub(super) const NO_BODY: (FailureKind, &str) = (
+    FailureKind::BodyLate,
+    "the deadline passed before the call's body was made: make bodies faster, or beforehand",
+);
 
 /// Whether a connection broke since nothing was heard on it: the keep-alive's time ran out, its own or
 /// the system's.

@@ -6,10 +6,9 @@ use std::time::Duration;
 use rpcgauge_wire::{Closing, Event};
 
 use super::answer::Rules;
-use super::calling::TOO_LATE;
 use super::calls::Calls;
 use super::connection::State;
-use super::kinds::is_lost;
+use super::kinds::{TOO_LATE, is_lost};
 use super::stream::Input;
 use super::{Ended, Engine};
 use crate::clock;
@@ -62,11 +61,14 @@ impl Engine<'_, '_, '_> {
                     open.blocked = true;
                     break;
                 }
-                // The server may have answered before it stopped to read: look for that first.
+                // The server may have answered before it stopped to read: look for that first. Not at
+                // once: calls may be begun between reads, and where many connections break together
+                // each would be found within the one before.
                 Err(error) => {
-                    open.broken = Some(error);
+                    open.broken.get_or_insert(error);
                     open.ended = true;
-                    return self.read(index);
+                    self.read_later(index);
+                    return Ok(());
                 }
             }
         }
@@ -105,12 +107,17 @@ impl Engine<'_, '_, '_> {
                 return Ok(());
             }
         }
+        self.read_later(index);
+        Ok(())
+    }
+
+    /// Has a connection read from in its turn, without an event.
+    pub(super) fn read_later(&mut self, index: usize) {
         let connection = &mut self.connections[index];
         if !connection.unread {
             connection.unread = true;
             self.unread.push_back(index);
         }
-        Ok(())
     }
 
     /// As [`Engine::read`], but waits for about `at_most` where nothing is there.

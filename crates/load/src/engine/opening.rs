@@ -177,13 +177,12 @@ impl Engine<'_, '_, '_> {
         self.connecting -= 1;
         self.open += 1;
         self.connections_opened += 1;
+        self.tls_resumed += u64::from(stream.is_resumed());
+        if stream.may_hold_input() {
+            self.read_later(index);
+        }
         let connection = &mut self.connections[index];
         connection.tried = true;
-        self.tls_resumed += u64::from(stream.is_resumed());
-        if stream.may_hold_input() && !connection.unread {
-            connection.unread = true;
-            self.unread.push_back(index);
-        }
         connection.state = State::Open(Open {
             stream,
             client: Client::new(self.trial.target.protocol, self.limits.clone()),
@@ -225,6 +224,7 @@ impl Engine<'_, '_, '_> {
     /// Gives up a connection being made whose call is out of time.
     pub(super) fn stop_connecting(&mut self, index: usize, now: u64) {
         self.connecting -= 1;
+        self.connects_failed += 1;
         let connection = &mut self.connections[index];
         connection.in_vain = connection.in_vain.saturating_add(1);
         let retry_at = rested_at(connection.in_vain, now);

@@ -28,7 +28,7 @@ pub(super) enum Phase {
     /// at a rate do not wait for anything.
     Switching,
     /// Calls are made, and counted where they are due in this part. At a rate the warm-up may leave
-    /// others, which waited: they come first, and are its own.
+    /// others, which waited: they come first, and are its own as far as it may have so many.
     Measured,
     /// No call is begun any more; those in flight may end.
     Draining,
@@ -83,7 +83,7 @@ impl Engine<'_, '_, '_> {
     pub(super) fn may_begin(&self, due: u64) -> bool {
         match self.phase {
             _ if self.used_up => false,
-            Phase::WarmUp => true,
+            Phase::WarmUp => !self.warmup_is_all_begun(),
             Phase::Measured => self.horizon.admits(&self.standing(), due),
             Phase::Opening | Phase::Switching | Phase::Draining => false,
         }
@@ -97,6 +97,7 @@ impl Engine<'_, '_, '_> {
                 now
             }
             Phase::Opening => self.opening_ends_by(),
+            Phase::WarmUp if self.warmup_is_over(now) => now,
             Phase::WarmUp => self.warming.as_ref().map_or(0, Warming::ends_by),
             Phase::Switching if self.is_ready() => now,
             Phase::Switching => self.switching_ends_by(),
@@ -107,13 +108,24 @@ impl Engine<'_, '_, '_> {
 
     fn warmup_is_over(&self, now: u64) -> bool {
         let warming = self.warming.as_ref();
-        warming.is_none_or(|warming| warming.is_over(now))
+        // Arrivals wait for nobody: after the last of the warm-up the next is a measured one.
+        let next_is_measured = !self.is_closed_loop() && self.warmup_is_all_begun();
+        next_is_measured || warming.is_none_or(|warming| warming.is_over(now))
+    }
+
+    /// Whether as many calls are begun as the warm-up may have.
+    pub(super) fn warmup_is_all_begun(&self) -> bool {
+        let bounds = self.trial.warmup;
+        bounds.is_some_and(|bounds| self.warmup.calls >= bounds.max_calls)
+    }
+
+    fn is_closed_loop(&self) -> bool {
+        matches!(self.trial.schedule, Schedule::Closed { .. })
     }
 
     /// Whether the first measured call can be begun after the warm-up.
     fn is_ready(&self) -> bool {
-        let closed = matches!(self.trial.schedule, Schedule::Closed { .. });
-        !closed || self.calls.oldest().is_none()
+        !self.is_closed_loop() || self.calls.oldest().is_none()
     }
 
     /// Ends the warm-up by its rule, where that says so. A call that ends after it is only counted.

@@ -48,11 +48,7 @@ impl Engine<'_, '_, '_> {
         self.not_open.push(index);
         // What stood in the lists under the old place is looked for under the new one.
         self.mark_dirty(spare);
-        let place = &mut self.connections[spare];
-        if !place.unread {
-            place.unread = true;
-            self.unread.push_back(spare);
-        }
+        self.read_later(spare);
         Ok(())
     }
 

@@ -122,9 +122,6 @@ impl Engine<'_, '_, '_> {
             return Ok(());
         };
         call.connection = index;
-        if call.measured {
-            self.recorder.account.retried += 1;
-        }
         match self.trial.connection_use {
             ConnectionUse::Reuse => {
                 self.send(token);

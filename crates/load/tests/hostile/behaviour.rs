@@ -13,8 +13,12 @@ use rpcgauge_load::{
     Protocol, Schedule, Settling, Stop, measure_with,
 };
 
+use super::server::reset_connection;
 use crate::support::frames::{goaway, settings};
 use crate::support::*;
+
+/// Bytes that the engine's loop runs in, without optimisation too.
+const SMALL_STACK: usize = 96 << 10;
 
 /// Sends these bytes after each request and closes.
 fn says(bytes: &'static [u8]) -> impl Fn(TcpStream) + Clone {
@@ -74,6 +78,42 @@ fn a_reset_that_is_found_in_writing_ends_no_body_well() {
         failures(&measurement),
         [("connection-reset".to_owned(), 10)]
     );
+}
+
+/// Each is found broken when a call is written to it, and by then the next call is due, for the next of
+/// them: the loop must not go deeper with each.
+#[test]
+fn connections_that_break_together_are_told_one_by_one() {
+    const CONNECTIONS: usize = 200;
+    let (accepted, first) = mpsc::channel();
+    let count = Arc::new(AtomicUsize::new(0));
+    let address = serve(move |stream| match count.fetch_add(1, Ordering::SeqCst) {
+        n if n < CONNECTIONS => accepted.send(stream).unwrap(),
+        _ => answer_with(ok)(stream),
+    });
+    let mut trial = trial(address);
+    trial.connections = CONNECTIONS as u32;
+    trial.schedule = Schedule::Rate {
+        per_second: 1e6,
+        arrivals: Arrivals::Constant,
+    };
+    trial.stop.calls = Some(2 * CONNECTIONS as u64);
+    let small_stack = thread::Builder::new().stack_size(SMALL_STACK);
+    let measuring = small_stack.spawn(move || {
+        let hooks = Hooks {
+            settling: &mut |_| Settling::Settled,
+            measuring: &mut || first.iter().take(CONNECTIONS).for_each(reset_connection),
+            progress: None,
+        };
+        let stop = AtomicBool::new(false);
+        measure_with(&trial, prepared(&[b"x"]), hooks, &stop).unwrap()
+    });
+    let measurement = measuring.unwrap().join().unwrap();
+    assert_sums_hold(&measurement);
+    let calls = &measurement.calls;
+    let reset = calls.failed.get(&FailureKind::ConnectionReset);
+    let reset = *reset.expect("calls on broken connections");
+    assert_eq!(calls.answered + reset, 2 * CONNECTIONS as u64, "{calls:?}");
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! gRPC answers that HTTP/2 has nothing against.
 
-use rpcgauge_load::Fault;
+use rpcgauge_load::{Fault, Schedule};
 
 use super::case::{Case, Outcome, Over, fail};
 use super::server::*;
+use crate::support::frames::frame;
 
 fn case(name: &'static str, outcome: Outcome) -> Case {
     Case::new(name, Over::Grpc, outcome)
@@ -88,6 +89,22 @@ fn statuses() -> Vec<Case> {
             case("grpc-status twice, and then OK", fail(&["grpc-internal"])),
             &[&[("grpc-status", "13"), ("grpc-status", "0")]],
         ),
+        case("grpc-message of 60,000 bytes", fail(&["grpc-internal"]))
+            .server(|| {
+                let words = "x".repeat(60_000);
+                let said = [("grpc-status", "13"), ("grpc-message", words.as_str())];
+                let end = block(&said);
+                answers(move |id| {
+                    let end = frame(HEADERS, END_HEADERS | END_STREAM, id, &end);
+                    [head(id), end].concat()
+                })()
+            })
+            .kept()
+            .with(|trial| {
+                trial.limits.max_frame_size = 1 << 16;
+                trial.schedule = Schedule::Closed { in_flight: 100 };
+                trial.stop.calls = Some(400);
+            }),
     ]
 }
 

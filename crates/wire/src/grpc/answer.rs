@@ -27,6 +27,9 @@ pub struct Outcome<'a> {
     pub source: StatusSource,
 }
 
+/// A `grpc-message` that took more memory than this (bytes) does not leave it to the next call.
+const KEPT_TEXT: usize = 1024;
+
 /// Follows one unary answer through its events. Reusable: [`UnaryAnswer::reset`] keeps its memory.
 ///
 /// A message is never held here: [`UnaryAnswer::body`] hands out the payload inside each chunk.
@@ -37,18 +40,12 @@ pub struct UnaryAnswer {
     http_status: u16,
     /// The head says `grpc-encoding` other than `identity`.
     has_encoding: bool,
-    message: Option<MessageInfo>,
+    /// Whether the message is compressed, once its prefix has come.
+    compressed: Option<bool>,
     prefixes: u64,
     code: Option<Code>,
     text: String,
     violation: Option<GrpcViolation>,
-}
-
-/// What a message's prefix says.
-#[derive(Debug, Clone, Copy)]
-struct MessageInfo {
-    compressed: bool,
-    length: u32,
 }
 
 impl Default for UnaryAnswer {
@@ -65,7 +62,7 @@ impl UnaryAnswer {
             deframer: Deframer::new(max_message_bytes),
             http_status: 0,
             has_encoding: false,
-            message: None,
+            compressed: None,
             prefixes: 0,
             code: None,
             text: String::new(),
@@ -75,12 +72,21 @@ impl UnaryAnswer {
 
     /// Makes it ready for the next call.
     pub fn reset(&mut self) {
+        self.forget_message();
         let text = std::mem::take(&mut self.text);
         *self = UnaryAnswer {
             text,
             ..UnaryAnswer::new(self.max_message_bytes)
         };
+    }
+
+    /// Forgets the server's `grpc-message`. Where it is long, and the next call may be long in coming,
+    /// its memory is free then.
+    pub fn forget_message(&mut self) {
         self.text.clear();
+        if self.text.capacity() > KEPT_TEXT {
+            self.text = String::new();
+        }
     }
 
     /// Takes [`crate::Event::Head`]. `subtype` is what the call asked for, as in [`super::head`].
@@ -128,15 +134,15 @@ impl UnaryAnswer {
         loop {
             match self.deframer.next(&mut data) {
                 Ok(None) => return Ok(payload),
-                Ok(Some(Piece::Start { compressed, length })) => {
+                Ok(Some(Piece::Start { compressed, .. })) => {
                     self.prefixes += PREFIX_LENGTH as u64;
-                    if self.message.is_some() {
+                    if self.compressed.is_some() {
                         return self.refuse(GrpcViolation::ManyMessages);
                     }
                     if compressed && !self.has_encoding {
                         return self.refuse(GrpcViolation::UnnamedCompression);
                     }
-                    self.message = Some(MessageInfo { compressed, length });
+                    self.compressed = Some(compressed);
                 }
                 Ok(Some(Piece::Payload(bytes))) => payload = bytes,
                 Ok(Some(Piece::End)) => {}
@@ -183,12 +189,7 @@ impl UnaryAnswer {
 
     /// Whether the message is compressed; false before its prefix has come.
     pub fn is_compressed(&self) -> bool {
-        self.message.is_some_and(|message| message.compressed)
-    }
-
-    /// The message's length in bytes as its prefix states it, once that has come.
-    pub fn message_length(&self) -> Option<u32> {
-        self.message.map(|message| message.length)
+        self.compressed == Some(true)
     }
 
     /// Bytes of message prefixes so far, for [`crate::Client::count_received_prefix`].
@@ -202,7 +203,7 @@ impl UnaryAnswer {
             Some(GrpcViolation::StatusMissing)
         } else if !self.deframer.is_between_messages() {
             Some(GrpcViolation::Truncated)
-        } else if self.message.is_none() {
+        } else if self.compressed.is_none() {
             Some(GrpcViolation::NoMessage)
         } else {
             None

@@ -1,7 +1,6 @@
 //! The rules of gRPC that an answer can break.
 
 use super::code::Code;
-use crate::error::Side;
 
 /// A rule of the gRPC HTTP/2 spec that an answer broke, or the message size limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -61,14 +60,6 @@ impl GrpcViolation {
             | GrpcViolation::Truncated => Code::INTERNAL,
             GrpcViolation::NoMessage | GrpcViolation::ManyMessages => Code::UNIMPLEMENTED,
             GrpcViolation::MessageTooLarge { .. } => Code::RESOURCE_EXHAUSTED,
-        }
-    }
-
-    /// The side at fault.
-    pub fn side(&self) -> Side {
-        match self {
-            GrpcViolation::MessageTooLarge { .. } => Side::Client,
-            _ => Side::Server,
         }
     }
 }

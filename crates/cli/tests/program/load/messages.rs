@@ -1,7 +1,11 @@
 //! What is sent, and how it is carried.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::thread;
 
 use super::{HELLO, OK, Service, answering, figures, proto, short};
 use crate::common::{Place, report, trial_lines};
@@ -98,6 +102,56 @@ fn a_unix_socket_is_called_under_the_targets_name() {
         .run(&short(&target, &["--unix-socket", "hello.sock"]))
         .well();
     assert!(shown.contains("grpc://hello.test:1"), "{shown}");
+}
+
+/// Answers every request and keeps its body.
+fn keeping_bodies() -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its address").to_string();
+    let bodies = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&bodies);
+    thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let kept = Arc::clone(&kept);
+            thread::spawn(move || {
+                let mut buffer = [0; 4096];
+                // A request so short comes in one read.
+                while let Ok(n @ 1..) = stream.read(&mut buffer) {
+                    let request = String::from_utf8_lossy(&buffer[..n]);
+                    let (_, body) = request.split_once("\r\n\r\n").expect("a whole head");
+                    kept.lock().expect("no panic").push(body.to_owned());
+                    if stream.write_all(OK.as_bytes()).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    (address, bodies)
+}
+
+#[test]
+fn where_each_call_has_its_own_message_none_is_sent_twice() {
+    let place = Place::new();
+    let (address, bodies) = keeping_bodies();
+    let target = format!("http://{address}/");
+    // Many more at a time than the warm-up may have.
+    let more = [
+        "--data",
+        "{{uuid}}",
+        "--in-flight",
+        "80",
+        "--connections",
+        "80",
+    ];
+    place.run(&short(&target, &more)).well();
+    let mut bodies = bodies.lock().expect("no panic").clone();
+    let sent = bodies.len();
+    bodies.sort();
+    bodies.dedup();
+    assert_eq!(bodies.len(), sent, "messages that differ");
+    // One that looks at the service, the warm-up, and those that are measured.
+    assert!(sent <= 1 + 50 + 50, "{sent}");
 }
 
 #[test]

@@ -391,6 +391,34 @@ fn table_size_changes_in_mid_flight_are_followed() {
 }
 
 #[test]
+fn after_the_last_stream_number_no_call_is_started() {
+    const LAST: u32 = (1 << 31) - 1;
+    let mut connection = super::Connection::new(Limits::default());
+    connection.next_stream = LAST - 2;
+    connection.input(&Frame::settings(&[]).bytes(), &mut |_| ());
+    for token in [1, 2] {
+        assert_eq!(connection.start(&head(), &body(), token), Ok(()));
+    }
+    assert_eq!(connection.capacity(), 0);
+    assert_eq!(
+        connection.start(&head(), &body(), 3),
+        Err(StartError::Closing)
+    );
+    let mut complete = Vec::new();
+    for stream in [LAST, LAST - 2] {
+        assert!(!connection.is_closed());
+        let answer = Frame::headers(stream, &[0x88]).end_stream().bytes();
+        connection.input(&answer, &mut |event| match event {
+            crate::Event::Complete { token } => complete.push(token),
+            crate::Event::Failed { failure, .. } => panic!("{failure}"),
+            _ => {}
+        });
+    }
+    assert_eq!(complete, [2, 1]);
+    assert!(connection.is_closed());
+}
+
+#[test]
 fn a_goaway_reason_is_kept() {
     let mut server = Server::ready();
     let mut reasons = Vec::new();
