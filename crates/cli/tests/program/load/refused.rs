@@ -154,6 +154,7 @@ fn bad_input_is_said_in_one_line() {
             &[&grpc, "--proto", &proto, "--data", "@absent"],
             &["absent"],
         ),
+        (&[&grpc, "--data", "@"], &["--data @ names no file"]),
         (&[&grpc, "--data", "@-", "--rows", "-"], &["standard input"]),
         (
             &["grpc://h:1/a.B/C", "--proto", &proto, "--data", "{}"],
