@@ -10,6 +10,7 @@ mod output_file;
 mod progress;
 mod screen;
 mod show;
+mod signals;
 mod watch;
 
 use std::process::ExitCode;

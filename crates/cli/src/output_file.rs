@@ -1,7 +1,8 @@
 //! A file that a run leaves behind where its user wants it.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
 use crate::exit::Failure;
@@ -41,9 +42,18 @@ impl OutputFile {
         }
     }
 
+    /// Whether both are one file, by whatever names. A device may be written to twice.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let identity = |file: &File| {
+            let found = file.metadata().ok().filter(Metadata::is_file)?;
+            Some((found.dev(), found.ino()))
+        };
+        identity(&self.file).is_some_and(|this| identity(&other.file) == Some(this))
+    }
+
     /// What is said when writing failed.
     pub(crate) fn failure(&self, error: &io::Error) -> Failure {
-        Failure::input(format!(
+        Failure::cannot(format!(
             "{}: cannot be written, and is not complete: {error}",
             self.path.display()
         ))

@@ -14,11 +14,19 @@ use rpcgauge_study::settings::Placement;
 
 const READY: &str = r#"echo '{"contract":1,"ready":true,"address":"127.0.0.1:9"}';"#;
 
+/// Longer than anything takes on a busy machine.
+const LONG: Duration = Duration::from_secs(30);
+
+/// For what does not come: as long as a test has to wait.
+const SHORT: Duration = Duration::from_millis(500);
+
 /// What a test changes of a start.
 struct Case<'a> {
     script: &'a str,
     settings: Settings,
     placement: Option<Placement>,
+    ready_timeout: Duration,
+    end_timeout: Duration,
     stop: bool,
 }
 
@@ -32,6 +40,8 @@ impl<'a> Case<'a> {
             script,
             settings,
             placement: None,
+            ready_timeout: LONG,
+            end_timeout: LONG,
             stop: false,
         }
     }
@@ -45,19 +55,20 @@ impl<'a> Case<'a> {
             settings: &self.settings,
             cores: layout.as_ref().map(|layout| &layout.server),
             log: &folder.join("subject.log"),
-            ready_timeout: Duration::from_millis(500),
-            end_timeout: Duration::from_millis(200),
+            ready_timeout: self.ready_timeout,
+            end_timeout: self.end_timeout,
         };
         Subject::start(&start, &AtomicBool::new(self.stop))
+    }
+
+    fn failure(&self) -> TrialFailure {
+        let folder = tempfile::tempdir().unwrap();
+        self.start(folder.path()).map(|_| ()).unwrap_err()
     }
 }
 
 fn failure(script: &str) -> TrialFailure {
-    let folder = tempfile::tempdir().unwrap();
-    Case::new(script)
-        .start(folder.path())
-        .map(|_| ())
-        .unwrap_err()
+    Case::new(script).failure()
 }
 
 fn is_alive(pid: &str) -> bool {
@@ -146,7 +157,9 @@ fn garbage_is_a_broken_contract() {
 
 #[test]
 fn one_that_is_never_ready_is_given_up() {
-    let failure = failure("echo starting >&2; exec sleep 60");
+    let mut case = Case::new("echo starting >&2; exec sleep 60");
+    case.ready_timeout = SHORT;
+    let failure = case.failure();
     assert!(
         failure.reason.contains("not ready after 0.5 s"),
         "{}",
@@ -157,7 +170,6 @@ fn one_that_is_never_ready_is_given_up() {
 
 #[test]
 fn one_that_does_not_read_a_large_settings_line_is_given_up() {
-    let folder = tempfile::tempdir().unwrap();
     let mut case = Case::new("exec sleep 60");
     let own = OwnWorkload {
         descriptor_set: "x".repeat(1 << 20),
@@ -179,11 +191,13 @@ fn one_that_does_not_read_a_large_settings_line_is_given_up() {
         marks: false,
         limits: rpcgauge_message::contract::Limits::default(),
     }));
-    let failure = case.start(folder.path()).map(|_| ()).unwrap_err();
+    case.ready_timeout = SHORT;
+    let failure = case.failure();
     assert!(failure.reason.contains("not ready"), "{}", failure.reason);
 
     case.script = "read line; echo ${#line} >&2; exit 1";
-    let failure = case.start(folder.path()).map(|_| ()).unwrap_err();
+    case.ready_timeout = LONG;
+    let failure = case.failure();
     let read: usize = failure.log.trim().parse().unwrap();
     assert_eq!(read, case.settings.to_line().len());
 }
@@ -228,7 +242,9 @@ fn one_that_will_not_end_is_killed_with_what_it_started() {
     let folder = tempfile::tempdir().unwrap();
     let script =
         format!("trap '' TERM; sleep 60 & echo $! >&2; {READY} while :; do sleep 60; done");
-    let subject = Case::new(&script).start(folder.path()).unwrap();
+    let mut case = Case::new(&script);
+    case.end_timeout = SHORT;
+    let subject = case.start(folder.path()).unwrap();
     eventually(|| !subject.log_tail().is_empty());
     let child = subject.log_tail().trim().to_owned();
     assert!(is_alive(&child));
@@ -304,10 +320,9 @@ fn chatter_on_its_output_neither_blocks_it_nor_is_lost() {
 
 #[test]
 fn a_stopped_run_does_not_wait_for_a_slow_start() {
-    let folder = tempfile::tempdir().unwrap();
     let mut case = Case::new("exec sleep 60");
     case.stop = true;
-    let failure = case.start(folder.path()).map(|_| ()).unwrap_err();
+    let failure = case.failure();
     assert!(failure.reason.contains("stopped"), "{}", failure.reason);
 }
 

@@ -79,13 +79,15 @@ fn a_call_in_flight_is_answered_before_the_end() {
     let body = r#"{"name":"late"}"#;
     let mut stream = server.raw();
     let head = format!(
-        "POST {} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        "POST {} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
+         expect: 100-continue\r\n\r\n",
         server.workload.rest_path(),
         body.len()
     );
     stream.write_all(head.as_bytes()).expect("sent");
-    // The server asks for nothing and says nothing yet; only time lets it take the head in.
-    std::thread::sleep(Duration::from_millis(100));
+    // It has taken the head in when it asks for the body.
+    let mut interim = [0; "HTTP/1.1 100 Continue\r\n\r\n".len()];
+    stream.read_exact(&mut interim).expect("100 Continue");
     let ending = std::thread::spawn(move || server.end());
     std::thread::sleep(Duration::from_millis(100));
     stream.write_all(body.as_bytes()).expect("sent");

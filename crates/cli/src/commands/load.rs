@@ -265,6 +265,11 @@ struct Source {
 fn data(args: &LoadArgs, plan: &Plan) -> Result<Option<Source>, Failure> {
     let DataArgs { data, rows, .. } = &args.data;
     let path = data.as_deref().and_then(file);
+    if path.as_deref() == Some(Path::new("")) {
+        return Err(Failure::input(
+            "--data @ names no file; write @FILE, or @- for standard input",
+        ));
+    }
     let stdin = Path::new("-");
     if path.as_deref() == Some(stdin) && rows.as_deref() == Some(stdin) {
         return Err(Failure::input(

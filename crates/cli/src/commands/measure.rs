@@ -15,13 +15,13 @@ use rpcgauge_report::{Findings, closing, escape, files};
 use rpcgauge_study::plan::{Plan, TrialSpec};
 use rpcgauge_study::record::{Environment, TrialRecord};
 use rpcgauge_study::run::{NewRun, Resumed, Run, RunWriter, default_directory, names};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::args::{LimitArgs, OutputArgs};
 use crate::exit::{self, Failure};
 use crate::inputs::{self, Resolved};
 use crate::progress::ProgressView;
 use crate::show;
+use crate::signals;
 use crate::watch::{LoadView, Outlets};
 
 /// Where runs go when no place is given.
@@ -63,7 +63,7 @@ impl Ended {
 /// Set by Ctrl-C; a second one ends the program at once.
 pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
+    for signal in signals::ending() {
         // The order matters: the second signal finds the flag set.
         signal_hook::flag::register_conditional_shutdown(
             signal,
@@ -194,9 +194,11 @@ fn carry_out(
         )),
     })?;
     let run = Run::read(&directory).map_err(Failure::cannot)?;
-    let findings = report(&run, how.output)?;
-    // What could not be written beside the run keeps nobody from its report.
-    seen.and(outlets.finish(&run))?;
+    // What could not be written in one place keeps nothing from the others.
+    let reported = report(&run, how.output);
+    let written = seen.and(outlets.finish(&run));
+    let findings = reported?;
+    written?;
     Ok(ended(plan, &directory, summary, &findings))
 }
 
@@ -216,13 +218,14 @@ impl rpcgauge_lab::Course for Searching {
 /// Prints the findings, writes the report's files, and returns the findings.
 fn report(run: &Run, output: &OutputArgs) -> Result<Findings, Failure> {
     let findings = Findings::from_run(run).map_err(Failure::cannot)?;
-    show::findings(&findings, output.json)?;
+    let shown = show::findings(&findings, output.json);
     let written = files::write_all(&run.directory, &findings).map_err(|error| {
         Failure::cannot(format!(
             "{error}; what was measured is kept, and `rpcgauge report {}` writes the report",
             run.directory.display()
         ))
     })?;
+    shown?;
     if !output.json {
         let page = written.iter().find(|path| path.ends_with(files::HTML));
         if let Some(page) = page {

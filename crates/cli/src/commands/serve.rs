@@ -7,12 +7,12 @@ use rpcgauge_message::contract::Fault;
 use rpcgauge_message::{Compression, Encoding, Workload, WorkloadSpec};
 use rpcgauge_reference::{ListenOn, ServeError, Server, Settings};
 use serde::Serialize;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::args::{ServeArgs, ServedWorkload};
 use crate::exit::{Failure, Outcome, print, print_json};
 use crate::inputs;
+use crate::signals;
 
 /// Items of a workload when no number is given.
 const DEFAULT_N: u32 = 100;
@@ -27,7 +27,7 @@ pub(crate) fn run(args: ServeArgs) -> Outcome {
         ..Settings::new(workload(&args)?)
     };
     check_limits(&args, &settings)?;
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
+    let mut signals = Signals::new(signals::ending())
         .map_err(|error| Failure::cannot(format!("cannot listen for Ctrl-C: {error}")))?;
     let server = Server::bind(&settings).map_err(failure)?;
     announce(&server, args.json)?;

@@ -28,9 +28,17 @@ impl Outlets {
             let path = path.clone();
             path.map(|path| OutputFile::open(option, path)).transpose()
         };
+        let hgrm = file("--hgrm", &args.hgrm)?;
+        let interval_log = file("--interval-log", &args.interval_log)?;
+        let both = hgrm.as_ref().zip(interval_log.as_ref());
+        if both.is_some_and(|(hgrm, log)| hgrm.is_same(log)) {
+            return Err(Failure::input(
+                "--hgrm and --interval-log name one file; give each its own",
+            ));
+        }
         Ok(Self {
-            hgrm: file("--hgrm", &args.hgrm)?,
-            interval_log: file("--interval-log", &args.interval_log)?,
+            hgrm,
+            interval_log,
             metrics: args.metrics.as_deref().map(Endpoint::bind).transpose()?,
         })
     }

@@ -2,6 +2,7 @@
 //! and otherwise ahead of the calls.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rpcgauge_load as load;
 use rpcgauge_message::data::{DataError, Writer};
@@ -58,14 +59,15 @@ pub(super) struct Made {
     pub(super) probe: load::Body,
 }
 
-/// Makes every body that differs, once, or as many as fit into memory.
+/// Makes every body that differs, once, or as many as fit into memory, which can take seconds.
 ///
 /// # Errors
-/// A text that cannot be sent.
+/// A text that cannot be sent, and [`LiveError::Interrupted`] when `stop` became true meanwhile.
 pub(super) fn make(
     settings: &Settings,
     texts: Option<&Texts>,
     extent: &Extent,
+    stop: &AtomicBool,
 ) -> Result<Made, LiveError> {
     let Some(texts) = texts else {
         let empty = load::Body {
@@ -91,14 +93,14 @@ pub(super) fn make(
         _ => 0,
     })?;
     let ready = match distinct.or(calls) {
-        Some(count) => Maker::new(&recipe)?.within(extent.prepared_bytes, count)?,
+        Some(count) => Maker::new(&recipe)?.within(extent.prepared_bytes, count, stop)?,
         None => None,
     };
     let bodies = match ready {
         Some(all) => Bodies::Ready(all.into()),
         None => {
             // Each begins with the first row of a file again.
-            Maker::new(&recipe)?.check(distinct.unwrap_or(LOOKED_AT))?;
+            Maker::new(&recipe)?.check(distinct.unwrap_or(LOOKED_AT), stop)?;
             Bodies::Ahead(recipe)
         }
     };
@@ -193,11 +195,12 @@ impl Maker {
         &mut self,
         most_bytes: u64,
         count: u64,
+        stop: &AtomicBool,
     ) -> Result<Option<Vec<load::Body>>, LiveError> {
         let mut bodies = Vec::new();
         let mut taken = 0;
         for call in 0..count {
-            let body = self.body(call)?;
+            let body = self.body_unless(stop, call)?;
             taken += body.bytes.len() as u64 + BODY_BYTES;
             if taken > most_bytes {
                 return Ok(None);
@@ -208,8 +211,16 @@ impl Maker {
     }
 
     /// Makes the bodies of the first calls and keeps none of them.
-    fn check(&mut self, count: u64) -> Result<(), LiveError> {
-        (0..count).try_for_each(|call| self.body(call).map(drop))
+    fn check(&mut self, count: u64, stop: &AtomicBool) -> Result<(), LiveError> {
+        (0..count).try_for_each(|call| self.body_unless(stop, call).map(drop))
+    }
+
+    /// One of many bodies that are made before anything else is done.
+    fn body_unless(&mut self, stop: &AtomicBool, call: u64) -> Result<load::Body, LiveError> {
+        match stop.load(Ordering::Relaxed) {
+            true => Err(LiveError::Interrupted),
+            false => self.body(call),
+        }
     }
 
     fn body(&mut self, call: u64) -> Result<load::Body, LiveError> {

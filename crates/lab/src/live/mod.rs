@@ -94,7 +94,7 @@ impl Live {
         let Some(service) = settings.callee.live() else {
             return Err(LiveError::Plan);
         };
-        let bodies = bodies::make(settings, inputs.texts.as_ref(), extent)?;
+        let bodies = bodies::make(settings, inputs.texts.as_ref(), extent, stop)?;
         let calls = calls(settings, service, inputs, extent.limits)?;
         probe::look(&calls, settings, service, bodies.probe, stop)?;
         Ok(Self {

@@ -45,6 +45,9 @@ fn settings(target: &str) -> Settings {
     }
 }
 
+/// Nobody ends it.
+static GO: AtomicBool = AtomicBool::new(false);
+
 const EXTENT: Extent = Extent {
     warmup: Stop {
         calls: Some(2),
@@ -110,20 +113,20 @@ fn ahead(made: &bodies::Made, count: usize) -> Vec<Result<String, String>> {
 
 #[test]
 fn without_texts_there_is_one_empty_body() {
-    let made = bodies::make(&grpc(), None, &EXTENT).unwrap();
+    let made = bodies::make(&grpc(), None, &EXTENT, &GO).unwrap();
     assert_eq!(sent(&made), [""]);
 }
 
 #[test]
 fn rows_are_made_once_each() {
     let rows = Rows::from_json_lines("{\"a\":1}\n\n{\"a\":2}\n").unwrap();
-    let made = bodies::make(&http(), Some(&texts(None, Some(rows))), &EXTENT).unwrap();
+    let made = bodies::make(&http(), Some(&texts(None, Some(rows))), &EXTENT, &GO).unwrap();
     assert_eq!(sent(&made), ["{\"a\":1}", "{\"a\":2}"]);
 }
 
 #[test]
 fn a_text_a_call_is_enough_for_the_warm_up_and_the_trial() {
-    let made = bodies::make(&http(), Some(&texts(Some("{{n}}"), None)), &EXTENT).unwrap();
+    let made = bodies::make(&http(), Some(&texts(Some("{{n}}"), None)), &EXTENT, &GO).unwrap();
     assert_eq!(sent(&made), ["0", "1", "2", "3", "4", "5", "6"]);
     assert_eq!(
         made.probe.bytes, b"7",
@@ -144,9 +147,20 @@ fn a_rate_tells_how_many_texts_there_must_be() {
         },
         ..http()
     };
-    let made = bodies::make(&settings, Some(&texts(Some("{{n}}"), None)), &EXTENT).unwrap();
+    let made = bodies::make(&settings, Some(&texts(Some("{{n}}"), None)), &EXTENT, &GO).unwrap();
     let count = ready(&made).len();
     assert!((150..200).contains(&count), "{count}");
+}
+
+#[test]
+fn making_many_texts_can_be_ended() {
+    let stopped = AtomicBool::new(true);
+    let (many, rows) = (Some("{{n}}"), "{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n");
+    let of_rows = texts(None, Some(Rows::from_json_lines(rows).unwrap()));
+    for (texts, extent) in [(texts(many, None), &EXTENT), (of_rows, &LITTLE)] {
+        let ended = bodies::make(&http(), Some(&texts), extent, &stopped);
+        assert!(matches!(ended.err(), Some(LiveError::Interrupted)));
+    }
 }
 
 #[test]
@@ -158,7 +172,7 @@ fn texts_without_end_are_made_ahead_of_the_calls() {
         },
         ..http()
     };
-    let made = bodies::make(&endless, Some(&texts(Some("{{n}}"), None)), &EXTENT).unwrap();
+    let made = bodies::make(&endless, Some(&texts(Some("{{n}}"), None)), &EXTENT, &GO).unwrap();
     assert_eq!(made.probe.bytes, b"0");
     for _trial in 0..2 {
         let first: Vec<_> = ahead(&made, 3).into_iter().map(Result::unwrap).collect();
@@ -176,13 +190,13 @@ const LITTLE: Extent = Extent {
 fn texts_beyond_memory_are_made_ahead_of_the_calls() {
     let rows = Rows::from_json_lines("{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n").unwrap();
     let of_rows = texts(None, Some(rows));
-    let made = bodies::make(&http(), Some(&of_rows), &LITTLE).unwrap();
+    let made = bodies::make(&http(), Some(&of_rows), &LITTLE, &GO).unwrap();
     let first: Vec<_> = ahead(&made, 4).into_iter().map(Result::unwrap).collect();
     let wanted = ["{\"a\":1}", "{\"a\":2}", "{\"a\":3}", "{\"a\":1}"];
     assert_eq!(first, wanted);
     assert_eq!(made.probe.bytes, wanted[0].as_bytes());
     let many = texts(Some("{{n}}"), None);
-    let made = bodies::make(&http(), Some(&many), &LITTLE).unwrap();
+    let made = bodies::make(&http(), Some(&many), &LITTLE, &GO).unwrap();
     assert_eq!(ahead(&made, 2), [Ok("0".to_owned()), Ok("1".to_owned())]);
     assert_eq!(made.probe.bytes, b"7", "sent by no call");
 }
@@ -200,7 +214,7 @@ fn a_text_that_cannot_be_sent_is_said_beforehand_or_fails_its_call() {
         data: Arc::new(data),
         ..greeting("{}")
     };
-    let error = bodies::make(&grpc(), Some(&in_turn), &LITTLE)
+    let error = bodies::make(&grpc(), Some(&in_turn), &LITTLE, &GO)
         .err()
         .unwrap();
     assert!(error.to_string().contains(", line 6: $.name"), "{error}");
@@ -225,7 +239,7 @@ fn a_text_that_cannot_be_sent_is_said_beforehand_or_fails_its_call() {
         data,
         ..greeting("{}")
     };
-    let made = bodies::make(&grpc(), Some(&drawn), &LITTLE).unwrap();
+    let made = bodies::make(&grpc(), Some(&drawn), &LITTLE, &GO).unwrap();
     let told = ahead(&made, bad as usize + 1).pop().unwrap();
     assert!(told.unwrap_err().contains(", line 3001: $.name"));
 }
@@ -242,7 +256,7 @@ fn rows_that_stay_in_their_file_are_read_ahead_of_the_calls() {
         source: "rows.jsonl".to_owned(),
         ..greeting("{}")
     };
-    let made = bodies::make(&grpc(), Some(&of_rows(rows)), &LITTLE).unwrap();
+    let made = bodies::make(&grpc(), Some(&of_rows(rows)), &LITTLE, &GO).unwrap();
     for _ in 0..2 {
         // Every trial begins with the first row, and goes round at the end.
         let told = ahead(&made, 1_203);
@@ -258,7 +272,7 @@ fn rows_that_stay_in_their_file_are_read_ahead_of_the_calls() {
     }
     std::fs::write(file.path(), "{\"name\":\"Ada\"}\n{\"name\":}\n").unwrap();
     let rows = Rows::in_file(file.path(), RowFormat::JsonLines).unwrap();
-    let beforehand = bodies::make(&grpc(), Some(&of_rows(rows)), &LITTLE);
+    let beforehand = bodies::make(&grpc(), Some(&of_rows(rows)), &LITTLE, &GO);
     let said = beforehand.err().unwrap().to_string();
     assert_eq!(
         said,
@@ -268,10 +282,10 @@ fn rows_that_stay_in_their_file_are_read_ahead_of_the_calls() {
 
 #[test]
 fn messages_are_encoded_and_what_is_none_is_named_by_its_place() {
-    let good = bodies::make(&grpc(), Some(&greeting("{\"name\":\"Ada\"}")), &EXTENT).unwrap();
+    let good = bodies::make(&grpc(), Some(&greeting("{\"name\":\"Ada\"}")), &EXTENT, &GO).unwrap();
     assert_eq!(sent(&good), ["\n\u{3}Ada"]);
     let why = |texts: &Texts| {
-        let made = bodies::make(&grpc(), Some(texts), &EXTENT);
+        let made = bodies::make(&grpc(), Some(texts), &EXTENT, &GO);
         made.err().unwrap().to_string()
     };
     insta::assert_snapshot!(why(&greeting("{\"name\":1}")), @"--data: $.name: invalid value: integer `1`, expected a string");
@@ -290,7 +304,13 @@ fn compressed_bodies_say_so() {
         request_compression: Compression::GZIP,
         ..http()
     };
-    let made = bodies::make(&settings, Some(&texts(Some("{\"a\":1}"), None)), &EXTENT).unwrap();
+    let made = bodies::make(
+        &settings,
+        Some(&texts(Some("{\"a\":1}"), None)),
+        &EXTENT,
+        &GO,
+    )
+    .unwrap();
     let body = &ready(&made)[0];
     assert!(body.compressed && body.plain_len == 7);
     assert_eq!(&body.bytes[..2], [0x1f, 0x8b], "gzip's magic number");

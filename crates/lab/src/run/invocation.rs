@@ -151,7 +151,7 @@ impl Run<'_> {
         let place = place_word(trial.placement);
         let name = format!("{invocation}-{}-{place}-{starts}", variant.name);
         let socket = format!("{}-{place}-{starts}", trial.variant);
-        let listen = listen(settings.transport, self.sockets.path(invocation, &socket));
+        let listen = listen(settings.transport, self.socket(invocation, &socket)?);
         let asked = server_settings(settings, spec, encoding, listen, self.plan.limits);
         let subject = self.start(command, &asked, trial.placement, &name)?;
         Server::proved(subject, workload, settings, self.plan.limits, self.stop)
@@ -264,9 +264,19 @@ impl Run<'_> {
             "{invocation}-floor-{place}-{}",
             transport_word(key.transport)
         );
-        let socket = self.sockets.path(invocation, &format!("floor-{place}"));
+        let socket = self.socket(invocation, &format!("floor-{place}"))?;
         let settings = floor_settings(listen(key.transport, socket));
         self.start(&self.options.floor, &settings, key.placement, &name)
+    }
+
+    /// A path for a socket of the run.
+    fn socket(&self, invocation: u32, name: &str) -> Trialled<PathBuf> {
+        let sockets = self.sockets.as_ref();
+        let path = sockets.map(|sockets| sockets.path(invocation, name));
+        path.ok_or_else(|| {
+            let reason = "a plan that calls a live service has a server to start as well";
+            TrialFailure::new(Fault::User, reason)
+        })
     }
 
     fn keep_floor(&mut self, record: FloorRecord) -> Result<(), LabError> {

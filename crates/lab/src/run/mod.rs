@@ -151,7 +151,8 @@ struct Run<'a> {
     observer: &'a mut dyn Observer,
     stop: &'a AtomicBool,
     placements: Placements,
-    sockets: Sockets,
+    /// None where no server is started, that is for live services.
+    sockets: Option<Sockets>,
     /// The workloads that were needed so far.
     workloads: Vec<(WorkloadSpec, Workload)>,
     environment: Environment,
@@ -172,7 +173,10 @@ impl<'a> Run<'a> {
     ) -> Result<Self, LabError> {
         std::fs::create_dir_all(&options.logs)
             .map_err(|source| LabError::folder(&options.logs, source))?;
-        let sockets = Sockets::make(&std::env::temp_dir())?;
+        let sockets = match plan.is_live() {
+            true => None,
+            false => Some(Sockets::make(&std::env::temp_dir())?),
+        };
         Ok(Self {
             options,
             plan,

@@ -38,7 +38,7 @@ pub enum SubjectError {
     #[error("the subject refused: {}", one_line(.0.error.as_str()))]
     Refused(contract::Failed),
     /// The pipes to it failed.
-    #[error("could not talk to the subject: {0}; check the limit of open files")]
+    #[error("could not talk to the subject: {0}; check the limits of open files and threads")]
     Pipe(#[source] io::Error),
     /// It listens elsewhere than asked, or its process cannot be looked at.
     #[error("the processor time of the subject's process {pid} cannot be read: {source}")]

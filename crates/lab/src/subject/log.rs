@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -52,9 +52,15 @@ impl Log {
     }
 
     /// Copies everything from `stream` until it ends, on a thread of its own.
-    pub(super) fn follow(&self, stream: impl Read + Send + 'static) -> thread::JoinHandle<()> {
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub(super) fn follow(
+        &self,
+        stream: impl Read + Send + 'static,
+    ) -> io::Result<thread::JoinHandle<()>> {
         let log = self.clone();
-        thread::spawn(move || log.copy(stream))
+        thread::Builder::new().spawn(move || log.copy(stream))
     }
 
     fn copy(&self, mut stream: impl Read) {
@@ -63,7 +69,7 @@ impl Log {
             match stream.read(&mut chunk) {
                 Ok(0) => break,
                 Ok(n) => self.add(&chunk[..n]),
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => break,
             }
         }
@@ -161,7 +167,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.log");
         let log = Log::new(&path);
-        log.follow(std::io::empty()).join().unwrap();
+        log.follow(io::empty()).unwrap().join().unwrap();
         log.finish();
         assert!(!path.exists());
     }
@@ -171,9 +177,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let log = Log::new(&folder.path().join("a.log"));
         let lines: Vec<String> = (0..2_000).map(|n| format!("line {n}")).collect();
-        log.follow(std::io::Cursor::new(lines.join("\n")))
-            .join()
-            .unwrap();
+        let follower = log.follow(io::Cursor::new(lines.join("\n"))).unwrap();
+        follower.join().unwrap();
         let tail = log.tail();
         assert_eq!(tail.lines().count(), TAIL_LINES);
         assert!(

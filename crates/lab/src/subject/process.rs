@@ -147,17 +147,24 @@ impl Starting {
             program: start.command.program.display().to_string(),
             source,
         })?;
-        let log = Log::new(start.log);
-        let stderr = child.stderr.take().map(|stderr| log.follow(stderr));
-        let stdin = child.stdin.take();
-        let followers = stderr.into_iter().collect();
-        Ok(Self {
+        let stderr = child.stderr.take();
+        let mut starting = Self {
+            stdin: child.stdin.take(),
             child,
-            stdin,
-            log,
-            followers,
+            log: Log::new(start.log),
+            followers: Vec::new(),
             end_timeout: start.end_timeout,
-        })
+        };
+        match stderr.map(|stderr| starting.log.follow(stderr)).transpose() {
+            Ok(follower) => {
+                starting.followers.extend(follower);
+                Ok(starting)
+            }
+            Err(error) => {
+                starting.end(Duration::ZERO);
+                Err(SubjectError::Pipe(error))
+            }
+        }
     }
 
     fn hear(
@@ -175,7 +182,8 @@ impl Starting {
         };
         // Whatever else it writes there belongs to the log, and must not fill the pipe.
         self.log.add(&rest);
-        self.followers.push(self.log.follow(stdout));
+        let follower = self.log.follow(stdout).map_err(SubjectError::Pipe)?;
+        self.followers.push(follower);
         let ready = match Reply::parse(&line) {
             Ok(Reply::Ready(ready)) => ready,
             Ok(Reply::Failed(failed)) => return Err(SubjectError::Refused(failed)),

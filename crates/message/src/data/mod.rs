@@ -5,8 +5,10 @@
 //! in any order and on any thread. Rows that are taken in turn from a file too large for memory are
 //! the exception: they come in the order of the file, whichever call asks.
 
+mod bounded;
 mod error;
-mod file;
+mod reader;
+mod row;
 mod rows;
 mod template;
 mod writer;
@@ -20,7 +22,6 @@ pub use error::DataError;
 pub use rows::{RowFormat, Rows};
 pub use writer::Writer;
 
-use self::rows::Kept;
 use self::template::Template;
 
 /// What a text is, which decides how values are put into it.
@@ -64,7 +65,7 @@ impl Data {
         order: Order,
         seed: u64,
     ) -> Result<Self, DataError> {
-        if rows.as_ref().is_some_and(Rows::is_empty) {
+        if rows.as_ref().and_then(Rows::in_memory_count) == Some(0) {
             return Err(DataError::NoRows);
         }
         let columns = rows.as_ref().map(Rows::columns).unwrap_or_default();
@@ -74,15 +75,13 @@ impl Data {
             None => None,
         };
         if let (Some(template), Some(rows)) = (&template, &rows) {
-            for column in template.columns() {
-                rows.check_column(column)?;
-            }
+            rows.check_columns(&template.columns().collect::<Vec<_>>())?;
         }
-        let rows = match (rows, order) {
-            (Some(Rows(Kept::File(file))), Order::Random) => {
-                Some(Rows(Kept::File(file.indexed()?)))
+        let rows = match rows {
+            Some(rows) if order == Order::Random && rows.in_memory_count().is_none() => {
+                Some(rows.indexed()?)
             }
-            (rows, _) => rows,
+            rows => rows,
         };
         Ok(Self {
             template,
@@ -101,10 +100,7 @@ impl Data {
             None => true,
         };
         let rows = match &self.rows {
-            Some(Rows(kept)) if of_rows => match kept {
-                Kept::Memory(rows) => rows.len() as u64,
-                Kept::File(_) => return None,
-            },
+            Some(rows) if of_rows => rows.in_memory_count()?,
             _ => 1,
         };
         let drawn = rows > 1 && self.order == Order::Random;

@@ -1,13 +1,21 @@
 //! Rows of a data file: JSON lines or CSV.
+//!
+//! Rows are kept as the text that they stand in, in memory or in their file, with an index of the
+//! places where they begin; what a row holds is read from its text when a call wants it. Kept apart
+//! in memory, short rows would take many times their text.
 
-use std::collections::BTreeSet;
-use std::path::Path;
-
-use csv::StringRecord;
-use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::error::DataError;
-use super::file::RowFile;
+use super::reader::RowReader;
+
+/// The most bytes of one row of a file that is not read into memory. A quote that is never closed
+/// must not read the whole file into memory after all.
+const MOST_ROW_BYTES: u64 = 64 << 20;
+
+/// The most places that an index has, 16 bytes each.
+const MOST_PLACES: usize = 1 << 20;
 
 /// How the rows of a data file are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,82 +27,27 @@ pub enum RowFormat {
 }
 
 /// The rows of a data file.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Rows(pub(super) Kept);
+#[derive(Debug, Clone)]
+pub struct Rows {
+    pub(super) source: Source,
+    pub(super) format: RowFormat,
+    /// The names that the first row has.
+    columns: Vec<String>,
+    /// Where its rows are: all that are in memory, and those of a file that are drawn at random.
+    index: Option<Index>,
+}
 
 /// Where rows are.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Kept {
-    /// All of them in memory.
-    Memory(Vec<Row>),
+#[derive(Debug, Clone)]
+pub(super) enum Source {
+    /// Their text is in memory, and every one of them was read and found good.
+    Memory(Arc<[u8]>),
     /// In their file, which is read as they are wanted.
-    File(RowFile),
-}
-
-/// One row.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Row {
-    /// Its first line in the file, from 1.
-    pub(super) line: u64,
-    fields: Map<String, Value>,
-    /// The row as it stands in the file, where it is a message by itself.
-    whole: Option<Box<str>>,
-}
-
-impl Row {
-    /// Reads a line of JSON.
-    pub(super) fn from_json(line: u64, text: &str) -> Result<Self, DataError> {
-        let fields = serde_json::from_str(text).map_err(|error| DataError::Row {
-            line,
-            column: Some(error.column() as u64).filter(|column| *column > 0),
-            what: json_words(&error),
-        })?;
-        Ok(Self {
-            line,
-            fields,
-            whole: Some(text.into()),
-        })
-    }
-
-    /// Names the values of a record.
-    pub(super) fn from_csv(columns: &StringRecord, record: &StringRecord) -> Self {
-        let values = record.iter().map(|value| Value::String(value.to_owned()));
-        Self {
-            line: record.position().map_or(0, csv::Position::line),
-            fields: columns.iter().map(str::to_owned).zip(values).collect(),
-            whole: None,
-        }
-    }
-
-    /// The names of its values.
-    pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
-        self.fields.keys().map(String::as_str)
-    }
-
-    /// Makes sure that it has `column`.
-    pub(super) fn check_column(&self, column: &str) -> Result<(), DataError> {
-        if self.fields.contains_key(column) {
-            return Ok(());
-        }
-        Err(DataError::Row {
-            line: self.line,
-            column: None,
-            what: format!("the row has no \"{column}\", which the template asks for"),
-        })
-    }
-
-    /// One value. A row without it was refused by [`Row::check_column`].
-    pub(super) fn value(&self, column: &str) -> &Value {
-        self.fields.get(column).unwrap_or(&Value::Null)
-    }
-
-    /// Appends the whole row as a JSON object.
-    pub(super) fn whole(&self, out: &mut String) {
-        match &self.whole {
-            Some(text) => out.push_str(text),
-            None => out.push_str(&Value::Object(self.fields.clone()).to_string()),
-        }
-    }
+    File {
+        path: PathBuf,
+        /// The most bytes of one row.
+        most_row_bytes: u64,
+    },
 }
 
 impl Rows {
@@ -104,7 +57,26 @@ impl Rows {
     /// # Errors
     /// A file that cannot be read, or whose first row cannot.
     pub fn in_file(path: &Path, format: RowFormat) -> Result<Self, DataError> {
-        RowFile::open(path, format).map(|file| Self(Kept::File(file)))
+        Self::in_file_bounded(path, format, MOST_ROW_BYTES)
+    }
+
+    fn in_file_bounded(
+        path: &Path,
+        format: RowFormat,
+        most_row_bytes: u64,
+    ) -> Result<Self, DataError> {
+        let mut rows = Self {
+            source: Source::File {
+                path: path.to_owned(),
+                most_row_bytes,
+            },
+            format,
+            columns: Vec::new(),
+            index: None,
+        };
+        let first = rows.reader()?.next_around()?;
+        rows.columns = first.columns().map(str::to_owned).collect();
+        Ok(rows)
     }
 
     /// Reads all rows of a text.
@@ -112,10 +84,7 @@ impl Rows {
     /// # Errors
     /// As [`Rows::from_json_lines`] and [`Rows::from_csv`].
     pub fn from_text(text: &str, format: RowFormat) -> Result<Self, DataError> {
-        match format {
-            RowFormat::JsonLines => Self::from_json_lines(text),
-            RowFormat::Csv => Self::from_csv(text.as_bytes()),
-        }
+        Self::in_memory(text.as_bytes(), format)
     }
 
     /// Reads one JSON object a line. Empty lines are passed over.
@@ -123,14 +92,7 @@ impl Rows {
     /// # Errors
     /// A line that is no JSON object, with its line and column.
     pub fn from_json_lines(text: &str) -> Result<Self, DataError> {
-        let mut rows = Vec::new();
-        for (line, text) in (1..).zip(text.lines()) {
-            if text.trim().is_empty() {
-                continue;
-            }
-            rows.push(Row::from_json(line, text)?);
-        }
-        Ok(Self(Kept::Memory(rows)))
+        Self::in_memory(text.as_bytes(), RowFormat::JsonLines)
     }
 
     /// Reads comma-separated values (RFC 4180). The first line names the columns.
@@ -139,84 +101,139 @@ impl Rows {
     /// A row with more or fewer values than there are columns, bytes that are no UTF-8, two columns
     /// with one name.
     pub fn from_csv(bytes: &[u8]) -> Result<Self, DataError> {
-        let mut reader = csv::Reader::from_reader(bytes);
-        let columns = csv_columns(&mut reader)?;
-        let mut rows = Vec::new();
-        for record in reader.records() {
-            let record = record.map_err(|error| csv_error(&error, Some(&columns)))?;
-            rows.push(Row::from_csv(&columns, &record));
-        }
-        Ok(Self(Kept::Memory(rows)))
+        Self::in_memory(bytes, RowFormat::Csv)
     }
 
-    /// Whether there are none. A file has one at least.
-    pub(super) fn is_empty(&self) -> bool {
-        matches!(&self.0, Kept::Memory(rows) if rows.is_empty())
+    fn in_memory(bytes: &[u8], format: RowFormat) -> Result<Self, DataError> {
+        let mut rows = Self {
+            source: Source::Memory(bytes.into()),
+            format,
+            columns: Vec::new(),
+            index: None,
+        };
+        let mut index = Index::default();
+        let mut reader = rows.reader()?;
+        while let Some(row) = reader.next()? {
+            if index.rows == 0 {
+                rows.columns = row.columns().map(str::to_owned).collect();
+            }
+            index.add(reader.begins(), MOST_PLACES);
+        }
+        rows.index = Some(index);
+        Ok(rows)
+    }
+
+    /// The same with an index, for which a file is read once. What stands in its rows is not looked
+    /// at.
+    pub(super) fn indexed(self) -> Result<Self, DataError> {
+        self.indexed_at(MOST_PLACES)
+    }
+
+    fn indexed_at(mut self, most_places: usize) -> Result<Self, DataError> {
+        let mut index = Index::default();
+        let mut reader = self.reader()?;
+        while reader.pass()? {
+            index.add(reader.begins(), most_places);
+        }
+        if index.rows == 0 {
+            return Err(DataError::NoRows);
+        }
+        self.index = Some(index);
+        Ok(self)
+    }
+
+    /// Reads them, from the first on.
+    pub(super) fn reader(&self) -> Result<RowReader, DataError> {
+        RowReader::open(self)
+    }
+
+    /// How many there are, where they are in memory.
+    pub(super) fn in_memory_count(&self) -> Option<u64> {
+        match self.source {
+            Source::Memory(_) => Some(self.count()),
+            Source::File { .. } => None,
+        }
+    }
+
+    /// How many rows the index tells of.
+    pub(super) fn count(&self) -> u64 {
+        self.index.as_ref().map_or(0, |index| index.rows)
+    }
+
+    /// The place to go to for a row, and how many rows lie between.
+    pub(super) fn find(&self, row: u64) -> Option<(FilePlace, u64)> {
+        self.index.as_ref()?.find(row)
     }
 
     /// The names that the first row has.
     pub(super) fn columns(&self) -> Vec<&str> {
-        match &self.0 {
-            Kept::Memory(rows) => rows.first().into_iter().flat_map(Row::columns).collect(),
-            Kept::File(file) => file.columns().collect(),
+        self.columns.iter().map(String::as_str).collect()
+    }
+
+    /// Makes sure that every row has `columns`. Those in a file are looked at when their turn comes.
+    pub(super) fn check_columns(&self, columns: &[&str]) -> Result<(), DataError> {
+        let can_differ = self.format == RowFormat::JsonLines;
+        if columns.is_empty() || !can_differ || self.in_memory_count().is_none() {
+            return Ok(());
+        }
+        let mut reader = self.reader()?;
+        while let Some(row) = reader.next()? {
+            reader.check(&row, columns.iter().copied())?;
+        }
+        Ok(())
+    }
+}
+
+/// Where a row begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FilePlace {
+    pub(super) byte: u64,
+    /// From 1.
+    pub(super) line: u64,
+}
+
+/// Where each row, or one row in so many, begins.
+#[derive(Debug, Clone, PartialEq)]
+struct Index {
+    places: Vec<FilePlace>,
+    /// One row in so many has its place here.
+    every: u64,
+    rows: u64,
+}
+
+impl Default for Index {
+    fn default() -> Self {
+        Index {
+            places: Vec::new(),
+            every: 1,
+            rows: 0,
         }
     }
+}
 
-    /// Makes sure that every row has `column`. Those in a file are looked at when their turn comes.
-    pub(super) fn check_column(&self, column: &str) -> Result<(), DataError> {
-        match &self.0 {
-            Kept::Memory(rows) => rows.iter().try_for_each(|row| row.check_column(column)),
-            Kept::File(_) => Ok(()),
+impl Index {
+    /// Adds the next row. Where there are `most` places already, every other one is given up.
+    fn add(&mut self, place: FilePlace, most: usize) {
+        if self.rows.is_multiple_of(self.every) && self.places.len() == most {
+            let mut keep = false;
+            self.places.retain(|_| {
+                keep = !keep;
+                keep
+            });
+            self.every *= 2;
         }
-    }
-}
-
-/// Reads the line that names the columns.
-pub(super) fn csv_columns(
-    reader: &mut csv::Reader<impl std::io::Read>,
-) -> Result<StringRecord, DataError> {
-    let columns = reader.headers();
-    let columns = columns.map_err(|error| csv_error(&error, None))?.clone();
-    let mut known = BTreeSet::new();
-    match columns.iter().find(|column| !known.insert(*column)) {
-        None => Ok(columns),
-        Some(twice) => Err(DataError::Row {
-            line: 1,
-            column: None,
-            what: format!("two columns have the name \"{twice}\""),
-        }),
-    }
-}
-
-/// The error without the place, which is always the first line of the text that was parsed.
-fn json_words(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    let what = text.strip_suffix(place.as_str()).unwrap_or(&text);
-    match error.classify() {
-        serde_json::error::Category::Data => format!("not a JSON object: {what}"),
-        _ => format!("not JSON: {what}"),
-    }
-}
-
-/// The error with the name of the column at fault, once the columns are known.
-pub(super) fn csv_error(error: &csv::Error, columns: Option<&StringRecord>) -> DataError {
-    let line = error.position().map_or(1, csv::Position::line);
-    let what = match error.kind() {
-        csv::ErrorKind::UnequalLengths {
-            expected_len, len, ..
-        } => format!("{len} values, but the first line names {expected_len} columns"),
-        csv::ErrorKind::Utf8 { err, .. } => {
-            match columns.and_then(|columns| columns.get(err.field())) {
-                Some(name) => format!("the value of \"{name}\" is not UTF-8"),
-                None => format!("value {} is not UTF-8", err.field() + 1),
-            }
+        if self.rows.is_multiple_of(self.every) {
+            self.places.push(place);
         }
-        _ => error.to_string(),
-    };
-    DataError::Row {
-        line,
-        column: None,
-        what,
+        self.rows += 1;
+    }
+
+    /// The place to go to for a row, and how many rows lie between.
+    fn find(&self, row: u64) -> Option<(FilePlace, u64)> {
+        let place = self.places.get((row / self.every) as usize)?;
+        Some((*place, row % self.every))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,11 +10,9 @@
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
-
 use super::Form;
 use super::error::DataError;
-use super::rows::Row;
+use super::row::Row;
 use crate::nearest::Nearest;
 
 const NUMBER: &str = "n";
@@ -100,7 +98,7 @@ impl Template {
                 Part::RandomInt { from, to } => append(out, place.random.i64(*from..=*to)),
                 Part::Column { name, quoted } => {
                     if let Some(row) = place.row {
-                        append_value(out, row.value(name), *quoted);
+                        row.append(name, *quoted, out);
                     }
                 }
             }
@@ -238,17 +236,4 @@ fn append_uuid(out: &mut String, random: u128) {
             field(0, 0xffff_ffff_ffff)
         ),
     );
-}
-
-fn append_value(out: &mut String, value: &Value, quoted: bool) {
-    let text = match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
-    if quoted {
-        let escaped = Value::String(text).to_string();
-        out.push_str(&escaped[1..escaped.len() - 1]);
-    } else {
-        out.push_str(&text);
-    }
 }

@@ -110,10 +110,24 @@ fn json_lines_are_messages_or_fill_a_template() {
     assert_eq!(place(&whole, 1), ", line 3");
     let filled = data(r#"{"of": {{a}}, "note": "<{{s}}>"}"#, Some(rows)).unwrap();
     let expected = [
-        r#"{"of": {"b":[1,2]}, "note": "<x\ny>"}"#,
+        r#"{"of": {"b": [1, 2]}, "note": "<x\ny>"}"#,
         r#"{"of": null, "note": "<>"}"#,
     ];
     assert_eq!(texts(&filled, 2), expected);
+}
+
+#[test]
+fn values_of_json_stand_as_they_were_written() {
+    let line = r#"{"id": 12345678901234567890123, "price": 1.10, "of": {"b": 1, "a": 2}}"#;
+    let rows = Rows::from_json_lines(line).unwrap();
+    let template = r#"{"id": {{id}}, "price": "{{price}} EUR", "of": {{of}}, "text": "{{of}}"}"#;
+    let data = data(template, Some(rows)).unwrap();
+    assert_eq!(
+        texts(&data, 1),
+        [
+            r#"{"id": 12345678901234567890123, "price": "1.10 EUR", "of": {"b": 1, "a": 2}, "text": "{\"b\": 1, \"a\": 2}"}"#
+        ]
+    );
 }
 
 #[test]

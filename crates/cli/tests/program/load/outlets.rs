@@ -1,9 +1,10 @@
 //! The files and the metrics of a load beside its run directory.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Stdio};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,7 +14,7 @@ use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 
 use super::watched::{Seen, stop};
 use super::{BUSY, OK, Service, answering, figures, proto, short};
-use crate::common::{Place, report, trial_lines, wait_until};
+use crate::common::{Finished, Place, report, trial_lines, wait_until};
 
 /// The histograms of an interval log, added up by tag.
 fn read_log(text: &[u8]) -> BTreeMap<String, Histogram<u64>> {
@@ -279,6 +280,44 @@ fn metrics_are_collected_while_a_load_runs() {
     assert!(started.expect("a count") > now[&of("calls_started_total")]);
 }
 
+/// What cannot be written in one place keeps nothing from the others.
+#[test]
+fn a_full_disk_ends_with_what_could_be_written() {
+    let place = Place::new();
+    let server = answering(OK);
+    let target = format!("http://{}/", server.address);
+    let full = ["--hgrm", "/dev/full"];
+    let finished = place.run(&short(&target, &full));
+    assert_eq!(finished.code, Some(3), "{}", finished.stderr);
+    let told = "/dev/full: cannot be written, and is not complete";
+    assert!(finished.stderr.contains(told), "{}", finished.stderr);
+    assert_eq!(
+        figures(&report(&place.path().join("run")))["calls"]["answered"],
+        50
+    );
+
+    let nowhere = OpenOptions::new().write(true).open("/dev/full");
+    let child = place
+        .command(&[
+            "load", &target, "--calls", "50", "--out", "again", "--quiet",
+        ])
+        .args(["--hgrm", "p.hgrm"])
+        .stdout(nowhere.expect("a device"))
+        .stderr(Stdio::piped())
+        .spawn();
+    let finished = child.and_then(Child::wait_with_output);
+    let finished = Finished::from(finished.expect("it ends"));
+    assert_eq!(finished.code, Some(3), "{}", finished.stderr);
+    assert!(
+        finished.stderr.contains("cannot write to standard output"),
+        "{}",
+        finished.stderr
+    );
+    for file in ["again/report.html", "p.hgrm"] {
+        assert!(place.path().join(file).is_file(), "{file}");
+    }
+}
+
 #[test]
 fn what_cannot_be_written_or_listened_to_is_said_before_anything_is_called() {
     let place = Place::new();
@@ -306,6 +345,10 @@ fn what_cannot_be_written_or_listened_to_is_said_before_anything_is_called() {
         ),
         (&["--hgrm", "x.hgrm", "--calls", "0"], &["--calls"]),
         (&["--hgrm", "x.hgrm", "--metrics", "x"], &["--metrics"]),
+        (
+            &["--hgrm", "x.hgrm", "--interval-log", "./x.hgrm"],
+            &["--hgrm and --interval-log name one file"],
+        ),
     ];
     for (words, parts) in cases {
         let mut all = vec!["load", &target];

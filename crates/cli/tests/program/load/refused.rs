@@ -72,6 +72,23 @@ fn a_service_that_is_not_what_was_meant_is_said_before_anything_is_written() {
 }
 
 #[test]
+fn a_method_that_the_second_target_has_not_is_said_to_be_its() {
+    let place = Place::new();
+    let service = Service::start(&place, "127.0.0.1:0");
+    let (target, proto) = (service.grpc(), proto());
+    let versus = format!("grpc://{}/hello.Hello/SayHalo", service.address);
+    let words = ["--vs", &versus, "--data", "{}"];
+    for described in [&["--proto", &proto][..], &[]] {
+        let words = [&["load", &target], &words[..], described].concat();
+        let nearest = "did you mean \"hello.Hello/SayHello\"?";
+        place
+            .run(&words)
+            .refused(&["--vs: no method \"hello.Hello/SayHalo\"", nearest]);
+    }
+    assert_eq!(place.names(), [""; 0], "nothing was begun");
+}
+
+#[test]
 fn bad_input_is_said_in_one_line() {
     let place = Place::new();
     let (target, proto) = ("http://127.0.0.1:9/", proto());
@@ -137,6 +154,7 @@ fn bad_input_is_said_in_one_line() {
             &[&grpc, "--proto", &proto, "--data", "@absent"],
             &["absent"],
         ),
+        (&[&grpc, "--data", "@"], &["--data @ names no file"]),
         (&[&grpc, "--data", "@-", "--rows", "-"], &["standard input"]),
         (
             &["grpc://h:1/a.B/C", "--proto", &proto, "--data", "{}"],

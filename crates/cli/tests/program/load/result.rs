@@ -2,10 +2,13 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
+use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use super::{BUSY, OK, answering, figures, short};
-use crate::common::{Place, interrupt, report, wait_until};
+use crate::common::{Finished, Place, interrupt, report, wait_until};
 
 #[test]
 fn a_rate_is_held_for_a_time() {
@@ -215,4 +218,38 @@ fn an_interrupted_load_is_reported_as_far_as_it_came() {
     place
         .run(&["run", "--resume", "run"])
         .refused(&["live service", "rpcgauge load"]);
+}
+
+#[test]
+fn a_hang_up_that_was_ignored_from_the_start_does_not_end_a_load() {
+    let place = Place::new();
+    let server = answering(OK);
+    let target = format!("http://{}/", server.address);
+    let child = Command::new("sh")
+        .args(["-c", "trap '' HUP; exec \"$@\"", "sh"])
+        .arg(env!("CARGO_BIN_EXE_rpcgauge"))
+        .args(short(&target, &["--rate", "25", "--warmup", "0s"]))
+        .current_dir(place.path())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("sh starts");
+    wait_until("calls", || server.calls.load(Ordering::Relaxed) > 5);
+    kill_process(Pid::from_child(&child), Signal::HUP).expect("a signal is sent");
+    let finished = child.wait_with_output().expect("it ends");
+    assert_eq!(finished.status.code(), Some(0));
+    let report = report(&place.path().join("run"));
+    assert_eq!(figures(&report)["calls"]["answered"], 50);
+}
+
+#[test]
+fn a_load_needs_no_temporary_folder() {
+    let place = Place::new();
+    let server = answering(OK);
+    let target = format!("http://{}/", server.address);
+    let output = place
+        .command(&short(&target, &[]))
+        .env("TMPDIR", "/nonexistent")
+        .output()
+        .expect("the program starts");
+    Finished::from(output).well();
 }

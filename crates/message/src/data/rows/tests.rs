@@ -1,11 +1,10 @@
-//! Rows that stay in their file are those that would be read from it.
+//! Rows are the same from memory and from their file, and those that were written.
 
 use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::super::rows::Kept;
-use super::super::{Data, Form, Order, Rows};
+use super::super::{Data, Form, Order};
 use super::*;
 
 fn file(text: &[u8]) -> tempfile::NamedTempFile {
@@ -14,8 +13,11 @@ fn file(text: &[u8]) -> tempfile::NamedTempFile {
     file
 }
 
-/// The texts of the first calls, and where their rows stand.
-fn texts(data: Data, calls: u64) -> Vec<Result<(String, String), String>> {
+/// A call's text and where its row stands, or why there is none.
+type Told = Result<(String, String), String>;
+
+/// What the first calls are told.
+fn texts(data: Data, calls: u64) -> Vec<Told> {
     let mut writer = Arc::new(data).writer().unwrap();
     let text = |call| {
         let mut out = String::new();
@@ -30,35 +32,73 @@ fn whole(rows: Rows, order: Order) -> Data {
     Data::new(None, Some(rows), Form::Json, order, 7).unwrap()
 }
 
-/// Both ways to take the rows of `text` come to the same.
-fn assert_same(text: &str, format: RowFormat) {
+/// The rows of `text` are `expected`, each with its line, in turn and around, and at random, both in
+/// memory and in their file.
+fn assert_rows(text: &str, format: RowFormat, expected: &[(String, u64)]) {
     let on_disk = file(text.as_bytes());
-    for order in [Order::InTurn, Order::Random] {
-        let memory = Rows::from_text(text, format).unwrap();
-        let kept = Rows::in_file(on_disk.path(), format).unwrap();
-        assert_eq!(kept.columns(), memory.columns());
-        assert_eq!(
-            texts(whole(kept, order), 50),
-            texts(whole(memory, order), 50),
-            "{order:?}"
-        );
+    let expected: Vec<Told> = expected
+        .iter()
+        .map(|(text, line)| Ok((text.clone(), format!(", line {line}"))))
+        .collect();
+    let memory = || Rows::from_text(text, format).unwrap();
+    let kept = || Rows::in_file(on_disk.path(), format).unwrap();
+    assert_eq!(kept().columns(), memory().columns());
+    let calls = 2 * expected.len() + 1;
+    for rows in [memory(), kept()] {
+        let in_turn = texts(whole(rows, Order::InTurn), calls as u64);
+        let around = expected.iter().cycle().take(calls).cloned();
+        assert_eq!(in_turn, around.collect::<Vec<_>>());
     }
+    let drawn = texts(whole(memory(), Order::Random), 50);
+    assert_eq!(drawn, texts(whole(kept(), Order::Random), 50));
+    assert!(drawn.iter().all(|row| expected.contains(row)));
+}
+
+fn rows<const N: usize>(rows: [(&str, u64); N]) -> [(String, u64); N] {
+    rows.map(|(text, line)| (text.to_owned(), line))
 }
 
 #[test]
 fn lines_of_json_come_in_turn_and_around_with_their_places() {
-    assert_same(
+    assert_rows(
         "{\"a\":1}\n\n  {\"a\":2}\r\n{\"a\":\"\u{e4}\"}",
         RowFormat::JsonLines,
+        &rows([
+            ("{\"a\":1}", 1),
+            ("  {\"a\":2}", 3),
+            ("{\"a\":\"\u{e4}\"}", 4),
+        ]),
     );
 }
 
 #[test]
 fn values_with_line_breaks_in_quotes_are_one_row() {
-    assert_same(
+    assert_rows(
         "name,note\r\nAda,\"one\r\ntwo, \"\"three\"\"\n\"\r\n\r\nBob,\n\"C\nd\",x\n",
         RowFormat::Csv,
+        &rows([
+            (r#"{"name":"Ada","note":"one\r\ntwo, \"three\"\n"}"#, 2),
+            (r#"{"name":"Bob","note":""}"#, 6),
+            (r#"{"name":"C\nd","note":"x"}"#, 7),
+        ]),
     );
+}
+
+#[test]
+fn a_wrong_row_is_named_by_its_own_line_whatever_ends_the_lines_before() {
+    for (text, line) in [
+        ("a,b\n1,2\n3\n", 3),
+        ("a,b\r\n1,2\r\n3\r\n", 3),
+        ("a,b\r\n\r\n1,2\r\n\n\r\n3", 6),
+    ] {
+        let words = format!("line {line}: 1 values, but the first line names 2 columns");
+        let refused = Rows::from_text(text, RowFormat::Csv).unwrap_err();
+        assert_eq!(refused.to_string(), words, "{text:?}");
+        let on_disk = file(text.as_bytes());
+        let kept = Rows::in_file(on_disk.path(), RowFormat::Csv).unwrap();
+        let seen = texts(whole(kept, Order::InTurn), 2);
+        assert_eq!(seen[1], Err(words), "{text:?}");
+    }
 }
 
 #[test]
@@ -114,7 +154,7 @@ fn a_bad_row_fails_alone_and_has_its_line() {
 fn an_index_over_its_bound_finds_every_row() {
     let text: String = (0..1_000).map(|n| format!("{{\"n\":{n}}}\n")).collect();
     let on_disk = file(text.as_bytes());
-    let open = || RowFile::open(on_disk.path(), RowFormat::JsonLines).unwrap();
+    let open = || Rows::in_file(on_disk.path(), RowFormat::JsonLines).unwrap();
     for most in [1, 7, 64, 999, 1_000, 5_000] {
         let indexed = open().indexed_at(most).unwrap();
         let places = indexed.index.as_ref().unwrap().places.len();
@@ -123,8 +163,10 @@ fn an_index_over_its_bound_finds_every_row() {
         let mut reader = indexed.reader().unwrap();
         for n in [999, 0, 500, 501, 998, 1] {
             let row = reader.row(&indexed, n).unwrap();
-            assert_eq!(row.line, n + 1, "{most} places");
-            assert_eq!(row.value("n").as_u64(), Some(n));
+            assert_eq!(reader.line(), n + 1, "{most} places");
+            let mut text = String::new();
+            row.append("n", false, &mut text);
+            assert_eq!(text, n.to_string());
         }
     }
 }
@@ -133,11 +175,11 @@ fn an_index_over_its_bound_finds_every_row() {
 fn a_row_without_end_is_not_taken_into_memory() {
     let endless = format!("a,b\n1,2\n\"{}", "x\n".repeat(200_000));
     let on_disk = file(endless.as_bytes());
-    let bounded = RowFile::open_bounded(on_disk.path(), RowFormat::Csv, 100_000).unwrap();
+    let bounded = Rows::in_file_bounded(on_disk.path(), RowFormat::Csv, 100_000).unwrap();
     let words = "line 3: a row of more than 100000 bytes; is a quote or a line not ended?";
     let refused = bounded.clone().indexed().unwrap_err().to_string();
     assert_eq!(refused, words);
-    let seen = texts(whole(Rows(Kept::File(bounded)), Order::InTurn), 3);
+    let seen = texts(whole(bounded, Order::InTurn), 3);
     assert!(seen[0].is_ok());
     assert_eq!(seen[1], Err(words.to_owned()));
     assert_eq!(seen[2], Err(words.to_owned()), "there is no way on");
@@ -157,21 +199,34 @@ fn what_cannot_be_opened_or_has_no_rows_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever values there are, with commas, quotes and line breaks in them.
+    /// Whatever values there are, with commas, quotes and line breaks in them, and whatever ends the
+    /// lines.
     #[test]
-    fn any_values_come_back_from_the_file(
-        values in prop::collection::vec(("[a,\"\r\n\u{e4}]{0,6}", "[b ,\"\n]{1,4}"), 1..20)
+    fn any_values_come_back(
+        values in prop::collection::vec(("[a,\"\r\n\u{e4}]{0,6}", "[b ,\"\n]{1,4}"), 1..20),
+        crlf: bool,
     ) {
-        let mut csv = csv::Writer::from_writer(Vec::new());
-        csv.write_record(["x", "y"]).unwrap();
+        let terminator = match crlf {
+            true => csv::Terminator::CRLF,
+            false => csv::Terminator::Any(b'\n'),
+        };
+        let written = |record: [&str; 2]| {
+            let mut csv = csv::WriterBuilder::new()
+                .terminator(terminator)
+                .from_writer(Vec::new());
+            csv.write_record(record).unwrap();
+            String::from_utf8(csv.into_inner().unwrap()).unwrap()
+        };
+        let mut text = written(["x", "y"]);
+        let mut expected = Vec::new();
         for (x, y) in &values {
-            csv.write_record([x, y]).unwrap();
+            let line = 1 + text.matches('\n').count() as u64;
+            expected.push((serde_json::json!({"x": x, "y": y}).to_string(), line));
+            text.push_str(&written([x, y]));
         }
-        assert_same(&String::from_utf8(csv.into_inner().unwrap()).unwrap(), RowFormat::Csv);
-        let lines: String = values
-            .iter()
-            .map(|(x, y)| format!("{}\n", serde_json::json!({"x": x, "y": y})))
-            .collect();
-        assert_same(&lines, RowFormat::JsonLines);
+        assert_rows(&text, RowFormat::Csv, &expected);
+        let lines: String = expected.iter().map(|(json, _)| format!("{json}\n")).collect();
+        let expected: Vec<_> = expected.into_iter().map(|(json, _)| json).zip(1..).collect();
+        assert_rows(&lines, RowFormat::JsonLines, &expected);
     }
 }

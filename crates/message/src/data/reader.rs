@@ -1,0 +1,361 @@
+//! Reads rows one after the other, or each by its number, from a file or from memory.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Cursor, Seek as _, SeekFrom};
+use std::sync::Arc;
+
+use csv::StringRecord;
+
+use super::bounded::{Bounded, Bytes, TOO_LONG};
+use super::error::DataError;
+use super::row::Row;
+use super::rows::{FilePlace, RowFormat, Rows, Source};
+
+/// Bytes that are read of a file at once.
+const READ_BYTES: usize = 64 << 10;
+
+/// Bytes that are copied at once where they are in memory.
+const COPIED_BYTES: usize = 4 << 10;
+
+/// Reads rows.
+#[derive(Debug)]
+pub(super) struct RowReader {
+    input: Input,
+    /// Where the first row begins.
+    first: FilePlace,
+    /// The number of the next row, from 0.
+    number: u64,
+    /// Where the row that was taken last begins, or what line ends there are before it.
+    begins: FilePlace,
+    most_row_bytes: u64,
+    /// Why nothing more can be read.
+    broken: Option<DataError>,
+}
+
+#[derive(Debug)]
+enum Input {
+    JsonLines {
+        lines: BufReader<Bounded>,
+        /// Where the next line begins.
+        at: FilePlace,
+        /// The line being read, its memory used again and again.
+        line: Vec<u8>,
+    },
+    Csv {
+        records: Box<csv::Reader<Bounded>>,
+        columns: StringRecord,
+        record: StringRecord,
+    },
+}
+
+impl RowReader {
+    pub(super) fn open(rows: &Rows) -> Result<Self, DataError> {
+        let (inner, most, capacity) = match &rows.source {
+            Source::Memory(bytes) => {
+                let bytes = Cursor::new(Arc::clone(bytes));
+                (Bytes::Memory(bytes), u64::MAX, COPIED_BYTES)
+            }
+            Source::File {
+                path,
+                most_row_bytes,
+            } => {
+                let file = File::open(path).map_err(|error| unreadable(&error))?;
+                (Bytes::File(file), *most_row_bytes, READ_BYTES)
+            }
+        };
+        let bounded = Bounded::new(inner, most);
+        let (input, first) = match rows.format {
+            RowFormat::JsonLines => {
+                let at = FilePlace { byte: 0, line: 1 };
+                let input = Input::JsonLines {
+                    lines: BufReader::with_capacity(capacity, bounded),
+                    at,
+                    line: Vec::new(),
+                };
+                (input, at)
+            }
+            RowFormat::Csv => {
+                let mut records = csv::ReaderBuilder::new()
+                    .buffer_capacity(capacity)
+                    .from_reader(bounded);
+                let columns = csv_columns(&mut records)?;
+                let first = place_of(records.position());
+                let input = Input::Csv {
+                    records: Box::new(records),
+                    columns,
+                    record: StringRecord::new(),
+                };
+                (input, first)
+            }
+        };
+        Ok(Self {
+            input,
+            first,
+            number: 0,
+            begins: first,
+            most_row_bytes: most,
+            broken: None,
+        })
+    }
+
+    /// The next row, and after the last one the first.
+    pub(super) fn next_around(&mut self) -> Result<Row, DataError> {
+        if let Some(row) = self.next()? {
+            return Ok(row);
+        }
+        self.go_to(self.first)?;
+        self.number = 0;
+        self.next()?.ok_or(DataError::NoRows)
+    }
+
+    /// A row by its number, from 0, of rows that have an index.
+    pub(super) fn row(&mut self, rows: &Rows, number: u64) -> Result<Row, DataError> {
+        if self.number != number {
+            let (place, between) = rows.find(number).ok_or(DataError::NoRows)?;
+            self.go_to(place)?;
+            self.number = number - between;
+            for _ in 0..between {
+                self.pass()?;
+            }
+        }
+        // It was there when the index was made.
+        self.next()?.ok_or_else(|| DataError::Unreadable {
+            what: "the file has become shorter".to_owned(),
+        })
+    }
+
+    /// The next row; `None` at the end.
+    pub(super) fn next(&mut self) -> Result<Option<Row>, DataError> {
+        if !self.advance()? {
+            return Ok(None);
+        }
+        match &self.input {
+            Input::JsonLines { line, .. } => {
+                let number = self.begins.line;
+                let text = std::str::from_utf8(line).map_err(|error| DataError::Row {
+                    line: number,
+                    column: Some(error.valid_up_to() as u64 + 1),
+                    what: "not UTF-8".to_owned(),
+                })?;
+                Row::from_json(number, text).map(Some)
+            }
+            Input::Csv {
+                columns, record, ..
+            } => Ok(Some(Row::from_csv(columns, record))),
+        }
+    }
+
+    /// Passes over the next row, whatever stands in it; false at the end.
+    pub(super) fn pass(&mut self) -> Result<bool, DataError> {
+        match self.advance() {
+            Err(DataError::Row { .. }) if self.broken.is_none() => Ok(true),
+            other => other,
+        }
+    }
+
+    /// Where the row that was taken last begins, or what line ends there are before it.
+    pub(super) fn begins(&self) -> FilePlace {
+        self.begins
+    }
+
+    /// The line on which the row that was taken last begins, from 1.
+    pub(super) fn line(&self) -> u64 {
+        let Input::Csv { records, .. } = &self.input else {
+            return self.begins.line;
+        };
+        // Of `\r\n` the parser leaves the second to the next record, and empty lines too.
+        let FilePlace { mut byte, mut line } = self.begins;
+        while let Some(end @ (b'\r' | b'\n')) = records.get_ref().byte_at(byte) {
+            byte += 1;
+            line += u64::from(end == b'\n');
+        }
+        line
+    }
+
+    /// Makes sure that the row that was taken last has these columns.
+    pub(super) fn check<'c>(
+        &self,
+        row: &Row,
+        columns: impl IntoIterator<Item = &'c str>,
+    ) -> Result<(), DataError> {
+        match columns.into_iter().find(|column| !row.has(column)) {
+            None => Ok(()),
+            Some(column) => Err(DataError::Row {
+                line: self.line(),
+                column: None,
+                what: format!("the row has no \"{column}\", which the template asks for"),
+            }),
+        }
+    }
+
+    /// Takes the next row in; false at the end.
+    fn advance(&mut self) -> Result<bool, DataError> {
+        if let Some(broken) = &self.broken {
+            return Err(broken.clone());
+        }
+        self.number += 1;
+        let taken = match &mut self.input {
+            Input::JsonLines { lines, at, line } => {
+                self.begins = *at;
+                next_line(lines, at, line).map(|found| {
+                    self.begins = found.unwrap_or(self.begins);
+                    found.is_some()
+                })
+            }
+            Input::Csv {
+                records,
+                columns,
+                record,
+            } => {
+                self.begins = place_of(records.position());
+                records.get_mut().begin();
+                records
+                    .read_record(record)
+                    .map_err(|error| Wrong::of_csv(&error, Some(&*columns)))
+            }
+        };
+        taken.map_err(|wrong| self.failed(wrong))
+    }
+
+    /// What is wrong with the row that could not be taken in.
+    fn failed(&mut self, wrong: Wrong) -> DataError {
+        let (what, ends) = match wrong {
+            Wrong::Row(what) => (what, false),
+            Wrong::Reading(error) if error == TOO_LONG => {
+                let most = self.most_row_bytes;
+                let what = "is a quote or a line not ended?";
+                (format!("a row of more than {most} bytes; {what}"), true)
+            }
+            Wrong::Reading(what) => {
+                let error = DataError::Unreadable { what };
+                self.broken = Some(error.clone());
+                return error;
+            }
+        };
+        let error = DataError::Row {
+            line: self.line(),
+            column: None,
+            what,
+        };
+        if ends {
+            self.broken = Some(error.clone());
+        }
+        error
+    }
+
+    fn go_to(&mut self, place: FilePlace) -> Result<(), DataError> {
+        match &mut self.input {
+            Input::JsonLines { lines, at, .. } => {
+                lines
+                    .seek(SeekFrom::Start(place.byte))
+                    .map_err(|error| unreadable(&error))?;
+                *at = place;
+                Ok(())
+            }
+            Input::Csv { records, .. } => {
+                let mut position = csv::Position::new();
+                position.set_byte(place.byte).set_line(place.line);
+                records
+                    .seek(position)
+                    .map_err(|error| DataError::Unreadable {
+                        what: error.to_string(),
+                    })
+            }
+        }
+    }
+}
+
+/// Why a row could not be taken in.
+enum Wrong {
+    /// The row itself. The next one can be taken.
+    Row(String),
+    /// Nothing more can be read: what the system said.
+    Reading(String),
+}
+
+impl Wrong {
+    /// The error with the name of the column at fault, once the columns are known.
+    fn of_csv(error: &csv::Error, columns: Option<&StringRecord>) -> Self {
+        Self::Row(match error.kind() {
+            csv::ErrorKind::Io(error) => return Self::Reading(error.to_string()),
+            csv::ErrorKind::UnequalLengths {
+                expected_len, len, ..
+            } => format!("{len} values, but the first line names {expected_len} columns"),
+            csv::ErrorKind::Utf8 { err, .. } => {
+                match columns.and_then(|columns| columns.get(err.field())) {
+                    Some(name) => format!("the value of \"{name}\" is not UTF-8"),
+                    None => format!("value {} is not UTF-8", err.field() + 1),
+                }
+            }
+            _ => error.to_string(),
+        })
+    }
+}
+
+/// Reads the line that names the columns.
+fn csv_columns(records: &mut csv::Reader<Bounded>) -> Result<StringRecord, DataError> {
+    let wrong = |what| DataError::Row {
+        line: 1,
+        column: None,
+        what,
+    };
+    let columns = match records.headers() {
+        Ok(columns) => columns.clone(),
+        Err(error) => {
+            return Err(match Wrong::of_csv(&error, None) {
+                Wrong::Row(what) => wrong(what),
+                Wrong::Reading(what) if what == TOO_LONG => {
+                    wrong("the line that names the columns does not end".to_owned())
+                }
+                Wrong::Reading(what) => DataError::Unreadable { what },
+            });
+        }
+    };
+    let mut known = BTreeSet::new();
+    match columns.iter().find(|column| !known.insert(*column)) {
+        None => Ok(columns),
+        Some(twice) => Err(wrong(format!("two columns have the name \"{twice}\""))),
+    }
+}
+
+/// Reads the next line that is not empty, without its end. Where it begins; `None` at the end.
+fn next_line(
+    lines: &mut BufReader<Bounded>,
+    at: &mut FilePlace,
+    line: &mut Vec<u8>,
+) -> Result<Option<FilePlace>, Wrong> {
+    loop {
+        let begins = *at;
+        line.clear();
+        lines.get_mut().begin();
+        let read = lines.read_until(b'\n', line);
+        let read = read.map_err(|error| Wrong::Reading(error.to_string()))?;
+        if read == 0 {
+            return Ok(None);
+        }
+        at.byte += read as u64;
+        at.line += 1;
+        for end in [b'\n', b'\r'] {
+            if line.last() == Some(&end) {
+                line.pop();
+            }
+        }
+        if !line.trim_ascii().is_empty() {
+            return Ok(Some(begins));
+        }
+    }
+}
+
+fn place_of(position: &csv::Position) -> FilePlace {
+    FilePlace {
+        byte: position.byte(),
+        line: position.line(),
+    }
+}
+
+fn unreadable(error: &io::Error) -> DataError {
+    DataError::Unreadable {
+        what: error.to_string(),
+    }
+}

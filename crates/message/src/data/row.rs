@@ -1,0 +1,117 @@
+//! One row: values with names.
+
+use std::collections::BTreeMap;
+
+use csv::StringRecord;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::error::DataError;
+
+/// One row.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Row {
+    fields: BTreeMap<String, Cell>,
+    /// The row as it stands in the file, where it is a message by itself.
+    whole: Option<Box<str>>,
+}
+
+/// One value.
+#[derive(Debug, Clone, PartialEq)]
+enum Cell {
+    /// Text: a value of CSV, or what a string of JSON holds.
+    Text(String),
+    /// Any other value of JSON as it was written: a number keeps digits that no float holds.
+    Json(Box<str>),
+}
+
+impl Cell {
+    fn text(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::Json(text) => text,
+        }
+    }
+}
+
+impl Row {
+    /// Reads a line of JSON, which is the `line`-th of its file.
+    pub(super) fn from_json(line: u64, text: &str) -> Result<Self, DataError> {
+        let wrong = |error: &serde_json::Error, column: usize| DataError::Row {
+            line,
+            column: Some(column as u64).filter(|column| *column > 0),
+            what: json_words(error),
+        };
+        let raw: BTreeMap<String, &RawValue> =
+            serde_json::from_str(text).map_err(|error| wrong(&error, error.column()))?;
+        let mut fields = BTreeMap::new();
+        for (name, value) in raw {
+            let value = value.get();
+            let cell = match value.starts_with('"') {
+                // An escape that is none was passed over before; its place is that in the value.
+                true => serde_json::from_str(value)
+                    .map(Cell::Text)
+                    .map_err(|error| wrong(&error, 0))?,
+                false => Cell::Json(value.into()),
+            };
+            fields.insert(name, cell);
+        }
+        Ok(Self {
+            fields,
+            whole: Some(text.into()),
+        })
+    }
+
+    /// Names the values of a record.
+    pub(super) fn from_csv(columns: &StringRecord, record: &StringRecord) -> Self {
+        let values = record.iter().map(|value| Cell::Text(value.to_owned()));
+        Self {
+            fields: columns.iter().map(str::to_owned).zip(values).collect(),
+            whole: None,
+        }
+    }
+
+    /// The names of its values.
+    pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
+        self.fields.keys().map(String::as_str)
+    }
+
+    /// Whether it has a value of this name.
+    pub(super) fn has(&self, column: &str) -> bool {
+        self.fields.contains_key(column)
+    }
+
+    /// Appends the value of a name that it has, escaped where that is `quoted`, inside a string of
+    /// JSON.
+    pub(super) fn append(&self, column: &str, quoted: bool, out: &mut String) {
+        let text = self.fields.get(column).map_or("", Cell::text);
+        if quoted {
+            let escaped = Value::from(text).to_string();
+            out.push_str(&escaped[1..escaped.len() - 1]);
+        } else {
+            out.push_str(text);
+        }
+    }
+
+    /// Appends the whole row as a JSON object.
+    pub(super) fn append_whole(&self, out: &mut String) {
+        if let Some(text) = &self.whole {
+            out.push_str(text);
+            return;
+        }
+        let fields = self.fields.iter();
+        let fields = fields.map(|(name, cell)| (name.clone(), Value::from(cell.text())));
+        out.push_str(&Value::Object(fields.collect()).to_string());
+    }
+}
+
+/// The error without the place, which is always the first line of the text that was parsed.
+fn json_words(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let what = text.strip_suffix(place.as_str()).unwrap_or(&text);
+    match error.classify() {
+        serde_json::error::Category::Data => format!("not a JSON object: {what}"),
+        _ => format!("not JSON: {what}"),
+    }
+}
