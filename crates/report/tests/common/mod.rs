@@ -23,6 +23,10 @@ use rpcgauge_study::plan::{Claim, Metric, Pair, Plan, Published, TrialSpec, Vari
 use rpcgauge_study::record::*;
 use rpcgauge_study::settings::*;
 
+#[allow(
+    unused_imports,
+    reason = "not every program has samples of live services"
+)]
 pub use live_service::{capacity, live, ramp};
 
 /// A run as the lab leaves it.
