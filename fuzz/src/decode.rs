@@ -81,7 +81,7 @@ fn decode(input: &[u8], encodings: [Encoding; 2]) {
     }
     match read {
         Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
-        Ok(message) => check_forms(message_type, message, encoding),
+        Ok(message) => check_forms(message, encoding),
     }
 }
 
@@ -134,26 +134,38 @@ const MEMORY_FOR_A_BYTE: usize = 3 * rpcgauge_message::limits::MEMORY_FOR_A_BYTE
 
 /// What was read has a form in protobuf, and reads back the same from every encoding that has a
 /// form for it.
-fn check_forms(message_type: &MessageType, message: Message, encoding: Encoding) {
-    let limits = Limits::DEFAULT;
-    let again = |message: &Message| {
-        let written = message.to_bytes(Encoding::Protobuf).expect("a form");
-        message_type
-            .decode(&written, Encoding::Protobuf, &limits)
-            .expect("what was written")
-    };
+fn check_forms(message: Message, encoding: Encoding) {
     // A damaged map entry can lack its value. The library takes 0 for it, which a closed enum may
     // not have; what it writes then, it reads as an unknown field. So protobuf is read twice, the
     // second time without damage.
     let message = match encoding {
-        Encoding::Protobuf => again(&message),
+        Encoding::Protobuf => written_and_read(&message),
         _ => message,
     };
-    assert_eq!(first_difference(&message, &again(&message)), None);
+    assert_eq!(
+        first_difference(&message, &written_and_read(&message)),
+        None
+    );
+    check_mapped(&message);
+}
+
+/// What a reader makes of the message in protobuf.
+pub(crate) fn written_and_read(message: &Message) -> Message {
+    let written = message.to_bytes(Encoding::Protobuf).expect("a form");
+    message
+        .message_type()
+        .decode(&written, Encoding::Protobuf, &Limits::DEFAULT)
+        .expect("what was written")
+}
+
+/// Every encoding that has a form for the message can be read.
+pub(crate) fn check_mapped(message: &Message) {
     for encoding in Encoding::ALL {
         // Damaged payloads of an `Any`, and times without a form, are refused here.
         if let Ok(bytes) = message.to_bytes(encoding) {
-            let back = message_type.decode(&bytes, encoding, &limits);
+            let back = message
+                .message_type()
+                .decode(&bytes, encoding, &Limits::DEFAULT);
             assert!(back.is_ok(), "{encoding}: {back:?}");
         }
     }

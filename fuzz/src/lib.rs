@@ -10,6 +10,7 @@ pub mod http1;
 pub mod http2;
 pub mod meter;
 pub mod records;
+pub mod reflection;
 pub mod script;
 
 pub use compress::decompress;
@@ -19,12 +20,13 @@ pub use hpack::{hpack_decode, hpack_encode};
 pub use http1::{http1, http1_head};
 pub use http2::http2;
 pub use records::records;
+pub use reflection::reflection;
 
 /// A target's body.
 pub type Target = fn(&[u8]);
 
 /// Every target, by the name of its program and of its folders.
-pub const TARGETS: [(&str, Target); 13] = [
+pub const TARGETS: [(&str, Target); 14] = [
     ("decode_cbor", decode_cbor),
     ("decode_json", decode_json),
     ("decode_msgpack", decode_msgpack),
@@ -38,4 +40,5 @@ pub const TARGETS: [(&str, Target); 13] = [
     ("http1_head", http1_head),
     ("http2", http2),
     ("records", records),
+    ("reflection", reflection),
 ];

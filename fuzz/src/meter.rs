@@ -77,6 +77,11 @@ pub fn peak() -> u64 {
     PEAK.get().max(0) as u64
 }
 
+/// What is held now of what was allocated since [`reset`], in bytes.
+pub fn held() -> u64 {
+    HELD.get().max(0) as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,11 +91,12 @@ mod tests {
         reset();
         metered(|| {
             drop(vec![0u8; 1000]);
-            let held = vec![0u8; 600];
+            let list = vec![0u8; 600];
             unmetered(|| drop(vec![0u8; 100_000]));
-            drop(held);
+            assert_eq!(held(), 600);
+            drop(list);
         });
         drop(vec![0u8; 100_000]);
-        assert_eq!(peak(), 1000);
+        assert_eq!((held(), peak()), (0, 1000));
     }
 }

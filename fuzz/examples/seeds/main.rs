@@ -5,6 +5,7 @@
 mod grpc;
 mod http;
 mod messages;
+mod reflection;
 
 use std::fs;
 use std::path::Path;
@@ -25,6 +26,7 @@ fn seeds(target: &str) -> Vec<Seed> {
         "grpc_text" => grpc::texts(),
         "decompress" => messages::compressed(),
         "records" => messages::records(),
+        "reflection" => reflection::reflection(),
         _ => messages::encoded(target),
     }
 }

@@ -8,8 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use rpcgauge_load::{self as load, FailureKind};
-use rpcgauge_message::nearest::Nearest;
-use rpcgauge_message::reflection::{Answer, Files, METHOD_PATHS, Question};
+use rpcgauge_message::reflection::{Files, METHOD_PATHS, NoSchema, Question, Untold, inquire};
 use rpcgauge_message::{Compression, Limits, Schema};
 use rpcgauge_study::settings::{LiveService, Settings};
 
@@ -81,67 +80,27 @@ impl<'a> Asker<'a> {
         })
     }
 
-    /// Asks for the file of a service, and then for what is missing of its imports.
+    /// Asks until the schema of a service is whole.
     fn schema(mut self, name: &str) -> Result<Schema, LiveError> {
-        let mut files = Files::default();
-        match self.ask(Question::FileContaining(name))? {
-            Answer::Files(told) => self.add(&mut files, &told)?,
-            Answer::Error { code, message } if code == Answer::NOT_FOUND => {
-                return Err(self.unknown(name, &message)?);
+        match inquire(name, Files::default(), |question| self.ask(question)) {
+            Ok(schema) => Ok(schema),
+            Err(NoSchema::Unanswered(error)) => Err(error),
+            Err(NoSchema::Untold(Untold::NoService { service, nearest })) => {
+                Err(LiveError::UnknownService {
+                    target: self.service.target.to_string(),
+                    service,
+                    nearest,
+                })
             }
-            other => return Err(self.unasked(&other)),
+            Err(NoSchema::Untold(untold)) => Err(self.error(untold.to_string())),
         }
-        while let Some((import, importer)) = files.missing() {
-            let (import, importer) = (import.to_owned(), importer.to_owned());
-            match self.ask(Question::File(&import))? {
-                Answer::Files(told) => self.add(&mut files, &told)?,
-                Answer::Error { .. } => {
-                    let known = files.add_well_known(&import);
-                    known.map_err(|error| self.useless(&error))?;
-                }
-                other @ Answer::Services(_) => return Err(self.unasked(&other)),
-            }
-            if !files.has(&import) {
-                let what = format!(
-                    "does not tell of the file \"{}\", which \"{}\" imports",
-                    one_line(&import),
-                    one_line(&importer)
-                );
-                return Err(self.error(what));
-            }
-        }
-        files.into_schema().map_err(|error| self.useless(&error))
-    }
-
-    fn add(&self, files: &mut Files, told: &[Vec<u8>]) -> Result<(), LiveError> {
-        for file in told {
-            files.add(file).map_err(|error| self.useless(&error))?;
-        }
-        Ok(())
-    }
-
-    /// What is said of a service that is not there: its nearest name.
-    fn unknown(&mut self, name: &str, said: &str) -> Result<LiveError, LiveError> {
-        let services = match self.ask(Question::Services)? {
-            Answer::Services(services) => services,
-            other => return Ok(self.unasked(&other)),
-        };
-        if services.iter().any(|service| service == name) {
-            let said = because(said);
-            return Ok(self.error(format!("has \"{name}\", but does not tell of it{said}")));
-        }
-        Ok(LiveError::UnknownService {
-            target: self.service.target.to_string(),
-            service: name.to_owned(),
-            nearest: Nearest::or_known(name, services.iter().map(String::as_str)),
-        })
     }
 
     /// Asks one question, in the newest version that the service has.
-    fn ask(&mut self, question: Question<'_>) -> Result<Answer, LiveError> {
+    fn ask(&mut self, question: Question<'_>) -> Result<Vec<u8>, LiveError> {
         while let Some((path, older)) = self.paths.split_first() {
             if let Some(answer) = self.ask_at(path, question)? {
-                return Answer::from_bytes(&answer).map_err(|error| self.useless(&error));
+                return Ok(answer);
             }
             self.paths = older;
         }
@@ -191,29 +150,13 @@ impl<'a> Asker<'a> {
         match probe::refusal(kind, said, &self.settings, self.service) {
             Some(what) => LiveError::Refused { target, what },
             None => {
-                let said = because(said);
+                let said = match said {
+                    "" => String::new(),
+                    said => format!(" ({said})"),
+                };
                 self.error(format!("does not answer server reflection: {kind}{said}"))
             }
         }
-    }
-
-    /// What is said of an answer to something else.
-    fn unasked(&self, answer: &Answer) -> LiveError {
-        self.error(match answer {
-            Answer::Error { code, message } => {
-                let said = because(message);
-                format!("does not tell of its messages: status {code}{said}")
-            }
-            Answer::Files(_) | Answer::Services(_) => {
-                "answers server reflection with what was not asked for".to_owned()
-            }
-        })
-    }
-
-    /// What is said of an answer that cannot be used.
-    fn useless(&self, error: &dyn std::error::Error) -> LiveError {
-        let what = one_line(&error.to_string());
-        self.error(format!("answers server reflection with damage: {what}"))
     }
 
     fn error(&self, what: String) -> LiveError {
@@ -221,14 +164,6 @@ impl<'a> Asker<'a> {
             target: self.service.target.to_string(),
             what,
         }
-    }
-}
-
-/// A server's own words behind a sentence, if it has any.
-fn because(said: &str) -> String {
-    match one_line(said) {
-        said if said.is_empty() => said,
-        said => format!(" ({said})"),
     }
 }
 

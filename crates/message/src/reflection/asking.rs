@@ -5,6 +5,7 @@ use buffa::Message as _;
 use super::proto::__buffa::oneof::server_reflection_request::MessageRequest;
 use super::proto::__buffa::oneof::server_reflection_response::MessageResponse;
 use super::proto::{ServerReflectionRequest, ServerReflectionResponse};
+use crate::mapping::trail::clip;
 
 /// What a server is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +65,7 @@ impl Answer {
     /// Bytes that are no such message, and an answer to a question that was not asked.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, BadAnswer> {
         let answer = ServerReflectionResponse::decode_from_slice(bytes)
-            .map_err(|error| BadAnswer(error.to_string()))?;
+            .map_err(|error| BadAnswer(clip(&error.to_string())))?;
         match answer.message_response {
             Some(MessageResponse::FileDescriptorResponse(files)) => {
                 Ok(Self::Files(files.file_descriptor_proto))

@@ -1,17 +1,27 @@
 //! The files that a server has told, until none is missing.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use buffa::Message as _;
+use buffa::encoding::{Tag, WireType};
+use buffa::types::encode_bytes;
+use buffa::{Message as _, MessageField};
 use buffa_descriptor::generated::descriptor::{FileDescriptorProto, FileDescriptorSet};
 use protox::file::GoogleFileResolver;
 
+use crate::mapping::trail::clip;
 use crate::schema::{Schema, SchemaError};
+
+/// The field of a `google.protobuf.FileDescriptorSet`: its files.
+const FILE: u32 = 1;
 
 /// Files with their imports, as they come from a server, within bounds.
 #[derive(Debug)]
 pub struct Files {
-    by_name: BTreeMap<String, FileDescriptorProto>,
+    /// Each file encoded, which takes a fraction of what it takes decoded.
+    by_name: BTreeMap<Arc<str>, Vec<u8>>,
+    /// Imports that are not there, each with a file that imports it.
+    missing: BTreeMap<String, Arc<str>>,
     bytes: usize,
     most_files: usize,
     most_bytes: usize,
@@ -42,11 +52,15 @@ impl Files {
     pub const MOST: usize = 10_000;
     /// Most bytes of them together.
     pub const MOST_BYTES: usize = 64 << 20;
+    /// Most bytes of memory that the messages, fields and other parts of all files may take when
+    /// they are decoded to be linked: those of some 100,000 fields.
+    pub const MOST_MEMORY: usize = 64 << 20;
 
     /// No files yet, and at most so many, of so many bytes.
     pub fn at_most(files: usize, bytes: usize) -> Self {
         Self {
             by_name: BTreeMap::new(),
+            missing: BTreeMap::new(),
             bytes: 0,
             most_files: files,
             most_bytes: bytes,
@@ -64,19 +78,35 @@ impl Files {
         if self.bytes > self.most_bytes {
             return Err(FilesError::TooLarge(self.most_bytes));
         }
-        let file = FileDescriptorProto::decode_from_slice(bytes)
-            .map_err(|error| FilesError::Damaged(error.to_string()))?;
-        let Some(name) = file.name.clone().filter(|name| !name.is_empty()) else {
+        let mut file = FileDescriptorProto::decode_from_slice(bytes)
+            .map_err(|error| FilesError::Damaged(clip(&error.to_string())))?;
+        let Some(name) = file.name.as_deref().filter(|name| !name.is_empty()) else {
             return Err(FilesError::NoName);
         };
-        if self.by_name.contains_key(&name) {
+        if self.by_name.contains_key(name) {
             return Ok(false);
         }
-        if self.by_name.len() == self.most_files {
-            return Err(FilesError::TooMany(self.most_files));
+        let name: Arc<str> = name.into();
+        self.missing.remove(&*name);
+        // The comments, which some servers send.
+        file.source_code_info = MessageField::none();
+        self.by_name.insert(Arc::clone(&name), file.encode_to_vec());
+        self.check_number()?;
+        for import in file.dependency {
+            if !self.has(&import) {
+                self.missing.entry(import).or_insert_with(|| name.clone());
+            }
+            self.check_number()?;
         }
-        self.by_name.insert(name, file);
         Ok(true)
+    }
+
+    /// What is missing has to come too, so that it counts before it is there.
+    fn check_number(&self) -> Result<(), FilesError> {
+        match self.by_name.len() + self.missing.len() > self.most_files {
+            true => Err(FilesError::TooMany(self.most_files)),
+            false => Ok(()),
+        }
     }
 
     /// Adds a file of the well-known types, as `google/protobuf/timestamp.proto`, with its imports:
@@ -90,7 +120,7 @@ impl Files {
             return Ok(false);
         }
         let set = FileDescriptorSet::decode_from_slice(&compiler.encode_file_descriptor_set())
-            .map_err(|error| FilesError::Damaged(error.to_string()))?;
+            .map_err(|error| FilesError::Damaged(clip(&error.to_string())))?;
         for file in set.file {
             self.add(&file.encode_to_vec())?;
         }
@@ -104,13 +134,8 @@ impl Files {
 
     /// A file that another one imports and that is not there, with the importing file's name.
     pub fn missing(&self) -> Option<(&str, &str)> {
-        self.by_name.values().find_map(|file| {
-            let import = file
-                .dependency
-                .iter()
-                .find(|import| !self.by_name.contains_key(*import))?;
-            Some((import.as_str(), file.name.as_deref().unwrap_or_default()))
-        })
+        let (import, importer) = self.missing.first_key_value()?;
+        Some((import, importer))
     }
 
     /// The schema of all files.
@@ -118,11 +143,12 @@ impl Files {
     /// # Errors
     /// Files that do not fit together.
     pub fn into_schema(self) -> Result<Schema, FilesError> {
-        let set = FileDescriptorSet {
-            file: self.by_name.into_values().collect(),
-            ..Default::default()
-        };
-        Schema::from_descriptor_set(&set.encode_to_vec()).map_err(|error| match error {
+        let mut set = Vec::new();
+        for file in self.by_name.into_values() {
+            Tag::new(FILE, WireType::LengthDelimited).encode(&mut set);
+            encode_bytes(&file, &mut set);
+        }
+        Schema::from_set_within(set, Self::MOST_MEMORY).map_err(|error| match error {
             SchemaError::DescriptorSet { what } => FilesError::Unlinked(what),
             other => FilesError::Unlinked(other.to_string()),
         })

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! asking:    Question ─► bytes ─► (a server) ─► bytes ─► Answer ─► Files, until none is missing ─► Schema
+//!            └──────────────────────────────── inquire ────────────────────────────────┘
 //! answering: bytes ─► Reflected ─► bytes
 //! ```
 //!
@@ -12,6 +13,7 @@
 mod answering;
 mod asking;
 mod files;
+mod inquiry;
 
 #[cfg(test)]
 mod tests;
@@ -19,6 +21,7 @@ mod tests;
 pub use answering::Reflected;
 pub use asking::{Answer, BadAnswer, Question};
 pub use files::{Files, FilesError};
+pub use inquiry::{NoSchema, Untold, inquire};
 
 /// Generated protobuf code of the reflection service.
 #[allow(

@@ -1,8 +1,13 @@
 use buffa::Message as _;
+use buffa_descriptor::generated::descriptor::FileDescriptorProto;
 use proptest::prelude::*;
 
 use super::proto::__buffa::oneof::server_reflection_request::MessageRequest;
-use super::proto::{ExtensionRequest, ServerReflectionRequest};
+use super::proto::__buffa::oneof::server_reflection_response::MessageResponse;
+use super::proto::{
+    ErrorResponse, ExtensionRequest, FileDescriptorResponse, ListServiceResponse,
+    ServerReflectionRequest, ServerReflectionResponse, ServiceResponse,
+};
 use super::*;
 use crate::Schema;
 
@@ -104,6 +109,142 @@ fn a_missing_import_is_named_until_it_is_there() {
     assert_eq!(told.missing(), None);
     assert!(!told.add_well_known("shop/orders.proto").unwrap());
     assert!(told.into_schema().is_ok());
+}
+
+/// Asks a server that answers so, one answer after the other, and then not any more.
+fn asked_of(answers: &[&[u8]]) -> (Result<Schema, Untold>, Vec<String>) {
+    let mut answers = answers.iter();
+    let mut asked = Vec::new();
+    let schema = inquire(HELLO, Files::at_most(10, 1 << 20), |question| {
+        asked.push(format!("{question:?}"));
+        Ok::<_, std::convert::Infallible>(answers.next().expect("an answer").to_vec())
+    });
+    let schema = schema.map_err(|error| match error {
+        NoSchema::Untold(untold) => untold,
+        NoSchema::Unanswered(never) => match never {},
+    });
+    (schema, asked)
+}
+
+/// An answer of files with these names and imports.
+fn telling(files: &[(&str, &[&str])]) -> Vec<u8> {
+    let encoded = files.iter().map(|(name, imports)| {
+        FileDescriptorProto {
+            name: Some((*name).to_owned()),
+            dependency: imports.iter().map(|&import| import.to_owned()).collect(),
+            ..Default::default()
+        }
+        .encode_to_vec()
+    });
+    said(MessageResponse::from(FileDescriptorResponse {
+        file_descriptor_proto: encoded.collect(),
+        ..Default::default()
+    }))
+}
+
+fn said(response: MessageResponse) -> Vec<u8> {
+    ServerReflectionResponse {
+        message_response: Some(response),
+        ..Default::default()
+    }
+    .encode_to_vec()
+}
+
+fn error(code: i32, message: &str) -> Vec<u8> {
+    said(MessageResponse::from(ErrorResponse {
+        error_code: code,
+        error_message: message.to_owned(),
+        ..Default::default()
+    }))
+}
+
+fn services(names: &[&str]) -> Vec<u8> {
+    let service = names.iter().map(|&name| ServiceResponse {
+        name: name.to_owned(),
+        ..Default::default()
+    });
+    said(MessageResponse::from(ListServiceResponse {
+        service: service.collect(),
+        ..Default::default()
+    }))
+}
+
+#[test]
+fn what_is_missing_is_asked_for_once_also_in_a_circle() {
+    let (schema, asked) = asked_of(&[
+        &telling(&[("a.proto", &["b.proto", "c.proto", "a.proto"])]),
+        &telling(&[("b.proto", &["c.proto"]), ("a.proto", &["d.proto"])]),
+        &telling(&[("c.proto", &["a.proto"])]),
+    ]);
+    assert!(schema.is_ok(), "{schema:?}");
+    assert_eq!(
+        asked,
+        [
+            r#"FileContaining("hello.Hello")"#,
+            r#"File("b.proto")"#,
+            r#"File("c.proto")"#
+        ]
+    );
+}
+
+#[test]
+fn files_without_end_are_not_asked_for() {
+    let names: Vec<String> = (0..20).map(|number| format!("{number:02}")).collect();
+    let chain: Vec<Vec<u8>> = names
+        .windows(2)
+        .map(|pair| telling(&[(&pair[0], &[&pair[1]])]))
+        .collect();
+    let chain: Vec<&[u8]> = chain.iter().map(Vec::as_slice).collect();
+    let (schema, asked) = asked_of(&chain);
+    let error = schema.unwrap_err().to_string();
+    assert!(error.ends_with("damage: more than 10 files"), "{error}");
+    assert_eq!(asked.len(), 10);
+    // Nor is any of more imports than may come.
+    let imports: Vec<&str> = names.iter().map(String::as_str).collect();
+    let (schema, asked) = asked_of(&[&telling(&[("a.proto", &imports)])]);
+    assert!(schema.is_err());
+    assert_eq!(asked.len(), 1);
+}
+
+#[test]
+fn what_a_server_says_makes_no_second_line() {
+    let unknown = error(5, "no\nsuch symbol");
+    let table: [(&[&[u8]], &str); 8] = [
+        (&[b"\xff"], "answers server reflection with damage: "),
+        (
+            &[&error(7, "only\u{1b}[31m for\nadmins")],
+            r"does not tell of its messages: status 7 (only\u{1b}[31m for\nadmins)",
+        ),
+        (
+            &[&services(&[HELLO])],
+            "answers server reflection with what was not asked for",
+        ),
+        (
+            &[&unknown, &services(&["hello.Hallo\n"])],
+            r#"has no service "hello.Hello"; did you mean "hello.Hallo\n"?"#,
+        ),
+        (
+            &[&unknown, &services(&[HELLO])],
+            r#"has "hello.Hello", but does not tell of it (no\nsuch symbol)"#,
+        ),
+        (
+            &[&unknown, &error(12, "")],
+            "does not tell of its messages: status 12",
+        ),
+        (
+            &[&telling(&[("a\n", &["b\n"])]), &unknown],
+            r#"does not tell of the file "b\n", which "a\n" imports"#,
+        ),
+        (
+            &[&telling(&[("a", &["b"])]), &telling(&[("c", &[])])],
+            r#"does not tell of the file "b", which "a" imports"#,
+        ),
+    ];
+    for (answers, text) in table {
+        let error = asked_of(answers).0.unwrap_err().to_string();
+        assert!(error.starts_with(text), "{error}");
+        assert!(!error.contains(char::is_control), "{error}");
+    }
 }
 
 #[test]

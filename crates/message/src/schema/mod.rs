@@ -3,6 +3,7 @@
 mod compile;
 mod editions;
 mod error;
+mod names;
 mod types;
 
 use std::path::PathBuf;
@@ -52,8 +53,17 @@ impl Schema {
     /// # Errors
     /// Bytes that are no descriptor set, or one that is not complete.
     pub fn from_descriptor_set(bytes: &[u8]) -> Result<Self, SchemaError> {
+        // The user's own file may be as large as it is.
+        Self::from_set_within(bytes.to_vec(), usize::MAX)
+    }
+
+    /// The same of a set whose decoded descriptors may take so many bytes of memory.
+    pub(crate) fn from_set_within(
+        descriptor_set: Vec<u8>,
+        most_memory: usize,
+    ) -> Result<Self, SchemaError> {
         Ok(Self {
-            types: Arc::new(Types::new(bytes.to_vec())?),
+            types: Arc::new(Types::new(descriptor_set, most_memory)?),
         })
     }
 

@@ -3,12 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use buffa::DecodeOptions;
 use buffa::editions::FieldPresence;
+use buffa_descriptor::generated::descriptor::FileDescriptorSet;
 use buffa_descriptor::{
-    DescriptorPool, DynamicMessage, FieldKind, ReflectMessage, ScalarType, SingularKind, Value,
+    DescriptorPool, DynamicMessage, FieldKind, PoolError, ReflectMessage, ScalarType, SingularKind,
+    Value,
 };
 
-use super::SchemaError;
+use super::{SchemaError, names};
+use crate::mapping::trail::clip;
 
 /// The linked descriptors of a schema, with the bytes that they came from.
 pub(crate) struct Types {
@@ -29,11 +33,15 @@ impl std::fmt::Debug for Types {
 }
 
 impl Types {
-    pub(crate) fn new(descriptor_set: Vec<u8>) -> Result<Self, SchemaError> {
-        let pool =
-            DescriptorPool::decode(&descriptor_set).map_err(|e| SchemaError::DescriptorSet {
-                what: e.to_string(),
-            })?;
+    /// Links a set whose decoded descriptors take at most so many bytes of memory.
+    pub(crate) fn new(descriptor_set: Vec<u8>, most_memory: usize) -> Result<Self, SchemaError> {
+        let unusable = |what: &str| SchemaError::DescriptorSet { what: clip(what) };
+        let set = DecodeOptions::new()
+            .with_element_memory_limit(most_memory)
+            .decode_from_slice::<FileDescriptorSet>(&descriptor_set)
+            .map_err(|error| unusable(&PoolError::Decode(error).to_string()))?;
+        names::check(&set).map_err(|what| unusable(&what))?;
+        let pool = DescriptorPool::new(set).map_err(|error| unusable(&error.to_string()))?;
         let has_required = pool.messages().iter().any(|message| {
             message
                 .fields()

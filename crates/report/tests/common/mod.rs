@@ -10,6 +10,7 @@
     reason = "a fixture shared by several test programs, each using its part"
 )]
 
+mod live_service;
 pub mod quickstart;
 mod records;
 
@@ -17,13 +18,16 @@ use std::collections::BTreeMap;
 
 use rpcgauge_message::workload::WorkloadSpec;
 use rpcgauge_message::{Compression, Encoding, Limits};
-use rpcgauge_report::findings::capacity::Course;
 use rpcgauge_stats::SplitMix64;
-use rpcgauge_study::histogram::Unpacked;
-use rpcgauge_study::plan::{Capacity, Claim, Metric, Pair, Plan, Published, TrialSpec, Variant};
-use rpcgauge_study::ramp::RampPart;
+use rpcgauge_study::plan::{Claim, Metric, Pair, Plan, Published, TrialSpec, Variant};
 use rpcgauge_study::record::*;
 use rpcgauge_study::settings::*;
+
+#[allow(
+    unused_imports,
+    reason = "not every program has samples of live services"
+)]
+pub use live_service::{capacity, live, ramp};
 
 /// A run as the lab leaves it.
 #[derive(Clone)]
@@ -383,183 +387,4 @@ pub fn findings(sample: &Sample) -> rpcgauge_report::Findings {
         &sample.floors,
     )
     .expect("the sample's records fit its plan")
-}
-
-/// A load of one service, of which nothing is known but its answers; a few calls failed.
-pub fn live() -> Sample {
-    let mut sample = two(2.0).build();
-    let plan = &mut sample.plan;
-    plan.name = "load-localhost-50051".to_owned();
-    plan.question = "grpcs://localhost:50051/shop.Orders/Get".to_owned();
-    plan.variants.truncate(1);
-    plan.pairs.clear();
-    plan.trials.truncate(1);
-    plan.trials[0].variant = 0;
-    plan.placements = vec![Placement::Free];
-    plan.trials[0].placement = Placement::Free;
-    plan.objectives = ["p99<1s", "errors<0.1%", "p99.99<1s"]
-        .map(|text| text.parse().expect("an objective"))
-        .to_vec();
-    let settings = &mut plan.variants[0].settings;
-    settings.callee = Callee::Live {
-        service: Box::new(LiveService {
-            target: plan.question.parse().expect("a target"),
-            tls: Some(TlsChoice {
-                insecure: true,
-                ..TlsChoice::default()
-            }),
-            http_method: None,
-            header_names: Vec::new(),
-            messages: Messages::default(),
-            at_end: AtEnd::Wait,
-            keepalive: None,
-        }),
-    };
-    settings.schedule = Schedule::Rate {
-        per_second: 500.0,
-        arrivals: Arrivals::Constant,
-    };
-    sample.floors.clear();
-    sample.trials.truncate(1);
-    let record = &mut sample.trials[0];
-    record.trial = plan.trials[0].clone();
-    record.variant = plan.variants[0].name.clone();
-    record.timing = Timing::Load;
-    if let Outcome::Measured(measured) = &mut record.outcome {
-        measured.stages.clear();
-        measured.cpu.server = None;
-        measured.memory.server_peak = None;
-        measured.code = None;
-        measured.payload.response = None;
-        measured.calls.started += 4;
-        measured.calls.failed = [("http-503".to_owned(), 3), ("deadline".to_owned(), 1)].into();
-        measured.error_samples = vec![ErrorSample {
-            kind: "http-503".to_owned(),
-            text: "status 503".to_owned(),
-            count: 3,
-        }];
-        measured.connections_at_start = Some(1);
-        measured.connections_opened = 3;
-        measured.tls_resumed = 2;
-        // 204 calls at 500 a second.
-        measured.elapsed_ns = 408_000_000;
-        measured.client_share = 0.02;
-    }
-    sample
-}
-
-/// The same service called in a ramp: two steps, a pause, and an overload that loses calls.
-pub fn ramp() -> Sample {
-    let mut sample = live();
-    let part = |from: f64, to: f64| RampPart {
-        from,
-        to,
-        time_ms: 2_000,
-    };
-    let parts = vec![
-        part(50.0, 50.0),
-        part(100.0, 100.0),
-        part(0.0, 0.0),
-        part(400.0, 400.0),
-    ];
-    sample.plan.objectives = ["p50<5ms", "p99<5ms", "goodput>49"]
-        .map(|text| text.parse().expect("an objective"))
-        .to_vec();
-    let times = |count: u64, ns: u64| {
-        let mut histogram = Unpacked::new(3).expect("three digits");
-        // The slowest takes ten times as long as the others.
-        for call in 0..count {
-            let slow = if call == 0 { 10 } else { 1 };
-            histogram.record(ns * slow).expect("it grows");
-        }
-        Histogram::from(histogram)
-    };
-    // Due, answered, failed, latency of most.
-    let became = [
-        (100, 100, 0, 1_000_000),
-        (200, 199, 1, 1_200_000),
-        (0, 0, 0, 0),
-        (800, 500, 20, 90_000_000),
-    ];
-    if let Outcome::Measured(measured) = &mut sample.trials[0].outcome {
-        measured.elapsed_ns = 8_000_000_000;
-        let steps = parts.iter().zip(became);
-        measured.steps = steps
-            .map(|(part, (started, answered, failed, ns))| Step {
-                from: part.from,
-                to: part.to,
-                time_ns: part.time_ms * 1_000_000,
-                started,
-                answered,
-                failed,
-                latency: times(answered, ns),
-                send_delay: times(started, ns / 10),
-            })
-            .collect();
-    }
-    sample.plan.variants[0].settings.schedule = Schedule::Ramp {
-        parts,
-        arrivals: Arrivals::Poisson,
-    };
-    sample
-}
-
-/// A search on the same service, which answers in a millisecond up to some 1,000 calls a second and
-/// queues beyond. The client is at its limit from 2,000 on. The third trial has a hiccup.
-pub fn capacity() -> Sample {
-    let mut sample = live();
-    sample.plan.objectives = ["p99<20ms", "errors<0.1%"]
-        .map(|text| text.parse().expect("an objective"))
-        .to_vec();
-    sample.plan.capacity = Some(Capacity {
-        start: 250.0,
-        lowest: 20.0,
-        highest: None,
-        precision: 0.05,
-        time_ms: 1_000,
-        calls: 1_000,
-    });
-    let first = sample.trials.remove(0);
-    let slots = (0..60).map(|index| TrialSpec {
-        index,
-        block: index,
-        ..first.trial.clone()
-    });
-    sample.plan.trials = slots.collect();
-    let mut course = Course::of(&sample.plan).expect("a search");
-    for spec in &sample.plan.trials {
-        let Some(rate) = course.next_rate() else {
-            break;
-        };
-        let mut record = first.clone();
-        record.trial = spec.clone();
-        record.rate = Some(rate);
-        record.started_at_ms += u64::from(spec.index) * 3_000;
-        let is_slow = rate > 1_000.0 || spec.index == 2;
-        if let Outcome::Measured(measured) = &mut record.outcome {
-            let calls = rate.max(1_000.0) as u64;
-            let mut latency = Unpacked::new(3).expect("three digits");
-            let mut send_delay = latency.clone();
-            for call in 0..calls {
-                // Of slow trials one call in twenty waits.
-                let waits = is_slow && call % 20 == 0;
-                let ns = if waits { 80_000_000 } else { 1_000_000 };
-                latency.record(ns).expect("it grows");
-                send_delay.record(ns / 100).expect("it grows");
-            }
-            measured.calls = Calls {
-                started: calls,
-                answered: calls,
-                ..Calls::default()
-            };
-            measured.elapsed_ns = (calls as f64 / rate * 1e9) as u64;
-            measured.latency = Histogram::from(latency);
-            measured.send_delay = Histogram::from(send_delay);
-            measured.error_samples.clear();
-            measured.client_share = (rate / 2_400.0).min(1.0);
-        }
-        course.ended(&record);
-        sample.trials.push(record);
-    }
-    sample
 }

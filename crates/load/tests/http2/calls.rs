@@ -1,0 +1,137 @@
+//! Calls that are answered, and what of them is counted.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hyper::header::HeaderValue;
+use rpcgauge_load::{Address, Arrivals, Bodies, Schedule, Stop, Timing, WarmupBounds};
+
+use super::grpc_trial;
+use super::server::{echo, serve_http2};
+use super::support::*;
+
+#[test]
+fn grpc_calls_one_after_the_other() {
+    let trial = grpc_trial(serve_http2(echo));
+    let measurement = run(&trial, &[b"hello"]);
+    assert_sums_hold(&measurement);
+    assert_eq!(
+        measurement.calls.answered, 100,
+        "{:?}",
+        measurement.error_samples
+    );
+    assert_eq!(measurement.traffic.sent.body, 500, "the prefix is overhead");
+    assert_eq!(measurement.traffic.received.body, 500);
+    assert_eq!(measurement.payload.response_carried, 5.0);
+}
+
+#[test]
+fn messages_without_bytes_have_no_body_whenever_the_warm_up_ends() {
+    let mut trial = grpc_trial(serve_http2(echo));
+    trial.schedule = Schedule::Closed { in_flight: 16 };
+    trial.warmup = Some(warmup(50));
+    let measurement = run(&trial, &[b""]);
+    assert_answered(&measurement, 100);
+    let (sent, received) = (measurement.traffic.sent, measurement.traffic.received);
+    assert_eq!((sent.body, received.body), (0, 0));
+    // Two frame headers and a prefix a call; answers have a third one, for the trailers.
+    assert_eq!((sent.overhead, received.overhead), (2300, 3200));
+
+    // At a rate the warm-up's calls are not waited for.
+    trial.schedule = Schedule::Rate {
+        per_second: 20_000.0,
+        arrivals: Arrivals::Constant,
+    };
+    let measurement = run(&trial, &[b""]);
+    assert_sums_hold(&measurement);
+    assert_eq!(measurement.traffic.received.body, 0);
+}
+
+#[test]
+fn a_rate_over_one_connection() {
+    let mut trial = grpc_trial(serve_http2(echo));
+    trial.schedule = Schedule::Rate {
+        per_second: 2000.0,
+        arrivals: Arrivals::Poisson { seed: 1 },
+    };
+    trial.stop = Stop {
+        calls: Some(200),
+        time: None,
+    };
+    let measurement = run(&trial, &[b"hello"]);
+    assert_sums_hold(&measurement);
+    assert_eq!(
+        measurement.calls.answered, 200,
+        "{:?}",
+        measurement.error_samples
+    );
+}
+
+#[test]
+fn marks_that_are_never_indexed_leave_the_other_headers_as_they_are() {
+    const CALLS: u64 = 300;
+    let received = |address: Address| {
+        let mut trial = grpc_trial(address);
+        trial.timing = Timing::Stages;
+        trial.stop.calls = Some(CALLS);
+        let measurement = run_with(&trial, Bodies::PerCall(&mut Echo::default())).unwrap();
+        assert_eq!(measurement.calls.answered, CALLS);
+        measurement.traffic.received
+    };
+    let plain = received(serve_http2(echo));
+    let number = Arc::new(AtomicU64::new(100_000));
+    let marked = received(serve_http2(move |request| {
+        let number = number.fetch_add(1, Ordering::Relaxed);
+        async move {
+            let mut response = echo(request).await;
+            for name in ["rpcgauge-handler-start", "rpcgauge-handler-end"] {
+                let mut value = HeaderValue::from(number);
+                value.set_sensitive(true);
+                response.headers_mut().insert(name, value);
+            }
+            response
+        }
+    }));
+    assert_eq!(plain.marks, 0);
+    assert!(marked.marks > CALLS * 30, "two names each: {marked:?}");
+    // `date` is entered anew each second, whatever else there is.
+    assert!(
+        plain.header.abs_diff(marked.header) < CALLS,
+        "{plain:?} {marked:?}"
+    );
+}
+
+#[test]
+fn large_messages_pass_flow_control_both_ways() {
+    let mut trial = grpc_trial(serve_http2(echo));
+    trial.stop.calls = Some(3);
+    let message = vec![7; 3 << 20];
+    let measurement = run(&trial, &[&message]);
+    assert_sums_hold(&measurement);
+    assert_eq!(
+        measurement.calls.answered, 3,
+        "{:?}",
+        measurement.error_samples
+    );
+    assert_eq!(measurement.traffic.received.body, 9 << 20);
+}
+
+#[test]
+fn a_codec_reads_the_message_without_its_prefix() {
+    let mut trial = grpc_trial(serve_http2(echo));
+    trial.warmup = Some(WarmupBounds {
+        max_calls: 10,
+        ..warmup(10)
+    });
+    let mut codec = Echo::default();
+    let measurement = run_with(&trial, Bodies::PerCall(&mut codec)).unwrap();
+    assert_eq!(
+        measurement.calls.answered, 100,
+        "{:?}",
+        measurement.error_samples
+    );
+    assert_eq!(
+        (codec.verified.as_slice(), codec.decoded.as_slice()),
+        (&[0][..], &b"call 109"[..])
+    );
+}

@@ -1,0 +1,114 @@
+//! How many connections there are, and how many calls on each.
+
+use rpcgauge_load::{Address, Bodies, ConnectionUse, Protocol, Schedule, Stage, Timing};
+
+use super::grpc_trial;
+use super::server::{echo, serve_http2};
+use super::support::frames::{ok_frame, play_frames};
+use super::support::*;
+
+#[test]
+fn many_calls_share_few_connections() {
+    let mut trial = grpc_trial(serve_http2(echo));
+    trial.connections = 4;
+    trial.schedule = Schedule::Closed { in_flight: 100 };
+    trial.stop.calls = Some(2000);
+    let measurement = run(&trial, &[b"hello", b"world!"]);
+    assert_sums_hold(&measurement);
+    assert_eq!(
+        measurement.calls.answered, 2000,
+        "{:?}",
+        measurement.error_samples
+    );
+    assert_eq!(measurement.connections_opened, 0);
+    assert_eq!(measurement.traffic.sent.body, 11_000);
+}
+
+#[test]
+fn a_connection_for_each_call_is_counted_to_its_end() {
+    let mut trial = grpc_trial(serve_http2(echo));
+    trial.connection_use = ConnectionUse::PerCall;
+    let cold = run(&trial, &[b"x"]);
+    trial.warmup = Some(warmup(50));
+    let warm = run(&trial, &[b"x"]);
+    assert_eq!((cold.calls.answered, warm.calls.answered), (100, 100));
+    assert_eq!(
+        cold.traffic.sent, warm.traffic.sent,
+        "no call's good-bye is the next one's"
+    );
+}
+
+#[test]
+fn more_connections_than_are_opened_at_once() {
+    let mut trial = grpc_trial(serve_http2(echo));
+    trial.connections = 250;
+    trial.schedule = Schedule::Closed { in_flight: 250 };
+    trial.stop.calls = Some(1000);
+    let measurement = run(&trial, &[b"hello"]);
+    assert_sums_hold(&measurement);
+    assert_eq!(
+        measurement.calls.answered, 1000,
+        "{:?}",
+        measurement.error_samples
+    );
+    assert_eq!(measurement.connections_at_start, 250);
+    assert_eq!(
+        (measurement.connections_opened, measurement.connects_failed),
+        (0, 0)
+    );
+}
+
+#[test]
+fn a_connection_for_every_call() {
+    let mut trial = grpc_trial(serve_http2(echo));
+    trial.connection_use = ConnectionUse::PerCall;
+    trial.timing = Timing::Stages;
+    trial.stop.calls = Some(30);
+    let measurement = run_with(&trial, Bodies::PerCall(&mut Echo::default())).unwrap();
+    assert_sums_hold(&measurement);
+    assert_eq!(
+        measurement.calls.answered, 30,
+        "{:?}",
+        measurement.error_samples
+    );
+    assert_eq!(measurement.connections_opened, 30);
+    assert_eq!(measurement.stages[&Stage::Connect].len(), 30);
+    assert_eq!(measurement.marks.absent, 30);
+}
+
+/// Answers all streams of a connection at once, when so many requests have come.
+fn answers_together(at_once: u32) -> Address {
+    serve(move |stream| {
+        let mut waiting = Vec::new();
+        play_frames(stream, move |id| {
+            waiting.push(id);
+            match waiting.len() as u32 {
+                n if n < at_once => Vec::new(),
+                _ => waiting.drain(..).flat_map(ok_frame).collect(),
+            }
+        });
+    })
+}
+
+#[test]
+fn as_many_calls_are_in_flight_as_asked_for() {
+    // More than the connection's own default: a server without a limit takes them all.
+    let mut trial = trial(answers_together(1500));
+    trial.target.protocol = Protocol::Http2;
+    trial.expect.content_type = None;
+    trial.schedule = Schedule::Closed { in_flight: 1500 };
+    trial.stop.calls = Some(3000);
+    let measurement = run(&trial, &[b"x"]);
+    assert_answered(&measurement, 3000);
+    assert_eq!(measurement.most_in_flight, 1500);
+}
+
+#[test]
+fn fewer_calls_in_flight_than_asked_for_are_told() {
+    let mut trial = grpc_trial(serve_http2(echo));
+    trial.schedule = Schedule::Closed { in_flight: 150 };
+    trial.stop.calls = Some(1000);
+    let measurement = run(&trial, &[b"x"]);
+    assert_answered(&measurement, 1000);
+    assert_eq!(measurement.most_in_flight, 100, "the server's limit");
+}

@@ -1,0 +1,21 @@
+//! Trials against real HTTP/2 servers, gRPC and plain.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod calls;
+mod connections;
+mod failures;
+mod server;
+
+use rpcgauge_load::{Address, CallStyle, Protocol, Trial};
+use support::trial;
+
+fn grpc_trial(address: Address) -> Trial {
+    let mut trial = trial(address);
+    trial.target.protocol = Protocol::Http2;
+    trial.request.style = CallStyle::Grpc { subtype: None };
+    trial.request.path = "/test.Echo/Call".to_owned();
+    trial.request.headers.clear();
+    trial
+}

@@ -1,0 +1,90 @@
+//! A real HTTP/2 server (hyper) that answers gRPC calls.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use http_body_util::BodyExt;
+use hyper::body::{Body, Bytes, Frame, Incoming};
+use hyper::service::service_fn;
+use hyper::{HeaderMap, Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rpcgauge_load::Address;
+
+pub(crate) type AnswerBody = http_body_util::combinators::BoxBody<Bytes, Infallible>;
+
+/// Serves HTTP/2 with prior knowledge on a thread of its own.
+pub(crate) fn serve_http2<F, A>(answer: F) -> Address
+where
+    F: Fn(Request<Incoming>) -> A + Clone + Send + 'static,
+    A: Future<Output = Response<AnswerBody>> + Send + 'static,
+{
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = Address::Tcp(listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async move {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            while let Ok((stream, _)) = listener.accept().await {
+                stream.set_nodelay(true).unwrap();
+                let answer = answer.clone();
+                tokio::spawn(async move {
+                    let service = service_fn(move |request| {
+                        let answer = answer(request);
+                        async move { Ok::<_, Infallible>(answer.await) }
+                    });
+                    let _ = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
+                        .max_concurrent_streams(100)
+                        .serve_connection(TokioIo::new(stream), service)
+                        .await;
+                });
+            }
+        });
+    });
+    address
+}
+
+/// A gRPC answer of these frames and this status.
+pub(crate) fn grpc(
+    data: Bytes,
+    status: &'static str,
+    message: &'static str,
+) -> Response<AnswerBody> {
+    let mut trailers = HeaderMap::new();
+    trailers.insert("grpc-status", status.parse().unwrap());
+    trailers.insert("grpc-message", message.parse().unwrap());
+    let body = Frames([Frame::data(data), Frame::trailers(trailers)].into_iter()).boxed();
+    Response::builder()
+        .header("content-type", "application/grpc")
+        .body(body)
+        .unwrap()
+}
+
+/// The frames one after the other, without waiting.
+struct Frames(std::array::IntoIter<Frame<Bytes>, 2>);
+
+impl Body for Frames {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.next().map(Ok))
+    }
+}
+
+/// Answers a gRPC call with its own message.
+pub(crate) async fn echo(request: Request<Incoming>) -> Response<AnswerBody> {
+    let body = request
+        .into_body()
+        .collect()
+        .await
+        .map(|body| body.to_bytes());
+    grpc(body.unwrap_or_default(), "0", "")
+}

@@ -1,0 +1,75 @@
+//! Which protocol is agreed on, if any.
+
+use std::io::{Read, Write};
+
+use rpcgauge_load::{ConnectionUse, Fault, Protocol, Schedule};
+
+use super::support::tls::*;
+use super::support::*;
+use super::{assert_all_fail, assert_answered, echo_over_tls};
+
+#[test]
+fn http2_is_agreed_on_and_spoken() {
+    let authority = Authority::new();
+    let mut trial = authority.trial(serve_http2(authority.server(&Serving::default())));
+    trial.target.protocol = Protocol::Http2;
+    trial.connections = 2;
+    trial.schedule = Schedule::Closed { in_flight: 20 };
+    let body = vec![b'x'; 300_000];
+    let measurement = run(&trial, &[b"small", &body]);
+    assert_answered(&measurement, 100);
+    assert_eq!(measurement.traffic.sent.body, 50 * 300_005);
+    assert_eq!(measurement.traffic.received.body, 50 * 300_005);
+    trial.connection_use = ConnectionUse::PerCall;
+    assert_answered(&run(&trial, &[b"small"]), 100);
+}
+
+#[test]
+fn a_server_without_alpn_speaks_http_1_1() {
+    let authority = Authority::new();
+    let serving = Serving {
+        alpn: Vec::new(),
+        ..Serving::default()
+    };
+    let mut trial = authority.trial(echo_over_tls(&authority, &serving));
+    assert_answered(&run(&trial, &[b"x"]), 100);
+    trial.target.protocol = Protocol::Http2;
+    let text = "the server does not speak HTTP/2 over TLS";
+    assert_all_fail(&trial, "alpn", Fault::Server, text);
+}
+
+#[test]
+fn a_server_of_the_other_version_only_is_told_so() {
+    let authority = Authority::new();
+    for (offered, protocol, version) in [
+        (&b"http/1.1"[..], Protocol::Http2, "HTTP/2"),
+        (b"h2", Protocol::Http1, "HTTP/1.1"),
+    ] {
+        let serving = Serving {
+            alpn: vec![offered],
+            ..Serving::default()
+        };
+        let mut trial = authority.trial(echo_over_tls(&authority, &serving));
+        trial.target.protocol = protocol;
+        let text = format!("the server does not speak {version} over TLS");
+        assert_all_fail(&trial, "alpn", Fault::Server, &text);
+    }
+}
+
+#[test]
+fn a_server_without_tls_is_told_so() {
+    let authority = Authority::new();
+    for bytes in [
+        &b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n"[..],
+        b"\0\0\0\x04\0\0\0\0\0",
+    ] {
+        let address = serve(move |mut stream| {
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(bytes);
+            let _ = stream.read_to_end(&mut Vec::new());
+        });
+        let trial = authority.trial(address);
+        let text = "the server does not speak TLS here";
+        assert_all_fail(&trial, "tls-handshake", Fault::Server, text);
+    }
+}

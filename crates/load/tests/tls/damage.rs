@@ -1,0 +1,141 @@
+//! Handshakes and records that are cut, late, or not sound.
+
+use std::io::{Read, Write};
+use std::time::Duration;
+
+use proptest::prelude::*;
+use rpcgauge_load::{Address, ConnectionUse, Fault, Stop};
+
+use super::support::tls::*;
+use super::support::*;
+use super::{BOTH_USES, assert_all_fail, assert_answered};
+
+/// Wraps what `damage` does around a server's sockets.
+fn faulty(authority: &Authority, damage: Damage) -> Address {
+    let wrap = move |socket| Faulty {
+        socket,
+        damage,
+        written: 0,
+    };
+    let config = authority.server(&Serving::default());
+    serve_tls_over(config, wrap, answer_with(ok))
+}
+
+#[test]
+fn a_cut_in_the_handshake_is_a_failed_handshake() {
+    let authority = Authority::new();
+    for end in [0, 1, 3, 5, 50, 200, 500] {
+        let trial = authority.trial(faulty(&authority, Damage::CutAfter(end)));
+        let text = "the TLS handshake failed";
+        assert_all_fail(&trial, "tls-handshake", Fault::Server, text);
+    }
+}
+
+#[test]
+fn an_answer_that_comes_byte_by_byte_is_put_together() {
+    let authority = Authority::new();
+    for connection_use in BOTH_USES {
+        let mut trial = authority.trial(faulty(&authority, Damage::Drip));
+        trial.connection_use = connection_use;
+        trial.stop.calls = Some(5);
+        assert_answered(&run(&trial, &[&[b'x'; 2000]]), 5);
+    }
+}
+
+#[test]
+fn a_handshake_that_never_ends_is_given_up_at_the_deadline() {
+    let authority = Authority::new();
+    let address = serve(|mut stream| {
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let mut trial = authority.trial(address);
+    trial.deadline = Duration::from_millis(30);
+    trial.stop.calls = Some(5);
+    let measurement = run(&trial, &[b"x"]);
+    assert_sums_hold(&measurement);
+    assert_eq!(measurement.calls.failed_total(), 5);
+    assert!(measurement.connects_failed > 0);
+    let text = "the TLS handshake failed: it was not complete by the deadline";
+    let samples = &measurement.error_samples;
+    assert!(
+        samples.iter().any(|sample| sample.text.contains(text)),
+        "{samples:?}"
+    );
+
+    trial.connection_use = ConnectionUse::PerCall;
+    let measurement = run(&trial, &[b"x"]);
+    assert_sums_hold(&measurement);
+    assert_eq!(failures(&measurement), [("deadline".to_owned(), 5)]);
+}
+
+#[test]
+fn an_answer_without_an_end_of_its_own_needs_a_close_notify() {
+    let authority = Authority::new();
+    let answer = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\nuntil the end";
+    let address = serve_tls(authority.server(&Serving::default()), |mut tunnel| {
+        let _ = read_request(&mut tunnel);
+        let _ = tunnel.write_all(answer);
+        end(tunnel);
+    });
+    assert_answered(&run(&authority.trial(address), &[b"x"]), 100);
+
+    let address = serve_tls(authority.server(&Serving::default()), |mut tunnel| {
+        let _ = read_request(&mut tunnel);
+        let _ = tunnel.write_all(answer);
+    });
+    let trial = authority.trial(address);
+    let text = "without TLS's close_notify";
+    assert_all_fail(&trial, "connection-closed", Fault::Server, text);
+}
+
+#[test]
+fn a_close_without_close_notify_after_a_whole_answer_harms_none() {
+    let authority = Authority::new();
+    let address = serve_tls(authority.server(&Serving::default()), |mut tunnel| {
+        if let Some((_, body)) = read_request(&mut tunnel) {
+            let _ = tunnel.write_all(&ok(&body));
+        }
+        // Until the client's next request would get lost.
+        let _ = tunnel.sock.shutdown(std::net::Shutdown::Both);
+    });
+    let mut trial = authority.trial(address);
+    trial.connection_use = ConnectionUse::PerCall;
+    assert_answered(&run(&trial, &[b"x"]), 100);
+}
+
+#[test]
+fn a_record_that_was_tampered_with_is_no_answer() {
+    let authority = Authority::new();
+    let address = serve_tls(authority.server(&Serving::default()), |mut tunnel| {
+        let _ = read_request(&mut tunnel);
+        let mut record = vec![23, 3, 3, 0, 40];
+        record.resize(45, 0xa5);
+        let _ = tunnel.sock.write_all(&record);
+        let _ = tunnel.sock.read_to_end(&mut Vec::new());
+    });
+    let trial = authority.trial(address);
+    assert_all_fail(&trial, "protocol", Fault::Server, "no sound TLS");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 20, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_call_is_counted_wherever_the_bytes_are_damaged(
+        at in 0usize..6000,
+        cut in any::<bool>(),
+        per_call in any::<bool>(),
+    ) {
+        let authority = Authority::new();
+        let damage = if cut { Damage::CutAfter(at) } else { Damage::FlipAt(at) };
+        let mut trial = authority.trial(faulty(&authority, damage));
+        trial.connection_use = BOTH_USES[usize::from(per_call)];
+        trial.stop = Stop { calls: Some(8), time: Some(Duration::from_millis(300)) };
+        trial.deadline = Duration::from_millis(60);
+        trial.drain = Duration::from_millis(60);
+        trial.patience = Duration::from_millis(150);
+        let measurement = run(&trial, &[&[b'y'; 3000]]);
+        assert_sums_hold(&measurement);
+        prop_assert!(measurement.calls.started <= 8);
+    }
+}

@@ -1,0 +1,48 @@
+//! Trials over TLS against real servers (rustls), good ones and bad ones.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod agreement;
+mod calls;
+mod certificates;
+mod damage;
+
+use rpcgauge_load::{Address, ConnectionUse, Fault, Measurement, Trial};
+use support::tls::*;
+use support::*;
+
+const BOTH_USES: [ConnectionUse; 2] = [ConnectionUse::Reuse, ConnectionUse::PerCall];
+
+fn echo_over_tls(authority: &Authority, serving: &Serving) -> Address {
+    serve_tls(authority.server(serving), answer_with(ok))
+}
+
+fn assert_answered(measurement: &Measurement, calls: u64) {
+    assert_sums_hold(measurement);
+    assert_eq!(
+        measurement.calls.answered, calls,
+        "{:?}",
+        measurement.error_samples
+    );
+}
+
+/// Checks that ten calls fail as they should, whatever the connections' use.
+fn assert_all_fail(trial: &Trial, kind: &str, fault: Fault, text: &str) {
+    for connection_use in BOTH_USES {
+        let mut trial = trial.clone();
+        trial.stop.calls = Some(10);
+        trial.connection_use = connection_use;
+        let measurement = run(&trial, &[b"x"]);
+        assert_sums_hold(&measurement);
+        assert_eq!(
+            failures(&measurement),
+            [(kind.to_owned(), 10)],
+            "{connection_use:?}: {:?}",
+            measurement.error_samples
+        );
+        let sample = &measurement.error_samples[0];
+        assert!(sample.text.contains(text), "{}", sample.text);
+        assert_eq!(sample.kind.fault(), fault);
+    }
+}

@@ -1,0 +1,217 @@
+//! The names in a descriptor set. A compiler of .proto files writes no others, but a server or a
+//! tool may, and they would go into errors, into messages, and into look-ups by full name.
+
+use buffa_descriptor::generated::descriptor::{
+    DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorProto,
+    FileDescriptorSet,
+};
+
+use crate::mapping::trail::clip;
+
+/// Says which name no .proto file could give.
+pub(super) fn check(set: &FileDescriptorSet) -> Result<(), String> {
+    set.file.iter().try_for_each(check_file)
+}
+
+fn check_file(file: &FileDescriptorProto) -> Result<(), String> {
+    if let Some(package) = file.package.as_deref().filter(|name| !name.is_empty()) {
+        for part in package.split('.') {
+            check_name("a package", Some(part))?;
+        }
+    }
+    file.message_type.iter().try_for_each(check_message)?;
+    file.enum_type.iter().try_for_each(check_enum)?;
+    file.extension.iter().try_for_each(check_field)?;
+    for service in &file.service {
+        check_name("a service", service.name.as_deref())?;
+        for method in &service.method {
+            check_name("a method", method.name.as_deref())?;
+        }
+    }
+    Ok(())
+}
+
+fn check_message(message: &DescriptorProto) -> Result<(), String> {
+    check_name("a message", message.name.as_deref())?;
+    message.field.iter().try_for_each(check_field)?;
+    message.extension.iter().try_for_each(check_field)?;
+    for oneof in &message.oneof_decl {
+        check_name("a oneof", oneof.name.as_deref())?;
+    }
+    message.enum_type.iter().try_for_each(check_enum)?;
+    message.nested_type.iter().try_for_each(check_message)
+}
+
+fn check_enum(of: &EnumDescriptorProto) -> Result<(), String> {
+    check_name("an enum", of.name.as_deref())?;
+    for value in &of.value {
+        check_name("an enum's value", value.name.as_deref())?;
+    }
+    Ok(())
+}
+
+fn check_field(field: &FieldDescriptorProto) -> Result<(), String> {
+    check_name("a field", field.name.as_deref())?;
+    // `json_name` may be any text.
+    match &field.json_name {
+        Some(name) if name.chars().any(char::is_control) => Err(format!(
+            "\"{}\", a field's name in JSON, has control characters",
+            clip(name)
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Holds a name, or one part of a package's, to what compilers allow. An absent name is empty.
+fn check_name(of: &str, name: Option<&str>) -> Result<(), String> {
+    let name = name.unwrap_or_default();
+    if !name.is_empty()
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    {
+        return Ok(());
+    }
+    Err(format!(
+        "\"{}\", the name of {of}, has to be letters, digits and \"_\"",
+        clip(name)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use buffa::Message as _;
+    use buffa_descriptor::generated::descriptor::{
+        EnumValueDescriptorProto, MethodDescriptorProto, OneofDescriptorProto,
+        ServiceDescriptorProto,
+    };
+
+    use super::*;
+    use crate::Schema;
+
+    /// A sound file to which one thing is done.
+    fn refusal(change: impl FnOnce(&mut FileDescriptorProto)) -> String {
+        let name = |name: &str| Some(name.to_owned());
+        let mut file = FileDescriptorProto {
+            name: name("a.proto"),
+            message_type: vec![DescriptorProto {
+                name: name("M"),
+                nested_type: vec![DescriptorProto::default()],
+                field: vec![FieldDescriptorProto {
+                    name: name("f"),
+                    number: Some(1),
+                    ..Default::default()
+                }],
+                ..Default::default()
+            }],
+            enum_type: vec![EnumDescriptorProto {
+                name: name("E"),
+                value: vec![EnumValueDescriptorProto {
+                    name: name("V"),
+                    ..Default::default()
+                }],
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        file.message_type[0].nested_type[0].name = name("N");
+        change(&mut file);
+        let set = FileDescriptorSet {
+            file: vec![file],
+            ..Default::default()
+        };
+        match Schema::from_descriptor_set(&set.encode_to_vec()) {
+            Ok(_) => String::new(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_name_that_no_proto_file_could_give_is_refused() {
+        type Change = fn(&mut FileDescriptorProto, Option<String>);
+        let changes: [(&str, Change); 9] = [
+            ("a message", |file, name| file.message_type[0].name = name),
+            ("a message", |file, name| {
+                file.message_type[0].nested_type[0].name = name;
+            }),
+            ("a field", |file, name| {
+                file.message_type[0].field[0].name = name;
+            }),
+            ("a oneof", |file, name| {
+                file.message_type[0].oneof_decl.push(OneofDescriptorProto {
+                    name,
+                    ..Default::default()
+                });
+            }),
+            ("an enum", |file, name| file.enum_type[0].name = name),
+            ("an enum's value", |file, name| {
+                file.enum_type[0].value[0].name = name;
+            }),
+            ("a service", |file, name| {
+                file.service.push(ServiceDescriptorProto {
+                    name,
+                    ..Default::default()
+                });
+            }),
+            ("a method", |file, name| {
+                file.service.push(ServiceDescriptorProto {
+                    name: Some("S".to_owned()),
+                    method: vec![MethodDescriptorProto {
+                        name,
+                        input_type: Some(".M".to_owned()),
+                        output_type: Some(".M".to_owned()),
+                        ..Default::default()
+                    }],
+                    ..Default::default()
+                });
+            }),
+            ("a field", |file, name| {
+                file.extension.push(FieldDescriptorProto {
+                    name,
+                    number: Some(1),
+                    extendee: Some(".M".to_owned()),
+                    ..Default::default()
+                });
+            }),
+        ];
+        // The linker panics at an enum whose full name begins with a dot.
+        for name in [
+            None,
+            Some(""),
+            Some(".E"),
+            Some("a.b"),
+            Some("a\nb"),
+            Some("\u{e4}"),
+        ] {
+            for (of, change) in changes {
+                let error = refusal(|file| change(file, name.map(str::to_owned)));
+                assert!(
+                    error.contains(&format!("the name of {of}, ")),
+                    "{name:?}: {error}"
+                );
+                assert!(!error.contains('\n'), "{error}");
+            }
+        }
+        assert_eq!(refusal(|_| {}), "");
+    }
+
+    #[test]
+    fn packages_are_names_between_dots() {
+        let of = |package: &str| refusal(|file| file.package = Some(package.to_owned()));
+        for sound in ["", "a", "a.b2._c"] {
+            assert_eq!(of(sound), "", "{sound}");
+        }
+        for wrong in [".", ".a", "a.", "a..b", "a/b"] {
+            assert!(of(wrong).contains("the name of a package, "), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn names_in_json_are_any_text_of_one_line() {
+        let of = |name: &str| {
+            refusal(|file| file.message_type[0].field[0].json_name = Some(name.to_owned()))
+        };
+        assert_eq!(of("@a b/\u{e4}"), "");
+        assert!(of("a\u{1b}[31m").contains("control characters"));
+    }
+}

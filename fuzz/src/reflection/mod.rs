@@ -1,0 +1,315 @@
+//! A service's schema, asked of a server that answers what it likes.
+
+mod told;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+
+use buffa::Message as _;
+use buffa_descriptor::generated::descriptor::{
+    DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet,
+};
+use rpcgauge_message::reflection::{Answer, Files, NoSchema, Question, Reflected, Untold, inquire};
+use rpcgauge_message::{
+    DecodeError, Encoding, Limits, MessageType, Schema, SchemaError, first_difference,
+};
+
+use self::told::{Told, answer_error, answer_files, importing};
+pub use self::told::{bit, option, step};
+use crate::decode::{check_mapped, written_and_read};
+use crate::meter;
+use crate::script::{Args, Script};
+
+/// Bits of the first byte.
+pub mod setup {
+    /// Few files of few bytes are let in.
+    pub const SMALL: u8 = 0x01;
+    /// When the answers are used up, each file that is asked for imports another one.
+    pub const ENDLESS: u8 = 0x02;
+}
+
+/// The method that is asked of each schema, so that one is unknown.
+const UNKNOWN: &str = "a.S/Unknown";
+
+/// Methods of a schema whose messages are looked at.
+const METHODS: usize = 4;
+
+/// A server's answers to a client that asks for a service. Setup: bits ([`setup`]), then the
+/// service's name. Steps: [`step`].
+///
+/// However files come, with damage, doubled, in circles, without end: nothing is asked twice, and
+/// no more than the bounds let in; memory is bounded by what was told; an error is one line without
+/// control characters. A schema does not depend on the order of its files, its messages can be
+/// written and read, and a server that tells of it is read again.
+pub fn reflection(input: &[u8]) {
+    let case = Case::read(input);
+    check_kept(&case.told);
+    match case.ask() {
+        Ok(schema) => check_schema(&schema, &case.service, &case.told.payloads),
+        Err(untold) => check_line(&untold),
+    }
+}
+
+/// What an input comes to, so that its writer can see that it is what was meant.
+///
+/// # Errors
+/// What the server does instead of telling a schema.
+pub fn outcome(input: &[u8]) -> Result<Schema, Untold> {
+    Case::read(input).ask()
+}
+
+/// A server, and what it is asked for.
+struct Case {
+    is_small: bool,
+    is_endless: bool,
+    service: String,
+    told: Told,
+}
+
+impl Case {
+    fn read(input: &[u8]) -> Case {
+        let script = Script::read(input);
+        let mut setup = Args(&script.setup);
+        let bits = setup.u8();
+        Case {
+            is_small: bits & setup::SMALL != 0,
+            is_endless: bits & setup::ENDLESS != 0,
+            service: String::from_utf8_lossy(setup.rest()).replace(char::is_control, ""),
+            told: Told::read(&script),
+        }
+    }
+
+    fn ask(&self) -> Result<Schema, Untold> {
+        let (most_files, most_bytes) = match self.is_small {
+            true => (5, 1000),
+            false => (60, 1 << 20),
+        };
+        let mut server = Server {
+            answers: self.told.answers.iter(),
+            is_endless: self.is_endless,
+            asked: BTreeSet::new(),
+            bytes: 0,
+        };
+        meter::reset();
+        let asked = meter::metered(|| {
+            let files = Files::at_most(most_files, most_bytes);
+            inquire(&self.service, files, |question| server.answer(question))
+        });
+        let most = MEMORY_AT_LEAST + MEMORY_FOR_A_BYTE * server.bytes;
+        let peak = meter::peak();
+        assert!(peak <= most as u64, "{peak} bytes held, {most} expected");
+        let questions = server.asked.len();
+        assert!(questions <= most_files + 2, "{questions} questions");
+        asked.map_err(|error| match error {
+            NoSchema::Untold(untold) => untold,
+            NoSchema::Unanswered(never) => match never {},
+        })
+    }
+}
+
+/// What asking may take whatever is told: the well-known types are compiled for it.
+const MEMORY_AT_LEAST: usize = 16 << 20;
+
+/// Memory for a byte that is told. A field of a message is a few bytes, and some hundreds where it
+/// is described; names within names are written out.
+const MEMORY_FOR_A_BYTE: usize = 1000;
+
+/// Answers as the script says.
+struct Server<'a> {
+    answers: std::slice::Iter<'a, Vec<u8>>,
+    is_endless: bool,
+    asked: BTreeSet<String>,
+    bytes: usize,
+}
+
+impl Server<'_> {
+    fn answer(&mut self, question: Question<'_>) -> Result<Vec<u8>, Infallible> {
+        let is_new = meter::unmetered(|| self.asked.insert(format!("{question:?}")));
+        assert!(is_new, "asked twice: {question:?}");
+        let answer = match (self.answers.next(), question) {
+            (Some(answer), _) => answer.clone(),
+            (None, Question::File(name)) if self.is_endless => {
+                answer_files(&[importing(name, format!("{name}+"))])
+            }
+            _ => answer_error(Answer::NOT_FOUND as u8, b"no more"),
+        };
+        self.bytes += answer.len();
+        Ok(answer)
+    }
+}
+
+/// Of files no more is kept than their bytes, and their names.
+fn check_kept(told: &Told) {
+    let files: Vec<Vec<u8>> = told
+        .answers
+        .iter()
+        .filter_map(|answer| match Answer::from_bytes(answer) {
+            Ok(Answer::Files(files)) => Some(files),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    meter::reset();
+    let kept = meter::metered(|| {
+        let mut kept = Files::default();
+        for file in &files {
+            if let Err(error) = kept.add(file) {
+                check_line(&error);
+            }
+        }
+        kept
+    });
+    let bytes: usize = files.iter().map(Vec::len).sum();
+    let most = KEPT_AT_LEAST + KEPT_FOR_A_BYTE * bytes;
+    let held = meter::held();
+    assert!(held <= most as u64, "{held} bytes kept of {bytes}");
+    drop(kept);
+}
+
+/// A tree's first node and the like.
+const KEPT_AT_LEAST: usize = 4 << 10;
+
+/// An import is three bytes at least, and an entry of a tree.
+const KEPT_FOR_A_BYTE: usize = 50;
+
+fn check_line(error: &dyn std::fmt::Display) {
+    let line = error.to_string();
+    assert!(!line.contains(char::is_control), "{line:?}");
+}
+
+fn check_schema(schema: &Schema, service: &str, payloads: &[Vec<u8>]) {
+    check_order(schema);
+    check_reflected(schema, service, payloads);
+    let set = FileDescriptorSet::decode_from_slice(schema.descriptor_set()).expect("files");
+    let is_plain = set.file.iter().all(is_plain);
+    for name in schema.method_names().iter().take(METHODS) {
+        match schema.method(name) {
+            Ok(method) => {
+                for message_type in [&method.request, &method.response] {
+                    check_messages(message_type, payloads, is_plain);
+                }
+            }
+            Err(error) => {
+                assert!(matches!(error, SchemaError::Streaming { .. }), "{error}");
+                check_line(&error);
+            }
+        }
+    }
+    if let Err(error) = schema.method(UNKNOWN) {
+        check_line(&error);
+    }
+}
+
+/// The same files make the same schema in any order, and however often they come.
+fn check_order(schema: &Schema) {
+    let set = FileDescriptorSet::decode_from_slice(schema.descriptor_set()).expect("files");
+    let mut again = Files::default();
+    for file in set.file.iter().rev() {
+        let file = file.encode_to_vec();
+        assert_eq!(again.add(&file), Ok(true));
+        assert_eq!(again.add(&file), Ok(false));
+    }
+    assert_eq!(again.missing(), None);
+    let again = again.into_schema().expect("a schema as before");
+    assert_eq!(again.descriptor_set(), schema.descriptor_set());
+}
+
+/// A server that tells of the schema answers whatever it is asked.
+fn check_reflected(schema: &Schema, service: &str, questions: &[Vec<u8>]) {
+    let reflected = Reflected::new(schema, [service.to_owned()]);
+    let asked = inquire(service, Files::default(), |question| {
+        reflected.answer(&question.to_bytes())
+    });
+    match asked {
+        Ok(_) => {}
+        // A file that uses what it does not import, and a service that no file has.
+        Err(NoSchema::Untold(untold)) => check_line(&untold),
+        Err(NoSchema::Unanswered(error)) => panic!("{error}"),
+    }
+    for question in questions {
+        match reflected.answer(question) {
+            Ok(answer) => {
+                if let Err(error) = Answer::from_bytes(&answer) {
+                    check_line(&error);
+                }
+            }
+            Err(error) => check_line(&error),
+        }
+    }
+}
+
+/// Messages of a type that a server has told are read and written.
+fn check_messages(message_type: &MessageType, payloads: &[Vec<u8>], is_plain: bool) {
+    let limits = Limits::DEFAULT;
+    // The empty one, unless it lacks what is required.
+    let nothing = Vec::new();
+    for bytes in payloads.iter().chain([&nothing]) {
+        match message_type.decode(bytes, Encoding::Protobuf, &limits) {
+            Ok(message) => {
+                let message = written_and_read(&message);
+                let again = written_and_read(&message);
+                assert_eq!(first_difference(&message, &again), None);
+                if is_plain {
+                    check_mapped(&message);
+                }
+            }
+            Err(error) => check_refusal(&error, bytes),
+        }
+        let text = String::from_utf8_lossy(bytes);
+        match message_type.from_json(&text) {
+            Ok(message) => {
+                written_and_read(&message);
+            }
+            Err(error) => check_line(&error),
+        }
+    }
+}
+
+/// A refusal is one line, and of no bytes at all it is a required field.
+fn check_refusal(error: &DecodeError, bytes: &[u8]) {
+    check_line(error);
+    let is_required = error.to_string().contains("a required field is missing");
+    assert!(is_required || !bytes.is_empty(), "{error}");
+}
+
+/// Whether messages have forms beside protobuf that read back as the same: not where two fields of
+/// a message share a name, as proto2 allows, or a number with an extension, and not with a file of
+/// the well-known types, which need not be the real ones.
+fn is_plain(file: &FileDescriptorProto) -> bool {
+    let package = file.package.as_deref().unwrap_or_default();
+    package != "google.protobuf" && file.message_type.iter().all(is_plain_message)
+}
+
+fn is_plain_message(message: &DescriptorProto) -> bool {
+    let mut owners = BTreeMap::new();
+    let are_own = message.field.iter().enumerate().all(|(owner, field)| {
+        let json = field
+            .json_name
+            .clone()
+            .or_else(|| json_name(field.name.as_deref()?));
+        let names = [field.name.clone(), json];
+        names
+            .into_iter()
+            .flatten()
+            .all(|name| !name.starts_with('[') && *owners.entry(name).or_insert(owner) == owner)
+    });
+    let may_be_extended = |field: &FieldDescriptorProto| {
+        let mut ranges = message.extension_range.iter();
+        ranges.any(|range| (range.start..range.end).contains(&field.number))
+    };
+    are_own
+        && !message.field.iter().any(may_be_extended)
+        && message.nested_type.iter().all(is_plain_message)
+}
+
+/// The name that a field has in JSON where nothing else is said.
+fn json_name(name: &str) -> Option<String> {
+    let mut parts = name.split('_');
+    let mut json = parts.next()?.to_owned();
+    for part in parts {
+        let mut letters = part.chars();
+        json.extend(letters.next().map(|first| first.to_ascii_uppercase()));
+        json.push_str(letters.as_str());
+    }
+    Some(json)
+}
