@@ -64,20 +64,16 @@ pub fn number(value: f64) -> String {
 /// A time beside one that it would look like: with as many digits as tell it from that.
 pub(crate) fn time_beside(ns: f64, other: f64) -> String {
     let (unit, size) = fitting(&TIME_UNITS, other);
-    format!("{} {unit}", beside(ns / size, other / size))
+    format!("{} {unit}", number_beside(ns / size, other / size))
 }
 
 /// A part of a whole in per cent, beside one that it would look like.
 pub(crate) fn percent_beside(share: f64, other: f64) -> String {
-    format!("{}%", beside(share * 100.0, other * 100.0))
+    format!("{}%", number_beside(share * 100.0, other * 100.0))
 }
 
 /// A number beside one that it would look like.
 pub(crate) fn number_beside(value: f64, other: f64) -> String {
-    beside(value, other)
-}
-
-fn beside(value: f64, other: f64) -> String {
     const MOST_DIGITS: i32 = 15;
     let whole = value.abs().max(other.abs()).log10().floor() as i32;
     let shown =

@@ -213,20 +213,19 @@ fn client(figures: &Figures) -> String {
 /// An objective's figure, with more digits where it would look like the bound that it is not.
 pub(crate) fn measured(objective: &Objective, figure: f64) -> String {
     let bound = objective.bound;
-    let (plain, apart): (fn(f64) -> String, fn(f64, f64) -> String) = match objective.measure {
-        Measure::Percentile(_) | Measure::Mean | Measure::Max => (units::time, units::time_beside),
-        Measure::Errors => (units::percent, units::percent_beside),
-        Measure::Goodput => (units::number, units::number_beside),
+    let plain = |value: f64| match objective.measure {
+        Measure::Percentile(_) | Measure::Mean | Measure::Max => units::time(value),
+        Measure::Errors => units::percent(value),
+        Measure::Goodput => format!("{}/s", units::number(value)),
     };
-    let unit = match objective.measure {
-        Measure::Goodput => "/s",
-        _ => "",
-    };
-    let text = match plain(figure) == plain(bound) && figure != bound {
-        true => apart(figure, bound),
-        false => plain(figure),
-    };
-    text + unit
+    if figure == bound || plain(figure) != plain(bound) {
+        return plain(figure);
+    }
+    match objective.measure {
+        Measure::Percentile(_) | Measure::Mean | Measure::Max => units::time_beside(figure, bound),
+        Measure::Errors => units::percent_beside(figure, bound),
+        Measure::Goodput => format!("{}/s", units::number_beside(figure, bound)),
+    }
 }
 
 /// What became of an objective, behind its own text.
