@@ -66,6 +66,9 @@ fn a_handshake_that_never_ends_is_given_up_at_the_deadline() {
     let measurement = run(&trial, &[b"x"]);
     assert_sums_hold(&measurement);
     assert_eq!(failures(&measurement), [("deadline".to_owned(), 5)]);
+    assert_eq!(measurement.connects_failed, 5);
+    let text = &measurement.error_samples[0].text;
+    assert!(text.contains("before the call's connection"), "{text}");
 }
 
 #[test]
