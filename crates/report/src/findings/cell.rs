@@ -285,7 +285,9 @@ fn floor(
     let round_trips: Vec<f64> = windows.iter().map(|(ns, ..)| *ns as f64).collect();
     let client_cpu: Vec<f64> = windows.iter().map(|(.., r)| r.client_cpu_ns).collect();
     // None without a window.
-    let round_trip_ns = rpcgauge_stats::quantile(&round_trips, WINDOW_QUANTILE).ok()?.round() as u64;
+    let round_trip_ns = rpcgauge_stats::quantile(&round_trips, WINDOW_QUANTILE)
+        .ok()?
+        .round() as u64;
     let (.., first) = windows.first()?;
     let call = latency
         .map(|l| l.p50_ns)
