@@ -281,7 +281,17 @@ impl Wrong {
             csv::ErrorKind::Io(error) => return Self::Reading(error.to_string()),
             csv::ErrorKind::UnequalLengths {
                 expected_len, len, ..
-            } => format!("{len} values, but the first line names {expected_len} columns"),
+            } => {
+                let missing = columns.and_then(|columns| columns.get(*len as usize));
+                match missing {
+                    Some(name) => {
+                        format!("{len} of {expected_len} values: none for the column \"{name}\"")
+                    }
+                    None => {
+                        format!("{len} values, but the first line names {expected_len} columns")
+                    }
+                }
+            }
             csv::ErrorKind::Utf8 { err, .. } => {
                 match columns.and_then(|columns| columns.get(err.field())) {
                     Some(name) => format!("the value of \"{name}\" is not UTF-8"),

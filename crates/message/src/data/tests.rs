@@ -170,7 +170,7 @@ fn what_is_wrong_with_a_template_has_its_place() {
 #[test]
 fn what_is_wrong_with_rows_has_its_place() {
     let csv = |text: &[u8]| Rows::from_csv(text).unwrap_err().to_string();
-    insta::assert_snapshot!(csv(b"a,b\n1,2\n3\n"), @"line 3: 1 values, but the first line names 2 columns");
+    insta::assert_snapshot!(csv(b"a,b\n1,2\n3\n"), @r#"line 3: 1 of 2 values: none for the column "b""#);
     insta::assert_snapshot!(csv(b"a,b\n1,\xff\n"), @r#"line 2: the value of "b" is not UTF-8"#);
     insta::assert_snapshot!(csv(b"a,\xff\n1,2\n"), @"line 1: value 2 is not UTF-8");
     insta::assert_snapshot!(csv(b"a,a\n1,2\n"), @r#"line 1: two columns have the name "a""#);

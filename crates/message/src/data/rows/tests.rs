@@ -91,7 +91,7 @@ fn a_wrong_row_is_named_by_its_own_line_whatever_ends_the_lines_before() {
         ("a,b\r\n1,2\r\n3\r\n", 3),
         ("a,b\r\n\r\n1,2\r\n\n\r\n3", 6),
     ] {
-        let words = format!("line {line}: 1 values, but the first line names 2 columns");
+        let words = format!("line {line}: 1 of 2 values: none for the column \"b\"");
         let refused = Rows::from_text(text, RowFormat::Csv).unwrap_err();
         assert_eq!(refused.to_string(), words, "{text:?}");
         let on_disk = file(text.as_bytes());
