@@ -32,11 +32,17 @@ pub(crate) fn sentences(found: &CapacityFindings) -> Vec<String> {
         (None, None) => format!("No trial ended that tells of {objectives}."),
     };
     let mut sentences = vec![answer];
+    let missed_once = found.held.as_ref().is_some_and(|held| held.misses > 0);
+    sentences.extend(missed_once.then(|| WITH_THE_ONE_THAT_MISSED.to_owned()));
     sentences.extend(unanswered(found));
     sentences.extend(end(found).map(str::to_owned));
     sentences.extend(found.limit.map(|limit| limited(limit).to_owned()));
     sentences
 }
+
+/// A rate that holds may have missed once; its figures can then look as if it did not hold.
+const WITH_THE_ONE_THAT_MISSED: &str =
+    "The figures of the rate that holds are of all its trials, with the one that missed.";
 
 /// That calls went unanswered at the rate that held, where no objective is about that: a service that
 /// turns calls away at once holds any latency.
@@ -49,7 +55,7 @@ fn unanswered(found: &CapacityFindings) -> Option<String> {
     let lost = started.saturating_sub(answered);
     (lost > 0 && !found.objectives.iter().any(is_bounded)).then(|| {
         format!(
-            "Of {} calls in the trials that held {} were not answered, and no objective bounds that: add one, \
+            "Of {} calls in the trials that held, {} were not answered, and no objective bounds that: add one, \
              as in --slo 'errors<0.1%'.",
             units::count(started),
             units::count(lost)

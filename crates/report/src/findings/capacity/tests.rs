@@ -115,7 +115,7 @@ fn calls_that_no_objective_bounds_and_nobody_answered_are_told() {
         },
     );
     let told = |sample: &Sample| crate::words::capacity::sentences(&found(sample)).join(" ");
-    let lost = "Of 3,000 calls in the trials that held 750 were not answered";
+    let lost = "Of 3,000 calls in the trials that held, 750 were not answered";
     let mut of_latency = turned_away.clone();
     of_latency.plan.objectives = vec!["p99<20ms".parse().unwrap()];
     assert!(told(&of_latency).contains(lost), "{}", told(&of_latency));
