@@ -1,5 +1,6 @@
 //! Verdicts and claims as sentences.
 
+mod a_a;
 pub(crate) mod capacity;
 mod claim;
 pub(crate) mod live;
@@ -12,13 +13,14 @@ use rpcgauge_study::plan::Metric;
 use rpcgauge_study::record::Code;
 use rpcgauge_study::settings::Placement;
 
+pub(crate) use a_a::{a_a, a_a_brief};
 pub(crate) use claim::{
     HOW_CLAIMS_ARE_READ, claim, claim_measured, claim_outcome, claim_published, size_match,
 };
 pub(crate) use metric::{metric_name, value};
 pub(crate) use note::notes;
 pub(crate) use ratio::{Factor, Found, change_phrase, factor_phrase, interval_beside};
-pub(crate) use verdict::{Line, a_a, a_a_brief, brief, lines};
+pub(crate) use verdict::{Line, brief, lines};
 
 use crate::failures::Failure;
 use crate::findings::verdict::{Combined, Comparison};

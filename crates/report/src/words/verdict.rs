@@ -7,7 +7,7 @@ use super::metric::{metric_name, unit_phrase, value, verb};
 use super::ratio::Found;
 use super::{About, margin_percent};
 use crate::findings::verdict::{
-    BlockCounts, Comparison, Estimate, More, Outcome, PlacementVerdict, Unresolved, Withheld,
+    BlockCounts, Comparison, More, Outcome, PlacementVerdict, Unresolved, Withheld,
 };
 use crate::questions::Answer;
 use crate::units;
@@ -143,7 +143,7 @@ pub(crate) fn brief(metric: Metric, verdict: &PlacementVerdict) -> Found {
 }
 
 /// What there is of a comparison without an estimate.
-fn without(verdict: &PlacementVerdict) -> &'static str {
+pub(super) fn without(verdict: &PlacementVerdict) -> &'static str {
     match verdict.blocks {
         BlockCounts {
             client_bound: 1.., ..
@@ -155,7 +155,7 @@ fn without(verdict: &PlacementVerdict) -> &'static str {
 }
 
 /// What is said where one of two variants, or both, have no trial that was measured.
-const NOT_MEASURED: &str = "not measured";
+pub(super) const NOT_MEASURED: &str = "not measured";
 
 /// Why there is no verdict or none yet, what would help, and what would have been seen.
 fn reason(metric: Metric, verdict: &PlacementVerdict) -> Option<String> {
@@ -244,7 +244,7 @@ fn help(more: More, run: u64) -> String {
 }
 
 /// A difference beyond this factor is no longer a question of noise.
-const WORTHLESS: f64 = 10.0;
+pub(super) const WORTHLESS: f64 = 10.0;
 
 /// The power of a comparison: what it would have shown with 80% probability.
 fn power(verdict: &PlacementVerdict) -> Option<String> {
@@ -259,94 +259,12 @@ fn power(verdict: &PlacementVerdict) -> Option<String> {
     })
 }
 
-/// The A/A pair's own line.
-pub(crate) fn a_a(about: About<'_>, verdict: &PlacementVerdict) -> String {
-    let About {
-        of,
-        against,
-        metric,
-    } = about;
-    let name = metric_name(metric);
-    let Some(estimate) = &verdict.estimate else {
-        let why = match without(verdict) {
-            NOT_MEASURED => "were not both measured".to_owned(),
-            other => format!("are {other} in {name}"),
-        };
-        return format!("A/A check missing: {of} and {against} {why}");
-    };
-    let found = Found::of(metric, estimate).text();
-    let (outcome, means) = a_a_outcome(estimate);
-    let means = means.map_or_else(String::new, |means| format!("; {means}"));
-    format!(
-        "A/A check {outcome}: {of} and {against}, one thing measured twice, come out {found} in {name}{means}"
-    )
-}
-
-/// An A/A check in as few words as can be, after the name of its metric.
-pub(crate) fn a_a_brief(verdict: &PlacementVerdict) -> String {
-    let Some(estimate) = &verdict.estimate else {
-        return match without(verdict) {
-            NOT_MEASURED => "missing".to_owned(),
-            other => format!("missing, {other}"),
-        };
-    };
-    match a_a_outcome(estimate) {
-        (outcome, Some(means)) => format!("{outcome}, {means}"),
-        (outcome, None) => format!("{outcome}, without an interval"),
-    }
-}
-
-/// An A/A pair beyond this factor holds 1 and is no good news: most differences are smaller.
-const LOOSE: f64 = 1.5;
-
-/// What an A/A check comes to, and what that means for the others. It leaves unseen what is smaller
-/// than half its width, on the logarithms, as the guard has it (`stats::judge`).
-fn a_a_outcome(estimate: &Estimate) -> (&'static str, Option<String>) {
-    let Some([low, high]) = estimate.interval else {
-        return ("open", None);
-    };
-    if low > 1.0 || high < 1.0 {
-        return ("fails", Some("no difference in it is resolved".to_owned()));
-    }
-    let half_width = (high / low).sqrt();
-    let unseen = units::difference(half_width);
-    if half_width > WORTHLESS {
-        ("open", Some(too_little(estimate)))
-    } else if half_width > LOOSE {
-        (
-            "too wide",
-            Some(format!("nothing smaller than {unseen} can be resolved")),
-        )
-    } else {
-        (
-            "holds",
-            Some(format!("differences below {unseen} are not resolved")),
-        )
-    }
-}
-
-/// Intervals of fewer invocations are wide by their number alone (docs/method.md).
-const FEW_INVOCATIONS: u64 = 4;
-
-/// Why an A/A pair tells nothing.
-fn too_little(estimate: &Estimate) -> String {
-    if estimate.invocations >= FEW_INVOCATIONS {
-        return "so noisy that hardly any difference can be resolved".to_owned();
-    }
-    let plural = |count: u64| if count == 1 { "" } else { "s" };
-    let (blocks, runs) = (estimate.blocks, estimate.invocations);
-    format!(
-        "too few blocks to tell ({blocks} block{} in {runs} invocation{})",
-        plural(blocks),
-        plural(runs)
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use rpcgauge_study::settings::Timing;
 
     use super::*;
+    use crate::findings::verdict::Estimate;
 
     fn needed(invocations: u64, blocks: u64, run: u64) -> String {
         help(
@@ -432,45 +350,5 @@ mod tests {
             needed(165, 165, 8),
             "settling it would take far more runs than is sensible (over 20 like this one)"
         );
-    }
-
-    #[test]
-    fn a_check_that_tells_little_is_no_good_news() {
-        let outcome = |interval, invocations| {
-            let (outcome, means) = a_a_outcome(&Estimate {
-                ratio: 1.0,
-                interval: Some(interval),
-                confidence: 0.95,
-                invocations,
-                blocks: 2 * invocations,
-            });
-            format!("{outcome}, {}", means.unwrap())
-        };
-        let table = [
-            (
-                [0.95, 1.05],
-                8,
-                "holds, differences below 5.1% are not resolved",
-            ),
-            (
-                [0.25, 2.56],
-                8,
-                "too wide, nothing smaller than 3.20× can be resolved",
-            ),
-            (
-                [0.1, 16.0],
-                8,
-                "open, so noisy that hardly any difference can be resolved",
-            ),
-            (
-                [1e-9, 1e9],
-                2,
-                "open, too few blocks to tell (4 blocks in 2 invocations)",
-            ),
-            ([1.01, 1.05], 8, "fails, no difference in it is resolved"),
-        ];
-        for (interval, invocations, expected) in table {
-            assert_eq!(outcome(interval, invocations), expected);
-        }
     }
 }
