@@ -97,7 +97,7 @@ fn capacity(found: &CapacityFindings) -> Listing {
 fn trial(trial: &CapacityTrial) -> Vec<String> {
     let time = |ns: Option<u64>| ns.map_or_else(|| NONE.to_owned(), |ns| units::time(ns as f64));
     vec![
-        words::capacity::exact(trial.rate),
+        units::rate(trial.rate),
         units::number(trial.sent_rate),
         units::number(trial.goodput),
         units::count(trial.started.saturating_sub(trial.answered)),

@@ -49,6 +49,17 @@ pub(crate) fn size(bytes: f64) -> String {
     in_unit(&SIZE_UNITS, bytes)
 }
 
+/// A rate that was asked for or chosen, a second: `500`, `0.5`, `1,414.2`. Five significant digits, since
+/// a search's are the results of divisions.
+pub fn rate(per_second: f64) -> String {
+    let decimals = (4.0 - per_second.abs().log10().floor()).clamp(0.0, 12.0);
+    let text = fixed(per_second, decimals as usize);
+    match text.split_once('.') {
+        Some(_) => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        None => text,
+    }
+}
+
 /// A number with three significant digits: `0.42`, `76.4`, `16,600`.
 pub fn number(value: f64) -> String {
     if value == 0.0 {
@@ -263,6 +274,22 @@ mod tests {
         assert_eq!(number(69.04), "69.0");
         assert_eq!(number(999.6), "1,000");
         assert_eq!(number(16_632.0), "16,600");
+    }
+
+    #[test]
+    fn a_rate_has_no_needless_digits() {
+        for (per_second, text) in [
+            (0.0, "0"),
+            (0.1, "0.1"),
+            (50.0 / 3.0, "16.667"),
+            (500.0, "500"),
+            (2e6_f64.sqrt(), "1,414.2"),
+            (123_456.4, "123,456"),
+            (1e9, "1,000,000,000"),
+            (f64::NAN, NONE),
+        ] {
+            assert_eq!(rate(per_second), text);
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::thread::JoinHandle;
 
 use rpcgauge_lab::{Event, Observer, Watch};
+use rpcgauge_report::units;
 use rpcgauge_study::plan::Plan;
 use rpcgauge_study::record::Outcome;
 
@@ -85,6 +86,7 @@ impl Observer for LoadView {
                 self.screen.line(&line);
             }
             Event::RateChosen { rate, number } if !self.screen.is_quiet() => {
+                let rate = units::rate(*rate);
                 self.screen.line(&format!("trial {number}: {rate} calls/s"));
             }
             Event::TrialStarted {

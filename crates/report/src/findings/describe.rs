@@ -8,6 +8,8 @@ use rpcgauge_study::settings::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::units;
+
 /// How a variant calls: its settings, each in a few words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HowItCalls {
@@ -196,7 +198,8 @@ fn schedule(schedule: &Schedule) -> String {
             per_second,
             arrivals,
         } => {
-            format!("{per_second} calls/s, {}", spacing(*arrivals))
+            let rate = units::rate(*per_second);
+            format!("{rate} calls/s, {}", spacing(*arrivals))
         }
         Schedule::Ramp { parts, arrivals } => {
             let (parts, spacing) = (parts_word(parts), spacing(*arrivals));

@@ -69,15 +69,7 @@ fn objectives(found: &CapacityFindings) -> String {
 }
 
 fn rate(bound: &CapacityBound) -> String {
-    format!("{} calls/s", exact(bound.rate))
-}
-
-/// A rate with all the digits that a search gives it.
-pub(crate) fn exact(rate: f64) -> String {
-    if rate.fract() == 0.0 && rate < 1e15 {
-        return units::count(rate as u64);
-    }
-    rate.to_string()
+    format!("{} calls/s", units::rate(bound.rate))
 }
 
 fn sure(bound: &CapacityBound, yes: &'static str, no: &'static str) -> &'static str {
