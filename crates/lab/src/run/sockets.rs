@@ -12,8 +12,9 @@ pub(crate) const MAX_SOCKET_PATH: usize = 107;
 /// How the folder's name begins; six characters follow.
 const PREFIX: &str = "rpcgauge-";
 
-/// Bytes of the longest path below the temporary folder: the folder's name, and a file's with the
-/// largest numbers and words that it can have.
+/// Bytes of the longest path below the temporary folder: the folder's name, whose six X stand for the
+/// random characters that `tempfile` puts there, and a file's name with the largest numbers and words
+/// that it can have. Only the length is used.
 const LONGEST_NAME: usize =
     "/rpcgauge-XXXXXX/4294967295-4294967295-two-cores-4294967295.sock".len();
 
