@@ -5,13 +5,13 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use crate::Histogram;
 use crate::clock;
 use crate::recorder::{histogram, record};
 use crate::trial::Address;
+use crate::unix::connect_unix;
 
 /// What the ping-pong carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct FloorCall {
     pub warmup_calls: u64,
     /// Measured round trips, at least 1.
     pub calls: u64,
-    /// No read, write or connect over TCP may take longer than this; more than 0.
+    /// No connect, write or read may take longer than this; more than 0.
     pub timeout: Duration,
 }
 
@@ -61,7 +61,7 @@ pub fn ping_pong(address: &Address, call: &FloorCall) -> io::Result<Floor> {
             play(stream, call)
         }
         Address::Unix(path) => {
-            let stream = UnixStream::connect(path)?;
+            let stream = connect_unix(path, call.timeout)?;
             stream.set_read_timeout(Some(call.timeout))?;
             stream.set_write_timeout(Some(call.timeout))?;
             play(stream, call)

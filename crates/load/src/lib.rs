@@ -73,6 +73,7 @@ mod stage;
 mod timeline;
 mod tls;
 mod trial;
+mod unix;
 mod warmup;
 
 pub mod floor;
@@ -92,6 +93,7 @@ pub use tls::{Identity, Roots, Tls, TlsError, TlsSettings};
 pub use trial::{
     Address, CallStyle, ConnectionUse, Expect, Keepalive, Request, Stop, Target, Trial,
 };
+pub use unix::connect_unix;
 pub use warmup::{Settling, WarmupBounds, WarmupSlice};
 
 /// A histogram of nanoseconds with three significant digits.

@@ -4,7 +4,6 @@ use std::fs;
 use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::fs::FileTypeExt as _;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
@@ -27,10 +26,11 @@ pub(super) fn address(
         address,
         source,
     };
+    let within = Duration::from_millis(settings.deadline_ms);
     let (host, port) = match &service.target.address {
         Address::Tcp { host, port } => (host, *port),
         Address::Unix { path } => {
-            return match UnixStream::connect(path) {
+            return match load::connect_unix(path, within) {
                 Ok(_) => Ok(load::Address::Unix(path.clone())),
                 Err(source) => Err(LiveError::Socket {
                     target: service.target.to_string(),
@@ -49,7 +49,7 @@ pub(super) fn address(
         .collect();
     let mut first_refusal = None;
     for address in found {
-        match TcpStream::connect_timeout(&address, Duration::from_millis(settings.deadline_ms)) {
+        match TcpStream::connect_timeout(&address, within) {
             Ok(_) => return Ok(load::Address::Tcp(address)),
             Err(source) => {
                 first_refusal.get_or_insert((address, source));

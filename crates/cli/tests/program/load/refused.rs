@@ -1,6 +1,10 @@
 //! What cannot be called, and what is no load: one line each, and nothing is begun.
 
+use std::io::ErrorKind;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use super::{ABSENT, HELLO, OK, Service, answering, nobody, proto, short};
 use crate::common::Place;
@@ -8,6 +12,31 @@ use crate::common::Place;
 const UNKNOWN_CALLER: &str = "HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n";
 const OTHER_METHOD: &str = "HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n";
 const OTHER_TYPE: &str = "HTTP/1.1 415 Unsupported Media Type\r\ncontent-length: 0\r\n\r\n";
+
+/// A service that accepts nothing, its queue full of connections.
+fn with_a_full_queue(socket: &Path) -> (UnixListener, Vec<UnixStream>) {
+    let listener = UnixListener::bind(socket).expect("a listener");
+    let mut waiting = Vec::new();
+    loop {
+        match rpcgauge_load::connect_unix(socket, Duration::from_millis(10)) {
+            Ok(stream) => waiting.push(stream),
+            Err(error) if error.kind() == ErrorKind::TimedOut => return (listener, waiting),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn a_socket_whose_queue_is_full_is_waited_for_no_longer_than_the_deadline() {
+    let place = Place::new();
+    let _full = with_a_full_queue(&place.path().join("full.sock"));
+    let full = ["--unix-socket", "full.sock", "--deadline", "300ms"];
+    place.run(&short("http://x/", &full)).refused(&[
+        "cannot connect",
+        "full.sock",
+        "did not take the connection within 300ms",
+    ]);
+}
 
 #[test]
 fn a_service_that_is_not_what_was_meant_is_said_before_anything_is_written() {

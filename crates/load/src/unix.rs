@@ -1,0 +1,90 @@
+//! Connecting to a Unix domain socket within a time. The standard library's connect waits for as long
+//! as the queue of a listener that accepts nothing is full.
+
+use std::io::{self, ErrorKind};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::io::{Errno, retry_on_intr};
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with, sockopt,
+};
+
+/// Connects to the socket at `path`, and waits for a place in its queue for `timeout` at most, which
+/// must be more than 0. The stream itself blocks without a time.
+///
+/// # Errors
+/// Nobody listens there, the path is too long, or the queue stayed full
+/// ([`ErrorKind::TimedOut`]).
+pub fn connect_unix(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
+    let address = SocketAddrUnix::new(path)?;
+    let socket = socket_with(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    // On Linux the time of sending bounds connecting too (socket(7)).
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(timeout))?;
+    match retry_on_intr(|| connect(&socket, &address)) {
+        Ok(()) => {}
+        Err(Errno::AGAIN) => {
+            return Err(io::Error::new(
+                ErrorKind::TimedOut,
+                format!("the service did not take the connection within {timeout:?}"),
+            ));
+        }
+        Err(error) => return Err(error.into()),
+    }
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, None)?;
+    Ok(UnixStream::from(socket))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn a_stream_that_was_connected_carries_bytes_and_has_no_time() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("s");
+        let listener = UnixListener::bind(&path).expect("a listener");
+        let mut stream = connect_unix(&path, Duration::from_secs(10)).expect("a connection");
+        stream.write_all(b"hello").expect("written");
+        assert_eq!(stream.write_timeout().expect("a setting"), None);
+        drop(stream);
+        let mut heard = String::new();
+        let (mut accepted, _) = listener.accept().expect("accepted");
+        accepted.read_to_string(&mut heard).expect("read");
+        assert_eq!(heard, "hello");
+    }
+
+    #[test]
+    fn a_listener_that_accepts_nothing_is_given_up() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("s");
+        let _listener = UnixListener::bind(&path).expect("a listener");
+        let mut waiting = Vec::new();
+        // The queue's length is the system's: until it is full every connect succeeds at once.
+        let error = loop {
+            match connect_unix(&path, Duration::from_millis(20)) {
+                Ok(stream) => waiting.push(stream),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        assert!(error.to_string().contains("within 20ms"), "{error}");
+    }
+
+    #[test]
+    fn a_path_where_nobody_listens_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let error = connect_unix(&folder.path().join("s"), Duration::from_secs(10))
+            .expect_err("no socket is there");
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+    }
+}
