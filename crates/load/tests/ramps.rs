@@ -2,9 +2,6 @@
 
 mod support;
 
-use std::io::Write;
-use std::net::TcpStream;
-use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{
@@ -68,14 +65,7 @@ fn a_ramp_can_be_stopped_before_its_end() {
 
 #[test]
 fn a_segment_over_the_servers_capacity_is_told_from_one_below() {
-    let address = serve(|mut stream: TcpStream| {
-        while let Some((_, body)) = read_request(&mut stream) {
-            thread::sleep(Duration::from_millis(5));
-            if stream.write_all(&ok(&body)).is_err() {
-                return;
-            }
-        }
-    });
+    let address = serve(answer_with(ok_after(Duration::from_millis(5))));
     // One at a time, 5 ms each: 200 a second at most.
     let parts = [segment(20.0, 20.0, 500), segment(1000.0, 1000.0, 200)];
     let mut trial = ramp(address, &parts);

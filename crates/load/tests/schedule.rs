@@ -2,8 +2,6 @@
 
 mod support;
 
-use std::io::Write;
-use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -65,14 +63,7 @@ fn each_call_at_a_rate_has_its_gap_in_the_elapsed_time() {
 
 #[test]
 fn overload_shows_in_the_latency_and_what_was_not_reached_is_abandoned() {
-    let address = serve(|mut stream: TcpStream| {
-        while let Some((_, body)) = read_request(&mut stream) {
-            thread::sleep(Duration::from_millis(5));
-            if stream.write_all(&ok(&body)).is_err() {
-                return;
-            }
-        }
-    });
+    let address = serve(answer_with(ok_after(Duration::from_millis(5))));
     let mut trial = trial(address);
     trial.schedule = Schedule::Rate {
         per_second: 2000.0,
@@ -159,14 +150,7 @@ fn calls_that_wait_past_their_deadline_are_told_apart() {
 
 #[test]
 fn what_a_warmup_left_waiting_is_not_measured() {
-    let mut trial = trial(serve(|mut stream: TcpStream| {
-        while let Some((_, body)) = read_request(&mut stream) {
-            thread::sleep(Duration::from_millis(2));
-            if stream.write_all(&ok(&body)).is_err() {
-                return;
-            }
-        }
-    }));
+    let mut trial = trial(serve(answer_with(ok_after(Duration::from_millis(2)))));
     trial.schedule = Schedule::Rate {
         per_second: 1000.0,
         arrivals: Arrivals::Constant,
@@ -210,14 +194,7 @@ fn what_a_warmup_left_waiting_is_not_measured() {
 #[test]
 fn what_a_warmup_may_not_have_is_measured() {
     // 200 calls are due in the warm-up, of which the server can answer half.
-    let mut trial = trial(serve(|mut stream: TcpStream| {
-        while let Some((_, body)) = read_request(&mut stream) {
-            thread::sleep(Duration::from_millis(2));
-            if stream.write_all(&ok(&body)).is_err() {
-                return;
-            }
-        }
-    }));
+    let mut trial = trial(serve(answer_with(ok_after(Duration::from_millis(2)))));
     trial.schedule = Schedule::Rate {
         per_second: 1000.0,
         arrivals: Arrivals::Constant,

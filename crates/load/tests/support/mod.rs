@@ -102,6 +102,14 @@ pub(crate) fn ok(body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
+/// The same after a pause, as a slow server answers: a connection's requests one by one.
+pub(crate) fn ok_after(pause: Duration) -> impl Fn(&[u8]) -> Vec<u8> + Clone {
+    move |body| {
+        thread::sleep(pause);
+        ok(body)
+    }
+}
+
 /// A trial of 100 calls, one after the other, without a warm-up.
 pub(crate) fn trial(address: Address) -> Trial {
     Trial {
