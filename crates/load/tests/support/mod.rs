@@ -264,8 +264,11 @@ impl Codec for Lenient {
 #[track_caller]
 pub(crate) fn assert_answered(measurement: &Measurement, calls: u64) {
     assert_sums_hold(measurement);
-    let failures = failures(measurement);
-    assert_eq!(measurement.calls.answered, calls, "{failures:?}");
+    assert_eq!(
+        measurement.calls.answered, calls,
+        "{:?}",
+        measurement.error_samples
+    );
 }
 
 /// A codec that sends its text with the call's number and wants it echoed. "Compression" turns the
