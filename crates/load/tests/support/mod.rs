@@ -47,6 +47,31 @@ where
     Address::Unix(path)
 }
 
+/// Serves every connection of a new listener as a task, all on one thread.
+pub(crate) fn serve_tasks<F, T>(each: F) -> Address
+where
+    F: Fn(tokio::net::TcpStream) -> T + Send + 'static,
+    T: Future<Output = ()> + Send + 'static,
+{
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = Address::Tcp(listener.local_addr().unwrap());
+    thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async move {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            while let Ok((stream, _)) = listener.accept().await {
+                stream.set_nodelay(true).unwrap();
+                tokio::spawn(each(stream));
+            }
+        });
+    });
+    address
+}
+
 /// An address where nothing listens.
 pub(crate) fn nobody() -> Address {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
