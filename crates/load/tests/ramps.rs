@@ -4,9 +4,7 @@ mod support;
 
 use std::time::Duration;
 
-use rpcgauge_load::{
-    Address, Arrivals, Ending, LoadError, Schedule, Segment, Stop, Trial, WarmupBounds,
-};
+use rpcgauge_load::{Address, Arrivals, Ending, LoadError, Schedule, Segment, Stop, Trial};
 use support::*;
 
 fn segment(from: f64, to: f64, ms: u64) -> Segment {
@@ -85,12 +83,7 @@ fn a_segment_over_the_servers_capacity_is_told_from_one_below() {
 #[test]
 fn a_ramp_has_no_warm_up() {
     let mut trial = ramp(nobody(), &[segment(1.0, 1.0, 10)]);
-    trial.warmup = Some(WarmupBounds {
-        max_calls: 1,
-        max_time: Duration::from_secs(1),
-        slice_calls: 1,
-        slice_time: Duration::ZERO,
-    });
+    trial.warmup = Some(warmup(1));
     let error = run_with(&trial, prepared(&[b"x"])).unwrap_err();
     assert!(matches!(error, LoadError::Setting { .. }));
     assert!(error.to_string().contains("first segment"), "{error}");

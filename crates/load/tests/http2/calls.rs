@@ -33,10 +33,7 @@ fn messages_without_bytes_have_no_body_whenever_the_warm_up_ends() {
     assert_eq!((sent.overhead, received.overhead), (2300, 3200));
 
     // At a rate the warm-up's calls are not waited for.
-    trial.schedule = Schedule::Rate {
-        per_second: 20_000.0,
-        arrivals: Arrivals::Constant,
-    };
+    trial.schedule = constant_rate(20_000.0);
     let measurement = run(&trial, &[b""]);
     assert_sums_hold(&measurement);
     assert_eq!(measurement.traffic.received.body, 0);

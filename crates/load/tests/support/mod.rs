@@ -14,9 +14,9 @@ use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Address, Bodies, Body, CallStyle, Codec, CodecError, ConnectionUse, Expect, Limits, LoadError,
-    Measurement, Protocol, Request, Schedule, SegmentFigures, Settling, Stop, Target, Timing,
-    Trial, WarmupBounds, measure,
+    Address, Arrivals, Bodies, Body, CallStyle, Codec, CodecError, ConnectionUse, Expect, Limits,
+    LoadError, Measurement, Protocol, Request, Schedule, SegmentFigures, Settling, Stop, Target,
+    Timing, Trial, WarmupBounds, measure,
 };
 
 /// Serves every connection of a new listener on its own thread.
@@ -177,6 +177,14 @@ pub(crate) fn short(address: Address) -> Trial {
     let mut trial = trial(address);
     trial.stop.calls = Some(10);
     trial
+}
+
+/// Calls due at this rate, all the same time apart.
+pub(crate) fn constant_rate(per_second: f64) -> Schedule {
+    Schedule::Rate {
+        per_second,
+        arrivals: Arrivals::Constant,
+    }
 }
 
 /// A warm-up whose slices have this many calls, and that only its rule ends soon.
