@@ -7,9 +7,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use rpcgauge_load::{
-    Arrivals, CallStyle, ConnectionUse, Ending, Protocol, Schedule, Stop, Trial, WarmupBounds,
-};
+use rpcgauge_load::{CallStyle, ConnectionUse, Ending, Protocol, Stop, Trial, WarmupBounds};
 use support::frames::frame;
 use support::*;
 
@@ -86,10 +84,7 @@ fn chaotic(http2: bool, per_call: bool, rate: bool, script: Vec<Step>) -> Trial 
         trial.connection_use = ConnectionUse::PerCall;
     }
     if rate {
-        trial.schedule = Schedule::Rate {
-            per_second: 2000.0,
-            arrivals: Arrivals::Constant,
-        };
+        trial.schedule = constant_rate(2000.0);
     }
     trial.connections = 2;
     trial.stop = Stop {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use rpcgauge_load::{Arrivals, Bodies, Codec, CodecError, Protocol, Schedule, Stop};
+use rpcgauge_load::{Bodies, Codec, CodecError, Protocol, Stop};
 use support::frames::{Came, reset, serve_frames};
 use support::*;
 
@@ -68,10 +68,7 @@ fn a_failure_after_the_deadline_is_a_call_out_of_time() {
     trial.target.protocol = Protocol::Http2;
     trial.expect.content_type = None;
     trial.deadline = DEADLINE;
-    trial.schedule = Schedule::Rate {
-        per_second: 2.0 / DEADLINE.as_secs_f64(),
-        arrivals: Arrivals::Constant,
-    };
+    trial.schedule = constant_rate(2.0 / DEADLINE.as_secs_f64());
     trial.stop = Stop {
         calls: Some(2),
         time: None,

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Arrivals, FailureKind, Hooks, IntervalTimes, LoadError, Measurement, Progress, ProgressHook,
-    Schedule, Settling, Stop, Traffic, Trial, WarmupBounds, measure_with,
+    FailureKind, Hooks, IntervalTimes, LoadError, Measurement, Progress, ProgressHook, Schedule,
+    Settling, Stop, Traffic, Trial, WarmupBounds, measure_with,
 };
 use support::*;
 
@@ -98,15 +98,10 @@ fn assert_looks_add_up(measurement: &Measurement, looks: &[Look]) {
 fn looks_at_a_rate_add_up_to_the_trial() {
     let mut trial = trial(serve(answer_with(ok)));
     trial.connections = 2;
-    trial.schedule = Schedule::Rate {
-        per_second: 500.0,
-        arrivals: Arrivals::Constant,
-    };
+    trial.schedule = constant_rate(500.0);
     trial.warmup = Some(WarmupBounds {
         max_calls: 10,
-        max_time: Duration::from_secs(10),
-        slice_calls: 10,
-        slice_time: Duration::ZERO,
+        ..warmup(10)
     });
     let every = Duration::from_millis(20);
     let stop = AtomicBool::new(false);

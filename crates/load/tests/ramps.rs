@@ -2,14 +2,9 @@
 
 mod support;
 
-use std::io::Write;
-use std::net::TcpStream;
-use std::thread;
 use std::time::Duration;
 
-use rpcgauge_load::{
-    Address, Arrivals, Ending, LoadError, Schedule, Segment, Stop, Trial, WarmupBounds,
-};
+use rpcgauge_load::{Address, Arrivals, Ending, LoadError, Schedule, Segment, Stop, Trial};
 use support::*;
 
 fn segment(from: f64, to: f64, ms: u64) -> Segment {
@@ -68,14 +63,7 @@ fn a_ramp_can_be_stopped_before_its_end() {
 
 #[test]
 fn a_segment_over_the_servers_capacity_is_told_from_one_below() {
-    let address = serve(|mut stream: TcpStream| {
-        while let Some((_, body)) = read_request(&mut stream) {
-            thread::sleep(Duration::from_millis(5));
-            if stream.write_all(&ok(&body)).is_err() {
-                return;
-            }
-        }
-    });
+    let address = serve(answer_with(ok_after(Duration::from_millis(5))));
     // One at a time, 5 ms each: 200 a second at most.
     let parts = [segment(20.0, 20.0, 500), segment(1000.0, 1000.0, 200)];
     let mut trial = ramp(address, &parts);
@@ -95,12 +83,7 @@ fn a_segment_over_the_servers_capacity_is_told_from_one_below() {
 #[test]
 fn a_ramp_has_no_warm_up() {
     let mut trial = ramp(nobody(), &[segment(1.0, 1.0, 10)]);
-    trial.warmup = Some(WarmupBounds {
-        max_calls: 1,
-        max_time: Duration::from_secs(1),
-        slice_calls: 1,
-        slice_time: Duration::ZERO,
-    });
+    trial.warmup = Some(warmup(1));
     let error = run_with(&trial, prepared(&[b"x"])).unwrap_err();
     assert!(matches!(error, LoadError::Setting { .. }));
     assert!(error.to_string().contains("first segment"), "{error}");

@@ -10,8 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Address, Arrivals, Bodies, CallStyle, ConnectionUse, Measurement, Protocol, Schedule, Stage,
-    Stop, Timing, Trial,
+    Address, Bodies, CallStyle, ConnectionUse, Measurement, Protocol, Schedule, Stage, Stop,
+    Timing, Trial,
 };
 use support::frames::{Came, goaway, ok_frame, play_frames, reset, serve_frames};
 use support::*;
@@ -67,10 +67,7 @@ fn a_call_that_goaway_leaves_out_is_sent_on_a_new_connection() {
     assert_eq!(seen(&measurement), (6, 1, vec![]));
     // And at a rate.
     let mut trial = http2(serve_frames(five), 20);
-    trial.schedule = Schedule::Rate {
-        per_second: 500.0,
-        arrivals: Arrivals::Constant,
-    };
+    trial.schedule = constant_rate(500.0);
     let (answered, retried, failed) = seen(&run(&trial, &[b"x"]));
     assert_eq!((answered, failed), (20, vec![]));
     assert!(retried >= 3, "{retried}");
@@ -129,10 +126,7 @@ fn connections_that_are_going_away_stay_bounded() {
     // Every connection is going away with its first call, which is never answered.
     let mut trial = http2(serve_frames(|_| goaway(1, NO_ERROR)), 1);
     trial.connections = 3;
-    trial.schedule = Schedule::Rate {
-        per_second: 500.0,
-        arrivals: Arrivals::Constant,
-    };
+    trial.schedule = constant_rate(500.0);
     trial.stop = Stop {
         calls: None,
         time: Some(Duration::from_millis(500)),

@@ -2,8 +2,6 @@
 
 mod support;
 
-use std::io::Write;
-use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -34,10 +32,7 @@ fn a_rate_starts_every_call_of_its_schedule() {
 fn a_rate_ends_with_its_time_and_not_with_its_calls() {
     let address = serve(answer_with(ok));
     let mut trial = trial(address);
-    trial.schedule = Schedule::Rate {
-        per_second: 1000.0,
-        arrivals: Arrivals::Constant,
-    };
+    trial.schedule = constant_rate(1000.0);
     trial.stop = Stop {
         calls: None,
         time: Some(Duration::from_millis(50)),
@@ -50,10 +45,7 @@ fn a_rate_ends_with_its_time_and_not_with_its_calls() {
 #[test]
 fn each_call_at_a_rate_has_its_gap_in_the_elapsed_time() {
     let mut trial = trial(serve(answer_with(ok)));
-    trial.schedule = Schedule::Rate {
-        per_second: 50.0,
-        arrivals: Arrivals::Constant,
-    };
+    trial.schedule = constant_rate(50.0);
     for (calls, time) in [(Some(5), None), (None, Some(Duration::from_millis(90)))] {
         trial.stop = Stop { calls, time };
         let measurement = run(&trial, &[b"x"]);
@@ -65,19 +57,9 @@ fn each_call_at_a_rate_has_its_gap_in_the_elapsed_time() {
 
 #[test]
 fn overload_shows_in_the_latency_and_what_was_not_reached_is_abandoned() {
-    let address = serve(|mut stream: TcpStream| {
-        while let Some((_, body)) = read_request(&mut stream) {
-            thread::sleep(Duration::from_millis(5));
-            if stream.write_all(&ok(&body)).is_err() {
-                return;
-            }
-        }
-    });
+    let address = serve(answer_with(ok_after(Duration::from_millis(5))));
     let mut trial = trial(address);
-    trial.schedule = Schedule::Rate {
-        per_second: 2000.0,
-        arrivals: Arrivals::Constant,
-    };
+    trial.schedule = constant_rate(2000.0);
     trial.stop = Stop {
         calls: None,
         time: Some(Duration::from_millis(100)),
@@ -104,10 +86,7 @@ fn overload_shows_in_the_latency_and_what_was_not_reached_is_abandoned() {
 #[test]
 fn refused_calls_at_a_rate_fail_as_they_become_due() {
     let mut trial = short(nobody());
-    trial.schedule = Schedule::Rate {
-        per_second: 1000.0,
-        arrivals: Arrivals::Constant,
-    };
+    trial.schedule = constant_rate(1000.0);
     trial.stop = Stop {
         calls: Some(200),
         time: None,
@@ -120,10 +99,7 @@ fn refused_calls_at_a_rate_fail_as_they_become_due() {
 #[test]
 fn calls_that_wait_past_their_deadline_are_told_apart() {
     let mut trial = trial(serve(answer_with(ok)));
-    trial.schedule = Schedule::Rate {
-        per_second: 1000.0,
-        arrivals: Arrivals::Constant,
-    };
+    trial.schedule = constant_rate(1000.0);
     trial.deadline = Duration::from_millis(20);
     // The look holds the loop up once, as a busy machine would.
     let mut looks = 0;
@@ -159,18 +135,8 @@ fn calls_that_wait_past_their_deadline_are_told_apart() {
 
 #[test]
 fn what_a_warmup_left_waiting_is_not_measured() {
-    let mut trial = trial(serve(|mut stream: TcpStream| {
-        while let Some((_, body)) = read_request(&mut stream) {
-            thread::sleep(Duration::from_millis(2));
-            if stream.write_all(&ok(&body)).is_err() {
-                return;
-            }
-        }
-    }));
-    trial.schedule = Schedule::Rate {
-        per_second: 1000.0,
-        arrivals: Arrivals::Constant,
-    };
+    let mut trial = trial(serve(answer_with(ok_after(Duration::from_millis(2)))));
+    trial.schedule = constant_rate(1000.0);
     trial.warmup = Some(WarmupBounds {
         max_time: Duration::from_millis(200),
         ..warmup(1_000_000)
@@ -210,18 +176,8 @@ fn what_a_warmup_left_waiting_is_not_measured() {
 #[test]
 fn what_a_warmup_may_not_have_is_measured() {
     // 200 calls are due in the warm-up, of which the server can answer half.
-    let mut trial = trial(serve(|mut stream: TcpStream| {
-        while let Some((_, body)) = read_request(&mut stream) {
-            thread::sleep(Duration::from_millis(2));
-            if stream.write_all(&ok(&body)).is_err() {
-                return;
-            }
-        }
-    }));
-    trial.schedule = Schedule::Rate {
-        per_second: 1000.0,
-        arrivals: Arrivals::Constant,
-    };
+    let mut trial = trial(serve(answer_with(ok_after(Duration::from_millis(2)))));
+    trial.schedule = constant_rate(1000.0);
     trial.warmup = Some(WarmupBounds {
         max_calls: 150,
         max_time: Duration::from_millis(200),
@@ -275,10 +231,7 @@ fn an_interrupted_trial_leaves_what_it_measured() {
 fn a_turn_takes_so_many_calls_and_no_more() {
     // Far more than can be begun or even failed: the loop must come to its end between them.
     let mut trial = trial(serve(only_read));
-    trial.schedule = Schedule::Rate {
-        per_second: 1e9,
-        arrivals: Arrivals::Constant,
-    };
+    trial.schedule = constant_rate(1e9);
     trial.deadline = Duration::from_millis(1);
     trial.drain = Duration::from_millis(1);
     trial.stop = Stop {

@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Arrivals, Bodies, Body, CodecError, ConnectionUse, Ending, FailureKind, Fault, Measurement,
-    Protocol, Schedule, Stop, Trial, WarmupBounds,
+    Bodies, Body, CodecError, ConnectionUse, Ending, FailureKind, Fault, Measurement, Protocol,
+    Schedule, Stop, Trial, WarmupBounds,
 };
 use support::frames::{Came, ok_frame, reset, serve_frames};
 use support::*;
@@ -51,9 +51,7 @@ fn each_call_has_the_next_body() {
         // The warm-up's calls have bodies too.
         trial.warmup = Some(WarmupBounds {
             max_calls: 5,
-            max_time: Duration::from_secs(10),
-            slice_calls: 5,
-            slice_time: Duration::ZERO,
+            ..warmup(5)
         });
         let measurement = streamed(&trial, numbered());
         assert_eq!(measurement.calls.answered, 100);
@@ -86,10 +84,7 @@ fn bodies_that_come_late_are_counted_and_not_hidden() {
         count.fetch_add(1, Ordering::Relaxed);
         ok(body)
     })));
-    trial.schedule = Schedule::Rate {
-        per_second: 1000.0,
-        arrivals: Arrivals::Constant,
-    };
+    trial.schedule = constant_rate(1000.0);
     // Two batches of 8 are made at once; the next is begun when all of them were answered, and is
     // a while in the making.
     let bodies = || {
@@ -129,13 +124,7 @@ fn bodies_that_come_late_are_counted_and_not_hidden() {
 #[test]
 fn the_end_of_the_bodies_ends_the_trial() {
     let address = serve(answer_with(ok));
-    let schedules = [
-        Schedule::Closed { in_flight: 2 },
-        Schedule::Rate {
-            per_second: 2000.0,
-            arrivals: Arrivals::Constant,
-        },
-    ];
+    let schedules = [Schedule::Closed { in_flight: 2 }, constant_rate(2000.0)];
     for schedule in schedules {
         let mut trial = trial(address.clone());
         trial.connections = 2;
@@ -150,12 +139,7 @@ fn the_end_of_the_bodies_ends_the_trial() {
         assert_eq!(measurement.calls.started, 30);
         assert_eq!(measurement.bodies_late, 0);
         // Used up in the warm-up already.
-        trial.warmup = Some(WarmupBounds {
-            max_calls: 1000,
-            max_time: Duration::from_secs(600),
-            slice_calls: 1000,
-            slice_time: Duration::ZERO,
-        });
+        trial.warmup = Some(warmup(1000));
         let measurement = streamed(&trial, numbered().take(30));
         assert_eq!(measurement.ending, Ending::BodiesUsedUp);
         assert_eq!(

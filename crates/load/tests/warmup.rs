@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Arrivals, Bodies, Body, Ending, Hooks, LoadError, Protocol, Schedule, Settling, WarmupBounds,
-    measure, measure_with,
+    Bodies, Body, Ending, Hooks, LoadError, Protocol, Schedule, Settling, WarmupBounds, measure,
+    measure_with,
 };
 use support::frames::{ok_frame, play_frames};
 use support::*;
@@ -156,10 +156,7 @@ fn at_a_rate_calls_in_flight_are_of_the_warm_ups_bound_too() {
     let mut trial = trial(address);
     trial.target.protocol = Protocol::Http2;
     trial.expect.content_type = None;
-    trial.schedule = Schedule::Rate {
-        per_second: 100.0,
-        arrivals: Arrivals::Constant,
-    };
+    trial.schedule = constant_rate(100.0);
     trial.warmup = Some(WarmupBounds {
         max_calls: 10,
         ..warmup(1_000_000)

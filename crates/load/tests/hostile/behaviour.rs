@@ -9,8 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Address, Arrivals, Bodies, ConnectionUse, Ending, FailureKind, Fault, Hooks, ProgressHook,
-    Protocol, Schedule, Settling, Stop, measure_with,
+    Address, Bodies, ConnectionUse, Ending, FailureKind, Fault, Hooks, ProgressHook, Protocol,
+    Schedule, Settling, Stop, measure_with,
 };
 
 use super::server::reset_connection;
@@ -93,10 +93,7 @@ fn connections_that_break_together_are_told_one_by_one() {
     });
     let mut trial = trial(address);
     trial.connections = CONNECTIONS as u32;
-    trial.schedule = Schedule::Rate {
-        per_second: 1e6,
-        arrivals: Arrivals::Constant,
-    };
+    trial.schedule = constant_rate(1e6);
     trial.stop.calls = Some(2 * CONNECTIONS as u64);
     let small_stack = thread::Builder::new().stack_size(SMALL_STACK);
     let measuring = small_stack.spawn(move || {
@@ -277,10 +274,7 @@ fn connections_that_end_in_vain_are_opened_ever_more_seldom() {
         }));
         trial.target.protocol = protocol;
         // Mostly no call is in flight that a lost connection could fail.
-        trial.schedule = Schedule::Rate {
-            per_second: 10.0,
-            arrivals: Arrivals::Constant,
-        };
+        trial.schedule = constant_rate(10.0);
         trial.stop = Stop {
             calls: None,
             time: Some(Duration::from_millis(300)),

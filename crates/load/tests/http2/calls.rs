@@ -14,12 +14,7 @@ use super::support::*;
 fn grpc_calls_one_after_the_other() {
     let trial = grpc_trial(serve_http2(echo));
     let measurement = run(&trial, &[b"hello"]);
-    assert_sums_hold(&measurement);
-    assert_eq!(
-        measurement.calls.answered, 100,
-        "{:?}",
-        measurement.error_samples
-    );
+    assert_answered(&measurement, 100);
     assert_eq!(measurement.traffic.sent.body, 500, "the prefix is overhead");
     assert_eq!(measurement.traffic.received.body, 500);
     assert_eq!(measurement.payload.response_carried, 5.0);
@@ -38,10 +33,7 @@ fn messages_without_bytes_have_no_body_whenever_the_warm_up_ends() {
     assert_eq!((sent.overhead, received.overhead), (2300, 3200));
 
     // At a rate the warm-up's calls are not waited for.
-    trial.schedule = Schedule::Rate {
-        per_second: 20_000.0,
-        arrivals: Arrivals::Constant,
-    };
+    trial.schedule = constant_rate(20_000.0);
     let measurement = run(&trial, &[b""]);
     assert_sums_hold(&measurement);
     assert_eq!(measurement.traffic.received.body, 0);
@@ -59,12 +51,7 @@ fn a_rate_over_one_connection() {
         time: None,
     };
     let measurement = run(&trial, &[b"hello"]);
-    assert_sums_hold(&measurement);
-    assert_eq!(
-        measurement.calls.answered, 200,
-        "{:?}",
-        measurement.error_samples
-    );
+    assert_answered(&measurement, 200);
 }
 
 #[test]
@@ -107,12 +94,7 @@ fn large_messages_pass_flow_control_both_ways() {
     trial.stop.calls = Some(3);
     let message = vec![7; 3 << 20];
     let measurement = run(&trial, &[&message]);
-    assert_sums_hold(&measurement);
-    assert_eq!(
-        measurement.calls.answered, 3,
-        "{:?}",
-        measurement.error_samples
-    );
+    assert_answered(&measurement, 3);
     assert_eq!(measurement.traffic.received.body, 9 << 20);
 }
 
@@ -125,11 +107,7 @@ fn a_codec_reads_the_message_without_its_prefix() {
     });
     let mut codec = Echo::default();
     let measurement = run_with(&trial, Bodies::PerCall(&mut codec)).unwrap();
-    assert_eq!(
-        measurement.calls.answered, 100,
-        "{:?}",
-        measurement.error_samples
-    );
+    assert_answered(&measurement, 100);
     assert_eq!(
         (codec.verified.as_slice(), codec.decoded.as_slice()),
         (&[0][..], &b"call 109"[..])

@@ -14,12 +14,7 @@ fn many_calls_share_few_connections() {
     trial.schedule = Schedule::Closed { in_flight: 100 };
     trial.stop.calls = Some(2000);
     let measurement = run(&trial, &[b"hello", b"world!"]);
-    assert_sums_hold(&measurement);
-    assert_eq!(
-        measurement.calls.answered, 2000,
-        "{:?}",
-        measurement.error_samples
-    );
+    assert_answered(&measurement, 2000);
     assert_eq!(measurement.connections_opened, 0);
     assert_eq!(measurement.traffic.sent.body, 11_000);
 }
@@ -45,12 +40,7 @@ fn more_connections_than_are_opened_at_once() {
     trial.schedule = Schedule::Closed { in_flight: 250 };
     trial.stop.calls = Some(1000);
     let measurement = run(&trial, &[b"hello"]);
-    assert_sums_hold(&measurement);
-    assert_eq!(
-        measurement.calls.answered, 1000,
-        "{:?}",
-        measurement.error_samples
-    );
+    assert_answered(&measurement, 1000);
     assert_eq!(measurement.connections_at_start, 250);
     assert_eq!(
         (measurement.connections_opened, measurement.connects_failed),
@@ -65,12 +55,7 @@ fn a_connection_for_every_call() {
     trial.timing = Timing::Stages;
     trial.stop.calls = Some(30);
     let measurement = run_with(&trial, Bodies::PerCall(&mut Echo::default())).unwrap();
-    assert_sums_hold(&measurement);
-    assert_eq!(
-        measurement.calls.answered, 30,
-        "{:?}",
-        measurement.error_samples
-    );
+    assert_answered(&measurement, 30);
     assert_eq!(measurement.connections_opened, 30);
     assert_eq!(measurement.stages[&Stage::Connect].len(), 30);
     assert_eq!(measurement.marks.absent, 30);

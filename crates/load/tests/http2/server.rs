@@ -11,6 +11,8 @@ use hyper::{HeaderMap, Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rpcgauge_load::Address;
 
+use super::support::serve_tasks;
+
 pub(crate) type AnswerBody = http_body_util::combinators::BoxBody<Bytes, Infallible>;
 
 /// Serves HTTP/2 with prior knowledge on a thread of its own.
@@ -19,33 +21,19 @@ where
     F: Fn(Request<Incoming>) -> A + Clone + Send + 'static,
     A: Future<Output = Response<AnswerBody>> + Send + 'static,
 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.set_nonblocking(true).unwrap();
-    let address = Address::Tcp(listener.local_addr().unwrap());
-    std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
-        runtime.block_on(async move {
-            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
-            while let Ok((stream, _)) = listener.accept().await {
-                stream.set_nodelay(true).unwrap();
-                let answer = answer.clone();
-                tokio::spawn(async move {
-                    let service = service_fn(move |request| {
-                        let answer = answer(request);
-                        async move { Ok::<_, Infallible>(answer.await) }
-                    });
-                    let _ = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
-                        .max_concurrent_streams(100)
-                        .serve_connection(TokioIo::new(stream), service)
-                        .await;
-                });
-            }
-        });
-    });
-    address
+    serve_tasks(move |stream| {
+        let answer = answer.clone();
+        async move {
+            let service = service_fn(move |request| {
+                let answer = answer(request);
+                async move { Ok::<_, Infallible>(answer.await) }
+            });
+            let _ = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
+                .max_concurrent_streams(100)
+                .serve_connection(TokioIo::new(stream), service)
+                .await;
+        }
+    })
 }
 
 /// A gRPC answer of these frames and this status.

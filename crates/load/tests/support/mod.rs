@@ -14,9 +14,9 @@ use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Address, Bodies, Body, CallStyle, Codec, CodecError, ConnectionUse, Expect, Limits, LoadError,
-    Measurement, Protocol, Request, Schedule, SegmentFigures, Settling, Stop, Target, Timing,
-    Trial, WarmupBounds, measure,
+    Address, Arrivals, Bodies, Body, CallStyle, Codec, CodecError, ConnectionUse, Expect, Limits,
+    LoadError, Measurement, Protocol, Request, Schedule, SegmentFigures, Settling, Stop, Target,
+    Timing, Trial, WarmupBounds, measure,
 };
 
 /// Serves every connection of a new listener on its own thread.
@@ -45,6 +45,31 @@ where
         }
     });
     Address::Unix(path)
+}
+
+/// Serves every connection of a new listener as a task, all on one thread.
+pub(crate) fn serve_tasks<F, T>(each: F) -> Address
+where
+    F: Fn(tokio::net::TcpStream) -> T + Send + 'static,
+    T: Future<Output = ()> + Send + 'static,
+{
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = Address::Tcp(listener.local_addr().unwrap());
+    thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async move {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            while let Ok((stream, _)) = listener.accept().await {
+                stream.set_nodelay(true).unwrap();
+                tokio::spawn(each(stream));
+            }
+        });
+    });
+    address
 }
 
 /// An address where nothing listens.
@@ -102,6 +127,14 @@ pub(crate) fn ok(body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
+/// The same after a pause, as a slow server answers: a connection's requests one by one.
+pub(crate) fn ok_after(pause: Duration) -> impl Fn(&[u8]) -> Vec<u8> + Clone {
+    move |body| {
+        thread::sleep(pause);
+        ok(body)
+    }
+}
+
 /// A trial of 100 calls, one after the other, without a warm-up.
 pub(crate) fn trial(address: Address) -> Trial {
     Trial {
@@ -144,6 +177,14 @@ pub(crate) fn short(address: Address) -> Trial {
     let mut trial = trial(address);
     trial.stop.calls = Some(10);
     trial
+}
+
+/// Calls due at this rate, all the same time apart.
+pub(crate) fn constant_rate(per_second: f64) -> Schedule {
+    Schedule::Rate {
+        per_second,
+        arrivals: Arrivals::Constant,
+    }
 }
 
 /// A warm-up whose slices have this many calls, and that only its rule ends soon.
@@ -256,8 +297,11 @@ impl Codec for Lenient {
 #[track_caller]
 pub(crate) fn assert_answered(measurement: &Measurement, calls: u64) {
     assert_sums_hold(measurement);
-    let failures = failures(measurement);
-    assert_eq!(measurement.calls.answered, calls, "{failures:?}");
+    assert_eq!(
+        measurement.calls.answered, calls,
+        "{:?}",
+        measurement.error_samples
+    );
 }
 
 /// A codec that sends its text with the call's number and wants it echoed. "Compression" turns the

@@ -23,7 +23,7 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 use tempfile::TempDir;
 
-use super::{serve, trial};
+use super::{serve, serve_tasks, trial};
 
 /// What a server's thread speaks over.
 pub(crate) type Tunnel<S = TcpStream> = StreamOwned<ServerConnection, S>;
@@ -192,31 +192,18 @@ pub(crate) fn end<S: Read + Write>(mut tunnel: Tunnel<S>) {
 /// Serves HTTP/2 over TLS (hyper); each answer is its request's body, and its status 421 where the
 /// request is not for `https` (RFC 9110, 7.4).
 pub(crate) fn serve_http2(config: ServerConfig) -> Address {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.set_nonblocking(true).unwrap();
-    let address = Address::Tcp(listener.local_addr().unwrap());
     let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
-    std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
-        runtime.block_on(async move {
-            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
-            while let Ok((stream, _)) = listener.accept().await {
-                let acceptor = acceptor.clone();
-                tokio::spawn(async move {
-                    let Ok(stream) = acceptor.accept(stream).await else {
-                        return;
-                    };
-                    let _ = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
-                        .serve_connection(TokioIo::new(stream), service_fn(echo))
-                        .await;
-                });
-            }
-        });
-    });
-    address
+    serve_tasks(move |stream| {
+        let acceptor = acceptor.clone();
+        async move {
+            let Ok(stream) = acceptor.accept(stream).await else {
+                return;
+            };
+            let _ = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
+                .serve_connection(TokioIo::new(stream), service_fn(echo))
+                .await;
+        }
+    })
 }
 
 async fn echo(

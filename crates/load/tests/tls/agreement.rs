@@ -6,7 +6,7 @@ use rpcgauge_load::{ConnectionUse, Fault, Protocol, Schedule};
 
 use super::support::tls::*;
 use super::support::*;
-use super::{assert_all_fail, assert_answered, echo_over_tls};
+use super::{assert_all_fail, echo_over_tls};
 
 #[test]
 fn http2_is_agreed_on_and_spoken() {

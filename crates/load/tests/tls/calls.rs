@@ -11,7 +11,7 @@ use rustls::{ServerConnection, StreamOwned};
 
 use super::support::tls::*;
 use super::support::*;
-use super::{BOTH_USES, assert_answered, echo_over_tls};
+use super::{BOTH_USES, echo_over_tls};
 
 /// Bytes that TLS 1.3 adds to a record: its header, the content's type, and the cipher's tag.
 const RECORD_OVERHEAD: u64 = 5 + 1 + 16;

@@ -6,7 +6,7 @@ use rpcgauge_load::{Fault, TlsSettings};
 
 use super::support::tls::*;
 use super::support::*;
-use super::{assert_all_fail, assert_answered, echo_over_tls};
+use super::{assert_all_fail, echo_over_tls};
 
 #[test]
 fn a_certificate_that_is_not_good_enough_has_its_kind_and_its_remedy() {

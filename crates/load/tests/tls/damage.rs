@@ -8,7 +8,7 @@ use rpcgauge_load::{Address, ConnectionUse, Fault, Stop};
 
 use super::support::tls::*;
 use super::support::*;
-use super::{BOTH_USES, assert_all_fail, assert_answered};
+use super::{BOTH_USES, assert_all_fail};
 
 /// Wraps what `damage` does around a server's sockets.
 fn faulty(authority: &Authority, damage: Damage) -> Address {

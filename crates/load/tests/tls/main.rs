@@ -8,7 +8,7 @@ mod calls;
 mod certificates;
 mod damage;
 
-use rpcgauge_load::{Address, ConnectionUse, Fault, Measurement, Trial};
+use rpcgauge_load::{Address, ConnectionUse, Fault, Trial};
 use support::tls::*;
 use support::*;
 
@@ -16,15 +16,6 @@ const BOTH_USES: [ConnectionUse; 2] = [ConnectionUse::Reuse, ConnectionUse::PerC
 
 fn echo_over_tls(authority: &Authority, serving: &Serving) -> Address {
     serve_tls(authority.server(serving), answer_with(ok))
-}
-
-fn assert_answered(measurement: &Measurement, calls: u64) {
-    assert_sums_hold(measurement);
-    assert_eq!(
-        measurement.calls.answered, calls,
-        "{:?}",
-        measurement.error_samples
-    );
 }
 
 /// Checks that ten calls fail as they should, whatever the connections' use.
