@@ -11,9 +11,11 @@ impl Engine<'_, '_, '_> {
     /// Closes the account and gathers the figures.
     pub(super) fn outcome(mut self) -> Result<Measurement, LoadError> {
         let (cpu, traffic) = self.spent();
+        // Before what the instrument has to do at the end, which is no time of the trial.
+        let now = clock::now();
         self.look_at_the_end();
         self.end_transports();
-        self.abandon_the_rest(clock::now());
+        self.abandon_the_rest(now);
         self.end_with_the_schedule();
         let recorded = self.recorder.finish();
         Ok(Measurement {
