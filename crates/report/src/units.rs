@@ -118,7 +118,7 @@ pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent > 0.0 && percent < 0.1 {
         "< 0.1%".to_owned()
-    } else if percent < 10.0 {
+    } else if percent < 9.95 {
         format!("{percent:.1}%")
     } else {
         format!("{percent:.0}%")

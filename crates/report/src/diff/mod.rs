@@ -98,10 +98,11 @@ pub struct MetricChange {
     pub before: f64,
     /// The second run's figure.
     pub after: f64,
-    /// After over before: of the runs' levels, the median over blocks.
+    /// After over before: of the runs' levels, the median over blocks; of the figures themselves for the
+    /// goodput of runs in which a trial answered no call.
     pub ratio: f64,
-    /// Its interval; absent where a run has fewer than two invocations, where it is not judged, and
-    /// where most trials of the second run answered no call, so that the ratio is 0.
+    /// Its interval; absent where a run has fewer than two invocations, where it is not judged, and for
+    /// the goodput of runs in which a trial answered no call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<[f64; 2]>,
     /// What it comes to.
@@ -271,7 +272,7 @@ fn metrics(before: &Findings, after: &Findings, margin: f64) -> Vec<MetricChange
                     continue;
                 };
                 let trials = [before, after].map(|f| Trials::of(f, &old.name, placement, metric));
-                let Some((ratio, outcome)) = judged(&trials, metric, margin) else {
+                let Some((ratio, outcome)) = judged(&trials, metric, is / was, margin) else {
                     continue;
                 };
                 metrics.push(MetricChange {
@@ -292,16 +293,26 @@ fn metrics(before: &Findings, after: &Findings, margin: f64) -> Vec<MetricChange
 
 /// The ratio of the second run's trials to the first one's, and what it comes to; none where a run
 /// has no figure. Where most trials of a run are client-bound the ratio is that of all of them,
-/// and not judged. A service that does not answer any more has a goodput of 0, which has no
-/// logarithm and needs none to be worse.
-fn judged(trials: &[Trials<'_>; 2], metric: Metric, margin: f64) -> Option<(Ratio, Change)> {
+/// and not judged. A trial in which nothing was answered has a goodput of 0, which has no logarithm:
+/// the ratio is that of the runs' figures then. A service that mostly does not answer any more is
+/// worse, and nothing is said where it answers in some trials.
+fn judged(
+    trials: &[Trials<'_>; 2],
+    metric: Metric,
+    of_figures: f64,
+    margin: f64,
+) -> Option<(Ratio, Change)> {
     let [before, after] = trials;
-    if metric == Metric::Goodput && (before.are_silent() || after.are_silent()) {
-        let nothing = Ratio {
-            value: 0.0,
+    if metric == Metric::Goodput && (before.some_are_silent() || after.some_are_silent()) {
+        let ratio = Ratio {
+            value: of_figures,
             interval: None,
         };
-        return (!before.are_silent()).then_some((nothing, Change::Worse));
+        let change = match after.most_are_silent() && !before.most_are_silent() {
+            true => Change::Worse,
+            false => Change::NotResolved,
+        };
+        return of_figures.is_finite().then_some((ratio, change));
     }
     if before.are_client_bound() || after.are_client_bound() {
         let all = unpaired::ratio(&after.level_of_all()?, &before.level_of_all()?);

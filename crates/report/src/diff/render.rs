@@ -163,7 +163,7 @@ fn changed(diff: &Diff, change: &MetricChange) -> String {
         format!(" {}", words::interval_beside(factor.value, interval))
     });
     let phrase = match change.ratio == 0.0 {
-        true => "0, since most trials answered no call".to_owned(),
+        true => "0".to_owned(),
         false => words::change_phrase(change.metric, change.ratio) + &interval,
     };
     let is_other = diff.settings.iter().any(|s| s.variant == change.variant);

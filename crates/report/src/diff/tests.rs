@@ -2,6 +2,7 @@ use super::*;
 use crate::findings::objective::ObjectiveOutcome;
 use crate::fixture::{capacity, findings, live, two};
 use crate::terminal::Style;
+use rpcgauge_study::record::Outcome;
 
 fn change<'a>(diff: &'a Diff, variant: &str, metric: Metric) -> &'a MetricChange {
     let found = diff
@@ -318,7 +319,7 @@ fn a_service_that_does_not_answer_any_more_is_worse() {
         width: 200,
     };
     let text = render(&diff, style);
-    let told = "▼ rest on two cores: goodput 0, since most trials answered no call, ";
+    let told = "▼ rest on two cores: goodput 0, ";
     assert!(
         text.contains(told) && text.contains(" before, 0 after"),
         "{text}"
@@ -328,6 +329,33 @@ fn a_service_that_does_not_answer_any_more_is_worse() {
         serde_json::from_str::<Diff>(&diff.to_json().unwrap()).unwrap(),
         diff
     );
+}
+
+#[test]
+fn a_service_that_is_silent_in_some_trials_is_not_said_to_carry_the_same() {
+    let before = two(2.0).build();
+    let silent_in = |count: usize| {
+        let mut sample = before.clone();
+        let trials = sample.trials.iter_mut().filter(|t| t.variant == "rest");
+        for trial in trials.take(count) {
+            if let Outcome::Measured(measured) = &mut trial.outcome {
+                measured.calls.failed = [("refused".to_owned(), measured.calls.answered)].into();
+                measured.calls.answered = 0;
+            }
+        }
+        findings(&sample)
+    };
+    let before = silent_in(0);
+    let trials = |t: &&crate::findings::trial::TrialRow| {
+        t.variant == "rest" && t.placement == Placement::TwoCores
+    };
+    let of_one_placement = before.trials.iter().filter(trials).count();
+    let goodput =
+        |after: &Findings| change(&compare(&before, after), "rest", Metric::Goodput).clone();
+    assert!(goodput(&before).interval.is_some());
+    let some = goodput(&silent_in(of_one_placement / 3));
+    assert_eq!((some.outcome, some.interval), (Change::NotResolved, None));
+    assert_eq!(some.ratio, some.after / some.before);
 }
 
 #[test]

@@ -74,10 +74,18 @@ impl<'a> Trials<'a> {
         self.free.len() * 2 < self.rows.len()
     }
 
+    /// Whether some of them answered no call.
+    pub(crate) fn some_are_silent(&self) -> bool {
+        self.silent() > 0
+    }
+
     /// Whether most of them answered no call.
-    pub(crate) fn are_silent(&self) -> bool {
-        let silent = self.rows.iter().filter(|row| row.answered == 0).count();
-        silent * 2 > self.rows.len()
+    pub(crate) fn most_are_silent(&self) -> bool {
+        self.silent() * 2 > self.rows.len()
+    }
+
+    fn silent(&self) -> usize {
+        self.rows.iter().filter(|row| row.answered == 0).count()
     }
 
     /// The level that a change is judged by: without client-bound trials, as inside a run.

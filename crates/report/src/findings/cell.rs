@@ -306,8 +306,9 @@ fn floor(
     })
 }
 
-/// Message sizes: the mean over trials, requests weighted by the calls that were started and answers
-/// by those that were answered. A trial without an answer knows no size of one.
+/// Message sizes: the mean over trials, weighted by the calls that were answered. A trial without an
+/// answer knows no size of one, and may have sent nothing; where no trial has one, the requests that
+/// were sent are those of calls that were started.
 fn payload(trials: &[MeasuredTrial<'_>]) -> Payload {
     let mean = |size: fn(&Payload) -> Option<f64>, weight: fn(&Measured) -> u64| {
         let known = || trials.iter().filter(|(_, m)| weight(m) > 0);
@@ -315,8 +316,11 @@ fn payload(trials: &[MeasuredTrial<'_>]) -> Payload {
         let sizes = known().map(|(_, m)| Some(size(&m.payload)? * weight(m) as f64));
         Some(sizes.sum::<Option<f64>>()? / all).filter(|size| size.is_finite())
     };
-    let requests = |size| mean(size, |m| m.calls.started).unwrap_or(0.0);
     let answers = |size| mean(size, |m| m.calls.answered);
+    let requests = |size| {
+        let started = || mean(size, |m| m.calls.started);
+        answers(size).or_else(started).unwrap_or(0.0)
+    };
     Payload {
         request: requests(|p| Some(p.request)),
         request_compressed: requests(|p| Some(p.request_compressed)),

@@ -127,7 +127,7 @@ fn calls_in_flight_that_were_not_reached_are_told_of_a_live_service() {
         rpcgauge_study::settings::Schedule::Closed { in_flight: 64 };
     let told = |sample: &crate::fixture::Sample| {
         let page = render(&findings(sample), plain(200));
-        page.contains("64 calls in flight, of which at most 10 were reached; sent ")
+        page.contains("64 calls in flight, of which a trial reached only 10; sent ")
     };
     let reach = |sample: &mut crate::fixture::Sample, most| {
         if let Outcome::Measured(measured) = &mut sample.trials[0].outcome {

@@ -113,11 +113,11 @@ fn rate(variant: &VariantFindings, figures: &Figures) -> String {
     )
 }
 
-/// That a closed loop did not have as many calls in flight as it asks for.
+/// That a closed loop did not have as many calls in flight as it asks for, in one trial at least.
 fn fewer_in_flight(figures: &Figures) -> Option<String> {
     let in_flight = figures.in_flight.filter(|i| i.reached < i.asked)?;
     let reached = units::count(in_flight.reached);
-    Some(format!(", of which at most {reached} were reached"))
+    Some(format!(", of which a trial reached only {reached}"))
 }
 
 fn times(of: &Distribution) -> String {
@@ -268,6 +268,8 @@ mod tests {
             ("errors<0.1%", 0.000_5, "< 0.1%"),
             ("errors<0.1%", 0.001_04, "0.104%"),
             ("errors<=0", 0.000_2, "< 0.1%"),
+            ("errors<10%", 0.099_6, "9.96%"),
+            ("errors<10%", 0.099_4, "9.9%"),
             ("goodput>500", 499.8, "499.8/s"),
             ("goodput>500", 480.0, "480/s"),
         ];

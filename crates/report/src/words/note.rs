@@ -202,7 +202,7 @@ fn clause(note: &Note) -> Option<String> {
             reached,
             asked,
         } => Some(format!(
-            "{variant} had at most {} calls in flight, not the {} asked for",
+            "a trial of {variant} had at most {} calls in flight, not the {} asked for",
             units::count(*reached),
             units::count(*asked)
         )),
@@ -274,7 +274,7 @@ mod tests {
         builder.specs[1].most_in_flight = Some(10);
         assert_eq!(
             of_first(&builder).unwrap(),
-            "Rest had at most 10 calls in flight, not the 16 asked for."
+            "A trial of rest had at most 10 calls in flight, not the 16 asked for."
         );
     }
 

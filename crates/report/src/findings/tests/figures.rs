@@ -169,6 +169,7 @@ fn a_trial_without_an_answer_knows_no_size_of_one() {
         if let Outcome::Measured(measured) = &mut trial.outcome {
             measured.calls.answered = 0;
             measured.calls.failed = [("refused".to_owned(), 200)].into();
+            measured.payload.request = 0.0;
             measured.payload.response_compressed = 0.0;
         }
     };
@@ -179,6 +180,7 @@ fn a_trial_without_an_answer_knows_no_size_of_one() {
     of_grpc(&mut sample, 6);
     let some = findings(&sample);
     let figures = some.figures("grpc", Placement::TwoCores).unwrap();
+    assert_eq!(figures.payload.request, 12.0);
     assert_eq!(figures.payload.response_compressed, 24.0);
     assert_eq!(figures.metric(Metric::ResponseBytes), Some(24.0));
     of_grpc(&mut sample, 12);
@@ -186,7 +188,7 @@ fn a_trial_without_an_answer_knows_no_size_of_one() {
     let figures = none.figures("grpc", Placement::TwoCores).unwrap();
     assert_eq!(
         (figures.payload.request, figures.payload.response),
-        (12.0, None)
+        (0.0, None)
     );
     assert_eq!(figures.metric(Metric::ResponseBytes), None);
 }
