@@ -21,11 +21,12 @@ def absence(placement, seconds, percentiles):
     ends = [Pipe(duplex=False) for _ in range(2)]
     processes = [Process(target=look, args=(core, seconds, end))
                  for core, (_, end) in zip((placement.client, placement.server), ends)]
-    for process in processes:
+    for process, (_, end) in zip(processes, ends):
         process.start()
+        end.close()  # so that a process that ends early is seen, and not waited for
+    gaps, _ = [end.recv() for end, _ in ends]
     for process in processes:
         process.join()
-    gaps = ends[0][0].recv()
     return {p: wait(gaps, p / 100, seconds * 1e9) / 1e3 for p in percentiles}
 
 
