@@ -166,6 +166,11 @@ fn changed(diff: &Diff, change: &MetricChange) -> String {
         true => "0".to_owned(),
         false => words::change_phrase(change.metric, change.ratio) + &interval,
     };
+    // The only change that is told without an interval.
+    let why = match change.interval {
+        None if change.metric == Metric::Goodput => ", since most trials answered no call",
+        _ => "",
+    };
     let is_other = diff.settings.iter().any(|s| s.variant == change.variant);
     let other = if is_other {
         " (called differently)"
@@ -174,7 +179,7 @@ fn changed(diff: &Diff, change: &MetricChange) -> String {
     };
     let value = |value| words::value(change.metric, value);
     format!(
-        "{}{other} {}: {} {phrase}, {} before, {} after",
+        "{}{other} {}: {} {phrase}{why}, {} before, {} after",
         change.variant,
         words::on(change.placement),
         words::metric_name(change.metric),

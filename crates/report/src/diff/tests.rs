@@ -319,7 +319,7 @@ fn a_service_that_does_not_answer_any_more_is_worse() {
         width: 200,
     };
     let text = render(&diff, style);
-    let told = "▼ rest on two cores: goodput 0, ";
+    let told = "▼ rest on two cores: goodput 0, since most trials answered no call, ";
     assert!(
         text.contains(told) && text.contains(" before, 0 after"),
         "{text}"
@@ -336,7 +336,10 @@ fn a_service_that_is_silent_in_some_trials_is_not_said_to_carry_the_same() {
     let before = two(2.0).build();
     let silent_in = |count: usize| {
         let mut sample = before.clone();
-        let trials = sample.trials.iter_mut().filter(|t| t.variant == "rest");
+        let trials = sample
+            .trials
+            .iter_mut()
+            .filter(|t| t.variant == "rest" && t.trial.placement == Placement::TwoCores);
         for trial in trials.take(count) {
             if let Outcome::Measured(measured) = &mut trial.outcome {
                 measured.calls.failed = [("refused".to_owned(), measured.calls.answered)].into();
@@ -349,13 +352,26 @@ fn a_service_that_is_silent_in_some_trials_is_not_said_to_carry_the_same() {
     let trials = |t: &&crate::findings::trial::TrialRow| {
         t.variant == "rest" && t.placement == Placement::TwoCores
     };
-    let of_one_placement = before.trials.iter().filter(trials).count();
+    let count = before.trials.iter().filter(trials).count();
     let goodput =
         |after: &Findings| change(&compare(&before, after), "rest", Metric::Goodput).clone();
     assert!(goodput(&before).interval.is_some());
-    let some = goodput(&silent_in(of_one_placement / 3));
+    let some = goodput(&silent_in(count / 3));
     assert_eq!((some.outcome, some.interval), (Change::NotResolved, None));
     assert_eq!(some.ratio, some.after / some.before);
+    let after = silent_in(count - 1);
+    let most = goodput(&after);
+    assert_eq!((most.outcome, most.interval), (Change::Worse, None));
+    assert!(0.0 < most.ratio && most.ratio == most.after / most.before);
+    let style = Style {
+        color: false,
+        width: 200,
+    };
+    let text = render(&compare(&before, &after), style);
+    assert!(
+        text.contains("lower, since most trials answered no call, "),
+        "{text}"
+    );
 }
 
 #[test]
