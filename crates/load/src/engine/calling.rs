@@ -72,17 +72,16 @@ impl Engine<'_, '_, '_> {
         Ok(())
     }
 
-    /// Begins and sends the calls of a rate that became due since the turn began. Between reads, so
-    /// that a burst of answers, as after a stall, holds none of them up. Where there are more calls
-    /// than one turn takes, they have their share in the next ones.
-    pub(super) fn keep_pace(&mut self) -> Result<(), LoadError> {
+    /// Begins and sends the calls of a rate that are due by `now`. Between reads, so that a burst of
+    /// answers, as after a stall, holds none of them up. Where there are more calls than one turn
+    /// takes, they have their share in the next ones.
+    pub(super) fn keep_pace(&mut self, now: u64) -> Result<(), LoadError> {
         let Dues::Arrivals {
             next: Some(due), ..
         } = self.dues
         else {
             return Ok(());
         };
-        let now = clock::now();
         if due > now || self.more_are_due || !self.may_begin(due) {
             return Ok(());
         }

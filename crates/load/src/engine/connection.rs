@@ -27,6 +27,8 @@ pub(super) struct Connection {
     /// Openings in a row that led to no answer: a connection that failed to open, or that the server
     /// ended. An answer is one whatever it says.
     pub(super) in_vain: u32,
+    /// How many connections have stood here, with the one that does.
+    pub(super) generation: u64,
     /// Whether it was tried at all.
     pub(super) tried: bool,
     /// Whether it stands in the queue of connections that may have room.
@@ -106,6 +108,7 @@ impl Connection {
             quota,
             spare: false,
             in_vain: 0,
+            generation: 0,
             tried: false,
             queued: false,
             dirty: false,

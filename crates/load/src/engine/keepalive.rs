@@ -99,7 +99,9 @@ impl Engine<'_, '_, '_> {
                         self.mark_dirty(index);
                     }
                 }
-                Verdict::End => self.lose(index, Some(silence(keepalive.timeout)))?,
+                Verdict::End => {
+                    self.lose(index, Some(silence(keepalive.timeout)), now)?;
+                }
             }
         }
         Ok(())

@@ -1,24 +1,27 @@
 //! Carries a trial out: one event loop on the calling thread.
 //!
 //! Each turn begins the calls that are due on the connections that have room, writes what
-//! connections have to write, waits for the system, and reads what came. What the turn decides
-//! stands in files by concern: `phases` (which part of the trial it is), `opening` and `retiring`
-//! (connections), `keepalive` (silent ones), `calling` (calls), `retrying` (calls that are sent
-//! again), `moving` (bytes), `waiting` (for the network and for time).
+//! connections have to write, waits for the system, reads what came, and works it through. What the
+//! turn decides stands in files by concern: `phases` (which part of the trial it is), `opening` and
+//! `retiring` (connections), `keepalive` (silent ones), `calling` (calls), `retrying` (calls that are
+//! sent again), `writing`, `waiting` (for the network and for time), `reading` (into the `inbox`),
+//! `following` (what came into the calls).
 
 mod ahead;
 mod answer;
 mod calling;
 mod calls;
 mod connection;
+mod following;
 mod horizon;
+mod inbox;
 mod keepalive;
 mod kinds;
-mod moving;
 mod opening;
 mod outcome;
 mod phases;
 mod progressing;
+mod reading;
 mod retiring;
 mod retrying;
 mod setup;
@@ -29,17 +32,20 @@ mod stream;
 mod timer;
 mod waiting;
 mod warming;
+mod writing;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mio::{Events, Poll, Token};
-use rpcgauge_wire::{Failure, Head, Limits, Traffic};
+use rpcgauge_wire::{Head, Limits, Traffic};
 
 use self::answer::Rules;
 use self::calls::Calls;
 use self::connection::Connection;
+use self::following::Ended;
 use self::horizon::Horizon;
+use self::inbox::Inbox;
 use self::phases::{Failing, Phase};
 use self::progressing::Looks;
 use self::setup::{closes_after_call, limits, places};
@@ -58,9 +64,6 @@ use crate::stage::Timing;
 use crate::tls::TlsClient;
 use crate::trial::{CallStyle, ConnectionUse, Trial};
 use crate::warmup::{Settling, WarmupSlice};
-
-/// Bytes read at once. Larger ones save few calls to the system and leave the nearer caches.
-const READ_BUFFER: usize = 64 * 1024;
 
 /// Events taken from the system at once.
 const EVENTS_A_TURN: usize = 1024;
@@ -120,14 +123,6 @@ pub fn measure_with(
     engine.outcome()
 }
 
-/// A call that the input just read has ended.
-#[derive(Debug)]
-struct Ended {
-    token: u64,
-    /// `None` when the answer is complete.
-    failure: Option<Failure>,
-}
-
 /// Everything that one trial holds: the trial for `'t`, its bodies' codec for `'b`, its hooks for
 /// `'r`.
 struct Engine<'t, 'b, 'r> {
@@ -143,7 +138,7 @@ struct Engine<'t, 'b, 'r> {
 
     poll: Poll,
     timer: Timer,
-    buffer: Box<[u8]>,
+    inbox: Inbox,
 
     connections: Vec<Connection>,
     /// Connections that may have room for a call, in turn.
@@ -243,7 +238,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             timed,
             poll,
             timer,
-            buffer: vec![0; READ_BUFFER].into_boxed_slice(),
+            inbox: Inbox::new(),
             with_room: VecDeque::with_capacity(connections.len()),
             dirty: Vec::with_capacity(connections.len()),
             unread: VecDeque::new(),
@@ -316,41 +311,6 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             self.look(now);
             self.wait_and_read(&mut events, now)?;
         }
-    }
-
-    fn read_events(&mut self, events: &Events) -> Result<(), LoadError> {
-        // Those that had their share in the turn before come after the new ones of this turn.
-        let left_over = self.unread.len();
-        for event in events {
-            if event.token() == TIMER {
-                continue;
-            }
-            let index = event.token().0;
-            if event.is_writable() {
-                self.look_at_connecting(index)?;
-                if self.connections[index]
-                    .open()
-                    .is_some_and(|open| open.blocked)
-                {
-                    self.write(index)?;
-                }
-            }
-            let ended = event.is_read_closed() || event.is_error();
-            if event.is_readable() || ended {
-                self.look_at_connecting(index)?;
-                if let Some(open) = self.connections[index].open() {
-                    open.ended |= ended;
-                }
-                self.read(index)?;
-            }
-        }
-        for _ in 0..left_over {
-            if let Some(index) = self.unread.pop_front() {
-                self.connections[index].unread = false;
-                self.read(index)?;
-            }
-        }
-        Ok(())
     }
 
     /// Bytes on all connections so far.

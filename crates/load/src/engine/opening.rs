@@ -183,6 +183,7 @@ impl Engine<'_, '_, '_> {
         }
         let connection = &mut self.connections[index];
         connection.tried = true;
+        connection.generation += 1;
         connection.state = State::Open(Open {
             stream,
             client: Client::new(self.trial.target.protocol, self.limits.clone()),

@@ -4,7 +4,6 @@
 //! nothing else is due soon, it waits in the read itself, as the floor's loop does: that spares a
 //! call to the system for every call.
 
-use std::io::ErrorKind;
 use std::time::Duration;
 
 use mio::Events;
@@ -28,8 +27,8 @@ const READ_WAIT: Duration = Duration::from_millis(20);
 const QUIET_NS: u64 = 45_000_000;
 
 impl Engine<'_, '_, '_> {
-    /// Waits until something can be read or written, or until it is time for something, and reads.
-    /// `now` is when the turn began: what became due since then was not looked at and must not be
+    /// Waits until something can be read or written, or until it is time for something, and takes what
+    /// came. `now` is when the turn began: what became due since then was not looked at and must not be
     /// waited for.
     pub(super) fn wait_and_read(&mut self, events: &mut Events, now: u64) -> Result<(), LoadError> {
         let wake = self.wake_by(now);
@@ -37,28 +36,22 @@ impl Engine<'_, '_, '_> {
         if wake >= now.saturating_add(QUIET_NS)
             && let Some(index) = self.lone_connection()
         {
-            return self.read_waiting(index, READ_WAIT);
+            self.read(index, Some(READ_WAIT))?;
+        } else {
+            self.wait(events, wake, now)?;
+            self.read_all(events)?;
         }
-        self.wait(events, wake, now)?;
-        self.read_events(events)
+        self.work_through(events)
     }
 
     fn wait(&mut self, events: &mut Events, wake: u64, now: u64) -> Result<(), LoadError> {
-        let timeout = if wake <= now {
-            Some(Duration::ZERO)
-        } else {
-            self.timer
-                .wake_by(wake, now)
-                .map_err(LoadError::machine("set a timer"))?;
-            None
-        };
-        match self.poll.poll(events, timeout) {
-            Err(error) if error.kind() == ErrorKind::Interrupted => {
-                events.clear();
-                Ok(())
-            }
-            result => result.map_err(LoadError::machine("wait for the network")),
+        if wake <= now {
+            return self.poll(events, Some(Duration::ZERO));
         }
+        self.timer
+            .wake_by(wake, now)
+            .map_err(LoadError::machine("set a timer"))?;
+        self.poll(events, None)
     }
 
     /// The connection that alone can bring anything.

@@ -1,0 +1,177 @@
+//! What was read and is not worked through yet.
+
+use std::collections::VecDeque;
+use std::io;
+use std::ops::Range;
+
+/// Bytes read at once. Larger reads spare few calls to the system and leave the nearer caches.
+const READ: usize = 64 * 1024;
+
+/// Bytes that may wait: thousands of short answers, which stay in the nearer caches.
+const ROOM: usize = 256 * 1024;
+
+/// Bytes worked through at once, about a hundred short answers.
+const PORTION: usize = 8 * 1024;
+
+/// Which connection something came on: its place, and which of those that stood there one after the
+/// other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Origin {
+    pub(super) index: usize,
+    pub(super) generation: u64,
+}
+
+/// What one read brought.
+#[derive(Debug)]
+pub(super) struct Arrival {
+    pub(super) origin: Origin,
+    /// When it was read, ns.
+    pub(super) at: u64,
+    pub(super) content: Content,
+}
+
+#[derive(Debug)]
+pub(super) enum Content {
+    /// Bytes, which stand there in the inbox until it is read into again.
+    Bytes(Range<usize>),
+    /// The transport ended, or broke where there is an error.
+    End(Option<io::Error>),
+}
+
+/// What was read, the oldest first.
+#[derive(Debug)]
+pub(super) struct Inbox {
+    buffer: Box<[u8]>,
+    filled: usize,
+    arrivals: VecDeque<Arrival>,
+}
+
+impl Inbox {
+    pub(super) fn new() -> Inbox {
+        Inbox {
+            buffer: vec![0; ROOM].into_boxed_slice(),
+            filled: 0,
+            arrivals: VecDeque::new(),
+        }
+    }
+
+    /// Where the next read goes; `None` while too much waits.
+    pub(super) fn room(&mut self) -> Option<&mut [u8]> {
+        if self.arrivals.is_empty() {
+            self.filled = 0;
+        }
+        self.buffer.get_mut(self.filled..self.filled + READ)
+    }
+
+    /// Adds the first `n` bytes of [`Inbox::room`].
+    pub(super) fn add_bytes(&mut self, origin: Origin, at: u64, n: usize) {
+        let bytes = self.filled..self.filled + n;
+        self.filled = bytes.end;
+        self.add(origin, at, Content::Bytes(bytes));
+    }
+
+    pub(super) fn add_end(&mut self, origin: Origin, at: u64, error: Option<io::Error>) {
+        self.add(origin, at, Content::End(error));
+    }
+
+    fn add(&mut self, origin: Origin, at: u64, content: Content) {
+        self.arrivals.push_back(Arrival {
+            origin,
+            at,
+            content,
+        });
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.arrivals.is_empty()
+    }
+
+    /// When the oldest of what waits was read, ns.
+    pub(super) fn since(&self) -> Option<u64> {
+        self.arrivals.front().map(|arrival| arrival.at)
+    }
+
+    /// Takes a portion of what waits. Its bytes are to be done with before the next read.
+    pub(super) fn next(&mut self) -> Option<Arrival> {
+        let oldest = self.arrivals.front_mut()?;
+        match &mut oldest.content {
+            Content::Bytes(bytes) if bytes.len() > PORTION => {
+                let portion = bytes.start..bytes.start + PORTION;
+                bytes.start = portion.end;
+                Some(Arrival {
+                    origin: oldest.origin,
+                    at: oldest.at,
+                    content: Content::Bytes(portion),
+                })
+            }
+            _ => self.arrivals.pop_front(),
+        }
+    }
+
+    pub(super) fn bytes(&self, range: Range<usize>) -> &[u8] {
+        &self.buffer[range]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn origin(index: usize) -> Origin {
+        Origin {
+            index,
+            generation: 1,
+        }
+    }
+
+    /// Reads `n` bytes of `byte` at the time `at`.
+    fn read(inbox: &mut Inbox, index: usize, at: u64, byte: u8, n: usize) {
+        inbox.room().unwrap()[..n].fill(byte);
+        inbox.add_bytes(origin(index), at, n);
+    }
+
+    #[test]
+    fn what_was_read_comes_in_order_in_portions_with_its_time() {
+        let mut inbox = Inbox::new();
+        read(&mut inbox, 0, 10, b'a', PORTION + 1);
+        read(&mut inbox, 1, 20, b'b', 3);
+        inbox.add_end(origin(0), 30, None);
+        let mut got = Vec::new();
+        while let Some(arrival) = inbox.next() {
+            let (byte, n) = match arrival.content {
+                Content::Bytes(range) => {
+                    let bytes = inbox.bytes(range);
+                    assert!(bytes.iter().all(|byte| *byte == bytes[0]));
+                    (bytes[0], bytes.len())
+                }
+                Content::End(error) => {
+                    assert!(error.is_none());
+                    (b'.', 0)
+                }
+            };
+            got.push((arrival.origin.index, arrival.at, byte, n));
+        }
+        let expected = [
+            (0, 10, b'a', PORTION),
+            (0, 10, b'a', 1),
+            (1, 20, b'b', 3),
+            (0, 30, b'.', 0),
+        ];
+        assert_eq!(got, expected);
+    }
+
+    #[test]
+    fn it_takes_no_more_than_it_has_room_for_until_all_is_worked_through() {
+        let mut inbox = Inbox::new();
+        let mut reads = 0;
+        while inbox.room().is_some() {
+            read(&mut inbox, 0, 0, b'a', READ);
+            reads += 1;
+        }
+        assert_eq!(reads, ROOM / READ);
+        inbox.next();
+        assert!(inbox.room().is_none(), "most of it still waits");
+        while inbox.next().is_some() {}
+        assert!(inbox.room().is_some());
+    }
+}

@@ -1,0 +1,147 @@
+//! Reading what comes, ahead of working it through.
+//!
+//! A burst of answers, as after a stall, takes longer to work through than to read. The time of an
+//! answer is that of its reading, so that what comes meanwhile must not lie unread: all connections
+//! are read first, and read again between portions of what they brought.
+
+use std::io::{self, ErrorKind};
+use std::time::Duration;
+
+use mio::Events;
+
+use super::inbox::Origin;
+use super::stream::Input;
+use super::{Engine, TIMER};
+use crate::clock;
+use crate::error::LoadError;
+
+/// How long what comes may lie unread while other input is worked through, ns.
+const UNREAD_NS: u64 = 100_000;
+
+/// For so long one turn of the loop goes on to read, ns. The stop flag, deadlines and the trial's end
+/// are looked at in between.
+const LONGEST_TURN_NS: u64 = 5_000_000;
+
+impl Engine<'_, '_, '_> {
+    /// Reads once from each connection that has something, and sees to those being made.
+    pub(super) fn read_all(&mut self, events: &Events) -> Result<(), LoadError> {
+        // Those that were left with more come after the new ones.
+        let left_over = self.unread.len();
+        for event in events {
+            if event.token() == TIMER {
+                continue;
+            }
+            let index = event.token().0;
+            if event.is_writable() {
+                self.look_at_connecting(index)?;
+                if self.connections[index]
+                    .open()
+                    .is_some_and(|open| open.blocked)
+                {
+                    self.write(index)?;
+                }
+            }
+            let ended = event.is_read_closed() || event.is_error();
+            if event.is_readable() || ended {
+                self.look_at_connecting(index)?;
+                if let Some(open) = self.connections[index].open() {
+                    open.ended |= ended;
+                }
+                self.read(index, None)?;
+            }
+        }
+        for _ in 0..left_over {
+            if let Some(index) = self.unread.pop_front() {
+                self.connections[index].unread = false;
+                self.read(index, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads once from a connection, for which it waits for about as long as is said, and sends the
+    /// calls that became due meanwhile.
+    pub(super) fn read(&mut self, index: usize, wait: Option<Duration>) -> Result<(), LoadError> {
+        let generation = self.connections[index].generation;
+        let Some(open) = self.connections[index].open() else {
+            return Ok(());
+        };
+        let Some(room) = self.inbox.room() else {
+            self.read_later(index);
+            return Ok(());
+        };
+        let input = match wait {
+            None => open.stream.read(room),
+            Some(at_most) => open.stream.read_waiting(room, at_most),
+        };
+        let at = clock::now();
+        let (ended, broken) = (open.ended, open.broken.is_some());
+        let origin = Origin { index, generation };
+        match input {
+            Ok(Input::Data { n, more }) => {
+                self.inbox.add_bytes(origin, at, n);
+                // The system has told of the end once, and will not again.
+                if more || ended {
+                    self.read_later(index);
+                }
+            }
+            Ok(Input::End) => self.inbox.add_end(origin, at, None),
+            Err(error) if error.kind() == ErrorKind::Interrupted => self.read_later(index),
+            // What cannot be written to has said all that it will.
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                if broken {
+                    self.inbox.add_end(origin, at, None);
+                }
+            }
+            Err(error) => self.inbox.add_end(origin, at, Some(error)),
+        }
+        self.keep_pace(at)
+    }
+
+    /// Has a connection read from in its turn, without an event.
+    pub(super) fn read_later(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        if !connection.unread {
+            connection.unread = true;
+            self.unread.push_back(index);
+        }
+    }
+
+    /// Works through all that was read. Where that takes a while, due calls are sent and connections
+    /// are read again in between.
+    pub(super) fn work_through(&mut self, events: &mut Events) -> Result<(), LoadError> {
+        let Some(began) = self.inbox.since() else {
+            return Ok(());
+        };
+        let mut read_at = began;
+        while let Some(portion) = self.inbox.next() {
+            self.follow(portion)?;
+            if self.inbox.is_empty() {
+                break;
+            }
+            let now = clock::now();
+            self.keep_pace(now)?;
+            if now - read_at >= UNREAD_NS && now - began < LONGEST_TURN_NS {
+                read_at = now;
+                self.poll(events, Some(Duration::ZERO))?;
+                self.read_all(events)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks the system what can be read or written.
+    pub(super) fn poll(
+        &mut self,
+        events: &mut Events,
+        timeout: Option<Duration>,
+    ) -> Result<(), LoadError> {
+        match self.poll.poll(events, timeout) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                events.clear();
+                Ok(())
+            }
+            result => result.map_err(LoadError::machine("wait for the network")),
+        }
+    }
+}
