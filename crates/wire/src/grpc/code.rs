@@ -69,10 +69,12 @@ impl Code {
 
     /// Reads a `grpc-status` value: decimal digits. `None` when it is no such number.
     pub fn parse(value: &[u8]) -> Option<Code> {
-        if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
-            return None;
-        }
-        std::str::from_utf8(value).ok()?.parse().ok().map(Code)
+        let number = value.iter().try_fold(0u32, |number, byte| {
+            let digit = byte.wrapping_sub(b'0');
+            let shifted = number.checked_mul(10).filter(|_| digit < 10)?;
+            shifted.checked_add(u32::from(digit))
+        })?;
+        (!value.is_empty()).then_some(Code(number))
     }
 
     /// The code for an answer without `grpc-status` (gRPC HTTP mapping).

@@ -83,6 +83,7 @@ impl Streams {
         self.count += 1;
     }
 
+    #[inline]
     pub(super) fn get(&mut self, id: u32) -> Option<&mut Stream> {
         let at = self.find(id)?;
         let slot = self.index[at].1;
@@ -126,6 +127,7 @@ impl Streams {
         (id >> 1) as usize & (self.index.len() - 1)
     }
 
+    #[inline]
     fn find(&self, id: u32) -> Option<usize> {
         if self.index.is_empty() || id == 0 {
             return None;
