@@ -1,46 +1,41 @@
 //! The last line under a report on a terminal, where the summary has scrolled away.
 
 use crate::findings::Findings;
-use crate::questions::Answer;
-use crate::summary;
+use crate::questions::{self, Answer};
+use crate::words;
 
 /// How many verdicts there are of each kind, and what to do where most are open; none where a run
 /// asks no question.
 #[must_use]
 pub fn closing(findings: &Findings) -> Option<String> {
-    let answers: Vec<Answer> = summary::rows(findings)
+    let mut answers: Vec<(Answer, String)> = questions::questions(findings)
         .iter()
-        .map(|row| row.answer)
+        .flat_map(|question| &question.comparisons)
+        .map(|comparison| (Answer::of(comparison), words::answer(comparison)))
         .collect();
     if answers.is_empty() {
         return None;
     }
-    let count = |answer: Answer| answers.iter().filter(|found| **found == answer).count();
-    let told: Vec<String> = KINDS
-        .into_iter()
-        .map(|(answer, name)| (count(answer), name))
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, name)| format!("{count} {name}"))
+    // What is so on one placement only stands after what is so on all.
+    answers.sort();
+    let told: Vec<String> = answers
+        .chunk_by(|one, other| one == other)
+        .map(|same| format!("{} {}", same.len(), same[0].1))
         .collect();
     let noun = match answers.len() {
         1 => "comparison",
         _ => "comparisons",
     };
     let mut text = format!("{} {noun}: {}", answers.len(), told.join(", "));
-    if count(Answer::Open) * 2 > answers.len() {
+    let open = answers
+        .iter()
+        .filter(|(answer, _)| *answer == Answer::Open)
+        .count();
+    if open * 2 > answers.len() {
         text += MOSTLY_OPEN;
     }
     Some(text)
 }
-
-const KINDS: [(Answer, &str); 6] = [
-    (Answer::Better, "better"),
-    (Answer::Worse, "worse"),
-    (Answer::Same, "no difference"),
-    (Answer::Depends, "dependent on placement"),
-    (Answer::Open, "not resolved"),
-    (Answer::Nothing, "without a verdict"),
-];
 
 /// What to do where noise hides most of what was asked.
 const MOSTLY_OPEN: &str = ". Most are not resolved: stop other programs, let `rpcgauge doctor` say how \
@@ -49,7 +44,9 @@ const MOSTLY_OPEN: &str = ". Most are not resolved: stop other programs, let `rp
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::findings::verdict::Combined;
     use crate::fixture::{findings, quickstart, two};
+    use crate::summary;
 
     #[test]
     fn verdicts_are_counted() {
@@ -60,6 +57,15 @@ mod tests {
         let numbers = text.split(|c: char| !c.is_ascii_digit());
         let counts: Vec<usize> = numbers.filter_map(|number| number.parse().ok()).collect();
         assert_eq!(counts[1..].iter().sum::<usize>(), rows, "{text}");
+    }
+
+    #[test]
+    fn a_verdict_of_one_placement_alone_is_told_as_such() {
+        let mut findings = findings(&two(2.0).build());
+        findings.comparisons[0].combined = Combined::Unconfirmed;
+        let text = closing(&findings).unwrap();
+        assert!(text.starts_with("1 comparison: 1 better on "), "{text}");
+        assert!(text.ends_with(" only"), "{text}");
     }
 
     #[test]

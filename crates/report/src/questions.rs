@@ -54,7 +54,7 @@ pub(crate) fn a_a_checks(findings: &Findings) -> impl Iterator<Item = &Compariso
 }
 
 /// What a comparison comes to, for a sign or a colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Answer {
     Better,
     Worse,

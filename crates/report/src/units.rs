@@ -44,8 +44,12 @@ pub(crate) fn round_time(ns: f64) -> String {
     format!("{value} {unit}")
 }
 
-/// A size on its own.
+/// A size on its own. One that is no whole number of bytes is a mean, and shown as one.
 pub(crate) fn size(bytes: f64) -> String {
+    let tenths = (bytes * 10.0).round();
+    if bytes < 100.0 && tenths % 10.0 != 0.0 {
+        return format!("{} B", fixed(bytes, 1));
+    }
     in_unit(&SIZE_UNITS, bytes)
 }
 
@@ -268,6 +272,8 @@ mod tests {
         assert_eq!(time(999_499.0), "999 µs");
         assert_eq!(time(999_501.0), "1.00 ms");
         assert_eq!(size(701.0), "701 B");
+        assert_eq!(size(29.7067), "29.7 B");
+        assert_eq!(size(30.04), "30 B");
         assert_eq!(size(97_452.0), "97.5 kB");
         assert_eq!(size(1_900_000.0), "1.90 MB");
         assert_eq!(number(0.0), "0");

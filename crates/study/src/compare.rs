@@ -373,7 +373,10 @@ fn draft(
 }
 
 fn question(own: &OwnWorkload, options: &CompareOptions) -> String {
-    let question = format!("Which way of calling {} is the fastest?", own.method);
+    let question = format!(
+        "What does another way of calling {} gain over {}?",
+        own.method, options.against
+    );
     if options.sizes.is_empty() {
         return question;
     }

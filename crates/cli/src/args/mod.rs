@@ -49,7 +49,7 @@ pub(crate) fn parse() -> Result<Arguments, Failure> {
 
 const EXAMPLES: &str = "\
 Examples:
-  rpcgauge run quickstart                   the five questions in small, in about 70 seconds
+  rpcgauge run quickstart                   the five questions in small, in about 80 seconds
   rpcgauge compare --proto orders.proto --method shop.Orders/Get \\
       --request req.json --response resp.json
                                             the sensible ways to make your own call

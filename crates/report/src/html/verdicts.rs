@@ -5,9 +5,7 @@ use serde::Serialize;
 
 use super::plot::per_cent;
 use crate::findings::Findings;
-use crate::findings::verdict::{
-    ClaimFindings, ClaimOutcome, Combined, Comparison, PlacementVerdict,
-};
+use crate::findings::verdict::{ClaimFindings, ClaimOutcome, Comparison, PlacementVerdict};
 use crate::questions::{self, Answer};
 use crate::summary;
 use crate::units::MOST_RATIO;
@@ -204,27 +202,13 @@ fn verdict(about: About<'_>, comparison: &Comparison, reach: f64, margin: f64) -
     };
     VerdictView {
         class: class(answer),
-        label: label(comparison, answer),
+        label: words::answer(comparison),
         lines: lines
             .into_iter()
             .zip(&comparison.placements)
             .map(line)
             .collect(),
     }
-}
-
-/// A comparison's answer in words, and where alone it was found if other placements leave it open.
-fn label(comparison: &Comparison, answer: Answer) -> String {
-    if comparison.combined != Combined::Unconfirmed {
-        return answer.label().to_owned();
-    }
-    let places: Vec<&str> = comparison
-        .placements
-        .iter()
-        .filter(|v| Answer::under(v) == answer)
-        .map(|v| words::on(v.placement))
-        .collect();
-    format!("{} {} only", answer.label(), places.join(" and "))
 }
 
 fn class(answer: Answer) -> &'static str {

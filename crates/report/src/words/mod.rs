@@ -20,7 +20,7 @@ pub(crate) use claim::{
 pub(crate) use metric::{metric_name, value};
 pub(crate) use note::notes;
 pub(crate) use ratio::{Factor, Found, change_phrase, factor_phrase, interval_beside};
-pub(crate) use verdict::{Line, brief, lines};
+pub(crate) use verdict::{Line, answer, brief, lines};
 
 use crate::failures::Failure;
 use crate::findings::verdict::{Combined, Comparison};

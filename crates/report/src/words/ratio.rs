@@ -46,10 +46,9 @@ pub(crate) struct Found {
 
 impl Found {
     pub(crate) fn of(metric: Metric, estimate: &Estimate) -> Self {
-        let exact = is_exact(metric, estimate);
         match estimate.interval {
             Some([low, high]) if low <= 1.0 && 1.0 <= high => Self {
-                phrase: if exact {
+                phrase: if spread_of_bytes(metric, estimate).is_some_and(|s| s < ALIKE) {
                     "equal".to_owned()
                 } else {
                     both_ways(metric, low, high)
@@ -122,11 +121,23 @@ fn both_ways(metric: Metric, low: f64, high: f64) -> String {
     format!("{good}× {better} to {bad}× {worse}")
 }
 
-/// Whether a ratio of bytes came out the same in every block: counted bytes have no noise.
-fn is_exact(metric: Metric, estimate: &Estimate) -> bool {
+/// Sizes that differ by less are equal for every purpose.
+const ALIKE: f64 = 0.000_5;
+
+/// More than what arithmetic rounds.
+const EXACT: f64 = 1e-9;
+
+/// How far apart the ends of the interval are, of a ratio of bytes.
+fn spread_of_bytes(metric: Metric, estimate: &Estimate) -> Option<f64> {
     let is_bytes = matches!(metric, Metric::ResponseBytes | Metric::CallBytes);
-    let spread = estimate.interval.map(|[low, high]| high / low - 1.0);
-    is_bytes && spread.is_some_and(|spread| spread < 0.000_5)
+    let [low, high] = estimate.interval.filter(|_| is_bytes)?;
+    Some(high / low - 1.0)
+}
+
+/// Whether bytes came out the same in every block. Where messages differ from call to call their means
+/// differ a little, and are no exact figures.
+fn is_exact(metric: Metric, estimate: &Estimate) -> bool {
+    spread_of_bytes(metric, estimate).is_some_and(|spread| spread < EXACT)
 }
 
 /// `1.12× slower`, of one variant before and after.
@@ -218,6 +229,12 @@ mod tests {
         let bytes = Metric::ResponseBytes;
         assert_eq!(found(bytes, 0.36, [0.36, 0.36]), "2.78× smaller (exact)");
         assert_eq!(found(bytes, 1.0, [1.0, 1.0]), "equal");
+        // Means of messages of several lengths, over as many calls as each block had.
+        assert_eq!(
+            found(bytes, 0.3596, [0.3595, 0.3597]),
+            "2.78× smaller [2.78, 2.78]"
+        );
+        assert_eq!(found(bytes, 1.0, [0.9999, 1.0001]), "equal");
         assert_eq!(
             found(Metric::LatencyP50, 0.36, [0.36, 0.36]),
             "2.78× faster [2.78, 2.78]"

@@ -5,9 +5,9 @@ use rpcgauge_study::settings::Placement;
 
 use super::metric::{metric_name, unit_phrase, value, verb};
 use super::ratio::Found;
-use super::{About, margin_percent};
+use super::{About, margin_percent, on};
 use crate::findings::verdict::{
-    BlockCounts, Comparison, More, Outcome, PlacementVerdict, Unresolved, Withheld,
+    BlockCounts, Combined, Comparison, More, Outcome, PlacementVerdict, Unresolved, Withheld,
 };
 use crate::questions::Answer;
 use crate::units;
@@ -124,6 +124,21 @@ fn further(metric: Metric, verdict: &PlacementVerdict) -> (String, String) {
     }
 }
 
+/// A comparison's answer in a few words, and where alone it was found if other placements leave it open.
+pub(crate) fn answer(comparison: &Comparison) -> String {
+    let answer = Answer::of(comparison);
+    if comparison.combined != Combined::Unconfirmed {
+        return answer.label().to_owned();
+    }
+    let places: Vec<&str> = comparison
+        .placements
+        .iter()
+        .filter(|v| Answer::under(v) == answer)
+        .map(|v| on(v.placement))
+        .collect();
+    format!("{} {} only", answer.label(), places.join(" and "))
+}
+
 /// A verdict in as few words as can be, for a table: `1.17× faster`, `[1.06, 1.29]`.
 pub(crate) fn brief(metric: Metric, verdict: &PlacementVerdict) -> Found {
     let word = |phrase: &str| Found {
@@ -184,6 +199,7 @@ fn reason(metric: Metric, verdict: &PlacementVerdict) -> Option<String> {
         Some(unresolved(why, metric, verdict)),
         power,
         more.map(|more| help(more, run)),
+        contrary(verdict),
     ];
     Some(parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
 }
@@ -192,7 +208,15 @@ fn reason(metric: Metric, verdict: &PlacementVerdict) -> Option<String> {
 /// a few blocks hold most of the slowest calls, a percentile's figures can point the other way.
 fn contrary(verdict: &PlacementVerdict) -> Option<String> {
     let (of, against) = verdict.of_value.zip(verdict.against_value)?;
-    let ratio = verdict.estimate.as_ref()?.ratio;
+    let estimate = verdict.estimate.as_ref()?;
+    let ratio = estimate.ratio;
+    // Such a ratio is told both ways.
+    if estimate
+        .interval
+        .is_some_and(|[low, high]| low <= 1.0 && 1.0 <= high)
+    {
+        return None;
+    }
     let points_other_way = (of < against && ratio > 1.0) || (of > against && ratio < 1.0);
     points_other_way.then(|| {
         "over all calls together the figures point the other way: a few blocks hold most of what \
@@ -306,6 +330,18 @@ mod tests {
             let reason = reason(Metric::LatencyP99, &verdict(of, against, ratio));
             assert_eq!(reason.is_some(), explained, "{of} {against} {ratio}");
         }
+        let open = PlacementVerdict {
+            outcome: Outcome::NotResolved {
+                reason: Unresolved::AaTooWide,
+                more: None,
+            },
+            ..verdict(40.0, 45.0, 1.8)
+        };
+        let told = reason(Metric::LatencyP99, &open).unwrap();
+        assert!(told.contains("; over all calls together"), "{told}");
+        // Told as "1.2× faster to 1.8× slower", which points both ways.
+        let both_ways = verdict(40.0, 45.0, 1.05);
+        assert_eq!(reason(Metric::LatencyP99, &both_ways), None);
     }
 
     #[test]
