@@ -45,6 +45,20 @@ fn more_calls_than_connections_wait_for_one() {
     assert_answered(&measurement, 100);
 }
 
+/// More than is read ahead of working it through comes on each connection without an end.
+#[test]
+fn large_answers_on_many_connections_all_have_their_turn() {
+    let large = ok(&vec![b'x'; 3_000_000]);
+    let address = serve(answer_with(move |_| large.clone()));
+    let mut trial = trial(address);
+    trial.connections = 12;
+    trial.schedule = Schedule::Closed { in_flight: 12 };
+    trial.stop.calls = Some(48);
+    let measurement = run(&trial, &[b"x"]);
+    assert_answered(&measurement, 48);
+    assert_eq!(measurement.traffic.received.body, 48 * 3_000_000);
+}
+
 #[test]
 fn a_connection_for_every_call() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,7 @@
 //! The last line under a report on a terminal, where the summary has scrolled away.
 
 use crate::findings::Findings;
+use crate::findings::verdict::Comparison;
 use crate::questions::{self, Answer};
 use crate::words;
 
@@ -11,7 +12,7 @@ pub fn closing(findings: &Findings) -> Option<String> {
     let mut answers: Vec<(Answer, String)> = questions::questions(findings)
         .iter()
         .flat_map(|question| &question.comparisons)
-        .map(|comparison| (Answer::of(comparison), words::answer(comparison)))
+        .map(|comparison| (Answer::of(comparison), counted(comparison)))
         .collect();
     if answers.is_empty() {
         return None;
@@ -35,6 +36,15 @@ pub fn closing(findings: &Findings) -> Option<String> {
         text += MOSTLY_OPEN;
     }
     Some(text)
+}
+
+/// A comparison's answer as it stands after a number.
+fn counted(comparison: &Comparison) -> String {
+    match Answer::of(comparison) {
+        Answer::Depends => "dependent on placement".to_owned(),
+        Answer::Nothing => "without a verdict".to_owned(),
+        _ => words::answer(comparison),
+    }
 }
 
 /// What to do where noise hides most of what was asked.

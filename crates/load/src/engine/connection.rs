@@ -71,6 +71,10 @@ pub(super) struct Open {
     pub(super) watches_writable: bool,
     /// The system has told that nothing more comes after what can be read. It tells so once.
     pub(super) ended: bool,
+    /// What was read and is not followed yet, in reads.
+    pub(super) waiting: u32,
+    /// Its end was read, and is not followed yet.
+    pub(super) is_over: bool,
     /// Why writing failed, until what the server said before that is read. The system tells of a reset
     /// once: a read after it finds an end like any other.
     pub(super) broken: Option<io::Error>,
@@ -88,9 +92,11 @@ impl Connecting {
 }
 
 impl Open {
-    /// Whether what is written now can leave.
+    /// Whether what is written now can leave, and may be heard of. Where nothing is in flight, what was
+    /// read and is not followed yet can only be about the connection itself, and may end it.
     fn takes_bytes(&self) -> bool {
-        !self.blocked && self.broken.is_none()
+        let is_open = !self.blocked && self.broken.is_none() && !self.is_over;
+        is_open && (self.waiting == 0 || self.client.in_flight() > 0)
     }
 
     /// Bytes of the connection, with those of its transport.

@@ -26,8 +26,12 @@ impl Engine<'_, '_, '_> {
     /// Follows what came, unless its connection is gone by now.
     pub(super) fn follow(&mut self, arrival: Arrival) -> Result<(), LoadError> {
         let index = arrival.origin.index;
-        if self.connections[index].generation != arrival.origin.generation {
+        let connection = &mut self.connections[index];
+        if connection.generation != arrival.origin.generation {
             return Ok(());
+        }
+        if let Some(open) = connection.open() {
+            open.waiting -= u32::from(!arrival.has_rest);
         }
         match arrival.content {
             Content::Bytes(range) => self.take_input(index, range, arrival.at),

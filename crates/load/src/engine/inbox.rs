@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 
-/// Bytes read at once. Larger reads spare few calls to the system and leave the nearer caches.
-const READ: usize = 64 * 1024;
-
 /// Bytes that may wait: thousands of short answers, which stay in the nearer caches.
 const ROOM: usize = 256 * 1024;
+
+/// There is room for a read while so many bytes fit, more than the longest record of TLS.
+const LEAST_READ: usize = 64 * 1024;
 
 /// Bytes worked through at once, about a hundred short answers.
 const PORTION: usize = 8 * 1024;
@@ -21,13 +21,15 @@ pub(super) struct Origin {
     pub(super) generation: u64,
 }
 
-/// What one read brought.
+/// What one read brought, or a portion of it.
 #[derive(Debug)]
 pub(super) struct Arrival {
     pub(super) origin: Origin,
     /// When it was read, ns.
     pub(super) at: u64,
     pub(super) content: Content,
+    /// Whether the rest of the same read still waits.
+    pub(super) has_rest: bool,
 }
 
 #[derive(Debug)]
@@ -55,12 +57,18 @@ impl Inbox {
         }
     }
 
-    /// Where the next read goes; `None` while too much waits.
+    /// Where the next read goes; `None` while too much waits. There is room again when all of it is
+    /// worked through.
     pub(super) fn room(&mut self) -> Option<&mut [u8]> {
         if self.arrivals.is_empty() {
             self.filled = 0;
         }
-        self.buffer.get_mut(self.filled..self.filled + READ)
+        let room = &mut self.buffer[self.filled..];
+        (room.len() >= LEAST_READ).then_some(room)
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.arrivals.is_empty() || ROOM - self.filled >= LEAST_READ
     }
 
     /// Adds the first `n` bytes of [`Inbox::room`].
@@ -79,6 +87,7 @@ impl Inbox {
             origin,
             at,
             content,
+            has_rest: false,
         });
     }
 
@@ -102,6 +111,7 @@ impl Inbox {
                     origin: oldest.origin,
                     at: oldest.at,
                     content: Content::Bytes(portion),
+                    has_rest: true,
                 })
             }
             _ => self.arrivals.pop_front(),
@@ -138,6 +148,7 @@ mod tests {
         inbox.add_end(origin(0), 30, None);
         let mut got = Vec::new();
         while let Some(arrival) = inbox.next() {
+            let has_rest = arrival.has_rest;
             let (byte, n) = match arrival.content {
                 Content::Bytes(range) => {
                     let bytes = inbox.bytes(range);
@@ -149,13 +160,13 @@ mod tests {
                     (b'.', 0)
                 }
             };
-            got.push((arrival.origin.index, arrival.at, byte, n));
+            got.push((arrival.origin.index, arrival.at, byte, n, has_rest));
         }
         let expected = [
-            (0, 10, b'a', PORTION),
-            (0, 10, b'a', 1),
-            (1, 20, b'b', 3),
-            (0, 30, b'.', 0),
+            (0, 10, b'a', PORTION, true),
+            (0, 10, b'a', 1, false),
+            (1, 20, b'b', 3, false),
+            (0, 30, b'.', 0, false),
         ];
         assert_eq!(got, expected);
     }
@@ -163,15 +174,18 @@ mod tests {
     #[test]
     fn it_takes_no_more_than_it_has_room_for_until_all_is_worked_through() {
         let mut inbox = Inbox::new();
-        let mut reads = 0;
-        while inbox.room().is_some() {
-            read(&mut inbox, 0, 0, b'a', READ);
-            reads += 1;
+        let mut waiting = 0;
+        while let Some(room) = inbox.room() {
+            assert!(room.len() >= LEAST_READ);
+            read(&mut inbox, 0, 0, b'a', LEAST_READ / 2);
+            waiting += LEAST_READ / 2;
         }
-        assert_eq!(reads, ROOM / READ);
+        assert!(!inbox.has_room());
+        assert!(ROOM - waiting < LEAST_READ, "{waiting} bytes wait");
         inbox.next();
         assert!(inbox.room().is_none(), "most of it still waits");
         while inbox.next().is_some() {}
-        assert!(inbox.room().is_some());
+        assert!(inbox.has_room());
+        assert_eq!(inbox.room().unwrap().len(), ROOM);
     }
 }

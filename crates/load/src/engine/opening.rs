@@ -190,6 +190,8 @@ impl Engine<'_, '_, '_> {
             blocked: false,
             watches_writable: false,
             ended: false,
+            waiting: 0,
+            is_over: false,
             broken: None,
             hearing: Hearing::default(),
         });

@@ -15,7 +15,8 @@ use super::{Engine, TIMER};
 use crate::clock;
 use crate::error::LoadError;
 
-/// How long what comes may lie unread while other input is worked through, ns.
+/// How long what comes may lie unread while other input is worked through, ns, as long as the inbox has
+/// room.
 const UNREAD_NS: u64 = 100_000;
 
 /// For so long one turn of the loop goes on to read, ns. The stop flag, deadlines and the trial's end
@@ -23,10 +24,9 @@ const UNREAD_NS: u64 = 100_000;
 const LONGEST_TURN_NS: u64 = 5_000_000;
 
 impl Engine<'_, '_, '_> {
-    /// Reads once from each connection that has something, and sees to those being made.
+    /// Reads once from each connection that has something, in the order in which that was told, and sees
+    /// to those being made.
     pub(super) fn read_all(&mut self, events: &Events) -> Result<(), LoadError> {
-        // Those that were left with more come after the new ones.
-        let left_over = self.unread.len();
         for event in events {
             if event.token() == TIMER {
                 continue;
@@ -47,10 +47,14 @@ impl Engine<'_, '_, '_> {
                 if let Some(open) = self.connections[index].open() {
                     open.ended |= ended;
                 }
-                self.read(index, None)?;
+                self.read_later(index);
             }
         }
-        for _ in 0..left_over {
+        for _ in 0..self.unread.len() {
+            // Where there is none the first of them have the next turn, so that nobody starves.
+            if !self.inbox.has_room() {
+                break;
+            }
             if let Some(index) = self.unread.pop_front() {
                 self.connections[index].unread = false;
                 self.read(index, None)?;
@@ -75,26 +79,32 @@ impl Engine<'_, '_, '_> {
             Some(at_most) => open.stream.read_waiting(room, at_most),
         };
         let at = clock::now();
-        let (ended, broken) = (open.ended, open.broken.is_some());
         let origin = Origin { index, generation };
-        match input {
+        let end = match input {
             Ok(Input::Data { n, more }) => {
+                open.waiting += 1;
                 self.inbox.add_bytes(origin, at, n);
                 // The system has told of the end once, and will not again.
-                if more || ended {
+                if more || open.ended {
                     self.read_later(index);
                 }
+                return self.keep_pace(at);
             }
-            Ok(Input::End) => self.inbox.add_end(origin, at, None),
-            Err(error) if error.kind() == ErrorKind::Interrupted => self.read_later(index),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {
+                self.read_later(index);
+                return Ok(());
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock && open.broken.is_none() => {
+                return self.keep_pace(at);
+            }
             // What cannot be written to has said all that it will.
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                if broken {
-                    self.inbox.add_end(origin, at, None);
-                }
-            }
-            Err(error) => self.inbox.add_end(origin, at, Some(error)),
-        }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => None,
+            Ok(Input::End) => None,
+            Err(error) => Some(error),
+        };
+        open.waiting += 1;
+        open.is_over = true;
+        self.inbox.add_end(origin, at, end);
         self.keep_pace(at)
     }
 
@@ -107,22 +117,30 @@ impl Engine<'_, '_, '_> {
         }
     }
 
-    /// Works through all that was read. Where that takes a while, due calls are sent and connections
-    /// are read again in between.
+    /// Works through all that was read. Where that takes a while, what there is to begin and to write
+    /// has its turn in between, and connections are read again while there is room.
     pub(super) fn work_through(&mut self, events: &mut Events) -> Result<(), LoadError> {
         let Some(began) = self.inbox.since() else {
             return Ok(());
         };
         let mut read_at = began;
+        let phase = self.phase;
         while let Some(portion) = self.inbox.next() {
             self.follow(portion)?;
             if self.inbox.is_empty() {
                 break;
             }
             let now = clock::now();
-            self.keep_pace(now)?;
-            if now - read_at >= UNREAD_NS && now - began < LONGEST_TURN_NS {
-                read_at = now;
+            if now - read_at < UNREAD_NS {
+                self.keep_pace(now)?;
+                continue;
+            }
+            read_at = now;
+            self.begin_due(now)?;
+            self.write_all()?;
+            // What follows from another phase is for the next turn to see to.
+            let goes_on = now - began < LONGEST_TURN_NS && self.phase == phase;
+            if goes_on && self.inbox.has_room() {
                 self.poll(events, Some(Duration::ZERO))?;
                 self.read_all(events)?;
             }

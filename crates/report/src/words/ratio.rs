@@ -47,12 +47,14 @@ pub(crate) struct Found {
 impl Found {
     pub(crate) fn of(metric: Metric, estimate: &Estimate) -> Self {
         match estimate.interval {
+            Some(ends) if is_bytes(metric) && ends.iter().all(|end| (end - 1.0).abs() < ALIKE) => {
+                Self {
+                    phrase: "equal".to_owned(),
+                    interval: String::new(),
+                }
+            }
             Some([low, high]) if low <= 1.0 && 1.0 <= high => Self {
-                phrase: if spread_of_bytes(metric, estimate).is_some_and(|s| s < ALIKE) {
-                    "equal".to_owned()
-                } else {
-                    both_ways(metric, low, high)
-                },
+                phrase: both_ways(metric, low, high),
                 interval: String::new(),
             },
             _ => Self {
@@ -127,17 +129,15 @@ const ALIKE: f64 = 0.000_5;
 /// More than what arithmetic rounds.
 const EXACT: f64 = 1e-9;
 
-/// How far apart the ends of the interval are, of a ratio of bytes.
-fn spread_of_bytes(metric: Metric, estimate: &Estimate) -> Option<f64> {
-    let is_bytes = matches!(metric, Metric::ResponseBytes | Metric::CallBytes);
-    let [low, high] = estimate.interval.filter(|_| is_bytes)?;
-    Some(high / low - 1.0)
+fn is_bytes(metric: Metric) -> bool {
+    matches!(metric, Metric::ResponseBytes | Metric::CallBytes)
 }
 
 /// Whether bytes came out the same in every block. Where messages differ from call to call their means
 /// differ a little, and are no exact figures.
 fn is_exact(metric: Metric, estimate: &Estimate) -> bool {
-    spread_of_bytes(metric, estimate).is_some_and(|spread| spread < EXACT)
+    let spread = estimate.interval.map(|[low, high]| high / low - 1.0);
+    is_bytes(metric) && spread.is_some_and(|spread| spread < EXACT)
 }
 
 /// `1.12× slower`, of one variant before and after.
@@ -235,6 +235,7 @@ mod tests {
             "2.78× smaller [2.78, 2.78]"
         );
         assert_eq!(found(bytes, 1.0, [0.9999, 1.0001]), "equal");
+        assert_eq!(found(bytes, 1.0002, [1.0001, 1.0003]), "equal");
         assert_eq!(
             found(Metric::LatencyP50, 0.36, [0.36, 0.36]),
             "2.78× faster [2.78, 2.78]"
