@@ -4,7 +4,9 @@ mod support;
 
 use std::io::Write;
 
-use rpcgauge_load::{Bodies, ConnectionUse, Ending, Schedule, Stage, Stop, Timing, Trial};
+use rpcgauge_load::{
+    Arrivals, Bodies, ConnectionUse, Ending, Schedule, Stage, Stop, Timing, Trial,
+};
 use support::*;
 #[test]
 fn every_call_is_answered_and_every_byte_counted() {
@@ -43,6 +45,28 @@ fn more_calls_than_connections_wait_for_one() {
     trial.schedule = Schedule::Closed { in_flight: 8 };
     let measurement = run(&trial, &[b"x"]);
     assert_answered(&measurement, 100);
+}
+
+#[test]
+fn no_call_is_begun_where_the_end_came_with_the_answer() {
+    let address = serve(|mut stream: std::net::TcpStream| {
+        if let Some((_, body)) = read_request(&mut stream) {
+            // Both leave in one segment, so that no call can be begun between them.
+            rustix::net::sockopt::set_tcp_cork(&stream, true).unwrap();
+            stream.write_all(&ok(&body)).unwrap();
+        }
+    });
+    let closed = Schedule::Closed { in_flight: 2 };
+    let rate = Schedule::Rate {
+        per_second: 500.0,
+        arrivals: Arrivals::Constant,
+    };
+    for schedule in [closed, rate] {
+        let mut trial = trial(address.clone());
+        trial.connections = 2;
+        trial.schedule = schedule;
+        assert_answered(&run(&trial, &[b"x"]), 100);
+    }
 }
 
 /// More than is read ahead of working it through comes on each connection without an end.

@@ -69,12 +69,11 @@ pub(super) struct Open {
     pub(super) blocked: bool,
     /// Whether the loop asked to be told of room for writing.
     pub(super) watches_writable: bool,
-    /// The system has told that nothing more comes after what can be read. It tells so once.
+    /// Nothing more comes after what can be read: the system has told so, which it does once, or the end
+    /// was read and is not followed yet.
     pub(super) ended: bool,
     /// What was read and is not followed yet, in reads.
     pub(super) waiting: u32,
-    /// Its end was read, and is not followed yet.
-    pub(super) is_over: bool,
     /// Why writing failed, until what the server said before that is read. The system tells of a reset
     /// once: a read after it finds an end like any other.
     pub(super) broken: Option<io::Error>,
@@ -92,10 +91,10 @@ impl Connecting {
 }
 
 impl Open {
-    /// Whether what is written now can leave, and may be heard of. Where nothing is in flight, what was
-    /// read and is not followed yet can only be about the connection itself, and may end it.
+    /// Whether what is written now can leave, and be answered. Where nothing is in flight, what was read
+    /// and is not followed yet can only be about the connection itself, and may end it.
     fn takes_bytes(&self) -> bool {
-        let is_open = !self.blocked && self.broken.is_none() && !self.is_over;
+        let is_open = !self.blocked && self.broken.is_none() && !self.ended;
         is_open && (self.waiting == 0 || self.client.in_flight() > 0)
     }
 

@@ -191,7 +191,6 @@ impl Engine<'_, '_, '_> {
             watches_writable: false,
             ended: false,
             waiting: 0,
-            is_over: false,
             broken: None,
             hearing: Hearing::default(),
         });

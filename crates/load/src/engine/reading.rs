@@ -50,15 +50,21 @@ impl Engine<'_, '_, '_> {
                 self.read_later(index);
             }
         }
-        for _ in 0..self.unread.len() {
-            // Where there is none the first of them have the next turn, so that nobody starves.
-            if !self.inbox.has_room() {
-                break;
-            }
-            if let Some(index) = self.unread.pop_front() {
-                self.connections[index].unread = false;
-                self.read(index, None)?;
-            }
+        self.read_told()
+    }
+
+    /// Reads once from each connection of which it was told that it has something, and one that is alone
+    /// until it has no more. Where the inbox has no room, the first of the rest are the first of the next
+    /// turn, so that nobody starves.
+    pub(super) fn read_told(&mut self) -> Result<(), LoadError> {
+        let mut left = self.unread.len();
+        while self.inbox.has_room()
+            && (left > 0 || self.unread.len() == 1)
+            && let Some(index) = self.unread.pop_front()
+        {
+            left = left.saturating_sub(1);
+            self.connections[index].unread = false;
+            self.read(index, None)?;
         }
         Ok(())
     }
@@ -84,7 +90,7 @@ impl Engine<'_, '_, '_> {
             Ok(Input::Data { n, more }) => {
                 open.waiting += 1;
                 self.inbox.add_bytes(origin, at, n);
-                // The system has told of the end once, and will not again.
+                open.ended |= open.stream.has_ended();
                 if more || open.ended {
                     self.read_later(index);
                 }
@@ -103,7 +109,7 @@ impl Engine<'_, '_, '_> {
             Err(error) => Some(error),
         };
         open.waiting += 1;
-        open.is_over = true;
+        open.ended = true;
         self.inbox.add_end(origin, at, end);
         self.keep_pace(at)
     }

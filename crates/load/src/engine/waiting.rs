@@ -37,6 +37,7 @@ impl Engine<'_, '_, '_> {
             && let Some(index) = self.lone_connection()
         {
             self.read(index, Some(READ_WAIT))?;
+            self.read_told()?;
         } else {
             self.wait(events, wake, now)?;
             self.read_all(events)?;

@@ -84,6 +84,11 @@ impl Stream {
         }
     }
 
+    /// Whether what was read last is known to be followed by the end, or by what ends the connection.
+    pub(super) fn has_ended(&self) -> bool {
+        matches!(self, Stream::Tls(tls) if tls.has_ended())
+    }
+
     /// Whether [`Stream::read_waiting`] can be used: TLS may hold input that no read brings.
     pub(super) fn can_wait(&self) -> bool {
         matches!(self, Stream::Plain(_))

@@ -64,6 +64,10 @@ impl TlsStream {
         &mut self.socket
     }
 
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended || self.broken.is_some()
+    }
+
     pub(super) fn is_resumed(&self) -> bool {
         self.tls.handshake_kind() == Some(HandshakeKind::Resumed)
     }
@@ -139,7 +143,7 @@ impl TlsStream {
         let n = self.decipher(buffer, LONGEST_RECORD + got);
         Ok(Input::Data {
             n,
-            more: got == room || self.ended || self.broken.is_some(),
+            more: got == room || self.has_ended(),
         })
     }
 
