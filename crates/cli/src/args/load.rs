@@ -153,7 +153,15 @@ pub(crate) struct PaceArgs {
     )]
     pub(crate) in_flight: Option<u32>,
     /// Calls a second, whatever becomes of the ones before
-    #[arg(allow_negative_numbers = true, long, value_name = "R", value_parser = parse_rate, group = "arrivals", help_heading = "Load")]
+    #[arg(
+        long,
+        value_name = "R",
+        value_parser = parse_rate,
+        // So that a rate below 0 is told as what it is, not as an unknown option.
+        allow_negative_numbers = true,
+        group = "arrivals",
+        help_heading = "Load"
+    )]
     pub(crate) rate: Option<f64>,
     /// Rates one after the other, with their times: steps (100,200,400:10s), slopes (0..1000:30s),
     /// pauses (0:5s), or all of them (100:5s,100..1000:1m,0:5s)
