@@ -9,7 +9,7 @@ use rpcgauge_load::Fault;
 
 use super::case::{Case, Outcome, Over, fail};
 use super::server::*;
-use crate::support::{answer_with, ok, read_request, serve};
+use crate::support::{answer_with, constant_rate, ok, read_request, serve};
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n";
 
@@ -158,7 +158,31 @@ fn lengths() -> Vec<Case> {
                 "content-length: 3\r\n\r\nyesHTTP/1.1 200 OK\r\n\r\n",
             ],
         ),
+        // As many bytes as the engine works through at once, and as many as it reads at once: what
+        // is behind them is still to come when the call has ended and the next one is due.
+        [8 << 10, 64 << 10]
+            .iter()
+            .fold(
+                case("answer that no call asked for", Outcome::Answered),
+                |case, length| case.server(says([long_answer(*length), busy()].concat())),
+            )
+            .with(|trial| {
+                trial.schedule = constant_rate(1e5);
+                trial.stop.calls = Some(500);
+            }),
     ]
+}
+
+/// A good answer of so many bytes in all.
+fn long_answer(length: usize) -> Vec<u8> {
+    let head = |body: usize| format!("{HEAD}content-length: {body}\r\n\r\n");
+    // The lengths here and without a head have as many digits.
+    let body = length - head(length - HEAD.len()).len();
+    [head(body).into_bytes(), vec![b'x'; body]].concat()
+}
+
+fn busy() -> Vec<u8> {
+    b"HTTP/1.1 503 Busy\r\ncontent-length: 4\r\n\r\nbusy".into()
 }
 
 fn smuggling() -> Vec<Case> {
