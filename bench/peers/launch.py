@@ -29,7 +29,7 @@ class Run:
     resident_kib: int | None
 
 
-def launch(peer, task, core):
+def launch(peer, task, core, realtime=False):
     """Runs `peer` on `core`; raises Unusable with the reason where that gives nothing."""
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
@@ -37,7 +37,7 @@ def launch(peer, task, core):
         looks = [f"resident={LOOK_EVERY_MS}"] if task.wants_resident else []
         command = [str(machine.SERVERS / "bench-measure"), str(usage), *looks, peer.program(),
                    *peer.command(task, scratch)]
-        stdout, stderr, code = run(command, core)
+        stdout, stderr, code = run(command, machine.on_core(core, realtime))
         try:
             outcome = peer.read(stdout, task)
             used = json.loads(usage.read_text())
@@ -57,11 +57,11 @@ def complaint(stderr):
     return next(fatal, lines[-1] if lines else "nothing")
 
 
-def run(command, core):
-    """Its output, its messages and its exit code."""
+def run(command, settle):
+    """Its output, its messages and its exit code; `settle` is done first in the new process."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True, cwd=machine.ROOT,
-                               start_new_session=True, preexec_fn=machine.on_core(core))
+                               start_new_session=True, preexec_fn=settle)
     try:
         stdout, stderr = process.communicate(timeout=TIMEOUT_SECONDS)
     except subprocess.TimeoutExpired:

@@ -95,6 +95,20 @@ class Placement:
         return f"client on core {self.client}, server on core {self.server}, idle states {self.idle}"
 
 
+# The lowest real-time priority is before every program that has none.
+REALTIME = os.SCHED_FIFO, os.sched_param(1)
+
+
+def why_not_realtime():
+    """Why programs cannot be started with real-time priority here; None if they can."""
+    try:
+        os.sched_setscheduler(0, *REALTIME)
+    except OSError as error:
+        return error.strerror
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    return None
+
+
 def cores(text):
     """Reads `0,1`; None for the first two that are allowed."""
     if not text:
@@ -115,9 +129,13 @@ def hold_idle():
     return device, "held off"
 
 
-def on_core(core):
-    """For a process about to start: stay on this core."""
-    return lambda: os.sched_setaffinity(0, {core})
+def on_core(core, realtime=False):
+    """For a process about to start: stay on this core, if `realtime` before all other programs."""
+    def settle():
+        os.sched_setaffinity(0, {core})
+        if realtime:
+            os.sched_setscheduler(0, *REALTIME)
+    return settle
 
 
 def description():

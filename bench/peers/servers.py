@@ -34,11 +34,11 @@ class Server:
 
 
 @contextmanager
-def serving(name, core, *settings):
+def serving(name, core, *settings, realtime=False):
     """Starts a server; closing its standard input ends it."""
     process = subprocess.Popen([*COMMANDS[name], *settings], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, text=True,
-                               preexec_fn=machine.on_core(core))
+                               preexec_fn=machine.on_core(core, realtime))
     try:
         ready = process.stdout.readline()
         if not ready:

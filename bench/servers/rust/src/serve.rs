@@ -14,7 +14,7 @@ use rustix::fd::OwnedFd;
 
 use crate::arrival;
 use crate::behaviour::{Answer, Behaviour};
-use crate::clock::{MILLISECOND, Nanos, now};
+use crate::clock::{MILLISECOND, Nanos, SECOND, now};
 use crate::connection::{Connection, Life};
 use crate::http1::Http1;
 use crate::http2::{Incoming, Stream};
@@ -25,7 +25,7 @@ const EVENTS: usize = 1024;
 
 /// The loop sleeps no nearer to an answer's time than this: a sleeping thread wakes late, a
 /// spinning one does not.
-const SPIN: Nanos = 2 * MILLISECOND;
+const SPIN: Nanos = MILLISECOND / 5;
 
 /// The event of the standard input, beside which connections are numbered.
 const STDIN: u64 = u64::MAX;
@@ -182,11 +182,10 @@ impl Server {
     /// How long to sleep: not at all shortly before an answer is due, without end if none is.
     fn sleep(&self) -> Option<Timespec> {
         let Reverse(next) = self.pending.peek()?;
-        let left_ms = next.due.saturating_sub(now() + SPIN) / MILLISECOND;
-        let (seconds, nanos) = (left_ms / 1000, left_ms % 1000 * MILLISECOND);
+        let left = next.due.saturating_sub(now() + SPIN);
         Some(Timespec {
-            tv_sec: seconds as i64,
-            tv_nsec: nanos as _,
+            tv_sec: (left / SECOND) as i64,
+            tv_nsec: (left % SECOND) as _,
         })
     }
 
