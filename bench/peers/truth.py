@@ -6,6 +6,7 @@ from math import ceil
 
 from . import machine
 from .adapters import PEERS
+from .calm import calmest
 from .checks import departures
 from .launch import launch
 from .servers import serving
@@ -156,17 +157,17 @@ def run(scenario, placement, seconds, markdown):
         reason = peer.why_not(load)
         if not reason:
             try:
-                made = calmest(peer, scenario, load, placement)
+                outcome, record, warnings = call(peer, scenario, load, placement)
             except Unusable as error:
                 reason = str(error)
         if reason:
             reasons[peer.name] = reason
             continue
-        rows.append(row(peer.name, made.outcome, made.record, scenario, truth))
+        rows.append(row(peer.name, outcome, record, scenario, truth))
         if peer.name == "rpcgauge":
-            rows.append(server_row(made.record))
-        notes.append(f"the server, called by {peer.name}: {told(made.record)}")
-        notes += [f"warning: {peer.name} {warning}" for warning in made.warnings]
+            rows.append(server_row(record))
+        notes.append(f"the server, called by {peer.name}: {told(record)}")
+        notes += [f"warning: {peer.name} {warning}" for warning in warnings]
     print(f"## {scenario.name}: {scenario.title}\n")
     show(HEADINGS, rows, markdown)
     for note in notes + left_out(reasons):
@@ -186,44 +187,28 @@ CALM_MS = 10
 REALTIME_RATE = 1_000
 
 
-@dataclass(frozen=True)
-class Call:
-    """What a load generator said, what the server said, and what has to be said about the two."""
-
-    outcome: object
-    record: dict
-    warnings: list
-    # What the host took meanwhile of the client's core and of the server's, ms.
-    stolen: tuple[float, float]
-
-
-def calmest(peer, scenario, load, placement):
-    """The first calm run, or the calmest of as many as there may be."""
-    runs = [call(peer, scenario, load, placement)]
-    while sum(runs[-1].stolen) > CALM_MS and len(runs) < scenario.server.most_runs:
-        runs.append(call(peer, scenario, load, placement))
-    best = min(runs, key=lambda run: sum(run.stolen))
-    client, _ = best.stolen
-    if client >= STOLEN_MS:
-        where = f", in the calmest of {len(runs)} runs" if runs[1:] else ""
-        best.warnings.append(
-            f"was without its core for {client:.0f} ms, which the host gave to others{where}")
-    return best
-
-
 def call(peer, scenario, load, placement):
+    """What it said, what the server said, and what has to be said about the two."""
+    calm = calmest(lambda: call_once(peer, scenario, load, placement), placement, CALM_MS,
+                   scenario.server.most_runs)
+    outcome, record, warnings = calm.result
+    if calm.client >= STOLEN_MS:
+        where = f", in the calmest of {calm.runs} runs" if calm.runs > 1 else ""
+        warnings.append(
+            f"was without its core for {calm.client:.0f} ms, which the host gave to others{where}")
+    return outcome, record, warnings
+
+
+def call_once(peer, scenario, load, placement):
     name, *settings = scenario.server.settings()
     settings.append(f"unrecorded={peer.probe_calls}")
     realtime = load.rate <= REALTIME_RATE and not machine.why_not_realtime()
-    cores = (placement.client, placement.server)
-    before = [machine.stolen_ms(core) for core in cores]
     with serving(name, placement.server, *settings, realtime=realtime) as server:
         task = replace(load, address=server.address(load.protocol))
         outcome = launch(peer, task, placement.client, realtime).outcome
-    stolen = tuple(machine.stolen_ms(core) - was for core, was in zip(cores, before))
     warnings = [f"did something else: it {each}"
                 for each in departures(peer, task, outcome, server.record)]
-    return Call(outcome, server.record, warnings, stolen)
+    return outcome, server.record, warnings
 
 
 def row(name, outcome, record, scenario, truth):
