@@ -1,6 +1,7 @@
 """`make bench-truth`: what load generators report of servers whose latencies are known."""
 
 import argparse
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from math import ceil
 
@@ -178,8 +179,8 @@ def run(scenario, placement, seconds, markdown):
 # What the host takes from the client's core is no one's fault and in every figure; so much of it is told.
 STOLEN_MS = 1
 
-# A run from which the host took no more of the two cores is calm.
-CALM_MS = 10
+# A run from which the host took no more than this part of the two cores' time is calm.
+CALM_PART = 1 / 500
 
 # Up to this rate client and server run before all other programs of the machine: one that wants
 # the core for some milliseconds of every second would be in p99. Beyond it some load generators
@@ -189,7 +190,8 @@ REALTIME_RATE = 1_000
 
 def call(peer, scenario, load, placement):
     """What it said, what the server said, and what has to be said about the two."""
-    calm = calmest(lambda: call_once(peer, scenario, load, placement), placement, CALM_MS,
+    calm_ms = CALM_PART * 2 * 1000 * load.calls / load.rate
+    calm = calmest(lambda: call_once(peer, scenario, load, placement), placement, calm_ms,
                    scenario.server.most_runs)
     outcome, record, warnings = calm.result
     if calm.client >= STOLEN_MS:
@@ -203,7 +205,8 @@ def call_once(peer, scenario, load, placement):
     name, *settings = scenario.server.settings()
     settings.append(f"unrecorded={peer.probe_calls}")
     realtime = load.rate <= REALTIME_RATE and not machine.why_not_realtime()
-    with serving(name, placement.server, *settings, realtime=realtime) as server:
+    with (machine.awake(placement) if realtime else nullcontext(),
+          serving(name, placement.server, *settings, realtime=realtime) as server):
         task = replace(load, address=server.address(load.protocol))
         outcome = launch(peer, task, placement.client, realtime).outcome
     warnings = [f"did something else: it {each}"
