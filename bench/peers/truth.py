@@ -202,6 +202,7 @@ def call(peer, scenario, load, placement):
 
 
 def call_once(peer, scenario, load, placement):
+    """One run against a fresh server."""
     name, *settings = scenario.server.settings()
     settings.append(f"unrecorded={peer.probe_calls}")
     realtime = load.rate <= REALTIME_RATE and not machine.why_not_realtime()

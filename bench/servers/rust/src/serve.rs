@@ -24,7 +24,8 @@ use crate::record::{Answered, Record};
 const EVENTS: usize = 1024;
 
 /// The loop sleeps no nearer to an answer's time than this: a sleeping thread wakes late, a
-/// spinning one does not.
+/// spinning one does not. It is short, since one with real-time priority must not spin all the time
+/// (sched(7)).
 const SPIN: Nanos = MILLISECOND / 5;
 
 /// The event of the standard input, beside which connections are numbered.
