@@ -135,11 +135,13 @@ impl Call<'_> {
                     send(client, &mut stream)?;
                     return Ok(Some(given_up));
                 }
-                (_, Ok(0)) => client.end_of_input(true, &mut |event| answer.take(event)),
-                (_, Ok(n)) => client.input(&buffer[..n], &mut |event| answer.take(event)),
+                (_, Ok(0)) => client.end_of_input(true, &mut |event: Event<'_>| answer.take(event)),
+                (_, Ok(n)) => {
+                    client.input(&buffer[..n], &mut |event: Event<'_>| answer.take(event))
+                }
                 (_, Err(error)) => match error.kind() {
                     ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => {}
-                    _ => client.end_of_input(false, &mut |event| answer.take(event)),
+                    _ => client.end_of_input(false, &mut |event: Event<'_>| answer.take(event)),
                 },
             }
         }

@@ -84,7 +84,7 @@ pub fn http1_head(input: &[u8]) {
         .start(&head, &bytes::Bytes::new(), 1)
         .expect("a call can be started");
     let mut ours = None;
-    client.input(input, &mut |event| match event {
+    client.input(input, &mut |event: Event<'_>| match event {
         Event::Interim { status, .. } => {
             ours.get_or_insert((status, None));
         }

@@ -25,21 +25,19 @@ pub struct Timeline {
 /// The most slices that are kept. When they are full, each two become one and the length doubles.
 const MOST_SLICES: usize = 200;
 
-/// The length of the first slices, ns. The finest there is: 40 doublings later a slice is 18
-/// minutes long, and each doubling adds 100 pairs.
-const FIRST_SLICE_NS: u64 = 1;
-
 /// Fills a [`Timeline`] whose end is not known yet.
 #[derive(Debug)]
 pub(crate) struct TimelineRecorder {
-    slice_ns: u64,
+    /// How often the length of a slice has doubled. The first is 1 ns, the finest there is: 40 doublings
+    /// later it is 18 minutes, and each doubling adds 100 pairs.
+    doublings: u32,
     slices: Vec<Slice>,
 }
 
 impl TimelineRecorder {
     pub(crate) fn new() -> Self {
         TimelineRecorder {
-            slice_ns: FIRST_SLICE_NS,
+            doublings: 0,
             slices: Vec::with_capacity(MOST_SLICES),
         }
     }
@@ -68,23 +66,24 @@ impl TimelineRecorder {
     pub(crate) fn finish(mut self, elapsed_ns: u64) -> Timeline {
         self.slice(elapsed_ns.saturating_sub(1));
         Timeline {
-            slice_ns: self.slice_ns,
+            slice_ns: 1 << self.doublings,
             slices: self.slices,
         }
     }
 
     /// The slice that holds `at_ns`, made if need be.
     fn slice(&mut self, at_ns: u64) -> &mut Slice {
-        while at_ns / self.slice_ns >= MOST_SLICES as u64 {
+        while at_ns >> self.doublings >= MOST_SLICES as u64 {
             self.halve();
         }
-        let index = (at_ns / self.slice_ns) as usize;
+        let index = (at_ns >> self.doublings) as usize;
         if index >= self.slices.len() {
             self.slices.resize(index + 1, Slice::default());
         }
         &mut self.slices[index]
     }
 
+    #[cold]
     fn halve(&mut self) {
         let half = self.slices.len().div_ceil(2);
         for i in 0..half {
@@ -92,7 +91,7 @@ impl TimelineRecorder {
             self.slices[i] = self.slices[2 * i].plus(second);
         }
         self.slices.truncate(half);
-        self.slice_ns *= 2;
+        self.doublings += 1;
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::IoSlice;
 use bytes::Bytes;
 
 use crate::error::StartError;
-use crate::event::Event;
+use crate::event::Sink;
 use crate::limits::Limits;
 use crate::request::Head;
 use crate::traffic::Traffic;
@@ -67,16 +67,26 @@ impl Client {
     ///
     /// # Errors
     /// See [`StartError`]; nothing was queued then.
+    #[inline]
     pub fn start(&mut self, head: &Head, body: &Bytes, token: Token) -> Result<(), StartError> {
         either!(mut self, c => c.start(head, body, token))
     }
 
     /// How many more calls can be started now. 0 also once the connection is closing.
+    #[inline]
     pub fn capacity(&self) -> usize {
         either!(self, c => c.capacity())
     }
 
+    /// Whether answers are told apart by their order alone, as in HTTP/1.1: what came before a call was
+    /// started, and is given to [`Client::input`] after, would be taken for its answer.
+    #[inline]
+    pub fn answers_in_order(&self) -> bool {
+        matches!(self.inner, Inner::Http1(_))
+    }
+
     /// How many calls are in flight: started and neither complete, failed nor cancelled.
+    #[inline]
     pub fn in_flight(&self) -> usize {
         either!(self, c => c.in_flight())
     }
@@ -89,6 +99,7 @@ impl Client {
 
     /// Fills `slices` with what is to be written, in order, for one vectored write. Returns how
     /// many slices were filled.
+    #[inline]
     pub fn output_slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         either!(self, c => c.output_slices(slices))
     }
@@ -98,26 +109,28 @@ impl Client {
     ///
     /// # Panics
     /// When `n` is more than was offered: a mistake of the caller, not of the server.
+    #[inline]
     pub fn consume_output(&mut self, n: usize) {
         either!(mut self, c => c.consume_output(n));
     }
 
     /// Whether every byte of every started call is written: no output is left and no body waits
     /// for the server's flow control.
+    #[inline]
     pub fn is_all_sent(&self) -> bool {
         either!(self, c => c.is_all_sent())
     }
 
     /// Takes what was read and calls `sink` with what it means. All of `bytes` is taken. After the
     /// connection is closed, bytes are ignored.
-    pub fn input<F: FnMut(Event<'_>)>(&mut self, bytes: &[u8], sink: &mut F) {
+    pub fn input<S: Sink>(&mut self, bytes: &[u8], sink: &mut S) {
         either!(mut self, c => c.input(bytes, sink));
     }
 
     /// Tells that the transport ended or broke: nothing will be read any more. Calls in flight
     /// fail, except an HTTP/1.1 answer whose body ends with the connection, which completes. When
     /// the transport broke rather than ended, say so with `orderly` false: such a body then fails.
-    pub fn end_of_input<F: FnMut(Event<'_>)>(&mut self, orderly: bool, sink: &mut F) {
+    pub fn end_of_input<S: Sink>(&mut self, orderly: bool, sink: &mut S) {
         either!(mut self, c => c.end_of_input(orderly, sink));
     }
 
@@ -144,6 +157,7 @@ impl Client {
 
     /// Whether the connection is over: no call is or can be in flight. Write what output is left
     /// and close the transport.
+    #[inline]
     pub fn is_closed(&self) -> bool {
         either!(self, c => c.is_closed())
     }
@@ -151,18 +165,21 @@ impl Client {
     /// Bytes so far, both directions. The prefix of each gRPC message sent is counted as overhead
     /// already; for received ones see [`Client::count_received_prefix`], and for fields that are no
     /// part of the call [`Client::count_received_marks`].
+    #[inline]
     pub fn traffic(&self) -> &Traffic {
         either!(self, c => c.traffic())
     }
 
     /// Counts `n` received body bytes as overhead instead: the message prefixes that
     /// [`crate::grpc::UnaryAnswer`] found.
+    #[inline]
     pub fn count_received_prefix(&mut self, n: u64) {
         either!(mut self, c => c.traffic_mut().received.body_to_overhead(n));
     }
 
     /// Counts `n` received header bytes as marks instead: fields that the server sends for whoever
     /// measures, as long as [`crate::Fields::iter_wire_bytes`] says they were.
+    #[inline]
     pub fn count_received_marks(&mut self, n: u64) {
         either!(mut self, c => c.traffic_mut().received.header_to_marks(n));
     }

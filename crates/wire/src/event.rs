@@ -68,6 +68,19 @@ pub enum Event<'a> {
     },
 }
 
+/// Who is told of events, as they come. A closure is one; another type can see to it that what it does
+/// with each kind of event is compiled where that event is made.
+pub trait Sink {
+    /// Takes an event in.
+    fn take(&mut self, event: Event<'_>);
+}
+
+impl<F: FnMut(Event<'_>)> Sink for F {
+    fn take(&mut self, event: Event<'_>) {
+        self(event);
+    }
+}
+
 /// Where one field's name and value lie in its text. Offsets in bytes; the value starts at
 /// `value_start`.
 #[derive(Debug, Clone, Copy)]
@@ -104,6 +117,7 @@ impl<'a> Fields<'a> {
 
     /// All fields as (name, value). Names are as received: lower case in HTTP/2, any case in
     /// HTTP/1.1. Values are without surrounding white space.
+    #[inline]
     pub fn iter(&self) -> FieldIter<'a> {
         FieldIter {
             text: self.text,
@@ -121,6 +135,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The value of the first field of this name, whatever its case.
+    #[inline]
     pub fn get(&self, name: &[u8]) -> Option<&'a [u8]> {
         self.iter()
             .find(|(n, _)| n.eq_ignore_ascii_case(name))
@@ -156,6 +171,7 @@ pub struct FieldIter<'a> {
 impl<'a> Iterator for FieldIter<'a> {
     type Item = (&'a [u8], &'a [u8]);
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let range = self.ranges.next()?;
         Some((

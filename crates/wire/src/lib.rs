@@ -27,7 +27,7 @@
 //! client.consume_output(client.output().len());
 //!
 //! let mut body = Vec::new();
-//! client.input(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi", &mut |event| {
+//! client.input(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi", &mut |event: Event<'_>| {
 //!     if let Event::Body { token: 1, data } = event {
 //!         body.extend_from_slice(data);
 //!     }
@@ -55,7 +55,7 @@ pub mod http2;
 
 pub use client::{Client, Protocol, Token};
 pub use error::{Closing, Failure, LimitExceeded, PrepareError, Stage, StartError, Violation};
-pub use event::{Event, FieldIter, Fields};
+pub use event::{Event, FieldIter, Fields, Sink};
 pub use http2::ErrorCode;
 pub use limits::Limits;
 pub use request::{Head, HeadBuilder};

@@ -28,12 +28,14 @@ pub(crate) struct Output {
 
 impl Output {
     /// Queues by copying.
+    #[inline]
     pub(crate) fn copy(&mut self, bytes: &[u8]) {
         self.gathered.extend_from_slice(bytes);
         self.pending += bytes.len();
     }
 
     /// Queues by copying what `write` appends. Returns its length.
+    #[inline]
     pub(crate) fn append(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> usize {
         let before = self.gathered.len();
         write(&mut self.gathered);
@@ -43,6 +45,7 @@ impl Output {
     }
 
     /// Queues `body[start..end]`, by reference when it is long.
+    #[inline]
     pub(crate) fn body(&mut self, body: &Bytes, start: usize, end: usize) {
         if end - start < COPY_BELOW {
             self.copy(&body[start..end]);
@@ -54,6 +57,7 @@ impl Output {
     }
 
     /// Unwritten bytes.
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.pending
     }
@@ -68,6 +72,7 @@ impl Output {
     }
 
     /// As many pieces as `slices` has room for. Returns how many.
+    #[inline]
     pub(crate) fn slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let mut filled = 0;
         let mut put = |piece: &'a [u8]| {
@@ -94,12 +99,21 @@ impl Output {
     }
 
     /// Drops the first `n` bytes: they are written.
-    pub(crate) fn consume(&mut self, mut n: usize) {
+    #[inline]
+    pub(crate) fn consume(&mut self, n: usize) {
         assert!(
             n <= self.pending,
             "{n} bytes written of {} offered",
             self.pending
         );
+        if n == self.pending {
+            self.clear();
+        } else {
+            self.consume_front(n);
+        }
+    }
+
+    fn consume_front(&mut self, mut n: usize) {
         self.pending -= n;
         while n > 0 {
             let taken = n.min(self.first().len());
@@ -114,15 +128,7 @@ impl Output {
             }
             n -= taken;
         }
-        if self.pending == 0 {
-            self.gathered.clear();
-            self.written = 0;
-            if self.gathered.capacity() > KEEP_CAPACITY {
-                self.gathered = Vec::new();
-            }
-        } else {
-            self.compact();
-        }
+        self.compact();
     }
 
     /// Drops what is written from the front of the gathering buffer, once that is much and most of
@@ -140,8 +146,15 @@ impl Output {
     }
 
     /// Drops everything that is not written.
+    #[inline]
     pub(crate) fn clear(&mut self) {
-        self.consume(self.pending);
+        self.by_reference.clear();
+        self.gathered.clear();
+        self.written = 0;
+        self.pending = 0;
+        if self.gathered.capacity() > KEEP_CAPACITY {
+            self.gathered = Vec::new();
+        }
     }
 
     /// Gives the memory back when nothing is queued.

@@ -283,6 +283,7 @@ impl Decimal {
         }
     }
 
+    #[inline]
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.digits[self.start..]
     }

@@ -111,13 +111,14 @@ impl Played {
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         self.given += bytes.len() as u64;
         let script = &mut self.script;
-        self.client.input(bytes, &mut |event| script.note(event));
+        self.client
+            .input(bytes, &mut |event: Event<'_>| script.note(event));
     }
 
     pub(crate) fn end(&mut self, orderly: bool) -> Vec<String> {
         let script = &mut self.script;
         self.client
-            .end_of_input(orderly, &mut |event| script.note(event));
+            .end_of_input(orderly, &mut |event: Event<'_>| script.note(event));
         self.script.take()
     }
 }

@@ -18,6 +18,7 @@ pub struct ByteCount {
 
 impl ByteCount {
     /// All bytes of this direction.
+    #[inline]
     pub fn total(&self) -> u64 {
         self.header + self.marks + self.body + self.overhead
     }
@@ -38,6 +39,7 @@ impl ByteCount {
 
     /// Counts `n` body bytes as overhead instead: what a layer above HTTP spent on its own framing
     /// (see [`crate::grpc::UnaryAnswer::prefix_bytes`]). At most all body bytes are moved.
+    #[inline]
     pub fn body_to_overhead(&mut self, n: u64) {
         let moved = n.min(self.body);
         self.body -= moved;
@@ -46,6 +48,7 @@ impl ByteCount {
 
     /// Counts `n` header bytes as overhead instead: what turns out to be framing once a section is
     /// whole. At most all header bytes are moved.
+    #[inline]
     pub(crate) fn header_to_overhead(&mut self, n: u64) {
         let moved = n.min(self.header);
         self.header -= moved;
@@ -53,6 +56,7 @@ impl ByteCount {
     }
 
     /// Counts `n` header bytes as marks instead. At most all header bytes are moved.
+    #[inline]
     pub(crate) fn header_to_marks(&mut self, n: u64) {
         let moved = n.min(self.header);
         self.header -= moved;

@@ -78,7 +78,7 @@ fn http1_calls() {
         // Cut inside the head every third time.
         let (first, second) = answer.split_at(if token % 3 == 0 { 30 } else { 0 });
         for part in [first, second] {
-            client.input(part, &mut |event| {
+            client.input(part, &mut |event: Event<'_>| {
                 complete += u32::from(matches!(event, Event::Complete { .. }));
             });
         }
@@ -126,29 +126,35 @@ fn grpc_calls() {
         .unwrap();
     let body = grpc::frame_message(b"hello", false).unwrap();
     let mut client = Client::new(Protocol::Http2, Limits::default());
-    client.input(b"\0\0\0\x04\0\0\0\0\0\0\0\0\x04\x01\0\0\0\0", &mut |_| {});
+    client.input(
+        b"\0\0\0\x04\0\0\0\0\0\0\0\0\x04\x01\0\0\0\0",
+        &mut |_: Event<'_>| {},
+    );
     let mut answer = UnaryAnswer::default();
     let mut ok = 0;
     let allocations = allocations_in_steady_use(|token| {
         client.start(&head, &body, token).unwrap();
         write_all(&mut client);
         answer.reset();
-        client.input(&answers[token as usize], &mut |event| match event {
-            Event::Head {
-                status,
-                fields,
-                end,
-                ..
-            } => {
-                answer.head(status, &fields, end, None).unwrap();
-            }
-            Event::Body { data, .. } => {
-                answer.body(data).unwrap();
-            }
-            Event::Trailers { fields, .. } => answer.trailers(&fields),
-            Event::Complete { .. } => ok += u32::from(answer.finish().code == grpc::Code::OK),
-            _ => {}
-        });
+        client.input(
+            &answers[token as usize],
+            &mut |event: Event<'_>| match event {
+                Event::Head {
+                    status,
+                    fields,
+                    end,
+                    ..
+                } => {
+                    answer.head(status, &fields, end, None).unwrap();
+                }
+                Event::Body { data, .. } => {
+                    answer.body(data).unwrap();
+                }
+                Event::Trailers { fields, .. } => answer.trailers(&fields),
+                Event::Complete { .. } => ok += u32::from(answer.finish().code == grpc::Code::OK),
+                _ => {}
+            },
+        );
     });
     assert_eq!((ok, allocations), (2000, 0));
 }
@@ -163,11 +169,14 @@ fn idle_connections_are_small() {
     let body = grpc::frame_message(b"hello", false).unwrap();
     let before = HELD_BYTES.get();
     let mut http2 = Client::new(Protocol::Http2, Limits::default());
-    http2.input(b"\0\0\0\x04\0\0\0\0\0\0\0\0\x04\x01\0\0\0\0", &mut |_| {});
+    http2.input(
+        b"\0\0\0\x04\0\0\0\0\0\0\0\0\x04\x01\0\0\0\0",
+        &mut |_: Event<'_>| {},
+    );
     for (token, answer) in answers.iter().enumerate() {
         http2.start(&head, &body, token as u64).unwrap();
         write_all(&mut http2);
-        http2.input(answer, &mut |_| {});
+        http2.input(answer, &mut |_: Event<'_>| {});
     }
     let of_http2 = HELD_BYTES.get() - before;
     assert!(of_http2 <= 4096, "{of_http2} bytes");
@@ -176,7 +185,10 @@ fn idle_connections_are_small() {
     let mut http1 = Client::new(Protocol::Http1, Limits::default());
     http1.start(&head, &body, 1).unwrap();
     write_all(&mut http1);
-    http1.input(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", &mut |_| {});
+    http1.input(
+        b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n",
+        &mut |_: Event<'_>| {},
+    );
     let of_http1 = HELD_BYTES.get() - before;
     assert!(of_http1 <= 1024, "{of_http1} bytes");
 }

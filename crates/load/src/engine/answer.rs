@@ -100,6 +100,7 @@ impl Answer {
     }
 
     /// Takes the head of the final response. Returns the bytes of the marks in it.
+    #[inline]
     pub(super) fn head(
         &mut self,
         rules: &Rules<'_>,
@@ -113,19 +114,26 @@ impl Answer {
             (Some(grpc), CallStyle::Grpc { subtype }) => {
                 // What is wrong is told again at the end, together with the status.
                 let _ = grpc.head(status, &fields, end, subtype.as_deref());
-                self.encoding(rules.expect, fields.get(b"grpc-encoding"));
+                if grpc.names_encoding() {
+                    self.encoding(rules.expect, fields.get(b"grpc-encoding"));
+                }
             }
             _ => self.http_head(rules.expect, status, fields),
         }
         marks
     }
 
-    /// Takes a piece of the body.
-    pub(super) fn body(&mut self, data: &[u8]) {
-        let payload = match &mut self.grpc {
-            // As for the head; what cannot be read is not counted.
-            Some(grpc) => grpc.body(data).unwrap_or_default(),
-            None => data,
+    /// Takes a piece of the body. Returns the bytes of gRPC's message prefixes in it.
+    #[inline]
+    pub(super) fn body(&mut self, data: &[u8]) -> u64 {
+        let (payload, prefixes) = match &mut self.grpc {
+            Some(grpc) => {
+                let before = grpc.prefix_bytes();
+                // As for the head; what cannot be read is not counted.
+                let payload = grpc.body(data).unwrap_or_default();
+                (payload, grpc.prefix_bytes() - before)
+            }
+            None => (data, 0),
         };
         self.carried += payload.len() as u64;
         if self.keep {
@@ -136,9 +144,11 @@ impl Answer {
             self.message
                 .extend_from_slice(&payload[..payload.len().min(room)]);
         }
+        prefixes
     }
 
     /// Takes the trailers. Returns the bytes of the marks in them.
+    #[inline]
     pub(super) fn trailers(&mut self, rules: &Rules<'_>, fields: Fields<'_>) -> u64 {
         if let Some(grpc) = &mut self.grpc {
             grpc.trailers(&fields);
@@ -180,11 +190,6 @@ impl Answer {
         self.carried
     }
 
-    /// Bytes of gRPC's message prefixes.
-    pub(super) fn prefix_bytes(&self) -> u64 {
-        self.grpc.as_ref().map_or(0, UnaryAnswer::prefix_bytes)
-    }
-
     /// Whether the message is to be decompressed.
     pub(super) fn is_compressed(&self) -> bool {
         match &self.grpc {
@@ -198,6 +203,7 @@ impl Answer {
         self.grpc.as_ref().is_none_or(UnaryAnswer::is_compressed)
     }
 
+    #[inline]
     fn http_head(&mut self, expect: &Expect, status: u16, fields: Fields<'_>) {
         self.encoding(expect, fields.get(b"content-encoding"));
         if !(200..300).contains(&status) {
@@ -220,6 +226,7 @@ impl Answer {
         }
     }
 
+    #[inline]
     fn encoding(&mut self, expect: &Expect, named: Option<&[u8]>) {
         let Some(named) = named.filter(|named| !named.eq_ignore_ascii_case(b"identity")) else {
             return;
@@ -271,20 +278,27 @@ impl Answer {
 
     /// Takes the marks among some fields, where they were asked for. Returns their bytes on the
     /// wire.
+    #[inline]
     fn marks(&mut self, rules: &Rules<'_>, fields: Fields<'_>) -> u64 {
-        let mut sum = 0;
         if rules.marks {
-            for (name, value, wire_bytes) in fields.iter_wire_bytes() {
-                let mark = if name.eq_ignore_ascii_case(HANDLER_START) {
-                    &mut self.handler_start
-                } else if name.eq_ignore_ascii_case(HANDLER_END) {
-                    &mut self.handler_end
-                } else {
-                    continue;
-                };
-                *mark = Mark::read(value);
-                sum += wire_bytes;
-            }
+            self.read_marks(fields)
+        } else {
+            0
+        }
+    }
+
+    fn read_marks(&mut self, fields: Fields<'_>) -> u64 {
+        let mut sum = 0;
+        for (name, value, wire_bytes) in fields.iter_wire_bytes() {
+            let mark = if name.eq_ignore_ascii_case(HANDLER_START) {
+                &mut self.handler_start
+            } else if name.eq_ignore_ascii_case(HANDLER_END) {
+                &mut self.handler_end
+            } else {
+                continue;
+            };
+            *mark = Mark::read(value);
+            sum += wire_bytes;
         }
         sum
     }

@@ -11,7 +11,7 @@ use super::kinds::{NO_BODY, NOT_CONNECTED, NOT_SENT, TOO_LATE};
 use super::phases::Phase;
 use super::source::Unread;
 use super::stamps::stage_times;
-use crate::clock::{self, nanos};
+use crate::clock;
 use crate::error::LoadError;
 use crate::failure::FailureKind;
 use crate::schedule::Dues;
@@ -28,7 +28,9 @@ const MOST_TOGETHER: usize = 65_536;
 impl Engine<'_, '_, '_> {
     /// Begins the calls that are due and for which there is room.
     pub(super) fn begin_due(&mut self, now: u64) -> Result<(), LoadError> {
-        self.send_again(now)?;
+        if !self.to_retry.is_empty() {
+            self.send_again(now)?;
+        }
         self.more_are_due = false;
         let mut taken = 0;
         while let Some(due) = self.dues.next() {
@@ -49,7 +51,7 @@ impl Engine<'_, '_, '_> {
                     break;
                 }
             }
-            if now - due >= nanos(self.trial.deadline) {
+            if now - due >= self.deadline {
                 let (kind, text) = match body {
                     Next::Late => NO_BODY,
                     Next::Ready | Next::UsedUp => NOT_SENT,
@@ -90,6 +92,7 @@ impl Engine<'_, '_, '_> {
     }
 
     /// Counts a call that is due and has no body yet, once.
+    #[cold]
     fn count_late_body(&mut self, due: u64) {
         if !std::mem::replace(&mut self.waits_for_body, true) && due >= self.measured_from {
             self.recorder.bodies_late += 1;
@@ -155,7 +158,7 @@ impl Engine<'_, '_, '_> {
         if self.timed && self.trial.connection_use == ConnectionUse::PerCall {
             call.stamps.connected = clock::now();
         }
-        let made = match call.body.take() {
+        let made = match &call.body {
             Some(body) => Ok(body),
             None => self.source.request(number, &mut call.stamps),
         };
@@ -177,9 +180,6 @@ impl Engine<'_, '_, '_> {
             return;
         };
         let started = open.client.start(&self.head, &outgoing.body, token);
-        if self.source.streams() {
-            call.body = Some(outgoing);
-        }
         match started {
             Ok(()) => {
                 // Here, since a connection that is made for it may fail to be made.
@@ -204,7 +204,7 @@ impl Engine<'_, '_, '_> {
     /// Whether a call that failed at `at` was out of time already: what ended it then is no news, and
     /// sending it again comes too late.
     pub(super) fn is_too_late(&mut self, token: u64, at: u64) -> bool {
-        let deadline = self.trial.deadline;
+        let deadline = self.deadline;
         let call = self.calls.get(token);
         call.is_some_and(|call| call.is_out_of_time(deadline, at))
     }
@@ -215,7 +215,7 @@ impl Engine<'_, '_, '_> {
             return Ok(());
         };
         self.connections[call.connection].in_vain = 0;
-        if call.is_out_of_time(self.trial.deadline, read_at) {
+        if call.is_out_of_time(self.deadline, read_at) {
             self.end_call(token, read_at, Err(TOO_LATE));
             return Ok(());
         }
@@ -298,7 +298,15 @@ impl Engine<'_, '_, '_> {
 
     /// Fails the calls whose deadline has passed.
     pub(super) fn expire(&mut self, now: u64) {
-        while let Some(token) = self.calls.expired(self.trial.deadline, now) {
+        while let Some(token) = self.calls.expired(self.deadline, now) {
+            self.fail_late(token, now);
+        }
+    }
+
+    /// Fails a call whose deadline has passed.
+    #[cold]
+    fn fail_late(&mut self, token: u64, now: u64) {
+        {
             let index = self.calls.get(token).map_or(0, |call| call.connection);
             let failure = match &self.connections[index].state {
                 State::Connecting(making) if making.call == Some(token) => NOT_CONNECTED,
@@ -322,6 +330,7 @@ impl Engine<'_, '_, '_> {
     }
 
     /// Fails the calls that are due or wait to be sent again, none of which can have a connection.
+    #[cold]
     pub(super) fn fail_waiting(&mut self, kind: FailureKind, text: &str, now: u64) {
         self.fail_retries(kind, text, now);
         // Counted before: in a closed loop each failure makes another call due.
@@ -336,6 +345,7 @@ impl Engine<'_, '_, '_> {
     }
 
     /// Takes the next call and fails it before it was begun.
+    #[cold]
     fn fail_unbegun(&mut self, kind: FailureKind, text: &str, now: u64) {
         let Some(due) = self.dues.take() else {
             return;

@@ -1,11 +1,8 @@
 //! The calls in flight, in slots that are used again.
 
-use std::time::Duration;
-
 use super::answer::Answer;
 use super::source::Outgoing;
 use super::stamps::Stamps;
-use crate::clock::nanos;
 
 /// No slot.
 const NONE: u32 = u32::MAX;
@@ -130,8 +127,8 @@ impl Calls {
         Some((token, call.due))
     }
 
-    /// The oldest call if its `deadline` has passed at `now`.
-    pub(super) fn expired(&self, deadline: Duration, now: u64) -> Option<u64> {
+    /// The oldest call if its `deadline` (ns) has passed at `now`.
+    pub(super) fn expired(&self, deadline: u64, now: u64) -> Option<u64> {
         let (token, due) = self.oldest()?;
         is_past(deadline, due, now).then_some(token)
     }
@@ -149,13 +146,13 @@ impl Calls {
 }
 
 /// Whether the deadline of a call that was due at `due` has passed at `at`.
-fn is_past(deadline: Duration, due: u64, at: u64) -> bool {
-    at.saturating_sub(due) >= nanos(deadline)
+fn is_past(deadline: u64, due: u64, at: u64) -> bool {
+    at.saturating_sub(due) >= deadline
 }
 
 impl Call {
-    /// Whether its `deadline` has passed at `at`.
-    pub(super) fn is_out_of_time(&self, deadline: Duration, at: u64) -> bool {
+    /// Whether its `deadline` (ns) has passed at `at`.
+    pub(super) fn is_out_of_time(&self, deadline: u64, at: u64) -> bool {
         is_past(deadline, self.due, at)
     }
 
@@ -216,7 +213,7 @@ mod tests {
         let mut calls = Calls::default();
         let token = insert(&mut calls, 100);
         insert(&mut calls, 101);
-        let deadline = Duration::from_nanos(50);
+        let deadline = 50;
         assert_eq!(calls.expired(deadline, 149), None);
         assert_eq!(calls.expired(deadline, 150), Some(token));
     }

@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::Range;
 
-use rpcgauge_wire::{Closing, Event, Failure};
+use rpcgauge_wire::{Closing, Event, Failure, Sink};
 
 use super::Engine;
 use super::answer::Rules;
@@ -13,6 +13,7 @@ use super::inbox::{Arrival, Content};
 use super::kinds::{TOO_LATE, is_lost};
 use crate::error::LoadError;
 use crate::failure::FailureKind;
+use crate::trial::ConnectionUse;
 
 /// A call that the input just read has ended.
 #[derive(Debug)]
@@ -44,23 +45,24 @@ impl Engine<'_, '_, '_> {
         let State::Open(open) = &mut self.connections[index].state else {
             return Ok(());
         };
-        let (calls, ended, rules) = (&mut self.calls, &mut self.ended, &self.rules);
-        let mut apart = CountedApart::default();
-        let mut going_away = false;
         let was_over = open.client.is_closed();
-        open.client.input(self.inbox.bytes(bytes), &mut |event| {
-            going_away |= is_goaway(&event);
-            apart += follow_event(calls, ended, rules, at, event);
-        });
+        let mut following = Following::new(&mut self.calls, &mut self.ended, &self.rules, at);
+        open.client.input(self.inbox.bytes(bytes), &mut following);
+        let Following {
+            prefixes,
+            marks,
+            going_away,
+            ..
+        } = following;
         // At once, whatever becomes of the calls: bytes that are counted must never become fewer.
-        open.client.count_received_prefix(apart.prefixes);
-        open.client.count_received_marks(apart.marks);
+        open.client.count_received_prefix(prefixes);
+        open.client.count_received_marks(marks);
         let replies = !open.client.is_all_sent() || open.stream.holds_output();
-        let ends = !was_over && open.client.is_closed();
+        let is_over = open.client.is_closed();
         if going_away {
             self.note_going_away(index);
         }
-        if ends {
+        if is_over && !was_over {
             self.connections[index].ended_by_server();
         }
         self.end_calls(index, at, None)?;
@@ -68,11 +70,14 @@ impl Engine<'_, '_, '_> {
             self.mark_dirty(index);
         }
         self.queue(index);
-        self.close_if_over(index, at);
+        if is_over {
+            self.end_connection(index, at);
+        }
         Ok(())
     }
 
     /// The transport ended (`error` none, and writing never failed) or broke: the calls on it end.
+    #[cold]
     pub(super) fn lose(
         &mut self,
         index: usize,
@@ -83,10 +88,8 @@ impl Engine<'_, '_, '_> {
             return Ok(());
         };
         let error = error.or(open.broken.take());
-        let (calls, ended, rules) = (&mut self.calls, &mut self.ended, &self.rules);
-        open.client.end_of_input(error.is_none(), &mut |event| {
-            follow_event(calls, ended, rules, at, event);
-        });
+        let mut following = Following::new(&mut self.calls, &mut self.ended, &self.rules, at);
+        open.client.end_of_input(error.is_none(), &mut following);
         self.connections[index].ended_by_server();
         self.end_calls(index, at, error.as_ref())?;
         if self.connections[index].open().is_some() {
@@ -102,111 +105,131 @@ impl Engine<'_, '_, '_> {
         at: u64,
         broken: Option<&io::Error>,
     ) -> Result<(), LoadError> {
-        let lost = broken.is_some_and(is_lost);
         let mut ended = std::mem::take(&mut self.ended);
         for Ended { token, failure } in ended.drain(..) {
             match failure {
                 None => self.complete(token, at)?,
-                Some(_) if self.is_too_late(token, at) => self.end_call(token, at, Err(TOO_LATE)),
-                // What was silent for long may have the call all the same.
-                Some(failure) if !lost && self.retry(token, &failure) => {}
-                Some(failure) => {
-                    let kind = FailureKind::of_wire(&failure, broken);
-                    let text = match broken {
-                        Some(error) => format!("{failure}: {error}"),
-                        None => failure.to_string(),
-                    };
-                    self.end_call(token, at, Err((kind, &text)));
-                }
+                Some(failure) => self.fail_or_retry(token, at, &failure, broken),
             }
-            self.close_after_call(index);
+            if self.trial.connection_use == ConnectionUse::PerCall {
+                self.close_after_call(index);
+            }
         }
         self.ended = ended;
         Ok(())
     }
 
-    fn close_if_over(&mut self, index: usize, at: u64) {
-        let over = self.connections[index]
-            .open()
-            .is_some_and(|open| open.client.is_closed());
-        if over {
+    /// Ends a call that its connection failed, or has it sent again.
+    #[cold]
+    fn fail_or_retry(
+        &mut self,
+        token: u64,
+        at: u64,
+        failure: &Failure,
+        broken: Option<&io::Error>,
+    ) {
+        if self.is_too_late(token, at) {
+            return self.end_call(token, at, Err(TOO_LATE));
+        }
+        // What was silent for long may have the call all the same.
+        let lost = broken.is_some_and(is_lost);
+        if !lost && self.retry(token, failure) {
+            return;
+        }
+        let kind = FailureKind::of_wire(failure, broken);
+        let text = match broken {
+            Some(error) => format!("{failure}: {error}"),
+            None => failure.to_string(),
+        };
+        self.end_call(token, at, Err((kind, &text)));
+    }
+
+    /// Closes a connection that takes no more calls and has none, unless that is done already.
+    #[cold]
+    fn end_connection(&mut self, index: usize, at: u64) {
+        if self.connections[index].open().is_some() {
             self.say_goodbye(index);
             self.close(index, at);
         }
     }
 }
 
-fn is_goaway(event: &Event<'_>) -> bool {
-    matches!(
-        event,
-        Event::Closing {
-            reason: Closing::GoAway { .. }
-        }
-    )
-}
-
-/// Received bytes that are not what HTTP takes them for.
-#[derive(Debug, Clone, Copy, Default)]
-struct CountedApart {
-    /// Of bodies: gRPC's message prefixes, which are framing.
-    prefixes: u64,
-    /// Of headers: the server's marks, which are there for the trial alone.
-    marks: u64,
-}
-
-impl std::ops::AddAssign for CountedApart {
-    fn add_assign(&mut self, other: CountedApart) {
-        self.prefixes += other.prefixes;
-        self.marks += other.marks;
-    }
-}
-
-/// Follows one event into its call. Returns which of its bytes are to be counted apart.
-fn follow_event(
-    calls: &mut Calls,
-    ended: &mut Vec<Ended>,
-    rules: &Rules<'_>,
+/// Follows the events of one connection into its calls.
+struct Following<'f> {
+    calls: &'f mut Calls,
+    ended: &'f mut Vec<Ended>,
+    rules: &'f Rules<'f>,
+    /// When what they tell of was read, ns.
     at: u64,
-    event: Event<'_>,
-) -> CountedApart {
-    let mut apart = CountedApart::default();
-    match event {
-        Event::FirstByte { token } => {
-            if let Some(call) = calls.get(token) {
-                call.stamps.first_byte = at;
-            }
+    /// Bytes of bodies that are gRPC's message prefixes, and so framing.
+    prefixes: u64,
+    /// Bytes of headers that are the server's marks, which are there for the trial alone.
+    marks: u64,
+    /// The server said that it ends the connection.
+    going_away: bool,
+}
+
+impl<'f> Following<'f> {
+    fn new(
+        calls: &'f mut Calls,
+        ended: &'f mut Vec<Ended>,
+        rules: &'f Rules<'f>,
+        at: u64,
+    ) -> Following<'f> {
+        Following {
+            calls,
+            ended,
+            rules,
+            at,
+            prefixes: 0,
+            marks: 0,
+            going_away: false,
         }
-        Event::Head {
-            token,
-            status,
-            fields,
-            end,
-        } => {
-            if let Some(call) = calls.get(token) {
-                apart.marks = call.answer.head(rules, status, fields, end);
-            }
-        }
-        Event::Body { token, data } => {
-            if let Some(call) = calls.get(token) {
-                let before = call.answer.prefix_bytes();
-                call.answer.body(data);
-                apart.prefixes = call.answer.prefix_bytes() - before;
-            }
-        }
-        Event::Trailers { token, fields } => {
-            if let Some(call) = calls.get(token) {
-                apart.marks = call.answer.trailers(rules, fields);
-            }
-        }
-        Event::Complete { token } => ended.push(Ended {
-            token,
-            failure: None,
-        }),
-        Event::Failed { token, failure } => ended.push(Ended {
-            token,
-            failure: Some(failure),
-        }),
-        Event::Interim { .. } | Event::Closing { .. } => {}
     }
-    apart
+}
+
+impl Sink for Following<'_> {
+    /// Always inlined: where an event is made its kind is known, and nothing is left of the `match`.
+    #[inline(always)]
+    fn take(&mut self, event: Event<'_>) {
+        match event {
+            Event::FirstByte { token } => {
+                if let Some(call) = self.calls.get(token) {
+                    call.stamps.first_byte = self.at;
+                }
+            }
+            Event::Head {
+                token,
+                status,
+                fields,
+                end,
+            } => {
+                if let Some(call) = self.calls.get(token) {
+                    self.marks += call.answer.head(self.rules, status, fields, end);
+                }
+            }
+            Event::Body { token, data } => {
+                if let Some(call) = self.calls.get(token) {
+                    self.prefixes += call.answer.body(data);
+                }
+            }
+            Event::Trailers { token, fields } => {
+                if let Some(call) = self.calls.get(token) {
+                    self.marks += call.answer.trailers(self.rules, fields);
+                }
+            }
+            Event::Complete { token } => self.ended.push(Ended {
+                token,
+                failure: None,
+            }),
+            Event::Failed { token, failure } => self.ended.push(Ended {
+                token,
+                failure: Some(failure),
+            }),
+            Event::Closing { reason } => {
+                self.going_away |= matches!(reason, Closing::GoAway { .. });
+            }
+            Event::Interim { .. } => {}
+        }
+    }
 }

@@ -75,6 +75,7 @@ impl Engine<'_, '_, '_> {
     /// Asks silent connections for a sign of life and ends those that gave none.
     ///
     /// The loop turns often enough by itself for this: no time of its own is waited for.
+    #[cold]
     pub(super) fn look_for_silence(&mut self, now: u64) -> Result<(), LoadError> {
         let Some(keepalive) = self
             .trial

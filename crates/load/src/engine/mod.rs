@@ -54,7 +54,7 @@ use self::source::Source;
 use self::timer::Timer;
 use self::warming::Warming;
 use crate::bodies::Bodies;
-use crate::clock;
+use crate::clock::{self, nanos};
 use crate::error::LoadError;
 use crate::measurement::{Cpu, Ending, Measurement, WarmupOutcome};
 use crate::progress::ProgressHook;
@@ -135,6 +135,10 @@ struct Engine<'t, 'b, 'r> {
     hooks: Hooks<'r>,
     /// Whether stages are stamped.
     timed: bool,
+    /// The trial's deadline of each call, ns.
+    deadline: u64,
+    /// The trial's patience, ns.
+    patience: u64,
 
     poll: Poll,
     timer: Timer,
@@ -236,6 +240,8 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             recorder: Recorder::new(trial.timing, &trial.schedule, hooks.progress.is_some()),
             hooks,
             timed,
+            deadline: nanos(trial.deadline),
+            patience: nanos(trial.patience),
             poll,
             timer,
             inbox: Inbox::new(),
@@ -295,8 +301,12 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
                 return Ok(());
             }
             let now = clock::now();
-            self.retire_connections()?;
-            self.tend_connections(now)?;
+            if !self.going_away.is_empty() {
+                self.retire_connections()?;
+            }
+            if !self.not_open.is_empty() {
+                self.tend_connections(now)?;
+            }
             if now >= self.listen_at {
                 self.look_for_silence(now)?;
             }

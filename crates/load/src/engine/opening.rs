@@ -9,7 +9,7 @@ use super::connection::{Connecting, Connection, Open, State, rested_at};
 use super::keepalive::Hearing;
 use super::phases::Phase;
 use super::stream::Stream;
-use crate::clock::{self, nanos};
+use crate::clock;
 use crate::error::LoadError;
 use crate::failure::FailureKind;
 use crate::trial::ConnectionUse;
@@ -24,9 +24,6 @@ const FULL_QUEUE_REST_NS: u64 = 200_000;
 impl Engine<'_, '_, '_> {
     /// Opens what is closed and has rested; gives up what takes too long.
     pub(super) fn tend_connections(&mut self, now: u64) -> Result<(), LoadError> {
-        if self.not_open.is_empty() {
-            return Ok(());
-        }
         let mut list = std::mem::take(&mut self.not_open);
         let mut connecting = self.connecting;
         for &index in &list {
@@ -42,7 +39,7 @@ impl Engine<'_, '_, '_> {
                 State::Connecting(making) => {
                     let since = making.since;
                     let (full_queue, call) = (making.stream.is_none(), making.call);
-                    let too_long = now.saturating_sub(since) >= nanos(self.trial.deadline);
+                    let too_long = now.saturating_sub(since) >= self.deadline;
                     // A connection for one call ends with that call's own deadline.
                     if too_long && call.is_none() {
                         let error = making
@@ -79,7 +76,6 @@ impl Engine<'_, '_, '_> {
 
     /// When [`Engine::tend_connections`] has something to do next.
     pub(super) fn tend_by(&self, now: u64) -> u64 {
-        let deadline = nanos(self.trial.deadline);
         let times = self
             .not_open
             .iter()
@@ -89,7 +85,7 @@ impl Engine<'_, '_, '_> {
                 // It waits for others that are being made.
                 State::Closed { .. } => now + FULL_QUEUE_REST_NS,
                 State::Connecting(Connecting { stream: None, .. }) => now + FULL_QUEUE_REST_NS,
-                State::Connecting(making) => making.since.saturating_add(deadline),
+                State::Connecting(making) => making.since.saturating_add(self.deadline),
                 State::Open(_) => u64::MAX,
             });
         times.min().unwrap_or(u64::MAX)

@@ -59,15 +59,8 @@ impl Failing {
 impl Engine<'_, '_, '_> {
     /// Goes on to the next part where it is time. True when the trial is over.
     pub(super) fn advance(&mut self, now: u64) -> bool {
-        if self.phase == Phase::Opening && (self.all_tried() || now >= self.opening_ends_by()) {
-            self.start_calls(now);
-        }
-        if self.phase == Phase::WarmUp && (self.warmup_is_over(now) || self.is_out_of_patience()) {
-            self.end_warmup(false, now);
-        }
-        // A server that is stuck must not hold the trial for a deadline.
-        if self.phase == Phase::Switching && (self.is_ready() || now >= self.switching_ends_by()) {
-            self.start_measuring();
+        if !matches!(self.phase, Phase::Measured | Phase::Draining) {
+            self.advance_to_measured(now);
         }
         if self.used_up {
             self.ending = Ending::BodiesUsedUp;
@@ -81,10 +74,12 @@ impl Engine<'_, '_, '_> {
 
     /// Whether a call that is due at `due` is to be begun in this part.
     pub(super) fn may_begin(&self, due: u64) -> bool {
+        if self.used_up {
+            return false;
+        }
         match self.phase {
-            _ if self.used_up => false,
-            Phase::WarmUp => !self.warmup_is_all_begun(),
             Phase::Measured => self.horizon.admits(&self.standing(), due),
+            Phase::WarmUp => !self.warmup_is_all_begun(),
             Phase::Opening | Phase::Switching | Phase::Draining => false,
         }
     }
@@ -92,17 +87,22 @@ impl Engine<'_, '_, '_> {
     /// When the present part ends at the latest.
     pub(super) fn phase_ends_by(&self, now: u64) -> u64 {
         match self.phase {
-            Phase::WarmUp | Phase::Measured if self.is_out_of_patience() => now,
-            Phase::Opening | Phase::WarmUp | Phase::Switching | Phase::Measured if self.used_up => {
-                now
-            }
-            Phase::Opening => self.opening_ends_by(),
-            Phase::WarmUp if self.warmup_is_over(now) => now,
-            Phase::WarmUp => self.warming.as_ref().map_or(0, Warming::ends_by),
-            Phase::Switching if self.is_ready() => now,
-            Phase::Switching => self.switching_ends_by(),
+            Phase::Measured if self.used_up || self.is_out_of_patience() => now,
             Phase::Measured => self.horizon.looks_again(&self.standing(), now),
             Phase::Draining => self.drained_by,
+            _ => self.early_phase_ends_by(now),
+        }
+    }
+
+    /// As [`Engine::phase_ends_by`], before the measured part.
+    fn early_phase_ends_by(&self, now: u64) -> u64 {
+        match self.phase {
+            _ if self.used_up => now,
+            Phase::Opening => self.opening_ends_by(),
+            Phase::WarmUp if self.is_out_of_patience() || self.warmup_is_over(now) => now,
+            Phase::WarmUp => self.warming.as_ref().map_or(0, Warming::ends_by),
+            Phase::Switching if self.is_ready() => now,
+            _ => self.switching_ends_by(),
         }
     }
 
@@ -171,6 +171,7 @@ impl Engine<'_, '_, '_> {
         }
     }
 
+    #[cold]
     fn start_calls(&mut self, now: u64) {
         self.failing = Failing::default();
         self.phase_started_at = now;
@@ -185,12 +186,14 @@ impl Engine<'_, '_, '_> {
         self.dues = Dues::new(&self.trial.schedule, self.phase_started_at);
     }
 
+    #[cold]
     fn end_warmup(&mut self, settled: bool, at: u64) {
         self.warmup.settled = settled;
         self.phase = Phase::Switching;
         self.phase_started_at = at;
     }
 
+    #[cold]
     fn start_measuring(&mut self) {
         (self.hooks.measuring)();
         self.connections_opened = 0;
@@ -231,6 +234,19 @@ impl Engine<'_, '_, '_> {
         }
     }
 
+    fn advance_to_measured(&mut self, now: u64) {
+        if self.phase == Phase::Opening && (self.all_tried() || now >= self.opening_ends_by()) {
+            self.start_calls(now);
+        }
+        if self.phase == Phase::WarmUp && (self.warmup_is_over(now) || self.is_out_of_patience()) {
+            self.end_warmup(false, now);
+        }
+        // A server that is stuck must not hold the trial for a deadline.
+        if self.phase == Phase::Switching && (self.is_ready() || now >= self.switching_ends_by()) {
+            self.start_measuring();
+        }
+    }
+
     fn advance_measured(&mut self, now: u64) -> bool {
         if self.is_out_of_patience() {
             self.ending = Ending::GaveUp;
@@ -250,6 +266,7 @@ impl Engine<'_, '_, '_> {
         }
     }
 
+    #[cold]
     fn drain_until(&mut self, until: u64) {
         self.phase = Phase::Draining;
         self.drained_by = until;
@@ -264,19 +281,17 @@ impl Engine<'_, '_, '_> {
     }
 
     fn opening_ends_by(&self) -> u64 {
-        self.phase_started_at
-            .saturating_add(nanos(self.trial.deadline))
+        self.phase_started_at.saturating_add(self.deadline)
     }
 
     /// Calls in flight are waited for as long as for a success: that the warm-up only failed does not
     /// shorten it.
     fn switching_ends_by(&self) -> u64 {
-        self.phase_started_at
-            .saturating_add(nanos(self.trial.patience))
+        self.phase_started_at.saturating_add(self.patience)
     }
 
     fn is_out_of_patience(&self) -> bool {
-        self.failing.lasted >= nanos(self.trial.patience)
+        self.failing.lasted >= self.patience
     }
 }
 

@@ -60,6 +60,7 @@ impl Engine<'_, '_, '_> {
         }
     }
 
+    #[cold]
     fn show(&mut self, now: u64) {
         let traffic = self.traffic().since(&self.traffic_before);
         let (Some(hook), Some(looks)) = (&mut self.hooks.progress, &mut self.looks) else {

@@ -12,6 +12,7 @@ use crate::trial::ConnectionUse;
 impl Engine<'_, '_, '_> {
     /// Takes note of GOAWAY on a connection. It is moved between two turns, when nothing that was
     /// read from it or told of it is under way.
+    #[cold]
     pub(super) fn note_going_away(&mut self, index: usize) {
         if self.trial.connection_use == ConnectionUse::Reuse {
             self.going_away.push(index);
@@ -19,6 +20,7 @@ impl Engine<'_, '_, '_> {
     }
 
     /// Moves connections that are going away and have calls in flight.
+    #[cold]
     pub(super) fn retire_connections(&mut self) -> Result<(), LoadError> {
         while let Some(index) = self.going_away.pop() {
             let busy = self.connections[index]

@@ -88,6 +88,7 @@ impl Engine<'_, '_, '_> {
     }
 
     /// Sends calls again for which there is room now.
+    #[cold]
     pub(super) fn send_again(&mut self, now: u64) -> Result<(), LoadError> {
         while let Some(&token) = self.to_retry.front() {
             // One whose deadline has passed meanwhile is over.

@@ -12,7 +12,7 @@ use crate::error::LoadError;
 use crate::failure::FailureKind;
 
 /// A request that is ready to go.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Outgoing {
     /// As given to the connection, with gRPC's prefix.
     pub(super) body: Bytes,
@@ -43,8 +43,8 @@ pub(super) struct Source<'a> {
     timed: bool,
     /// The plain request where it is compressed, and the plain answer where it was.
     plain: Vec<u8>,
-    /// The body of the call before, whose memory is used again once the connection let it go.
-    last_body: Bytes,
+    /// The request that was encoded last, whose memory is used again once the connection let it go.
+    last: Outgoing,
 }
 
 enum Kind<'a> {
@@ -86,7 +86,7 @@ impl<'a> Source<'a> {
             grpc,
             timed,
             plain: Vec::new(),
-            last_body: Bytes::new(),
+            last: Outgoing::default(),
         })
     }
 
@@ -121,28 +121,17 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Whether calls have bodies of their own.
-    pub(super) fn streams(&self) -> bool {
-        matches!(self.kind, Kind::Streamed(_))
-    }
-
     /// Makes the request of the `number`-th call, for which none was streamed.
     pub(super) fn request(
         &mut self,
         number: u64,
         stamps: &mut Stamps,
-    ) -> Result<Outgoing, CodecError> {
+    ) -> Result<&Outgoing, CodecError> {
         match &mut self.kind {
-            Kind::Prepared { bodies, .. } => {
-                let body = &bodies[(number % bodies.len() as u64) as usize];
-                Ok(Outgoing {
-                    body: body.body.clone(),
-                    ..*body
-                })
-            }
+            Kind::Prepared { bodies, .. } => Ok(&bodies[(number % bodies.len() as u64) as usize]),
             Kind::Streamed(_) => Err(CodecError("the call has lost its body".to_owned())),
             Kind::PerCall { codec, compresses } => {
-                let mut body = reclaimed(std::mem::take(&mut self.last_body));
+                let mut body = reclaimed(std::mem::take(&mut self.last.body));
                 // Room for the prefix, so that the message is made where it is sent from: moving it
                 // for one protocol and not for the other would be a difference of our own making.
                 let prefix = if self.grpc {
@@ -167,12 +156,12 @@ impl<'a> Source<'a> {
                 if self.grpc {
                     write_prefix(&mut body, carried, *compresses)?;
                 }
-                self.last_body = Bytes::from(body);
-                Ok(Outgoing {
-                    body: self.last_body.clone(),
+                self.last = Outgoing {
+                    body: Bytes::from(body),
                     plain: plain as u64,
                     carried: carried as u64,
-                })
+                };
+                Ok(&self.last)
             }
         }
     }

@@ -10,7 +10,6 @@ use mio::Events;
 
 use super::Engine;
 use super::connection::State;
-use crate::clock::nanos;
 use crate::error::LoadError;
 use crate::trial::ConnectionUse;
 
@@ -75,11 +74,10 @@ impl Engine<'_, '_, '_> {
         if self.more_are_due || !self.unread.is_empty() || !self.dirty.is_empty() {
             return now;
         }
-        let deadline = nanos(self.trial.deadline);
         let mut wake = self.look_by().min(now + LOOK_UP_NS);
         wake = wake.min(self.phase_ends_by(now));
         if let Some((_, due)) = self.calls.oldest() {
-            wake = wake.min(due.saturating_add(deadline));
+            wake = wake.min(due.saturating_add(self.deadline));
         }
         if let Some(due) = self.dues.next().filter(|due| self.may_begin(*due)) {
             wake = wake.min(if due > now {
@@ -88,7 +86,7 @@ impl Engine<'_, '_, '_> {
                 now + LATE_BODY_REST_NS
             } else {
                 // It waits for room, which the network brings, or for its end.
-                due.saturating_add(deadline)
+                due.saturating_add(self.deadline)
             });
         }
         wake.min(self.tend_by(now))

@@ -71,6 +71,7 @@ impl UnaryAnswer {
     }
 
     /// Makes it ready for the next call.
+    #[inline]
     pub fn reset(&mut self) {
         self.forget_message();
         let text = std::mem::take(&mut self.text);
@@ -82,6 +83,7 @@ impl UnaryAnswer {
 
     /// Forgets the server's `grpc-message`. Where it is long, and the next call may be long in coming,
     /// its memory is free then.
+    #[inline]
     pub fn forget_message(&mut self) {
         self.text.clear();
         if self.text.capacity() > KEPT_TEXT {
@@ -94,6 +96,7 @@ impl UnaryAnswer {
     /// # Errors
     /// The answer is no gRPC of this kind; the rest of it says nothing more, and the call may be
     /// cancelled. [`UnaryAnswer::finish`] gives the same error again.
+    #[inline]
     pub fn head(
         &mut self,
         status: u16,
@@ -126,6 +129,7 @@ impl UnaryAnswer {
     ///
     /// # Errors
     /// The body breaks a rule or the message is over the limit. As for [`UnaryAnswer::head`].
+    #[inline]
     pub fn body<'a>(&mut self, mut data: &'a [u8]) -> Result<&'a [u8], GrpcViolation> {
         if let Some(violation) = self.violation {
             return Err(violation);
@@ -152,6 +156,7 @@ impl UnaryAnswer {
     }
 
     /// Takes [`crate::Event::Trailers`].
+    #[inline]
     pub fn trailers(&mut self, fields: &Fields<'_>) {
         for (name, value) in fields.iter() {
             match name {
@@ -164,6 +169,7 @@ impl UnaryAnswer {
 
     /// Takes [`crate::Event::Complete`] and says how the call ended. A status other than OK from
     /// the server stands, whatever came before it.
+    #[inline]
     pub fn finish(&mut self) -> Outcome<'_> {
         let by_server = self.code.filter(|code| *code != Code::OK);
         let violation = self.violation.or_else(|| self.check_end());
@@ -187,12 +193,20 @@ impl UnaryAnswer {
         }
     }
 
+    /// Whether the head names an encoding of messages other than "identity".
+    #[inline]
+    pub fn names_encoding(&self) -> bool {
+        self.has_encoding
+    }
+
     /// Whether the message is compressed; false before its prefix has come.
+    #[inline]
     pub fn is_compressed(&self) -> bool {
         self.compressed == Some(true)
     }
 
     /// Bytes of message prefixes so far, for [`crate::Client::count_received_prefix`].
+    #[inline]
     pub fn prefix_bytes(&self) -> u64 {
         self.prefixes
     }
@@ -210,6 +224,7 @@ impl UnaryAnswer {
         }
     }
 
+    #[inline]
     fn set_status(&mut self, value: &[u8]) {
         let violation = match (Code::parse(value), self.code) {
             (None, _) => GrpcViolation::StatusMalformed,
@@ -230,6 +245,7 @@ impl UnaryAnswer {
 
 /// `application/grpc`, alone or with `+` and the subtype asked for; parameters are ignored. A bare
 /// `application/grpc` stands for any subtype in practice, since servers answer so.
+#[inline]
 fn check_content_type(value: Option<&[u8]>, subtype: Option<&str>) -> Result<(), GrpcViolation> {
     const GRPC: &[u8] = b"application/grpc";
     let value = value.unwrap_or_default();

@@ -68,6 +68,7 @@ impl Code {
     }
 
     /// Reads a `grpc-status` value: decimal digits. `None` when it is no such number.
+    #[inline]
     pub fn parse(value: &[u8]) -> Option<Code> {
         let number = value.iter().try_fold(0u32, |number, byte| {
             let digit = byte.wrapping_sub(b'0');

@@ -55,17 +55,27 @@ impl Deframer {
     ///
     /// # Errors
     /// An unknown flag or a message over the limit; the body makes no sense from there on.
+    #[inline]
     pub fn next<'a>(&mut self, data: &mut &'a [u8]) -> Result<Option<Piece<'a>>, GrpcViolation> {
         match &mut self.state {
             State::Prefix { bytes, have } => {
-                let taken = (PREFIX_LENGTH - *have).min(data.len());
-                bytes[*have..*have + taken].copy_from_slice(&data[..taken]);
-                *have += taken;
-                *data = &data[taken..];
-                if *have < PREFIX_LENGTH {
-                    return Ok(None);
-                }
-                let [flag, length @ ..] = *bytes;
+                let prefix = match data.split_first_chunk() {
+                    Some((whole, rest)) if *have == 0 => {
+                        *data = rest;
+                        *whole
+                    }
+                    _ => {
+                        let taken = (PREFIX_LENGTH - *have).min(data.len());
+                        bytes[*have..*have + taken].copy_from_slice(&data[..taken]);
+                        *have += taken;
+                        *data = &data[taken..];
+                        if *have < PREFIX_LENGTH {
+                            return Ok(None);
+                        }
+                        *bytes
+                    }
+                };
+                let [flag, length @ ..] = prefix;
                 let length = u32::from_be_bytes(length);
                 if flag > 1 {
                     return Err(GrpcViolation::Flag);
@@ -98,6 +108,7 @@ impl Deframer {
     }
 
     /// Whether the body may end here: not inside a message or its prefix.
+    #[inline]
     pub fn is_between_messages(&self) -> bool {
         matches!(
             self.state,

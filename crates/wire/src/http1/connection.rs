@@ -20,7 +20,7 @@ use super::head::LastHead;
 use super::section::EndFinder;
 use crate::client::Token;
 use crate::error::{Closing, Failure, Stage, StartError};
-use crate::event::{Event, FieldRange};
+use crate::event::{Event, FieldRange, Sink};
 use crate::limits::Limits;
 use crate::output::Output;
 use crate::request::{Decimal, Head};
@@ -83,6 +83,7 @@ impl Connection {
         }
     }
 
+    #[inline]
     pub(crate) fn start(
         &mut self,
         head: &Head,
@@ -120,10 +121,12 @@ impl Connection {
         Ok(())
     }
 
+    #[inline]
     pub(crate) fn capacity(&self) -> usize {
         usize::from(!self.closing && self.call.is_none())
     }
 
+    #[inline]
     pub(crate) fn in_flight(&self) -> usize {
         usize::from(self.call.is_some())
     }
@@ -132,10 +135,12 @@ impl Connection {
         self.output.first()
     }
 
+    #[inline]
     pub(crate) fn output_slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         self.output.slices(slices)
     }
 
+    #[inline]
     pub(crate) fn consume_output(&mut self, n: usize) {
         self.output.consume(n);
         let (sent, unsent) = (&mut self.traffic.sent, &mut self.unsent);
@@ -150,6 +155,7 @@ impl Connection {
         unsent.body -= body;
     }
 
+    #[inline]
     pub(crate) fn is_all_sent(&self) -> bool {
         self.output.len() == 0
     }
@@ -167,14 +173,17 @@ impl Connection {
         self.closing = true;
     }
 
+    #[inline]
     pub(crate) fn is_closed(&self) -> bool {
         self.closing && self.call.is_none()
     }
 
+    #[inline]
     pub(crate) fn traffic(&self) -> &Traffic {
         &self.traffic
     }
 
+    #[inline]
     pub(crate) fn traffic_mut(&mut self) -> &mut Traffic {
         &mut self.traffic
     }
@@ -188,7 +197,7 @@ impl Connection {
         self.ranges = Vec::new();
     }
 
-    pub(crate) fn input<F: FnMut(Event<'_>)>(&mut self, mut bytes: &[u8], sink: &mut F) {
+    pub(crate) fn input<S: Sink>(&mut self, mut bytes: &[u8], sink: &mut S) {
         while !bytes.is_empty() {
             if self.is_closed() {
                 return;
@@ -201,7 +210,7 @@ impl Connection {
             };
             if !call.first_byte_seen {
                 call.first_byte_seen = true;
-                sink(Event::FirstByte { token: call.token });
+                sink.take(Event::FirstByte { token: call.token });
             }
             if let Err(failure) = self.step(&mut bytes, sink) {
                 return self.fail(failure, sink);
@@ -209,7 +218,7 @@ impl Connection {
         }
     }
 
-    pub(crate) fn end_of_input<F: FnMut(Event<'_>)>(&mut self, orderly: bool, sink: &mut F) {
+    pub(crate) fn end_of_input<S: Sink>(&mut self, orderly: bool, sink: &mut S) {
         let was_closing = std::mem::replace(&mut self.closing, true);
         self.drop_output();
         if let Some(call) = self.call.take() {
@@ -220,7 +229,7 @@ impl Connection {
                 State::Head => Some(Stage::InHead),
                 _ => Some(Stage::InBody),
             };
-            sink(match stage {
+            sink.take(match stage {
                 None => Event::Complete { token },
                 Some(stage) => Event::Failed {
                     token,
@@ -229,15 +238,15 @@ impl Connection {
             });
         }
         if !was_closing {
-            sink(Event::Closing {
+            sink.take(Event::Closing {
                 reason: Closing::Ended,
             });
         }
     }
 
-    pub(super) fn complete<F: FnMut(Event<'_>)>(&mut self, sink: &mut F) {
+    pub(super) fn complete<S: Sink>(&mut self, sink: &mut S) {
         let Some(call) = self.call.take() else { return };
-        sink(Event::Complete { token: call.token });
+        sink.take(Event::Complete { token: call.token });
         // An answer that comes before the request is out leaves a rest that no server expects.
         let unsent = self.output.len() > 0;
         if (call.close || unsent) && !self.closing {
@@ -246,20 +255,20 @@ impl Connection {
             } else {
                 Closing::ServerCloses
             };
-            sink(Event::Closing { reason });
+            sink.take(Event::Closing { reason });
             self.give_up();
         }
     }
 
-    fn fail<F: FnMut(Event<'_>)>(&mut self, failure: Failure, sink: &mut F) {
+    fn fail<S: Sink>(&mut self, failure: Failure, sink: &mut S) {
         if let Some(call) = self.call.take() {
-            sink(Event::Failed {
+            sink.take(Event::Failed {
                 token: call.token,
                 failure,
             });
         }
         if !self.closing {
-            sink(Event::Closing {
+            sink.take(Event::Closing {
                 reason: Closing::Failed(failure),
             });
         }

@@ -3,18 +3,14 @@
 use super::chunked::{Chunked, Part};
 use super::connection::{Connection, State};
 use super::error::Http1Violation;
-use super::head::{self, Framing};
+use super::head::{self, Framing, Head};
 use super::section::{CRLF, EndFinder, parse_fields};
 use crate::error::{Failure, LimitExceeded};
-use crate::event::{Event, Fields};
+use crate::event::{Event, Fields, Sink};
 
 impl Connection {
     /// Takes one part of the answer off the front of `bytes`.
-    pub(super) fn step<F: FnMut(Event<'_>)>(
-        &mut self,
-        bytes: &mut &[u8],
-        sink: &mut F,
-    ) -> Result<(), Failure> {
+    pub(super) fn step<S: Sink>(&mut self, bytes: &mut &[u8], sink: &mut S) -> Result<(), Failure> {
         let Some(call) = &mut self.call else {
             return Ok(());
         };
@@ -54,7 +50,7 @@ impl Connection {
         }
     }
 
-    fn body<F: FnMut(Event<'_>)>(&mut self, data: &[u8], sink: &mut F) -> Result<(), Failure> {
+    fn body<S: Sink>(&mut self, data: &[u8], sink: &mut S) -> Result<(), Failure> {
         let Some(call) = &mut self.call else {
             return Ok(());
         };
@@ -64,7 +60,7 @@ impl Connection {
         call.body_bytes += within.len() as u64;
         self.traffic.received.body += within.len() as u64;
         if !within.is_empty() {
-            sink(Event::Body {
+            sink.take(Event::Body {
                 token: call.token,
                 data: within,
             });
@@ -78,11 +74,17 @@ impl Connection {
 
     /// Collects a head or trailer section until it is whole, then takes it in. It is parsed where
     /// it lies when it came in one piece.
-    fn section<F: FnMut(Event<'_>)>(
-        &mut self,
-        bytes: &mut &[u8],
-        sink: &mut F,
-    ) -> Result<(), Failure> {
+    fn section<S: Sink>(&mut self, bytes: &mut &[u8], sink: &mut S) -> Result<(), Failure> {
+        let in_head = matches!(&self.call, Some(call) if matches!(call.state, State::Head));
+        if in_head
+            && self.partial.is_empty()
+            && let Some((head, length)) = self.last_head.begins(bytes)
+        {
+            let (text, rest) = bytes.split_at(length);
+            *bytes = rest;
+            self.traffic.received.header += length as u64;
+            return self.take_head(head, text, sink);
+        }
         let max = self.limits.max_head_bytes;
         let mut partial = std::mem::take(&mut self.partial);
         let before = partial.len();
@@ -98,22 +100,17 @@ impl Connection {
             &partial
         };
         let violation = |v: Http1Violation| Failure::Violation(v.into());
-        let in_head = matches!(&self.call, Some(call) if matches!(call.state, State::Head));
         // What may still be HTTP/2 is not searched: it would be called by another name when it
         // comes in one piece.
-        let found = if in_head && before == 0 && self.last_head.begins(text) {
-            Ok(Some(self.last_head.len()))
+        let is_start = if in_head {
+            head::is_start(text)
         } else {
-            let is_start = if in_head {
-                head::is_start(text)
-            } else {
-                Ok(true)
-            };
-            is_start.and_then(|is_start| match is_start {
-                true => self.finder.find(text),
-                false => Ok(None),
-            })
+            Ok(true)
         };
+        let found = is_start.and_then(|is_start| match is_start {
+            true => self.finder.find(text),
+            false => Ok(None),
+        });
         // What came counts whatever becomes of the section, which may be none or never be whole.
         let looked_at = found.ok().flatten().unwrap_or(text.len());
         self.traffic.received.header += (looked_at - before) as u64;
@@ -148,11 +145,7 @@ impl Connection {
         Ok(())
     }
 
-    fn whole_section<F: FnMut(Event<'_>)>(
-        &mut self,
-        text: &[u8],
-        sink: &mut F,
-    ) -> Result<(), Failure> {
+    fn whole_section<S: Sink>(&mut self, text: &[u8], sink: &mut S) -> Result<(), Failure> {
         let Some(call) = &mut self.call else {
             return Ok(());
         };
@@ -162,7 +155,7 @@ impl Connection {
                 Ok(())
             })?;
             if !self.ranges.is_empty() {
-                sink(Event::Trailers {
+                sink.take(Event::Trailers {
                     token,
                     fields: Fields::new(text, &self.ranges),
                 });
@@ -171,6 +164,15 @@ impl Connection {
             return Ok(());
         }
         let head = self.last_head.parse(text, &self.limits)?;
+        self.take_head(head, text, sink)
+    }
+
+    /// Takes in what the head `text` says.
+    fn take_head<S: Sink>(&mut self, head: Head, text: &[u8], sink: &mut S) -> Result<(), Failure> {
+        let Some(call) = &mut self.call else {
+            return Ok(());
+        };
+        let token = call.token;
         match head.status {
             101 => {
                 return Err(Failure::Violation(
@@ -183,7 +185,7 @@ impl Connection {
                     let most = self.limits.max_interim_responses;
                     return Err(LimitExceeded::InterimResponses(most).into());
                 }
-                sink(Event::Interim {
+                sink.take(Event::Interim {
                     token,
                     status: head.status,
                 });
@@ -200,7 +202,7 @@ impl Connection {
             Framing::UntilClose => State::UntilClose,
         };
         let fields = self.last_head.fields(text);
-        sink(Event::Head {
+        sink.take(Event::Head {
             token,
             status: head.status,
             fields,

@@ -25,7 +25,7 @@ use super::streams::{Stream, Streams};
 use super::unsent::Unsent;
 use crate::client::Token;
 use crate::error::{Closing, Failure, LimitExceeded, Stage, StartError};
-use crate::event::Event;
+use crate::event::{Event, Sink};
 use crate::limits::Limits;
 use crate::output::Output;
 use crate::request::Head;
@@ -114,6 +114,7 @@ impl Connection {
         self.unsent.overhead(written);
     }
 
+    #[inline]
     pub(crate) fn start(
         &mut self,
         head: &Head,
@@ -137,7 +138,7 @@ impl Connection {
             id,
             token,
             send_window: i64::from(self.sender.initial_window),
-            body: Bytes::new(),
+            body: None,
             sent: 0,
             prefix_left: head.body_prefix,
             blocked: false,
@@ -159,6 +160,7 @@ impl Connection {
         Ok(())
     }
 
+    #[inline]
     pub(crate) fn capacity(&self) -> usize {
         if self.closing || self.dead {
             return 0;
@@ -170,6 +172,7 @@ impl Connection {
         (most as usize).saturating_sub(self.streams.len())
     }
 
+    #[inline]
     pub(crate) fn in_flight(&self) -> usize {
         self.streams.len()
     }
@@ -178,10 +181,12 @@ impl Connection {
         self.output.first()
     }
 
+    #[inline]
     pub(crate) fn output_slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         self.output.slices(slices)
     }
 
+    #[inline]
     pub(crate) fn consume_output(&mut self, n: usize) {
         self.output.consume(n);
         self.unsent.written(n, &mut self.traffic.sent);
@@ -189,6 +194,7 @@ impl Connection {
         self.pump();
     }
 
+    #[inline]
     pub(crate) fn is_all_sent(&self) -> bool {
         self.output.len() == 0 && !self.sender.is_sending()
     }
@@ -222,14 +228,17 @@ impl Connection {
         true
     }
 
+    #[inline]
     pub(crate) fn is_closed(&self) -> bool {
         self.dead || self.closing && self.streams.len() == 0
     }
 
+    #[inline]
     pub(crate) fn traffic(&self) -> &Traffic {
         &self.traffic
     }
 
+    #[inline]
     pub(crate) fn traffic_mut(&mut self) -> &mut Traffic {
         &mut self.traffic
     }
@@ -243,7 +252,7 @@ impl Connection {
         self.blocks.release();
     }
 
-    pub(crate) fn input<F: FnMut(Event<'_>)>(&mut self, mut bytes: &[u8], sink: &mut F) {
+    pub(crate) fn input<S: Sink>(&mut self, mut bytes: &[u8], sink: &mut S) {
         while !bytes.is_empty() && !self.dead {
             let result = self
                 .receive(&mut bytes, sink)
@@ -254,7 +263,7 @@ impl Connection {
         }
     }
 
-    pub(crate) fn end_of_input<F: FnMut(Event<'_>)>(&mut self, _orderly: bool, sink: &mut F) {
+    pub(crate) fn end_of_input<S: Sink>(&mut self, _orderly: bool, sink: &mut S) {
         if self.dead {
             return;
         }
@@ -277,7 +286,7 @@ impl Connection {
     }
 
     /// Ends the connection for something that it cannot survive.
-    fn fail<F: FnMut(Event<'_>)>(&mut self, failure: Failure, sink: &mut F) {
+    fn fail<S: Sink>(&mut self, failure: Failure, sink: &mut S) {
         self.write_goaway(code_for(&failure));
         self.end_all(sink, |_| failure);
         self.close(Closing::Failed(failure), sink);
@@ -285,16 +294,16 @@ impl Connection {
     }
 
     /// Tells once that no more calls can be started.
-    pub(super) fn close<F: FnMut(Event<'_>)>(&mut self, reason: Closing, sink: &mut F) {
+    pub(super) fn close<S: Sink>(&mut self, reason: Closing, sink: &mut S) {
         if !std::mem::replace(&mut self.closing, true) {
-            sink(Event::Closing { reason });
+            sink.take(Event::Closing { reason });
         }
     }
 
-    fn end_all<F: FnMut(Event<'_>)>(&mut self, sink: &mut F, why: impl Fn(&Stream) -> Failure) {
+    fn end_all<S: Sink>(&mut self, sink: &mut S, why: impl Fn(&Stream) -> Failure) {
         for stream in self.streams.remove_above(0) {
             self.sender.forget(&stream);
-            sink(Event::Failed {
+            sink.take(Event::Failed {
                 token: stream.token,
                 failure: why(&stream),
             });
@@ -302,6 +311,7 @@ impl Connection {
     }
 
     /// Removes a call that is over.
+    #[inline]
     pub(super) fn remove(&mut self, id: u32) -> Option<Stream> {
         let stream = self.streams.remove(id)?;
         self.sender.forget(&stream);
@@ -309,15 +319,10 @@ impl Connection {
     }
 
     /// Ends one call for something that the connection survives.
-    pub(super) fn fail_stream<F: FnMut(Event<'_>)>(
-        &mut self,
-        id: u32,
-        failure: Failure,
-        sink: &mut F,
-    ) {
+    pub(super) fn fail_stream<S: Sink>(&mut self, id: u32, failure: Failure, sink: &mut S) {
         if let Some(stream) = self.remove(id) {
             self.reset(id, code_for(&failure));
-            sink(Event::Failed {
+            sink.take(Event::Failed {
                 token: stream.token,
                 failure,
             });
@@ -360,8 +365,11 @@ impl Connection {
     }
 
     /// Queues what bodies the windows allow.
+    #[inline]
     pub(super) fn pump(&mut self) {
-        self.sender
-            .pump(&mut self.streams, &mut self.output, &mut self.unsent);
+        if self.sender.has_queue() {
+            self.sender
+                .pump(&mut self.streams, &mut self.output, &mut self.unsent);
+        }
     }
 }

@@ -64,17 +64,26 @@ impl HeadBlocks {
     }
 
     /// The block for a call. It must be sent, and before any other one.
+    #[inline]
     pub(super) fn block(&mut self, head: &Head, length: Option<u64>) -> &[u8] {
         let at = match self.kept.iter().position(|kept| kept.head == head.id) {
             Some(at) => at,
             None => self.add(head, length),
         };
+        let kept = &self.kept[at];
+        let valid = kept.generation == Some(self.encoder.generation());
+        if valid && kept.length == length && kept.is_whole {
+            &self.kept[at].block
+        } else {
+            self.encode(head, length, at)
+        }
+    }
+
+    /// Encodes the block of a call as far as the kept one does not have it already.
+    fn encode(&mut self, head: &Head, length: Option<u64>, at: usize) -> &[u8] {
         let kept = &mut self.kept[at];
         let same_length = kept.length == length;
         let valid = kept.generation == Some(self.encoder.generation());
-        if valid && same_length && kept.is_whole {
-            return &kept.block;
-        }
         self.scratch.clear();
         if valid {
             self.scratch

@@ -48,6 +48,7 @@ impl ReceivedBlocks {
     }
 
     /// Decodes a whole block.
+    #[inline]
     pub(super) fn decode(
         &mut self,
         decoder: &mut Decoder,
@@ -58,13 +59,16 @@ impl ReceivedBlocks {
             |block: &ReceivedBlock| block.changes == Some(changes) && block.bytes == bytes;
         let at = match self.blocks.iter().position(is_same) {
             Some(at) => at,
-            None => {
-                self.blocks[self.older].decode(decoder, bytes)?;
-                self.older
-            }
+            None => self.decode_anew(decoder, bytes)?,
         };
         self.older = 1 - at;
         Ok(&mut self.blocks[at])
+    }
+
+    /// Decodes a block in the place of the older one. Returns where that is.
+    fn decode_anew(&mut self, decoder: &mut Decoder, bytes: &[u8]) -> Result<usize, HpackError> {
+        self.blocks[self.older].decode(decoder, bytes)?;
+        Ok(self.older)
     }
 
     /// Gives the memory back.
@@ -98,19 +102,27 @@ impl ReceivedBlock {
     }
 
     /// The block as a head (RFC 9113 §8.3.2).
+    #[inline]
     pub(super) fn head(&mut self) -> Result<ResponseHead, Http2Violation> {
         match self.head {
             Some(head) => Ok(head),
-            None => Ok(*self.head.insert(check_head(&self.fields.fields())?)),
+            None => self.check_head(),
         }
     }
 
+    fn check_head(&mut self) -> Result<ResponseHead, Http2Violation> {
+        let head = check_head(&self.fields.fields())?;
+        Ok(*self.head.insert(head))
+    }
+
     /// Checks the block as a trailer section.
+    #[inline]
     pub(super) fn check_trailers(&mut self) -> Result<(), Http2Violation> {
-        if !self.is_trailers {
-            check_trailers(&self.fields.fields())?;
-            self.is_trailers = true;
+        if self.is_trailers {
+            return Ok(());
         }
+        check_trailers(&self.fields.fields())?;
+        self.is_trailers = true;
         Ok(())
     }
 }

@@ -55,8 +55,15 @@ impl Sender {
         }
     }
 
+    #[inline]
     pub(super) fn is_sending(&self) -> bool {
         self.sending > 0
+    }
+
+    /// Whether [`Sender::pump`] may have something to do.
+    #[inline]
+    pub(super) fn has_queue(&self) -> bool {
+        !self.queue.is_empty()
     }
 
     pub(super) fn release(&mut self) {
@@ -67,6 +74,7 @@ impl Sender {
     }
 
     /// Notes that a stream is over.
+    #[inline]
     pub(super) fn forget(&mut self, stream: &Stream) {
         if stream.is_sending() {
             self.sending -= 1;
@@ -76,6 +84,7 @@ impl Sender {
     }
 
     /// Whether the server accepts a head of this size.
+    #[inline]
     pub(super) fn check_size(&self, head: &Head, length: Option<u64>) -> Result<(), StartError> {
         let Some(accepted) = self.max_header_list else {
             return Ok(());
@@ -91,6 +100,7 @@ impl Sender {
     }
 
     /// Writes HEADERS, and CONTINUATION where the block is longer than a frame.
+    #[inline]
     pub(super) fn write_head(
         &mut self,
         head: &Head,
@@ -127,6 +137,7 @@ impl Sender {
     }
 
     /// Sends a short body at once where it may be, and leaves any other one to [`Sender::pump`].
+    #[inline]
     pub(super) fn start_body(
         &mut self,
         stream: &mut Stream,
@@ -139,9 +150,8 @@ impl Sender {
         if body.is_empty() {
         } else if fits && self.queue.is_empty() && output.len() < ENOUGH_QUEUED {
             self.write_data(stream, body, body.len(), output, unsent);
-            stream.sent = 0;
         } else {
-            stream.body = body.clone();
+            stream.body = Some(body.clone());
             self.sending += 1;
             self.queue.push_back(stream.id);
         }
@@ -161,23 +171,25 @@ impl Sender {
                 stream.blocked = true;
                 continue;
             }
-            let left = stream.body.len() - stream.sent;
+            let Some(body) = stream.body.take() else {
+                continue;
+            };
+            let left = body.len() - stream.sent;
             let n = left
                 .min(self.max_frame)
                 .min(usize::try_from(room).unwrap_or(usize::MAX));
-            let body = std::mem::take(&mut stream.body);
             self.write_data(stream, &body, n, output, unsent);
             if stream.sent < body.len() {
-                stream.body = body;
+                stream.body = Some(body);
                 self.queue.push_back(id);
             } else {
-                stream.sent = 0;
                 self.sending -= 1;
             }
         }
     }
 
     /// Writes the next `n` bytes of a body as one frame.
+    #[inline]
     fn write_data(
         &mut self,
         stream: &mut Stream,

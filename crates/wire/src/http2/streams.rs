@@ -16,8 +16,8 @@ pub(super) struct Stream {
     pub(super) token: Token,
     /// What the server lets us send, in bytes; below 0 after a lowered setting (RFC 9113 §6.9.2).
     pub(super) send_window: i64,
-    /// The body, as long as some of it is unsent; empty otherwise.
-    pub(super) body: Bytes,
+    /// The body, as long as some of it is unsent.
+    pub(super) body: Option<Bytes>,
     /// How much of `body` is sent.
     pub(super) sent: usize,
     /// How much of the body still to be sent is another layer's framing.
@@ -41,7 +41,7 @@ pub(super) struct Stream {
 impl Stream {
     /// Whether some of the request's body is not sent.
     pub(super) fn is_sending(&self) -> bool {
-        self.sent < self.body.len()
+        self.body.is_some()
     }
 }
 
@@ -64,6 +64,7 @@ impl Streams {
         self.count
     }
 
+    #[inline]
     pub(super) fn insert(&mut self, stream: Stream) {
         if (self.count + 1) * 2 > self.index.len() {
             self.grow();
@@ -90,6 +91,7 @@ impl Streams {
         self.slots[slot as usize].as_mut()
     }
 
+    #[inline]
     pub(super) fn remove(&mut self, id: u32) -> Option<Stream> {
         let at = self.find(id)?;
         let slot = self.index[at].1;
@@ -143,6 +145,7 @@ impl Streams {
         Some(at)
     }
 
+    #[inline]
     fn place(&mut self, id: u32, slot: u32) {
         let mut at = self.home(id);
         while self.index[at].0 != 0 {
@@ -184,7 +187,7 @@ pub(super) fn stream(id: u32) -> Stream {
         id,
         token: u64::from(id),
         send_window: 0,
-        body: Bytes::new(),
+        body: None,
         sent: 0,
         prefix_left: 0,
         blocked: false,

@@ -30,6 +30,7 @@ enum Class {
 
 impl Unsent {
     /// Notes a frame of HEADERS or CONTINUATION whose fragment has `block` bytes.
+    #[inline]
     pub(super) fn head(&mut self, overhead: usize, block: usize) {
         self.sum.overhead += overhead as u64;
         self.sum.header += block as u64;
@@ -37,6 +38,7 @@ impl Unsent {
     }
 
     /// Notes a frame of DATA with `body` bytes of a body behind the overhead.
+    #[inline]
     pub(super) fn data(&mut self, overhead: usize, body: usize) {
         self.sum.overhead += overhead as u64;
         self.sum.body += body as u64;
@@ -57,6 +59,7 @@ impl Unsent {
         }
     }
 
+    #[inline]
     fn push(&mut self, overhead: u32, payload: u32, class: Class) {
         self.frames.push_back(Queued {
             overhead,
@@ -66,6 +69,7 @@ impl Unsent {
     }
 
     /// Counts the first `n` bytes as sent.
+    #[inline]
     pub(super) fn written(&mut self, n: usize, sent: &mut ByteCount) {
         let mut left = n as u64;
         if left == self.sum.total() {
@@ -97,6 +101,7 @@ impl Unsent {
     }
 
     /// Forgets all of it: it will not be written.
+    #[inline]
     pub(super) fn clear(&mut self) {
         self.frames.clear();
         self.sum = ByteCount::default();

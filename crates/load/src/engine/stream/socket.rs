@@ -1,13 +1,17 @@
 //! The transport itself: a socket that blocks only where it is asked to wait.
 
 use std::io::{self, IoSlice};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
 use mio::event::Source;
 use mio::net::{TcpStream, UnixStream};
+use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
-use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg, sockopt};
+use rustix::io::Errno;
+use rustix::net::{
+    RecvFlags, SendAncillaryBuffer, SendFlags, getpeername, recv, send, sendmsg, sockopt,
+};
 
 use crate::trial::{Address, Keepalive};
 
@@ -18,58 +22,45 @@ const AT_ONCE: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
 /// seconds: one that is lost on the way must not end a connection.
 const MOST_PROBES: u64 = 4;
 
-/// A socket.
+/// A socket, of TCP or of Unix.
 #[derive(Debug)]
 pub(in crate::engine) struct Socket {
-    transport: Transport,
+    fd: OwnedFd,
     /// Whether the system lets a read wait; see [`Socket::read_waiting`].
     waits: bool,
-}
-
-#[derive(Debug)]
-enum Transport {
-    Tcp(TcpStream),
-    Unix(UnixStream),
 }
 
 impl Socket {
     /// Starts to connect. Small requests leave at once (TCP_NODELAY). A Unix socket needs no probes: the
     /// system knows of the other side's end.
     pub(super) fn connect(address: &Address, keepalive: Option<Keepalive>) -> io::Result<Socket> {
-        let transport = match address {
+        let fd = match address {
             Address::Tcp(address) => {
                 let stream = TcpStream::connect(*address)?;
                 stream.set_nodelay(true)?;
                 if let Some(keepalive) = keepalive {
                     probe(&stream, keepalive)?;
                 }
-                Transport::Tcp(stream)
+                OwnedFd::from(stream)
             }
-            Address::Unix(path) => Transport::Unix(UnixStream::connect(path)?),
+            Address::Unix(path) => OwnedFd::from(UnixStream::connect(path)?),
         };
-        Ok(Socket {
-            transport,
-            waits: false,
-        })
+        Ok(Socket { fd, waits: false })
     }
 
     /// Whether the connection is made; an error when it will never be.
     pub(super) fn is_connected(&self) -> io::Result<bool> {
-        let (error, peer) = match &self.transport {
-            Transport::Tcp(stream) => (stream.take_error()?, stream.peer_addr().map(drop)),
-            Transport::Unix(stream) => (stream.take_error()?, stream.peer_addr().map(drop)),
-        };
-        match (error, peer) {
-            (Some(error), _) => Err(error),
-            (None, Ok(())) => Ok(true),
-            (None, Err(error)) if error.kind() == io::ErrorKind::NotConnected => Ok(false),
-            (None, Err(error)) => Err(error),
+        sockopt::socket_error(&self.fd)??;
+        match getpeername(&self.fd) {
+            Ok(_) => Ok(true),
+            Err(Errno::NOTCONN) => Ok(false),
+            Err(error) => Err(error.into()),
         }
     }
 
     /// Reads once. `WouldBlock` when nothing is there.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        Ok(recv(self.fd(), buffer, RecvFlags::DONTWAIT)?.0)
+        Ok(recv(&self.fd, buffer, RecvFlags::DONTWAIT)?.0)
     }
 
     /// Reads once, and waits where nothing is there; `WouldBlock` when that lasts for `at_most`, as
@@ -80,20 +71,20 @@ impl Socket {
         at_most: Duration,
     ) -> io::Result<usize> {
         if !self.waits {
-            sockopt::set_socket_timeout(self.fd(), sockopt::Timeout::Recv, Some(at_most))?;
-            rustix::io::ioctl_fionbio(self.fd(), false)?;
+            sockopt::set_socket_timeout(&self.fd, sockopt::Timeout::Recv, Some(at_most))?;
+            rustix::io::ioctl_fionbio(&self.fd, false)?;
             self.waits = true;
         }
-        Ok(recv(self.fd(), buffer, RecvFlags::empty())?.0)
+        Ok(recv(&self.fd, buffer, RecvFlags::empty())?.0)
     }
 
     /// Writes once, several pieces in one call to the system. `WouldBlock` when there is no room.
     pub(super) fn write(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         Ok(match pieces {
-            [piece] => send(self.fd(), piece, AT_ONCE)?,
+            [piece] => send(&self.fd, piece, AT_ONCE)?,
             pieces => {
                 let mut nothing = SendAncillaryBuffer::default();
-                sendmsg(self.fd(), pieces, &mut nothing, AT_ONCE)?
+                sendmsg(&self.fd, pieces, &mut nothing, AT_ONCE)?
             }
         })
     }
@@ -102,38 +93,22 @@ impl Socket {
     /// tells of room after every request that the server reads, so that being told unasked costs a
     /// wake-up a call.
     pub(super) fn watch(
-        &mut self,
+        &self,
         registry: &Registry,
         index: usize,
         writable: bool,
     ) -> io::Result<()> {
-        self.source()
-            .register(registry, Token(index), interest(writable))
+        SourceFd(&self.fd.as_raw_fd()).register(registry, Token(index), interest(writable))
     }
 
     /// Changes what [`Socket::watch`] asked for.
     pub(super) fn watch_again(
-        &mut self,
+        &self,
         registry: &Registry,
         index: usize,
         writable: bool,
     ) -> io::Result<()> {
-        self.source()
-            .reregister(registry, Token(index), interest(writable))
-    }
-
-    fn source(&mut self) -> &mut dyn Source {
-        match &mut self.transport {
-            Transport::Tcp(stream) => stream,
-            Transport::Unix(stream) => stream,
-        }
-    }
-
-    fn fd(&self) -> BorrowedFd<'_> {
-        match &self.transport {
-            Transport::Tcp(stream) => stream.as_fd(),
-            Transport::Unix(stream) => stream.as_fd(),
-        }
+        SourceFd(&self.fd.as_raw_fd()).reregister(registry, Token(index), interest(writable))
     }
 }
 
@@ -181,11 +156,11 @@ mod tests {
                 timeout: Duration::from_millis(timeout),
             };
             let socket = Socket::connect(&address, Some(keepalive)).unwrap();
-            assert!(sockopt::socket_keepalive(socket.fd()).unwrap());
+            assert!(sockopt::socket_keepalive(&socket.fd).unwrap());
             (
-                sockopt::tcp_keepidle(socket.fd()).unwrap().as_secs(),
-                sockopt::tcp_keepintvl(socket.fd()).unwrap().as_secs(),
-                sockopt::tcp_keepcnt(socket.fd()).unwrap(),
+                sockopt::tcp_keepidle(&socket.fd).unwrap().as_secs(),
+                sockopt::tcp_keepintvl(&socket.fd).unwrap().as_secs(),
+                sockopt::tcp_keepcnt(&socket.fd).unwrap(),
             )
         };
         assert_eq!(told(30_000, 20_000), (30, 5, 4));
@@ -193,6 +168,6 @@ mod tests {
         assert_eq!(told(1, 1), (1, 1, 1), "whole seconds");
         assert_eq!(told(u64::MAX, u64::MAX), (32_767, 8_192, 4));
         let without = Socket::connect(&address, None).unwrap();
-        assert!(!sockopt::socket_keepalive(without.fd()).unwrap());
+        assert!(!sockopt::socket_keepalive(&without.fd).unwrap());
     }
 }

@@ -182,7 +182,7 @@ fn a_field_takes_its_line_on_the_wire() {
     let text = b"HTTP/1.1 204 x\r\nA:b\r\nlong-name: \t v \r\n\r\n";
     let mut client = started(&get()).client;
     let mut sizes = Vec::new();
-    client.input(text, &mut |event| {
+    client.input(text, &mut |event: Event<'_>| {
         if let Event::Head { fields, .. } = event {
             sizes.extend(fields.iter_wire_bytes().map(|(_, _, bytes)| bytes));
         }

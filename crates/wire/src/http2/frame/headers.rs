@@ -9,7 +9,19 @@ pub(in crate::http2) const KIND: u8 = 0x1;
 const PRIORITY_LENGTH: usize = 5;
 
 /// The part of the field block that the frame carries: its payload without padding and priority.
+#[inline]
 pub(in crate::http2) fn fragment<'a>(
+    header: &FrameHeader,
+    payload: &'a [u8],
+) -> Result<&'a [u8], Http2Violation> {
+    if header.has(PADDED) || header.has(PRIORITY) {
+        fragment_within(header, payload)
+    } else {
+        Ok(payload)
+    }
+}
+
+fn fragment_within<'a>(
     header: &FrameHeader,
     payload: &'a [u8],
 ) -> Result<&'a [u8], Http2Violation> {

@@ -57,6 +57,7 @@ impl FrameHeader {
 }
 
 /// Writes a frame's header; its payload of `length` bytes must follow.
+#[inline]
 pub(super) fn write_header(out: &mut Vec<u8>, length: usize, kind: u8, flags: u8, stream: u32) {
     let [_, l0, l1, l2] = (length as u32).to_be_bytes();
     let [s0, s1, s2, s3] = stream.to_be_bytes();

@@ -50,11 +50,13 @@ impl DecodedFields {
     }
 
     /// All fields, pseudo-header fields among them.
+    #[inline]
     pub fn fields(&self) -> Fields<'_> {
         Fields::new(&self.text, &self.ranges)
     }
 
     /// All fields but the first `n`.
+    #[inline]
     pub(crate) fn fields_after(&self, n: usize) -> Fields<'_> {
         Fields::new(&self.text, &self.ranges[n.min(self.ranges.len())..])
     }

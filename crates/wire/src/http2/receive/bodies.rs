@@ -3,17 +3,18 @@
 use super::heads::check_end;
 use super::{Reading, note_first_byte};
 use crate::error::{Failure, LimitExceeded};
-use crate::event::Event;
+use crate::event::{Event, Sink};
 use crate::http2::connection::Connection;
 use crate::http2::error::Http2Violation;
 use crate::http2::frame::{END_STREAM, FrameHeader, PADDED, window_update};
 use crate::http2::streams::Stream;
 
 impl Connection {
-    pub(super) fn begin_data<F: FnMut(Event<'_>)>(
+    pub(super) fn begin_data<S: Sink>(
         &mut self,
         header: FrameHeader,
-        sink: &mut F,
+        bytes: &mut &[u8],
+        sink: &mut S,
     ) -> Result<(), Failure> {
         self.check_call_stream(&header, "DATA")?;
         if header.has(PADDED) && header.length == 0 {
@@ -43,22 +44,17 @@ impl Connection {
             self.receiver.reading = Reading::PadLength(header);
             return Ok(());
         }
-        self.receiver.reading = Reading::Data {
-            header,
-            data: header.length,
-            padding: 0,
-        };
-        self.finish_data(sink);
+        self.read_data(header, header.length, 0, bytes, sink);
         Ok(())
     }
 
-    pub(super) fn read_data<F: FnMut(Event<'_>)>(
+    pub(super) fn read_data<S: Sink>(
         &mut self,
         header: FrameHeader,
         data: u32,
         padding: u32,
         bytes: &mut &[u8],
-        sink: &mut F,
+        sink: &mut S,
     ) {
         let n = (data as usize).min(bytes.len());
         let (piece, rest) = bytes.split_at(n);
@@ -67,11 +63,6 @@ impl Connection {
         self.traffic.received.body += n as u64;
         self.traffic.received.overhead += skipped as u64;
         let (data, padding) = (data - n as u32, padding - skipped as u32);
-        self.receiver.reading = Reading::Data {
-            header,
-            data,
-            padding,
-        };
         let max_body = self.limits.max_body_bytes;
         if n > 0
             && let Some(stream) = self.streams.get(header.stream)
@@ -79,21 +70,21 @@ impl Connection {
         {
             self.fail_stream(header.stream, failure, sink);
         }
-        self.finish_data(sink);
+        if data > 0 || padding > 0 {
+            self.receiver.reading = Reading::Data {
+                header,
+                data,
+                padding,
+            };
+        } else {
+            self.receiver.reading = Reading::Header;
+            self.finish_data(header, sink);
+        }
     }
 
     /// Ends a DATA frame when all of it is read: gives its bytes back to the windows, and ends its
     /// call where it is the last.
-    pub(super) fn finish_data<F: FnMut(Event<'_>)>(&mut self, sink: &mut F) {
-        let Reading::Data {
-            header,
-            data: 0,
-            padding: 0,
-        } = self.receiver.reading
-        else {
-            return;
-        };
-        self.receiver.reading = Reading::Header;
+    fn finish_data<S: Sink>(&mut self, header: FrameHeader, sink: &mut S) {
         self.announce_window(header.length);
         let Some(stream) = self.streams.get(header.stream) else {
             return;
@@ -114,6 +105,7 @@ impl Connection {
         }
     }
 
+    #[inline]
     fn announce_window(&mut self, received: u32) {
         let receiver = &mut self.receiver;
         receiver.unannounced += received;
@@ -126,11 +118,11 @@ impl Connection {
 }
 
 /// Takes a piece of body in.
-fn body<F: FnMut(Event<'_>)>(
+fn body<S: Sink>(
     stream: &mut Stream,
     data: &[u8],
     max_body: u64,
-    sink: &mut F,
+    sink: &mut S,
 ) -> Result<(), Failure> {
     let stated = stream.body_left.unwrap_or(u64::MAX);
     let room = stated.min(max_body - stream.body_bytes);
@@ -140,7 +132,7 @@ fn body<F: FnMut(Event<'_>)>(
         *left -= within.len() as u64;
     }
     if !within.is_empty() {
-        sink(Event::Body {
+        sink.take(Event::Body {
             token: stream.token,
             data: within,
         });

@@ -1,7 +1,7 @@
 //! The connection's own keeping: SETTINGS, GOAWAY, WINDOW_UPDATE, RST_STREAM, PRIORITY.
 
 use crate::error::{Closing, Failure};
-use crate::event::Event;
+use crate::event::{Event, Sink};
 use crate::http2::connection::Connection;
 use crate::http2::error::Http2Violation;
 use crate::http2::frame::{
@@ -9,11 +9,11 @@ use crate::http2::frame::{
 };
 
 impl Connection {
-    pub(super) fn priority<F: FnMut(Event<'_>)>(
+    pub(super) fn priority<S: Sink>(
         &mut self,
         header: FrameHeader,
         payload: &[u8],
-        sink: &mut F,
+        sink: &mut S,
     ) -> Result<(), Failure> {
         if header.stream == 0 {
             return Err(Http2Violation::FrameStream("PRIORITY").into());
@@ -25,16 +25,16 @@ impl Connection {
         Ok(())
     }
 
-    pub(super) fn rst_stream<F: FnMut(Event<'_>)>(
+    pub(super) fn rst_stream<S: Sink>(
         &mut self,
         header: FrameHeader,
         payload: &[u8],
-        sink: &mut F,
+        sink: &mut S,
     ) -> Result<(), Failure> {
         self.check_call_stream(&header, "RST_STREAM")?;
         let code = rst_stream::read(payload)?;
         if let Some(stream) = self.remove(header.stream) {
-            sink(Event::Failed {
+            sink.take(Event::Failed {
                 token: stream.token,
                 failure: Failure::Reset { code },
             });
@@ -75,11 +75,11 @@ impl Connection {
         }
     }
 
-    pub(super) fn goaway<F: FnMut(Event<'_>)>(
+    pub(super) fn goaway<S: Sink>(
         &mut self,
         header: FrameHeader,
         payload: &[u8],
-        sink: &mut F,
+        sink: &mut S,
     ) -> Result<(), Failure> {
         Self::check_stream_zero(&header, "GOAWAY")?;
         let (last, code) = goaway::read(payload)?;
@@ -89,7 +89,7 @@ impl Connection {
         self.last_processed = Some(last);
         for stream in self.streams.remove_above(last) {
             self.sender.forget(&stream);
-            sink(Event::Failed {
+            sink.take(Event::Failed {
                 token: stream.token,
                 failure: Failure::GoneAway { code },
             });
@@ -98,11 +98,11 @@ impl Connection {
         Ok(())
     }
 
-    pub(super) fn window_update<F: FnMut(Event<'_>)>(
+    pub(super) fn window_update<S: Sink>(
         &mut self,
         header: FrameHeader,
         payload: &[u8],
-        sink: &mut F,
+        sink: &mut S,
     ) -> Result<(), Failure> {
         let increment = window_update::read(payload)?;
         if header.stream == 0 {

@@ -2,7 +2,7 @@
 
 use super::OpenBlock;
 use crate::error::{Failure, LimitExceeded};
-use crate::event::Event;
+use crate::event::{Event, Sink};
 use crate::http2::connection::Connection;
 use crate::http2::error::{ErrorCode, Http2Violation};
 use crate::http2::frame::{END_HEADERS, END_STREAM, FrameHeader};
@@ -10,11 +10,11 @@ use crate::http2::received_blocks::ReceivedBlock;
 use crate::http2::streams::Stream;
 
 impl Connection {
-    pub(super) fn headers<F: FnMut(Event<'_>)>(
+    pub(super) fn headers<S: Sink>(
         &mut self,
         header: FrameHeader,
         fragment: &[u8],
-        sink: &mut F,
+        sink: &mut S,
     ) -> Result<(), Failure> {
         let end_stream = header.has(END_STREAM);
         if header.has(END_HEADERS) {
@@ -30,11 +30,11 @@ impl Connection {
         Ok(())
     }
 
-    pub(super) fn continuation<F: FnMut(Event<'_>)>(
+    pub(super) fn continuation<S: Sink>(
         &mut self,
         header: FrameHeader,
         payload: &[u8],
-        sink: &mut F,
+        sink: &mut S,
     ) -> Result<(), Failure> {
         let Some(mut block) = self.receiver.block.take() else {
             return Err(Http2Violation::UnexpectedContinuation.into());
@@ -62,12 +62,12 @@ impl Connection {
     }
 
     /// Takes a whole field block in. It is decoded whatever its stream is, to keep the table right.
-    fn block<F: FnMut(Event<'_>)>(
+    fn block<S: Sink>(
         &mut self,
         id: u32,
         end_stream: bool,
         block: &[u8],
-        sink: &mut F,
+        sink: &mut S,
     ) -> Result<(), Failure> {
         self.check_block_size(block.len())?;
         let block = self
@@ -83,18 +83,7 @@ impl Connection {
         } else if block.fields().fields().len() > max_fields {
             Err(LimitExceeded::Fields(max_fields).into())
         } else if stream.head_seen {
-            let check = block.check_trailers().map_err(Failure::from);
-            check
-                .and_then(|()| check_end(stream, end_stream))
-                .inspect(|()| {
-                    let fields = block.fields().fields();
-                    if !fields.is_empty() {
-                        sink(Event::Trailers {
-                            token: stream.token,
-                            fields,
-                        });
-                    }
-                })
+            trailers(stream, block, end_stream, sink)
         } else {
             let most = self.limits.max_interim_responses;
             head(stream, block, end_stream, most, sink)
@@ -117,7 +106,7 @@ impl Connection {
         }
     }
 
-    pub(super) fn complete<F: FnMut(Event<'_>)>(&mut self, id: u32, sink: &mut F) {
+    pub(super) fn complete<S: Sink>(&mut self, id: u32, sink: &mut S) {
         let Some(stream) = self.remove(id) else {
             return;
         };
@@ -125,19 +114,19 @@ impl Connection {
             // The answer does not need the rest of the request (RFC 9113 §8.1).
             self.reset(id, ErrorCode::CANCEL);
         }
-        sink(Event::Complete {
+        sink.take(Event::Complete {
             token: stream.token,
         });
     }
 }
 
 /// Takes a head in, interim or final.
-fn head<F: FnMut(Event<'_>)>(
+fn head<S: Sink>(
     stream: &mut Stream,
     block: &mut ReceivedBlock,
     end_stream: bool,
     max_interim: u32,
-    sink: &mut F,
+    sink: &mut S,
 ) -> Result<(), Failure> {
     let head = block.head()?;
     let (token, status) = (stream.token, head.status);
@@ -149,7 +138,7 @@ fn head<F: FnMut(Event<'_>)>(
         if stream.interim > max_interim {
             return Err(LimitExceeded::InterimResponses(max_interim).into());
         }
-        sink(Event::Interim { token, status });
+        sink.take(Event::Interim { token, status });
         return Ok(());
     }
     stream.head_seen = true;
@@ -163,12 +152,31 @@ fn head<F: FnMut(Event<'_>)>(
         check_end(stream, true)?;
     }
     // `:status` is the first and only field of its kind.
-    sink(Event::Head {
+    sink.take(Event::Head {
         token,
         status,
         fields: block.fields().fields_after(1),
         end: end_stream,
     });
+    Ok(())
+}
+
+/// Takes trailers in.
+fn trailers<S: Sink>(
+    stream: &Stream,
+    block: &mut ReceivedBlock,
+    end_stream: bool,
+    sink: &mut S,
+) -> Result<(), Failure> {
+    block.check_trailers()?;
+    check_end(stream, end_stream)?;
+    let fields = block.fields().fields();
+    if !fields.is_empty() {
+        sink.take(Event::Trailers {
+            token: stream.token,
+            fields,
+        });
+    }
     Ok(())
 }
 

@@ -17,7 +17,7 @@ use super::frame::{
 };
 use super::streams::Stream;
 use crate::error::Failure;
-use crate::event::Event;
+use crate::event::{Event, Sink};
 
 /// The receiving side of a connection.
 #[derive(Debug)]
@@ -86,12 +86,25 @@ impl Receiver {
 
 impl Connection {
     /// Takes one part of a frame off the front of `bytes`, which is not empty.
-    pub(super) fn receive<F: FnMut(Event<'_>)>(
+    pub(super) fn receive<S: Sink>(
         &mut self,
         bytes: &mut &[u8],
-        sink: &mut F,
+        sink: &mut S,
     ) -> Result<(), Failure> {
         match self.receiver.reading {
+            Reading::Header => self.read_header(bytes, sink),
+            reading => self.go_on_reading(reading, bytes, sink),
+        }
+    }
+
+    /// Goes on with a frame whose input was cut.
+    fn go_on_reading<S: Sink>(
+        &mut self,
+        reading: Reading,
+        bytes: &mut &[u8],
+        sink: &mut S,
+    ) -> Result<(), Failure> {
+        match reading {
             Reading::Header => self.read_header(bytes, sink),
             Reading::Payload(header) => self.read_payload(header, bytes, sink),
             Reading::PadLength(header) => {
@@ -100,12 +113,7 @@ impl Connection {
                 self.traffic.received.overhead += 1;
                 let data = header.length - 1;
                 let data = data.checked_sub(padding).ok_or(Http2Violation::Padding)?;
-                self.receiver.reading = Reading::Data {
-                    header,
-                    data,
-                    padding,
-                };
-                self.finish_data(sink);
+                self.read_data(header, data, padding, bytes, sink);
                 Ok(())
             }
             Reading::Data {
@@ -132,11 +140,7 @@ impl Connection {
         }
     }
 
-    fn read_header<F: FnMut(Event<'_>)>(
-        &mut self,
-        bytes: &mut &[u8],
-        sink: &mut F,
-    ) -> Result<(), Failure> {
+    fn read_header<S: Sink>(&mut self, bytes: &mut &[u8], sink: &mut S) -> Result<(), Failure> {
         let partial = &mut self.receiver.partial;
         let n = (HEADER_LENGTH - partial.len()).min(bytes.len());
         let (new, rest) = bytes.split_at(n);
@@ -166,7 +170,7 @@ impl Connection {
             return Err(Http2Violation::FrameTooLong.into());
         }
         self.check_continuation(&header)?;
-        self.begin_frame(header, sink)
+        self.begin_frame(header, bytes, sink)
     }
 
     /// Nothing may stand inside a field block (RFC 9113 §4.3).
@@ -179,13 +183,14 @@ impl Connection {
         }
     }
 
-    fn begin_frame<F: FnMut(Event<'_>)>(
+    fn begin_frame<S: Sink>(
         &mut self,
         header: FrameHeader,
-        sink: &mut F,
+        bytes: &mut &[u8],
+        sink: &mut S,
     ) -> Result<(), Failure> {
         match header.kind {
-            data::KIND => return self.begin_data(header, sink),
+            data::KIND => return self.begin_data(header, bytes, sink),
             headers::KIND => {
                 self.check_call_stream(&header, "HEADERS")?;
                 if let Some(stream) = self.streams.get(header.stream) {
@@ -204,11 +209,26 @@ impl Connection {
             }
             _ => {}
         }
-        if header.length == 0 {
-            return self.frame(header, &[], sink);
+        match bytes.split_at_checked(header.length as usize) {
+            Some((payload, rest)) => {
+                *bytes = rest;
+                self.count_payload(&header, payload.len());
+                self.frame(header, payload, sink)
+            }
+            None => {
+                self.receiver.reading = Reading::Payload(header);
+                Ok(())
+            }
         }
-        self.receiver.reading = Reading::Payload(header);
-        Ok(())
+    }
+
+    /// Counts bytes of a payload. What came counts although the frame may never be whole.
+    fn count_payload(&mut self, header: &FrameHeader, n: usize) {
+        let received = &mut self.traffic.received;
+        match header.kind {
+            headers::KIND | continuation::KIND => received.header += n as u64,
+            _ => received.overhead += n as u64,
+        }
     }
 
     /// A frame of a call must be on a stream that the client opened.
@@ -238,23 +258,18 @@ impl Connection {
         }
     }
 
-    fn read_payload<F: FnMut(Event<'_>)>(
+    fn read_payload<S: Sink>(
         &mut self,
         header: FrameHeader,
         bytes: &mut &[u8],
-        sink: &mut F,
+        sink: &mut S,
     ) -> Result<(), Failure> {
         let length = header.length as usize;
         let have = self.receiver.partial.len();
         let n = (length - have).min(bytes.len());
         let (new, rest) = bytes.split_at(n);
         *bytes = rest;
-        // What came counts although the frame may never be whole.
-        let received = &mut self.traffic.received;
-        match header.kind {
-            headers::KIND | continuation::KIND => received.header += n as u64,
-            _ => received.overhead += n as u64,
-        }
+        self.count_payload(&header, n);
         if have == 0 && n == length {
             self.receiver.reading = Reading::Header;
             return self.frame(header, new, sink);
@@ -272,19 +287,29 @@ impl Connection {
     }
 
     /// Takes a whole frame in, any but DATA. Its bytes are counted already.
-    fn frame<F: FnMut(Event<'_>)>(
+    fn frame<S: Sink>(
         &mut self,
         header: FrameHeader,
         payload: &[u8],
-        sink: &mut F,
+        sink: &mut S,
+    ) -> Result<(), Failure> {
+        if header.kind != headers::KIND {
+            return self.other_frame(header, payload, sink);
+        }
+        let fragment = headers::fragment(&header, payload)?;
+        let around = payload.len() - fragment.len();
+        self.traffic.received.header_to_overhead(around as u64);
+        self.headers(header, fragment, sink)
+    }
+
+    /// Takes a frame in that is neither DATA nor HEADERS: few are.
+    fn other_frame<S: Sink>(
+        &mut self,
+        header: FrameHeader,
+        payload: &[u8],
+        sink: &mut S,
     ) -> Result<(), Failure> {
         match header.kind {
-            headers::KIND => {
-                let fragment = headers::fragment(&header, payload)?;
-                let around = payload.len() - fragment.len();
-                self.traffic.received.header_to_overhead(around as u64);
-                self.headers(header, fragment, sink)
-            }
             continuation::KIND => self.continuation(header, payload, sink),
             priority::KIND => self.priority(header, payload, sink),
             rst_stream::KIND => self.rst_stream(header, payload, sink),
@@ -304,9 +329,9 @@ impl Connection {
     }
 }
 
-fn note_first_byte<F: FnMut(Event<'_>)>(stream: &mut Stream, sink: &mut F) {
+fn note_first_byte<S: Sink>(stream: &mut Stream, sink: &mut S) {
     if !std::mem::replace(&mut stream.first_byte_seen, true) {
-        sink(Event::FirstByte {
+        sink.take(Event::FirstByte {
             token: stream.token,
         });
     }

@@ -10,7 +10,7 @@ mod traffic;
 use bytes::Bytes;
 
 use super::ErrorCode;
-use crate::{Closing, Head, Limits, StartError};
+use crate::{Closing, Event, Head, Limits, StartError};
 use script::{Frame, GRPC, Server, grpc_answer};
 
 fn head() -> Head {
@@ -223,8 +223,8 @@ fn a_reset_by_the_server_says_whether_the_call_was_processed() {
         server.start(&head(), &body(), 7);
         let mut failures = Vec::new();
         let reset = Frame::new(3, 0, 1, &u32::to_be_bytes(code)).bytes();
-        server.played.client.input(&reset, &mut |event| {
-            if let crate::Event::Failed { token, failure } = event {
+        server.played.client.input(&reset, &mut |event: Event<'_>| {
+            if let Event::Failed { token, failure } = event {
                 failures.push((token, failure));
             }
         });
@@ -395,7 +395,7 @@ fn after_the_last_stream_number_no_call_is_started() {
     const LAST: u32 = (1 << 31) - 1;
     let mut connection = super::Connection::new(Limits::default());
     connection.next_stream = LAST - 2;
-    connection.input(&Frame::settings(&[]).bytes(), &mut |_| ());
+    connection.input(&Frame::settings(&[]).bytes(), &mut |_: Event<'_>| ());
     for token in [1, 2] {
         assert_eq!(connection.start(&head(), &body(), token), Ok(()));
     }
@@ -408,9 +408,9 @@ fn after_the_last_stream_number_no_call_is_started() {
     for stream in [LAST, LAST - 2] {
         assert!(!connection.is_closed());
         let answer = Frame::headers(stream, &[0x88]).end_stream().bytes();
-        connection.input(&answer, &mut |event| match event {
-            crate::Event::Complete { token } => complete.push(token),
-            crate::Event::Failed { failure, .. } => panic!("{failure}"),
+        connection.input(&answer, &mut |event: Event<'_>| match event {
+            Event::Complete { token } => complete.push(token),
+            Event::Failed { failure, .. } => panic!("{failure}"),
             _ => {}
         });
     }
@@ -425,8 +425,8 @@ fn a_goaway_reason_is_kept() {
     server
         .played
         .client
-        .input(&Frame::goaway(0, 0xb).bytes(), &mut |event| {
-            if let crate::Event::Closing { reason } = event {
+        .input(&Frame::goaway(0, 0xb).bytes(), &mut |event: Event<'_>| {
+            if let Event::Closing { reason } = event {
                 reasons.push(reason);
             }
         });
