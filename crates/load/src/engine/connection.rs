@@ -91,11 +91,9 @@ impl Connecting {
 }
 
 impl Open {
-    /// Whether what is written now can leave, and be answered. Where nothing is in flight, what was read
-    /// and is not followed yet can only be about the connection itself, and may end it.
+    /// Whether what is written now can leave, and be answered.
     fn takes_bytes(&self) -> bool {
-        let is_open = !self.blocked && self.broken.is_none() && !self.ended;
-        is_open && (self.waiting == 0 || self.client.in_flight() > 0)
+        !self.blocked && self.broken.is_none() && !self.ended
     }
 
     /// Bytes of the connection, with those of its transport.
@@ -130,23 +128,31 @@ impl Connection {
         }
     }
 
-    /// How many more calls may be started here now. A connection whose transport is full takes
-    /// none, so that what waits to be written stays bounded.
+    /// How many more calls may be started here now.
     pub(super) fn room(&self) -> usize {
-        match &self.state {
-            State::Open(open) if open.takes_bytes() => {
-                let by_schedule = self.quota.saturating_sub(open.client.in_flight());
-                by_schedule.min(open.client.capacity())
-            }
-            _ => 0,
-        }
+        self.open_to_calls().map_or(0, |open| {
+            let by_schedule = self.quota.saturating_sub(open.client.in_flight());
+            by_schedule.min(open.client.capacity())
+        })
     }
 
     /// Whether the connection takes another call now, whatever the schedule says.
     pub(super) fn takes_calls(&self) -> bool {
+        self.open_to_calls()
+            .is_some_and(|open| open.client.capacity() > 0)
+    }
+
+    /// What stands here, where calls may be started on it. One whose transport is full takes none, so that
+    /// what waits to be written stays bounded. Where nothing is in flight, what is not followed yet can only
+    /// be about the connection itself, and may end it; and where answers are told apart by their order, what
+    /// is not read yet would be taken for the answer of a call that begins before.
+    fn open_to_calls(&self) -> Option<&Open> {
         match &self.state {
-            State::Open(open) => open.takes_bytes() && open.client.capacity() > 0,
-            _ => false,
+            State::Open(open) if open.takes_bytes() => {
+                let unheard = open.waiting > 0 || self.unread && open.client.answers_in_order();
+                (!unheard || open.client.in_flight() > 0).then_some(open)
+            }
+            _ => None,
         }
     }
 
@@ -197,7 +203,50 @@ fn rest(in_vain: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+
+    use rpcgauge_wire::{Head, Limits, Protocol};
+
     use super::*;
+    use crate::trial::Address;
+
+    #[test]
+    fn a_call_begins_where_nothing_can_be_taken_for_its_answer() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = Address::Tcp(listener.local_addr().unwrap());
+        let head = Head::builder("GET", "/", "localhost").build().unwrap();
+        let room = |protocol, waiting, unread, calls: u64| {
+            let limits = Limits {
+                max_calls_before_settings: 2,
+                ..Limits::default()
+            };
+            let mut client = Client::new(protocol, limits);
+            for token in 0..calls {
+                client.start(&head, &bytes::Bytes::new(), token).unwrap();
+            }
+            let mut connection = Connection::new(2);
+            connection.unread = unread;
+            connection.state = State::Open(Open {
+                stream: Stream::connect(&address, None, None).unwrap(),
+                client,
+                blocked: false,
+                watches_writable: false,
+                ended: false,
+                waiting,
+                broken: None,
+                hearing: Hearing::default(),
+            });
+            connection.room()
+        };
+        let (http1, http2) = (Protocol::Http1, Protocol::Http2);
+        assert_eq!(room(http1, 0, false, 0), 1);
+        assert_eq!(room(http1, 0, true, 0), 0, "an answer may lie there");
+        assert_eq!(room(http2, 0, true, 0), 2, "answers have numbers");
+        for protocol in [http1, http2] {
+            assert_eq!(room(protocol, 1, false, 0), 0, "it may end the connection");
+        }
+        assert_eq!(room(http2, 1, true, 1), 1, "it is about the call in flight");
+    }
 
     #[test]
     fn rests_grow_up_to_a_bound() {

@@ -101,6 +101,8 @@ impl Engine<'_, '_, '_> {
                 return Ok(());
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock && open.broken.is_none() => {
+                // It is heard out, and may have waited for that alone.
+                self.queue(index);
                 return self.keep_pace(at);
             }
             // What cannot be written to has said all that it will.
