@@ -142,7 +142,7 @@ impl Recorder {
     pub(crate) fn started(&mut self, due: u64) {
         self.start.get_or_insert(due);
         self.account.started += 1;
-        if let Some(segment) = self.segments.at(self.offset(due)) {
+        if let Some(segment) = self.segment(due) {
             segment.started += 1;
         }
     }
@@ -151,7 +151,7 @@ impl Recorder {
     pub(crate) fn begun(&mut self, due: u64, now: u64) {
         let delay = now.saturating_sub(due);
         record(&mut self.send_delay, delay);
-        if let Some(segment) = self.segments.at(self.offset(due)) {
+        if let Some(segment) = self.segment(due) {
             record(&mut segment.send_delay, delay);
         }
         if let Some(interval) = &mut self.interval {
@@ -168,7 +168,7 @@ impl Recorder {
         }
         let offset = self.offset(due);
         self.timeline.answered(offset, latency);
-        if let Some(segment) = self.segments.at(offset) {
+        if let Some(segment) = self.segment(due) {
             segment.answered += 1;
             record(&mut segment.latency, latency);
         }
@@ -183,9 +183,8 @@ impl Recorder {
         if let Some(interval) = &mut self.interval {
             record(&mut interval.failed_latency, latency);
         }
-        let offset = self.offset(due);
-        self.timeline.failed(offset);
-        if let Some(segment) = self.segments.at(offset) {
+        self.timeline.failed(self.offset(due));
+        if let Some(segment) = self.segment(due) {
             segment.failed += 1;
         }
         *self.account.failed.entry(kind).or_default() += 1;
@@ -271,6 +270,15 @@ impl Recorder {
             errors: self.errors,
             bodies_late: self.bodies_late,
         }
+    }
+
+    /// The segment of a ramp that a call was due in.
+    fn segment(&mut self, due: u64) -> Option<&mut SegmentFigures> {
+        if self.segments.figures.is_empty() {
+            return None;
+        }
+        let offset = self.offset(due);
+        self.segments.at(offset)
     }
 
     fn offset(&self, due: u64) -> u64 {

@@ -93,8 +93,15 @@ impl Client {
 
     /// The next bytes to write, empty when there is nothing to write now. This is one contiguous
     /// piece; more may follow once it is consumed.
+    #[inline]
     pub fn output(&self) -> &[u8] {
         either!(self, c => c.output())
+    }
+
+    /// Whether [`Client::output`] is all that there is to write now.
+    #[inline]
+    pub fn is_output_in_one_piece(&self) -> bool {
+        either!(self, c => c.is_output_in_one_piece())
     }
 
     /// Fills `slices` with what is to be written, in order, for one vectored write. Returns how

@@ -62,7 +62,14 @@ impl Output {
         self.pending
     }
 
+    /// Whether [`Output::first`] is all of it.
+    #[inline]
+    pub(crate) fn is_in_one_piece(&self) -> bool {
+        self.by_reference.is_empty()
+    }
+
     /// The next piece.
+    #[inline]
     pub(crate) fn first(&self) -> &[u8] {
         match self.by_reference.front() {
             Some((at, bytes)) if *at == self.written => bytes,

@@ -74,13 +74,10 @@ impl Engine<'_, '_, '_> {
 
     /// Whether a call that is due at `due` is to be begun in this part.
     pub(super) fn may_begin(&self, due: u64) -> bool {
-        if self.used_up {
-            return false;
-        }
-        match self.phase {
-            Phase::Measured => self.horizon.admits(&self.standing(), due),
-            Phase::WarmUp => !self.warmup_is_all_begun(),
-            Phase::Opening | Phase::Switching | Phase::Draining => false,
+        if self.phase == Phase::Measured {
+            !self.used_up && self.horizon.admits(&self.standing(), due)
+        } else {
+            self.phase == Phase::WarmUp && !self.used_up && !self.warmup_is_all_begun()
         }
     }
 

@@ -1,13 +1,26 @@
 //! Writing what connections have to say.
 
-use std::io::{ErrorKind, IoSlice};
+use std::io::{self, ErrorKind, IoSlice};
 
 use super::Engine;
+use super::connection::Open;
 use crate::clock;
 use crate::error::LoadError;
 
 /// Pieces that one write gathers.
 const PIECES: usize = 16;
+
+impl Open {
+    /// Writes once, of what there is to write. Returns how many bytes the transport took.
+    fn write_output(&mut self) -> io::Result<usize> {
+        if self.client.is_output_in_one_piece() {
+            return self.stream.write(&[IoSlice::new(self.client.output())]);
+        }
+        let mut pieces = [IoSlice::new(&[]); PIECES];
+        let filled = self.client.output_slices(&mut pieces);
+        self.stream.write(&pieces[..filled])
+    }
+}
 
 impl Engine<'_, '_, '_> {
     pub(super) fn mark_dirty(&mut self, index: usize) {
@@ -35,15 +48,14 @@ impl Engine<'_, '_, '_> {
         let was_blocked = open.blocked;
         open.blocked = false;
         loop {
-            let mut pieces = [IoSlice::new(&[]); PIECES];
-            let filled = open.client.output_slices(&mut pieces);
-            let written = match filled {
-                0 => open.stream.flush().map(|()| 0),
-                filled => open.stream.write(&pieces[..filled]),
+            let written = if open.client.output().is_empty() {
+                open.stream.flush().map(|()| None)
+            } else {
+                open.write_output().map(Some)
             };
             match written {
-                Ok(_) if filled == 0 => break,
-                Ok(n) => open.client.consume_output(n),
+                Ok(None) => break,
+                Ok(Some(n)) => open.client.consume_output(n),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     open.blocked = true;
@@ -85,11 +97,9 @@ impl Engine<'_, '_, '_> {
     /// take is lost, and nothing depends on it.
     pub(super) fn say_goodbye(&mut self, index: usize) {
         if let Some(open) = self.connections[index].open() {
-            let mut pieces = [IoSlice::new(&[]); PIECES];
-            let filled = open.client.output_slices(&mut pieces);
-            if filled > 0
+            if !open.client.output().is_empty()
                 && !open.blocked
-                && let Ok(n) = open.stream.write(&pieces[..filled])
+                && let Ok(n) = open.write_output()
             {
                 open.client.consume_output(n);
             }

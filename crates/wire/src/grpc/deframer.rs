@@ -58,6 +58,7 @@ impl Deframer {
     #[inline]
     pub fn next<'a>(&mut self, data: &mut &'a [u8]) -> Result<Option<Piece<'a>>, GrpcViolation> {
         match &mut self.state {
+            State::Prefix { .. } if data.is_empty() => Ok(None),
             State::Prefix { bytes, have } => {
                 let prefix = match data.split_first_chunk() {
                     Some((whole, rest)) if *have == 0 => {

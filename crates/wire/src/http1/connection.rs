@@ -131,8 +131,14 @@ impl Connection {
         usize::from(self.call.is_some())
     }
 
+    #[inline]
     pub(crate) fn output(&self) -> &[u8] {
         self.output.first()
+    }
+
+    #[inline]
+    pub(crate) fn is_output_in_one_piece(&self) -> bool {
+        self.output.is_in_one_piece()
     }
 
     #[inline]

@@ -16,10 +16,6 @@ impl Connection {
         };
         match &mut call.state {
             State::Head | State::Trailers => self.section(bytes, sink),
-            State::UntilClose => {
-                let data = std::mem::take(bytes);
-                self.body(data, sink)
-            }
             State::Length { left } => {
                 let n = usize::try_from(*left)
                     .unwrap_or(usize::MAX)
@@ -34,18 +30,35 @@ impl Connection {
                 }
                 Ok(())
             }
+            State::Chunked(_) | State::UntilClose => self.step_without_length(bytes, sink),
+        }
+    }
+
+    /// Takes in what it can of a body whose length is not known.
+    fn step_without_length<S: Sink>(
+        &mut self,
+        bytes: &mut &[u8],
+        sink: &mut S,
+    ) -> Result<(), Failure> {
+        let Some(call) = &mut self.call else {
+            return Ok(());
+        };
+        let part = match &mut call.state {
             State::Chunked(chunked) => {
                 let part = chunked.take(bytes, self.limits.max_chunk_line_bytes)?;
                 if *chunked == Chunked::Trailers {
                     call.state = State::Trailers;
                 }
-                match part {
-                    Part::Data(data) => self.body(data, sink),
-                    Part::Framing(n) => {
-                        self.traffic.received.overhead += n as u64;
-                        Ok(())
-                    }
-                }
+                part
+            }
+            // All of it, until the connection ends.
+            _ => Part::Data(std::mem::take(bytes)),
+        };
+        match part {
+            Part::Data(data) => self.body(data, sink),
+            Part::Framing(n) => {
+                self.traffic.received.overhead += n as u64;
+                Ok(())
             }
         }
     }

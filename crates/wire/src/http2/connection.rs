@@ -177,8 +177,14 @@ impl Connection {
         self.streams.len()
     }
 
+    #[inline]
     pub(crate) fn output(&self) -> &[u8] {
         self.output.first()
+    }
+
+    #[inline]
+    pub(crate) fn is_output_in_one_piece(&self) -> bool {
+        self.output.is_in_one_piece()
     }
 
     #[inline]

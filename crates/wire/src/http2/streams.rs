@@ -56,6 +56,8 @@ pub(super) struct Streams {
     free: Vec<u32>,
     /// Stream number and slot; number 0 is an empty place. Its length is a power of two.
     index: Vec<(u32, u32)>,
+    /// The call that was looked for last, and its slot: most frames belong to the same as the one before.
+    recent: (u32, u32),
     count: usize,
 }
 
@@ -86,15 +88,18 @@ impl Streams {
 
     #[inline]
     pub(super) fn get(&mut self, id: u32) -> Option<&mut Stream> {
-        let at = self.find(id)?;
-        let slot = self.index[at].1;
-        self.slots[slot as usize].as_mut()
+        if self.recent.0 != id || id == 0 {
+            let at = self.find(id)?;
+            self.recent = self.index[at];
+        }
+        self.slots[self.recent.1 as usize].as_mut()
     }
 
     #[inline]
     pub(super) fn remove(&mut self, id: u32) -> Option<Stream> {
         let at = self.find(id)?;
         let slot = self.index[at].1;
+        self.recent = (0, 0);
         self.unplace(at);
         self.free.push(slot);
         self.count -= 1;

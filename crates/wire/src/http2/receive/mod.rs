@@ -169,7 +169,9 @@ impl Connection {
         if header.length > self.limits.max_frame_size {
             return Err(Http2Violation::FrameTooLong.into());
         }
-        self.check_continuation(&header)?;
+        if self.receiver.block.is_some() || header.kind == continuation::KIND {
+            self.check_continuation(&header)?;
+        }
         self.begin_frame(header, bytes, sink)
     }
 
