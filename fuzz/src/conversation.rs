@@ -144,7 +144,9 @@ impl Conversation {
         for piece in self.cut.pieces(bytes) {
             let (client, notes) = (&mut self.client, &mut self.notes);
             meter::metered(|| {
-                client.input(piece, &mut |event: Event<'_>| meter::unmetered(|| notes.note(event)));
+                client.input(piece, &mut |event: Event<'_>| {
+                    meter::unmetered(|| notes.note(event))
+                });
             });
         }
         self.check();
@@ -203,7 +205,9 @@ impl Conversation {
     pub fn end(&mut self, orderly: bool) {
         let (client, notes) = (&mut self.client, &mut self.notes);
         meter::metered(|| {
-            client.end_of_input(orderly, &mut |event: Event<'_>| meter::unmetered(|| notes.note(event)));
+            client.end_of_input(orderly, &mut |event: Event<'_>| {
+                meter::unmetered(|| notes.note(event))
+            });
         });
         assert!(self.client.is_closed() && self.client.in_flight() == 0);
         self.check();

@@ -3,7 +3,7 @@
 mod support;
 
 use std::io::Write;
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -309,6 +309,30 @@ fn http1_sends_again_what_may_be_done_twice_on_a_kept_connection() {
         };
         assert_eq!(seen(&measurement), expected, "{method}");
     }
+}
+
+#[test]
+fn http2_sends_nothing_again_that_the_server_did_not_decline() {
+    // Six calls in flight: the first is answered, and with the sixth the connection ends.
+    let address = serve(|stream: TcpStream| {
+        let ending = stream.try_clone().unwrap();
+        let mut calls = 0;
+        play_frames(stream, |id| {
+            calls += 1;
+            if calls == 1 {
+                return ok_frame(id);
+            }
+            if calls == 6 {
+                let _ = ending.shutdown(Shutdown::Both);
+            }
+            Vec::new()
+        });
+    });
+    let mut trial = with_method(http2(address, 6), "PUT");
+    trial.schedule = Schedule::Closed { in_flight: 5 };
+    let measurement = run(&trial, &[b"x"]);
+    let failed = vec![("connection-closed".to_owned(), 5)];
+    assert_eq!(seen(&measurement), (1, 0, failed));
 }
 
 #[test]

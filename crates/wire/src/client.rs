@@ -98,7 +98,8 @@ impl Client {
         either!(self, c => c.output())
     }
 
-    /// Whether [`Client::output`] is all that there is to write now.
+    /// Whether [`Client::output`] is known to be all that there is to write now, as it is where bodies are
+    /// short.
     #[inline]
     pub fn is_output_in_one_piece(&self) -> bool {
         either!(self, c => c.is_output_in_one_piece())
@@ -106,7 +107,6 @@ impl Client {
 
     /// Fills `slices` with what is to be written, in order, for one vectored write. Returns how
     /// many slices were filled.
-    #[inline]
     pub fn output_slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         either!(self, c => c.output_slices(slices))
     }

@@ -62,7 +62,7 @@ impl Output {
         self.pending
     }
 
-    /// Whether [`Output::first`] is all of it.
+    /// Whether [`Output::first`] is all of it. False where a part goes by reference, be it alone.
     #[inline]
     pub(crate) fn is_in_one_piece(&self) -> bool {
         self.by_reference.is_empty()
@@ -79,7 +79,6 @@ impl Output {
     }
 
     /// As many pieces as `slices` has room for. Returns how many.
-    #[inline]
     pub(crate) fn slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let mut filled = 0;
         let mut put = |piece: &'a [u8]| {

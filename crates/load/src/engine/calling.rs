@@ -306,26 +306,24 @@ impl Engine<'_, '_, '_> {
     /// Fails a call whose deadline has passed.
     #[cold]
     fn fail_late(&mut self, token: u64, now: u64) {
-        {
-            let index = self.calls.get(token).map_or(0, |call| call.connection);
-            let failure = match &self.connections[index].state {
-                State::Connecting(making) if making.call == Some(token) => NOT_CONNECTED,
-                _ => TOO_LATE,
-            };
-            self.end_call(token, now, Err(failure));
-            match &mut self.connections[index].state {
-                State::Open(open) => {
-                    open.client.cancel(token);
-                    self.mark_dirty(index);
-                    self.queue(index);
-                    self.close_after_call(index);
-                }
-                State::Connecting(making) if making.call == Some(token) => {
-                    making.call = None;
-                    self.stop_connecting(index, now);
-                }
-                _ => {}
+        let index = self.calls.get(token).map_or(0, |call| call.connection);
+        let failure = match &self.connections[index].state {
+            State::Connecting(making) if making.call == Some(token) => NOT_CONNECTED,
+            _ => TOO_LATE,
+        };
+        self.end_call(token, now, Err(failure));
+        match &mut self.connections[index].state {
+            State::Open(open) => {
+                open.client.cancel(token);
+                self.mark_dirty(index);
+                self.queue(index);
+                self.close_after_call(index);
             }
+            State::Connecting(making) if making.call == Some(token) => {
+                making.call = None;
+                self.stop_connecting(index, now);
+            }
+            _ => {}
         }
     }
 

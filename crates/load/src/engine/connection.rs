@@ -145,7 +145,8 @@ impl Connection {
     /// What stands here, where calls may be started on it. One whose transport is full takes none, so that
     /// what waits to be written stays bounded. Where nothing is in flight, what is not followed yet can only
     /// be about the connection itself, and may end it; and where answers are told apart by their order, what
-    /// is not read yet would be taken for the answer of a call that begins before.
+    /// is not read yet would be taken for the answer of a call that begins before. A connection that is
+    /// made for one call has it from the start.
     fn open_to_calls(&self) -> Option<&Open> {
         match &self.state {
             State::Open(open) if open.takes_bytes() => {

@@ -77,7 +77,6 @@ impl Engine<'_, '_, '_> {
     }
 
     /// The transport ended (`error` none, and writing never failed) or broke: the calls on it end.
-    #[cold]
     pub(super) fn lose(
         &mut self,
         index: usize,
@@ -92,9 +91,7 @@ impl Engine<'_, '_, '_> {
         open.client.end_of_input(error.is_none(), &mut following);
         self.connections[index].ended_by_server();
         self.end_calls(index, at, error.as_ref())?;
-        if self.connections[index].open().is_some() {
-            self.close(index, at);
-        }
+        self.end_connection(index, at);
         Ok(())
     }
 
@@ -145,7 +142,6 @@ impl Engine<'_, '_, '_> {
     }
 
     /// Closes a connection that takes no more calls and has none, unless that is done already.
-    #[cold]
     fn end_connection(&mut self, index: usize, at: u64) {
         if self.connections[index].open().is_some() {
             self.say_goodbye(index);

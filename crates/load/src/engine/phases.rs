@@ -87,7 +87,7 @@ impl Engine<'_, '_, '_> {
             Phase::Measured if self.used_up || self.is_out_of_patience() => now,
             Phase::Measured => self.horizon.looks_again(&self.standing(), now),
             Phase::Draining => self.drained_by,
-            _ => self.early_phase_ends_by(now),
+            Phase::Opening | Phase::WarmUp | Phase::Switching => self.early_phase_ends_by(now),
         }
     }
 
@@ -99,7 +99,8 @@ impl Engine<'_, '_, '_> {
             Phase::WarmUp if self.is_out_of_patience() || self.warmup_is_over(now) => now,
             Phase::WarmUp => self.warming.as_ref().map_or(0, Warming::ends_by),
             Phase::Switching if self.is_ready() => now,
-            _ => self.switching_ends_by(),
+            Phase::Switching => self.switching_ends_by(),
+            Phase::Measured | Phase::Draining => u64::MAX,
         }
     }
 

@@ -4,7 +4,7 @@
 //! twice is the same as once. It stays the same call: due when it was due, out of time when it was
 //! to be, and in the end answered or failed once. Only the number of sends tells of it.
 
-use rpcgauge_wire::{ErrorCode, Failure, Stage};
+use rpcgauge_wire::{ErrorCode, Failure, Protocol, Stage};
 
 use super::Engine;
 use super::stamps::Stamps;
@@ -21,6 +21,7 @@ const IDEMPOTENT: [&str; 6] = ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE
 /// What is known of a call that failed, beside how.
 #[derive(Debug, Clone, Copy)]
 struct Sent<'a> {
+    protocol: Protocol,
     style: &'a CallStyle,
     /// How often it was sent again already.
     retries: u32,
@@ -52,7 +53,9 @@ fn may_retry(failure: &Failure, sent: Sent<'_>) -> bool {
             let CallStyle::Http { method } = sent.style else {
                 return false;
             };
-            sent.connection_proved && IDEMPOTENT.contains(&method.as_str())
+            sent.protocol == Protocol::Http1
+                && sent.connection_proved
+                && IDEMPOTENT.contains(&method.as_str())
         }
         failure => failure.not_processed(),
     }
@@ -67,6 +70,7 @@ impl Engine<'_, '_, '_> {
         };
         let connection = &self.connections[call.connection];
         let sent = Sent {
+            protocol: self.trial.target.protocol,
             style: &self.trial.request.style,
             retries: call.retries,
             answer_begun: call.stamps.first_byte != 0,
@@ -179,6 +183,7 @@ mod tests {
         ];
         for (failure, style, again) in table {
             let sent = Sent {
+                protocol: Protocol::Http1,
                 style,
                 retries: 0,
                 answer_begun: false,
@@ -204,6 +209,11 @@ mod tests {
                 ..sent
             };
             assert_eq!(may_retry(&failure, new), again && failure.not_processed());
+            let http2 = Sent {
+                protocol: Protocol::Http2,
+                ..sent
+            };
+            assert_eq!(may_retry(&failure, http2), again && failure.not_processed());
         }
     }
 }

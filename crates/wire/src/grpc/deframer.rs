@@ -54,7 +54,8 @@ impl Deframer {
     /// Takes the next piece off the front of `data`. `None` when all of it is used up.
     ///
     /// # Errors
-    /// An unknown flag or a message over the limit; the body makes no sense from there on.
+    /// An unknown flag or a message over the limit. The body makes no sense from there on, and nothing may
+    /// be asked of it.
     #[inline]
     pub fn next<'a>(&mut self, data: &mut &'a [u8]) -> Result<Option<Piece<'a>>, GrpcViolation> {
         match &mut self.state {

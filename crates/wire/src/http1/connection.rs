@@ -141,7 +141,6 @@ impl Connection {
         self.output.is_in_one_piece()
     }
 
-    #[inline]
     pub(crate) fn output_slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         self.output.slices(slices)
     }

@@ -53,7 +53,7 @@ pub(super) fn is_start(bytes: &[u8]) -> Result<bool, Http1Violation> {
 const LONGEST_KEPT: usize = 1024;
 
 /// The last head of a connection. Most answers of a service have the same, and one that comes again
-/// is not parsed again.
+/// in one piece is not parsed again.
 #[derive(Debug, Default)]
 pub(super) struct LastHead {
     text: Vec<u8>,

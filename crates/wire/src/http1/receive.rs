@@ -52,7 +52,8 @@ impl Connection {
                 part
             }
             // All of it, until the connection ends.
-            _ => Part::Data(std::mem::take(bytes)),
+            State::UntilClose => Part::Data(std::mem::take(bytes)),
+            State::Head | State::Length { .. } | State::Trailers => return self.step(bytes, sink),
         };
         match part {
             Part::Data(data) => self.body(data, sink),

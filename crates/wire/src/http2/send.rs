@@ -77,10 +77,15 @@ impl Sender {
     #[inline]
     pub(super) fn forget(&mut self, stream: &Stream) {
         if stream.is_sending() {
-            self.sending -= 1;
-            // A server that opens no window and resets every call would fill the queue otherwise.
-            self.queue.retain(|id| *id != stream.id);
+            self.take_back(stream.id);
         }
+    }
+
+    /// Forgets the rest of a body. A server that opens no window and resets every call would fill the
+    /// queue otherwise.
+    fn take_back(&mut self, stream: u32) {
+        self.sending -= 1;
+        self.queue.retain(|id| *id != stream);
     }
 
     /// Whether the server accepts a head of this size.

@@ -18,7 +18,7 @@ pub(super) struct Stream {
     pub(super) send_window: i64,
     /// The body, as long as some of it is unsent.
     pub(super) body: Option<Bytes>,
-    /// How much of `body` is sent.
+    /// How much of `body` is sent, as long as there is one.
     pub(super) sent: usize,
     /// How much of the body still to be sent is another layer's framing.
     pub(super) prefix_left: u64,
@@ -56,7 +56,8 @@ pub(super) struct Streams {
     free: Vec<u32>,
     /// Stream number and slot; number 0 is an empty place. Its length is a power of two.
     index: Vec<(u32, u32)>,
-    /// The call that was looked for last, and its slot: most frames belong to the same as the one before.
+    /// The call that was found last, and its slot: most frames belong to the same as the one before. (0, 0)
+    /// after a removal.
     recent: (u32, u32),
     count: usize,
 }

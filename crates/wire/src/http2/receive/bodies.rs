@@ -41,7 +41,7 @@ impl Connection {
             }
         }
         if header.has(PADDED) {
-            self.receiver.reading = Reading::PadLength(header);
+            self.receiver.reading = Some(Reading::PadLength(header));
             return Ok(());
         }
         self.read_data(header, header.length, 0, bytes, sink);
@@ -71,13 +71,13 @@ impl Connection {
             self.fail_stream(header.stream, failure, sink);
         }
         if data > 0 || padding > 0 {
-            self.receiver.reading = Reading::Data {
+            self.receiver.reading = Some(Reading::Data {
                 header,
                 data,
                 padding,
-            };
+            });
         } else {
-            self.receiver.reading = Reading::Header;
+            self.receiver.reading = None;
             self.finish_data(header, sink);
         }
     }

@@ -22,7 +22,8 @@ use crate::event::{Event, Sink};
 /// The receiving side of a connection.
 #[derive(Debug)]
 pub(super) struct Receiver {
-    reading: Reading,
+    /// Where in a frame the next bytes are; `None` at the start of one, or within its header.
+    reading: Option<Reading>,
     /// What has come of a frame header or frame that is not whole yet.
     partial: Vec<u8>,
     /// The block that CONTINUATION must continue.
@@ -37,10 +38,9 @@ pub(super) struct Receiver {
     settings_acknowledged: bool,
 }
 
-/// What the next bytes are.
+/// What the next bytes are of a frame whose header was read.
 #[derive(Debug, Clone, Copy)]
 enum Reading {
-    Header,
     Payload(FrameHeader),
     PadLength(FrameHeader),
     Data {
@@ -65,7 +65,7 @@ struct OpenBlock {
 impl Receiver {
     pub(super) fn new(connection_window: u32, stream_window: u32) -> Receiver {
         Receiver {
-            reading: Reading::Header,
+            reading: None,
             partial: Vec::new(),
             block: None,
             window: i64::from(connection_window),
@@ -85,19 +85,19 @@ impl Receiver {
 }
 
 impl Connection {
-    /// Takes one part of a frame off the front of `bytes`, which is not empty.
+    /// Takes a frame, or a part of one, off the front of `bytes`, which is not empty.
     pub(super) fn receive<S: Sink>(
         &mut self,
         bytes: &mut &[u8],
         sink: &mut S,
     ) -> Result<(), Failure> {
         match self.receiver.reading {
-            Reading::Header => self.read_header(bytes, sink),
-            reading => self.go_on_reading(reading, bytes, sink),
+            None => self.read_header(bytes, sink),
+            Some(reading) => self.go_on_reading(reading, bytes, sink),
         }
     }
 
-    /// Goes on with a frame whose input was cut.
+    /// Goes on with a frame that was not taken whole with its header.
     fn go_on_reading<S: Sink>(
         &mut self,
         reading: Reading,
@@ -105,7 +105,6 @@ impl Connection {
         sink: &mut S,
     ) -> Result<(), Failure> {
         match reading {
-            Reading::Header => self.read_header(bytes, sink),
             Reading::Payload(header) => self.read_payload(header, bytes, sink),
             Reading::PadLength(header) => {
                 let padding = u32::from(bytes[0]);
@@ -129,12 +128,7 @@ impl Connection {
                 *bytes = &bytes[n..];
                 self.traffic.received.overhead += n as u64;
                 let left = left - n as u32;
-                let done = left == 0;
-                self.receiver.reading = if done {
-                    Reading::Header
-                } else {
-                    Reading::Skip { left }
-                };
+                self.receiver.reading = (left > 0).then_some(Reading::Skip { left });
                 Ok(())
             }
         }
@@ -203,9 +197,9 @@ impl Connection {
             kind if kind > continuation::KIND => {
                 // An unknown type is skipped (RFC 9113 §5.5).
                 if header.length > 0 {
-                    self.receiver.reading = Reading::Skip {
+                    self.receiver.reading = Some(Reading::Skip {
                         left: header.length,
-                    };
+                    });
                 }
                 return Ok(());
             }
@@ -218,7 +212,7 @@ impl Connection {
                 self.frame(header, payload, sink)
             }
             None => {
-                self.receiver.reading = Reading::Payload(header);
+                self.receiver.reading = Some(Reading::Payload(header));
                 Ok(())
             }
         }
@@ -273,14 +267,14 @@ impl Connection {
         *bytes = rest;
         self.count_payload(&header, n);
         if have == 0 && n == length {
-            self.receiver.reading = Reading::Header;
+            self.receiver.reading = None;
             return self.frame(header, new, sink);
         }
         self.receiver.partial.extend_from_slice(new);
         if have + n < length {
             return Ok(());
         }
-        self.receiver.reading = Reading::Header;
+        self.receiver.reading = None;
         let mut payload = std::mem::take(&mut self.receiver.partial);
         let result = self.frame(header, &payload, sink);
         payload.clear();
