@@ -313,7 +313,7 @@ fn http1_sends_again_what_may_be_done_twice_on_a_kept_connection() {
 
 #[test]
 fn http2_sends_nothing_again_that_the_server_did_not_decline() {
-    // Six calls in flight: the first is answered, and with the sixth the connection ends.
+    // Five calls in flight: the first is answered, and with the one after them the connection ends.
     let address = serve(|stream: TcpStream| {
         let ending = stream.try_clone().unwrap();
         let mut calls = 0;
