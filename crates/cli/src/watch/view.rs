@@ -20,10 +20,9 @@ const BAR: &str = "{bar:12} {prefix}\n{wide_msg}";
 /// Follows a load.
 pub(crate) struct LoadView {
     screen: Screen,
-    taker: Taker,
-    thread: JoinHandle<Result<(), Failure>>,
-    /// Whether there is anything to make of looks: they cost the calls a little.
-    looks: bool,
+    /// None where nobody wants to know: looks cost the calls a little, and so does a second thread,
+    /// for which the kernel guards every look-up of a descriptor.
+    watcher: Option<(Taker, JoinHandle<Result<(), Failure>>)>,
 }
 
 impl LoadView {
@@ -35,20 +34,20 @@ impl LoadView {
         let log = outlets.interval_log.take();
         let metrics = outlets.metrics.take();
         let metrics = metrics.map(|endpoint| serve(plan, endpoint)).transpose()?;
-        let looks = !screen.is_quiet() || log.is_some() || metrics.is_some();
-        let (taker, thread) = Watcher::start(screen.clone(), several, metrics, log)?;
+        let is_wanted = !screen.is_quiet() || log.is_some() || metrics.is_some();
+        let watcher = is_wanted.then(|| Watcher::start(screen.clone(), several, metrics, log));
         Ok(Self {
-            looks,
+            watcher: watcher.transpose()?,
             screen,
-            taker,
-            thread,
         })
     }
 
     /// Waits until everything that was seen is shown and written, and takes the bar away.
     pub(crate) fn finish(self) -> Result<(), Failure> {
-        drop(self.taker);
-        let ended = self.thread.join();
+        let ended = self.watcher.map_or(Ok(Ok(())), |(taker, thread)| {
+            drop(taker);
+            thread.join()
+        });
         self.screen.finish();
         ended.unwrap_or_else(|_| Err(Failure::cannot("what was seen of the load is not complete")))
     }
@@ -91,7 +90,11 @@ impl Observer for LoadView {
             }
             Event::TrialStarted {
                 variant, progress, ..
-            } => self.taker.begin(TrialStart::new(variant, *progress)),
+            } => {
+                if let Some((taker, _)) = &self.watcher {
+                    taker.begin(TrialStart::new(variant, *progress));
+                }
+            }
             Event::TrialEnded { record, .. } => {
                 if let Outcome::Failed { reason, .. } = &record.outcome {
                     self.screen
@@ -104,9 +107,7 @@ impl Observer for LoadView {
     }
 
     fn watch(&mut self) -> Option<&mut dyn Watch> {
-        match self.looks {
-            true => Some(&mut self.taker),
-            false => None,
-        }
+        let (taker, _) = self.watcher.as_mut()?;
+        Some(taker)
     }
 }
