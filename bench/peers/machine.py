@@ -131,18 +131,19 @@ def hold_idle():
     return device, "held off"
 
 
-# A host may have a quota for each tenth of a second of a virtual machine's cores (cgroup v2, cpu.max).
-# Where loops that never rested used it up, both cores stood still for the last half millisecond. So
-# the server's rests so much of each hundredth of a second; the client's does not, as what a core
-# takes to wake would be in the latencies and not in the server's record.
-SECONDS_OF_REST = 0.0004
+# A host may limit what a virtual machine's cores use in each period of 100 ms (cgroup v2, cpu.max).
+# Two loops that never rest reach the limit, and each core was seen to stand still for half a
+# millisecond in one period of ten. This rest is several times what was lacking. It is the server's
+# core alone that rests, whose record shows what it takes to wake.
+REST_SECONDS, REST_EVERY_SECONDS = 0.0004, 0.01
 
 # Ends with the program that started it, however that ends.
 LOOP = """
 import os, sys, time
-rest, parent = float(sys.argv[1]), os.getppid()
+rest, every = map(float, sys.argv[1:])
+parent = os.getppid()
 while os.getppid() == parent:
-    end = time.monotonic() + 0.01 - rest
+    end = time.monotonic() + every - rest
     while time.monotonic() < end: pass
     if rest: time.sleep(rest)
 """
@@ -150,9 +151,10 @@ while os.getppid() == parent:
 
 @contextmanager
 def awake(placement):
-    """A loop on either core that hardly rests: a virtual machine's core takes a tenth of a millisecond
-    to wake. The client's counts as work and the server's as idleness, so that the kernel has other
-    programs run on the server's core, whose record shows it. Both give way to all others."""
+    """A loop on either core that keeps it awake: a virtual machine's takes a tenth of a millisecond to
+    wake. The client's never rests, and counts as work; the server's rests a little, and counts as
+    idleness, so that the kernel has other programs run on the server's core, whose record shows it.
+    Both give way to all others."""
     def work():
         on_core(placement.client)()
         os.nice(19)
@@ -161,8 +163,9 @@ def awake(placement):
         on_core(placement.server)()
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
-    loops = [subprocess.Popen([sys.executable, "-c", LOOP, str(rest)], preexec_fn=settle)
-             for settle, rest in ((work, 0), (idleness, SECONDS_OF_REST))]
+    loops = [subprocess.Popen([sys.executable, "-c", LOOP, str(rest), str(REST_EVERY_SECONDS)],
+                              preexec_fn=settle)
+             for settle, rest in ((work, 0), (idleness, REST_SECONDS))]
     try:
         yield
     finally:

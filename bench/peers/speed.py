@@ -232,7 +232,7 @@ class Bench:
         for line in left_out(self.reasons):
             print(f"- {line}")
         for name, found in self.departures.items():
-            others = f", and {len(found) - 1} more" if len(found) > 1 else ""
+            others = f" ({len(found) - 1} more such findings)" if len(found) > 1 else ""
             print(f"- warning: {name} did something else: it {found[0]}{others}")
         if any(self.stolen):
             print(f"- the host took {spread(self.stolen, 0)} ms of the two cores in a pair of runs")

@@ -12,7 +12,6 @@ mod trial;
 mod view;
 
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::serialization::V2DeflateSerializer;
@@ -25,6 +24,7 @@ use self::look::{EVERY, Message, Taker};
 pub(crate) use self::outlets::Outlets;
 use self::trial::TrialStart;
 pub(crate) use self::view::LoadView;
+use self::view::Watching;
 use crate::exit::Failure;
 use crate::metrics::Metrics;
 use crate::output_file::OutputFile;
@@ -56,7 +56,7 @@ impl Watcher {
         several: bool,
         metrics: Option<Metrics>,
         log: Option<OutputFile>,
-    ) -> Result<(Taker, JoinHandle<Result<(), Failure>>), Failure> {
+    ) -> Result<Watching, Failure> {
         let (messages, received) = channel();
         let (emptied, ready) = channel();
         for _ in 0..READY {
@@ -75,7 +75,8 @@ impl Watcher {
             .name("watch".to_owned())
             .spawn(move || watcher.watch(&received, &emptied, log))
             .map_err(|error| Failure::cannot(format!("cannot start a thread: {error}")))?;
-        Ok((Taker::new(messages, ready), thread))
+        let taker = Taker::new(messages, ready);
+        Ok(Watching { taker, thread })
     }
 
     fn watch(

@@ -20,9 +20,15 @@ const BAR: &str = "{bar:12} {prefix}\n{wide_msg}";
 /// Follows a load.
 pub(crate) struct LoadView {
     screen: Screen,
-    /// None where nobody wants to know: looks cost the calls a little, and so does a second thread,
-    /// for which the kernel guards every look-up of a descriptor.
-    watcher: Option<(Taker, JoinHandle<Result<(), Failure>>)>,
+    /// None where nobody wants to know. Looks cost the calls a little, and so may a second thread: with
+    /// one, the kernel counts a reference to the file at every read and write.
+    watching: Option<Watching>,
+}
+
+/// The thread that watches, and who takes looks for it.
+pub(super) struct Watching {
+    pub(super) taker: Taker,
+    pub(super) thread: JoinHandle<Result<(), Failure>>,
 }
 
 impl LoadView {
@@ -35,20 +41,29 @@ impl LoadView {
         let metrics = outlets.metrics.take();
         let metrics = metrics.map(|endpoint| serve(plan, endpoint)).transpose()?;
         let is_wanted = !screen.is_quiet() || log.is_some() || metrics.is_some();
-        let watcher = is_wanted.then(|| Watcher::start(screen.clone(), several, metrics, log));
-        Ok(Self {
-            watcher: watcher.transpose()?,
-            screen,
-        })
+        let watching = match is_wanted {
+            true => Some(Watcher::start(screen.clone(), several, metrics, log)?),
+            false => None,
+        };
+        Ok(Self { screen, watching })
     }
 
     /// Waits until everything that was seen is shown and written, and takes the bar away.
     pub(crate) fn finish(self) -> Result<(), Failure> {
-        let ended = self.watcher.map_or(Ok(Ok(())), |(taker, thread)| {
-            drop(taker);
-            thread.join()
-        });
+        let ended = match self.watching {
+            Some(watching) => watching.finish(),
+            None => Ok(()),
+        };
         self.screen.finish();
+        ended
+    }
+}
+
+impl Watching {
+    /// Waits until everything that was seen is shown and written.
+    fn finish(self) -> Result<(), Failure> {
+        drop(self.taker);
+        let ended = self.thread.join();
         ended.unwrap_or_else(|_| Err(Failure::cannot("what was seen of the load is not complete")))
     }
 }
@@ -91,8 +106,8 @@ impl Observer for LoadView {
             Event::TrialStarted {
                 variant, progress, ..
             } => {
-                if let Some((taker, _)) = &self.watcher {
-                    taker.begin(TrialStart::new(variant, *progress));
+                if let Some(watching) = &self.watching {
+                    watching.taker.begin(TrialStart::new(variant, *progress));
                 }
             }
             Event::TrialEnded { record, .. } => {
@@ -107,7 +122,7 @@ impl Observer for LoadView {
     }
 
     fn watch(&mut self) -> Option<&mut dyn Watch> {
-        let (taker, _) = self.watcher.as_mut()?;
-        Some(taker)
+        let watching = self.watching.as_mut()?;
+        Some(&mut watching.taker)
     }
 }

@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::process::{Child, Stdio};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -129,4 +130,33 @@ fn quiet_shows_nothing_of_it() {
         finished.stderr
     );
     finished.well();
+}
+
+#[test]
+fn a_load_that_nobody_watches_has_no_thread_for_it() {
+    for (more, watched) in [(&[][..], false), (&["--interval-log", "log.hlog"], true)] {
+        let place = Place::new();
+        let server = answering(OK);
+        let target = format!("http://{}/", server.address);
+        let more = [&["--quiet"], more].concat();
+        let child = place.start(&endless(&target, &more));
+        // More than those that look whether the server is there.
+        wait_until("a hundred calls", || {
+            server.calls.load(Ordering::Relaxed) > 100
+        });
+        assert_eq!(
+            threads(&child).contains(&"watch".to_owned()),
+            watched,
+            "{more:?}"
+        );
+        stop(child);
+    }
+}
+
+/// The names of a process's threads (proc(5)).
+fn threads(child: &Child) -> Vec<String> {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).expect("it runs");
+    let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm"));
+    let names = tasks.filter_map(|task| name(task.ok()?).ok());
+    names.map(|name| name.trim().to_owned()).collect()
 }
