@@ -21,6 +21,10 @@ const LOAD_PART: f64 = 0.25;
 /// A hypervisor that takes more than this share of the time away is told.
 const STEAL_SHARE: f64 = 0.01;
 
+/// The kernel counts stolen time in ticks of 10 ms, and one may be a moment of a much shorter time: fewer
+/// say nothing of a share.
+const FEWEST_STOLEN_TICKS: u64 = 5;
+
 /// What of the machine's present load makes figures noisy.
 pub(super) fn warnings(cores: usize) -> Vec<String> {
     let before = Processes::now();
@@ -31,7 +35,7 @@ pub(super) fn warnings(cores: usize) -> Vec<String> {
     [
         load.as_deref().and_then(|text| load_warning(text, cores)),
         busy_warning(&busy),
-        steal.and_then(|steal| steal.warning()),
+        steal.and_then(|steal| steal.warning("before the run")),
     ]
     .into_iter()
     .flatten()
@@ -134,9 +138,13 @@ impl StealMeter {
         })
     }
 
-    /// A warning, when too much was taken away since the start.
-    pub(crate) fn warning(&self) -> Option<String> {
-        steal_warning(self.before, ticks_now()?)
+    /// A warning, when too much was taken away since the start; `when` says when that was.
+    pub(crate) fn warning(&self, when: &str) -> Option<String> {
+        let share = stolen_share(self.before, ticks_now()?)?;
+        Some(format!(
+            "{when} the hypervisor gave {:.1}% of the processors' time to others (steal): the host is busy",
+            share * 100.0
+        ))
     }
 }
 
@@ -159,15 +167,11 @@ fn ticks(stat: &str) -> Option<Ticks> {
     })
 }
 
-fn steal_warning(before: Ticks, after: Ticks) -> Option<String> {
-    let all = after.all.saturating_sub(before.all);
-    let share = after.stolen.saturating_sub(before.stolen) as f64 / all.max(1) as f64;
-    (share > STEAL_SHARE).then(|| {
-        format!(
-            "the hypervisor gave {:.1}% of the processors' time to others (steal): the host is busy",
-            share * 100.0
-        )
-    })
+/// The share of the time that was taken away, where it is known well enough and too much.
+fn stolen_share(before: Ticks, after: Ticks) -> Option<f64> {
+    let stolen = after.stolen.saturating_sub(before.stolen);
+    let share = stolen as f64 / after.all.saturating_sub(before.all).max(1) as f64;
+    (stolen >= FEWEST_STOLEN_TICKS && share > STEAL_SHARE).then_some(share)
 }
 
 #[cfg(test)]
@@ -224,12 +228,10 @@ mod tests {
             }
         );
         let at = |stolen, all| Ticks { stolen, all };
-        assert_eq!(steal_warning(at(0, 0), at(1, 100)), None);
-        assert!(
-            steal_warning(at(10, 100), at(15, 200))
-                .unwrap()
-                .contains("5.0%")
-        );
+        assert_eq!(stolen_share(at(0, 0), at(10, 1000)), None);
+        assert_eq!(stolen_share(at(10, 100), at(15, 200)), Some(0.05));
+        // A tick or two of a short time.
+        assert_eq!(stolen_share(at(10, 100), at(14, 110)), None);
         assert_eq!(ticks("intr 1"), None);
     }
 }

@@ -300,7 +300,7 @@ impl<'a> Run<'a> {
 
     /// What the hypervisor took away during the run is known only at its end.
     fn keep_steal(&mut self) -> Result<(), LabError> {
-        match self.steal.and_then(|steal| steal.warning()) {
+        match self.steal.and_then(|steal| steal.warning("during the run")) {
             Some(warning) => self.keep_warning(warning),
             None => Ok(()),
         }

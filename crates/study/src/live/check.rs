@@ -17,6 +17,13 @@ pub(super) fn check_numbers(options: &LoadOptions) -> Result<(), LoadPlanError> 
     };
     let at_most = format!("must be at most {MOST_IN_FLIGHT}");
     let too_many = |count: u32| count > MOST_IN_FLIGHT;
+    // First, as they are the calls in flight where nothing is said of those.
+    if options.connections == 0 {
+        return number("--connections", "must be at least 1");
+    }
+    if too_many(options.connections) {
+        return number("--connections", &at_most);
+    }
     match &options.schedule {
         Schedule::Closed { in_flight: 0 } => return number("--in-flight", "must be at least 1"),
         Schedule::Closed { in_flight } if too_many(*in_flight) => {
@@ -29,12 +36,6 @@ pub(super) fn check_numbers(options: &LoadOptions) -> Result<(), LoadPlanError> 
             );
         }
         _ => {}
-    }
-    if options.connections == 0 {
-        return number("--connections", "must be at least 1");
-    }
-    if too_many(options.connections) {
-        return number("--connections", &at_most);
     }
     match (&options.schedule, options.connection) {
         (Schedule::Closed { in_flight }, ConnectionUse::Reuse)

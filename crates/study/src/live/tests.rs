@@ -185,6 +185,7 @@ fn what_contradicts_is_refused_with_what_to_do() {
     insta::assert_snapshot!(why(LoadOptions { schedule: Schedule::Closed { in_flight: 65_537 }, ..grpc() }), @"--in-flight: must be at most 65536");
     insta::assert_snapshot!(why(LoadOptions { connections: 65_537, ..rate(1.0) }), @"--connections: must be at most 65536");
     insta::assert_snapshot!(why(LoadOptions { connections: 0, ..grpc() }), @"--connections: must be at least 1");
+    insta::assert_snapshot!(why(LoadOptions { connections: 0, schedule: Schedule::Closed { in_flight: 0 }, ..grpc() }), @"--connections: must be at least 1");
     insta::assert_snapshot!(why(LoadOptions { stop: Stop { calls: Some(0), time_ms: None }, ..grpc() }), @"--calls: must be at least 1");
     insta::assert_snapshot!(why(LoadOptions { at_end: AtEnd::Cancel, stop: Stop { calls: Some(9), time_ms: None }, ..grpc() }), @"--at-end cancel: is for an end by time, and --calls counts calls that may end; leave one of the two out");
     let keepalive = |time_ms, timeout_ms| {
