@@ -1,6 +1,6 @@
 //! Standard error: a bar on a terminal, lines elsewhere.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -9,7 +9,7 @@ use rpcgauge_report::escape;
 /// Where a run is shown while it goes on. Copies draw on the same screen.
 #[derive(Clone)]
 pub(crate) struct Screen {
-    /// Hidden where there is no terminal.
+    /// Hidden where nothing is drawn.
     pub(crate) bar: ProgressBar,
     form: Form,
 }
@@ -24,16 +24,17 @@ enum Form {
 impl Screen {
     /// Standard error with a bar of this template; `quiet` shows warnings only.
     pub(crate) fn new(quiet: bool, template: &str) -> Self {
-        let form = match (quiet, std::io::stderr().is_terminal()) {
-            (true, _) => Form::Nothing,
-            (false, true) => Form::Bar,
-            (false, false) => Form::Lines,
-        };
-        let target = match form {
-            Form::Bar => ProgressDrawTarget::stderr_with_hz(10),
-            Form::Lines | Form::Nothing => ProgressDrawTarget::hidden(),
+        let target = match quiet {
+            true => ProgressDrawTarget::hidden(),
+            false => ProgressDrawTarget::stderr_with_hz(10),
         };
         let bar = ProgressBar::with_draw_target(None, target);
+        // Hidden as well where there is no terminal, or none that can be drawn on (TERM).
+        let form = match (quiet, bar.is_hidden()) {
+            (true, _) => Form::Nothing,
+            (false, false) => Form::Bar,
+            (false, true) => Form::Lines,
+        };
         // A template that does not parse is a defect of this program, and the default style still
         // shows the run.
         if let Ok(style) = ProgressStyle::with_template(template) {

@@ -62,12 +62,30 @@ fn a_terminal_shows_how_the_last_second_went() {
     let target = format!("http://{}/", server.address);
     let (master, terminal) = terminal();
     let mut command = place.command(&endless(&target, &["--rate", "200"]));
+    let command = command.env("TERM", "xterm");
     let command = command.stdout(Stdio::piped()).stderr(terminal);
     let child = command.spawn().expect("the program starts");
     let seen = Seen::of(master);
     for part in ["left", "/s, answered ", " in flight", "p50 ", "0 failed"] {
         seen.wait_for(part);
     }
+    assert!(seen.text().contains('\x1b'), "a bar is drawn");
+    stop(child);
+}
+
+#[test]
+fn a_terminal_that_cannot_be_drawn_on_gets_lines() {
+    let place = Place::new();
+    let server = answering(OK);
+    let target = format!("http://{}/", server.address);
+    let (master, terminal) = terminal();
+    let mut command = place.command(&endless(&target, &["--rate", "200"]));
+    let command = command.env("TERM", "dumb");
+    let command = command.stdout(Stdio::piped()).stderr(terminal);
+    let child = command.spawn().expect("the program starts");
+    let seen = Seen::of(master);
+    seen.wait_for("0 failed");
+    assert!(!seen.text().contains('\x1b'), "{}", seen.text());
     stop(child);
 }
 
