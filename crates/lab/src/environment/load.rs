@@ -230,7 +230,7 @@ mod tests {
         let at = |stolen, all| Ticks { stolen, all };
         assert_eq!(stolen_share(at(0, 0), at(10, 1000)), None);
         assert_eq!(stolen_share(at(10, 100), at(15, 200)), Some(0.05));
-        // A tick or two of a short time.
+        // However large a share: too few ticks to know it by.
         assert_eq!(stolen_share(at(10, 100), at(14, 110)), None);
         assert_eq!(ticks("intr 1"), None);
     }

@@ -58,14 +58,7 @@ pub(super) fn stop(child: Child) {
 #[test]
 fn a_terminal_shows_how_the_last_second_went() {
     let place = Place::new();
-    let server = answering(OK);
-    let target = format!("http://{}/", server.address);
-    let (master, terminal) = terminal();
-    let mut command = place.command(&endless(&target, &["--rate", "200"]));
-    let command = command.env("TERM", "xterm");
-    let command = command.stdout(Stdio::piped()).stderr(terminal);
-    let child = command.spawn().expect("the program starts");
-    let seen = Seen::of(master);
+    let (child, seen) = on_terminal(&place, "xterm");
     for part in ["left", "/s, answered ", " in flight", "p50 ", "0 failed"] {
         seen.wait_for(part);
     }
@@ -76,17 +69,21 @@ fn a_terminal_shows_how_the_last_second_went() {
 #[test]
 fn a_terminal_that_cannot_be_drawn_on_gets_lines() {
     let place = Place::new();
-    let server = answering(OK);
-    let target = format!("http://{}/", server.address);
-    let (master, terminal) = terminal();
-    let mut command = place.command(&endless(&target, &["--rate", "200"]));
-    let command = command.env("TERM", "dumb");
-    let command = command.stdout(Stdio::piped()).stderr(terminal);
-    let child = command.spawn().expect("the program starts");
-    let seen = Seen::of(master);
+    let (child, seen) = on_terminal(&place, "dumb");
     seen.wait_for("0 failed");
     assert!(!seen.text().contains('\x1b'), "{}", seen.text());
     stop(child);
+}
+
+/// A load of 200 calls a second on a terminal of this kind (TERM), and what is seen there.
+fn on_terminal(place: &Place, kind: &str) -> (Child, Seen) {
+    let target = format!("http://{}/", answering(OK).address);
+    let (master, terminal) = terminal();
+    let mut command = place.command(&endless(&target, &["--rate", "200"]));
+    let command = command.env("TERM", kind);
+    let command = command.stdout(Stdio::piped()).stderr(terminal);
+    let child = command.spawn().expect("the program starts");
+    (child, Seen::of(master))
 }
 
 /// A terminal of 80 columns: what its owner reads from, and where a program writes.
