@@ -11,7 +11,7 @@ export PATH := $(CURDIR)/target/tools/bin:$(PATH)
 # The benchmarks' servers are a workspace of their own: the program's lock file knows nothing of it.
 BENCH_SERVERS := --manifest-path bench/servers/rust/Cargo.toml --target-dir target/bench --locked
 
-.PHONY: help build test check conformance fmt clippy deps tools fuzz fuzz-long fuzz-replay fuzz-tools bench bench-quickstart bench-report bench-stamps bench-floor bench-aa bench-build bench-peers bench-truth
+.PHONY: help build test check conformance fmt clippy deps tools fuzz fuzz-long fuzz-replay fuzz-tools bench bench-quickstart bench-report bench-stamps bench-floor bench-aa bench-build bench-peers bench-levels bench-truth bench-slices bench-sharp
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
@@ -22,6 +22,7 @@ build: ## The program, optimised
 test: tools ## Every test; installs what it needs
 	$(CARGO) test --workspace --locked
 	$(CARGO) test $(BENCH_SERVERS)
+	./scripts/test-python-subject
 
 check: fmt clippy deps ## Formatting, lints, and who may use whom
 
@@ -74,14 +75,24 @@ bench-stamps: ## What the stage stamps cost
 bench-floor: build ## Whether the floor is stable between two runs a minute apart
 	./scripts/bench-floor
 
-bench-aa: build ## How many of 20 quickstarts have an A/A interval that holds 1 (30 minutes)
+bench-aa: build ## How wide the A/A intervals of 10 quickstarts are, and how many hold 1 (10 minutes)
 	./scripts/bench-aa
+
+bench-sharp: build ## How often a twin that is 3% slower is called slower, and whether A/A pairs hold
+	./scripts/bench-sharp
+
+bench-slices: build ## Whether the length of a slice changes a ratio, and how long a change disturbs (docs/method.md; 25 minutes)
+	./scripts/bench-slices
+	RPCGAUGE=$(CURDIR)/target/release/rpcgauge $(CARGO) bench --locked -p rpcgauge-lab --bench first_calls
 
 bench-build: ## A cold release build, in a folder of its own
 	./scripts/bench-build
 
 bench-peers: build ## What a call costs here and in other load generators; installs them (docs/engine.md)
 	./scripts/bench-peers
+
+bench-levels: build ## The server's CPU for an empty message, by gRPC and by REST
+	./scripts/bench-levels
 
 bench-truth: build ## What is reported of servers whose latencies are known (docs/engine.md)
 	./scripts/bench-truth

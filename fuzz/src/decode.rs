@@ -60,8 +60,9 @@ pub fn decode_cbor(input: &[u8]) {
     decode(input, [Encoding::Cbor; 2]);
 }
 
-/// What is read can be written in protobuf and reads back the same; generated and dynamic code
-/// agree; an error is one line; and memory stays within the documented multiple of the input.
+/// What is read can be written in protobuf and reads back the same; what generated and dynamic code
+/// read is the same; an error is one line; and memory stays within the documented multiple of the
+/// input.
 fn decode(input: &[u8], encodings: [Encoding; 2]) {
     let mut args = Args(input);
     let choice = args.u8();
@@ -77,7 +78,7 @@ fn decode(input: &[u8], encodings: [Encoding; 2]) {
     if message_type.code() == Code::Generated {
         let dynamic = message_type.clone().without_generated();
         let other = check_memory(&dynamic, bytes, encoding, &limits);
-        check_agreement(message_type, &read, &other);
+        check_agreement(message_type, encoding, &read, &other);
     }
     match read {
         Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
@@ -85,15 +86,18 @@ fn decode(input: &[u8], encodings: [Encoding; 2]) {
     }
 }
 
-/// Generated and dynamic code read the same, or both refuse.
+/// Generated and dynamic code read the same, or both refuse. In JSON, MessagePack and CBOR either
+/// takes forms that the other does not: one is serde's derives, the other protobuf's JSON.
 fn check_agreement(
     message_type: &MessageType,
+    encoding: Encoding,
     generated: &Result<Message, DecodeError>,
     dynamic: &Result<Message, DecodeError>,
 ) {
     match (generated, dynamic) {
         (Ok(generated), Ok(dynamic)) => assert_eq!(first_difference(generated, dynamic), None),
         (Err(_), Err(_)) => {}
+        _ if encoding != Encoding::Protobuf => {}
         // They take different memory, so that one meets the limit first.
         (Ok(_), Err(DecodeError::Limit(BrokenLimit::Memory(_))))
         | (Err(DecodeError::Limit(BrokenLimit::Memory(_))), Ok(_)) => {}
@@ -166,7 +170,9 @@ pub(crate) fn check_mapped(message: &Message) {
             let back = message
                 .message_type()
                 .decode(&bytes, encoding, &Limits::DEFAULT);
-            assert!(back.is_ok(), "{encoding}: {back:?}");
+            // NaN is null in the JSON of serde's derives, which they do not take for a number.
+            let null = message.code() == Code::Generated && bytes.windows(5).any(|w| w == b":null");
+            assert!(back.is_ok() || null, "{encoding}: {back:?}");
         }
     }
 }

@@ -1,10 +1,10 @@
 //! What other programs leave for this one in lines of JSON.
 
-use rpcgauge_message::contract::Reply;
+use rpcgauge_message::contract::{Answer, Record as CallRecord, Reply};
 use rpcgauge_study::record::Record;
 
-/// A line of `trials.jsonl`, which people and tools may have edited, and a subject's reply. What is
-/// read can be written, and reads as the same again.
+/// A line of `trials.jsonl`, which people and tools may have edited, a subject's reply, a client's
+/// answer and its records. What is read can be written, and reads as the same again.
 pub fn records(input: &[u8]) {
     if let Ok(record) = serde_json::from_slice::<Record>(input) {
         let text = serde_json::to_string(&record).expect("a record has a form");
@@ -17,5 +17,15 @@ pub fn records(input: &[u8]) {
             assert_eq!(again, reply);
         }
         Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
+    }
+    if let Ok(line) = std::str::from_utf8(input) {
+        match Answer::parse(line) {
+            Ok(answer) => assert_eq!(Answer::parse(&answer.to_line()), Ok(answer)),
+            Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
+        }
+    }
+    if let Ok(records) = CallRecord::read_all(input) {
+        let again: Vec<u8> = records.iter().flat_map(CallRecord::to_bytes).collect();
+        assert_eq!(again, input);
     }
 }

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use rpcgauge_report::escape;
+use rpcgauge_study::printable;
 
 /// Everything that was asked for was done, but some trials of it failed, a service did not reach
 /// what it must, or it got slower.
@@ -38,6 +39,19 @@ impl Failure {
             line: what.to_string(),
             code: NOT_ALL_WELL,
         }
+    }
+
+    /// Ctrl-C came, and there is nothing to keep.
+    pub(crate) fn interrupted(what: impl Display) -> Self {
+        Self {
+            line: what.to_string(),
+            code: INTERRUPTED,
+        }
+    }
+
+    /// Whether Ctrl-C is why.
+    pub(crate) fn is_interruption(&self) -> bool {
+        self.code == INTERRUPTED
     }
 
     /// What the user gave is fine, but it cannot be done here.
@@ -75,10 +89,14 @@ pub(crate) fn print(text: &str) -> Outcome {
     }
 }
 
+/// Writes a command's output that has no colours: names and texts in it may hold anything.
+pub(crate) fn print_plain(text: &str) -> Outcome {
+    print(&escape::page(text))
+}
+
 /// Writes a value as JSON, for `--json`.
 pub(crate) fn print_json(value: &impl serde::Serialize) -> Outcome {
-    let mut text = serde_json::to_string_pretty(value)
+    let text = serde_json::to_string_pretty(value)
         .map_err(|error| Failure::cannot(format!("cannot write this as JSON: {error}")))?;
-    text.push('\n');
-    print(&text)
+    print(&(printable::json(text) + "\n"))
 }

@@ -1,15 +1,14 @@
 //! What several commands take from files: a schema, a sample, a method of the user's own, a study.
 
 use std::fs;
-use std::io::Read as _;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
+use rpcgauge_lab::subjects::Subjects;
 use rpcgauge_message::contract::Sample;
 use rpcgauge_message::workload::OwnWorkload;
-use rpcgauge_message::{Limits, OverLimit, Schema};
+use rpcgauge_message::{Limits, OverLimit, Schema, whole_file};
 use rpcgauge_study::builtin;
-use rpcgauge_study::features::embedded_only;
 use rpcgauge_study::file::StudyFile;
 use rpcgauge_study::plan::Plan;
 use rpcgauge_study::resolve::own::{FileLoader, OwnLoader as _, OwnSource};
@@ -19,14 +18,11 @@ use rpcgauge_study::system::sentence;
 use crate::args::{LimitArgs, OverrideArgs, SchemaArgs};
 use crate::exit::Failure;
 
-/// Files of this size or more are not read whole, in bytes: it is far above any message limit.
-const MAX_FILE_BYTES: u64 = 256 << 20;
-
 /// Compiles the .proto files, or reads the descriptor set.
 pub(crate) fn schema(args: &SchemaArgs) -> Result<Schema, Failure> {
     described(args)?;
     if let Some(path) = &args.descriptor_set {
-        let bytes = fs::read(path).map_err(|error| unreadable(path, &error))?;
+        let bytes = whole_file::read(path).map_err(|error| unreadable(path, &error))?;
         return Schema::from_descriptor_set(&bytes)
             .map_err(|error| Failure::input(format!("{}: {error}", path.display())));
     }
@@ -52,28 +48,16 @@ pub(crate) fn name(path: &Path) -> String {
 
 /// Reads a text file; `-` is standard input.
 pub(crate) fn text(path: &Path) -> Result<String, Failure> {
-    let mut text = String::new();
-    let read = if path == Path::new("-") {
-        std::io::stdin()
-            .lock()
-            .take(MAX_FILE_BYTES)
-            .read_to_string(&mut text)
-    } else {
-        fs::File::open(path).and_then(|file| file.take(MAX_FILE_BYTES).read_to_string(&mut text))
+    let text = match path == Path::new("-") {
+        true => whole_file::text_within(std::io::stdin().lock(), whole_file::MOST_BYTES),
+        false => whole_file::read_text(path),
     };
-    match read {
-        Ok(read) if read as u64 == MAX_FILE_BYTES => Err(Failure::input(format!(
-            "{}: larger than {MAX_FILE_BYTES} bytes; give a smaller file",
-            name(path)
-        ))),
-        Ok(_) => Ok(text),
-        Err(error) => Err(unreadable(path, &error)),
-    }
+    text.map_err(|error| unreadable(path, &error))
 }
 
 /// Whether a file cannot be read whole. What is no regular file has no size before it is read.
 pub(crate) fn is_larger_than_memory(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() >= MAX_FILE_BYTES)
+    fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() >= whole_file::MOST_BYTES)
 }
 
 /// A user's own method with its samples, complete in itself.
@@ -115,6 +99,7 @@ pub(crate) fn study(
     word: &str,
     overrides: &OverrideArgs,
     limits: Limits,
+    subjects: &Subjects,
 ) -> Result<Resolved, Failure> {
     let is_path = word.contains('/') || word.ends_with(".toml") || word == "-";
     let (text, loader) = if is_path {
@@ -142,7 +127,7 @@ pub(crate) fn study(
         limits,
     };
     let context = ResolveContext {
-        subjects: &embedded_only(),
+        subjects: &subjects.features(),
         loader: &loader,
         cores: cores(),
         overrides: &overrides,

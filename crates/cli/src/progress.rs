@@ -83,9 +83,6 @@ impl Observer for ProgressView {
                 }
                 self.show(*progress, &record.variant);
             }
-            Event::FloorStarted { progress, .. } => {
-                self.show(*progress, "calibrating the floor");
-            }
             Event::Warning { text } => self.screen.line(&format!("warning: {text}")),
             _ => {}
         }

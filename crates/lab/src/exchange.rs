@@ -11,7 +11,7 @@ use crate::error::TrialFailure;
 
 /// Requests that are made beforehand where each call's differs, so that making them is no part of
 /// a call. They are used in turn.
-const REQUESTS: u64 = 256;
+pub(crate) const REQUESTS: u64 = 256;
 
 /// What the client calls itself.
 pub(crate) const USER_AGENT: &str = concat!("rpcgauge/", env!("CARGO_PKG_VERSION"));
@@ -182,6 +182,17 @@ impl Exchange {
             total += out.len();
         }
         total as f64 / self.expected.len() as f64
+    }
+
+    /// Whether the first right answer becomes smaller by its compression. Some libraries leave an
+    /// answer as it is where it does not.
+    pub(crate) fn compression_pays(&mut self) -> bool {
+        let (mut plain, mut carried) = (Vec::new(), Vec::new());
+        let codec = &mut self.response_codec;
+        let made = codec.encode(&self.expected[0], &mut plain).is_ok()
+            && codec.compress(&plain, &mut carried).is_ok();
+        // What this side cannot encode came compressed from others.
+        !made || carried.len() < plain.len()
     }
 
     fn in_turn<T>(list: &[T], call: u64) -> &T {

@@ -6,25 +6,30 @@
 //!   for each invocation: fresh subject processes
 //!     for each variant:   start, prove its answers right          (subject, verify)
 //!     for each block:
-//!       for each trial:   place, hold idle, warm up, measure       (machine, trial)
-//!     for each distinct transport, placement and size: a window of the floor    (floor)
+//!       for the trials that are measured in turn: place, hold idle     (machine)
+//!         warm each up, then go round them, a slice each, with the     (measurer)
+//!         floors under them
 //! ```
 //!
 //! The lab judges nothing and draws nothing: what it learns goes to the [`Records`] it is given,
 //! and how far it is to an [`Observer`]. Only this crate starts processes.
 
+mod caller;
 mod calls;
+mod clock;
 pub mod doctor;
 pub mod environment;
 mod error;
 mod exchange;
-mod floor;
 pub mod live;
 pub mod machine;
+mod measurer;
 mod observer;
 mod records;
 mod run;
+mod server;
 pub mod subject;
+pub mod subjects;
 mod verify;
 
 pub use error::{LabError, TrialFailure};

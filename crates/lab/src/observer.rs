@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rpcgauge_load as load;
 use rpcgauge_study::plan::{TrialSpec, Variant};
-use rpcgauge_study::record::{FloorRecord, TrialRecord};
+use rpcgauge_study::record::TrialRecord;
 
 /// Is told how a run goes.
 ///
@@ -26,10 +26,10 @@ pub trait Watch {
     /// The time between two looks, more than 0.
     fn every(&self) -> Duration;
 
-    /// How the measured part of the trial stands. It is called by the thread that measures, between
+    /// How the measured part of `variant`'s trial stands. It is called by the thread that measures, between
     /// two turns of its loop, and holds up the calls that become due meanwhile: it may hand
     /// something over, and wait for nothing.
-    fn look(&mut self, progress: &mut load::Progress<'_>);
+    fn look(&mut self, variant: &Variant, progress: &mut load::Progress<'_>);
 }
 
 /// An observer that does not look.
@@ -97,20 +97,6 @@ pub enum Event<'a> {
     TrialEnded {
         /// What was recorded.
         record: &'a TrialRecord,
-        /// How far the run is.
-        progress: Progress,
-    },
-    /// A window of a floor is about to be measured.
-    FloorStarted {
-        /// The variants it stands under.
-        variants: &'a [String],
-        /// How far the run is.
-        progress: Progress,
-    },
-    /// A window of a floor was measured and is recorded.
-    FloorEnded {
-        /// What was recorded.
-        record: &'a FloorRecord,
         /// How far the run is.
         progress: Progress,
     },

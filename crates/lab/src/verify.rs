@@ -1,9 +1,15 @@
-//! Proves a server right before it is timed.
+//! Proves a server, a client or a codec right before it is timed.
 
 use std::sync::atomic::AtomicBool;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use rpcgauge_load::{self as load};
+use rpcgauge_message::contract::{Operation, Verified};
+use rpcgauge_message::{Codec, Compression, Encoding, Limits, Message, Workload, first_difference};
 use rpcgauge_study::record::Fault;
+use rpcgauge_study::words::Word as _;
+use serde_json::Value;
 
 use crate::error::TrialFailure;
 use crate::exchange::Exchange;
@@ -13,7 +19,8 @@ use crate::subject::one_line;
 /// set up, and compressors and caches are empty.
 const CALLS: u64 = 3;
 
-/// Makes a few calls as `trial` would and compares every answer with the right one.
+/// Makes a few calls as `trial` would, compares every answer with the right one, and gives what was
+/// measured of them.
 ///
 /// # Errors
 /// The first wrong answer with its JSON path, or why calls failed.
@@ -21,7 +28,7 @@ pub(crate) fn prove(
     exchange: &mut Exchange,
     trial: &load::Trial,
     stop: &AtomicBool,
-) -> Result<(), TrialFailure> {
+) -> Result<load::Measurement, TrialFailure> {
     let trial = load::Trial {
         stop: load::Stop {
             calls: Some(CALLS),
@@ -54,11 +61,13 @@ pub(crate) fn prove(
         return Err(unanswered(&measurement));
     }
     match compressed {
-        Some(coding) if measurement.uncompressed_answers > 0 => Err(TrialFailure::new(
-            Fault::Subject,
-            format!("the server answers without compression although {coding} was asked for"),
-        )),
-        _ => Ok(()),
+        Some(coding) if measurement.uncompressed_answers > 0 && exchange.compression_pays() => {
+            Err(TrialFailure::new(
+                Fault::Subject,
+                format!("the server answers without compression although {coding} was asked for"),
+            ))
+        }
+        _ => Ok(measurement),
     }
 }
 
@@ -136,5 +145,86 @@ impl load::Codec for Prover<'_> {
         self.exchange.verify(call).inspect_err(|difference| {
             self.wrong.get_or_insert_with(|| difference.0.clone());
         })
+    }
+}
+
+/// A workload's requests in the proto3 JSON mapping, at most so many that differ.
+pub(crate) fn requests(workload: &Workload, most: u64) -> Result<Vec<Value>, TrialFailure> {
+    let distinct = if workload.request_varies() { most } else { 1 };
+    (0..distinct)
+        .map(|call| as_json(&workload.request(call)))
+        .collect()
+}
+
+/// A message in the proto3 JSON mapping.
+pub(crate) fn as_json(message: &Message) -> Result<Value, TrialFailure> {
+    let broken = |error: &dyn ToString| TrialFailure::new(Fault::Instrument, error.to_string());
+    let bytes = message
+        .to_bytes(Encoding::Json)
+        .map_err(|error| broken(&error))?;
+    serde_json::from_slice(&bytes).map_err(|error| broken(&error))
+}
+
+/// Whether what a client decoded is the answer to the first request.
+pub(crate) fn right_answer(verified: &Verified, workload: &Workload) -> Result<(), String> {
+    let Verified::Message(message) = verified else {
+        return Err("it proves itself by bytes, and not by the message it decoded".to_owned());
+    };
+    let message = workload
+        .response_type()
+        .from_json(&message.to_string())
+        .map_err(|error| format!("what it decoded is no answer: {error}"))?;
+    match first_difference(&workload.expected(0), &message) {
+        None => Ok(()),
+        Some(difference) => Err(format!("what it decoded is wrong at {difference}")),
+    }
+}
+
+/// What a codec encodes or decodes.
+pub(crate) struct Sample {
+    pub(crate) message: Message,
+    pub(crate) operation: Operation,
+    pub(crate) encoding: Encoding,
+    pub(crate) compression: Compression,
+    pub(crate) limits: Limits,
+}
+
+impl Sample {
+    /// Whether what the codec made is the sample.
+    pub(crate) fn right(&self, verified: &Verified) -> Result<(), String> {
+        let of = self.message.message_type();
+        let made = match (self.operation, verified) {
+            (Operation::Decode, Verified::Message(message)) => {
+                of.from_json(&message.to_string())
+                    .map_err(|error| format!("what it decoded is no such message: {error}"))?
+            }
+            (Operation::Encode, Verified::Bytes(bytes)) => {
+                let bytes = STANDARD
+                    .decode(bytes)
+                    .map_err(|error| format!("what it encoded is no base64: {error}"))?;
+                self.decoded(&bytes)?
+            }
+            (operation, _) => {
+                return Err(format!(
+                    "it answers \"verify\" as if it did not {}",
+                    operation.word()
+                ));
+            }
+        };
+        match first_difference(&self.message, &made) {
+            None => Ok(()),
+            Some(difference) => Err(format!("it makes a wrong message, at {difference}")),
+        }
+    }
+
+    fn decoded(&self, bytes: &[u8]) -> Result<Message, String> {
+        let of = self.message.message_type().clone();
+        let mut codec = Codec::new(of, self.encoding, self.compression, self.limits)
+            .map_err(|error| error.to_string())?;
+        let mut plain = Vec::new();
+        codec
+            .decompress(bytes, &mut plain)
+            .and_then(|()| codec.decode(&plain))
+            .map_err(|error| format!("what it encoded cannot be read: {error}"))
     }
 }

@@ -17,6 +17,7 @@ pub(crate) const MOST_SAMPLE_CHARS: usize = 200;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Account {
     pub(crate) started: u64,
+    pub(crate) sent: u64,
     pub(crate) answered: u64,
     pub(crate) failed: BTreeMap<FailureKind, u64>,
     pub(crate) abandoned: u64,
@@ -33,8 +34,11 @@ impl Account {
             .answered
             .checked_add(failed)
             .and_then(|sum| sum.checked_add(self.abandoned));
-        let parts_hold =
-            self.never_begun <= self.abandoned && self.answered_after_retry <= self.answered;
+        let never_sent = self.started.checked_sub(self.sent);
+        let parts_hold = self.never_begun <= self.abandoned
+            && never_sent.is_some_and(|unsent| self.never_begun <= unsent)
+            && self.answered <= self.sent
+            && self.answered_after_retry <= self.answered;
         if ended != Some(self.started) || !parts_hold {
             return Err(LoadError::Accounting {
                 started: self.started,
@@ -49,6 +53,7 @@ impl Account {
             failed: self.failed,
             abandoned: self.abandoned,
             never_begun: self.never_begun,
+            never_sent: self.started - self.sent,
             retried: self.retried,
             answered_after_retry: self.answered_after_retry,
         })

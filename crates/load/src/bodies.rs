@@ -55,6 +55,9 @@ pub trait Codec {
     fn verify(&mut self, call: u64) -> Result<(), CodecError>;
 }
 
+/// Says whether a compressed message can be decompressed, of an answer that nobody decodes.
+pub type AnswerCheck<'a> = Box<dyn FnMut(&[u8]) -> Result<(), CodecError> + 'a>;
+
 /// A request body made ready beforehand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Body {

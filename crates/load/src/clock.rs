@@ -9,7 +9,7 @@ use crate::measurement::Cpu;
 pub(crate) const SECOND: u64 = 1_000_000_000;
 
 /// Nanoseconds of CLOCK_MONOTONIC. The same clock gives the server's marks on the same host.
-pub(crate) fn now() -> u64 {
+pub fn now() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
@@ -43,6 +43,14 @@ impl Cpu {
             user_ns: self.user_ns.saturating_sub(earlier.user_ns),
             system_ns: self.system_ns.saturating_sub(earlier.system_ns),
         }
+    }
+}
+
+impl std::ops::AddAssign for Cpu {
+    fn add_assign(&mut self, more: Cpu) {
+        self.total_ns += more.total_ns;
+        self.user_ns += more.user_ns;
+        self.system_ns += more.system_ns;
     }
 }
 

@@ -14,6 +14,8 @@
 //! for: started = answered + failed + abandoned. A call that the server says it did not process is
 //! sent again, and stays one call ([`Calls::retried`] counts the sends).
 //!
+//! A [`Session`] measures a closed loop a slice at a time, so that several can be measured in turn.
+//!
 //! ```no_run
 //! use std::sync::atomic::AtomicBool;
 //! use std::time::Duration;
@@ -78,17 +80,18 @@ mod warmup;
 
 pub mod floor;
 
-pub use bodies::{Bodies, Body, Codec, CodecError};
-pub use engine::{Hooks, measure, measure_with};
+pub use bodies::{AnswerCheck, Bodies, Body, Codec, CodecError};
+pub use clock::now as monotonic_ns;
+pub use engine::{Counted, Hooks, Session, SliceBounds, measure, measure_with};
 pub use error::{Blame, LoadError};
 pub use failure::{ErrorSample, FailureKind, Fault};
-pub use measurement::{Calls, Cpu, Ending, Marks, Measurement, Payload, WarmupOutcome};
+pub use measurement::{Calls, Cpu, Ending, Marks, Measurement, Payload, SliceCount, WarmupOutcome};
 pub use progress::{IntervalTimes, Progress, ProgressHook};
 pub use rpcgauge_wire::{ByteCount, Limits, Protocol, Traffic};
 pub use schedule::{Arrivals, MOST_IN_FLIGHT, Schedule, Segment};
 pub use segments::SegmentFigures;
 pub use stage::{Stage, Stages, Timing};
-pub use timeline::{Slice, Timeline};
+pub use timeline::{Slice, Timeline, TimelineRecorder};
 pub use tls::{Identity, Roots, Tls, TlsError, TlsSettings};
 pub use trial::{
     Address, CallStyle, ConnectionUse, Expect, Keepalive, Request, Stop, Target, Trial,

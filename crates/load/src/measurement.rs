@@ -19,7 +19,8 @@ pub struct Measurement {
     /// The warm-up before the first measured call.
     pub warmup: WarmupOutcome,
     /// From the first measured call's due time to the last one's end; at a rate, to when the next
-    /// one would have been due, where that is later; where calls were abandoned, to when they were.
+    /// one would have been due, where that is later; where calls were abandoned, to when they were. Of
+    /// a session, its slices together, each to when the next call would have been due.
     pub elapsed: Duration,
     /// Latency of the calls that succeeded, from due to done.
     pub latency: Histogram,
@@ -39,12 +40,15 @@ pub struct Measurement {
     /// Bytes on the connections from the first measured call to the last one's end. What TLS adds,
     /// its handshakes included, is overhead: the bytes on the socket less the plain ones. At a rate,
     /// what is carried of calls of the warm-up that had not ended is among them; a closed loop lets
-    /// them end before. In a stage trial the server's marks are counted apart.
+    /// them end before. Of a session, all bytes of its slices, those of the calls that were left out
+    /// ([`SliceCount::skipped`]) with them. In a stage trial the server's marks are counted apart.
     pub traffic: Traffic,
     /// Calls of the warm-up that were begun and ended after the first measured one was due: at a rate,
     /// those that still waited or were in flight. What they took then is in [`Measurement::traffic`]
     /// and [`Measurement::cpu`].
     pub warmup_ended_after: u64,
+    /// A session's slices; `None` where the measured part was one piece.
+    pub slices: Option<SliceCount>,
     /// Sizes of the messages.
     pub payload: Payload,
     /// Processor time of the measuring thread over the same span.
@@ -53,7 +57,9 @@ pub struct Measurement {
     pub connections_at_start: u64,
     /// Connections opened during the measured part.
     pub connections_opened: u64,
-    /// How many of those went on with the TLS session of an earlier one (see
+    /// Connections that a session opened again between its slices, since the server had closed them.
+    pub connections_reopened: u64,
+    /// How many of those opened in the measured part went on with the TLS session of an earlier one (see
     /// [`crate::TlsSettings::resumption`]).
     pub tls_resumed: u64,
     /// Attempts to open a connection that failed, warm-up included. With
@@ -74,6 +80,17 @@ pub struct Measurement {
     pub errors_without_sample: u64,
     /// Why the trial ended. All figures are right for the part measured, whatever the reason.
     pub ending: Ending,
+}
+
+/// The slices of a session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SliceCount {
+    /// How many there were.
+    pub slices: u64,
+    /// Calls at their starts that were left out of all figures but the bytes.
+    pub skipped: u64,
+    /// How many of them failed.
+    pub skipped_failed: u64,
 }
 
 /// Why a trial ended.
@@ -103,6 +120,9 @@ pub struct Calls {
     /// How many of the abandoned ones were due but never begun, since the trial's end came first. At
     /// most ten million are counted, here and in the sums.
     pub never_begun: u64,
+    /// How many of the failed and abandoned ones were never given to the transport: [`Calls::never_begun`],
+    /// and those for which no connection, no body or no room was found. All others were sent.
+    pub never_sent: u64,
     /// Sends of calls beyond their first: calls that the server said it did not process (GOAWAY,
     /// REFUSED_STREAM) and, in HTTP/1.1, calls of an idempotent method on a kept connection that
     /// the server closed before any byte of the answer. A call is sent again three times at most,

@@ -21,7 +21,7 @@ pub struct ProgressHook<'r> {
     ///
     /// A trial with a hook counts every call in a second set of histograms, and at each look sums the
     /// bytes of its connections.
-    pub look: &'r mut dyn FnMut(&mut Progress<'_>),
+    pub look: Box<dyn FnMut(&mut Progress<'_>) + 'r>,
 }
 
 impl ProgressHook<'_> {
@@ -45,6 +45,8 @@ pub struct Progress<'a> {
     pub interval: Duration,
     /// Calls started.
     pub started: u64,
+    /// How many of them were given to the transport.
+    pub sent: u64,
     /// Calls that succeeded.
     pub answered: u64,
     /// Calls that failed, by kind.

@@ -97,6 +97,8 @@ pub(crate) struct Recorder {
     pub(crate) start: Option<u64>,
     /// When the last measured call ended.
     pub(crate) end: u64,
+    /// The time in which calls counted, ns, where that is not from the start to the end.
+    pub(crate) counted_ns: Option<u64>,
     pub(crate) latency: Histogram,
     /// Times of the calls since the last look at the trial, where there are looks.
     pub(crate) interval: Option<IntervalTimes>,
@@ -123,6 +125,7 @@ impl Recorder {
         Recorder {
             start: None,
             end: 0,
+            counted_ns: None,
             latency: histogram(),
             interval: looked_at.then(IntervalTimes::new),
             failed_latency: histogram(),
@@ -156,6 +159,22 @@ impl Recorder {
         }
         if let Some(interval) = &mut self.interval {
             record(&mut interval.send_delay, delay);
+        }
+    }
+
+    /// A call was given to the transport, for the first time.
+    pub(crate) fn sent(&mut self, due: u64) {
+        self.account.sent += 1;
+        if let Some(segment) = self.segment(due) {
+            segment.sent += 1;
+        }
+    }
+
+    /// The transport took nothing of a call that it was given.
+    pub(crate) fn not_sent(&mut self, due: u64) {
+        self.account.sent -= 1;
+        if let Some(segment) = self.segment(due) {
+            segment.sent -= 1;
         }
     }
 
@@ -244,27 +263,27 @@ impl Recorder {
     }
 
     /// From the first measured call's due time to the last one's end, ns.
-    pub(crate) fn elapsed_ns(&self) -> u64 {
+    pub(crate) fn span_ns(&self) -> u64 {
         self.end.saturating_sub(self.start.unwrap_or(self.end))
     }
 
     /// What the stages, the timeline and the samples came to.
     pub(crate) fn finish(mut self) -> Recorded {
         self.count_stages();
-        let elapsed_ns = self.elapsed_ns();
+        let span_ns = self.span_ns();
         let stages = self
             .stages
             .into_iter()
             .filter(|(_, histogram)| !histogram.is_empty())
             .collect();
         Recorded {
-            elapsed_ns,
+            elapsed_ns: self.counted_ns.unwrap_or(span_ns),
             latency: self.latency,
             failed_latency: self.failed_latency,
             send_delay: self.send_delay,
             stages,
             marks: self.marks,
-            timeline: self.timeline.finish(elapsed_ns),
+            timeline: self.timeline.finish(span_ns),
             segments: self.segments.figures,
             account: self.account,
             errors: self.errors,

@@ -10,6 +10,8 @@ use crate::schedule::Schedule;
 pub struct SegmentFigures {
     /// Calls that were due in it.
     pub started: u64,
+    /// How many of them were given to the transport.
+    pub sent: u64,
     /// How many of them succeeded.
     pub answered: u64,
     /// How many failed.
@@ -47,6 +49,7 @@ impl SegmentRecorder {
                 .iter()
                 .map(|_| SegmentFigures {
                     started: 0,
+                    sent: 0,
                     answered: 0,
                     failed: 0,
                     latency: small_histogram(),

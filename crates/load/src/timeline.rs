@@ -27,15 +27,22 @@ const MOST_SLICES: usize = 200;
 
 /// Fills a [`Timeline`] whose end is not known yet.
 #[derive(Debug)]
-pub(crate) struct TimelineRecorder {
+pub struct TimelineRecorder {
     /// How often the length of a slice has doubled. The first is 1 ns, the finest there is: 40 doublings
     /// later it is 18 minutes, and each doubling adds 100 pairs.
     doublings: u32,
     slices: Vec<Slice>,
 }
 
+impl Default for TimelineRecorder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl TimelineRecorder {
-    pub(crate) fn new() -> Self {
+    /// An empty one.
+    pub fn new() -> Self {
         TimelineRecorder {
             doublings: 0,
             slices: Vec::with_capacity(MOST_SLICES),
@@ -49,7 +56,7 @@ impl TimelineRecorder {
     }
 
     /// Counts a call that succeeded, due `due_ns` after the trial's start.
-    pub(crate) fn answered(&mut self, due_ns: u64, latency_ns: u64) {
+    pub fn answered(&mut self, due_ns: u64, latency_ns: u64) {
         let slice = self.slice(due_ns);
         slice.answered += 1;
         slice.latency_sum_ns = slice.latency_sum_ns.saturating_add(latency_ns);
@@ -57,13 +64,13 @@ impl TimelineRecorder {
     }
 
     /// Counts a call that failed.
-    pub(crate) fn failed(&mut self, due_ns: u64) {
+    pub fn failed(&mut self, due_ns: u64) {
         self.slice(due_ns).failed += 1;
     }
 
     /// Ends the timeline: it covers `elapsed_ns` and every call, in at least 100 slices where
     /// there are as many nanoseconds.
-    pub(crate) fn finish(mut self, elapsed_ns: u64) -> Timeline {
+    pub fn finish(mut self, elapsed_ns: u64) -> Timeline {
         self.slice(elapsed_ns.saturating_sub(1));
         Timeline {
             slice_ns: 1 << self.doublings,

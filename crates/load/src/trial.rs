@@ -99,6 +99,9 @@ impl Request {
         let builder = match &self.style {
             CallStyle::Http { method } => Head::builder(method, &self.path, &self.authority),
             CallStyle::Grpc { subtype } => {
+                for (name, value) in &self.headers {
+                    grpc::check_metadata(name, value)?;
+                }
                 grpc::head(&self.path, &self.authority, subtype.as_deref())
             }
         };

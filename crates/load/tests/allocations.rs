@@ -69,11 +69,12 @@ fn of_calls(trial: &Trial, calls: u64, look_every: Option<Duration>) -> Trialled
             assert!(progress.started >= progress.answered);
         };
         let hooks = Hooks {
-            settling: &mut |_| Settling::Settled,
-            measuring: &mut || (),
+            settling: Box::new(|_| Settling::Settled),
+            measuring: Box::new(|_| ()),
+            check: None,
             progress: look_every.map(|every| ProgressHook {
                 every,
-                look: &mut look,
+                look: Box::new(&mut look),
             }),
         };
         let bodies = prepared(&[&[b'x'; 500], &[b'y'; 9000]]);

@@ -18,6 +18,7 @@ struct Look {
     elapsed: Duration,
     interval: Duration,
     started: u64,
+    sent: u64,
     answered: u64,
     failed: BTreeMap<FailureKind, u64>,
     in_flight: u64,
@@ -31,6 +32,7 @@ impl Look {
             elapsed: progress.elapsed,
             interval: progress.interval,
             started: progress.started,
+            sent: progress.sent,
             answered: progress.answered,
             failed: progress.failed.clone(),
             in_flight: progress.in_flight,
@@ -49,14 +51,15 @@ fn looked_at(
 ) -> Result<(Measurement, Vec<Look>), LoadError> {
     let mut looks = Vec::new();
     let hooks = Hooks {
-        settling: &mut |_| Settling::Settled,
-        measuring: &mut || (),
+        settling: Box::new(|_| Settling::Settled),
+        measuring: Box::new(|_| ()),
+        check: None,
         progress: Some(ProgressHook {
             every,
-            look: &mut |progress| {
+            look: Box::new(|progress| {
                 looks.push(Look::at(progress));
                 look(progress);
-            },
+            }),
         }),
     };
     let measurement = measure_with(trial, prepared(&[b"x"]), hooks, stop)?;
@@ -69,6 +72,8 @@ fn assert_looks_add_up(measurement: &Measurement, looks: &[Look]) {
     let last = looks.last().unwrap();
     assert_eq!(last.answered, measurement.calls.answered);
     assert_eq!(last.failed, measurement.calls.failed);
+    let never_sent = measurement.calls.never_sent - measurement.calls.never_begun;
+    assert_eq!(last.started - last.sent, never_sent);
     let open = measurement.calls.abandoned - measurement.calls.never_begun;
     assert_eq!(last.in_flight, open);
     assert_eq!(last.traffic, measurement.traffic);

@@ -110,11 +110,12 @@ fn calls_that_wait_past_their_deadline_are_told_apart() {
         }
     };
     let hooks = Hooks {
-        settling: &mut |_| Settling::Settled,
-        measuring: &mut || (),
+        settling: Box::new(|_| Settling::Settled),
+        measuring: Box::new(|_| ()),
+        check: None,
         progress: Some(ProgressHook {
             every: Duration::from_millis(10),
-            look: &mut look,
+            look: Box::new(&mut look),
         }),
     };
     let stop = AtomicBool::new(false);
@@ -150,8 +151,9 @@ fn what_a_warmup_left_waiting_is_not_measured() {
         trial.deadline = deadline;
         let mut began = None;
         let hooks = Hooks {
-            settling: &mut |_| Settling::GoOn,
-            measuring: &mut || began = Some(Instant::now()),
+            settling: Box::new(|_| Settling::GoOn),
+            measuring: Box::new(|begins| began = began.or(begins.then(Instant::now))),
+            check: None,
             progress: None,
         };
         let stop = AtomicBool::new(false);
@@ -240,11 +242,12 @@ fn a_turn_takes_so_many_calls_and_no_more() {
     };
     let mut started = vec![0];
     let hooks = Hooks {
-        settling: &mut |_| Settling::Settled,
-        measuring: &mut || (),
+        settling: Box::new(|_| Settling::Settled),
+        measuring: Box::new(|_| ()),
+        check: None,
         progress: Some(ProgressHook {
             every: Duration::from_nanos(1),
-            look: &mut |progress| started.push(progress.started),
+            look: Box::new(|progress| started.push(progress.started)),
         }),
     };
     let stop = AtomicBool::new(false);

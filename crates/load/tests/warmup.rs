@@ -75,14 +75,15 @@ fn what_the_hooks_do_is_no_lateness_of_the_first_call() {
         trial.warmup = Some(warmup(10));
         let mut measuring = 0;
         let hooks = Hooks {
-            settling: &mut |_| {
+            settling: Box::new(|_| {
                 std::thread::sleep(PAUSE);
                 Settling::Settled
-            },
-            measuring: &mut || {
+            }),
+            measuring: Box::new(|begins| {
                 std::thread::sleep(PAUSE);
-                measuring += 1;
-            },
+                measuring += u32::from(begins);
+            }),
+            check: None,
             progress: None,
         };
         let stop = AtomicBool::new(false);

@@ -1,7 +1,8 @@
 //! The subject contract's messages: one line of JSON in, one line of JSON out.
 //!
 //! A subject reads one line of [`Settings`] from its standard input and writes one [`Reply`] line
-//! to its standard output; the prose and the JSON schemas are in `contract/`. What a subject obeys
+//! to its standard output. A client or codec then answers each [`Ask`] by one [`Answer`], and
+//! appends a [`Record`] of each call to a file. The prose and the JSON schemas are in `contract/`. What a subject obeys
 //! is strict: a setting that it does not know is refused, since ignoring it would measure
 //! something else than was asked. What it tells is lenient: unknown keys of a reply are skipped.
 
@@ -10,16 +11,21 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 mod address;
 mod error;
 mod line;
+mod record;
+mod slice;
 
 #[cfg(test)]
 mod tests;
 
 pub use address::Address;
 pub use error::ContractError;
+pub use record::{RECORD_BYTES, Record, RecordError};
+pub use slice::{Answer, Ask, SliceAsk, SliceDone, Until, Verified};
 
 use crate::workload::WorkloadSpec;
 use crate::{Compression, Encoding};
@@ -33,6 +39,9 @@ pub const READY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A subject whose standard input was closed has this long to end before it is killed.
 pub const END_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A client or codec has this long to answer, beside the time that it was asked to measure.
+pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Longest line either side accepts, in bytes: a user's descriptor set and samples fit in it.
 pub const MAX_LINE_BYTES: usize = 64 << 20;
@@ -52,7 +61,9 @@ pub enum Settings {
     Server(Box<ServerSettings>),
     /// Be the answering half of the floor's calibration.
     Floor(FloorSettings),
-    /// Encode or decode a sample in batches.
+    /// Call a server, slice by slice.
+    Client(Box<ClientSettings>),
+    /// Encode or decode a sample, slice by slice.
     Codec(Box<CodecSettings>),
 }
 
@@ -77,7 +88,7 @@ pub struct ServerSettings {
     #[serde(default = "no_compression", skip_serializing_if = "is_no_compression")]
     pub response_compression: Compression,
     /// Threads that serve.
-    #[serde(default = "one_thread", skip_serializing_if = "is_one_thread")]
+    #[serde(default = "one", skip_serializing_if = "is_one")]
     pub threads: u32,
     /// Whether successful answers carry [`HANDLER_START`] and [`HANDLER_END`].
     #[serde(default, skip_serializing_if = "is_false")]
@@ -95,28 +106,76 @@ pub struct FloorSettings {
     pub listen: Listen,
 }
 
-/// Role `codec`: encode or decode one sample, batch after batch, and report each batch.
+/// Role `client`: call a server, slice by slice, and record each call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClientSettings {
+    /// Which of the subject's stacks, by its name in `subject.toml`; absent for its first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<String>,
+    /// What is called.
+    pub workload: WorkloadSpec,
+    /// The protocol to call by.
+    pub protocol: Protocol,
+    /// The HTTP version that carries it.
+    pub http: HttpVersion,
+    /// The encoding of request and answer.
+    pub encoding: Encoding,
+    /// Where the server listens.
+    pub address: Address,
+    /// The requests in the proto3 JSON mapping, used in turn over the client's whole life. They
+    /// are made into the library's messages once, and encoded anew for each call.
+    pub requests: Vec<Value>,
+    /// How requests are compressed.
+    #[serde(default = "no_compression", skip_serializing_if = "is_no_compression")]
+    pub request_compression: Compression,
+    /// How answers are asked to be compressed.
+    #[serde(default = "no_compression", skip_serializing_if = "is_no_compression")]
+    pub response_compression: Compression,
+    /// Whether a connection serves many calls or one.
+    #[serde(default, skip_serializing_if = "ConnectionUse::is_reuse")]
+    pub connection: ConnectionUse,
+    /// How the library is called; absent for the stack's first style.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub style: Option<Style>,
+    /// Calls in flight at the same time.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub in_flight: u32,
+    /// A call that has not ended after this many milliseconds has failed.
+    pub deadline_ms: u64,
+    /// Whether answers carry [`HANDLER_START`] and [`HANDLER_END`], to be recorded.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub marks: bool,
+    /// The file that [`Record`]s are appended to, absolute.
+    pub records: PathBuf,
+    /// Bounds of what is accepted, where they differ from the subject's defaults.
+    #[serde(default, skip_serializing_if = "Limits::is_default")]
+    pub limits: Limits,
+}
+
+/// Role `codec`: encode or decode one sample, slice by slice, and record each batch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CodecSettings {
     /// Which of the subject's stacks, by its name in `subject.toml`; absent for its first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<String>,
-    /// Whose sample is used.
+    /// Whose sample is used: it tells the sample's type.
     pub workload: WorkloadSpec,
     /// The request's sample or the answer's.
     pub sample: Sample,
+    /// The sample itself, in the proto3 JSON mapping. To decode, the subject encodes it once,
+    /// beforehand.
+    pub message: Value,
     /// The bytes' format.
     pub encoding: Encoding,
+    /// Which direction is timed.
+    pub operation: Operation,
     /// The compression after encoding and before decoding.
     #[serde(default = "no_compression", skip_serializing_if = "is_no_compression")]
     pub compression: Compression,
-    /// Which direction is timed.
-    pub operation: Operation,
-    /// Batches to run. Each is reported; which of them were warm-up is not the subject's to say.
-    pub batches: u32,
-    /// Operations in each batch.
-    pub batch_size: u32,
+    /// The file that [`Record`]s are appended to, absolute.
+    pub records: PathBuf,
     /// Bounds of what is accepted, where they differ from the subject's defaults.
     #[serde(default, skip_serializing_if = "Limits::is_default")]
     pub limits: Limits,
@@ -158,6 +217,33 @@ pub enum Listen {
         /// The socket's path, absolute.
         path: PathBuf,
     },
+}
+
+/// Whether a connection serves many calls or one.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum ConnectionUse {
+    /// Connections are opened once and kept.
+    #[default]
+    Reuse,
+    /// Every call opens a connection of its own and closes it.
+    PerCall,
+}
+
+/// How a client's library is called: what an application's code around a call looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Style {
+    /// A call returns when it has ended.
+    Blocking,
+    /// A call returns a future, which is waited for.
+    Future,
+    /// A call suspends its coroutine.
+    Coroutine,
+    /// A call is given what to do when it has ended.
+    Async,
 }
 
 /// Which of a workload's two samples.
@@ -207,7 +293,7 @@ pub enum Reply {
 /// The subject is up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ready {
-    /// Where it listens; absent for a codec.
+    /// Where it listens; absent for a client or codec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<Address>,
     /// The process whose processor time and memory count as the subject's, where that is not the
@@ -220,10 +306,6 @@ pub struct Ready {
     /// Whether generated or dynamic code makes and reads the messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
-    /// A codec's encoded and compressed sample as base64 (RFC 4648, section 4), so that it can be
-    /// proved right before its batches are believed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sample: Option<String>,
 }
 
 /// Whether generated or dynamic code makes and reads the messages.
@@ -270,17 +352,6 @@ impl Fault {
     }
 }
 
-/// One batch of a codec, a line each after the ready line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Batch {
-    /// Which batch, from 0.
-    pub batch: u32,
-    /// Operations in it.
-    pub operations: u32,
-    /// Nanoseconds of the monotonic clock from before its first operation to after its last.
-    pub elapsed_ns: u64,
-}
-
 /// The address that is listened on unless another was asked for.
 pub const LOOPBACK: &str = "127.0.0.1";
 
@@ -300,16 +371,22 @@ const fn is_no_compression(compression: &Compression) -> bool {
     matches!(compression, Compression::None)
 }
 
-const fn one_thread() -> u32 {
+const fn one() -> u32 {
     1
 }
 
-const fn is_one_thread(threads: &u32) -> bool {
-    *threads == 1
+const fn is_one(count: &u32) -> bool {
+    *count == 1
 }
 
 const fn is_false(value: &bool) -> bool {
     !*value
+}
+
+impl ConnectionUse {
+    fn is_reuse(&self) -> bool {
+        *self == Self::Reuse
+    }
 }
 
 impl Limits {

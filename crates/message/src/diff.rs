@@ -5,8 +5,7 @@ use std::fmt;
 use buffa_descriptor::{DynamicMessage, FieldDescriptor, MapKey, MapValue, ReflectMessage, Value};
 
 use crate::Message;
-use crate::mapping::read::key_text;
-use crate::mapping::trail::{Step, clip};
+use crate::mapping::path::{Step, clip, key_text};
 
 /// The first difference between two messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,7 +90,7 @@ fn in_message(expected: &DynamicMessage, got: &DynamicMessage) -> Option<Unequal
             (expected, got) => Some(Unequal::new(shown(expected), shown(got))),
         };
         if let Some(difference) = difference {
-            return Some(difference.under(Step::Name(name)));
+            return Some(difference.under(Step::Name(name.into())));
         }
     }
     if expected.unknown_fields() == got.unknown_fields() {
@@ -152,7 +151,7 @@ fn in_list(expected: &[Value], got: &[Value]) -> Option<Unequal> {
 }
 
 fn in_map(expected: &MapValue, got: &MapValue) -> Option<Unequal> {
-    let at = |key: &MapKey, difference: Unequal| difference.under(Step::Name(&key_text(key)));
+    let at = |key: &MapKey, difference: Unequal| difference.under(Step::Name(key_text(key).into()));
     for (key, value) in expected.iter() {
         let difference = match got.get(key) {
             Some(other) => in_value(value, other),

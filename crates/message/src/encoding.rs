@@ -14,9 +14,9 @@ use crate::nearest::Nearest;
 pub enum Encoding {
     /// The protobuf binary format.
     Protobuf,
-    /// The proto3 JSON mapping with lowerCamelCase names.
+    /// JSON with lowerCamelCase names.
     Json,
-    /// The proto3 JSON mapping with the field names as written in the .proto file.
+    /// JSON with the field names as written in the .proto file.
     JsonProtoNames,
     /// MessagePack, keyed by the JSON names.
     Msgpack,

@@ -1,13 +1,12 @@
 //! Messages to bytes and back, one function for each direction of generated and dynamic messages.
 //!
-//! Both go through the same mapping ([`crate::mapping`]) and the same format libraries, so that
-//! they have the same bytes. Only the dynamic reader knows where in a message an error is: the
-//! generated one stays lean, and what it refuses is read once more to say what is wrong.
+//! Generated messages are plain structs with serde's derives, as an application has them. What their
+//! readers refuse is read once more by dynamic code, which knows where in the message it is.
 
-pub(crate) mod msgpack_text;
 mod wire_type;
 
 use std::cell::RefCell;
+use std::marker::PhantomData;
 
 use buffa::{DecodeOptions, Message as _, SizeCache};
 use buffa_descriptor::{DynamicMessage, MessageIndex};
@@ -20,11 +19,8 @@ use crate::error::{DecodeError, EncodeError};
 use crate::generated::GeneratedMessage;
 use crate::generated::workloads::rpcgauge::Hybrid;
 use crate::limits::{BrokenLimit, Limits};
-use crate::mapping::Names;
-use crate::mapping::generated::{Budget, ReadElement, WriteElement};
-use crate::mapping::memory::Memory;
-use crate::mapping::read::{ReadMessage, Reader};
-use crate::mapping::trail::{Trail, clip};
+use crate::mapping::path::clip;
+use crate::mapping::read::{Reading, Unread};
 use crate::mapping::write::WriteMessage;
 use crate::schema::Types;
 
@@ -45,12 +41,13 @@ pub(crate) fn encode_generated<M: GeneratedMessage>(
                 .try_encode_with_cache(sizes, out)
                 .map_err(|e| e.to_string())
         }),
-        _ => encode_mapped(&WriteElement(message, names(encoding)), encoding, out),
+        Encoding::JsonProtoNames => encode_serde(&message.by_proto_names(), encoding, out),
+        _ => encode_serde(message, encoding, out),
     };
-    result.map_err(|what| no_form(M::TYPE_NAME, encoding, &what))
+    result.map_err(|what| no_form(M::FULL_NAME, encoding, &what))
 }
 
-/// Appends a dynamic message's bytes.
+/// Appends a dynamic message's bytes. The names in JSON are those that its descriptors have.
 pub(crate) fn encode_dynamic(
     message: &DynamicMessage,
     full_name: &str,
@@ -59,19 +56,17 @@ pub(crate) fn encode_dynamic(
 ) -> Result<(), EncodeError> {
     let result = match encoding {
         Encoding::Protobuf => message.try_encode(out).map_err(|e| e.to_string()),
-        _ => encode_mapped(&WriteMessage::new(message, names(encoding)), encoding, out),
+        Encoding::Msgpack | Encoding::Cbor => {
+            encode_serde(&WriteMessage::new(message), encoding, out)
+        }
+        Encoding::Json | Encoding::JsonProtoNames | Encoding::Hybrid => {
+            encode_serde(message, encoding, out)
+        }
     };
     result.map_err(|what| no_form(full_name, encoding, &what))
 }
 
-const fn names(encoding: Encoding) -> Names {
-    match encoding {
-        Encoding::JsonProtoNames => Names::Proto,
-        _ => Names::Json,
-    }
-}
-
-fn encode_mapped(
+fn encode_serde(
     value: &impl Serialize,
     encoding: Encoding,
     out: &mut Vec<u8>,
@@ -81,7 +76,7 @@ fn encode_mapped(
             serde_json::to_writer(out, value).map_err(|e| e.to_string())
         }
         Encoding::Msgpack => value
-            .serialize(&mut rmp_serde::Serializer::new(out))
+            .serialize(&mut rmp_serde::Serializer::new(out).with_struct_map())
             .map_err(|e| e.to_string()),
         Encoding::Cbor => value
             .serialize(&mut minicbor_serde::Serializer::new(out))
@@ -95,7 +90,7 @@ fn encode_mapped(
             .try_encode(out)
             .map_err(|e| e.to_string())
         }
-        Encoding::Protobuf => Err("protobuf is not in the mapping".to_owned()),
+        Encoding::Protobuf => Err("protobuf is not written by serde".to_owned()),
     }
 }
 
@@ -132,34 +127,26 @@ pub(crate) fn decode_generated<M: GeneratedMessage>(
     encoding: Encoding,
     limits: &Limits,
 ) -> Result<M, DecodeError> {
-    let memory = Memory::new(limits);
-    let seed = || {
-        ReadElement::<M>::new(Budget {
-            levels: limits.max_depth,
-            memory: &memory,
-        })
-    };
-    let refused = |refusal: Refusal| refusal.of(M::TYPE_NAME, encoding);
+    let refused = |refusal: Refusal| refusal.of(M::FULL_NAME, encoding);
     check_size(bytes, limits).map_err(refused)?;
+    let seed = PhantomData::<M>;
     let read = match encoding {
         Encoding::Protobuf => {
             return options(limits)
                 .decode_from_slice(bytes)
                 .map_err(|e| refused(from_protobuf(&e, limits)));
         }
-        Encoding::Hybrid => read_json(
-            open_hybrid(bytes, limits).map_err(refused)?.as_bytes(),
-            seed(),
-        ),
-        _ => read_mapped(bytes, encoding, seed()),
+        Encoding::Json | Encoding::JsonProtoNames => {
+            serde_json::from_slice(bytes).map_err(|e| e.to_string())
+        }
+        Encoding::Hybrid => {
+            let json = open_hybrid(bytes, limits).map_err(refused)?;
+            serde_json::from_str(&json).map_err(|e| e.to_string())
+        }
+        Encoding::Msgpack => read_msgpack(bytes, seed),
+        Encoding::Cbor => read_cbor(bytes, seed),
     };
-    read.and_then(|message| message.ok_or_else(null))
-        .map_err(|what| {
-            refused(match memory.broken() {
-                Some(limit) => Refusal::Limit(limit),
-                None => Refusal::Malformed(clip(&what)),
-            })
-        })
+    read.map_err(|what| refused(Refusal::Malformed(clip(&what))))
 }
 
 /// Reads a dynamic message.
@@ -228,19 +215,7 @@ fn protobuf_dynamic(
     }
 }
 
-/// Why a dynamic message could not be read from a mapped encoding.
-pub(crate) enum Unread {
-    Limit(BrokenLimit),
-    /// A value does not fit.
-    At {
-        path: String,
-        what: String,
-    },
-    /// The JSON itself is broken, with line and column.
-    NotJson(String),
-}
-
-/// Reads a dynamic message from one of the mapped encodings.
+/// Reads a dynamic message from an encoding that has names for its fields.
 pub(crate) fn read_dynamic(
     types: &Types,
     index: MessageIndex,
@@ -248,42 +223,21 @@ pub(crate) fn read_dynamic(
     encoding: Encoding,
     limits: &Limits,
 ) -> Result<DynamicMessage, Unread> {
-    let trail = Trail::new(limits);
-    let seed = ReadMessage {
-        reader: Reader {
-            pool: &types.pool,
-            trail: &trail,
-        },
-        index,
-    };
+    let reading = Reading::new(types, index, limits);
+    let mut is_json = true;
     let read = match encoding {
-        Encoding::Json | Encoding::JsonProtoNames => {
-            read_json_value(bytes, seed).map_err(|e| (e.is_syntax() || e.is_eof(), e.to_string()))
-        }
-        _ => read_mapped(bytes, encoding, seed).map_err(|what| (false, what)),
+        Encoding::Msgpack => read_msgpack(bytes, reading.seed()),
+        Encoding::Cbor => read_cbor(bytes, reading.seed()),
+        _ => read_json(bytes, reading.seed()).map_err(|error| {
+            is_json = error.is_data();
+            error.to_string()
+        }),
     };
     match read {
-        Ok(Some(message)) => Ok(message),
-        Ok(None) => Err(Unread::At {
-            path: "$".to_owned(),
-            what: null(),
-        }),
-        Err(_) if trail.broken().is_some() => {
-            // Set just now, so it is there.
-            Err(trail
-                .broken()
-                .map_or_else(|| Unread::NotJson(String::new()), Unread::Limit))
-        }
-        Err((true, what)) => Err(Unread::NotJson(clip(&what))),
-        Err((false, what)) => {
-            let (path, what) = trail.into_error(what);
-            Err(Unread::At { path, what })
-        }
+        Ok(message) => reading.finish(message),
+        Err(said) if is_json => Err(reading.refused(said)),
+        Err(said) => Err(Unread::NotJson(clip(&said))),
     }
-}
-
-fn null() -> String {
-    "null is no message".to_owned()
 }
 
 fn check_size(bytes: &[u8], limits: &Limits) -> Result<(), Refusal> {
@@ -324,29 +278,12 @@ fn open_hybrid(bytes: &[u8], limits: &Limits) -> Result<String, Refusal> {
     Ok(envelope.json)
 }
 
-fn read_mapped<'de, S: DeserializeSeed<'de>>(
-    bytes: &'de [u8],
-    encoding: Encoding,
-    seed: S,
-) -> Result<S::Value, String> {
-    match encoding {
-        Encoding::Json | Encoding::JsonProtoNames => read_json(bytes, seed),
-        Encoding::Msgpack => read_msgpack(bytes, seed),
-        Encoding::Cbor => read_cbor(bytes, seed),
-        Encoding::Protobuf | Encoding::Hybrid => Err(format!("{encoding} is not in the mapping")),
-    }
-}
-
-fn read_json<'de, S: DeserializeSeed<'de>>(bytes: &'de [u8], seed: S) -> Result<S::Value, String> {
-    read_json_value(bytes, seed).map_err(|e| e.to_string())
-}
-
-fn read_json_value<'de, S: DeserializeSeed<'de>>(
+fn read_json<'de, S: DeserializeSeed<'de>>(
     bytes: &'de [u8],
     seed: S,
 ) -> Result<S::Value, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    // The readers count levels themselves, and never skip over a value.
+    // The guard counts levels.
     deserializer.disable_recursion_limit();
     let value = seed.deserialize(&mut deserializer)?;
     deserializer.end()?;

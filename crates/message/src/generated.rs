@@ -1,14 +1,17 @@
 //! The generated messages, behind one trait.
 
+mod records;
+
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
 use buffa::MessageName;
+use serde::de::{self, DeserializeOwned, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::{DecodeError, EncodeError};
 use crate::format;
-use crate::mapping::generated::{Element, Fields};
 use crate::{Encoding, Limits};
 
 /// Generated protobuf code of the workloads and of the `hybrid` encoding's envelope.
@@ -27,82 +30,6 @@ pub(crate) mod workloads {
 /// The compiled .proto files of the workloads.
 pub(crate) const WORKLOADS_DESCRIPTOR_SET: &[u8] =
     include_bytes!(concat!(env!("OUT_DIR"), "/workloads.binpb"));
-
-/// Puts a generated message into the mapping. After the type and its full name, a line for each
-/// field: its place, its name in Rust, in JSON and in the .proto file.
-macro_rules! mapped_message {
-    ($type:path, $name:literal $($place:literal $field:ident $json:literal $proto:literal)*) => {
-        impl $crate::mapping::generated::Fields for $type {
-            const TYPE_NAME: &'static str = $name;
-
-            #[allow(unreachable_patterns, reason = "a field's two names may be the same")]
-            fn place(key: &str) -> Option<u32> {
-                match key {
-                    $($json | $proto => Some($place),)*
-                    _ => None,
-                }
-            }
-
-            fn write<S: serde::Serializer>(
-                &self,
-                names: $crate::mapping::Names,
-                serializer: S,
-            ) -> Result<S::Ok, S::Error> {
-                use $crate::mapping::generated::{Slot, WriteSlot};
-                let set = 0 $(+ usize::from(Slot::is_set(&self.$field)))*;
-                let mut map = serde::Serializer::serialize_map(serializer, Some(set))?;
-                $(
-                    if Slot::is_set(&self.$field) {
-                        let slot = WriteSlot(&self.$field, names);
-                        serde::ser::SerializeMap::serialize_entry(
-                            &mut map,
-                            names.pick($json, $proto),
-                            &slot,
-                        )?;
-                    }
-                )*
-                serde::ser::SerializeMap::end(map)
-            }
-
-            fn read_field<'de, A: serde::de::MapAccess<'de>>(
-                &mut self,
-                place: u32,
-                budget: $crate::mapping::generated::Budget<'_>,
-                map: &mut A,
-            ) -> Result<(), A::Error> {
-                use $crate::mapping::generated::ReadSlot;
-                match place {
-                    $($place => map.next_value_seed(ReadSlot(&mut self.$field, budget)),)*
-                    _ => Ok(()),
-                }
-            }
-        }
-
-        impl $crate::mapping::generated::Element for $type {
-            fn write<S: serde::Serializer>(
-                &self,
-                names: $crate::mapping::Names,
-                serializer: S,
-            ) -> Result<S::Ok, S::Error> {
-                $crate::mapping::generated::Fields::write(self, names, serializer)
-            }
-
-            fn read<'de, D: serde::Deserializer<'de>>(
-                budget: $crate::mapping::generated::Budget<'_>,
-                deserializer: D,
-            ) -> Result<Option<Self>, D::Error> {
-                $crate::mapping::generated::read_message(budget, deserializer)
-            }
-        }
-    };
-}
-#[cfg(test)]
-pub(crate) use mapped_message;
-
-mod mapping {
-    use super::workloads::*;
-    include!(concat!(env!("OUT_DIR"), "/workloads/mapping.rs"));
-}
 
 /// A generated message of any type.
 pub(crate) trait Generated: fmt::Debug + Send + Sync {
@@ -142,14 +69,31 @@ impl GeneratedType {
 
 /// What a type needs to be a generated message.
 pub(crate) trait GeneratedMessage:
-    buffa::Message + MessageName + Element + Fields + fmt::Debug + Send + Sync + 'static
+    buffa::Message + MessageName + Serialize + DeserializeOwned + fmt::Debug + Send + Sync + 'static
 {
+    /// The message to be written with the names of the .proto file.
+    fn by_proto_names(&self) -> impl Serialize {
+        self
+    }
 }
 
-impl<M> GeneratedMessage for M where
-    M: buffa::Message + MessageName + Element + Fields + fmt::Debug + Send + Sync + 'static
-{
+/// The types whose names in JSON are those of the .proto file.
+macro_rules! same_names {
+    ($($message:ty),* $(,)?) => {$( impl GeneratedMessage for $message {} )*};
 }
+
+same_names!(
+    workloads::several::SeveralData,
+    workloads::hello::HelloRequest,
+    workloads::hello::HelloReply,
+    workloads::ExampleRequest,
+    workloads::ExampleResponse1Array,
+    workloads::records::RecordsRequest,
+    workloads::GetMemberProfileRequest,
+    workloads::GetMemberProfileResponse,
+    workloads::GetFollowerRequest,
+    workloads::GetFollowerResponse,
+);
 
 impl<M: GeneratedMessage> Generated for M {
     fn encode(&self, encoding: Encoding, out: &mut Vec<u8>) -> Result<(), EncodeError> {
@@ -158,5 +102,58 @@ impl<M: GeneratedMessage> Generated for M {
 
     fn as_any(&self) -> &dyn Any {
         self
+    }
+}
+
+/// Whether a field without presence is left out.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// 64-bit integers: written as numbers, read as numbers and as text.
+mod int64 {
+    use super::*;
+
+    /// One that is read in both forms.
+    struct Int64(i64);
+
+    impl<'de> Deserialize<'de> for Int64 {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            deserializer.deserialize_any(Both).map(Self)
+        }
+    }
+
+    struct Both;
+
+    impl Visitor<'_> for Both {
+        type Value = i64;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a 64-bit integer as a number or as text")
+        }
+
+        fn visit_i64<E: de::Error>(self, number: i64) -> Result<i64, E> {
+            Ok(number)
+        }
+
+        fn visit_u64<E: de::Error>(self, number: u64) -> Result<i64, E> {
+            number
+                .try_into()
+                .map_err(|_| E::invalid_value(Unexpected::Unsigned(number), &self))
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<i64, E> {
+            text.parse()
+                .map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
+        }
+    }
+
+    pub(super) fn one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+        Int64::deserialize(deserializer).map(|Int64(number)| number)
+    }
+
+    pub(super) fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<i64>, D::Error> {
+        let list = Vec::<Int64>::deserialize(deserializer)?;
+        Ok(list.into_iter().map(|Int64(number)| number).collect())
     }
 }

@@ -17,13 +17,16 @@ pub mod encoding;
 pub mod error;
 mod format;
 mod generated;
+mod grow;
 pub mod limits;
 mod mapping;
 pub mod message;
 pub mod nearest;
+mod random;
 pub mod reflection;
 pub mod schema;
 pub mod sizes;
+pub mod whole_file;
 pub mod workload;
 
 pub use codec::Codec;

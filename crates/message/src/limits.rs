@@ -46,9 +46,9 @@ pub const MEMORY_FOR_A_BYTE: usize = 32;
 /// allowed few bytes can honestly take many times as much.
 pub const MEMORY_FREE_BYTES: usize = 1 << 20;
 
-/// The most that [`Limits::max_depth`] may be: readers and writers take some of a thread's stack
-/// for each level. Deeper messages are not written either.
-pub const MOST_DEPTH: usize = 200;
+/// The most that [`Limits::max_depth`] may be: the protobuf library writes no JSON that is deeper, and
+/// readers take some of a thread's stack for each level.
+pub const MOST_DEPTH: usize = 100;
 
 /// The most that [`Limits::max_message_bytes`] may be, in bytes: gRPC tells a message's length in
 /// 32 bits.
@@ -202,7 +202,7 @@ mod tests {
         };
         assert_eq!(
             deep.checked().unwrap_err().to_string(),
-            "--max-depth is 201, and may be 1 to 200"
+            "--max-depth is 201, and may be 1 to 100"
         );
         let large = Limits {
             max_message_bytes: usize::MAX,

@@ -1,16 +1,22 @@
 //! A message in memory, and its type, whether generated or dynamic code stands behind them.
 
-use std::sync::Arc;
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
 
 use buffa_descriptor::{DynamicMessage, MessageIndex};
 
 pub use crate::contract::Code;
 use crate::error::{DecodeError, EncodeError, SampleError};
-use crate::format::{self, Unread};
+use crate::format;
 use crate::generated::{Generated, GeneratedMessage, GeneratedType};
 use crate::limits::MOST_DEPTH;
+use crate::mapping::read::Unread;
 use crate::schema::{Schema, Types};
+use crate::whole_file::without_mark;
 use crate::{BrokenLimit, Codec, Compression, Encoding, Limits};
+
+/// Levels of objects in the deepest of the workloads' messages, that of `list`.
+const GENERATED_LEVELS: usize = 4;
 
 /// The type of a message. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -34,7 +40,7 @@ impl MessageType {
     /// One of the workloads' generated types.
     pub(crate) fn generated<M: GeneratedMessage>() -> Self {
         Schema::workloads()
-            .message_type(M::TYPE_NAME)
+            .message_type(M::FULL_NAME)
             .expect("the generated code comes from the same files as the schema")
             .with_generated(GeneratedType::of::<M>())
     }
@@ -85,6 +91,7 @@ impl MessageType {
     /// # Errors
     /// Text that is no JSON, and a value that does not fit, with its JSON path.
     pub fn from_json(&self, json: &str) -> Result<Message, SampleError> {
+        let json = without_mark(json);
         let unread = |unread| match unread {
             Unread::Limit(limit) => SampleError::Limit(limit),
             Unread::At { path, what } => SampleError::At { path, what },
@@ -126,33 +133,18 @@ impl MessageType {
         encoding: Encoding,
         limits: &Limits,
     ) -> Result<Message, DecodeError> {
-        let read = match self.generated {
-            None => self
-                .decode_dynamic(bytes, encoding, limits)
-                .map(|m| self.of_dynamic(m)),
+        let dynamic = || self.decode_dynamic(bytes, encoding, limits);
+        match self.generated {
+            None => dynamic().map(|message| self.of_dynamic(message)),
+            // The derived readers count no levels: their types have few.
+            Some(_) if encoding != Encoding::Protobuf && limits.max_depth < GENERATED_LEVELS => {
+                self.adopt(dynamic()?)
+            }
             Some(generated) => match (generated.decode)(bytes, encoding, limits) {
                 Ok(message) => Ok(self.of_generated(message)),
                 // The dynamic reader knows where it is and what was meant.
-                Err(error) => Err(self
-                    .decode_dynamic(bytes, encoding, limits)
-                    .err()
-                    .unwrap_or(error)),
+                Err(error) => Err(dynamic().err().unwrap_or(error)),
             },
-        }?;
-        self.check_text(bytes, encoding)?;
-        Ok(read)
-    }
-
-    /// Refuses strings of MessagePack that are not UTF-8 where the readers of bytes have taken them.
-    fn check_text(&self, bytes: &[u8], encoding: Encoding) -> Result<(), DecodeError> {
-        let may_hide = encoding == Encoding::Msgpack && self.types.has_bytes();
-        match may_hide && !format::msgpack_text::is_utf8(bytes) {
-            false => Ok(()),
-            true => Err(DecodeError::Malformed {
-                message_type: self.full_name().to_owned(),
-                encoding,
-                what: "a string is not UTF-8".to_owned(),
-            }),
         }
     }
 
@@ -194,7 +186,10 @@ impl MessageType {
     fn of_dynamic(&self, message: DynamicMessage) -> Message {
         Message {
             message_type: self.clone(),
-            value: Value::Dynamic(Arc::new(message)),
+            value: Value::Dynamic(Arc::new(Dynamic {
+                message,
+                by_proto_names: OnceLock::new(),
+            })),
         }
     }
 }
@@ -209,7 +204,15 @@ pub struct Message {
 #[derive(Debug, Clone)]
 enum Value {
     Generated(Arc<dyn Generated>),
-    Dynamic(Arc<DynamicMessage>),
+    Dynamic(Arc<Dynamic>),
+}
+
+/// A dynamic message.
+#[derive(Debug)]
+struct Dynamic {
+    message: DynamicMessage,
+    /// The same with the names of the .proto files, made when it is first written with them.
+    by_proto_names: OnceLock<Result<DynamicMessage, String>>,
 }
 
 impl Message {
@@ -244,11 +247,28 @@ impl Message {
         let start = out.len();
         let result = match &self.value {
             Value::Generated(message) => message.encode(encoding, out),
-            Value::Dynamic(message) => {
-                format::encode_dynamic(message, self.type_name(), encoding, out)
-            }
+            Value::Dynamic(dynamic) => self.encode_dynamic(dynamic, encoding, out),
         };
         result.inspect_err(|_| out.truncate(start))
+    }
+
+    fn encode_dynamic(
+        &self,
+        dynamic: &Dynamic,
+        encoding: Encoding,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        let renamed = || self.message_type.types.by_proto_names(&dynamic.message);
+        let message = match encoding {
+            Encoding::JsonProtoNames => dynamic.by_proto_names.get_or_init(renamed).as_ref(),
+            _ => Ok(&dynamic.message),
+        };
+        let message = message.map_err(|what| EncodeError::NoForm {
+            message_type: self.type_name().to_owned(),
+            encoding,
+            what: what.clone(),
+        })?;
+        format::encode_dynamic(message, self.type_name(), encoding, out)
     }
 
     /// The message's bytes.
@@ -298,9 +318,9 @@ impl Message {
     }
 
     /// The message as a dynamic one.
-    pub(crate) fn to_dynamic(&self) -> Result<Arc<DynamicMessage>, String> {
+    pub(crate) fn to_dynamic(&self) -> Result<Cow<'_, DynamicMessage>, String> {
         match &self.value {
-            Value::Dynamic(message) => Ok(Arc::clone(message)),
+            Value::Dynamic(dynamic) => Ok(Cow::Borrowed(&dynamic.message)),
             Value::Generated(_) => {
                 let bytes = self
                     .to_bytes(Encoding::Protobuf)
@@ -309,11 +329,10 @@ impl Message {
                     max_message_bytes: usize::MAX,
                     ..Limits::DEFAULT
                 };
-                let message = self
-                    .message_type
+                self.message_type
                     .decode_dynamic(&bytes, Encoding::Protobuf, &limits)
-                    .map_err(|e| e.to_string())?;
-                Ok(Arc::new(message))
+                    .map(Cow::Owned)
+                    .map_err(|e| e.to_string())
             }
         }
     }

@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use rpcgauge_message::contract::{
-    Address, Batch, Code, CodecSettings, Failed, Fault, FloorSettings, HttpVersion, Limits, Listen,
-    Operation, Protocol, Ready, Reply, Sample, ServerSettings, Settings,
+    Address, Answer, Ask, ClientSettings, Code, CodecSettings, ConnectionUse, Failed, Fault,
+    FloorSettings, HttpVersion, Limits, Listen, Operation, Protocol, Ready, Record, Reply, Sample,
+    ServerSettings, Settings, SliceAsk, SliceDone, Style, Until, Verified,
 };
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
 use serde_json::Value;
@@ -88,9 +90,30 @@ fn codec() -> CodecSettings {
         sample: Sample::Request,
         encoding: Encoding::Json,
         compression: Compression::None,
+        message: Value::Null,
         operation: Operation::Encode,
-        batches: 1,
-        batch_size: 1,
+        records: "/a".into(),
+        limits: Limits::default(),
+    }
+}
+
+fn client() -> ClientSettings {
+    ClientSettings {
+        stack: None,
+        workload: WorkloadSpec::Hello {},
+        protocol: Protocol::Grpc,
+        http: HttpVersion::Http2,
+        encoding: Encoding::Protobuf,
+        address: Address::Unix("/a".into()),
+        requests: Vec::new(),
+        request_compression: Compression::None,
+        response_compression: Compression::None,
+        connection: ConnectionUse::Reuse,
+        style: None,
+        in_flight: 1,
+        deadline_ms: 1,
+        marks: false,
+        records: "/a".into(),
         limits: Limits::default(),
     }
 }
@@ -121,6 +144,22 @@ fn the_settings_schema_has_the_keys_of_the_types() {
         &schema["$defs"]["codec"],
         &Settings::Codec(Box::new(full)).to_line(),
         &Settings::Codec(Box::new(codec())).to_line(),
+    );
+    let full = ClientSettings {
+        stack: Some("a".into()),
+        request_compression: Compression::GZIP,
+        response_compression: Compression::GZIP,
+        connection: ConnectionUse::PerCall,
+        style: Some(Style::Async),
+        in_flight: 2,
+        marks: true,
+        limits: limits(),
+        ..client()
+    };
+    assert_described(
+        &schema["$defs"]["client"],
+        &Settings::Client(Box::new(full)).to_line(),
+        &Settings::Client(Box::new(client())).to_line(),
     );
     let floor = Settings::Floor(FloorSettings {
         listen: server().listen,
@@ -155,14 +194,12 @@ fn the_reply_schema_has_the_keys_of_the_types() {
         pid: None,
         versions: [].into(),
         code: None,
-        sample: None,
     };
     let full = Ready {
         address: Some(Address::Unix("/a".into())),
         pid: Some(1),
         versions: [("a".to_owned(), "1".to_owned())].into(),
         code: Some(Code::Dynamic),
-        sample: Some("AA==".into()),
     };
     assert_described(
         &schema["$defs"]["ready"],
@@ -184,13 +221,106 @@ fn the_reply_schema_has_the_keys_of_the_types() {
         assert_described(&schema["$defs"]["error"], &line, &line);
         assert!(faults.contains(object(&line)["fault"].as_str().expect("text")));
     }
-    let batch = Batch {
-        batch: 0,
-        operations: 1,
-        elapsed_ns: 1,
+}
+
+#[test]
+fn the_slice_schema_has_the_keys_of_the_types() {
+    let schema = schema("slice.schema.json");
+    let ask = |until, batch| {
+        Ask::Slice(SliceAsk {
+            skip: 1,
+            until,
+            batch,
+        })
+        .to_line()
+    };
+    let definition = &schema["$defs"]["slice"]["properties"]["slice"];
+    let mut all = BTreeSet::new();
+    for line in [
+        ask(Until::Calls(1), None),
+        ask(Until::Time(Duration::from_micros(1)), Some(2)),
+    ] {
+        all.extend(keys(&object(&line)["slice"]).into_iter().map(str::to_owned));
     }
-    .to_line();
-    assert_described(&schema["$defs"]["batch"], &batch, &batch);
+    assert_eq!(
+        keys(&definition["properties"]),
+        all.iter().map(String::as_str).collect()
+    );
+    assert_eq!(
+        keys(&schema["$defs"]["verify"]["properties"]),
+        keys(&object(&Ask::Verify.to_line()))
+    );
+    let full = SliceDone {
+        records: 1,
+        cpu_ns: Some(1),
+        error: Some("e".into()),
+        reopened: 1,
+    };
+    let inner = |done: SliceDone| object(&Answer::Slice(done).to_line())["slice"].to_string();
+    assert_described(
+        &schema["$defs"]["done"]["properties"]["slice"],
+        &inner(full),
+        &inner(SliceDone::default()),
+    );
+    let verified = [
+        Verified::Message(Value::Null),
+        Verified::Bytes(String::new()),
+    ]
+    .map(|verified| object(&Answer::Verified(verified).to_line())["verified"].clone());
+    assert_eq!(
+        keys(&schema["$defs"]["verified"]["properties"]["verified"]["properties"]),
+        verified.iter().flat_map(keys).collect()
+    );
+}
+
+fn hex_bytes(case: &Value) -> Vec<u8> {
+    let hex = case["hex"].as_str().expect("hexadecimal digits");
+    (0..hex.len() / 2)
+        .map(|at| u8::from_str_radix(&hex[2 * at..][..2], 16).expect("two digits"))
+        .collect()
+}
+
+#[test]
+fn the_golden_records_are_what_they_mean() {
+    let golden = schema("golden/calls.json");
+    let mut bytes = Vec::new();
+    let mut count = 0;
+    for case in golden["records"].as_array().expect("records") {
+        let record = hex_bytes(case);
+        let [read] = Record::read_all(&record).expect("a record")[..] else {
+            panic!("one record: {case}")
+        };
+        let means = |key: &str| case["means"].get(key).and_then(Value::as_u64);
+        let small = |key| means(key).map(|value| u32::try_from(value).expect("32 bits"));
+        assert_eq!(
+            read,
+            Record {
+                begin: means("begin").expect("always there"),
+                encoded: means("encoded"),
+                sent: means("sent"),
+                first_byte: means("first byte"),
+                received: means("received"),
+                end: means("end").expect("always there"),
+                handler_start: means("handler start"),
+                handler_end: means("handler end"),
+                request_bytes: small("request bytes"),
+                response_bytes: small("response bytes"),
+                failed: means("status") == Some(1),
+                operations: small("operations").expect("always there"),
+            },
+            "{}",
+            case["what"]
+        );
+        assert_eq!(read.to_bytes()[..], record);
+        bytes.extend(record);
+        count += 1;
+    }
+    assert!(count >= 3);
+    assert_eq!(Record::read_all(&bytes).expect("a file").len(), count);
+    for case in golden["refused"].as_array().expect("what is refused") {
+        let error = Record::read_all(&hex_bytes(case)).expect_err("must be refused");
+        assert_eq!(error.to_string(), case["why"].as_str().expect("a reason"));
+    }
 }
 
 #[test]
@@ -204,13 +334,13 @@ fn the_examples_of_the_prose_are_right() {
             let line = example.to_string();
             if example.get("role").is_some() {
                 Settings::parse(&line).expect("settings");
-            } else if example.get("batch").is_some() {
-                Batch::parse(&line).expect("a batch");
+            } else if Ask::parse(&line).is_ok() || Answer::parse(&line).is_ok() {
+                // A slice and its answer, told apart by their shape.
             } else {
                 Reply::parse(&line).expect("a reply");
             }
             read += 1;
         }
     }
-    assert_eq!(read, 6, "an example of each line");
+    assert_eq!(read, 10, "an example of each line");
 }

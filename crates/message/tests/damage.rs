@@ -225,20 +225,20 @@ fn payloads_inside_payloads_are_bounded_too() {
         let open = r#"{"@type":"x/shop.Order","attachment":"#.repeat(levels);
         format!("{{\"attachment\":{open}null{}", "}".repeat(levels + 1))
     };
-    let message = order.from_json(&nested(80)).unwrap();
+    let message = order.from_json(&nested(40)).unwrap();
     let bytes = message.to_bytes(Encoding::Cbor).unwrap();
     let back = order
         .decode(&bytes, Encoding::Cbor, &Limits::DEFAULT)
         .unwrap();
     assert_eq!(first_difference(&message, &back), None);
     let shallow = Limits {
-        max_depth: 79,
+        max_depth: 39,
         ..Limits::DEFAULT
     };
     let error = order.decode(&bytes, Encoding::Cbor, &shallow).unwrap_err();
     assert!(error.to_string().contains("--max-depth"), "{error}");
     let error = order.from_json(&nested(220)).unwrap_err();
-    assert!(error.to_string().contains("200 levels"), "{error}");
+    assert!(error.to_string().contains("100 levels"), "{error}");
 }
 
 #[test]
@@ -251,16 +251,17 @@ fn payloads_before_their_type_are_bounded_too() {
             r#","@type":"x/shop.Order"}"#.repeat(levels)
         )
     };
-    assert!(order.from_json(&nested(190)).is_ok());
+    assert!(order.from_json(&nested(45)).is_ok());
     let error = order.from_json(&nested(220)).unwrap_err();
-    assert!(error.to_string().contains("200 levels"), "{error}");
+    assert!(error.to_string().contains("100 levels"), "{error}");
     let late = br#"{"attachment":{"currency":"USD","@type":"x/shop.Money"}}"#;
-    assert!(order.decode(late, Encoding::Json, &Limits::DEFAULT).is_ok());
-    // The same in MessagePack.
-    let late = b"\x81\xaaattachment\x82\xa8currency\xa3USD\xa5@type\xacx/shop.Money";
-    let error = order.decode(late, Encoding::Msgpack, &Limits::DEFAULT);
-    let error = error.unwrap_err().to_string();
-    assert!(error.contains("the first key"), "{error}");
+    let msgpack = b"\x81\xaaattachment\x82\xa8currency\xa3USD\xa5@type\xacx/shop.Money";
+    let read = |bytes, encoding| order.decode(bytes, encoding, &Limits::DEFAULT).unwrap();
+    let message = read(late, Encoding::Json);
+    assert_eq!(
+        first_difference(&message, &read(msgpack, Encoding::Msgpack)),
+        None
+    );
 }
 
 #[test]

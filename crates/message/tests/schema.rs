@@ -1,6 +1,7 @@
 //! Schemas from .proto files and descriptor sets, and what is said of those that are not right.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use rpcgauge_message::{Encoding, Limits, Schema, SchemaError};
@@ -16,17 +17,21 @@ fn shop() -> Schema {
     Schema::compile(&[proto("shop/orders.proto")], &[proto("")]).unwrap()
 }
 
-/// Compiles one file of its own folder, and returns the error with the folder's path as `DIR`.
-fn refused(files: &[(&str, &str)]) -> String {
+/// Compiles the first of files in a folder of their own; the error has the folder's path as `DIR`.
+fn compiled(files: &[(&str, &str)]) -> Result<Schema, String> {
     let dir = TempDir::new().unwrap();
     for (name, source) in files {
         fs::write(dir.path().join(name), source).unwrap();
     }
-    let error = Schema::compile(&[dir.path().join(files[0].0)], &[])
-        .unwrap_err()
-        .to_string();
-    assert_eq!(error.lines().count(), 1, "{error}");
-    error.replace(&dir.path().display().to_string(), "DIR")
+    Schema::compile(&[dir.path().join(files[0].0)], &[]).map_err(|error| {
+        let error = error.to_string();
+        assert_eq!(error.lines().count(), 1, "{error}");
+        error.replace(&dir.path().display().to_string(), "DIR")
+    })
+}
+
+fn refused(files: &[(&str, &str)]) -> String {
+    compiled(files).unwrap_err()
 }
 
 #[test]
@@ -177,6 +182,147 @@ fn files_that_are_not_there_or_nowhere_included() {
             .to_string()
             .contains("is in none of the include paths"),
         "{error}"
+    );
+}
+
+/// A compiler that recurses into each of them ends the program, which no error is.
+#[test]
+fn what_is_nested_or_chained_too_deeply_is_refused() {
+    let nested = |depth: usize| {
+        let value = format!("{}{}", "a:{".repeat(depth), "}".repeat(depth));
+        format!(
+            "syntax = \"proto3\";\nimport \"google/protobuf/descriptor.proto\";\nmessage A {{ A a = \
+             1; }}\nextend google.protobuf.FileOptions {{ A x = 50000; }}\noption (x) = {{{value}}};\n"
+        )
+    };
+    assert_eq!(
+        refused(&[("a.proto", &nested(5_000))]),
+        "DIR/a.proto:5:206: more than 64 brackets inside each other"
+    );
+    // As many as are taken are not too many for the compiler, on a thread's small stack too.
+    compiled(&[("a.proto", &nested(63))]).unwrap();
+
+    let chain = |length: usize| -> Vec<(String, String)> {
+        let import = |next| format!("syntax = \"proto3\";\nimport \"f{next}.proto\";\n");
+        let files = (1..length).map(|n| (format!("f{}.proto", n - 1), import(n)));
+        let last = (
+            format!("f{}.proto", length - 1),
+            "syntax = \"proto3\";".to_owned(),
+        );
+        files.chain([last]).collect()
+    };
+    let compile = |files: &[(String, String)]| {
+        let files = files.iter().map(|(name, text)| (&**name, &**text));
+        compiled(&files.collect::<Vec<_>>())
+    };
+    assert_eq!(
+        compile(&chain(8_000)).unwrap_err(),
+        "DIR/f200.proto: stands behind 200 files that import each other in a chain, which is the \
+         most; give a compiled descriptor set with --descriptor-set"
+    );
+    compile(&chain(200)).unwrap();
+}
+
+/// An import that two files have counts by the longer way to it.
+#[test]
+fn a_file_that_many_import_is_in_no_longer_chain() {
+    let names: Vec<String> = (0..300).map(|n| format!("f{n}.proto")).collect();
+    let imports: String = names
+        .iter()
+        .map(|name| format!("import \"{name}\";\n"))
+        .collect();
+    let all = format!("syntax = \"proto3\";\n{imports}");
+    let one = "syntax = \"proto3\";\nimport \"f299.proto\";\n";
+    let mut files = vec![("a.proto", &*all)];
+    files.extend(names[..299].iter().map(|name| (&**name, one)));
+    files.push((&names[299], "syntax = \"proto3\";\n"));
+    compiled(&files).unwrap();
+}
+
+#[test]
+fn files_without_an_end_are_refused() {
+    let dir = TempDir::new().unwrap();
+    let link = dir.path().join("a.proto");
+    symlink("/dev/zero", &link).unwrap();
+    let importing = dir.path().join("b.proto");
+    fs::write(&importing, "syntax = \"proto3\"; import \"a.proto\";").unwrap();
+    for file in [&link, &importing] {
+        let error = Schema::compile(std::slice::from_ref(file), &[]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "{}: the .proto files have more than 16 MiB together; give a compiled descriptor \
+                 set with --descriptor-set",
+                link.display()
+            )
+        );
+    }
+}
+
+/// The compiler knows them with every place in the source, and they may be many.
+#[test]
+fn a_schema_is_without_the_places_in_its_source() {
+    let sized = |lines: &str| {
+        let source = format!("syntax = \"proto3\";{lines}// A comment.{lines}message A {{}}");
+        let schema = compiled(&[("a.proto", &source)]).unwrap();
+        schema.descriptor_set().len()
+    };
+    assert_eq!(sized("\n"), sized("\n\n\n\n"));
+    assert!(sized("\n") < 40);
+}
+
+#[test]
+fn a_link_is_a_file_of_the_folder_it_lies_in() {
+    let (dir, elsewhere) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let (include, outside) = (dir.path().to_owned(), elsewhere.path().to_owned());
+    let file = outside.join("a.proto");
+    fs::write(&file, "syntax = \"proto3\"; message A {}").unwrap();
+    let (link, folder) = (include.join("link.proto"), include.join("folder"));
+    symlink(&file, &link).unwrap();
+    symlink(&outside, &folder).unwrap();
+    fs::create_dir(include.join("sub")).unwrap();
+    for (file, includes) in [
+        (&link, vec![]),
+        (&link, vec![include.clone()]),
+        (&include.join("sub/../link.proto"), vec![include.clone()]),
+        (&folder.join("a.proto"), vec![include.clone()]),
+        (&folder.join("a.proto"), vec![outside.clone()]),
+        (&file, vec![folder.clone()]),
+        (&link, vec![outside]),
+    ] {
+        let schema = Schema::compile(std::slice::from_ref(file), &includes);
+        let schema = schema.unwrap_or_else(|error| panic!("{file:?} in {includes:?}: {error}"));
+        assert!(schema.message_type("A").is_ok());
+    }
+}
+
+#[test]
+fn an_import_outside_of_the_include_paths_says_what_helps() {
+    for import in ["../b.proto", "./b.proto", "x//b.proto"] {
+        let source = format!("syntax = \"proto3\";\nimport '{import}';\n");
+        assert_eq!(
+            refused(&[("a.proto", &source)]),
+            "DIR/a.proto:2:8: an import is a path from an include path on, without \"..\", \".\", \
+             \"//\" or \"\\\"; name the folder that it starts from with --include"
+        );
+    }
+    let group = "syntax = \"proto2\";\nmessage A {\n  optional group a = 1 {}\n}\n";
+    assert_eq!(
+        refused(&[("a.proto", group)]),
+        "DIR/a.proto:3:18: invalid group name"
+    );
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_file() {
+    let source = "\u{feff}syntax = \"proto3\";\nimport \"b.proto\";\nmessage A { B b = 1; }\n";
+    let imported = "\u{feff}syntax = \"proto3\";\nmessage B {}\n";
+    let files = [("a.proto", source), ("b.proto", imported)];
+    let message = compiled(&files).unwrap().message_type("A").unwrap();
+    message.from_json("\u{feff}{\"b\":{}}").unwrap();
+    assert_eq!(
+        refused(&[("a.proto", "\u{feff}syntax == \"proto3\";")]),
+        "DIR/a.proto:1:9: expected a string, but found '='"
     );
 }
 

@@ -1,11 +1,12 @@
 //! The built-in workloads: their names, answers and sizes; and a user's own.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use rpcgauge_message::workload::OwnWorkload;
 use rpcgauge_message::{
-    Code, Codec, Compression, Encoding, Limits, Message, Schema, Workload, WorkloadSpec,
-    first_difference, sizes,
+    BrokenLimit, Code, Codec, Compression, DecodeError, Encoding, Limits, Message, Schema,
+    Workload, WorkloadSpec, first_difference, sizes,
 };
 
 fn workload(spec: &WorkloadSpec) -> Workload {
@@ -139,7 +140,7 @@ fn samples_are_those_of_the_studies() {
     let json = text(&echo);
     assert!(
         json.starts_with(
-            r#"{"floatData":1.23,"doubleData":3.14,"intData":2,"longData":"2222222222222","boolData":true,"stringData":"applibot@test","list":[""#
+            r#"{"floatData":1.23,"doubleData":3.14,"intData":2,"longData":2222222222222,"boolData":true,"stringData":"applibot@test","list":[""#
         ),
         "{}",
         &json[..200]
@@ -157,9 +158,53 @@ fn samples_are_those_of_the_studies() {
     assert!(hello.request_varies());
 
     let profile = workload(&WorkloadSpec::Profile {});
-    assert_eq!(text(&profile.request(100)), r#"{"userId":"1"}"#);
-    let info = r#"{"info":{"id":"1","email":"m1@uni.edu","profileImage":"1.png","nickname":"m1"}}"#;
+    assert_eq!(text(&profile.request(100)), r#"{"userId":1}"#);
+    let info = r#"{"info":{"id":1,"email":"m1@uni.edu","profileImage":"1.png","nickname":"m1"}}"#;
     assert_eq!(text(&profile.expected(100)), info);
+}
+
+/// As an application with serde has them: numbers, which some clients send as text.
+#[test]
+fn integers_of_64_bits_are_numbers_in_json_and_are_read_from_text_too() {
+    let followers = workload(&WorkloadSpec::Followers { n: 2 });
+    let answer = followers.expected(0);
+    assert_eq!(text(&answer), r#"{"userId":[10001,10002]}"#);
+    let as_text = br#"{"userId":["10001",10002]}"#;
+    let read = followers
+        .response_type()
+        .decode(as_text, Encoding::Json, &Limits::DEFAULT);
+    assert_eq!(first_difference(&answer, &read.unwrap()), None);
+}
+
+/// The readers of the built-in messages count no levels; below what these have, others read.
+#[test]
+fn the_depth_of_built_in_messages_is_bounded() {
+    let list = workload(&WorkloadSpec::List { n: 1 });
+    let answer = list.expected(0);
+    for encoding in Encoding::ALL {
+        let bytes = answer.to_bytes(encoding).unwrap();
+        for max_depth in 1..=5 {
+            let limits = Limits {
+                max_depth,
+                ..Limits::DEFAULT
+            };
+            let read = list.response_type().decode(&bytes, encoding, &limits);
+            match max_depth {
+                1 | 2 => assert_eq!(
+                    read.unwrap_err(),
+                    DecodeError::Limit(BrokenLimit::Depth(max_depth)),
+                    "{encoding}"
+                ),
+                // A map is a level where it is an object.
+                3 if encoding != Encoding::Protobuf => assert!(read.is_err(), "{encoding}"),
+                _ => assert_eq!(
+                    first_difference(&answer, &read.unwrap()),
+                    None,
+                    "{encoding}"
+                ),
+            }
+        }
+    }
 }
 
 /// Bytes of the answer in JSON and protobuf.
@@ -193,6 +238,28 @@ fn sizes_are_near_the_published_ones() {
     near(followers[1], 101, 6);
     let records = answer_sizes(&WorkloadSpec::Records { n: 4_900 });
     near(records[0], 1_900_000, 6);
+}
+
+/// Equal rows would make compression look far better than it is.
+#[test]
+fn rows_differ_from_one_another() {
+    for (spec, list, least) in [
+        (WorkloadSpec::Echo { n: 500 }, "/list", 500),
+        (WorkloadSpec::List { n: 500 }, "/response", 500),
+        (WorkloadSpec::Followers { n: 500 }, "/userId", 500),
+        // Real ones, of which some are the same.
+        (WorkloadSpec::Records { n: 500 }, "/records", 490),
+    ] {
+        let answer: serde_json::Value =
+            serde_json::from_str(&text(&workload(&spec).expected(0))).unwrap();
+        let rows = answer.pointer(list).unwrap().as_array().unwrap();
+        let distinct: HashSet<String> = rows.iter().map(ToString::to_string).collect();
+        assert!(
+            distinct.len() >= least,
+            "{spec:?}: {} differ",
+            distinct.len()
+        );
+    }
 }
 
 #[test]
@@ -275,7 +342,7 @@ fn impossible_workloads_are_refused() {
     );
     assert_eq!(
         broken(|own| own.response = serde_json::json!({"placedAt": 5})),
-        "response sample: $.placedAt: invalid type: integer `5`, expected a time as in \
+        "response sample: $.placedAt: invalid value: integer `5`, expected a time as in \
          \"2026-11-20T12:00:00.5Z\" (RFC 3339)"
     );
     assert!(broken(|own| own.method = "shop.Orders/List".to_owned()).contains("server-streaming"));

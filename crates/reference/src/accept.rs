@@ -80,12 +80,7 @@ async fn deal<S: Stream>(
     workers: &[Worker],
     stop: &watch::Receiver<()>,
 ) -> io::Error {
-    // Every worker has the same ones; without a worker nothing is served.
-    let timeouts = workers
-        .first()
-        .map(|worker| worker.service.timeouts)
-        .unwrap_or_default();
-    let builder = Arc::new(connection::builder(&timeouts));
+    let builder = Arc::new(connection::builder());
     for (index, worker) in workers.iter().enumerate().cycle() {
         let stream = loop {
             match next()

@@ -3,18 +3,27 @@
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use http::HeaderMap;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
+use rpcgauge_message::Limits;
 
+use crate::budget::{Charge, Exhausted, Ledger};
 use crate::grpc::reflection::Dialogue;
+
+/// Room that is taken at once for a body that says how long it is: the longest message, unless
+/// another limit is set. Beyond it room follows what has come, since saying is cheap.
+const ROOM_AT_ONCE: usize = Limits::DEFAULT.max_message_bytes;
 
 /// A request's body, as far as it was read. A body in one piece is never copied.
 pub(crate) struct RequestBody {
     incoming: Incoming,
     read: Read,
+    /// What it holds of the budget, once it has to be waited for or has more than one piece.
+    charge: Charge,
 }
 
 enum Read {
@@ -22,11 +31,18 @@ enum Read {
     Pieces(Vec<u8>),
 }
 
+/// Why a body did not come whole.
+pub(crate) enum Unread {
+    BrokenOff(hyper::Error),
+    Exhausted(Exhausted),
+}
+
 impl RequestBody {
-    pub(crate) fn new(incoming: Incoming) -> Self {
+    pub(crate) fn new(incoming: Incoming, ledger: &Arc<Ledger>) -> Self {
         Self {
             incoming,
             read: Read::OnePiece(Bytes::new()),
+            charge: Charge::new(ledger),
         }
     }
 
@@ -35,44 +51,71 @@ impl RequestBody {
         self.incoming.size_hint().exact()
     }
 
-    /// Waits for more; false at the body's end. `most` bounds what room is taken in advance.
-    pub(crate) async fn more(&mut self, most: usize) -> Result<bool, hyper::Error> {
+    /// Waits for more; false at the body's end. `whole` is how many bytes it should have in all, 0
+    /// where that is not known.
+    pub(crate) async fn more(&mut self, whole: usize) -> Result<bool, Unread> {
         loop {
             if self.incoming.is_end_stream() {
                 return Ok(false);
             }
-            let frame = poll_fn(|context| Pin::new(&mut self.incoming).poll_frame(context)).await;
-            let Some(frame) = frame else { return Ok(false) };
+            let frame = poll_fn(|context| {
+                let polled = Pin::new(&mut self.incoming).poll_frame(context);
+                if polled.is_pending() {
+                    self.charge.cover(self.read.bytes().len())?;
+                }
+                polled.map(Ok::<_, Exhausted>)
+            });
+            let Some(frame) = frame.await.map_err(Unread::Exhausted)? else {
+                return Ok(false);
+            };
             // Trailers of a request say nothing to this server.
-            if let Ok(data) = frame?.into_data()
+            if let Ok(data) = frame.map_err(Unread::BrokenOff)?.into_data()
                 && !data.is_empty()
             {
-                self.append(data, most);
+                self.read
+                    .append(data, whole, &mut self.charge)
+                    .map_err(Unread::Exhausted)?;
                 return Ok(true);
             }
         }
     }
 
-    fn append(&mut self, data: Bytes, most: usize) {
-        match &mut self.read {
-            Read::OnePiece(first) if first.is_empty() => *first = data,
-            Read::OnePiece(first) => {
-                let left = usize::try_from(self.incoming.size_hint().lower()).unwrap_or(most);
-                let room = (first.len() + data.len()).saturating_add(left.min(most));
-                let mut all = Vec::with_capacity(room);
-                all.extend_from_slice(first);
-                all.extend_from_slice(&data);
-                self.read = Read::Pieces(all);
-            }
-            Read::Pieces(all) => all.extend_from_slice(&data),
-        }
-    }
-
     /// What was read so far.
     pub(crate) fn bytes(&self) -> &[u8] {
-        match &self.read {
-            Read::OnePiece(bytes) => bytes,
-            Read::Pieces(bytes) => bytes,
+        self.read.bytes()
+    }
+}
+
+impl Read {
+    fn append(&mut self, data: Bytes, whole: usize, charge: &mut Charge) -> Result<(), Exhausted> {
+        let have = self.bytes().len();
+        let more = whole.saturating_sub(have).min(ROOM_AT_ONCE).max(data.len());
+        match self {
+            Self::OnePiece(first) if first.is_empty() => *first = data,
+            Self::OnePiece(first) => {
+                charge.cover(have + more)?;
+                let mut all = Vec::with_capacity(have + more);
+                all.extend_from_slice(first);
+                all.extend_from_slice(&data);
+                *self = Self::Pieces(all);
+            }
+            Self::Pieces(all) => {
+                if all.capacity() - have < data.len() {
+                    // At least twice the room, so that bytes are not copied again and again.
+                    let more = more.max(all.capacity());
+                    charge.cover(have + more)?;
+                    all.reserve_exact(more);
+                }
+                all.extend_from_slice(&data);
+            }
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::OnePiece(bytes) => bytes,
+            Self::Pieces(bytes) => bytes,
         }
     }
 }
@@ -82,31 +125,70 @@ impl RequestBody {
 pub(crate) enum AnswerBody {
     /// All its bytes, then trailers if it has any.
     Whole {
-        data: Bytes,
+        data: Piece,
         trailers: Option<HeaderMap>,
     },
     /// Answers to questions as they come.
     Answering(Box<Dialogue>),
 }
 
+/// Bytes of an answer, with what they hold of the budget until they have been sent. A refusal holds
+/// nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Piece {
+    bytes: Bytes,
+    _charge: Option<Charge>,
+}
+
+impl Piece {
+    pub(crate) fn charged(bytes: Vec<u8>, ledger: &Arc<Ledger>) -> Result<Self, Exhausted> {
+        let charge = Charge::of(ledger, bytes.capacity())?;
+        Ok(Self {
+            bytes: bytes.into(),
+            _charge: Some(charge),
+        })
+    }
+}
+
+impl Buf for Piece {
+    fn remaining(&self) -> usize {
+        self.bytes.remaining()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.bytes.chunk()
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.bytes.advance(count);
+    }
+}
+
 impl Default for AnswerBody {
     /// No body.
     fn default() -> Self {
-        Self::new(Vec::new())
+        Self::new(Piece::default())
     }
 }
 
 impl AnswerBody {
-    pub(crate) fn new(data: Vec<u8>) -> Self {
+    pub(crate) fn new(data: Piece) -> Self {
         Self::Whole {
-            data: data.into(),
+            data,
             trailers: None,
         }
     }
 
-    pub(crate) fn with_trailers(data: Vec<u8>, trailers: HeaderMap) -> Self {
+    pub(crate) fn refusal(data: Vec<u8>) -> Self {
+        Self::new(Piece {
+            bytes: data.into(),
+            _charge: None,
+        })
+    }
+
+    pub(crate) fn with_trailers(data: Piece, trailers: HeaderMap) -> Self {
         Self::Whole {
-            data: data.into(),
+            data,
             trailers: Some(trailers),
         }
     }
@@ -117,28 +199,28 @@ impl AnswerBody {
 }
 
 impl Body for AnswerBody {
-    type Data = Bytes;
+    type Data = Piece;
     type Error = Infallible;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Piece>, Infallible>>> {
         let (data, trailers) = match self.get_mut() {
             Self::Whole { data, trailers } => (data, trailers),
             Self::Answering(dialogue) => return dialogue.poll_frame(context),
         };
-        let frame = if data.is_empty() {
-            trailers.take().map(Frame::trailers)
-        } else {
+        let frame = if data.has_remaining() {
             Some(Frame::data(std::mem::take(data)))
+        } else {
+            trailers.take().map(Frame::trailers)
         };
         Poll::Ready(frame.map(Ok))
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
-            Self::Whole { data, trailers } => data.is_empty() && trailers.is_none(),
+            Self::Whole { data, trailers } => !data.has_remaining() && trailers.is_none(),
             Self::Answering(dialogue) => dialogue.is_over(),
         }
     }
@@ -148,9 +230,54 @@ impl Body for AnswerBody {
             Self::Whole {
                 data,
                 trailers: None,
-            } => SizeHint::with_exact(data.len() as u64),
+            } => SizeHint::with_exact(data.remaining() as u64),
             // gRPC frames its messages itself and sends no content-length.
             _ => SizeHint::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A piece of the size of an HTTP/2 frame.
+    const PIECE: Bytes = Bytes::from_static(&[7; 16 << 10]);
+
+    /// A charge that any body fits into.
+    fn charge() -> Charge {
+        Charge::new(&Ledger::sharing(usize::MAX, 1)[0])
+    }
+
+    /// A body's memory after each piece; `whole` is known from the first one on.
+    fn room(pieces: usize, whole: usize) -> Vec<usize> {
+        let (mut read, mut charge) = (Read::OnePiece(Bytes::new()), charge());
+        let room = (0..pieces).map(|piece| {
+            let whole = if piece == 0 { 0 } else { whole };
+            read.append(PIECE, whole, &mut charge).expect("room");
+            assert_eq!(read.bytes().len(), (piece + 1) * PIECE.len());
+            match &read {
+                Read::OnePiece(_) => 0,
+                Read::Pieces(all) => all.capacity(),
+            }
+        });
+        room.collect()
+    }
+
+    #[test]
+    fn a_body_that_says_how_long_it_is_gets_its_room_at_once() {
+        let whole = 20 * PIECE.len();
+        let want = [vec![0], vec![whole; 19]].concat();
+        assert_eq!(room(20, whole), want);
+        // One that is longer than it says, or does not say, is read all the same.
+        assert!(room(20, 2 * PIECE.len()).last() >= Some(&whole));
+        assert!(room(20, 0).last() >= Some(&whole));
+    }
+
+    #[test]
+    fn saying_alone_takes_no_more_room_than_a_message_may_have() {
+        let most = ROOM_AT_ONCE + 3 * PIECE.len();
+        let room = room(3, u32::MAX as usize);
+        assert!(room.iter().all(|room| *room <= most), "{room:?}");
     }
 }

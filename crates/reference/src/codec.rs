@@ -1,14 +1,18 @@
-//! Role `codec`: a sample encoded or decoded again and again, timed by the batch.
+//! Role `codec`: a sample encoded or decoded again and again, slice by slice.
 
+use std::fs::File;
 use std::hint::black_box;
+use std::io::{self, Write as _};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rpcgauge_message::contract::{Batch, Code, CodecSettings, Fault, Operation, Sample};
+use rpcgauge_message::contract::{
+    Code, CodecSettings, Fault, Operation, Record, Sample, SliceAsk, SliceDone, Until, Verified,
+};
 use rpcgauge_message::error::{DecodeError, EncodeError};
-use rpcgauge_message::{Codec, Message, Workload};
+use rpcgauge_message::{Codec, Encoding, Message, Workload};
 
-use crate::clock::monotonic_ns;
+use crate::clock::{monotonic_ns, process_cpu_ns};
 use crate::subject::{Ended, checked};
 
 /// A sample, its bytes, and the buffers that are kept from operation to operation.
@@ -19,23 +23,22 @@ pub(crate) struct Bench {
     sample: Vec<u8>,
     plain: Vec<u8>,
     compressed: Vec<u8>,
+    records: File,
 }
 
 impl Bench {
     /// Makes the sample ready in both forms, and checks that it decodes.
     pub(crate) fn new(asked: &CodecSettings) -> Result<Self, Ended> {
         let refused = |error: String| Ended::Refused(error, Fault::User);
-        if asked.batches == 0 || asked.batch_size == 0 {
-            return Err(refused(
-                "batches and batch_size must be 1 or more".to_owned(),
-            ));
-        }
         let workload =
             Workload::new(&asked.workload).map_err(|error| refused(error.to_string()))?;
-        let (message, message_type) = match asked.sample {
-            Sample::Request => (workload.request(0), workload.request_type()),
-            Sample::Response => (workload.expected(0), workload.response_type()),
+        let message_type = match asked.sample {
+            Sample::Request => workload.request_type(),
+            Sample::Response => workload.response_type(),
         };
+        let message = message_type
+            .from_json(&asked.message.to_string())
+            .map_err(|error| refused(error.to_string()))?;
         let limits = checked(asked.limits)?;
         let codec = Codec::new(
             message_type.clone(),
@@ -44,6 +47,10 @@ impl Bench {
             limits,
         )
         .map_err(|error| refused(error.to_string()))?;
+        let records = File::create(&asked.records).map_err(|error| {
+            let error = format!("cannot make {}: {error}", asked.records.display());
+            Ended::Refused(error, Fault::Machine)
+        })?;
         let mut bench = Self {
             codec,
             operation: asked.operation,
@@ -51,6 +58,7 @@ impl Bench {
             sample: Vec::new(),
             plain: Vec::new(),
             compressed: Vec::new(),
+            records,
         };
         bench.encode().map_err(|error| refused(error.to_string()))?;
         bench.sample.clone_from(&bench.compressed);
@@ -63,28 +71,80 @@ impl Bench {
         self.message.code()
     }
 
-    /// The encoded and compressed sample.
-    pub(crate) fn sample_base64(&self) -> String {
-        STANDARD.encode(&self.sample)
+    /// What the operation makes, so that it can be held against what is right.
+    pub(crate) fn verify(&mut self) -> Result<Verified, Ended> {
+        match self.operation {
+            Operation::Encode => {
+                self.encode().map_err(broke)?;
+                Ok(Verified::Bytes(STANDARD.encode(&self.compressed)))
+            }
+            Operation::Decode => {
+                let message = self.decode().map_err(broke)?;
+                let json = message.to_bytes(Encoding::Json).map_err(broke)?;
+                let value = serde_json::from_slice(&json).map_err(broke)?;
+                Ok(Verified::Message(value))
+            }
+        }
     }
 
-    /// Times one batch.
-    pub(crate) fn run_batch(&mut self, batch: u32, operations: u32) -> Result<Batch, Ended> {
-        let broke = |error: String| Ended::Broke(error, Fault::Subject);
-        let start = monotonic_ns();
+    /// Makes one slice of batches and appends their records.
+    pub(crate) fn slice(&mut self, asked: &SliceAsk) -> Result<SliceDone, Ended> {
+        let operations = asked.batch.unwrap_or(1);
+        for _ in 0..asked.skip {
+            self.batch(operations)?;
+        }
+        let mut batches = Vec::new();
+        let (cpu, start) = (process_cpu_ns(), monotonic_ns());
+        loop {
+            let record = self.batch(operations)?;
+            batches.push(record);
+            let is_over = match asked.until {
+                Until::Calls(calls) => batches.len() as u64 >= calls,
+                Until::Time(time) => u128::from(record.end - start) >= time.as_nanos(),
+            };
+            if is_over {
+                break;
+            }
+        }
+        let cpu = process_cpu_ns().saturating_sub(cpu);
+        self.append(&batches).map_err(|error| {
+            Ended::Refused(format!("cannot write records: {error}"), Fault::Machine)
+        })?;
+        Ok(SliceDone {
+            records: batches.len() as u64,
+            cpu_ns: Some(cpu),
+            ..SliceDone::default()
+        })
+    }
+
+    fn append(&mut self, batches: &[Record]) -> io::Result<()> {
+        let bytes: Vec<u8> = batches.iter().flat_map(Record::to_bytes).collect();
+        self.records.write_all(&bytes)
+    }
+
+    fn batch(&mut self, operations: u32) -> Result<Record, Ended> {
+        let begin = monotonic_ns();
         for _ in 0..operations {
             match self.operation {
-                Operation::Encode => self.encode().map_err(|error| broke(error.to_string()))?,
+                Operation::Encode => self.encode().map_err(broke)?,
                 Operation::Decode => {
-                    black_box(self.decode().map_err(|error| broke(error.to_string()))?);
+                    black_box(self.decode().map_err(broke)?);
                 }
             }
         }
-        let elapsed_ns = monotonic_ns().saturating_sub(start);
-        Ok(Batch {
-            batch,
+        Ok(Record {
+            begin,
+            encoded: None,
+            sent: None,
+            first_byte: None,
+            received: None,
+            end: monotonic_ns(),
+            handler_start: None,
+            handler_end: None,
+            request_bytes: None,
+            response_bytes: None,
+            failed: false,
             operations,
-            elapsed_ns,
         })
     }
 
@@ -103,4 +163,8 @@ impl Bench {
             .decompress(black_box(&self.sample), &mut self.plain)?;
         self.codec.decode(&self.plain)
     }
+}
+
+fn broke(error: impl ToString) -> Ended {
+    Ended::Refused(error.to_string(), Fault::Subject)
 }

@@ -4,37 +4,57 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use http::{Request, Response};
+use http::{Request, Response, Version};
 use hyper::body::Incoming;
 use hyper::rt::{Read, Write};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::body::AnswerBody;
 use crate::service::Service;
-use crate::timeouts::Timeouts;
 use crate::{grpc, log, rest};
 
 /// Calls in flight on one HTTP/2 connection: more than any study has, so that the server's setting
 /// is never what is measured.
 const MAX_CONCURRENT_STREAMS: u32 = 4096;
 
-/// How every connection is served.
-pub(crate) fn builder(timeouts: &Timeouts) -> auto::Builder<TokioExecutor> {
+/// How every connection is served. HTTP/1.1 has no timer of its own: hyper would make and drop one
+/// for each request, and none by HTTP/2, so that the two could not be compared. [`serve`] has one for
+/// the whole connection.
+pub(crate) fn builder() -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(timeouts.request_head);
+    builder.http1().header_read_timeout(None);
     builder
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(MAX_CONCURRENT_STREAMS);
     builder
+}
+
+/// The calls of a connection.
+#[derive(Default)]
+struct Calls {
+    begun: AtomicU64,
+    ended: AtomicU64,
+    by_http1: AtomicBool,
+}
+
+impl Calls {
+    /// One more. Only this connection's own thread counts.
+    fn count(counter: &AtomicU64) {
+        counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// Calls so far, where none is being answered.
+    fn at_rest(&self) -> Option<u64> {
+        let begun = self.begun.load(Ordering::Relaxed);
+        (begun == self.ended.load(Ordering::Relaxed)).then_some(begun)
+    }
 }
 
 /// Serves one connection to its end. When `stop` changes, calls in flight are answered and no new
@@ -47,16 +67,23 @@ pub(crate) async fn serve<I>(
 ) where
     I: Read + Write + Unpin + Send + 'static,
 {
-    let first_request = service.timeouts.first_request;
-    let called = Arc::new(AtomicBool::new(false));
-    let saw_call = Arc::clone(&called);
-    let handler = service_fn(move |request| {
-        saw_call.store(true, Ordering::Relaxed);
-        answer(Arc::clone(&service), request)
+    let timeouts = service.timeouts;
+    let calls = Arc::new(Calls::default());
+    let counted = Arc::clone(&calls);
+    let handler = service_fn(move |request: Request<Incoming>| {
+        let (service, calls) = (Arc::clone(&service), Arc::clone(&counted));
+        Calls::count(&calls.begun);
+        let by_http1 = request.version() < Version::HTTP_2;
+        calls.by_http1.store(by_http1, Ordering::Relaxed);
+        async move {
+            let answer = answer(service, request).await;
+            Calls::count(&calls.ended);
+            answer
+        }
     });
     let mut connection = pin!(builder.serve_connection(io, handler));
-    let mut silence = pin!(tokio::time::sleep(first_request));
-    let (mut waiting, mut stopping) = (true, false);
+    let mut silence = pin!(tokio::time::sleep(timeouts.first_request));
+    let (mut before, mut stopping) = (Some(0), false);
     loop {
         tokio::select! {
             biased;
@@ -66,12 +93,20 @@ pub(crate) async fn serve<I>(
                 }
                 return;
             }
-            () = silence.as_mut(), if waiting => {
-                if !called.load(Ordering::Relaxed) {
-                    log::connection_error(&format!("no request within {first_request:?}"));
+            () = silence.as_mut() => {
+                let now = calls.at_rest();
+                if now == Some(0) {
+                    let patience = timeouts.first_request;
+                    log::connection_error(&format!("no request within {patience:?}"));
                     return;
                 }
-                waiting = false;
+                if now.is_some() && now == before && calls.by_http1.load(Ordering::Relaxed) {
+                    let patience = timeouts.request_head;
+                    log::connection_error(&format!("no further request within {patience:?}"));
+                    return;
+                }
+                before = now;
+                silence.as_mut().reset(Instant::now() + timeouts.request_head);
             }
             _ = stop.changed(), if !stopping => {
                 connection.as_mut().graceful_shutdown();

@@ -13,6 +13,7 @@
 
 mod accept;
 mod body;
+mod budget;
 mod clock;
 mod codec;
 mod connection;
@@ -27,6 +28,7 @@ mod service;
 pub mod subject;
 mod timeouts;
 
+pub use budget::default_memory;
 pub use listen::{ListenError, ListenOn};
 pub use server::{ServeError, Server, Settings};
 pub use subject::subject_main;

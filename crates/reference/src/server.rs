@@ -16,6 +16,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{oneshot, watch};
 
 use crate::accept::{Worker, accept};
+use crate::budget::{Ledger, default_memory};
 use crate::grpc::Methods;
 use crate::listen::{ListenError, ListenOn, Listener};
 use crate::service::Service;
@@ -48,13 +49,16 @@ pub struct Settings {
     pub reflection: bool,
     /// Bounds of what is accepted.
     pub limits: Limits,
+    /// Bytes that the calls of all connections may hold together, of requests that are not whole and
+    /// of answers that are not taken. A call beyond it is refused.
+    pub memory: usize,
     /// How long clients may take.
     pub timeouts: Timeouts,
 }
 
 impl Settings {
     /// A workload on the loopback interface at a free port: uncompressed, one thread, the default
-    /// limits, no marks, no reflection.
+    /// limits, a quarter of the machine's memory, no marks, no reflection.
     pub fn new(workload: WorkloadSpec) -> Self {
         Self {
             workload,
@@ -65,6 +69,7 @@ impl Settings {
             marks: false,
             reflection: false,
             limits: Limits::DEFAULT,
+            memory: default_memory(),
             timeouts: Timeouts::DEFAULT,
         }
     }
@@ -124,13 +129,14 @@ impl Server {
             return Err(ServeError::Threads(settings.threads));
         }
         let workload = Workload::new(&settings.workload)?;
-        let service = || {
-            Service::new(workload.clone(), methods.clone(), settings)
+        let service = |ledger| {
+            Service::new(workload.clone(), methods.clone(), settings, ledger)
                 .map(Arc::new)
                 .map_err(|error| ServeError::Compression(error.to_string()))
         };
-        let services = (0..settings.threads)
-            .map(|_| service())
+        let services = Ledger::sharing(settings.memory, settings.threads)
+            .into_iter()
+            .map(service)
             .collect::<Result<_, _>>()?;
         Ok(Self {
             listener: Listener::bind(&settings.listen)?,

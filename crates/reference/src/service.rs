@@ -3,7 +3,8 @@
 //! Both protocols come here with the body of a call; what differs between them (framing, headers,
 //! statuses) stays in [`crate::grpc`] and [`crate::rest`].
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use rpcgauge_message::error::{DecodeError, EncodeError};
 use rpcgauge_message::reflection::Reflected;
@@ -12,8 +13,11 @@ use rpcgauge_message::{
     BrokenLimit, Compression, Compressor, Decompressor, Encoding, Limits, Workload,
 };
 
+use crate::body::Piece;
+use crate::budget::{Exhausted, Ledger};
 use crate::grpc::Methods;
 use crate::marks::Marks;
+use crate::rest::negotiation::Accepted;
 use crate::server::Settings;
 use crate::timeouts::Timeouts;
 
@@ -25,6 +29,8 @@ pub(crate) struct Service {
     pub(crate) methods: Methods,
     pub(crate) limits: Limits,
     pub(crate) timeouts: Timeouts,
+    /// Memory for calls that wait.
+    pub(crate) ledger: Arc<Ledger>,
     /// What is told of the workload's method and messages, where it is.
     pub(crate) reflected: Option<Reflected>,
     /// How answers are compressed for a client that accepts it.
@@ -33,6 +39,10 @@ pub(crate) struct Service {
     json: Encoding,
     /// Whether successful answers carry the handler's marks.
     marks: bool,
+    /// How long the handler works before it answers: a twin that is slower by a known time.
+    handler_spin: Duration,
+    /// What REST's clients accept.
+    pub(crate) accepted: Accepted,
     kept: Mutex<Kept>,
 }
 
@@ -72,6 +82,9 @@ pub(crate) enum CallError {
     /// The answer cannot be encoded or compressed.
     #[error(transparent)]
     Encode(#[from] EncodeError),
+    /// There is no room for the answer.
+    #[error(transparent)]
+    Exhausted(#[from] Exhausted),
 }
 
 impl CallError {
@@ -100,6 +113,24 @@ struct Kept {
     last_compressed_bytes: usize,
 }
 
+/// Set for a server that `make bench-sharp` compares with one that is not: nanoseconds of work before
+/// each answer.
+const HANDLER_SPIN: &str = "RPCGAUGE_HANDLER_SPIN_NS";
+
+fn handler_spin() -> Duration {
+    let set = std::env::var(HANDLER_SPIN).ok();
+    Duration::from_nanos(set.and_then(|ns| ns.parse().ok()).unwrap_or(0))
+}
+
+fn spin(time: Duration) {
+    if !time.is_zero() {
+        let began = Instant::now();
+        while began.elapsed() < time {
+            std::hint::spin_loop();
+        }
+    }
+}
+
 impl Service {
     /// A service of a workload, with everything else from the settings. Fails for a compression
     /// level that does not exist, and where a compressor cannot be had.
@@ -107,6 +138,7 @@ impl Service {
         workload: Workload,
         methods: Methods,
         settings: &Settings,
+        ledger: Arc<Ledger>,
     ) -> Result<Self, CallError> {
         let limits = settings.limits;
         let kept = Kept {
@@ -125,6 +157,7 @@ impl Service {
             reflected,
             limits,
             timeouts: settings.timeouts,
+            ledger,
             response_compression: settings.response_compression,
             json: if settings.json_proto_names {
                 Encoding::JsonProtoNames
@@ -132,6 +165,8 @@ impl Service {
                 Encoding::Json
             },
             marks: settings.marks,
+            handler_spin: handler_spin(),
+            accepted: Accepted::default(),
             kept: Mutex::new(kept),
         })
     }
@@ -152,7 +187,10 @@ impl Service {
             self.workload
                 .request_type()
                 .decode(plain, call.request_encoding, &self.limits)?;
-        let handler = || self.workload.answer(&request);
+        let handler = || {
+            spin(self.handler_spin);
+            self.workload.answer(&request)
+        };
         let (answer, marks) = if self.marks {
             let (answer, marks) = Marks::around(handler);
             (answer, Some(marks))
@@ -171,6 +209,11 @@ impl Service {
     ) -> Result<Vec<u8>, CallError> {
         let mut kept = self.kept();
         Ok(kept.decompress(request, compression)?.to_vec())
+    }
+
+    /// An answer's bytes, charged until they have been sent.
+    pub(crate) fn charged(&self, bytes: Vec<u8>) -> Result<Piece, CallError> {
+        Ok(Piece::charged(bytes, &self.ledger)?)
     }
 
     /// Zero bytes for a prefix, then an encoded answer, compressed or as it is.

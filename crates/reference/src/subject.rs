@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
 use rpcgauge_message::contract::{
-    self, CodecSettings, Failed, Fault, FloorSettings, HttpVersion, Protocol, Ready, Reply,
-    ServerSettings,
+    self, Answer, Ask, CodecSettings, Failed, Fault, FloorSettings, HttpVersion, Protocol, Ready,
+    Reply, ServerSettings,
 };
 use rpcgauge_message::{Encoding, Limits};
 
+use crate::budget::default_memory;
 use crate::listen::{ListenError, Listener};
 use crate::server::{ServeError, Server, Settings};
 use crate::timeouts::Timeouts;
@@ -39,6 +38,10 @@ pub fn run(mut input: impl BufRead + Send + 'static, mut output: impl Write) -> 
     let ended = match contract::Settings::read(&mut input) {
         Ok(contract::Settings::Server(settings)) => serve(*settings, input, &mut output),
         Ok(contract::Settings::Floor(settings)) => answer_floor(&settings, input, &mut output),
+        Ok(contract::Settings::Client(_)) => {
+            let error = "this subject has no client: the load engine is the one that there is";
+            Err(Ended::Refused(error.to_owned(), Fault::User))
+        }
         Ok(contract::Settings::Codec(settings)) => run_codec(&settings, input, &mut output),
         Err(error) => Err(Ended::Refused(error.to_string(), error.fault())),
     };
@@ -61,9 +64,9 @@ pub fn run(mut input: impl BufRead + Send + 'static, mut output: impl Write) -> 
 /// Why a role ended other than by the closing of its input.
 #[derive(Debug)]
 pub(crate) enum Ended {
-    /// Before it was ready: the error line says why.
+    /// Before it was ready, or instead of an answer: the error line says why.
     Refused(String, Fault),
-    /// After it was ready: the one reply is used up, so that the log says why.
+    /// While it served: the one reply is used up, so that the log says why.
     Broke(String, Fault),
 }
 
@@ -100,6 +103,7 @@ fn serve(
         marks: asked.marks,
         reflection: false,
         limits,
+        memory: default_memory(),
         timeouts: Timeouts::DEFAULT,
     })?;
     let ready = Ready {
@@ -107,7 +111,6 @@ fn serve(
         pid: None,
         versions: versions(),
         code: Some(server.code()),
-        sample: None,
     };
     tell(output, ready)?;
     server
@@ -129,7 +132,6 @@ fn answer_floor(
         pid: None,
         versions: versions(),
         code: None,
-        sample: None,
     };
     tell(output, ready)?;
     let (ended, end) = mpsc::channel();
@@ -150,7 +152,7 @@ fn answer_floor(
 /// Role `codec`.
 fn run_codec(
     asked: &CodecSettings,
-    input: impl BufRead + Send + 'static,
+    mut input: impl BufRead,
     output: &mut impl Write,
 ) -> Result<(), Ended> {
     check_stack(asked.stack.as_deref())?;
@@ -160,21 +162,15 @@ fn run_codec(
         pid: None,
         versions: versions(),
         code: Some(bench.code()),
-        sample: Some(bench.sample_base64()),
     };
     tell(output, ready)?;
-    let closed = Arc::new(AtomicBool::new(false));
-    let closing = Arc::clone(&closed);
-    spawn("wait-for-end", move || {
-        drain(input);
-        closing.store(true, Ordering::Relaxed);
-    })?;
-    for index in 0..asked.batches {
-        if closed.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        let batch = bench.run_batch(index, asked.batch_size)?;
-        write_line(output, &batch.to_line()).map_err(|error| cannot_tell(&error))?;
+    let wrong = |error: contract::ContractError| Ended::Refused(error.to_string(), error.fault());
+    while let Some(ask) = Ask::read(&mut input).map_err(wrong)? {
+        let answer = match ask {
+            Ask::Verify => Answer::Verified(bench.verify()?),
+            Ask::Slice(slice) => Answer::Slice(bench.slice(&slice)?),
+        };
+        write_line(output, &answer.to_line()).map_err(|error| cannot_tell(&error))?;
     }
     Ok(())
 }

@@ -191,7 +191,7 @@ fn a_damaged_body_is_a_problem_that_names_the_place() {
     for damaged in [
         "",
         "{",
-        "[]",
+        "[{}]",
         "nul",
         "{\"nam\":\"x\"}",
         "\u{feff}{}",

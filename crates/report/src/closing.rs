@@ -33,7 +33,11 @@ pub fn closing(findings: &Findings) -> Option<String> {
         .filter(|(answer, _)| *answer == Answer::Open)
         .count();
     if open * 2 > answers.len() {
-        text += MOSTLY_OPEN;
+        let more = match findings.live().next() {
+            Some(_) => words::running::LONGER,
+            None => "more invocations and blocks",
+        };
+        text += &format!("{MOSTLY_OPEN}, or measure {more}");
     }
     Some(text)
 }
@@ -49,7 +53,7 @@ fn counted(comparison: &Comparison) -> String {
 
 /// What to do where noise hides most of what was asked.
 const MOSTLY_OPEN: &str = ". Most are not resolved: stop other programs, let `rpcgauge doctor` say how \
-                           quiet this machine is, or measure more invocations and blocks";
+                           quiet this machine is";
 
 #[cfg(test)]
 mod tests {

@@ -10,7 +10,7 @@ use crate::findings::trial::TrialRow;
 use crate::findings::{FailedTrial, Findings, METRICS};
 
 /// The header line's names.
-pub const COLUMNS: [&str; 44] = [
+pub const COLUMNS: [&str; 45] = [
     "trial",
     "variant",
     "invocation",
@@ -55,6 +55,7 @@ pub const COLUMNS: [&str; 44] = [
     "send_delay_p99_ns",
     "send_delay_max_ns",
     "rate_per_s",
+    "calls_never_sent",
 ];
 
 /// The column of a failed trial's reason.
@@ -92,7 +93,8 @@ fn measured(row: &TrialRow) -> Vec<String> {
         row.elapsed_ns.to_string(),
         row.settled.to_string(),
         row.client_bound.to_string(),
-        row.client_share.to_string(),
+        row.client_share
+            .map_or_else(String::new, |share| share.to_string()),
         row.started.to_string(),
         row.answered.to_string(),
         row.failed.to_string(),
@@ -107,7 +109,8 @@ fn measured(row: &TrialRow) -> Vec<String> {
         row.warmup_failed.to_string(),
         row.connections_at_start
             .map_or_else(String::new, |count| count.to_string()),
-        row.connections_opened.to_string(),
+        row.connections_opened
+            .map_or_else(String::new, |opened| opened.to_string()),
         row.connects_failed.to_string(),
         row.uncompressed_answers.to_string(),
         row.errors_without_sample.to_string(),
@@ -123,6 +126,7 @@ fn measured(row: &TrialRow) -> Vec<String> {
     ];
     fields.extend(delays.map(|ns| ns.map_or_else(String::new, |ns| ns.to_string())));
     fields.push(shown(row.rate));
+    fields.push(row.never_sent.to_string());
     fields
 }
 

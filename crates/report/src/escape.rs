@@ -3,20 +3,12 @@
 //! Error texts, log lines and names come from servers and study files. Each output has its own
 //! rule; nothing of theirs is written past it.
 
-/// For HTML text and quoted attributes, and for SVG text.
-pub fn html(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            _ => safe.push(character),
-        }
-    }
-    safe
+use rpcgauge_study::printable::is_printable;
+
+/// For a page: as [`terminal`], but for the ends of lines. The page's template makes markup harmless.
+pub fn page(text: &str) -> String {
+    let lines: Vec<String> = text.split('\n').map(terminal).collect();
+    lines.join("\n")
 }
 
 /// For a cell of a Markdown table or a line of a list: one line, no markup, no HTML, no mention.
@@ -85,42 +77,32 @@ fn is_emoji(after: &str) -> bool {
     behind.len() < after.len() && behind.starts_with(':')
 }
 
-/// For a terminal, and for a page before [`html`]: one line, without control characters and what reorders text, so that a server
-/// can neither move the cursor nor colour or hide what follows.
+/// For a terminal: one line, in which any white space is a plain space and what is not printable
+/// stands by its number, so that a server can neither move the cursor nor colour, reorder or hide what
+/// follows.
 pub fn terminal(text: &str) -> String {
-    let harmless = |c: char| {
-        if c.is_control() || is_invisible(c) {
-            ' '
-        } else {
-            c
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            c if is_printable(c) => safe.push(c),
+            c if c.is_whitespace() => safe.push(' '),
+            c => safe.extend(c.escape_unicode()),
         }
-    };
-    text.chars().map(harmless).collect()
+    }
+    safe
 }
 
-/// For a CSV field (RFC 4180): quoted where needed. A text that a spreadsheet would run as a
+/// For a CSV field (RFC 4180): one line, quoted where needed. A text that a spreadsheet would run as a
 /// formula gets an apostrophe before it.
 pub fn csv(text: &str) -> String {
-    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    let guarded = if is_formula {
-        format!("'{text}")
-    } else {
-        text.to_owned()
-    };
-    if guarded.contains([',', '"', '\n', '\r']) {
+    let text = terminal(text);
+    let is_formula = text.starts_with(['=', '+', '-', '@']);
+    let guarded = if is_formula { format!("'{text}") } else { text };
+    if guarded.contains([',', '"']) {
         format!("\"{}\"", guarded.replace('"', "\"\""))
     } else {
         guarded
     }
-}
-
-/// Characters that are not seen, or change the order in which others are: the bidirectional
-/// controls of Unicode's Annex 9, zero-width characters, separators.
-fn is_invisible(c: char) -> bool {
-    matches!(
-        c,
-        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-    )
 }
 
 #[cfg(test)]
@@ -128,14 +110,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn html_leaves_no_markup() {
-        assert_eq!(
-            html("<script>alert('x') & \"y\"</script>"),
-            "&lt;script&gt;alert(&#39;x&#39;) &amp; &quot;y&quot;&lt;/script&gt;"
-        );
-    }
 
     #[test]
     fn markdown_leaves_no_markup() {
@@ -196,13 +170,18 @@ mod tests {
 
     #[test]
     fn terminal_text_cannot_steer_the_terminal() {
-        assert_eq!(terminal("\u{1b}[31mred\r\n\u{202e}x"), " [31mred   x");
+        assert_eq!(
+            terminal("\u{1b}[31mred\r\n\u{202e}x\u{a0}é"),
+            "\\u{1b}[31mred  \\u{202e}x é"
+        );
     }
 
     proptest! {
         #[test]
-        fn html_never_holds_an_angle_bracket_or_quote(text in ".*") {
-            prop_assert!(!html(&text).contains(['<', '>', '"', '\'']));
+        fn no_output_holds_what_cannot_be_shown(text: String) {
+            for escaped in [terminal(&text), markdown(&text), csv(&text), page(&text)] {
+                prop_assert!(escaped.chars().all(|c| c == '\n' || is_printable(c)), "{escaped:?}");
+            }
         }
 
         #[test]
@@ -220,7 +199,7 @@ mod tests {
                 .strip_prefix('"')
                 .and_then(|f| f.strip_suffix('"'))
                 .map_or(field.clone(), |inner| inner.replace("\"\"", "\""));
-            prop_assert_eq!(read, text);
+            prop_assert_eq!(read, terminal(&text));
         }
     }
 }

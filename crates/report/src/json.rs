@@ -1,5 +1,6 @@
 //! `report.json`: the findings themselves (docs/report-schema.md).
 
+use rpcgauge_study::printable;
 use serde::Deserialize;
 
 use crate::error::ReportError;
@@ -10,7 +11,7 @@ use crate::findings::{Findings, SCHEMA};
 /// # Errors
 /// [`ReportError::Json`] where a histogram cannot be written.
 pub fn render(findings: &Findings) -> Result<String, ReportError> {
-    Ok(serde_json::to_string(findings)? + "\n")
+    Ok(printable::json(serde_json::to_string(findings)?) + "\n")
 }
 
 /// Reads findings back.

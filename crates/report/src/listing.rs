@@ -104,7 +104,9 @@ fn trial(trial: &CapacityTrial) -> Vec<String> {
         time(trial.latency_p50_ns),
         time(trial.latency_p99_ns),
         time(trial.send_delay_p99_ns),
-        units::percent(trial.client_share),
+        trial
+            .client_share
+            .map_or_else(|| units::NONE.to_owned(), units::percent),
         words::capacity::outcome(trial),
     ]
 }

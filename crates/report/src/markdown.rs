@@ -36,9 +36,13 @@ pub fn render(findings: &Findings) -> String {
     if findings.comparisons.is_empty() {
         return text;
     }
+    let over = match findings.live().next() {
+        Some(_) => "blocks",
+        None => "invocations and blocks",
+    };
     text += &format!(
         "\nRatios are medians over paired blocks, with {} intervals from a bootstrap over \
-         invocations and blocks. The two figures beside a ratio are over all calls, so that they \
+         {over}. The two figures beside a ratio are over all calls, so that they \
          can differ by another ratio.\n",
         words::margin_percent(findings.study.confidence)
     );
@@ -250,7 +254,11 @@ fn figures(text: &mut String, findings: &Findings, placement: Placement) {
     for (variant, cell) in groups.into_iter().flat_map(|group| group.members) {
         *text += &row(variant, cell);
     }
-    *text += "\nDelay: how long after it was due a call was sent. Client share: of its core.\n";
+    let left_out = words::live::left_out(findings, placement);
+    let left_out = left_out.map_or_else(String::new, |told| format!(" {told}"));
+    *text += &format!(
+        "\nDelay: how long after it was due a call was sent. Client share: of its core.{left_out}\n"
+    );
     *text += "\n</details>\n";
 }
 
@@ -266,9 +274,9 @@ fn row(variant: &VariantFindings, cell: &Cell) -> String {
         show(|f| f.latency.as_ref()?.p99_ns.map(|ns| units::time(ns as f64))),
         show(|f| Some(units::time(f.send_delay.as_ref()?.p99_ns? as f64))),
         show(|f| Some(units::number(f.goodput))),
-        show(|f| Some(units::size(f.bytes.total()))),
-        show(|f| Some(units::time(f.cpu.client.total_ns))),
-        show(|f| Some(units::percent(f.client_share))),
+        show(|f| Some(units::size(f.bytes?.total()))),
+        show(|f| Some(units::time(f.cpu.client?.total_ns))),
+        show(|f| f.client_share.map(units::percent)),
         show(|f| Some(units::time(f.cpu.server?.total_ns))),
         show(|f| Some(words::code_names(&f.code))),
         marks::names(cell),

@@ -46,12 +46,10 @@ pub(crate) fn rows(findings: &Findings) -> Vec<Row> {
         let several = question.comparisons.len() > 1;
         for (nth, comparison) in question.comparisons.iter().copied().enumerate() {
             let subject = subject(question.about(findings, comparison));
+            let text = if several { &subject } else { question.text };
+            let code = comparison.placements.iter().map(words::code_mark);
             rows.push(Row {
-                text: if several {
-                    subject
-                } else {
-                    question.text.to_owned()
-                },
+                text: text.to_owned() + code.max().unwrap_or_default(),
                 question: index,
                 heading: (several && nth == 0).then(|| question.text.to_owned()),
                 answer: Answer::of(comparison),

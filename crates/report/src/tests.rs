@@ -2,8 +2,10 @@
 
 use std::fs;
 
-use crate::fixture::quickstart;
-use crate::{ReportError, csv, files, json, markdown};
+use rpcgauge_study::printable::is_printable;
+
+use crate::fixture::{findings, live, quickstart};
+use crate::{ReportError, Style, csv, files, html, json, markdown, terminal};
 
 /// Splits CSV into fields as RFC 4180 has it.
 fn fields(csv: &str) -> Vec<Vec<String>> {
@@ -72,8 +74,63 @@ fn a_reason_cannot_be_a_formula() {
     let rows = fields(&csv::render(&findings));
     assert_eq!(
         rows[index + 1][column("reason")],
-        "'=HYPERLINK(\"x\"),\r\nnext"
+        "'=HYPERLINK(\"x\"),  next"
     );
+}
+
+/// A text of a server, a study or a machine, wherever one stands.
+#[test]
+fn no_output_holds_what_cannot_be_shown() {
+    let steering = "\u{1b}[31m\u{7}\u{9b}\u{ad}\u{61c}\u{202e}\u{2028}\u{e0041}";
+    let hostile = || steering.to_owned();
+    let mut found = quickstart::findings().clone();
+    found.study.name += steering;
+    found.study.question += steering;
+    found.warnings.push(hostile());
+    found.failures[0].reason = hostile();
+    found.failures[0].log = format!("{steering}\n{steering}");
+    for pair in &mut found.comparisons {
+        pair.question += steering;
+    }
+    for claim in &mut found.claims {
+        claim.says += steering;
+        claim.source += steering;
+    }
+    for variant in &mut found.variants {
+        variant.not_run.push(hostile());
+        let figures = variant
+            .cells
+            .iter_mut()
+            .filter_map(|cell| cell.figures.as_mut());
+        for error in figures.flat_map(|figures| &mut figures.errors) {
+            error.kind = hostile();
+            error.text = hostile();
+        }
+    }
+    if let Some(environment) = &mut found.environment {
+        environment.processor += steering;
+        let versions = [(hostile(), hostile())];
+        environment.subjects.insert(hostile(), versions.into());
+    }
+    let mut service = findings(&live());
+    service.study.question += steering;
+    for found in [found, service] {
+        let outputs = [
+            csv::render(&found).replace("\r\n", "\n"),
+            html::render(&found).unwrap(),
+            json::render(&found).unwrap(),
+            markdown::render(&found),
+            terminal::render(&found, Style::new(false, None, None)),
+        ];
+        for output in outputs {
+            let steers = |c: &char| *c != '\n' && !is_printable(*c);
+            assert_eq!(output.chars().find(steers), None, "{output}");
+        }
+        assert_eq!(
+            json::parse(&json::render(&found).unwrap()).unwrap().study,
+            found.study
+        );
+    }
 }
 
 #[test]

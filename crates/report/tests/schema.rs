@@ -149,6 +149,7 @@ fn a_load_of_a_live_service_fits_the_schema() {
     check(&common::findings(&common::live()));
     check(&common::findings(&common::ramp()));
     check(&common::findings(&common::capacity()));
+    check(&common::findings(&common::versus(1.01, 0.2)));
 }
 
 #[test]
@@ -159,6 +160,7 @@ fn a_run_with_everything_in_it_fits_the_schema() {
 #[test]
 fn a_run_of_which_a_part_was_measured_fits_the_schema() {
     let mut builder = common::two(2.0);
+    builder.specs[0].failing = Some(("reset", "connection reset by peer", 20));
     builder.specs[1].code = rpcgauge_study::record::Code::Dynamic;
     let mut sample = builder.build();
     sample.trials.truncate(10);

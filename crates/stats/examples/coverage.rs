@@ -11,7 +11,7 @@ use rpcgauge_stats::{
     Better, Bootstrap, Outcome, Pair, PairedRatios, SplitMix64, VerdictRule, compare, judge,
     median, quantile,
 };
-use synthetic::{Noise, REAL_RUN, Shape};
+use synthetic::{Noise, REAL_RUN, SLICES, Shape};
 
 const STUDIES: usize = 2_000;
 const RESAMPLES: usize = 1_000;
@@ -60,18 +60,24 @@ fn main() {
         }
     }
 
-    println!("\nVerdicts with the noise of a real run, {STUDIES} studies, in %\n");
-    println!("| shape | true ratio | faster | slower | no difference | not resolved |");
-    println!("| --- | --- | --- | --- | --- | --- |");
-    for (invocations, blocks) in [(3, 2), (4, 3), (6, 3), (8, 2), (10, 1), (10, 5)] {
-        for ratio in [1.0, 1.02, 1.03, 1.05] {
-            print_verdicts(
-                Shape {
+    println!("\nVerdicts guarded by an A/A pair, {STUDIES} studies, in %\n");
+    println!(
+        "| noise | invocations × blocks | true ratio | faster | slower | no difference | not resolved |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- | --- |");
+    let noises = [
+        ("real run", REAL_RUN, [1.0, 1.05, 1.08]),
+        ("slices", SLICES, [1.0, 1.03, 1.05]),
+    ];
+    for (name, noise, ratios) in noises {
+        for (invocations, blocks) in [(6, 3), (8, 2), (10, 1), (10, 2), (16, 1), (20, 1)] {
+            for ratio in ratios {
+                let shape = Shape {
                     invocations,
                     blocks,
-                },
-                ratio,
-            );
+                };
+                print_verdicts(name, noise, shape, ratio);
+            }
         }
     }
 }
@@ -124,13 +130,13 @@ fn percentile_holds_1(study: &[Vec<Pair>], rng: &mut SplitMix64) -> bool {
     (end(0.025)..=end(0.975)).contains(&1.0)
 }
 
-fn print_verdicts(shape: Shape, ratio: f64) {
+fn print_verdicts(name: &str, noise: Noise, shape: Shape, ratio: f64) {
     let mut rng = SplitMix64::new(SEED);
     let mut counts = [0; 4];
     for _ in 0..STUDIES {
-        let estimate = REAL_RUN.estimate(shape, ratio, &mut rng);
-        let aa = REAL_RUN.estimate(shape, 1.0, &mut rng);
-        let verdict = judge(&estimate, Some(&aa), &VerdictRule::new(Better::Lower));
+        let estimate = noise.estimate(shape, ratio, &mut rng);
+        let aa = noise.estimate(shape, 1.0, &mut rng);
+        let verdict = judge(&estimate, &[aa], &VerdictRule::new(Better::Lower));
         counts[match verdict.outcome {
             Outcome::Faster => 0,
             Outcome::Slower => 1,
@@ -144,7 +150,7 @@ fn print_verdicts(shape: Shape, ratio: f64) {
         blocks,
     } = shape;
     println!(
-        "| {invocations} × {blocks} | {ratio} | {faster:.1} | {slower:.1} | {none:.1} | {unresolved:.1} |"
+        "| {name} | {invocations} × {blocks} | {ratio} | {faster:.1} | {slower:.1} | {none:.1} | {unresolved:.1} |"
     );
 }
 

@@ -158,7 +158,7 @@ mod tests {
     fn verdict(low: f64, high: f64) -> Verdict {
         judge(
             &Estimate::sample(low, high),
-            None,
+            &[],
             &VerdictRule::new(Better::Lower),
         )
     }
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn the_opposite_direction_has_no_size_where_the_a_a_pair_leaves_it_open() {
         let (measured, aa) = (Estimate::sample(1.5, 1.7), Estimate::sample(0.5, 2.0));
-        let verdict = judge(&measured, Some(&aa), &VerdictRule::new(Better::Lower));
+        let verdict = judge(&measured, &[aa], &VerdictRule::new(Better::Lower));
         let check = |ratio| check_claim(Published::Ratio(ratio), &verdict, 0.25).unwrap();
         assert_eq!(check(0.408).outcome, NotResolved);
         assert_eq!(check(0.408).size, None);
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn one_invocation_checks_nothing() {
         let rule = VerdictRule::new(Better::Lower);
-        let verdict = judge(&Estimate::sample_of_one(0.4), None, &rule);
+        let verdict = judge(&Estimate::sample_of_one(0.4), &[], &rule);
         let check = check_claim(Published::Ratio(0.4), &verdict, 0.25).unwrap();
         assert_eq!(
             check,

@@ -41,6 +41,16 @@ impl Interval {
         -reach <= self.log_low && self.log_high <= reach
     }
 
+    /// Whether no ratio is in both.
+    pub(crate) fn lies_beyond(&self, other: &Self) -> bool {
+        self.log_low > other.log_high || self.log_high < other.log_low
+    }
+
+    /// How far the end that is farther from 1 lies from it.
+    pub(crate) fn log_farthest(&self) -> f64 {
+        self.log_low.abs().max(self.log_high.abs())
+    }
+
     /// How far the interval reaches to either side of its middle: 0.02 for ±2%.
     #[must_use]
     pub fn half_width(&self) -> f64 {
@@ -110,6 +120,15 @@ impl Estimate {
     #[must_use]
     pub fn standard_error(&self) -> Option<f64> {
         self.standard_error
+    }
+
+    /// The same, where the ratio's logarithm may be off by as much as `down` (at most 0) or `up` (at
+    /// least 0) for a reason that no repetition shows.
+    #[must_use]
+    pub fn off_by(mut self, [down, up]: [f64; 2]) -> Self {
+        let widened = |i: Interval| Interval::from_logs(i.log_low + down, i.log_high + up);
+        self.interval = self.interval.map(widened);
+        self
     }
 
     /// The natural logarithm of the ratio.

@@ -22,7 +22,7 @@
 //!     vec![pair(39.0, 79.0), pair(41.0, 80.0)],
 //! ])?;
 //! let estimate = compare(&ratios, &Bootstrap::default())?;
-//! let verdict = judge(&estimate, None, &VerdictRule::new(Better::Lower));
+//! let verdict = judge(&estimate, &[], &VerdictRule::new(Better::Lower));
 //! assert_eq!(verdict.outcome, Outcome::Faster);
 //! # Ok::<(), rpcgauge_stats::StatsError>(())
 //! ```
@@ -41,6 +41,8 @@ mod placement;
 mod power;
 mod quantile;
 mod rng;
+mod runs;
+mod share;
 mod verdict;
 mod warmup;
 
@@ -59,6 +61,8 @@ pub use placement::{Combined, across_placements};
 pub use power::{More, POWER, RECOMMENDED_INVOCATIONS, invocations_needed, smallest_difference};
 pub use quantile::{mad, mean, median, quantile};
 pub use rng::SplitMix64;
+pub use runs::{InRuns, judge_changes};
+pub use share::{Share, shares_differ};
 pub use verdict::{
     Better, DEFAULT_MARGIN, Direction, Outcome, Unresolved, Verdict, VerdictRule, judge,
 };

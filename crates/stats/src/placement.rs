@@ -42,7 +42,7 @@ mod tests {
     fn verdict(low: f64, high: f64) -> Verdict {
         judge(
             &Estimate::sample(low, high),
-            None,
+            &[],
             &VerdictRule::new(Better::Lower),
         )
     }

@@ -39,14 +39,46 @@ impl More {
     }
 }
 
-/// The smallest ratio (above 1) that a study with this estimate's noise would resolve with 80%
-/// probability; its inverse is the smallest one below 1. None without an interval.
+/// The smallest ratio (above 1) that a study with this estimate's noise, and these A/A pairs as its
+/// guard, would resolve with 80% probability; its inverse is the smallest one below 1. None without
+/// an interval.
 #[must_use]
-pub fn smallest_difference(estimate: &Estimate) -> Option<f64> {
-    let error = estimate.standard_error?;
+pub fn smallest_difference(estimate: &Estimate, aa: &[Estimate]) -> Option<f64> {
     Some(ratio(
-        error * detectable(estimate.confidence, estimate.invocations),
+        Reach::after(estimate, aa, estimate.invocations)?.difference,
     ))
+}
+
+/// What a study could tell, as logarithms.
+struct Reach {
+    /// The smallest difference that it would tell from what the A/A pairs show.
+    difference: f64,
+    /// How far its interval would mostly reach to either side.
+    interval: f64,
+    /// How far off it may be by the A/A pairs.
+    threshold: f64,
+}
+
+impl Reach {
+    /// That of a study of so many invocations, with the noise of this one. None without an interval
+    /// of each estimate.
+    fn after(estimate: &Estimate, aa: &[Estimate], invocations: usize) -> Option<Self> {
+        let shrunk = (estimate.invocations as f64 / invocations as f64).sqrt();
+        let own = shrunk * estimate.standard_error?;
+        let reach = |estimate: &Estimate| interval_reach(estimate.confidence, invocations);
+        let power = t_quantile(POWER, invocations - 1);
+        let (mut squares, mut threshold) = (own * own, 0.0);
+        for aa in aa {
+            let error = shrunk * aa.standard_error?;
+            squares += error * error;
+            threshold += aa.log_ratio.abs() + error * reach(aa);
+        }
+        Some(Self {
+            difference: own * reach(estimate) + threshold + power * squares.sqrt(),
+            interval: own * (reach(estimate) + power),
+            threshold,
+        })
+    }
 }
 
 /// How much more would be needed to resolve a difference of `difference` (0.05 for 5%) with 80%
@@ -55,33 +87,30 @@ pub fn smallest_difference(estimate: &Estimate) -> Option<f64> {
 #[must_use]
 pub fn invocations_needed(estimate: &Estimate, difference: f64) -> Option<More> {
     let target = difference.ln_1p();
-    until(estimate, |error, invocations| {
-        error * detectable(estimate.confidence, invocations) <= target
+    until(estimate, &[], |reach| reach.difference <= target)
+}
+
+/// How much more until the verdict is probably another than "not resolved", should the estimates be
+/// the true ratios: enough to tell it from what the A/A pairs show, or to place it and them inside
+/// the margin, whichever is less. None where A/A pairs are off by more than that, since more of the
+/// same would not help.
+pub(crate) fn invocations_to_settle(
+    estimate: &Estimate,
+    aa: &[Estimate],
+    margin: f64,
+) -> Option<More> {
+    let (from_one, margin) = (estimate.log_ratio.abs(), margin.ln_1p());
+    until(estimate, aa, |reach| {
+        let is_small = (reach.interval + from_one).max(reach.threshold) <= margin;
+        is_small || reach.difference <= from_one
     })
 }
 
-/// How much more until the verdict is probably another than "not resolved", should the estimate be
-/// the true ratio: enough to tell it from 1, or to place it inside the margin, whichever is less.
-pub(crate) fn invocations_to_settle(estimate: &Estimate, margin: f64) -> Option<More> {
-    let from_one = estimate.log_ratio.abs();
-    let target = from_one.max(margin.ln_1p() - from_one);
-    until(estimate, |error, invocations| {
-        error * detectable(estimate.confidence, invocations) <= target
-    })
-}
-
-/// How much more until the interval reaches no further than `log_half_width` to either side.
-pub(crate) fn invocations_for_half_width(estimate: &Estimate, log_half_width: f64) -> Option<More> {
-    until(estimate, |error, invocations| {
-        error * interval_reach(estimate.confidence, invocations) <= log_half_width
-    })
-}
-
-/// The least number of invocations at which `enough(standard error, invocations)` holds, which it
-/// must from some number on if at all; less what is there.
-fn until(estimate: &Estimate, enough: impl Fn(f64, usize) -> bool) -> Option<More> {
-    let (now, error) = (estimate.invocations, estimate.standard_error?);
-    let enough_at = |k: usize| enough(error * (now as f64 / k as f64).sqrt(), k);
+/// The least number of invocations after which what a study could tell is `enough`, which it must be
+/// from some number on if at all; less what is there.
+fn until(estimate: &Estimate, aa: &[Estimate], enough: impl Fn(Reach) -> bool) -> Option<More> {
+    let now = estimate.invocations;
+    let enough_at = |k: usize| Reach::after(estimate, aa, k).is_some_and(&enough);
     let mut high = now;
     while !enough_at(high) {
         high = high.checked_mul(2)?;
@@ -98,11 +127,6 @@ fn until(estimate: &Estimate, enough: impl Fn(f64, usize) -> bool) -> Option<Mor
     More::up_to(high, estimate)
 }
 
-/// How many standard errors a difference must have to be resolved with 80% probability.
-fn detectable(confidence: f64, invocations: usize) -> f64 {
-    interval_reach(confidence, invocations) + t_quantile(POWER, invocations - 1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,8 +136,11 @@ mod tests {
         let estimate = Estimate::sample(0.98, 1.0 / 0.98);
         // With 7 degrees of freedom the quantiles at 97.5% and 80% are 2.3646 and 0.8960.
         let expected = (1.0_f64 / 0.98).powf((2.3646 + 0.8960) / 2.3646);
-        assert!((smallest_difference(&estimate).unwrap() - expected).abs() < 1e-6);
-        assert_eq!(smallest_difference(&Estimate::sample_of_one(1.0)), None);
+        assert!((smallest_difference(&estimate, &[]).unwrap() - expected).abs() < 1e-6);
+        assert_eq!(
+            smallest_difference(&Estimate::sample_of_one(1.0), &[]),
+            None
+        );
     }
 
     #[test]
@@ -134,7 +161,8 @@ mod tests {
         let more = invocations_needed(&estimate, 0.04).unwrap();
         let enough = |k: usize| {
             let error = estimate.standard_error.unwrap() * (8.0 / k as f64).sqrt();
-            error * detectable(0.95, k) <= 0.04_f64.ln_1p()
+            let quantiles = interval_reach(0.95, k) + t_quantile(POWER, k - 1);
+            error * quantiles <= 0.04_f64.ln_1p()
         };
         assert!(enough(8 + more.invocations) && !enough(8 + more.invocations - 1));
         assert_eq!(more.blocks, 2 * more.invocations);

@@ -1,7 +1,7 @@
-//! From an estimate to a verdict, with the A/A pair as its guard.
+//! From an estimate to a verdict, with the A/A pair's interval as its threshold.
 
-use crate::estimate::Estimate;
-use crate::power::{More, invocations_for_half_width, invocations_to_settle};
+use crate::estimate::{Estimate, Interval};
+use crate::power::{More, invocations_to_settle};
 
 /// The margin of "no difference" unless a study sets another: 3%.
 pub const DEFAULT_MARGIN: f64 = 0.03;
@@ -81,11 +81,12 @@ pub enum Unresolved {
     IntervalTooWide,
     /// The A/A pair has fewer than two invocations.
     AaNoInterval,
-    /// The A/A pair's interval does not hold 1: the study sees a difference where there is none.
-    AaNotOne,
-    /// The A/A pair's interval is wider than the difference: a difference of 2% beside an A/A
-    /// interval of ±3%.
-    AaTooWide,
+    /// The interval leaves 1 out, but does not lie beyond the A/A pair's: one thing measured twice
+    /// may differ as much.
+    NotBeyondAa,
+    /// The interval lies inside the margin, but the A/A pair's reaches out of it: what was measured
+    /// may be off by more than what counts as no difference.
+    AaBeyondMargin,
 }
 
 /// What a comparison comes to.
@@ -142,14 +143,15 @@ impl Verdict {
     }
 }
 
-/// Judges an estimate. `aa` is the A/A pair of the same study, metric and placement; without one
-/// the verdict is unguarded, which a report must say.
+/// Judges an estimate. `aa` is the A/A pair of the same group, metric and placement; for a change
+/// between two runs that of each. Without one the verdict is unguarded, which a report must say.
 ///
-/// In this order: without an interval nothing is resolved; an interval inside the margin is no
-/// difference; one that holds 1 is not resolved; any other is faster or slower, unless the A/A pair
-/// forbids it.
+/// In this order: without an interval nothing is resolved; nor is an interval that holds 1 and
+/// reaches out of the margin. Any other is held against the threshold, the end of the A/A interval
+/// that is farthest from 1: one inside the margin is no difference where the threshold lies inside
+/// the margin too, and one outside is faster or slower where all of it lies beyond the threshold.
 #[must_use]
-pub fn judge(estimate: &Estimate, aa: Option<&Estimate>, rule: &VerdictRule) -> Verdict {
+pub fn judge(estimate: &Estimate, aa: &[Estimate], rule: &VerdictRule) -> Verdict {
     Verdict {
         estimate: *estimate,
         outcome: outcome(estimate, aa, rule),
@@ -157,58 +159,40 @@ pub fn judge(estimate: &Estimate, aa: Option<&Estimate>, rule: &VerdictRule) -> 
     }
 }
 
-fn outcome(estimate: &Estimate, aa: Option<&Estimate>, rule: &VerdictRule) -> Outcome {
+/// How far a measurement may be off by what A/A pairs show, as a logarithm: the end of the A/A
+/// interval that lies farthest from 1, on either side. Which of a pair's two names is `of` is chance,
+/// so that one of 1.01 to 1.10 casts doubt on 0.95 as on 1.05. Several may be off at the same time,
+/// and add up. None where one has no interval.
+pub(crate) fn log_threshold(aa: &[Estimate]) -> Option<f64> {
+    let ends = aa.iter().map(|aa| Some(aa.interval?.log_farthest()));
+    ends.sum()
+}
+
+fn outcome(estimate: &Estimate, aa: &[Estimate], rule: &VerdictRule) -> Outcome {
+    let open = |reason, more| Outcome::NotResolved { reason, more };
     let Some(interval) = estimate.interval else {
-        let more = More::to_recommended(estimate);
-        return Outcome::NotResolved {
-            reason: Unresolved::NoInterval,
-            more,
-        };
+        return open(Unresolved::NoInterval, More::to_recommended(estimate));
     };
-    if interval.within_margin(rule.margin) {
-        return match aa.and_then(|aa| forbids_no_difference(aa, rule)) {
-            Some(reason) => Outcome::NotResolved { reason, more: None },
-            None => Outcome::NoDifference,
-        };
+    let unsettled = |reason| open(reason, invocations_to_settle(estimate, aa, rule.margin));
+    let is_small = interval.within_margin(rule.margin);
+    if interval.holds(1.0) && !is_small {
+        return unsettled(Unresolved::IntervalTooWide);
     }
-    if interval.holds(1.0) {
-        let more = invocations_to_settle(estimate, rule.margin);
-        return Outcome::NotResolved {
-            reason: Unresolved::IntervalTooWide,
-            more,
-        };
-    }
-    if let Some((reason, more)) = aa.and_then(|aa| forbids_difference(aa, estimate)) {
-        return Outcome::NotResolved { reason, more };
-    }
-    match Direction::of_ratio(estimate.ratio(), rule.better) {
-        Some(Direction::Faster) => Outcome::Faster,
-        _ => Outcome::Slower,
-    }
-}
-
-/// Whether the A/A pair forbids to claim the difference of `estimate`.
-fn forbids_difference(aa: &Estimate, estimate: &Estimate) -> Option<(Unresolved, Option<More>)> {
-    let Some(interval) = aa.interval else {
-        return Some((Unresolved::AaNoInterval, More::to_recommended(aa)));
+    let Some(threshold) = log_threshold(aa) else {
+        let unknown = aa.iter().find(|aa| aa.interval.is_none());
+        let more = unknown.and_then(More::to_recommended);
+        return open(Unresolved::AaNoInterval, more);
     };
-    if !interval.holds(1.0) {
-        return Some((Unresolved::AaNotOne, None));
+    let spread = Interval::from_logs(-threshold, threshold);
+    match is_small {
+        true if spread.within_margin(rule.margin) => Outcome::NoDifference,
+        true => unsettled(Unresolved::AaBeyondMargin),
+        false if !interval.lies_beyond(&spread) => unsettled(Unresolved::NotBeyondAa),
+        false => match Direction::of_ratio(estimate.ratio(), rule.better) {
+            Some(Direction::Faster) => Outcome::Faster,
+            _ => Outcome::Slower,
+        },
     }
-    let difference = estimate.log_ratio.abs();
-    (interval.log_half_width() > difference).then(|| {
-        (
-            Unresolved::AaTooWide,
-            invocations_for_half_width(aa, difference),
-        )
-    })
-}
-
-/// Whether the A/A pair is off by more than the margin, so that lying inside the margin means
-/// nothing either.
-fn forbids_no_difference(aa: &Estimate, rule: &VerdictRule) -> Option<Unresolved> {
-    let interval = aa.interval?;
-    (!interval.holds(1.0) && !interval.within_margin(rule.margin)).then_some(Unresolved::AaNotOne)
 }
 
 #[cfg(test)]

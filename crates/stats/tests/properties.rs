@@ -89,9 +89,9 @@ proptest! {
     #[test]
     fn swapping_turns_the_verdict(study in telling_study(), margin in 0.0..0.5_f64) {
         let rule = VerdictRule { better: Better::Lower, margin };
-        let straight = judge(&estimate(&study), None, &rule).outcome;
+        let straight = judge(&estimate(&study), &[], &rule).outcome;
         let swapped = map(&study, |p| Pair { of: p.against, against: p.of });
-        let swapped = judge(&estimate(&swapped), None, &rule).outcome;
+        let swapped = judge(&estimate(&swapped), &[], &rule).outcome;
         let turned = match straight {
             Outcome::Faster => Outcome::Slower,
             Outcome::Slower => Outcome::Faster,
@@ -125,9 +125,9 @@ proptest! {
         let mut figures = vec![estimate.ratio(), estimate.log_ratio()];
         figures.extend(estimate.interval().iter().flat_map(|i| [i.low(), i.high(), i.half_width()]));
         figures.extend(estimate.standard_error());
-        figures.extend(smallest_difference(&estimate));
+        figures.extend(smallest_difference(&estimate, &[estimate]));
         prop_assert!(figures.iter().all(|f| f.is_finite()), "{:?}", figures);
-        let verdict = judge(&estimate, Some(&estimate), &VerdictRule::new(Better::Higher));
+        let verdict = judge(&estimate, &[estimate], &VerdictRule::new(Better::Higher));
         prop_assert!(verdict.factor() >= 1.0);
         let _no_panic = rpcgauge_stats::invocations_needed(&estimate, difference);
     }
@@ -147,7 +147,7 @@ proptest! {
         study in telling_study(), a in 0.0..0.5_f64, b in 0.0..0.5_f64,
     ) {
         let outcome = |margin| {
-            judge(&estimate(&study), None, &VerdictRule { better: Better::Lower, margin }).outcome
+            judge(&estimate(&study), &[], &VerdictRule { better: Better::Lower, margin }).outcome
         };
         if outcome(a.min(b)) == Outcome::NoDifference {
             prop_assert_eq!(outcome(a.max(b)), Outcome::NoDifference);

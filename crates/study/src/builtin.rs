@@ -24,7 +24,7 @@ macro_rules! built_in {
 }
 
 /// All built-in studies, the one to begin with first.
-pub const ALL: [BuiltIn; 7] = [
+pub const ALL: [BuiltIn; 8] = [
     built_in!("quickstart"),
     built_in!("several"),
     built_in!("list"),
@@ -32,6 +32,7 @@ pub const ALL: [BuiltIn; 7] = [
     built_in!("unix-socket"),
     built_in!("encodings"),
     built_in!("connections"),
+    built_in!("python"),
 ];
 
 /// All built-in studies, the one to begin with first.

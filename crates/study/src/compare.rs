@@ -14,7 +14,7 @@ use rpcgauge_message::{Limits, OverLimit, Workload, WorkloadError, WorkloadSpec}
 pub use self::ways::{WAYS, Way};
 use crate::plan::draft::{Checks, Draft, Guard, Rounds};
 use crate::plan::estimate::guess_call;
-use crate::plan::{Metric, Pair, Plan, Variant};
+use crate::plan::{Metric, Pair, Plan, SLICE_US, Variant};
 use crate::resolve::{DEFAULT_CONFIDENCE, DEFAULT_MARGIN, DEFAULT_SEED, DEFAULT_WARMUP};
 use crate::scale::{self, ScaleError};
 use crate::settings::{Idle, Placement, Stop};
@@ -79,6 +79,14 @@ pub enum CompareError {
     /// The answer cannot be made longer.
     #[error("--size-sweep: {0}")]
     Scale(#[from] ScaleError),
+    /// A size of which only compressing ways are asked, and that tells nothing of compression.
+    #[error("--size-sweep: at {factor}, {why}")]
+    Alike {
+        /// How many times as long.
+        factor: u32,
+        /// The reason.
+        why: String,
+    },
     /// A message is over a limit, so that every trial that sends it would fail.
     #[error("{0}")]
     OverLimit(#[from] OverLimit),
@@ -115,11 +123,11 @@ fn seconds(time: Duration) -> String {
 /// When an option names what is not there, or the budget is too short.
 pub fn study(own: &OwnWorkload, options: &CompareOptions) -> Result<Plan, CompareError> {
     let ways = chosen(options)?;
-    let sizes = sized(own, options)?;
-    check_limits(&ways, &sizes, options.limits)?;
+    let sizes = sized(&ways, own, options)?;
+    check_limits(&sizes, options.limits)?;
     let mut least = Duration::MAX;
     for rounds in REPETITIONS {
-        let draft = draft(&ways, &sizes, own, options, rounds);
+        let draft = draft(&sizes, own, options, rounds);
         let mut plan = draft
             .finish()
             .map_err(|error| CompareError::Plan(error.to_string()))?;
@@ -134,7 +142,7 @@ pub fn study(own: &OwnWorkload, options: &CompareOptions) -> Result<Plan, Compar
             return Ok(plan);
         }
     }
-    let variants = ways.len() * sizes.len();
+    let variants = sizes.iter().map(|size| size.ways.len()).sum();
     Err(CompareError::Budget {
         budget: options.budget,
         needed: least,
@@ -250,10 +258,14 @@ fn chosen(options: &CompareOptions) -> Result<Vec<Way>, CompareError> {
     Ok(ways)
 }
 
-/// One size of the answer: the group of its variants, where there are several, and its workload.
+/// One size of the answer: the group of its variants, where there are several, its workload, and
+/// the ways that it can be compared in.
 struct Sized {
     group: Option<String>,
     workload: OwnWorkload,
+    ways: Vec<Way>,
+    /// Why the ways that compress are left out, where they are.
+    left_out: Option<String>,
 }
 
 impl Sized {
@@ -266,12 +278,18 @@ impl Sized {
     }
 }
 
-fn sized(own: &OwnWorkload, options: &CompareOptions) -> Result<Vec<Sized>, CompareError> {
+fn sized(
+    ways: &[Way],
+    own: &OwnWorkload,
+    options: &CompareOptions,
+) -> Result<Vec<Sized>, CompareError> {
     let sizes = &options.sizes;
     if sizes.is_empty() {
         return Ok(vec![Sized {
             group: None,
             workload: own.clone(),
+            ways: ways.to_vec(),
+            left_out: None,
         }]);
     }
     let mut all = Vec::new();
@@ -283,35 +301,45 @@ fn sized(own: &OwnWorkload, options: &CompareOptions) -> Result<Vec<Sized>, Comp
             return Err(CompareError::SameSize(*factor));
         }
         let workload = scale::answer(own, *factor, options.limits)?;
+        let compresses = |way: &&Way| !way.compression.is_none();
+        let why = scale::alike(&workload)
+            .filter(|_| *factor > 1 && ways.iter().any(|way| compresses(&way)));
+        let mut ways = ways.to_vec();
+        if let Some(why) = &why {
+            ways.retain(|way| !compresses(&way));
+            if ways.len() < 2 || ways.iter().all(|way| way.name != options.against) {
+                return Err(CompareError::Alike {
+                    factor: *factor,
+                    why: why.clone(),
+                });
+            }
+        }
         all.push(Sized {
             group: Some(format!("scale={factor}")),
             workload,
+            ways,
+            left_out: why,
         });
     }
     Ok(all)
 }
 
 /// Whether the readers of each way's messages would take them.
-fn check_limits(ways: &[Way], sizes: &[Sized], limits: Limits) -> Result<(), CompareError> {
+fn check_limits(sizes: &[Sized], limits: Limits) -> Result<(), CompareError> {
     for size in sizes {
         let workload = Workload::new(&WorkloadSpec::Own(Box::new(size.workload.clone())))?;
-        for way in ways {
+        for way in &size.ways {
             workload.check_limits(way.encoding, way.compression, way.compression, limits)?;
         }
     }
     Ok(())
 }
 
-fn draft(
-    ways: &[Way],
-    sizes: &[Sized],
-    own: &OwnWorkload,
-    options: &CompareOptions,
-    rounds: Rounds,
-) -> Draft {
+fn draft(sizes: &[Sized], own: &OwnWorkload, options: &CompareOptions, rounds: Rounds) -> Draft {
     let mut variants = Vec::new();
     let mut pairs = Vec::new();
     for size in sizes {
+        let ways = &size.ways;
         for way in ways {
             let settings = way.settings(&size.workload);
             let variant = Variant {
@@ -339,7 +367,7 @@ fn draft(
     let plain = |c: char| if c.is_alphanumeric() { c } else { '-' };
     Draft {
         name: format!("compare-{}", method.chars().map(plain).collect::<String>()),
-        question: question(own, options),
+        question: question(own, sizes, options),
         seed: options.seed.unwrap_or(DEFAULT_SEED),
         main: if two_cores {
             Placement::TwoCores
@@ -362,6 +390,7 @@ fn draft(
         margin: DEFAULT_MARGIN,
         confidence: DEFAULT_CONFIDENCE,
         warmup: DEFAULT_WARMUP,
+        slice_us: SLICE_US,
         limits: options.limits,
         variants,
         pairs,
@@ -372,7 +401,7 @@ fn draft(
     }
 }
 
-fn question(own: &OwnWorkload, options: &CompareOptions) -> String {
+fn question(own: &OwnWorkload, sizes: &[Sized], options: &CompareOptions) -> String {
     let question = format!(
         "What does another way of calling {} gain over {}?",
         own.method, options.against
@@ -381,7 +410,11 @@ fn question(own: &OwnWorkload, options: &CompareOptions) -> String {
         return question;
     }
     let repeated = scale::repeated(own);
-    format!("{question} (scale=N: the answer with its {repeated} N times as long)")
+    let left_out = sizes.iter().find_map(|size| size.left_out.as_ref());
+    let left_out = left_out.map_or(String::new(), |why| {
+        format!("; nothing is said of compression where N is not 1: {why}")
+    });
+    format!("{question} (scale=N: the answer with its {repeated} N times as long{left_out})")
 }
 
 fn pair(question: String, of: String, against: String) -> Pair {

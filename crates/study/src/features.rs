@@ -1,4 +1,4 @@
-//! What a subject can do. Declared by it, never guessed.
+//! What a stack can do. Declared by its subject, never guessed.
 
 use std::collections::BTreeMap;
 
@@ -6,26 +6,60 @@ use rpcgauge_message::workload::WorkloadSpec;
 use rpcgauge_message::{Compression, Encoding};
 use serde::{Deserialize, Serialize};
 
-use crate::settings::{HttpVersion, Protocol, Settings, Transport};
+use crate::settings::{
+    Callee, ConnectionUse, HttpVersion, Protocol, Schedule, Settings, Style, Transport,
+};
 use crate::words::Word;
 
-/// The name of the embedded server as a subject.
+/// The name of the embedded subject's one stack.
 pub const REFERENCE: &str = "reference";
 
-/// What one subject's server can do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+/// The name of the client that calls unless a subject does it.
+pub const ENGINE: &str = "engine";
+
+/// What one stack can do, in each of its roles.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Features {
+    /// What it can be.
+    pub roles: Vec<Role>,
     /// The protocols it speaks, and over which versions of HTTP.
     pub protocols: BTreeMap<Protocol, Vec<HttpVersion>>,
     /// The encodings it reads and writes.
     pub encodings: Vec<Encoding>,
     /// The compressions it reads and writes.
     pub compressions: Vec<CompressionKind>,
-    /// What it listens on.
+    /// What it listens on, or connects by.
     pub transports: Vec<Transport>,
-    /// What it can serve.
+    /// What it can serve, call, or encode.
     pub workloads: Vec<WorkloadKind>,
+    /// A client's: how its library can be called, the usual way first.
+    pub styles: Vec<Style>,
+    /// A client's: how it can use connections.
+    pub connections: Vec<ConnectionUse>,
+    /// A client's: the most calls in flight.
+    pub in_flight: u32,
+}
+
+/// What a stack is in a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// It answers calls.
+    Server,
+    /// It makes calls.
+    Client,
+    /// It encodes and decodes, without calls.
+    Codec,
+}
+
+impl Word for Role {
+    const WHAT: &'static str = "role";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("server", Self::Server),
+        ("client", Self::Client),
+        ("codec", Self::Codec),
+    ];
 }
 
 /// A compression without its level.
@@ -107,12 +141,13 @@ impl From<&WorkloadSpec> for WorkloadKind {
 }
 
 impl Features {
-    /// Everything this schema can name: what the embedded server does.
-    pub fn everything() -> Self {
+    /// What the embedded subject does: as a server and codec, everything there is.
+    pub fn embedded() -> Self {
         fn all<T: Word>() -> Vec<T> {
             T::WORDS.iter().map(|(_, value)| *value).collect()
         }
         Self {
+            roles: vec![Role::Server, Role::Codec],
             protocols: BTreeMap::from([
                 (Protocol::Grpc, vec![HttpVersion::Http2]),
                 (Protocol::Rest, vec![HttpVersion::Http1, HttpVersion::Http2]),
@@ -121,39 +156,81 @@ impl Features {
             compressions: all(),
             transports: all(),
             workloads: all(),
+            styles: Vec::new(),
+            connections: Vec::new(),
+            in_flight: 0,
         }
     }
 
-    /// The first thing that `settings` need and this subject lacks; nothing where they need none.
-    pub fn lack(&self, settings: &Settings) -> Option<Lack> {
-        fn missing<T: Word>(setting: &'static str, has: &[T], needed: T) -> Option<Lack> {
-            let words: Vec<&str> = has.iter().map(|value| value.word()).collect();
-            (!has.contains(&needed)).then(|| Lack {
-                setting,
-                sentence: format!(
-                    "has no {} \"{}\" (it has: {})",
-                    T::WHAT,
-                    needed.word(),
-                    words.join(", ")
-                ),
+    /// The first thing that `settings` need of it in a role and that it lacks; nothing where they
+    /// need none.
+    pub fn lack(&self, role: Role, settings: &Settings) -> Option<Lack> {
+        missing(role.word(), &self.roles, role)
+            .or_else(|| match role {
+                Role::Codec => None,
+                Role::Server | Role::Client => self.lack_of_call(settings),
             })
-        }
-        let Some(versions) = self.protocols.get(&settings.protocol) else {
-            let has: Vec<Protocol> = self.protocols.keys().copied().collect();
-            return missing("protocol", &has, settings.protocol);
-        };
-        let [request, response] =
-            [settings.request_compression, settings.response_compression].map(Into::into);
-        missing("http", versions, settings.http)
             .or_else(|| missing("encoding", &self.encodings, settings.encoding?))
-            .or_else(|| missing("request-compression", &self.compressions, request))
-            .or_else(|| missing("response-compression", &self.compressions, response))
-            .or_else(|| missing("transport", &self.transports, settings.transport))
+            .or_else(|| {
+                let compression = settings.request_compression.into();
+                missing("request-compression", &self.compressions, compression)
+            })
+            .or_else(|| {
+                let compression = settings.response_compression.into();
+                missing("response-compression", &self.compressions, compression)
+            })
             .or_else(|| {
                 let workload = settings.callee.workload()?;
                 missing("workload", &self.workloads, workload.into())
             })
+            .or_else(|| match role {
+                Role::Client => self.lack_of_client(settings),
+                Role::Server | Role::Codec => None,
+            })
     }
+
+    fn lack_of_call(&self, settings: &Settings) -> Option<Lack> {
+        let Some(versions) = self.protocols.get(&settings.protocol) else {
+            let has: Vec<Protocol> = self.protocols.keys().copied().collect();
+            return missing("protocol", &has, settings.protocol);
+        };
+        missing("http", versions, settings.http)
+            .or_else(|| missing("transport", &self.transports, settings.transport))
+    }
+
+    fn lack_of_client(&self, settings: &Settings) -> Option<Lack> {
+        let style = match &settings.callee {
+            Callee::Subject { client, .. } => client.as_ref().map(|client| client.style),
+            Callee::Codec { .. } | Callee::Live { .. } => None,
+        };
+        style
+            .and_then(|style| missing("style", &self.styles, style))
+            .or_else(|| missing("connection", &self.connections, settings.connection))
+            .or_else(|| match settings.schedule {
+                Schedule::Closed { in_flight } if in_flight <= self.in_flight => None,
+                Schedule::Closed { .. } => Some(Lack {
+                    setting: "in-flight",
+                    sentence: format!("has at most {} in flight", self.in_flight),
+                }),
+                Schedule::Rate { .. } | Schedule::Ramp { .. } => Some(Lack {
+                    setting: "rate",
+                    sentence: "sends each call when one ends, and has no rate".to_owned(),
+                }),
+            })
+    }
+}
+
+fn missing<T: Word>(setting: &'static str, has: &[T], needed: T) -> Option<Lack> {
+    let words: Vec<&str> = has.iter().map(|value| value.word()).collect();
+    (!has.contains(&needed)).then(|| Lack {
+        setting,
+        sentence: format!(
+            "has no {} \"{}\" (it has: {})",
+            T::WHAT,
+            needed.word(),
+            words.join(", ")
+        ),
+    })
 }
 
 /// Something that settings need and a subject has not.
@@ -161,11 +238,11 @@ impl Features {
 pub struct Lack {
     /// The key of the setting, as a study writes it.
     pub setting: &'static str,
-    /// The rest of a sentence that begins with the subject.
+    /// The rest of a sentence that begins with the stack.
     pub sentence: String,
 }
 
-/// The subjects of a run by name: the embedded server alone.
+/// The stacks of a run as a study writes them: the embedded one alone.
 pub fn embedded_only() -> BTreeMap<String, Features> {
-    BTreeMap::from([(REFERENCE.to_owned(), Features::everything())])
+    BTreeMap::from([(REFERENCE.to_owned(), Features::embedded())])
 }

@@ -1,9 +1,11 @@
 //! A histogram as it stands in a record.
 
 use std::fmt;
+use std::io::Read as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use flate2::read::ZlibDecoder;
 use hdrhistogram::Histogram as Hdr;
 use hdrhistogram::serialization::{Deserializer, Serializer as _, V2DeflateSerializer};
 use serde::de::Error as _;
@@ -32,16 +34,37 @@ impl Histogram {
     }
 }
 
+/// The most bytes of counts: at most nine for each of the values that 64 bits can hold at this
+/// precision, which are some 56,000.
+const MOST_COUNTS_BYTES: u32 = 512 << 10;
+
+/// The most significant digits of a histogram here.
+const MOST_DIGITS: u8 = 3;
+
 fn unpack(bytes: &[u8]) -> Result<Unpacked, String> {
+    // The reader takes the memory that the packed bytes ask for.
+    if counts_bytes(bytes).is_none_or(|bytes| bytes > MOST_COUNTS_BYTES) {
+        return Err("its counts are too many or missing".to_owned());
+    }
     let mut rest = bytes;
-    let histogram = Deserializer::new()
+    let histogram: Unpacked = Deserializer::new()
         .deserialize(&mut rest)
         .map_err(|e| e.to_string())?;
-    if rest.is_empty() {
-        Ok(histogram)
-    } else {
-        Err("bytes follow the histogram".to_owned())
+    match rest.is_empty() && histogram.sigfig() <= MOST_DIGITS {
+        true => Ok(histogram),
+        false => Err("bytes follow the histogram, or it is too precise".to_owned()),
     }
+}
+
+/// How many bytes of counts the packed bytes say that they have. Four bytes of kind and four of
+/// length come before what is deflated, and in it four bytes of kind before this.
+fn counts_bytes(bytes: &[u8]) -> Option<u32> {
+    let mut head = [0; 8];
+    ZlibDecoder::new(bytes.get(8..)?)
+        .read_exact(&mut head)
+        .ok()?;
+    let [.., a, b, c, d] = head;
+    Some(u32::from_be_bytes([a, b, c, d]))
 }
 
 impl From<Unpacked> for Histogram {
@@ -86,6 +109,11 @@ impl<'de> Deserialize<'de> for Histogram {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
+    use flate2::Compression;
+    use flate2::write::ZlibEncoder;
+
     use super::*;
 
     fn of(values: &[u64]) -> Hdr<u64> {
@@ -106,6 +134,45 @@ mod tests {
             assert_eq!(back, histogram);
             assert_eq!(back.unpack(), of(values));
         }
+    }
+
+    /// The packed bytes of a histogram with other bytes at a place of what is deflated.
+    fn changed(at: usize, with: [u8; 4]) -> String {
+        let packed = Histogram::from(of(&[7])).0;
+        let mut plain = Vec::new();
+        let mut inflated = ZlibDecoder::new(&packed[8..]);
+        inflated.read_to_end(&mut plain).unwrap();
+        plain[at..at + 4].copy_from_slice(&with);
+        let mut deflated = ZlibEncoder::new(Vec::new(), Compression::fast());
+        deflated.write_all(&plain).unwrap();
+        let deflated = deflated.finish().unwrap();
+        let length = u32::try_from(deflated.len()).unwrap().to_be_bytes();
+        let bytes = [&packed[..4], &length, &deflated].concat();
+        format!("\"{}\"", STANDARD.encode(bytes))
+    }
+
+    #[test]
+    fn packed_bytes_get_no_more_memory_than_a_histogram_takes() {
+        let same = changed(0, [0x1c, 0x84, 0x93, 0x13]);
+        serde_json::from_str::<Histogram>(&same).unwrap();
+        let counts = MOST_COUNTS_BYTES.to_be_bytes();
+        let more_counts = (MOST_COUNTS_BYTES + 1).to_be_bytes();
+        // No memory is taken for the second: the reader would have missed the bytes, as in the first.
+        for (packed, asked) in [
+            (changed(4, counts), MOST_COUNTS_BYTES),
+            (changed(4, more_counts), MOST_COUNTS_BYTES + 1),
+            (changed(4, [0xff; 4]), u32::MAX),
+        ] {
+            let bytes = STANDARD.decode(packed.trim_matches('"')).unwrap();
+            assert_eq!(counts_bytes(&bytes), Some(asked));
+            let problem = unpack(&bytes).unwrap_err();
+            let is_bounded = problem == "its counts are too many or missing";
+            assert_eq!(is_bounded, asked > MOST_COUNTS_BYTES, "{problem}");
+            serde_json::from_str::<Histogram>(&packed).unwrap_err();
+        }
+        // Five digits take a hundred times the memory of three.
+        serde_json::from_str::<Histogram>(&changed(12, [0, 0, 0, 5])).unwrap_err();
+        serde_json::from_str::<Histogram>(&changed(12, [0, 0, 0, 3])).unwrap();
     }
 
     #[test]

@@ -12,16 +12,16 @@ use rpcgauge_message::Encoding;
 pub use options::{LoadOptions, LoadPlanError};
 
 use called::called;
-use check::{check_numbers, check_ramp, check_targets};
+use check::{check_concurrency, check_numbers, check_ramp, check_targets};
 
 use crate::capacity;
 use crate::plan::draft::{Checks, Draft, Guard, Rounds};
-use crate::plan::{Metric, Pair, Plan, Variant};
+use crate::plan::{Metric, Pair, Plan, SLICE_US, Variant};
 use crate::ramp;
 use crate::resolve::{DEFAULT_CONFIDENCE, DEFAULT_DEADLINE_MS, DEFAULT_MARGIN, DEFAULT_SEED};
 use crate::settings::{
-    Callee, HttpVersion, Idle, LiveService, Placement, Protocol, Schedule, Settings, Stop,
-    Transport,
+    Callee, ConnectionUse, HttpVersion, Idle, LiveService, Placement, Protocol, Schedule, Settings,
+    Stop, Transport,
 };
 use crate::target::{Address, Target};
 
@@ -37,6 +37,9 @@ const NO_WARMUP: Stop = Stop {
     calls: None,
     time_ms: Some(0),
 };
+/// Connections at a rate where each call in flight needs one and none are asked for: a call that waits
+/// for another's connection would tell of the client, not of the service.
+const CONNECTIONS_AT_A_RATE: u32 = 64;
 /// Interleaved blocks of a comparison where no number is given.
 pub const DEFAULT_BLOCKS: u32 = 10;
 /// Fewest blocks of a comparison: intervals over fewer are too wide to tell anything.
@@ -62,9 +65,9 @@ pub fn plan(options: &LoadOptions) -> Result<Plan, LoadPlanError> {
     let blocks = blocks(options)?;
     let capacity = capacity::search(options)?;
     let rounds = Rounds {
-        // Every block stands by itself: nothing is started anew between them.
-        invocations: blocks,
-        blocks: capacity.map_or(1, |_| capacity::MOST_TRIALS),
+        // Nothing is started afresh: every block is of the same running services.
+        invocations: 1,
+        blocks: capacity.map_or(blocks, |_| capacity::MOST_TRIALS),
     };
     let targets: Vec<&Target> = std::iter::once(&options.target)
         .chain(&options.versus)
@@ -72,8 +75,8 @@ pub fn plan(options: &LoadOptions) -> Result<Plan, LoadPlanError> {
     check_targets(options, &targets)?;
     let names: &[&str] = if targets.len() == 1 { &[ALONE] } else { &NAMES };
     let mut variants = Vec::new();
-    for (name, target) in names.iter().zip(&targets) {
-        let mut settings = settings(options, target, blocks)?;
+    for ((name, target), headers) in names.iter().zip(&targets).zip(&options.header_names) {
+        let mut settings = settings(options, target, headers, blocks)?;
         if let Some(capacity) = &capacity {
             settings = capacity::at_rate(&settings, capacity, capacity.start);
         }
@@ -85,6 +88,7 @@ pub fn plan(options: &LoadOptions) -> Result<Plan, LoadPlanError> {
         };
         variants.push((variant, rounds));
     }
+    check_concurrency(variants.iter().map(|(variant, _)| &variant.settings))?;
     let stop = stop(options);
     let shown = |place: usize| {
         let (variant, _) = &variants[place];
@@ -115,6 +119,7 @@ pub fn plan(options: &LoadOptions) -> Result<Plan, LoadPlanError> {
             Some(capacity) => capacity::warmup(options, capacity),
             None => warmup(options, part(stop, blocks)),
         },
+        slice_us: SLICE_US,
         limits: options.limits,
         guard: if pairs.is_empty() {
             Guard::Absent
@@ -228,6 +233,7 @@ fn blocks(options: &LoadOptions) -> Result<u32, LoadPlanError> {
 fn settings(
     options: &LoadOptions,
     target: &Target,
+    header_names: &[String],
     blocks: u32,
 ) -> Result<Settings, LoadPlanError> {
     let is_grpc = target.scheme.is_grpc();
@@ -238,6 +244,11 @@ fn settings(
         let given = options.http_method.clone();
         given.unwrap_or_else(|| if has_body { "POST" } else { "GET" }.to_owned())
     });
+    let http = match options.http {
+        Some(http) => http,
+        None if is_grpc => HttpVersion::Http2,
+        None => HttpVersion::Http1,
+    };
     Ok(Settings {
         transport: match target.address {
             Address::Tcp { .. } => Transport::Tcp,
@@ -248,7 +259,7 @@ fn settings(
                 target,
                 tls,
                 http_method,
-                header_names: options.header_names.clone(),
+                header_names: header_names.to_vec(),
                 messages: options.messages.clone(),
                 at_end: options.at_end,
                 keepalive: options.keepalive,
@@ -259,19 +270,25 @@ fn settings(
         } else {
             Protocol::Rest
         },
-        http: match options.http {
-            Some(http) => http,
-            None if is_grpc => HttpVersion::Http2,
-            None => HttpVersion::Http1,
-        },
+        http,
         encoding: is_grpc.then_some(Encoding::Protobuf),
         request_compression: options.request_compression,
         response_compression: options.response_compression,
         connection: options.connection,
-        connections: options.connections,
+        connections: connections(options, http),
         schedule: options.schedule.clone(),
         stop: part(stop(options), blocks),
         deadline_ms: options.deadline_ms.unwrap_or(DEFAULT_DEADLINE_MS),
+    })
+}
+
+/// Connections to a target: where each call in flight needs one, as many as can be.
+fn connections(options: &LoadOptions, http: HttpVersion) -> u32 {
+    let one_call_each = http == HttpVersion::Http1 || options.connection == ConnectionUse::PerCall;
+    options.connections.unwrap_or(match options.schedule {
+        _ if !one_call_each => 1,
+        Schedule::Closed { in_flight } => in_flight,
+        Schedule::Rate { .. } | Schedule::Ramp { .. } => CONNECTIONS_AT_A_RATE,
     })
 }
 

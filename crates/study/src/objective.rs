@@ -146,14 +146,13 @@ impl Measure {
                 .map(|(_, ns)| number * ns)
                 .ok_or_else(|| "a time needs a unit: ns, us, ms or s".to_owned()),
             Self::Errors => match unit {
-                "%" => Ok(number / 100.0),
-                "" => Ok(number),
-                _ => Err("a share of errors is a number or a percentage".to_owned()),
-            }
-            .and_then(|share| match share {
-                0.0..=1.0 => Ok(share),
-                _ => Err("a share of errors is at most 1, or 100%".to_owned()),
-            }),
+                "%" if number <= 100.0 => Ok(number / 100.0),
+                // Who writes 1 may mean 1% or all of them.
+                "" if number < 1.0 => Ok(number),
+                _ => {
+                    Err("a share of errors has a %, up to 100%, or is a number below 1".to_owned())
+                }
+            },
             Self::Goodput => match unit {
                 "" | "/s" => Ok(number),
                 _ => Err("goodput is in calls a second, without a unit".to_owned()),
@@ -246,6 +245,8 @@ mod tests {
             ("mean<1ms", (Measure::Mean, Sign::Below, 1e6)),
             ("errors<0.5%", (Measure::Errors, Sign::Below, 0.005)),
             ("errors<=0", (Measure::Errors, Sign::AtMost, 0.0)),
+            ("errors<0.01", (Measure::Errors, Sign::Below, 0.01)),
+            ("errors<=100%", (Measure::Errors, Sign::AtMost, 1.0)),
             ("goodput>=500", (Measure::Goodput, Sign::AtLeast, 500.0)),
             ("goodput>500/s", (Measure::Goodput, Sign::Above, 500.0)),
         ];
@@ -261,7 +262,15 @@ mod tests {
         insta::assert_snapshot!(why("p101<1ms"), @r#""p101<1ms" is no objective: there is no percentile "p101"; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
         insta::assert_snapshot!(why("p99<20"), @r#""p99<20" is no objective: a time needs a unit: ns, us, ms or s; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
         insta::assert_snapshot!(why("p99>20ms"), @r#""p99>20ms" is no objective: p99 is bounded with <; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
-        insta::assert_snapshot!(why("errors<101%"), @r#""errors<101%" is no objective: a share of errors is at most 1, or 100%; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
+        insta::assert_snapshot!(why("errors<101%"), @r#""errors<101%" is no objective: a share of errors has a %, up to 100%, or is a number below 1; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
+        for bound in ["1", "1.0", "5", "1ms"] {
+            let text = format!("errors<{bound}");
+            assert_eq!(
+                why(&text),
+                why("errors<101%").replace("errors<101%", &text),
+                "neither 1% nor 100%"
+            );
+        }
         insta::assert_snapshot!(why("latency<1ms"), @r#""latency<1ms" is no objective: there is no measure "latency"; known are p50 to p100, mean, max, errors and goodput; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
         insta::assert_snapshot!(why("mean<-1ms"), @r#""mean<-1ms" is no objective: "-1ms" does not begin with a number from 0 on; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
     }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use self::environment::{Environment, IdleOutcome};
 pub use self::stage::Stage;
 pub use crate::histogram::Histogram;
-use crate::plan::TrialSpec;
+use crate::plan::{Slice, TrialSpec};
 use crate::settings::{Idle, Placement, Timing, Transport};
 
 /// The version of the run directory's schema that this program writes.
@@ -88,7 +88,7 @@ pub struct Measured {
     /// Latency of the calls that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_latency: Option<Histogram>,
-    /// How long after it was due a call was sent.
+    /// How long after it was due a call was sent; empty where it is not known.
     pub send_delay: Histogram,
     /// Time in each stage, for [`Timing::Stages`] trials.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -102,16 +102,25 @@ pub struct Measured {
     /// are among those measured.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub warmup_ended_after: u64,
-    /// Bytes on the connections, both directions.
-    pub bytes: Bytes,
+    /// The slices that the trial went in; absent where it was measured in one piece.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slices: Option<Slices>,
+    /// When the first measured call was due, milliseconds since the Unix epoch: where the timeline
+    /// begins on the run's clock; absent in records that do not tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_from_ms: Option<u64>,
+    /// Bytes on the connections, both directions; absent where another client calls, and of a codec.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Bytes>,
     /// The encoded message sizes, before and after compression.
     pub payload: Payload,
     /// Processor time while the trial was measured.
     pub cpu: CpuTimes,
     /// Peak resident memory.
     pub memory: Memory,
-    /// The share of its core that the client used, 0 to 1.
-    pub client_share: f64,
+    /// The share of its core that the engine used, 0 to 1; absent where another client calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_share: Option<f64>,
     /// Whether generated or dynamic code made and read the messages on the client; absent where
     /// bodies were only sent, as to a live service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -123,9 +132,13 @@ pub struct Measured {
     /// absent in records that do not tell it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections_at_start: Option<u64>,
-    /// Connections that were opened during the measured part.
-    pub connections_opened: u64,
-    /// How many of those went on with the TLS session of an earlier one.
+    /// Connections that were opened during the measured part; absent where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections_opened: Option<u64>,
+    /// Connections that the server had closed between slices, opened again outside the figures.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub connections_reopened: u64,
+    /// How many of those opened in the measured part went on with the TLS session of an earlier one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tls_resumed: u64,
     /// Attempts to open a connection that failed, those of the warm-up included. Calls are then
@@ -193,6 +206,10 @@ pub struct Calls {
     /// How many of the abandoned ones were due but never begun.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub never_begun: u64,
+    /// How many of the failed and abandoned ones were never sent. Older records know only of those that
+    /// were never begun.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub never_sent: u64,
     /// Sends of calls beyond their first, of calls that the server did not process.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retried: u64,
@@ -201,8 +218,33 @@ pub struct Calls {
     pub answered_after_retry: u64,
 }
 
+impl TrialRecord {
+    /// When the measured part of this trial began, milliseconds since the Unix epoch. Records that do
+    /// not tell it are of trials whose warm-up began them.
+    pub fn measured_from_ms(&self, measured: &Measured) -> u64 {
+        let after_warmup = || {
+            let warmup_ms = measured.warmup.elapsed_ns / 1_000_000;
+            self.started_at_ms.saturating_add(warmup_ms)
+        };
+        measured.measured_from_ms.unwrap_or_else(after_warmup)
+    }
+}
+
 impl Measured {
-    /// The calls that the bytes, the processor time and the connections are of.
+    /// How long the measured part took, with what lay between its slices.
+    pub fn spanned_ns(&self) -> u64 {
+        let slices = self.timeline.slices.len() as u64;
+        self.elapsed_ns
+            .max(self.timeline.slice_ns.saturating_mul(slices))
+    }
+
+    /// The calls that the bytes are of: those of a slice that are left out of the figures with them.
+    pub fn calls_of_bytes(&self) -> u64 {
+        let skipped = self.slices.map_or(0, |slices| slices.skipped);
+        self.carried_calls().saturating_add(skipped)
+    }
+
+    /// The calls that the processor time and the connections are of.
     pub fn carried_calls(&self) -> u64 {
         let failed = self.calls.failed.values().copied();
         failed
@@ -216,6 +258,25 @@ impl Calls {
     pub fn failed_total(&self) -> u64 {
         self.failed.values().sum()
     }
+
+    /// All calls that were never sent, as far as the record knows.
+    pub fn unsent(&self) -> u64 {
+        self.never_sent.max(self.never_begun)
+    }
+}
+
+/// The slices of a trial that went round with others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slices {
+    /// How many there were.
+    pub count: u64,
+    /// What each was to be.
+    pub each: Slice,
+    /// Calls at their starts that were left out of the figures but the bytes.
+    pub skipped: u64,
+    /// How many of them failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub skipped_failed: u64,
 }
 
 /// The warm-up of a trial.
@@ -238,12 +299,12 @@ pub struct Timeline {
     /// Length of a slice.
     pub slice_ns: u64,
     /// The slices in order; empty ones are kept.
-    pub slices: Vec<Slice>,
+    pub slices: Vec<TimelineSlice>,
 }
 
 /// What happened within one slice, by the time a call was due.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Slice {
+pub struct TimelineSlice {
     /// Calls that succeeded.
     pub answered: u64,
     /// Calls that failed.
@@ -265,13 +326,17 @@ pub struct Step {
     pub time_ns: u64,
     /// Calls that were due in it.
     pub started: u64,
+    /// How many of them were never sent.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub never_sent: u64,
     /// How many of them succeeded.
     pub answered: u64,
     /// How many failed.
     pub failed: u64,
     /// Latency of those that succeeded, from due to done.
     pub latency: Histogram,
-    /// How long after it was due each call was sent that was sent at all.
+    /// How long after it was due each call was begun; of those that failed before that, how long they
+    /// waited.
     pub send_delay: Histogram,
 }
 
@@ -316,25 +381,29 @@ impl Traffic {
 }
 
 /// Sizes of the encoded messages of one call, in bytes (the mean where they differ from call to
-/// call).
+/// call). Absent where they are not known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Payload {
     /// Request, encoded.
-    pub request: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<f64>,
     /// Request, as carried after compression.
-    pub request_compressed: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_compressed: Option<f64>,
     /// Answer, encoded; absent where it came compressed and nobody read it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<f64>,
     /// Answer, as carried after compression.
-    pub response_compressed: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_compressed: Option<f64>,
 }
 
 /// Processor time of both sides, as far as it is known, ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuTimes {
-    /// The measuring thread.
-    pub client: Cpu,
+    /// The measuring thread, or the process of a client or codec that tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<Cpu>,
     /// The subject's process; absent for a live service. Its split into user and system is the
     /// kernel's estimate in clock ticks and is only good over many trials; the total is exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -366,7 +435,7 @@ impl Cpu {
 /// Peak resident memory, bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
-    /// The instrument's process.
+    /// The process that calls: the instrument's own, or that of a client or codec.
     pub client_peak: u64,
     /// The subject's process; absent for a live service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -390,6 +459,9 @@ pub struct ErrorSample {
 pub struct FloorRecord {
     /// Which fresh start of the subjects.
     pub invocation: u32,
+    /// Which block of it.
+    #[serde(default)]
+    pub block: u32,
     /// Where the two bare loops ran.
     pub placement: Placement,
     /// Whether idle states were in truth held off.

@@ -1,10 +1,8 @@
-//! An answer made longer, for a size sweep.
-//!
-//! The elements of every outermost list are repeated as often as asked, so that the answer grows
-//! as it would with more of the same. An answer without a list has its texts or bytes repeated.
+//! An answer made longer, for a size sweep: its outermost lists get more elements, or, where it has
+//! none, its texts and bytes more of themselves. What is added differs as real rows do.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+use base64::engine::general_purpose::STANDARD;
 use rpcgauge_message::workload::OwnWorkload;
 use rpcgauge_message::{Limits, MessageType, Schema};
 use serde_json::Value;
@@ -14,8 +12,8 @@ use serde_json::Value;
 pub enum ScaleError {
     /// The answer has nothing that could be longer.
     #[error(
-        "the answer of {0} has no repeated field, string or bytes with something in it, so it has \
-         one size only; put some into the sample, or leave the sizes out"
+        "the answer of {0} has no repeated field with something in it, and no string or bytes that \
+         could vary, so it has one size only; put some into the sample, or leave the sizes out"
     )]
     NothingToRepeat(String),
     /// The answer would be refused by its reader.
@@ -50,44 +48,33 @@ pub fn answer(
     if factor == 1 {
         return Ok(workload.clone());
     }
-    let message = answer_type(workload)?;
-    let mut response = workload.response.clone();
-    let limit = limits.max_message_bytes;
-    let too_large = || ScaleError::TooLarge {
-        method: workload.method.clone(),
-        factor,
-        limit,
-    };
+    let factor_bytes = factor as usize;
+    let bytes = workload.response.to_string().len();
+    let in_lists = outermost_lists(&workload.response)
+        .into_iter()
+        .flatten()
+        .map(|item| item.to_string().len() + 1)
+        .sum();
     // Checked before anything is repeated: the factor is the user's.
-    let bytes = response.to_string().len();
-    let counts = ListSize::of(&response);
-    let texts = if counts.elements == 0 {
-        Texts::find(&message, &response)
-    } else {
-        Texts::default()
-    };
-    let repeated = if counts.elements == 0 {
-        texts.bytes
-    } else {
-        counts.bytes
-    };
-    if repeated == 0 {
-        return Err(ScaleError::NothingToRepeat(workload.method.clone()));
-    }
+    let repeated = if in_lists == 0 { bytes } else { in_lists };
     let grown = repeated
-        .saturating_mul(factor as usize)
-        .saturating_add(bytes - repeated.min(bytes));
+        .saturating_mul(factor_bytes)
+        .saturating_add(bytes.saturating_sub(repeated));
+    let limit = limits.max_message_bytes;
     if grown > limit {
-        return Err(too_large());
+        return Err(ScaleError::TooLarge {
+            method: workload.method.clone(),
+            factor,
+            limit,
+        });
     }
-    if counts.elements > 0 {
-        repeat_lists(&mut response, factor as usize);
-    } else {
-        texts.repeat(&mut response, factor as usize);
-    }
-    message
-        .from_json(&response.to_string())
-        .map_err(|e| ScaleError::Schema(e.to_string()))?;
+    let wrong = |problem: String| ScaleError::Schema(problem);
+    let response = answer_type(workload)?
+        .from_json(&workload.response.to_string())
+        .map_err(|e| wrong(e.to_string()))?
+        .grown(factor_bytes)
+        .map_err(|e| wrong(e.to_string()))?
+        .ok_or_else(|| ScaleError::NothingToRepeat(workload.method.clone()))?;
     Ok(OwnWorkload {
         response,
         ..workload.clone()
@@ -96,10 +83,28 @@ pub fn answer(
 
 /// What [`answer`] repeats of this method's answer; all else of it stays as it is.
 pub fn repeated(workload: &OwnWorkload) -> &'static str {
-    match ListSize::of(&workload.response).elements {
-        0 => "texts and bytes",
-        _ => "outermost lists",
+    match outermost_lists(&workload.response)
+        .iter()
+        .all(|list| list.is_empty())
+    {
+        true => "texts and bytes",
+        false => "outermost lists",
     }
+}
+
+/// Why nothing can be said of compression at a size that [`answer`] has made, if that is so: there is
+/// nothing in the rows that could differ, and a compressor makes next to nothing of equal ones.
+pub fn alike(workload: &OwnWorkload) -> Option<String> {
+    let lists = outermost_lists(&workload.response);
+    let are_alike = |list: &&Vec<Value>| list.windows(2).all(|pair| pair[0] == pair[1]);
+    let is_long = lists.iter().any(|list| list.len() > 1);
+    (is_long && lists.iter().all(are_alike)).then(|| {
+        format!(
+            "the rows in the answer of {} hold nothing that could differ, and equal rows compress to \
+             next to nothing; put something into the sample's rows, or leave compression out",
+            workload.method
+        )
+    })
 }
 
 fn answer_type(workload: &OwnWorkload) -> Result<MessageType, ScaleError> {
@@ -114,125 +119,11 @@ fn answer_type(workload: &OwnWorkload) -> Result<MessageType, ScaleError> {
     Ok(method.response)
 }
 
-/// The outermost lists of a value.
-#[derive(Default)]
-struct ListSize {
-    elements: usize,
-    bytes: usize,
-}
-
-impl ListSize {
-    fn of(value: &Value) -> Self {
-        match value {
-            Value::Array(items) => Self {
-                elements: items.len(),
-                bytes: items.iter().map(|item| item.to_string().len() + 1).sum(),
-            },
-            Value::Object(fields) => {
-                fields
-                    .values()
-                    .map(Self::of)
-                    .fold(Self::default(), |a, b| Self {
-                        elements: a.elements + b.elements,
-                        bytes: a.bytes + b.bytes,
-                    })
-            }
-            _ => Self::default(),
-        }
-    }
-}
-
-fn repeat_lists(value: &mut Value, factor: usize) {
+/// The lists of a value that stand in no other.
+fn outermost_lists(value: &Value) -> Vec<&Vec<Value>> {
     match value {
-        Value::Array(items) => {
-            let again = std::iter::repeat_n(&*items, factor);
-            *items = again.flatten().cloned().collect();
-        }
-        Value::Object(fields) => fields
-            .values_mut()
-            .for_each(|field| repeat_lists(field, factor)),
-        _ => {}
-    }
-}
-
-/// Where an answer without lists has texts and bytes, as paths of keys.
-///
-/// In JSON, numbers of 64 bits, enums and times are strings too. What a string stands for is found
-/// by asking the message's own reader whether another one would do in its place: any text, or
-/// any base64.
-#[derive(Default)]
-struct Texts {
-    texts: Vec<Vec<String>>,
-    byte_fields: Vec<Vec<String>>,
-    bytes: usize,
-}
-
-/// Neither a number, a time, an enum's name nor base64.
-const ANY_TEXT: &str = "~ any text ~";
-/// Three bytes in base64, and no number.
-const ANY_BYTES: &str = "aaaa";
-
-impl Texts {
-    fn find(message: &MessageType, answer: &Value) -> Self {
-        let mut leaves = Vec::new();
-        collect_strings(answer, &mut Vec::new(), &mut leaves);
-        let mut found = Self::default();
-        for (path, length) in leaves.into_iter().filter(|(_, length)| *length > 0) {
-            let accepts = |probe: &str| {
-                let mut probed = answer.clone();
-                set(&mut probed, &path, &|_| Some(probe.to_owned()));
-                message.from_json(&probed.to_string()).is_ok()
-            };
-            if accepts(ANY_TEXT) {
-                found.texts.push(path);
-                found.bytes += length;
-            } else if accepts(ANY_BYTES) {
-                found.byte_fields.push(path);
-                found.bytes += length;
-            }
-        }
-        found
-    }
-
-    fn repeat(&self, answer: &mut Value, factor: usize) {
-        for path in &self.texts {
-            set(answer, path, &|text| Some(text.repeat(factor)));
-        }
-        for path in &self.byte_fields {
-            set(answer, path, &|text| {
-                let plain = text.trim_end_matches('=');
-                let padded = format!("{plain}{}", "=".repeat((4 - plain.len() % 4) % 4));
-                let bytes = STANDARD
-                    .decode(&padded)
-                    .or_else(|_| URL_SAFE.decode(&padded))
-                    .ok()?;
-                Some(STANDARD.encode(bytes.repeat(factor)))
-            });
-        }
-    }
-}
-
-/// The strings of a value without lists, with their lengths in bytes.
-fn collect_strings(value: &Value, path: &mut Vec<String>, found: &mut Vec<(Vec<String>, usize)>) {
-    match value {
-        Value::String(text) => found.push((path.clone(), text.len())),
-        Value::Object(fields) => {
-            for (key, field) in fields {
-                path.push(key.clone());
-                collect_strings(field, path, found);
-                path.pop();
-            }
-        }
-        _ => {}
-    }
-}
-
-/// Replaces the string at `path` by what `change` makes of it, if anything.
-fn set(value: &mut Value, path: &[String], change: &dyn Fn(&str) -> Option<String>) {
-    let place = path.iter().try_fold(value, |value, key| value.get_mut(key));
-    if let Some(Value::String(text)) = place
-        && let Some(changed) = change(text)
-    {
-        *text = changed;
+        Value::Array(items) => vec![items],
+        Value::Object(fields) => fields.values().flat_map(outermost_lists).collect(),
+        _ => Vec::new(),
     }
 }

@@ -3,14 +3,17 @@
 use std::fmt;
 use std::path::PathBuf;
 
-pub use rpcgauge_message::contract::{HttpVersion, Protocol};
+pub use rpcgauge_message::contract::{
+    ConnectionUse, HttpVersion, Operation, Protocol, Sample, Style,
+};
 use rpcgauge_message::{Compression, Encoding, workload::WorkloadSpec};
 use serde::{Deserialize, Serialize};
 
 use crate::ramp::RampPart;
 use crate::target::Target;
 
-/// Everything that decides how one variant calls its service. No defaults are left in it.
+/// Everything that decides how one variant calls its service. No defaults are left in it. What says
+/// how a call is carried and when it is sent means nothing for a codec, which calls nothing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     /// Who is called, and with which messages.
@@ -45,11 +48,26 @@ pub struct Settings {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Callee {
-    /// A stack that the lab starts, proves right, and looks into while it is measured.
+    /// A server that the lab starts, proves right, and looks into while it is measured.
     Subject {
-        /// The stack under test, `reference` for the embedded server.
-        subject: String,
+        /// The server as SUBJECT/STACK, `reference` for the embedded one.
+        #[serde(alias = "subject")]
+        server: String,
+        /// The client subject that calls it; the engine where there is none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        client: Option<Client>,
         /// What is called and with which message.
+        workload: WorkloadSpec,
+    },
+    /// A codec that the lab starts and proves right: it encodes or decodes, and calls nothing.
+    Codec {
+        /// The codec as SUBJECT/STACK, `reference` for the embedded one.
+        codec: String,
+        /// Which direction is timed.
+        operation: Operation,
+        /// Whether it is the workload's request or its answer.
+        sample: Sample,
+        /// Whose sample it is.
         workload: WorkloadSpec,
     },
     /// A service that is there already, and of which only its answers are known.
@@ -59,10 +77,20 @@ pub enum Callee {
     },
 }
 
+/// A client subject.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Client {
+    /// The client as SUBJECT/STACK.
+    pub stack: String,
+    /// How its library is called.
+    pub style: Style,
+}
+
 /// A service that is there already.
 ///
-/// What may be a secret is no part of it, since plans are kept on disk: the values of header fields
-/// and the contents of key files.
+/// What may be a secret is no part of it, since plans are kept on disk: the values of header fields,
+/// the texts of messages and the contents of key files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LiveService {
@@ -156,20 +184,17 @@ pub struct Messages {
     pub schema: Vec<PathBuf>,
 }
 
-/// Where a template came from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "from", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum TemplateSource {
-    /// The command line.
-    Text {
-        /// The text itself.
-        text: String,
-    },
-    /// A file, which may be large.
-    File {
-        /// Its path, `-` for standard input.
-        path: PathBuf,
-    },
+/// Where a template came from, and which it was. Not its text, which may be a secret.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct TemplateSource {
+    /// The file, `-` for standard input; none where it stood on the command line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+    /// Its length.
+    pub bytes: u64,
+    /// The SHA-256 of it, in hexadecimal.
+    pub sha256: String,
 }
 
 /// Rows of a file, one a call.
@@ -200,16 +225,6 @@ pub enum Transport {
     Tcp,
     /// A Unix domain socket.
     Unix,
-}
-
-/// Whether a connection serves many calls or one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ConnectionUse {
-    /// Connections are opened once and kept.
-    Reuse,
-    /// Every call opens a connection of its own and closes it.
-    PerCall,
 }
 
 /// The most calls in flight, and the most connections, that the client can be asked for.
@@ -275,11 +290,20 @@ pub enum Timing {
 }
 
 impl Settings {
+    /// How many calls can be in flight at a time, where each takes a connection of its own; none where
+    /// a connection carries many.
+    pub fn at_a_time(&self) -> Option<u32> {
+        let one_each = self.http == HttpVersion::Http1 || self.connection == ConnectionUse::PerCall;
+        one_each.then_some(self.connections)
+    }
+
     /// Stage timing needs one call in flight in a closed loop, and a server that marks its handler;
     /// everything else is timed as load.
     pub fn timing(&self) -> Timing {
         match (&self.schedule, &self.callee) {
-            (Schedule::Closed { in_flight: 1 }, Callee::Subject { .. }) => Timing::Stages,
+            (Schedule::Closed { in_flight: 1 }, Callee::Subject { .. } | Callee::Codec { .. }) => {
+                Timing::Stages
+            }
             _ => Timing::Load,
         }
     }
@@ -289,15 +313,24 @@ impl Callee {
     /// The live service, if it is one.
     pub fn live(&self) -> Option<&LiveService> {
         match self {
-            Self::Subject { .. } => None,
+            Self::Subject { .. } | Self::Codec { .. } => None,
             Self::Live { service } => Some(service),
+        }
+    }
+
+    /// Whether a subject makes the calls, or encodes and decodes: it is asked for each slice by a line.
+    pub fn is_asked(&self) -> bool {
+        match self {
+            Self::Subject { client, .. } => client.is_some(),
+            Self::Codec { .. } => true,
+            Self::Live { .. } => false,
         }
     }
 
     /// The workload of a subject.
     pub fn workload(&self) -> Option<&WorkloadSpec> {
         match self {
-            Self::Subject { workload, .. } => Some(workload),
+            Self::Subject { workload, .. } | Self::Codec { workload, .. } => Some(workload),
             Self::Live { .. } => None,
         }
     }

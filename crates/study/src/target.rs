@@ -115,6 +115,15 @@ impl Target {
         self
     }
 
+    /// As it is shown where a secret must not be: a query may hold one.
+    #[must_use]
+    pub fn without_query(mut self) -> Self {
+        if let Some((path, _)) = self.path.split_once('?') {
+            self.path = path.to_owned();
+        }
+        self
+    }
+
     /// The full name of the gRPC method, `package.Service/Method`, if the URL names one.
     pub fn method(&self) -> Option<&str> {
         let name = self.path.strip_prefix('/')?;
@@ -127,7 +136,7 @@ impl FromStr for Target {
 
     fn from_str(text: &str) -> Result<Self, TargetError> {
         let wrong = |what: String| TargetError {
-            text: text.to_owned(),
+            text: without_user(text),
             what,
         };
         let (scheme, rest) = text
@@ -162,6 +171,18 @@ impl FromStr for Target {
             },
             path,
         })
+    }
+}
+
+/// A URL, as far as it can be told: what stands before an `@` may be a password.
+fn without_user(text: &str) -> String {
+    let (scheme, rest) = match text.split_once("://") {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), text),
+    };
+    match rest.rsplit_once('@') {
+        Some((_, rest)) => format!("{scheme}…@{rest}"),
+        None => text.to_owned(),
     }
 }
 
@@ -257,6 +278,14 @@ mod tests {
     }
 
     #[test]
+    fn a_query_can_be_left_out() {
+        let shown = |text: &str| text.parse::<Target>().unwrap().without_query().to_string();
+        assert_eq!(shown("http://h/a?key=1"), "http://h/a");
+        assert_eq!(shown("http://h/a"), "http://h/a");
+        assert_eq!(shown("http://h?key=1"), "http://h/");
+    }
+
+    #[test]
     fn a_query_without_a_path_gets_its_slash() {
         let target: Target = "http://h:1?x=1".parse().unwrap();
         assert_eq!(target.path, "/?x=1");
@@ -290,7 +319,9 @@ mod tests {
         insta::assert_snapshot!(why("tcp://localhost:1"), @r#""tcp://localhost:1" is no target: there is no scheme "tcp"; known are grpc, grpcs, http, https"#);
         insta::assert_snapshot!(why("grpc://localhost/a.B/C"), @r#""grpc://localhost/a.B/C" is no target: it has no port"#);
         insta::assert_snapshot!(why("grpc://localhost:1/a.B"), @r#""grpc://localhost:1/a.B" is no target: "/a.B" names no gRPC method (/package.Service/Method)"#);
-        insta::assert_snapshot!(why("http://u:p@h/"), @r#""http://u:p@h/" is no target: it holds a user name; give credentials with -H 'authorization: …'"#);
+        insta::assert_snapshot!(why("http://u:p@h/"), @r#""http://…@h/" is no target: it holds a user name; give credentials with -H 'authorization: …'"#);
+        insta::assert_snapshot!(why("u:p@h:1/x"), @r#""…@h:1/x" is no target: it has no scheme"#);
+        insta::assert_snapshot!(why("ftp://u:p@h/"), @r#""ftp://…@h/" is no target: there is no scheme "ftp"; known are grpc, grpcs, http, https"#);
         insta::assert_snapshot!(why("http://:80/"), @r#""http://:80/" is no target: it has no host"#);
         insta::assert_snapshot!(why("http://h:99999/"), @r#""http://h:99999/" is no target: "99999" is no port from 1 to 65535"#);
         insta::assert_snapshot!(why("http://a b/"), @r#""http://a b/" is no target: invalid uri character"#);

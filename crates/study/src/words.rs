@@ -3,7 +3,10 @@
 use rpcgauge_message::Encoding;
 
 use crate::plan::Metric;
-use crate::settings::{Arrivals, ConnectionUse, HttpVersion, Idle, Placement, Protocol, Transport};
+use crate::settings::{
+    Arrivals, ConnectionUse, HttpVersion, Idle, Operation, Placement, Protocol, Sample, Style,
+    Transport,
+};
 
 /// A closed set of values, each with a word.
 pub trait Word: Copy + PartialEq + Sized + 'static {
@@ -61,6 +64,28 @@ impl Word for ConnectionUse {
     const WHAT: &'static str = "connection use";
     const WORDS: &'static [(&'static str, Self)] =
         &[("reuse", Self::Reuse), ("per-call", Self::PerCall)];
+}
+
+impl Word for Style {
+    const WHAT: &'static str = "style";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("blocking", Self::Blocking),
+        ("future", Self::Future),
+        ("coroutine", Self::Coroutine),
+        ("async", Self::Async),
+    ];
+}
+
+impl Word for Operation {
+    const WHAT: &'static str = "operation";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("encode", Self::Encode), ("decode", Self::Decode)];
+}
+
+impl Word for Sample {
+    const WHAT: &'static str = "sample";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("request", Self::Request), ("response", Self::Response)];
 }
 
 impl Word for Arrivals {
@@ -175,6 +200,9 @@ mod tests {
         words_are_as_serde_writes_them::<Encoding>();
         words_are_as_serde_writes_them::<Transport>();
         words_are_as_serde_writes_them::<ConnectionUse>();
+        words_are_as_serde_writes_them::<Style>();
+        words_are_as_serde_writes_them::<Operation>();
+        words_are_as_serde_writes_them::<Sample>();
         words_are_as_serde_writes_them::<Arrivals>();
         words_are_as_serde_writes_them::<Placement>();
         words_are_as_serde_writes_them::<Idle>();

@@ -1,14 +1,24 @@
 //! The built-in studies resolve, ask what they should, and carry what was published.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use rpcgauge_study::builtin;
-use rpcgauge_study::features::embedded_only;
+use rpcgauge_study::features::{Features, embedded_only};
 use rpcgauge_study::plan::{Metric, Plan};
 use rpcgauge_study::resolve::own::FileLoader;
 use rpcgauge_study::resolve::{Overrides, ResolveContext};
 use rpcgauge_study::settings::{Placement, Stop};
+use rpcgauge_study::subject::Manifest;
+
+/// The embedded stacks, and those of the built-in subjects.
+fn subjects() -> BTreeMap<String, Features> {
+    let python = include_str!("../../../subjects/python/subject.toml");
+    let python = Manifest::parse(python, "subjects/python/subject.toml");
+    let mut subjects = embedded_only();
+    subjects.extend(python.unwrap_or_else(|error| panic!("{error}")).features());
+    subjects
+}
 
 fn resolve(name: &str, cores: u32) -> Plan {
     let file = builtin::find(name)
@@ -16,7 +26,7 @@ fn resolve(name: &str, cores: u32) -> Plan {
         .parse()
         .unwrap_or_else(|error| panic!("{error}"));
     let context = ResolveContext {
-        subjects: &embedded_only(),
+        subjects: &subjects(),
         loader: &FileLoader { folder: ".".into() },
         cores,
         overrides: &Overrides::default(),
@@ -36,12 +46,22 @@ fn all_resolve_and_hold_to_the_method() {
             "the first line of {}",
             study.name
         );
+        // One A/A pair in each group in which something is compared, of a variant of its own.
+        let group = |name: &str| plan.variant(name).and_then(|v| v.group.clone());
+        let guarded: Vec<_> = plan
+            .pairs
+            .iter()
+            .filter(|pair| pair.a_a)
+            .map(|pair| group(&pair.against))
+            .collect();
+        let groups: BTreeSet<_> = plan.pairs.iter().map(|pair| group(&pair.of)).collect();
         assert_eq!(
-            plan.pairs.iter().filter(|pair| pair.a_a).count(),
-            1,
+            guarded.iter().cloned().collect::<BTreeSet<_>>(),
+            groups,
             "{}",
             study.name
         );
+        assert_eq!(guarded.len(), groups.len(), "{}", study.name);
         assert!(plan.placements.len() >= 2, "{}", study.name);
         assert!(plan.invocations >= 8, "{}", study.name);
         let names: BTreeSet<&str> = plan.pairs.iter().map(|pair| pair.name.as_str()).collect();

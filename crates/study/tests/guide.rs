@@ -8,7 +8,10 @@ use rpcgauge_study::file::{StudyFile, known_keys};
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::resolve::own::FileLoader;
 use rpcgauge_study::resolve::{Overrides, ResolveContext};
-use rpcgauge_study::settings::{Arrivals, ConnectionUse, Idle, Placement, Protocol, Transport};
+use rpcgauge_study::settings::{
+    Arrivals, ConnectionUse, Idle, Operation, Placement, Protocol, Sample, Style, Transport,
+};
+use rpcgauge_study::subject;
 use rpcgauge_study::words::Word;
 
 const GUIDE: &str = include_str!("../../../docs/studies.md");
@@ -31,6 +34,16 @@ fn every_key_is_in_the_guide() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
+#[test]
+fn every_key_of_a_subject_is_in_its_guide() {
+    const GUIDE: &str = include_str!("../../../docs/add-a-subject.md");
+    let missing: Vec<&str> = subject::known_keys()
+        .into_iter()
+        .filter(|key| !GUIDE.contains(&format!("{key}`")) && !GUIDE.contains(&format!("{key}]")))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
 fn words<T: Word>() -> BTreeMap<&'static str, &'static str> {
     T::WORDS.iter().map(|(word, _)| (*word, T::WHAT)).collect()
 }
@@ -41,6 +54,9 @@ fn every_word_is_in_the_guide() {
     all.extend(words::<Encoding>());
     all.extend(words::<Transport>());
     all.extend(words::<ConnectionUse>());
+    all.extend(words::<Style>());
+    all.extend(words::<Operation>());
+    all.extend(words::<Sample>());
     all.extend(words::<Arrivals>());
     all.extend(words::<Placement>());
     all.extend(words::<Idle>());

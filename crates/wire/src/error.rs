@@ -188,6 +188,9 @@ pub enum PrepareError {
     /// The method is no token.
     #[error("method {0:?} is not a token: use letters, as in POST")]
     Method(String),
+    /// The method is CONNECT.
+    #[error("method CONNECT asks for a tunnel, and no call is answered through one: use another")]
+    Tunnel,
     /// The path does not start with `/`, or holds spaces or control characters.
     #[error("path {0:?} must start with / and hold no spaces, # or control characters")]
     Path(String),
@@ -206,6 +209,9 @@ pub enum PrepareError {
     /// A field's value holds control characters, or spaces around it.
     #[error("header {0:?} has a value with control characters or spaces around it")]
     FieldValue(String),
+    /// Binary metadata of gRPC that is not base64.
+    #[error("metadata {0:?} is not base64, as gRPC's values under names in -bin are: encode it")]
+    BinaryField(String),
 }
 
 #[cfg(test)]

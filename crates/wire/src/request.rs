@@ -156,9 +156,11 @@ impl HeadBuilder {
             text.bytes()
                 .all(|b| b.is_ascii_graphic() && !refused.as_bytes().contains(&b))
         };
-        // CONNECT has another target form and turns the connection into a tunnel.
-        if !is_token(self.method.as_bytes()) || self.method == "CONNECT" {
+        if !is_token(self.method.as_bytes()) {
             return Err(PrepareError::Method(self.method.clone()));
+        }
+        if self.method == "CONNECT" {
+            return Err(PrepareError::Tunnel);
         }
         let asterisk = self.method == "OPTIONS" && self.path == "*";
         if !(self.path.starts_with('/') || asterisk) || !visible(&self.path, "#") {
@@ -329,7 +331,7 @@ mod tests {
         use PrepareError as E;
         let build = |m: &str, p: &str, a: &str| Head::builder(m, p, a).build().map(|h| h.id);
         assert_eq!(build("GE T", "/", "a"), Err(E::Method("GE T".into())));
-        assert_eq!(build("CONNECT", "/", "a"), Err(E::Method("CONNECT".into())));
+        assert_eq!(build("CONNECT", "/", "a"), Err(E::Tunnel));
         assert_eq!(build("GET", "x", "a"), Err(E::Path("x".into())));
         assert_eq!(build("GET", "/a b", "a"), Err(E::Path("/a b".into())));
         assert_eq!(

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use hdrhistogram::Histogram;
 use rpcgauge_fuzz::decode::{SHALLOW, TYPES};
-use rpcgauge_message::contract::Reply;
+use rpcgauge_message::contract::{Answer, Reply};
 use rpcgauge_message::{Compression, Compressor, Encoding, Message, Workload, WorkloadSpec};
 use rpcgauge_study::record::{self, Record};
 use serde_json::json;
@@ -144,10 +144,31 @@ pub(crate) fn records() -> Vec<Seed> {
     for reply in [ready, error] {
         Reply::parse(reply).unwrap_or_else(|error| panic!("{reply}: {error}"));
     }
+    let slice = r#"{"slice":{"records":200,"cpu_ns":1234567,"error":"refused","reopened":1}}"#;
+    let verified = r#"{"verified":{"message":{"message":"Hello, name_0."}}}"#;
+    for answer in [slice, verified] {
+        Answer::parse(answer).unwrap_or_else(|error| panic!("{answer}: {error}"));
+    }
     named([
         ("floor", floor.to_string().into()),
         ("failed", failed.to_string().into()),
         ("ready", ready.into()),
         ("error", error.into()),
+        ("slice", slice.into()),
+        ("verified", verified.into()),
+        ("calls", golden_calls()),
     ])
+}
+
+/// The records of calls of the contract's golden file.
+fn golden_calls() -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../contract/golden/calls.json");
+    let golden = fs::read_to_string(path).expect("the golden file");
+    let golden: serde_json::Value = serde_json::from_str(&golden).expect("JSON");
+    let records = golden["records"].as_array().expect("records").iter();
+    let digits: String = records
+        .filter_map(|record| record["hex"].as_str())
+        .collect();
+    let bytes = (0..digits.len() / 2).map(|at| u8::from_str_radix(&digits[2 * at..][..2], 16));
+    bytes.collect::<Result<_, _>>().expect("hexadecimal digits")
 }

@@ -201,19 +201,6 @@ pub(crate) fn reflection() -> Vec<Seed> {
                 .step(step::PAYLOAD, b"\x0a\x01x\x11\0\0\0\0\0\0\0\x01")
                 .bytes()
         }),
-        ("false-well-known", {
-            let script = file(files(), PROTO3, "a.proto").step(step::PACKAGE, b"google.protobuf");
-            let script = field(message(script, "Timestamp"), of::STRING, 0, 1, "seconds");
-            let script = message(script.step(step::END, b""), "Any").step(step::END, b"");
-            let script = script.step(step::SERVICE, b"S").step(
-                step::METHOD,
-                b"\0M:.google.protobuf.Timestamp:.google.protobuf.Any",
-            );
-            script
-                .step(step::PAYLOAD, b"\x0a\x01x")
-                .step(step::PAYLOAD, b"\"\"")
-                .bytes()
-        }),
         ("message-set", {
             let script = file(files(), PROTO2, "a.proto").step(step::PACKAGE, b"a");
             let script = script.step(step::MESSAGE, &[&[option::MESSAGE_SET], &b"M"[..]].concat());
@@ -316,6 +303,19 @@ fn untold(files: impl Fn() -> Script) -> Vec<(&'static str, Vec<u8>, &'static st
             "control-characters",
             message(file(files(), PROTO3, "a\n.proto"), "M\x1b[31m\n").bytes(),
             "the name of a message",
+        ),
+        (
+            "false-well-known",
+            {
+                let file = file(files(), PROTO3, "a.proto");
+                let file = message(file.step(step::PACKAGE, b"google.protobuf"), "Timestamp");
+                service(
+                    field(file, of::STRING, 0, 1, "seconds").step(step::END, b""),
+                    ".google.protobuf.Timestamp",
+                )
+                .bytes()
+            },
+            "other fields than the well-known type",
         ),
         (
             "two-files-of-one-type",

@@ -34,6 +34,10 @@ pub(crate) struct LoadArgs {
     /// Compare with this target, in interleaved blocks
     #[arg(long, value_name = "TARGET", value_hint = ValueHint::Url, help_heading = "Result")]
     pub(crate) vs: Option<Target>,
+    /// A header field of the calls to that target, which gets none of -H (repeatable); its value is
+    /// kept nowhere
+    #[arg(long, value_name = "NAME: VALUE", requires = "vs", value_parser = parse_header, help_heading = "Result")]
+    pub(crate) vs_header: Vec<(String, String)>,
     /// Blocks of the comparison, which share the duration and the calls [default: 10]
     #[arg(long, value_name = "N", help_heading = "Result")]
     pub(crate) blocks: Option<u32>,
@@ -54,7 +58,8 @@ pub(crate) struct ServiceArgs {
     /// The HTTP method [default: POST with --data or --rows, otherwise GET]
     #[arg(long, short = 'X', value_name = "METHOD", help_heading = "Service")]
     pub(crate) request_method: Option<String>,
-    /// A header field, or gRPC metadata (repeatable); its value is kept nowhere
+    /// A header field, or gRPC metadata, of the calls to TARGET (repeatable; --vs-header is for the
+    /// other one); its value is kept nowhere
     #[arg(long, short = 'H', value_name = "NAME: VALUE", value_parser = parse_header, help_heading = "Service")]
     pub(crate) header: Vec<(String, String)>,
     /// Connect to this Unix domain socket; the target is then only what the server is told
@@ -107,7 +112,7 @@ pub(crate) struct TlsArgs {
 pub(crate) struct DataArgs {
     // Not the placeholder for a call's number: clap reads its inner part as a line break.
     /// The message in JSON or the body, with placeholders such as {{uuid}}; @FILE reads it, @- from
-    /// standard input
+    /// standard input. It is kept nowhere, but its length and SHA-256
     #[arg(long, value_name = "TEXT", help_heading = "Message")]
     pub(crate) data: Option<String>,
     /// One row a call: JSON lines (.jsonl, .ndjson) or CSV; fills {{name}}, or is the message
@@ -182,7 +187,8 @@ pub(crate) struct PaceArgs {
     /// Space the calls of a rate or ramp at random (Poisson), not evenly
     #[arg(long, requires = "arrivals", help_heading = "Load")]
     pub(crate) poisson: bool,
-    /// Connections, kept open [default: 1; 64 where a rate needs one for each call in flight]
+    /// Connections to each target, kept open [default: 1; where each carries one call at a time as many
+    /// as --in-flight, and 64 at a rate]
     #[arg(long, value_name = "C", help_heading = "Load")]
     pub(crate) connections: Option<u32>,
     /// Open a connection for each call
@@ -262,6 +268,12 @@ fn parse_header(text: &str) -> Result<(String, String), String> {
     let (name, value) = (name.trim(), value.trim());
     if name.is_empty() {
         return Err("a header field needs a name, as in 'name: value'".to_owned());
+    }
+    if text.contains("{{") {
+        return Err(format!(
+            "'{name}: …': placeholders are filled in --data alone, and every call has the same header; \
+             write the value in place of {{{{…}}}}"
+        ));
     }
     Ok((name.to_owned(), value.to_owned()))
 }

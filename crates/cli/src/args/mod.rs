@@ -10,6 +10,7 @@ mod refusal;
 mod report;
 mod run;
 mod serve;
+mod subjects;
 
 use std::ffi::OsString;
 
@@ -24,6 +25,7 @@ pub(crate) use outlets::OutletArgs;
 pub(crate) use report::{DiffArgs, Format, ReportArgs};
 pub(crate) use run::{OutputArgs, OverrideArgs, PlanArgs, RunArgs};
 pub(crate) use serve::{ServeArgs, ServedWorkload};
+pub(crate) use subjects::{SubjectFolders, SubjectsArgs, SubjectsCommand};
 
 use crate::exit::Failure;
 
@@ -49,7 +51,7 @@ pub(crate) fn parse() -> Result<Arguments, Failure> {
 
 const EXAMPLES: &str = "\
 Examples:
-  rpcgauge run quickstart                   the five questions in small, in about 80 seconds
+  rpcgauge run quickstart                   the five questions in small, in about a minute
   rpcgauge compare --proto orders.proto --method shop.Orders/Get \\
       --request req.json --response resp.json
                                             the sensible ways to make your own call
@@ -107,6 +109,13 @@ Examples:
   rpcgauge studies
   rpcgauge studies show gzip > my-gzip.toml")]
     Studies(StudiesArgs),
+    /// List the subjects: stacks in other languages and libraries; build or check one
+    #[command(after_help = "\
+Examples:
+  rpcgauge subjects
+  rpcgauge subjects build python
+  rpcgauge subjects check mine --subjects .  whether your own, in ./mine, does what it declares")]
+    Subjects(SubjectsArgs),
     /// Print encoded sizes of a sample in every encoding and compression; run nothing
     #[command(after_help = "\
 Examples:

@@ -39,8 +39,8 @@ pub(crate) struct DiffArgs {
     /// The run directory that is judged
     #[arg(value_name = "AFTER", value_hint = ValueHint::DirPath)]
     pub(crate) after: PathBuf,
-    /// Exit with 1 where a latency or the calls a second are worse by more than the two runs can tell,
-    /// and with 2 where none of them can be judged
+    /// Exit with 1 where a latency or the calls a second are worse, against both the floor and the variant
+    /// that it is compared with, and with 2 where none of them can be judged
     #[arg(long)]
     pub(crate) fail_if_slower: bool,
     /// Print the differences as JSON

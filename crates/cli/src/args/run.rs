@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PathBufValueParser, TypedValueParser as _};
 use clap::{Args, ValueHint};
 
-use super::LimitArgs;
+use super::{LimitArgs, SubjectFolders};
 
 /// `rpcgauge run`.
 #[derive(Debug, Args)]
@@ -28,6 +28,8 @@ pub(crate) struct RunArgs {
     pub(crate) retry_failed: bool,
     #[command(flatten)]
     pub(crate) overrides: OverrideArgs,
+    #[command(flatten)]
+    pub(crate) subjects: SubjectFolders,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     #[command(flatten)]
@@ -84,6 +86,8 @@ pub(crate) struct PlanArgs {
     pub(crate) study: String,
     #[command(flatten)]
     pub(crate) overrides: OverrideArgs,
+    #[command(flatten)]
+    pub(crate) subjects: SubjectFolders,
     /// Print the plan as JSON
     #[arg(long)]
     pub(crate) json: bool,

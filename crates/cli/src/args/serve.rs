@@ -53,6 +53,10 @@ pub(crate) struct ServeArgs {
     /// Do not tell clients what the method and its messages are (gRPC Server Reflection)
     #[arg(long, help_heading = "Server")]
     pub(crate) no_reflection: bool,
+    /// Bytes that unfinished requests and answers may hold together; calls beyond are refused
+    /// [default: a quarter of the machine's memory]
+    #[arg(long, value_name = "BYTES", help_heading = "Limits")]
+    pub(crate) max_memory: Option<usize>,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
     /// Print the ready line as JSON

@@ -6,7 +6,7 @@ use rpcgauge_study::compare::{self, CompareError, CompareOptions};
 
 use super::measure::{self, Ended, How};
 use crate::args::CompareArgs;
-use crate::exit::{Failure, Outcome, print, print_json};
+use crate::exit::{Failure, Outcome, print_json, print_plain};
 use crate::inputs::{self, Resolved};
 use crate::show;
 
@@ -31,7 +31,7 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
         return if args.output.json {
             print_json(&plan)
         } else {
-            print(&plan.text(show::columns()))
+            print_plain(&plan.text(show::columns()))
         };
     }
     let stop = measure::stop_flag()?;
@@ -39,6 +39,7 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
         output: &args.output,
         stop: &stop,
         live: &BTreeMap::new(),
+        subjects: &BTreeMap::new(),
     };
     measure::start(&Resolved { plan, text: None }, how).map(Ended::code)
 }

@@ -28,8 +28,9 @@ pub(crate) fn run(args: DiffArgs) -> Outcome {
     let difference = diff::compare(&before, &after);
     if args.fail_if_slower && !difference.judges_speed() {
         return Err(Failure::input(
-            "--fail-if-slower cannot tell: no latency and no calls a second have an interval in both runs; \
-             each needs at least two invocations of a variant that both have",
+            "--fail-if-slower cannot tell: no latency and no calls a second can be held against what both runs \
+             share; that takes at least two invocations, a floor, an A/A pair and a second variant that calls in \
+             the same way in both. A live service has no floor: give rpcgauge load an objective (--slo)",
         ));
     }
     let printed = if args.json {

@@ -4,7 +4,7 @@ use rpcgauge_lab::{Options, doctor};
 
 use super::measure;
 use crate::args::DoctorArgs;
-use crate::exit::{Failure, Outcome, print, print_json};
+use crate::exit::{Failure, Outcome, print_json, print_plain};
 
 pub(crate) fn run(args: DoctorArgs) -> Outcome {
     let logs = tempfile::Builder::new()
@@ -20,6 +20,6 @@ pub(crate) fn run(args: DoctorArgs) -> Outcome {
     if args.json {
         print_json(&findings)
     } else {
-        print(&findings.to_string())
+        print_plain(&findings.to_string())
     }
 }

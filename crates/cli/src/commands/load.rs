@@ -1,49 +1,57 @@
 //! `rpcgauge load`: calls to a service that is there already.
 
+mod messages;
+
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use rpcgauge_lab::live::{self as lab, Extent, Live, LiveError, LiveInputs, Texts};
-use rpcgauge_message::data::{Data, DataError, Form, Order, RowFormat, Rows};
-use rpcgauge_message::{MessageType, Schema};
+use rpcgauge_lab::live::{self as lab, Extent, Live, LiveError, LiveInputs};
+use rpcgauge_message::Schema;
 use rpcgauge_study::capacity::{self, CapacityOptions};
 use rpcgauge_study::live::{self, DEFAULT_STOP, LoadOptions};
 use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::settings::{
-    Arrivals, AtEnd, ConnectionUse, HttpVersion, Keepalive, Messages, Protocol, RowOrder,
-    RowsSource, Schedule, Settings, Stop, TemplateSource, TlsChoice,
+    Arrivals, AtEnd, ConnectionUse, HttpVersion, Keepalive, Protocol, Schedule, Settings, Stop,
+    TlsChoice,
 };
 
+use self::messages::{Source, Template, data, messages, schema, texts};
 use super::measure::{self, Ended, How};
-use crate::args::{self, DataArgs, LoadArgs, PaceArgs};
+use crate::args::{self, LoadArgs, PaceArgs};
 use crate::exit::{self, Failure, Outcome};
 use crate::inputs::{self, Resolved};
 use crate::watch::Outlets;
 
-/// Connections where a rate needs one for each call in flight and none are asked for: a call that
-/// waits for another's connection would tell of the client, not of the service.
-const CONNECTIONS_AT_A_RATE: u32 = 64;
-
 pub(crate) fn run(args: LoadArgs) -> Outcome {
-    let options = options(&args)?;
+    let template = Template::read(&args.data)?;
+    let options = options(&args, template.as_ref())?;
     let plan = live::plan(&options).map_err(Failure::input)?;
-    let data = data(&args, &plan)?;
+    let data = data(&args, template, &plan)?;
     let schema = schema(&args)?;
     let outlets = Outlets::open(&args.outlets)?;
     let stop = measure::stop_flag()?;
     let mut found = BTreeMap::new();
     for variant in plan.variants.iter().filter(|v| v.repeats.is_none()) {
+        let is_vs = variant.name == live::VS;
         let sources = Sources {
-            headers: &args.service.header,
+            headers: if is_vs {
+                &args.vs_header
+            } else {
+                &args.service.header
+            },
             data: data.as_ref(),
             schema: schema.as_ref(),
         };
         match find(&plan, variant, &sources, &stop) {
             Ok(live) => found.insert(variant.name.clone(), live),
             Err(Unready::Interrupted) => return Ok(ExitCode::from(exit::INTERRUPTED)),
+            // The second target's headers have an option of their own.
+            Err(Unready::Uncallable(error)) if is_vs => {
+                let said = error.to_string().replace("-H '", "--vs-header '");
+                return Err(Failure::input(said));
+            }
+            Err(Unready::Uncallable(error)) => return Err(Failure::input(error)),
             Err(Unready::Failed(failure)) => return Err(failure),
         };
     }
@@ -51,11 +59,12 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
         output: &args.output,
         stop: &stop,
         live: &found,
+        subjects: &BTreeMap::new(),
     };
     measure::start_with(&Resolved { plan, text: None }, how, outlets).map(Ended::code)
 }
 
-/// What all targets' messages are made of.
+/// What a target's calls are made of.
 struct Sources<'a> {
     headers: &'a [(String, String)],
     data: Option<&'a Source>,
@@ -68,6 +77,8 @@ enum Unready {
     /// The user ended it.
     Interrupted,
     /// It cannot be called so.
+    Uncallable(LiveError),
+    /// What is to be sent does not fit it.
     Failed(Failure),
 }
 
@@ -75,7 +86,7 @@ impl From<LiveError> for Unready {
     fn from(error: LiveError) -> Self {
         match error {
             LiveError::Interrupted => Self::Interrupted,
-            error => Self::Failed(Failure::input(error)),
+            error => Self::Uncallable(error),
         }
     }
 }
@@ -112,24 +123,25 @@ fn find(
 }
 
 /// The settings of a variant's largest trial: every trial has the same texts, as many as that needs.
-/// Nobody knows how many those of a search without a highest rate are.
+/// Nobody knows how many those of a search without a highest rate are, nor of a trial in slices, each
+/// of which leaves calls out.
 fn largest(plan: &Plan, variant: &Variant) -> Settings {
-    match plan.capacity {
-        None => variant.settings.clone(),
-        Some(search) => match search.highest {
-            Some(highest) => capacity::at_rate(&variant.settings, &search, highest),
-            None => Settings {
-                stop: Stop {
-                    calls: None,
-                    time_ms: None,
-                },
-                ..variant.settings.clone()
+    let settings = &variant.settings;
+    let highest = plan.capacity.map(|search| (search, search.highest));
+    match highest {
+        None if plan.slice(settings).is_none() => settings.clone(),
+        Some((search, Some(highest))) => capacity::at_rate(settings, &search, highest),
+        None | Some((_, None)) => Settings {
+            stop: Stop {
+                calls: None,
+                time_ms: None,
             },
+            ..settings.clone()
         },
     }
 }
 
-fn options(args: &LoadArgs) -> Result<LoadOptions, Failure> {
+fn options(args: &LoadArgs, template: Option<&Template>) -> Result<LoadOptions, Failure> {
     let (service, pace, tls) = (&args.service, &args.pace, &args.tls);
     let connection = match pace.connect_per_call {
         true => ConnectionUse::PerCall,
@@ -139,13 +151,6 @@ fn options(args: &LoadArgs) -> Result<LoadOptions, Failure> {
         args::Http::Http1 => HttpVersion::Http1,
         args::Http::Http2 => HttpVersion::Http2,
     });
-    let one_call_a_connection =
-        pace.connect_per_call || !args.target.scheme.is_grpc() && http != Some(HttpVersion::Http2);
-    let at_a_rate = pace.rate.is_some() || pace.ramp.is_some() || pace.find_capacity;
-    let connections = pace.connections.unwrap_or(match at_a_rate {
-        true if one_call_a_connection => CONNECTIONS_AT_A_RATE,
-        _ => 1,
-    });
     Ok(LoadOptions {
         target: args.target.clone(),
         versus: args.vs.clone(),
@@ -154,11 +159,8 @@ fn options(args: &LoadArgs) -> Result<LoadOptions, Failure> {
         method: service.method.clone(),
         http_method: service.request_method.clone(),
         http,
-        header_names: service
-            .header
-            .iter()
-            .map(|(name, _)| name.clone())
-            .collect(),
+        header_names: [&service.header, &args.vs_header]
+            .map(|headers| headers.iter().map(|(name, _)| name.clone()).collect()),
         tls: TlsChoice {
             ca: tls.cacert.clone(),
             cert: tls.cert.clone(),
@@ -166,7 +168,7 @@ fn options(args: &LoadArgs) -> Result<LoadOptions, Failure> {
             server_name: tls.server_name.clone(),
             insecure: tls.insecure,
         },
-        messages: messages(args),
+        messages: messages(args, template),
         at_end: match pace.at_end {
             args::AtEnd::Wait => AtEnd::Wait,
             args::AtEnd::Cancel => AtEnd::Cancel,
@@ -177,9 +179,9 @@ fn options(args: &LoadArgs) -> Result<LoadOptions, Failure> {
         }),
         request_compression: service.request_compression,
         response_compression: service.response_compression,
-        connections,
+        connections: pace.connections,
         connection,
-        schedule: schedule(pace, connections),
+        schedule: schedule(pace),
         stop: match (pace.calls, pace.duration) {
             (None, None) => DEFAULT_STOP,
             (calls, time_ms) => Stop { calls, time_ms },
@@ -198,7 +200,7 @@ fn options(args: &LoadArgs) -> Result<LoadOptions, Failure> {
     })
 }
 
-fn schedule(pace: &PaceArgs, connections: u32) -> Schedule {
+fn schedule(pace: &PaceArgs) -> Schedule {
     let arrivals = match pace.poisson {
         true => Arrivals::Poisson,
         false => Arrivals::Constant,
@@ -218,177 +220,7 @@ fn schedule(pace: &PaceArgs, connections: u32) -> Schedule {
             arrivals,
         },
         (None, None) => Schedule::Closed {
-            in_flight: pace.in_flight.unwrap_or(connections),
+            in_flight: pace.in_flight.or(pace.connections).unwrap_or(1),
         },
     }
-}
-
-/// What is sent, as the plan keeps it.
-fn messages(args: &LoadArgs) -> Messages {
-    let template = args.data.data.as_deref().map(|data| match file(data) {
-        Some(path) => TemplateSource::File { path },
-        None => TemplateSource::Text {
-            text: data.to_owned(),
-        },
-    });
-    let rows = args.data.rows.clone().map(|path| RowsSource {
-        path,
-        order: match args.data.order {
-            args::Order::InTurn => RowOrder::InTurn,
-            args::Order::Random => RowOrder::Random,
-        },
-    });
-    let schema = &args.schema;
-    Messages {
-        template,
-        rows,
-        schema: schema
-            .proto
-            .iter()
-            .chain(&schema.descriptor_set)
-            .cloned()
-            .collect(),
-    }
-}
-
-/// The file that `@FILE` names.
-fn file(data: &str) -> Option<PathBuf> {
-    data.strip_prefix('@').map(PathBuf::from)
-}
-
-/// The texts of all calls with the name of where they come from.
-struct Source {
-    data: Arc<Data>,
-    name: String,
-}
-
-fn data(args: &LoadArgs, plan: &Plan) -> Result<Option<Source>, Failure> {
-    let DataArgs { data, rows, .. } = &args.data;
-    let path = data.as_deref().and_then(file);
-    if path.as_deref() == Some(Path::new("")) {
-        return Err(Failure::input(
-            "--data @ names no file; write @FILE, or @- for standard input",
-        ));
-    }
-    let stdin = Path::new("-");
-    if path.as_deref() == Some(stdin) && rows.as_deref() == Some(stdin) {
-        return Err(Failure::input(
-            "--data @- and --rows - cannot both read standard input; give one of them a file",
-        ));
-    }
-    let template = match (&path, data) {
-        (Some(path), _) => Some(inputs::text(path)?),
-        (None, text) => text.clone(),
-    };
-    let rows_read = rows.as_deref().map(read_rows).transpose()?;
-    let template_name = match &path {
-        Some(path) => format!("--data @{}", path.display()),
-        None => "--data".to_owned(),
-    };
-    let name = match (&template, rows) {
-        (None, None) => return Ok(None),
-        (Some(_), None) => template_name.clone(),
-        (None, Some(rows)) => inputs::name(rows),
-        (Some(_), Some(rows)) => format!("{template_name} with {}", inputs::name(rows)),
-    };
-    let order = match args.data.order {
-        args::Order::InTurn => Order::InTurn,
-        args::Order::Random => Order::Random,
-    };
-    let data = Data::new(template.as_deref(), rows_read, form(args), order, plan.seed);
-    let data = data.map_err(|error| {
-        // What is wrong with a row stands in its file, and the rest in the template.
-        let place = match (&error, rows) {
-            (
-                DataError::Row { .. } | DataError::NoRows | DataError::Unreadable { .. },
-                Some(rows),
-            ) => inputs::name(rows),
-            _ => template_name.clone(),
-        };
-        Failure::input(format!("{place}: {error}"))
-    })?;
-    Ok(Some(Source {
-        data: Arc::new(data),
-        name,
-    }))
-}
-
-/// Whether any of the targets is called by gRPC.
-fn is_grpc(args: &LoadArgs) -> bool {
-    let mut targets = std::iter::once(&args.target).chain(&args.vs);
-    targets.any(|target| target.scheme.is_grpc())
-}
-
-/// Whether texts are JSON: always for gRPC, and for HTTP unless its content type says otherwise.
-fn form(args: &LoadArgs) -> Form {
-    let headers = &args.service.header;
-    let content_type = headers
-        .iter()
-        .find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
-    match content_type {
-        Some((_, value)) if !is_grpc(args) && !value.contains("json") => Form::Plain,
-        _ => Form::Json,
-    }
-}
-
-/// Rows of a file that fits into memory are all read now, those of a larger one as calls need them.
-fn read_rows(path: &Path) -> Result<Rows, Failure> {
-    let format = match path.extension().and_then(|extension| extension.to_str()) {
-        Some("csv") => RowFormat::Csv,
-        Some("jsonl" | "ndjson") => RowFormat::JsonLines,
-        None if path == Path::new("-") => RowFormat::JsonLines,
-        _ => {
-            return Err(Failure::input(format!(
-                "--rows {}: is it CSV or JSON lines? Name it .csv, .jsonl or .ndjson",
-                path.display()
-            )));
-        }
-    };
-    let rows = match inputs::is_larger_than_memory(path) {
-        true => Rows::in_file(path, format),
-        false => Rows::from_text(&inputs::text(path)?, format),
-    };
-    rows.map_err(|error| Failure::input(format!("{}: {error}", inputs::name(path))))
-}
-
-/// What the user's files say of gRPC messages.
-fn schema(args: &LoadArgs) -> Result<Option<Schema>, Failure> {
-    match (is_grpc(args), args.schema.is_empty()) {
-        (_, true) => Ok(None),
-        (false, false) => Err(Failure::input(
-            "--proto and --descriptor-set describe gRPC messages, and this target is called by HTTP, \
-             where bodies are sent as they are given; leave them out",
-        )),
-        (true, false) => inputs::schema(&args.schema).map(Some),
-    }
-}
-
-/// The texts of one variant's calls.
-fn texts(
-    variant: &Variant,
-    source: Option<&Source>,
-    schema: Option<&Schema>,
-) -> Result<Option<Texts>, Failure> {
-    let service = variant.settings.callee.live();
-    let method = service.and_then(|service| service.target.method());
-    let message_type: Option<MessageType> = match (schema, method) {
-        (Some(schema), Some(method)) => {
-            let option = match variant.name == live::VS {
-                true => "--vs: ",
-                false => "",
-            };
-            let method = schema.method(method);
-            Some(
-                method
-                    .map_err(|error| Failure::input(format!("{option}{error}")))?
-                    .request,
-            )
-        }
-        _ => None,
-    };
-    Ok(source.map(|source| Texts {
-        data: Arc::clone(&source.data),
-        message_type,
-        source: source.name.clone(),
-    }))
 }

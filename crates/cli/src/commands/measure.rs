@@ -9,13 +9,16 @@ use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 use rpcgauge_lab::live::Live;
+use rpcgauge_lab::subjects::Subjects;
 use rpcgauge_lab::{Ending, Lab, LabError, Options, SubjectCommand, Summary};
 use rpcgauge_report::findings::capacity::Course;
 use rpcgauge_report::{Findings, closing, escape, files};
 use rpcgauge_study::plan::{Plan, TrialSpec};
 use rpcgauge_study::record::{Environment, TrialRecord};
-use rpcgauge_study::run::{NewRun, Resumed, Run, RunWriter, default_directory, names};
+use rpcgauge_study::run::{NewRun, Resumed, Run, RunError, RunWriter, default_directory, names};
 
+use super::kept::Kept;
+use super::subjects;
 use crate::args::{LimitArgs, OutputArgs};
 use crate::exit::{self, Failure};
 use crate::inputs::{self, Resolved};
@@ -85,6 +88,8 @@ pub(crate) struct How<'a> {
     pub(crate) stop: &'a AtomicBool,
     /// The live services that are called, by their variant's name.
     pub(crate) live: &'a BTreeMap<String, Live>,
+    /// How the stacks of subjects are started, beside the embedded one.
+    pub(crate) subjects: &'a BTreeMap<String, SubjectCommand>,
 }
 
 /// Runs a plan in a new run directory and shows its report.
@@ -109,12 +114,18 @@ pub(crate) fn start_with(
         study: study.text.as_deref(),
         plan: &study.plan,
     };
-    let writer = RunWriter::create(&directory, &new).map_err(Failure::input)?;
+    let writer = RunWriter::create(&directory, &new).map_err(|error| match error {
+        RunError::Exists(_) if study.plan.is_live() => Failure::input(format!(
+            "{} exists already: give --out another directory",
+            directory.display()
+        )),
+        error => Failure::input(error),
+    })?;
     carry_out(&study.plan, &study.plan.trials, writer, None, how, outlets)
 }
 
 /// Which run is gone on with, and how.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct Resuming<'a> {
     /// Where it lies.
     pub(crate) directory: &'a Path,
@@ -122,6 +133,8 @@ pub(crate) struct Resuming<'a> {
     pub(crate) limits: &'a LimitArgs,
     /// Whether invocations in which a trial failed are run again.
     pub(crate) retry_failed: bool,
+    /// The subjects that there are.
+    pub(crate) subjects: &'a Subjects,
 }
 
 /// Goes on with an interrupted run, within the limits that it was begun with, and shows its report.
@@ -136,6 +149,11 @@ pub(crate) fn resume(resuming: Resuming<'_>, how: How<'_>) -> Result<Ended, Fail
         )));
     }
     inputs::same_limits(resuming.limits, resumed.run.plan.limits)?;
+    let plans = [&resumed.run.plan];
+    let how = How {
+        subjects: &subjects::commands(resuming.subjects, plans, how.output.quiet, how.stop)?,
+        ..how
+    };
     if resuming.retry_failed {
         resumed.retry_failed();
     }
@@ -156,50 +174,71 @@ fn carry_out(
     mut writer: RunWriter,
     earlier: Option<Environment>,
     how: How<'_>,
-    mut outlets: Outlets,
+    outlets: Outlets,
 ) -> Result<Ended, Failure> {
     let directory = writer.directory().to_owned();
-    let options = Options {
+    let mut options = Options {
         earlier,
         live: how.live.clone(),
         ..Options::new(reference()?, directory.join(names::LOGS))
     };
+    options.subjects.extend(how.subjects.clone());
     let lab = Lab::new(options);
-    let quiet = how.output.quiet;
-    let (summary, seen) = if plan.is_live() {
-        let mut view = LoadView::start(plan, quiet, &mut outlets)?;
-        let summary = match Course::of(plan) {
-            Some(course) => {
-                let mut course = Searching(course);
-                lab.search(plan, &mut course, &mut writer, &mut view, how.stop)
-            }
-            None => lab.run(plan, trials, &mut writer, &mut view, how.stop),
-        };
-        (summary, view.finish())
-    } else {
-        let mut view = ProgressView::new(quiet);
-        let summary = lab.run(plan, trials, &mut writer, &mut view, how.stop);
-        view.finish();
-        (summary, Ok(()))
-    };
+    if plan.is_live() {
+        return carry_out_load(&lab, plan, trials, writer, how, outlets);
+    }
+    let mut view = ProgressView::new(how.output.quiet);
+    let summary = lab.run(plan, trials, &mut writer, &mut view, how.stop);
+    view.finish();
     // The lock is released before the report is written: the report only reads.
     drop(writer);
     let summary = summary.map_err(|error| match error {
         // It says already that what was written is kept, and how to go on.
         LabError::Records(error) => Failure::cannot(error),
-        error if plan.is_live() => Failure::cannot(error),
         error => Failure::cannot(format!(
             "{error}; what was measured is in {}, and `rpcgauge run --resume` goes on",
             directory.display()
         )),
     })?;
     let run = Run::read(&directory).map_err(Failure::cannot)?;
-    // What could not be written in one place keeps nothing from the others.
-    let reported = report(&run, how.output);
-    let written = seen.and(outlets.finish(&run));
-    let findings = reported?;
-    written?;
+    let findings = Findings::from_run(&run).map_err(Failure::cannot)?;
+    report(&run, &findings, how.output)?;
     Ok(ended(plan, &directory, summary, &findings))
+}
+
+fn carry_out_load(
+    lab: &Lab,
+    plan: &Plan,
+    trials: &[TrialSpec],
+    writer: RunWriter,
+    how: How<'_>,
+    mut outlets: Outlets,
+) -> Result<Ended, Failure> {
+    let mut kept = Kept::new(writer)?;
+    let mut view = LoadView::start(plan, how.output.quiet, &mut outlets)?;
+    let summary = match Course::of(plan) {
+        Some(course) => {
+            let mut course = Searching(course);
+            lab.search(plan, &mut course, &mut kept, &mut view, how.stop)
+        }
+        None => lab.run(plan, trials, &mut kept, &mut view, how.stop),
+    };
+    let seen = view.finish();
+    let (run, unwritten) = kept.finish();
+    let summary = summary.map_err(|error| match error {
+        LabError::Records(error) => Failure::cannot(error),
+        error => Failure::cannot(error),
+    })?;
+    let findings = Findings::from_run(&run).map_err(Failure::cannot)?;
+    // What could not be written in one place keeps nothing from the others.
+    let reported = match unwritten {
+        None => report(&run, &findings, how.output),
+        Some(unwritten) => show::findings(&findings, how.output.json).and(Err(unwritten)),
+    };
+    let written = seen.and(outlets.finish(&run));
+    reported?;
+    written?;
+    Ok(ended(plan, &run.directory, summary, &findings))
 }
 
 /// The lab asks for rates, and the report's rules choose them.
@@ -215,11 +254,10 @@ impl rpcgauge_lab::Course for Searching {
     }
 }
 
-/// Prints the findings, writes the report's files, and returns the findings.
-fn report(run: &Run, output: &OutputArgs) -> Result<Findings, Failure> {
-    let findings = Findings::from_run(run).map_err(Failure::cannot)?;
-    let shown = show::findings(&findings, output.json);
-    let written = files::write_all(&run.directory, &findings).map_err(|error| {
+/// Prints the findings, and writes the report's files.
+fn report(run: &Run, findings: &Findings, output: &OutputArgs) -> Result<(), Failure> {
+    let shown = show::findings(findings, output.json);
+    let written = files::write_all(&run.directory, findings).map_err(|error| {
         Failure::cannot(format!(
             "{error}; what was measured is kept, and `rpcgauge report {}` writes the report",
             run.directory.display()
@@ -230,13 +268,13 @@ fn report(run: &Run, output: &OutputArgs) -> Result<Findings, Failure> {
         let page = written.iter().find(|path| path.ends_with(files::HTML));
         if let Some(page) = page {
             let page = escape::terminal(&page.display().to_string());
-            let told = closing(&findings).map_or_else(String::new, |told| {
+            let told = closing(findings).map_or_else(String::new, |told| {
                 format!("\n{}", show::wrapped("", &told))
             });
             exit::print(&format!("{told}\nReport: {page}\n"))?;
         }
     }
-    Ok(findings)
+    Ok(())
 }
 
 /// How the whole run ended: what failed before it was resumed counts as well.

@@ -1,15 +1,18 @@
 //! `rpcgauge plan`: the resolved trials and how long they take; runs nothing.
 
+use super::subjects;
 use crate::args::PlanArgs;
-use crate::exit::{Outcome, print, print_json};
+use crate::exit::{Outcome, print_json, print_plain};
 use crate::inputs;
 use crate::show;
 
 pub(crate) fn run(args: PlanArgs) -> Outcome {
-    let plan = inputs::study(&args.study, &args.overrides, inputs::limits(&args.limits)?)?.plan;
+    let limits = inputs::limits(&args.limits)?;
+    let subjects = subjects::load(&args.subjects)?;
+    let plan = inputs::study(&args.study, &args.overrides, limits, &subjects)?.plan;
     if args.json {
         print_json(&plan)
     } else {
-        print(&plan.text(show::columns()))
+        print_plain(&plan.text(show::columns()))
     }
 }

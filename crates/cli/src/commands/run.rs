@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use rpcgauge_report::escape;
 
 use super::measure::{self, Ended, How, Resuming};
+use super::subjects;
 use crate::args::RunArgs;
 use crate::exit::{Failure, Outcome};
 use crate::inputs::{self, Resolved};
@@ -18,16 +19,20 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         ));
     }
     let stop = measure::stop_flag()?;
+    let subjects = subjects::load(&args.subjects)?;
+    let (none, live) = (BTreeMap::new(), BTreeMap::new());
     let how = How {
         output: &args.output,
         stop: &stop,
-        live: &BTreeMap::new(),
+        live: &live,
+        subjects: &none,
     };
     if let Some(directory) = &args.resume {
         let resuming = Resuming {
             directory,
             limits: &args.limits,
             retry_failed: args.retry_failed,
+            subjects: &subjects,
         };
         return measure::resume(resuming, how).map(Ended::code);
     }
@@ -36,8 +41,13 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     let studies = args
         .studies
         .iter()
-        .map(|study| inputs::study(study, &args.overrides, limits))
+        .map(|study| inputs::study(study, &args.overrides, limits, &subjects))
         .collect::<Result<Vec<_>, _>>()?;
+    let plans = studies.iter().map(|study| &study.plan);
+    let how = How {
+        subjects: &subjects::commands(&subjects, plans, args.output.quiet, &stop)?,
+        ..how
+    };
     let mut ended = Ended::Well;
     for (number, study) in studies.iter().enumerate() {
         // Ctrl-C may have come when the study before was measured and its report was written.

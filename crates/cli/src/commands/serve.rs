@@ -5,12 +5,12 @@ use std::str::FromStr as _;
 
 use rpcgauge_message::contract::Fault;
 use rpcgauge_message::{Compression, Encoding, Workload, WorkloadSpec};
-use rpcgauge_reference::{ListenOn, ServeError, Server, Settings};
+use rpcgauge_reference::{ListenOn, ServeError, Server, Settings, default_memory};
 use serde::Serialize;
 use signal_hook::iterator::Signals;
 
 use crate::args::{ServeArgs, ServedWorkload};
-use crate::exit::{Failure, Outcome, print, print_json};
+use crate::exit::{Failure, Outcome, print_json, print_plain};
 use crate::inputs;
 use crate::signals;
 
@@ -24,6 +24,7 @@ pub(crate) fn run(args: ServeArgs) -> Outcome {
         threads: args.threads,
         reflection: !args.no_reflection,
         limits: inputs::limits(&args.limits)?,
+        memory: args.max_memory.unwrap_or_else(default_memory),
         ..Settings::new(workload(&args)?)
     };
     check_limits(&args, &settings)?;
@@ -61,7 +62,7 @@ fn announce(server: &Server, json: bool) -> Result<(), Failure> {
     if json {
         return print_json(&announcement).map(drop);
     }
-    print(&format!(
+    print_plain(&format!(
         "listening on {}\n  gRPC (h2c)  {}\n  REST        POST {}\nCtrl-C ends it.\n",
         announcement.address, announcement.grpc, announcement.rest
     ))

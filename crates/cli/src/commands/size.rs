@@ -6,7 +6,7 @@ use rpcgauge_message::{Compression, Encoding, Message, MessageType, SizeRow};
 use serde::Serialize;
 
 use crate::args::SizeArgs;
-use crate::exit::{Failure, Outcome, print, print_json};
+use crate::exit::{Failure, Outcome, print_json, print_plain};
 use crate::inputs;
 
 /// The columns of the table.
@@ -31,7 +31,7 @@ pub(crate) fn run(args: SizeArgs) -> Outcome {
     if args.json {
         print_json(&Sizes::new(&message, &rows))
     } else {
-        print(&table(&message, &rows))
+        print_plain(&table(&message, &rows))
     }
 }
 

@@ -1,11 +1,14 @@
 //! Answers those who collect the metrics.
 //!
-//! As much of HTTP/1.1 as that takes, one request a connection and one connection at a time, by
-//! blocking reads and writes: there is no async runtime beside calls that are timed. Who sends no
-//! request within a second, or one that is too long, is cut off.
+//! As much of HTTP/1.1 as that takes, one request a connection, by blocking reads and writes on a
+//! thread for each: there is no async runtime beside calls that are timed. Who sends no request within
+//! a second, or one that is too long, is cut off, and so is the oldest where there are too many.
 
+use std::collections::VecDeque;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
+use std::sync::{Arc, Weak};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Metrics;
@@ -13,6 +16,9 @@ use crate::exit::Failure;
 
 /// How long a request may take to come, and its answer to go.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Connections at a time, at most: each takes a thread.
+const MOST_CONNECTIONS: usize = 32;
 
 /// Bytes of a request, at most.
 const MOST_BYTES: usize = 8 * 1024;
@@ -29,6 +35,7 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 pub(crate) struct Endpoint {
     listener: TcpListener,
     address: SocketAddr,
+    patience: Duration,
 }
 
 impl Endpoint {
@@ -43,7 +50,11 @@ impl Endpoint {
         let addresses: Vec<SocketAddr> = addresses.collect();
         let listening = TcpListener::bind(addresses.as_slice()).and_then(|listener| {
             let address = listener.local_addr()?;
-            Ok(Self { listener, address })
+            Ok(Self {
+                listener,
+                address,
+                patience: PATIENCE,
+            })
         });
         listening.map_err(|error| {
             Failure::input(format!(
@@ -55,13 +66,26 @@ impl Endpoint {
 
     /// Answers with `metrics` from now on, until the program ends.
     pub(crate) fn serve(self, metrics: Metrics) -> io::Result<()> {
-        let thread = std::thread::Builder::new().name("metrics".to_owned());
-        thread.spawn(move || {
+        let accepting = thread::Builder::new().name("metrics".to_owned());
+        accepting.spawn(move || {
+            // The last ones that came, be they answered by now or not.
+            let mut last: VecDeque<Weak<TcpStream>> = VecDeque::new();
             for connection in self.listener.incoming() {
-                match connection {
+                if last.len() == MOST_CONNECTIONS
+                    && let Some(oldest) = last.pop_front().and_then(|oldest| oldest.upgrade())
+                {
+                    // It may have gone away by itself.
+                    let _ = oldest.shutdown(Shutdown::Both);
+                }
+                let started = connection.and_then(|stream| {
+                    let (stream, metrics) = (Arc::new(stream), metrics.clone());
+                    last.push_back(Arc::downgrade(&stream));
+                    let answering = thread::Builder::new().name("metrics-answer".to_owned());
                     // Who went away is no concern of the others.
-                    Ok(stream) => drop(answer(&stream, &metrics)),
-                    Err(_) => std::thread::sleep(REST),
+                    answering.spawn(move || drop(answer(&stream, &metrics, self.patience)))
+                });
+                if started.is_err() {
+                    thread::sleep(REST);
                 }
             }
         })?;
@@ -75,19 +99,19 @@ impl Endpoint {
 }
 
 /// Reads one request and answers it.
-fn answer(mut stream: &TcpStream, metrics: &Metrics) -> io::Result<()> {
-    let head = read_head(stream)?;
+fn answer(mut stream: &TcpStream, metrics: &Metrics, patience: Duration) -> io::Result<()> {
+    let head = read_head(stream, patience)?;
     let mut answer = Answer::to(&head);
     if answer.status == FOUND {
         answer.body = metrics.text();
     }
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(patience))?;
     stream.write_all(answer.bytes().as_bytes())
 }
 
 /// Reads up to the empty line that ends a request's head.
-fn read_head(mut stream: &TcpStream) -> io::Result<Vec<u8>> {
-    let end = Instant::now() + PATIENCE;
+fn read_head(mut stream: &TcpStream, patience: Duration) -> io::Result<Vec<u8>> {
+    let end = Instant::now() + patience;
     let mut head = Vec::new();
     let mut buffer = [0; 1024];
     while !is_whole(&head) {
@@ -214,14 +238,22 @@ mod tests {
     }
 
     #[test]
-    fn who_sends_too_much_or_nothing_is_cut_off_and_others_are_answered() {
+    fn who_sends_too_much_or_nothing_is_cut_off() {
         assert_eq!(ask(&[b'x'; 3 * MOST_BYTES]), "");
         assert_eq!(ask(b""), "");
-        let endpoint = Endpoint::bind("127.0.0.1:0").expect("a port");
+    }
+
+    #[test]
+    fn nobody_waits_for_those_who_are_silent() {
+        let mut endpoint = Endpoint::bind("127.0.0.1:0").expect("a port");
         let address = endpoint.address;
+        endpoint.patience = Duration::from_secs(3600);
         endpoint.serve(Metrics::default()).expect("a thread");
-        let _silent = TcpStream::connect(address).expect("it listens");
-        let mut stream = TcpStream::connect(address).expect("it listens");
+        let connect = || TcpStream::connect(address).expect("it listens");
+        let _silent: Vec<_> = (0..3 * MOST_CONNECTIONS).map(|_| connect()).collect();
+        let mut stream = connect();
+        let long = Some(Duration::from_secs(20));
+        stream.set_read_timeout(long).expect("set");
         stream
             .write_all(b"GET /metrics HTTP/1.0\r\n\r\n")
             .expect("it is sent");

@@ -52,8 +52,15 @@ pub(super) fn text(targets: &[Target]) -> String {
 }
 
 fn calls(page: &mut Page, targets: &[Target]) {
-    let counters: [Family<Counts, u64>; 3] = [
-        ("rpcgauge_load_calls_started", "Calls begun.", |c| c.started),
+    let counters: [Family<Counts, u64>; 4] = [
+        ("rpcgauge_load_calls_started", "Calls that were due.", |c| {
+            c.started
+        }),
+        (
+            "rpcgauge_load_calls_sent",
+            "Calls given to the transport.",
+            |c| c.sent,
+        ),
         (
             "rpcgauge_load_calls_answered",
             "Calls that succeeded.",

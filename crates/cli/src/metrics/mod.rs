@@ -40,6 +40,7 @@ struct Target {
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Counts {
     started: u64,
+    sent: u64,
     answered: u64,
     failed: BTreeMap<String, u64>,
     retried: u64,
@@ -101,6 +102,7 @@ impl Target {
 impl Counts {
     fn add(&mut self, other: &Counts) {
         self.started += other.started;
+        self.sent += other.sent;
         self.answered += other.answered;
         self.retried += other.retried;
         for (kind, count) in &other.failed {
@@ -111,11 +113,12 @@ impl Counts {
 
     fn follow(&mut self, look: &Look) {
         self.started = look.started;
+        self.sent = look.sent.max(self.sent);
         self.answered = look.answered;
         self.retried = look.retried;
         let failed = look.failed.iter();
         self.failed = failed.map(|(kind, n)| (kind.to_string(), *n)).collect();
-        // Bytes that were not written after all, or are found to be another class, are taken back; a
+        // Calls and bytes that were not written after all, or are found to be another class, are taken back; a
         // counter that shrinks would be read as a new start.
         self.traffic = Traffic {
             sent: grown(self.traffic.sent, look.traffic.sent),

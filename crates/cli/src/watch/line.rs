@@ -25,18 +25,22 @@ pub(super) struct Standing {
 }
 
 impl Standing {
-    /// From a look, with the calls that the look before knew of.
-    pub(super) fn new(look: &Look, started_before: u64, left: String) -> Self {
+    /// From a look, with the calls that had been sent by the look before.
+    pub(super) fn new(look: &Look, sent_before: u64, left: String) -> Self {
         let seconds = look.interval.as_secs_f64();
         let rate = |calls: u64| match seconds > 0.0 {
             true => units::number(calls as f64 / seconds),
             false => units::NONE.to_owned(),
         };
+        let not_sent = match look.started.saturating_sub(look.sent) {
+            0 => String::new(),
+            calls => format!(", {} not sent", units::count(calls)),
+        };
         Self {
             left,
             rate: format!(
-                "sent {}/s, answered {}/s, {} in flight",
-                rate(look.started.saturating_sub(started_before)),
+                "sent {}/s, answered {}/s, {} in flight{not_sent}",
+                rate(look.sent.saturating_sub(sent_before)),
                 rate(look.times.latency.len()),
                 units::count(look.in_flight)
             ),
@@ -128,6 +132,16 @@ mod tests {
         insta::assert_snapshot!(
             line(&Look::example([10, 20, 5_000])),
             @"1:07 left; sent 504/s, answered 3.00/s, 12 in flight; p50 20.0 µs, max 5.00 ms; 0 failed"
+        );
+    }
+
+    #[test]
+    fn calls_that_were_not_sent_have_a_count_of_their_own() {
+        let mut look = Look::example([10]);
+        look.started = 4_000;
+        insta::assert_snapshot!(
+            line(&look),
+            @"1:07 left; sent 504/s, answered 1.00/s, 12 in flight, 2,496 not sent; p50 10.0 µs, max 10.0 µs; 0 failed"
         );
     }
 

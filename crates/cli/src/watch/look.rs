@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use rpcgauge_lab::Watch;
 use rpcgauge_load::{FailureKind, IntervalTimes, Progress, Traffic};
+use rpcgauge_study::plan::Variant;
 
 use super::trial::TrialStart;
 
@@ -23,6 +24,8 @@ pub(super) enum Message {
 /// How the measured part of a trial stood at a moment.
 #[derive(Debug)]
 pub(crate) struct Look {
+    /// The name of the variant that was looked at.
+    pub(crate) target: String,
     /// When the look was taken.
     pub(crate) at: Instant,
     /// Since the measured part began.
@@ -31,6 +34,8 @@ pub(crate) struct Look {
     pub(crate) interval: Duration,
     /// Calls begun since the measured part began.
     pub(crate) started: u64,
+    /// How many of them were sent.
+    pub(crate) sent: u64,
     /// Calls that succeeded.
     pub(crate) answered: u64,
     /// Calls that failed, by kind.
@@ -71,14 +76,16 @@ impl Watch for Taker {
         EVERY
     }
 
-    fn look(&mut self, progress: &mut Progress<'_>) {
+    fn look(&mut self, variant: &Variant, progress: &mut Progress<'_>) {
         let mut times = self.emptied.try_recv().unwrap_or_default();
         std::mem::swap(progress.times, &mut times);
         let look = Look {
+            target: variant.name.clone(),
             at: Instant::now(),
             elapsed: progress.elapsed,
             interval: progress.interval,
             started: progress.started,
+            sent: progress.sent,
             answered: progress.answered,
             failed: progress.failed.clone(),
             retried: progress.retried,
@@ -99,10 +106,12 @@ impl Look {
             times.latency.record(us * 1_000).expect("it grows");
         }
         Self {
+            target: "a".to_owned(),
             at: Instant::now(),
             elapsed: Duration::from_secs(3),
             interval: Duration::from_secs(1),
             started: 1_504,
+            sent: 1_504,
             answered: 1_400,
             failed: BTreeMap::new(),
             retried: 0,

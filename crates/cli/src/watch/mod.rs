@@ -11,6 +11,7 @@ mod outlets;
 mod trial;
 mod view;
 
+use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -43,10 +44,16 @@ struct Watcher {
     /// Whether there are several targets, so that lines name theirs.
     several: bool,
     began: Instant,
-    trial: Option<TrialStart>,
-    /// Calls begun at the look before.
-    started_before: u64,
+    /// The trials that go on, by their targets: two are measured in turn.
+    trials: BTreeMap<String, Watched>,
     looks: u32,
+}
+
+/// A trial that goes on.
+struct Watched {
+    start: TrialStart,
+    /// Calls begun at the look before.
+    sent_before: u64,
 }
 
 impl Watcher {
@@ -67,8 +74,7 @@ impl Watcher {
             metrics,
             several,
             began: Instant::now(),
-            trial: None,
-            started_before: 0,
+            trials: BTreeMap::new(),
             looks: 0,
         };
         let thread = std::thread::Builder::new()
@@ -95,7 +101,7 @@ impl Watcher {
                 Message::Look(look) => {
                     self.look(&look);
                     let written = match &mut log {
-                        Ok(Some(log)) => log.write(&look, self.target()),
+                        Ok(Some(log)) => log.write(&look, self.target(&look)),
                         _ => Ok(()),
                     };
                     if let Err(error) = written {
@@ -114,36 +120,40 @@ impl Watcher {
         }
     }
 
-    /// The name of the trial's target, where there are several.
-    fn target(&self) -> Option<&str> {
-        let trial = self.trial.as_ref().filter(|_| self.several);
-        trial.map(|trial| trial.target.as_str())
+    /// The name of a look's target, where there are several.
+    fn target<'l>(&self, look: &'l Look) -> Option<&'l str> {
+        self.several.then_some(look.target.as_str())
     }
 
     fn begin(&mut self, trial: TrialStart) {
         if let Some(metrics) = &self.metrics {
             metrics.begin(&trial.target);
         }
-        self.started_before = 0;
         let left = trial.remaining();
         self.draw(&format!("about {}", trial.words(left)), "warming up", left);
-        self.trial = Some(trial);
+        let watched = Watched {
+            start: trial,
+            sent_before: 0,
+        };
+        self.trials.insert(watched.start.target.clone(), watched);
     }
 
     fn look(&mut self, look: &Look) {
-        let Some(trial) = &self.trial else { return };
+        let Some(trial) = self.trials.get_mut(&look.target) else {
+            return;
+        };
         if let Some(metrics) = &self.metrics {
-            metrics.update(&trial.target, look);
+            metrics.update(&look.target, look);
         }
-        let left = trial.left(look);
-        let standing = Standing::new(look, self.started_before, trial.words(left));
-        self.started_before = look.started;
+        let left = trial.start.left(look);
+        let standing = Standing::new(look, trial.sent_before, trial.start.words(left));
+        trial.sent_before = look.sent;
         // The last look of a trial comes when it ends: a second's figures are not told of less.
         if look.interval < EVERY / 2 {
             return;
         }
         self.looks += 1;
-        let target = self.target();
+        let target = self.target(look);
         if self.screen.has_lines() && self.looks.is_multiple_of(LOOKS_A_LINE) {
             self.screen.line(&standing.line(target));
         }

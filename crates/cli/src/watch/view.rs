@@ -23,6 +23,10 @@ pub(crate) struct LoadView {
     /// None where nobody wants to know. Looks cost the calls a little, and so may a second thread: with
     /// one, the kernel counts a reference to the file at every read and write.
     watching: Option<Watching>,
+    /// Blocks of a comparison; 1 without one.
+    blocks: u32,
+    /// The first of them that no line has told.
+    next_block: u32,
 }
 
 /// The thread that watches, and who takes looks for it.
@@ -45,7 +49,12 @@ impl LoadView {
             true => Some(Watcher::start(screen.clone(), several, metrics, log)?),
             false => None,
         };
-        Ok(Self { screen, watching })
+        Ok(Self {
+            screen,
+            watching,
+            blocks: plan.capacity.map_or(plan.blocks, |_| 1),
+            next_block: 0,
+        })
     }
 
     /// Waits until everything that was seen is shown and written, and takes the bar away.
@@ -72,7 +81,8 @@ impl Watching {
 fn serve(plan: &Plan, endpoint: Endpoint) -> Result<Metrics, Failure> {
     let targets = plan.variants.iter().map(|variant| {
         let service = variant.settings.callee.live();
-        let called = service.map(|service| service.target.to_string());
+        // Anybody who reaches the port can read it.
+        let called = service.map(|service| service.target.clone().without_query().to_string());
         (variant.name.clone(), called.unwrap_or_default())
     });
     let metrics = Metrics::new(targets);
@@ -87,25 +97,28 @@ fn serve(plan: &Plan, endpoint: Endpoint) -> Result<Metrics, Failure> {
 impl Observer for LoadView {
     fn notice(&mut self, event: &Event<'_>) {
         match event {
-            Event::InvocationStarted {
-                invocation,
-                of,
-                progress,
-            } if self.screen.has_lines() && progress.total > 0 => {
+            Event::InvocationStarted { progress, .. }
+                if self.screen.has_lines() && progress.total > 0 && self.blocks == 1 =>
+            {
                 let left = clock(progress.remaining);
-                let line = match of {
-                    1 => format!("about {left} left"),
-                    _ => format!("block {} of {of}: about {left} left", invocation + 1),
-                };
-                self.screen.line(&line);
+                self.screen.line(&format!("about {left} left"));
             }
             Event::RateChosen { rate, number } if !self.screen.is_quiet() => {
                 let rate = units::rate(*rate);
                 self.screen.line(&format!("trial {number}: {rate} calls/s"));
             }
             Event::TrialStarted {
-                variant, progress, ..
+                trial,
+                variant,
+                progress,
             } => {
+                let is_new = self.blocks > 1 && trial.block == self.next_block;
+                if is_new && self.screen.has_lines() {
+                    self.next_block += 1;
+                    let (of, left) = (self.blocks, clock(progress.remaining));
+                    let line = format!("block {} of {of}: about {left} left", self.next_block);
+                    self.screen.line(&line);
+                }
                 if let Some(watching) = &self.watching {
                     watching.taker.begin(TrialStart::new(variant, *progress));
                 }

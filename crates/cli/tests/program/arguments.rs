@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 
-use crate::common::{Finished, Place};
+use crate::common::{Finished, Place, SMALL_STUDY};
 
 #[test]
 fn without_arguments_the_help_shows_examples() {
@@ -29,6 +29,7 @@ fn every_command_has_help_with_examples() {
         "report",
         "diff",
         "serve",
+        "subjects",
         "doctor",
         "completions",
     ] {
@@ -47,12 +48,19 @@ fn completions_are_printed_for_each_shell() {
         let script = Place::new().run(&["completions", shell]).well();
         assert!(script.contains("rpcgauge"), "{shell}");
         assert!(script.contains("compare"), "{shell}");
-        assert!(
-            !script
-                .split(|c: char| !c.is_alphanumeric())
-                .any(|word| word == "subject"),
-            "{shell}: a hidden command shows"
-        );
+        // As each shell lists a command.
+        let hidden = [
+            "rpcgauge,subject)",
+            "'subject:",
+            "-a \"subject\"",
+            "cand subject ",
+            "'subject',",
+        ];
+        let shown = hidden.into_iter().find(|listed| script.contains(listed));
+        assert_eq!(shown, None, "{shell}: a hidden command shows");
+        let listed = hidden.map(|listed| listed.replace("subject", "compare"));
+        let is_listed = listed.iter().any(|listed| script.contains(listed));
+        assert!(is_listed, "{shell}: commands are listed in another way");
     }
 }
 
@@ -173,4 +181,22 @@ fn a_refusal_is_one_line_whatever_is_refused() {
     place
         .run(&["report", "run", "--format", hostile])
         .refused(&["a rpcgauge: b"]);
+}
+
+#[test]
+fn no_text_of_a_study_steers_the_terminal() {
+    let place = Place::new();
+    let asked = "question = \"Is a greeting";
+    assert!(SMALL_STUDY.contains(asked));
+    let steering = format!("{asked}\\u00ad\\u202e\\U000e0041");
+    place.file("study.toml", &SMALL_STUDY.replace(asked, &steering));
+    for more in [&[][..], &["--json"]] {
+        let words = [&["plan", "study.toml"], more].concat();
+        let shown = place.run(&words).well();
+        assert!(
+            !shown.contains(['\u{ad}', '\u{202e}', '\u{e0041}']),
+            "{shown}"
+        );
+        assert!(shown.contains("202e"), "{shown}");
+    }
 }

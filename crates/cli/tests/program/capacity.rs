@@ -13,7 +13,7 @@ use crate::load::{BUSY, OK, Service, answering, proto};
 
 /// A server that answers one call at a time, each after a fixed time, however many connections there
 /// are; gives back its URL.
-fn one_at_a_time(service: Duration) -> String {
+pub(crate) fn one_at_a_time(service: Duration) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("its address");
     let turn = Arc::new(Mutex::new(()));

@@ -68,6 +68,7 @@ impl Place {
             .current_dir(self.folder.path())
             .stdin(Stdio::null());
         command.env_remove("NO_COLOR");
+        command.env("XDG_CACHE_HOME", self.folder.path().join("cache"));
         command
     }
 

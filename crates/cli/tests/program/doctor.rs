@@ -12,7 +12,10 @@ fn the_doctor_tells_what_it_found() {
             .is_some_and(|cores| cores > 0),
         "{found}"
     );
-    let text = place.run(&["doctor"]).well();
+    assert_eq!(found.get("busy_cores"), None);
+    let found = json(&place.run(&["doctor", "--json"]).well());
+    assert_eq!(found["busy_cores"]["watched_ms"], 1_000, "{found}");
+    let text = place.run(&["doctor", "--no-noise"]).well();
     assert!(text.contains("core"), "{text}");
     assert!(place.names().is_empty());
 }

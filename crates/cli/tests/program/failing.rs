@@ -51,6 +51,18 @@ fn a_report_that_cannot_be_written_is_shown_all_the_same() {
     assert!(told.well().contains('|'));
 }
 
+/// Nor does one that is killed leave a folder behind.
+#[test]
+fn a_run_over_tcp_needs_no_temporary_folder() {
+    let place = Place::with_study();
+    let output = place
+        .command(&["run", "study.toml", "--out", "run", "--quiet"])
+        .env("TMPDIR", "/nonexistent")
+        .output()
+        .expect("the program starts");
+    Finished::from(output).well();
+}
+
 #[test]
 fn a_temporary_folder_with_a_long_path_fails_no_trial() {
     let place = Place::with_study();

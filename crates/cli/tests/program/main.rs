@@ -17,5 +17,6 @@ mod serve;
 mod served;
 mod size;
 mod studies;
+mod subjects;
 mod truth;
 mod unbounded;

@@ -250,7 +250,7 @@ fn limits_that_cannot_be_kept_are_refused() {
     for command in [&["serve"][..], &["run", "study.toml"]] {
         place
             .run(&[command, &["--max-depth", "201"]].concat())
-            .refused(&["--max-depth is 201, and may be 1 to 200"]);
+            .refused(&["--max-depth is 201, and may be 1 to 100"]);
     }
     assert_eq!(place.names(), ["study.toml"]);
 }

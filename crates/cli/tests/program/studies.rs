@@ -21,7 +21,8 @@ fn every_built_in_study_is_listed_shown_and_planned() {
             "gzip",
             "unix-socket",
             "encodings",
-            "connections"
+            "connections",
+            "python"
         ]
     );
     let table = place.run(&["studies"]).well();

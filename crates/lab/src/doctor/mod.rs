@@ -2,17 +2,23 @@
 
 mod capability;
 mod noise;
+mod stops;
 mod text;
 mod tools;
 
+use std::thread;
+use std::time::Duration;
+
 use rpcgauge_study::record::Environment;
-use rpcgauge_study::settings::Idle;
+use rpcgauge_study::settings::{Idle, Placement};
 use serde::Serialize;
 
 pub use capability::Capability;
 pub use noise::{Noise, NoiseResult};
+pub use stops::{BusyCores, StoppedBy, Stops};
 
-use crate::environment::look;
+use crate::environment::{Disturbances, look};
+use crate::machine::placement::Placements;
 use crate::run::Options;
 
 /// What the doctor found. `Display` is the text for a terminal.
@@ -24,18 +30,38 @@ pub struct Findings {
     pub privileges: Vec<Capability>,
     /// Toolchains that are or are not there, and what each unlocks.
     pub toolchains: Vec<Capability>,
+    /// Whether cores that are kept busy are stopped; absent where that was skipped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub busy_cores: Option<BusyCores>,
     /// What a short A/A measured; absent where it was skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise: Option<NoiseResult>,
 }
 
-/// Looks at the machine, and with `measure_noise` runs a short A/A of some seconds against the
-/// reference subject.
+/// What else runs is watched for as long, at least.
+const WATCH: Duration = Duration::from_millis(250);
+
+/// Looks at the machine, and with `measure_noise` keeps its cores busy for a second and runs a short
+/// A/A of some seconds against the reference subject.
 pub fn examine(options: &Options, measure_noise: bool) -> Findings {
+    let placements = Placements::detect().unwrap_or_else(|_| Placements::among(Vec::new()));
+    let cores = placements.cores(&[Placement::TwoCores, Placement::OneCore]);
+    let disturbances = Disturbances::start(cores, Vec::new());
+    let mut environment = look(Idle::Held);
+    let busy_cores = measure_noise.then(|| stops::watch(&placements)).flatten();
+    let noise = measure_noise.then(|| noise::measure(options));
+    if !measure_noise {
+        thread::sleep(WATCH);
+    }
+    let stops = busy_cores.as_ref().and_then(|cores| cores.stops.as_ref());
+    environment.warnings.extend(stops.map(ToString::to_string));
+    let seen = disturbances.warnings("meanwhile");
+    environment.warnings.extend(seen);
     Findings {
-        environment: look(Idle::Held),
+        environment,
         privileges: capability::privileges(),
         toolchains: tools::toolchains(),
-        noise: measure_noise.then(|| noise::measure(options)),
+        busy_cores,
+        noise,
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use rpcgauge_message::{Compression, Encoding, Limits, WorkloadSpec};
-use rpcgauge_study::plan::{Plan, TrialSpec, Variant};
+use rpcgauge_study::plan::{Plan, SLICE_US, TrialSpec, Variant};
 use rpcgauge_study::record::{Outcome, Record, TrialRecord};
 use rpcgauge_study::settings::{
     Callee, ConnectionUse, HttpVersion, Idle, Placement, Protocol, Schedule, Settings, Stop,
@@ -138,14 +138,13 @@ fn plan(placement: Placement) -> Plan {
         repeats: repeats.map(str::to_owned),
         settings: settings(),
     };
-    // Which goes first takes turns, so that a slow drift of the machine is not taken for a
-    // difference.
     let trials = (0..2 * PAIRS).map(|index| TrialSpec {
         index,
         invocation: 0,
         block: index / 2,
-        variant: (index + index / 2) % 2,
+        variant: index % 2,
         placement,
+        rotation: 0,
     });
     Plan {
         name: "noise".to_owned(),
@@ -166,6 +165,7 @@ fn plan(placement: Placement) -> Plan {
             calls: None,
             time_ms: Some(WARMUP_MS),
         },
+        slice_us: SLICE_US,
         limits: Limits::DEFAULT,
         trials: trials.collect(),
     }
@@ -174,7 +174,8 @@ fn plan(placement: Placement) -> Plan {
 fn settings() -> Settings {
     Settings {
         callee: Callee::Subject {
-            subject: "reference".to_owned(),
+            server: "reference".to_owned(),
+            client: None,
             workload: WorkloadSpec::Hello {},
         },
         protocol: Protocol::Grpc,
@@ -199,10 +200,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_pair_has_both_and_they_take_turns() {
+    fn each_pair_is_a_block_of_its_own() {
         let plan = plan(Placement::TwoCores);
         let order: Vec<u32> = plan.trials.iter().map(|trial| trial.variant).collect();
-        assert_eq!(order[..8], [0, 1, 1, 0, 0, 1, 1, 0]);
+        assert_eq!(order[..4], [0, 1, 0, 1]);
         assert_eq!(order.len() as u32, 2 * PAIRS);
     }
 

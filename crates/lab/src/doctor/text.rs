@@ -32,6 +32,13 @@ impl Findings {
     fn machine(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let machine = &self.environment;
         let or_none = |text: &Option<String>, none: &str| text.clone().unwrap_or(none.to_owned());
+        let busy = self.busy_cores.as_ref().map(|busy| match &busy.stops {
+            None => "were not seen to stop at fixed times".to_owned(),
+            Some(stops) => format!(
+                "are stopped for {:.1} ms in every {} ms",
+                stops.stopped_ms, stops.period_ms
+            ),
+        });
         let rows = [
             ("system", machine.system.clone()),
             ("processor", machine.processor.clone()),
@@ -55,7 +62,8 @@ impl Findings {
             ),
         ];
         writeln!(f, "Machine")?;
-        rows.iter()
+        rows.into_iter()
+            .chain(busy.map(|busy| ("busy cores", busy)))
             .try_for_each(|(name, value)| writeln!(f, "  {name:<12} {value}"))
     }
 }
@@ -113,6 +121,7 @@ mod tests {
     use rpcgauge_study::settings::Placement;
 
     use super::*;
+    use crate::doctor::{BusyCores, StoppedBy, Stops};
 
     #[test]
     fn what_is_off_by_far_is_no_percentage() {
@@ -146,6 +155,14 @@ mod tests {
                 Ok("go version 1.25".to_owned()),
                 "Go",
             )],
+            busy_cores: Some(BusyCores {
+                watched_ms: 1_000,
+                stops: Some(Stops {
+                    period_ms: 100,
+                    stopped_ms: 24.96,
+                    by: StoppedBy::Host,
+                }),
+            }),
             noise: Some(NoiseResult::Measured(Noise {
                 placement: Placement::TwoCores,
                 idle: Idle::AsIs,

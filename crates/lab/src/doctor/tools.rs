@@ -80,11 +80,7 @@ const TOOLCHAINS: [Toolchain; 9] = [
         &["--version"],
         "subjects in JavaScript, which this release has none of",
     ),
-    Toolchain::new(
-        "python3",
-        &["--version"],
-        "subjects in Python, which this release has none of",
-    ),
+    Toolchain::new("python3", &["--version"], "the subject python"),
     Toolchain {
         lacks: protoc_lacks,
         ..Toolchain::new("protoc", &["--version"], EDITIONS)

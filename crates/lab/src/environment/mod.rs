@@ -3,7 +3,9 @@
 //! Everything comes from files that the kernel keeps; what a machine does not tell is left out,
 //! never guessed.
 
-mod load;
+mod disturbances;
+mod others;
+mod steal;
 mod system;
 mod virtualization;
 
@@ -12,20 +14,18 @@ use std::collections::BTreeMap;
 use rpcgauge_study::record::Environment;
 use rpcgauge_study::settings::Idle;
 
-pub(crate) use load::StealMeter;
+pub(crate) use disturbances::{Disturbances, Waiting};
 
 use crate::machine::cores;
 use crate::machine::idle::IdleHold;
 use crate::machine::process::ProcessMeter;
 
-/// Looks at the machine. Takes about a quarter of a second, since what else runs on it is watched
-/// for as long.
+/// Looks at the machine. What else runs on it is told by [`Disturbances`].
 pub fn look(idle: Idle) -> Environment {
     let allowed = cores::allowed().unwrap_or_default();
     let governor = system::governor(&allowed);
     let idle = IdleHold::ask(idle).outcome().clone();
     let mut warnings = system::warnings(&allowed, governor.as_deref());
-    warnings.extend(load::warnings(allowed.len()));
     warnings.extend(idle.reason.clone());
     warnings.extend(peak_warning());
     Environment {
@@ -158,5 +158,8 @@ mod tests {
                 .iter()
                 .all(|warning| warning.lines().count() == 1)
         );
+        // What ran before it, as the last run did, disturbs nothing.
+        let warnings = environment.warnings.join("\n");
+        assert!(!warnings.contains("load average"), "{warnings}");
     }
 }

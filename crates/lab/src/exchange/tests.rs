@@ -9,7 +9,8 @@ const GZIP: Compression = Compression::Gzip { level: 6 };
 fn settings(protocol: Protocol, encoding: Encoding) -> Settings {
     Settings {
         callee: Callee::Subject {
-            subject: "reference".to_owned(),
+            server: "reference".to_owned(),
+            client: None,
             workload: WorkloadSpec::Hello {},
         },
         protocol,

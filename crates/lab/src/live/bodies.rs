@@ -43,7 +43,7 @@ impl Bodies {
                 let mut maker = Maker::new(recipe).map_err(|error| error.to_string())?;
                 let made = move |call| maker.body(call);
                 let told = |made: Result<load::Body, LiveError>| {
-                    made.map_err(|error| load::CodecError(error.to_string()))
+                    made.map_err(|error| load::CodecError(without_value(&error.to_string())))
                 };
                 load::Bodies::Streamed(Box::new((0..).map(made).map(told)))
             }
@@ -270,6 +270,17 @@ impl Maker {
             place: self.writer.place(),
             what,
         }
+    }
+}
+
+/// What is said of a value that does not fit, without the value: the texts of failed calls are kept, and
+/// it may be a secret.
+fn without_value(said: &str) -> String {
+    match (said.find("invalid "), said.rfind(", expected")) {
+        (Some(from), Some(to)) if from < to => {
+            format!("{}invalid value{}", &said[..from], &said[to..])
+        }
+        _ => said.to_owned(),
     }
 }
 

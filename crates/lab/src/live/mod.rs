@@ -33,7 +33,7 @@ pub(crate) use bodies::Bodies;
 pub use error::LiveError;
 pub use reflection::reflect;
 
-use crate::calls::{Calls, protocol};
+use crate::calls::{Calls, Check, protocol};
 
 /// What a live service is called with beside its settings.
 #[derive(Clone, Default)]
@@ -103,6 +103,11 @@ impl Live {
         })
     }
 
+    /// Where it is.
+    pub(crate) fn address(&self) -> &load::Address {
+        &self.calls.target.address
+    }
+
     /// The calls, and their bodies.
     pub(crate) fn into_parts(self) -> (Calls, Bodies) {
         (self.calls, self.bodies)
@@ -119,6 +124,10 @@ fn calls(
     Ok(Calls {
         request: head::request(settings, service, inputs)?,
         expect: head::expect(settings, limits),
+        check: (!settings.response_compression.is_none()).then_some(Check {
+            compression: settings.response_compression,
+            limits,
+        }),
         target: load::Target {
             tls: whereabouts::tls(service)?,
             address: whereabouts::address(service, settings)?,

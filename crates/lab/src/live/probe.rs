@@ -11,7 +11,7 @@ use rpcgauge_load::{self as load, FailureKind};
 use rpcgauge_study::settings::{HttpVersion, LiveService, Protocol, Settings};
 
 use super::LiveError;
-use crate::calls::Calls;
+use crate::calls::{Calls, Check};
 use crate::subject::one_line;
 
 /// Makes one call and looks at how it ends.
@@ -26,12 +26,19 @@ pub(super) fn look(
         bodies: vec![body],
         verifier: None,
     };
-    let mut rule = |_: load::WarmupSlice| load::Settling::Settled;
-    let measured = load::measure(&calls.trial(settings), bodies, &mut rule, stop);
-    let measured = measured.map_err(|error| LiveError::Uncallable {
+    let uncallable = |what: String| LiveError::Uncallable {
         target: service.target.to_string(),
-        what: error.to_string(),
-    })?;
+        what,
+    };
+    let check = calls.check.map(Check::start).transpose();
+    let hooks = load::Hooks {
+        settling: Box::new(|_| load::Settling::Settled),
+        measuring: Box::new(|_| ()),
+        progress: None,
+        check: check.map_err(uncallable)?,
+    };
+    let measured = load::measure_with(&calls.trial(settings), bodies, hooks, stop);
+    let measured = measured.map_err(|error| uncallable(error.to_string()))?;
     if measured.ending == load::Ending::Interrupted {
         return Err(LiveError::Interrupted);
     }
@@ -84,7 +91,19 @@ pub(super) fn refusal(
             version(settings.http),
             other_version(settings)
         ),
-        FailureKind::Protocol | FailureKind::WrongProtocol => format!(
+        // It speaks HTTP/2, or the kind would be the one below.
+        FailureKind::Protocol if is_grpc => format!(
+            "breaks a rule of gRPC or HTTP/2{because}; every call would fail so: check the server, and \
+             that the method is unary"
+        ),
+        FailureKind::Protocol if settings.http == HttpVersion::Http2 => {
+            format!("breaks a rule of HTTP/2{because}; every call would fail so: check the server")
+        }
+        FailureKind::Protocol => format!(
+            "does not answer as HTTP/1.1 asks{because}; check the server, the port, and whether it wants \
+             TLS (https://) or none (http://)"
+        ),
+        FailureKind::WrongProtocol => format!(
             "does not answer in {}{because}; {}",
             version(settings.http),
             other_version(settings)
@@ -96,7 +115,11 @@ pub(super) fn refusal(
         ),
         FailureKind::GrpcStatus(UNIMPLEMENTED) => format!(
             "does not know the method{because}; check its name, package.Service/Method, and that this \
-             server serves it"
+             server serves it{}",
+            match settings.request_compression.is_none() {
+                true => "",
+                false => " and takes --request-compression",
+            }
         ),
         FailureKind::HttpStatus(status @ (404 | 405 | 415)) if is_grpc => format!(
             "answers {status}, and not by gRPC{because}; is this the port of the gRPC server?"
@@ -106,7 +129,9 @@ pub(super) fn refusal(
              -H 'authorization: …'"
         ),
         FailureKind::ContentType if is_grpc => {
-            format!("does not answer by gRPC{because}; is this the port of the gRPC server?")
+            format!(
+                "does not answer by gRPC with protobuf{because}; is this the port of the gRPC server?"
+            )
         }
         FailureKind::HttpStatus(404) => format!(
             "answers 404: there is nothing at {}; check the path and its method, {method}",

@@ -147,7 +147,12 @@ impl<'a> Asker<'a> {
     /// What is said of a question that failed as a call.
     fn failed(&self, kind: FailureKind, said: &str) -> LiveError {
         let target = self.service.target.to_string();
-        match probe::refusal(kind, said, &self.settings, self.service) {
+        // An answer that breaks a rule says nothing of the method that is called.
+        let refusal = match kind {
+            FailureKind::Protocol => None,
+            kind => probe::refusal(kind, said, &self.settings, self.service),
+        };
+        match refusal {
             Some(what) => LiveError::Refused { target, what },
             None => {
                 let said = match said {

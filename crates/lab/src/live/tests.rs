@@ -241,7 +241,10 @@ fn a_text_that_cannot_be_sent_is_said_beforehand_or_fails_its_call() {
     };
     let made = bodies::make(&grpc(), Some(&drawn), &LITTLE, &GO).unwrap();
     let told = ahead(&made, bad as usize + 1).pop().unwrap();
-    assert!(told.unwrap_err().contains(", line 3001: $.name"));
+    // The value itself may be a secret, and what is said of failed calls is kept.
+    let told = told.unwrap_err();
+    let without = ", line 3001: $.name: invalid value, expected a string";
+    assert!(told.ends_with(without), "{told}");
 }
 
 #[test]
@@ -398,6 +401,7 @@ fn what_may_be_secret_is_not_shown() {
                 tls: None,
             },
             request: head(&http(), &with(&[("authorization", "Bearer secret")])).unwrap(),
+            check: None,
             expect: load::Expect::default(),
         },
         bodies: Bodies::Ready(Arc::from([])),

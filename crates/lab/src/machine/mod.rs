@@ -2,5 +2,6 @@
 
 pub mod cores;
 pub mod idle;
+pub mod listener;
 pub mod placement;
 pub mod process;

@@ -1,5 +1,6 @@
 //! Where client and server run.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::marker::PhantomData;
@@ -140,6 +141,15 @@ impl Placements {
         };
         Ok(Layout { client, server })
     }
+
+    /// The cores of both sides under any of `placements`, as far as they can be had.
+    pub fn cores(&self, placements: &[Placement]) -> BTreeSet<usize> {
+        let layouts = placements.iter().flat_map(|&one| self.layout(one));
+        layouts
+            .flat_map(|layout| [layout.client.0, layout.server.0])
+            .flatten()
+            .collect()
+    }
 }
 
 /// The calling thread bound to cores; its own are given back when this is dropped.
@@ -199,6 +209,12 @@ mod tests {
         assert_eq!(ids(Placement::TwoCores), ("2".into(), "3".into()));
         assert_eq!(ids(Placement::OneCore), ("2".into(), "2".into()));
         assert_eq!(ids(Placement::Free), ("2,3".into(), "2,3".into()));
+        let cores = |used: &[Placement]| placements.cores(used);
+        assert_eq!(cores(&[Placement::OneCore]), [2].into());
+        assert_eq!(
+            cores(&[Placement::OneCore, Placement::TwoCores]),
+            [2, 3].into()
+        );
     }
 
     #[test]

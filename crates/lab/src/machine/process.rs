@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use rpcgauge_study::record::Cpu;
 
@@ -87,7 +88,11 @@ impl ProcessMeter {
         })
     }
 
-    fn total_ns(&self) -> io::Result<u64> {
+    /// The same by the process's clock alone, ns: quick enough to be read between calls.
+    ///
+    /// # Errors
+    /// When the process is gone.
+    pub fn total_ns(&self) -> io::Result<u64> {
         let mut time = libc::timespec {
             tv_sec: 0,
             tv_nsec: 0,
@@ -113,6 +118,15 @@ impl ProcessMeter {
         let status = fs::read_to_string(self.folder.join("status"))?;
         peak(&status).ok_or_else(|| io::Error::other("/proc/<pid>/status has no VmHWM"))
     }
+}
+
+/// How long the calling thread was ready to run so far, and others had its core: the second number
+/// of its `schedstat` (the kernel's Documentation/scheduler/sched-stats.rst). `None` where the
+/// kernel does not tell.
+pub fn thread_waited() -> Option<Duration> {
+    let schedstat = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let waited_ns = schedstat.split_ascii_whitespace().nth(1)?;
+    Some(Duration::from_nanos(waited_ns.parse().ok()?))
 }
 
 /// Fields 14 and 15 of proc(5)'s `stat`. The second field is a name in parentheses, which may hold

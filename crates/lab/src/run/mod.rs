@@ -1,25 +1,23 @@
 //! The run: invocations, blocks, trials, in the plan's order.
 
 mod invocation;
-mod measured;
 mod pace;
+mod rotation;
 mod search;
-mod server;
 mod sockets;
-mod trial;
-mod warmup;
 
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use rpcgauge_message::{Workload, WorkloadSpec, contract};
 use rpcgauge_study::plan::{Plan, TrialSpec, Variant};
 use rpcgauge_study::record::{Environment, Outcome, Record, TrialRecord};
-use rpcgauge_study::settings::{Callee, Idle};
+use rpcgauge_study::settings::Callee;
 
-use crate::environment::{StealMeter, continued, look};
+use crate::environment::{Disturbances, continued, look};
 use crate::error::{LabError, TrialFailure};
 use crate::live::Live;
 use crate::machine::placement::Placements;
@@ -29,6 +27,7 @@ use crate::subject::SubjectCommand;
 
 use invocation::Invocation;
 use pace::Pace;
+use rotation::{Planned, go_together};
 use sockets::Sockets;
 
 pub use search::Course;
@@ -37,7 +36,7 @@ pub(crate) use sockets::MAX_SOCKET_PATH;
 /// What a lab needs to know beside the plan.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How each subject is started, by the name in a variant's settings.
+    /// How each stack is started, by SUBJECT/STACK as in a variant's settings.
     pub subjects: BTreeMap<String, SubjectCommand>,
     /// The live services, looked at and ready to be called, by the name of their variant.
     pub live: BTreeMap<String, Live>,
@@ -49,6 +48,9 @@ pub struct Options {
     pub ready_timeout: Duration,
     /// How long a subject may take to end when it is asked to.
     pub end_timeout: Duration,
+    /// How long a client or codec may take to answer, beside the time that it was asked to measure. A
+    /// call's deadline is given it in any case.
+    pub answer_timeout: Duration,
     /// How often the subject of one variant is started again within one invocation after it died.
     pub restarts: u32,
     /// The environment of the part that is recorded already, when a run is taken up again.
@@ -69,6 +71,7 @@ impl Options {
             logs,
             ready_timeout: contract::READY_TIMEOUT,
             end_timeout: contract::END_TIMEOUT,
+            answer_timeout: contract::ANSWER_TIMEOUT,
             restarts: RESTARTS,
             earlier: None,
         }
@@ -138,7 +141,7 @@ impl Lab {
         for trials in trials.chunk_by(|a, b| a.invocation == b.invocation) {
             run.invocation(trials)?;
         }
-        run.keep_steal()?;
+        run.keep_disturbances()?;
         Ok(run.summary())
     }
 }
@@ -148,15 +151,16 @@ struct Run<'a> {
     options: &'a Options,
     plan: &'a Plan,
     records: &'a mut dyn Records,
-    observer: &'a mut dyn Observer,
+    /// Is told of events, and looks at trials while they are measured.
+    observer: RefCell<&'a mut dyn Observer>,
     stop: &'a AtomicBool,
     placements: Placements,
-    /// None where no server is started, that is for live services.
-    sockets: Option<Sockets>,
+    /// Where subjects' sockets and records lie, once there is one.
+    sockets: OnceCell<Sockets>,
     /// The workloads that were needed so far.
     workloads: Vec<(WorkloadSpec, Workload)>,
     environment: Environment,
-    steal: Option<StealMeter>,
+    disturbances: Disturbances,
     pace: Pace,
     measured: usize,
     failed: usize,
@@ -173,24 +177,23 @@ impl<'a> Run<'a> {
     ) -> Result<Self, LabError> {
         std::fs::create_dir_all(&options.logs)
             .map_err(|source| LabError::folder(&options.logs, source))?;
-        let sockets = match plan.is_live() {
-            true => None,
-            false => Some(Sockets::make(&std::env::temp_dir())?),
-        };
+        let placements = Placements::detect()?;
+        let called = options.live.values().map(|live| live.address().clone());
+        let cores = placements.cores(&plan.placements);
         Ok(Self {
             options,
             plan,
             records,
-            observer,
+            observer: RefCell::new(observer),
             stop,
-            placements: Placements::detect()?,
-            sockets,
+            placements,
+            sockets: OnceCell::new(),
             workloads: Vec::new(),
             environment: match options.earlier.clone() {
                 None => look(plan.idle),
                 Some(earlier) => continued(earlier, look(plan.idle)),
             },
-            steal: StealMeter::start(),
+            disturbances: Disturbances::start(cores, called.collect()),
             pace: Pace::new(plan, trials),
             measured: 0,
             failed: 0,
@@ -209,55 +212,21 @@ impl<'a> Run<'a> {
             progress: self.pace.progress(),
         });
         let mut invocation = Invocation::new(first.invocation);
-        for trial in trials {
+        for together in trials.chunk_by(go_together) {
             if self.is_stopped() {
                 break;
             }
-            let variant = &self.plan.variants[trial.variant as usize];
-            self.trial(&mut invocation, trial, variant, None)?;
+            let plan = self.plan;
+            let planned = |spec| Planned {
+                spec,
+                variant: &plan.variants[spec.variant as usize],
+                rate: None,
+            };
+            let together: Vec<Planned<'_>> = together.iter().map(planned).collect();
+            self.rotation(&mut invocation, &together)?;
         }
-        self.finish(invocation)
-    }
-
-    /// One trial, from what it needs to its record; none where it was given up. A `rate` is recorded
-    /// where a search chose it, and is that of the variant.
-    fn trial(
-        &mut self,
-        invocation: &mut Invocation,
-        trial: &TrialSpec,
-        variant: &Variant,
-        rate: Option<f64>,
-    ) -> Result<Option<TrialRecord>, LabError> {
-        let plan = self.plan;
-        let began = Instant::now();
-        let server = self.server(invocation, trial, variant);
-        self.keep_versions(variant, server.as_deref().ok())?;
-        self.tell(&Event::TrialStarted {
-            trial,
-            variant,
-            progress: self.pace.progress(),
-        });
-        let started_at_ms = now_ms();
-        let ended = server.and_then(|server| trial::measure(self, server, trial, variant));
-        let (idle, outcome) = match ended {
-            Ok(ended) => (ended.idle, Outcome::Measured(Box::new(ended.measured))),
-            // Given up, not failed: it is run when the run is taken up again.
-            Err(_) if self.is_stopped() => return Ok(None),
-            Err(failure) => (Idle::AsIs, failure.into_outcome()),
-        };
-        if let Outcome::Measured(measured) = &outcome {
-            invocation.note(plan, trial, measured);
-        }
-        let record = TrialRecord {
-            trial: trial.clone(),
-            variant: variant.name.clone(),
-            timing: variant.settings.timing(),
-            idle,
-            started_at_ms,
-            rate,
-            outcome,
-        };
-        self.keep_trial(record, began.elapsed()).map(Some)
+        invocation.end();
+        Ok(())
     }
 
     fn keep_trial(&mut self, record: TrialRecord, took: Duration) -> Result<TrialRecord, LabError> {
@@ -275,35 +244,40 @@ impl<'a> Run<'a> {
         Ok(record)
     }
 
-    /// Keeps what a subject said of itself, the first time it says it.
+    /// Keeps what a variant's subjects said of themselves, the first time they say it: its server
+    /// first, then its client, or its codec.
     fn keep_versions(
         &mut self,
         variant: &Variant,
-        server: Option<&server::Server>,
+        versions: Vec<BTreeMap<String, String>>,
     ) -> Result<(), LabError> {
-        let versions = server.and_then(server::Server::versions);
-        let (Callee::Subject { subject, .. }, Some(versions)) =
-            (&variant.settings.callee, versions)
-        else {
-            return Ok(());
+        let stacks = match &variant.settings.callee {
+            Callee::Subject { server, client, .. } => {
+                let client = client.as_ref().map(|client| &client.stack);
+                [Some(server), client]
+            }
+            Callee::Codec { codec, .. } => [Some(codec), None],
+            Callee::Live { .. } => [None, None],
         };
-        let subjects = &mut self.environment.subjects;
-        let known = subjects.entry(subject.clone()).or_default();
-        let before = known.len();
-        known.extend(versions.clone());
-        if known.len() == before {
-            Ok(())
-        } else {
-            self.keep_environment()
+        let mut is_new = false;
+        for (stack, versions) in stacks.into_iter().flatten().zip(versions) {
+            let subjects = &mut self.environment.subjects;
+            let known = subjects.entry(stack.clone()).or_default();
+            let before = known.len();
+            known.extend(versions);
+            is_new |= known.len() != before;
+        }
+        match is_new {
+            true => self.keep_environment(),
+            false => Ok(()),
         }
     }
 
-    /// What the hypervisor took away during the run is known only at its end.
-    fn keep_steal(&mut self) -> Result<(), LabError> {
-        match self.steal.and_then(|steal| steal.warning("during the run")) {
-            Some(warning) => self.keep_warning(warning),
-            None => Ok(()),
-        }
+    /// What disturbed the run is known only at its end.
+    fn keep_disturbances(&mut self) -> Result<(), LabError> {
+        let seen = self.disturbances.warnings("during the run");
+        seen.into_iter()
+            .try_for_each(|text| self.keep_warning(text))
     }
 
     /// Tells that something went wrong that fails no trial, and keeps it for the report.
@@ -320,8 +294,8 @@ impl<'a> Run<'a> {
         Ok(self.records.environment(&self.environment)?)
     }
 
-    fn tell(&mut self, event: &Event<'_>) {
-        self.observer.notice(event);
+    fn tell(&self, event: &Event<'_>) {
+        self.observer.borrow_mut().notice(event);
     }
 
     fn is_stopped(&self) -> bool {
@@ -355,13 +329,6 @@ fn check(plan: &Plan, trials: &[TrialSpec]) -> Result<(), LabError> {
         }
     }
     Ok(())
-}
-
-fn now_ms() -> u64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Shortens the type of what can fail one trial.

@@ -7,6 +7,7 @@ use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::record::TrialRecord;
 
 use super::invocation::Invocation;
+use super::rotation::Planned;
 use super::{Lab, Run, Summary, check};
 use crate::error::LabError;
 use crate::observer::{Event, Observer};
@@ -58,12 +59,17 @@ impl Lab {
                 rate,
                 number: index + 1,
             });
-            if let Some(record) = run.trial(&mut invocation, trial, &variant, Some(rate))? {
+            let planned = Planned {
+                spec: trial,
+                variant: &variant,
+                rate: Some(rate),
+            };
+            for record in run.rotation(&mut invocation, &[planned])? {
                 course.ended(&record);
             }
         }
-        run.finish(invocation)?;
-        run.keep_steal()?;
+        invocation.end();
+        run.keep_disturbances()?;
         Ok(run.summary())
     }
 }

@@ -21,7 +21,7 @@ const LONGEST_NAME: usize =
 /// Where a temporary folder is made when the one that is set has too long a path.
 const SHORT_FOLDER: &str = "/tmp";
 
-/// A folder for the sockets of one run, gone with it.
+/// A folder for the sockets and records of one run, gone with it.
 pub(super) struct Sockets {
     folder: TempDir,
 }
@@ -41,9 +41,9 @@ impl Sockets {
         Ok(Self { folder })
     }
 
-    /// A path for a socket, unlike any other of the run.
-    pub(super) fn path(&self, invocation: u32, name: &str) -> PathBuf {
-        self.folder.path().join(format!("{invocation}-{name}.sock"))
+    /// The path of a file there.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
     }
 }
 
@@ -55,7 +55,8 @@ mod tests {
 
     /// The name with the largest numbers.
     fn longest(sockets: &Sockets) -> PathBuf {
-        sockets.path(u32::MAX, &format!("{}-two-cores-{}", u32::MAX, u32::MAX))
+        let most = u32::MAX;
+        sockets.path(&format!("{most}-{most}-two-cores-{most}.sock"))
     }
 
     #[test]

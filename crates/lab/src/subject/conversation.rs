@@ -1,4 +1,4 @@
-//! The contract's two lines, exchanged with a time limit.
+//! The contract's lines, exchanged two by two with a time limit.
 //!
 //! Neither pipe is trusted: a subject that does not read must not block the writing, and one that
 //! does not write must not block the reading. So both are polled together until the deadline.
@@ -122,7 +122,7 @@ impl Talk<'_> {
         match self.heard[from..].iter().position(|&byte| byte == b'\n') {
             Some(at) => self.line(from + at).map(Some),
             None if self.heard.len() > MAX_LINE_BYTES => Err(SubjectError::Contract(format!(
-                "its first line is longer than {MAX_LINE_BYTES} bytes"
+                "a line of it is longer than {MAX_LINE_BYTES} bytes"
             ))),
             None => Ok(None),
         }
@@ -134,7 +134,7 @@ impl Talk<'_> {
         line.truncate(end);
         String::from_utf8(line)
             .map(|line| Heard::Line(line, rest))
-            .map_err(|_| SubjectError::Contract("its first line is not UTF-8".to_owned()))
+            .map_err(|_| SubjectError::Contract("a line of it is not UTF-8".to_owned()))
     }
 }
 

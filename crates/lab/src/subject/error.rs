@@ -31,6 +31,15 @@ pub enum SubjectError {
     /// It was not ready in time.
     #[error("the subject was not ready after {} s; see its log", .0.as_secs_f64())]
     NotReady(Duration),
+    /// It did not answer in time what it was asked when it was ready.
+    #[error("the subject did not answer within {} s; see its log", .0.as_secs_f64())]
+    Silent(Duration),
+    /// It ended instead of answering.
+    #[error("the subject ended instead of answering ({status}); see its log")]
+    Died {
+        /// How it ended, in words.
+        status: String,
+    },
     /// What it wrote is not what the contract asks for.
     #[error("the subject broke the contract: {0}; see contract/README.md")]
     Contract(String),
@@ -49,7 +58,7 @@ pub enum SubjectError {
         source: io::Error,
     },
     /// The run was asked to stop meanwhile.
-    #[error("stopped while the subject was starting")]
+    #[error("stopped while the subject was waited for")]
     Stopped,
 }
 
@@ -58,9 +67,12 @@ impl SubjectError {
     pub fn fault(&self) -> Fault {
         match self {
             Self::Start { .. } | Self::Pipe(_) => Fault::Machine,
-            Self::Ended { .. } | Self::NotReady(_) | Self::Contract(_) | Self::Meter { .. } => {
-                Fault::Subject
-            }
+            Self::Ended { .. }
+            | Self::NotReady(_)
+            | Self::Silent(_)
+            | Self::Died { .. }
+            | Self::Contract(_)
+            | Self::Meter { .. } => Fault::Subject,
             Self::Refused(failed) => recorded(failed.fault),
             Self::Stopped => Fault::Instrument,
         }

@@ -1,16 +1,21 @@
 //! Subject processes: started, asked, ended (contract/README.md).
 
+mod asked;
 mod conversation;
 mod error;
 mod log;
-mod process;
+pub(crate) mod process;
+mod records;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
+pub(crate) use asked::Asked;
 pub use error::SubjectError;
 pub(crate) use error::one_line;
 pub use process::{Start, Subject};
+pub use records::RecordsFile;
 
 /// How a subject is started: the program and what follows it on its command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +26,10 @@ pub struct SubjectCommand {
     pub args: Vec<OsString>,
     /// The folder it is started in, this program's own when absent.
     pub folder: Option<PathBuf>,
+    /// Which of its stacks is meant, its first when absent.
+    pub stack: Option<String>,
+    /// How long it may take until it is ready, the lab's own patience when absent.
+    pub ready_timeout: Option<Duration>,
 }
 
 impl SubjectCommand {
@@ -34,6 +43,8 @@ impl SubjectCommand {
             program: program.into(),
             args,
             folder: None,
+            stack: None,
+            ready_timeout: None,
         }
     }
 }

@@ -3,12 +3,15 @@
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rpcgauge_message::contract::{Ready, Reply, Settings};
+use rpcgauge_load as load;
+use rpcgauge_message::contract::{Address, Failed, Ready, Reply, Settings};
+use rpcgauge_study::record::Fault;
+use rpcgauge_study::settings::Transport;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, getpid, getppid, kill_process_group,
     set_parent_process_death_signal, waitid,
@@ -23,7 +26,7 @@ use crate::machine::placement::CoreSet;
 use crate::machine::process::ProcessMeter;
 
 /// A process that was told to end by signal has this long before it is killed.
-const TERM_GRACE: Duration = Duration::from_secs(1);
+pub(super) const TERM_GRACE: Duration = Duration::from_secs(1);
 
 /// How often an ending process is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
@@ -49,13 +52,17 @@ pub struct Start<'a> {
 /// thread that started it ends in any other way.
 #[derive(Debug)]
 pub struct Subject {
-    child: Child,
-    stdin: Option<ChildStdin>,
+    pub(super) child: Child,
+    pub(super) stdin: Option<ChildStdin>,
+    /// A client's or codec's output, which answers what it is asked.
+    pub(super) stdout: Option<ChildStdout>,
     log: Log,
     followers: Vec<JoinHandle<()>>,
     end_timeout: Duration,
     ready: Ready,
     meter: ProcessMeter,
+    /// It was ended and reaped: its number may be another's now.
+    is_over: bool,
 }
 
 /// A process that was started and is not known to be ready yet.
@@ -76,7 +83,7 @@ impl Subject {
     pub fn start(start: &Start<'_>, stop: &AtomicBool) -> Result<Self, TrialFailure> {
         let mut starting = Starting::spawn(start)?;
         match starting.hear(start, stop) {
-            Ok((ready, meter)) => {
+            Ok((ready, meter, stdout)) => {
                 let Starting {
                     child,
                     stdin,
@@ -87,11 +94,13 @@ impl Subject {
                 Ok(Self {
                     child,
                     stdin,
+                    stdout,
                     log,
                     followers,
                     end_timeout,
                     ready,
                     meter,
+                    is_over: false,
                 })
             }
             Err(error) => {
@@ -100,6 +109,29 @@ impl Subject {
                 Err(TrialFailure::from(error).with_log(starting.log.tail()))
             }
         }
+    }
+
+    /// Starts a subject with a line that it must refuse; what it says to that.
+    ///
+    /// # Errors
+    /// It takes the line, or says nothing, or something else.
+    pub(crate) fn refusal(
+        start: &Start<'_>,
+        line: &str,
+        stop: &AtomicBool,
+    ) -> Result<Failed, TrialFailure> {
+        let mut starting = Starting::spawn(start)?;
+        let heard = starting.first_line(line, start.ready_timeout, stop);
+        let refused = heard.and_then(|(line, ..)| match Reply::parse(&line) {
+            Ok(Reply::Failed(failed)) => Ok(failed),
+            Ok(Reply::Ready(_)) => Err(SubjectError::Contract(
+                "it is ready, although it must refuse its settings".to_owned(),
+            )),
+            Err(error) => Err(SubjectError::Contract(wrong_line(&error, &line))),
+        });
+        let refused = refused.map_err(|error| starting.explained(error));
+        starting.end(Duration::ZERO);
+        refused.map_err(|error| TrialFailure::from(error).with_log(starting.log.tail()))
     }
 
     /// What it said when it was ready.
@@ -131,13 +163,68 @@ impl Subject {
     pub fn log_tail(&self) -> String {
         self.log.tail()
     }
+
+    /// Where it listens, if that is on the transport that was asked for.
+    ///
+    /// # Errors
+    /// It listens elsewhere.
+    pub(crate) fn listening(&self, transport: Transport) -> Result<load::Address, TrialFailure> {
+        match (&self.ready.address, transport) {
+            (Some(Address::Tcp(address)), Transport::Tcp) => Ok(load::Address::Tcp(*address)),
+            (Some(Address::Unix(path)), Transport::Unix) => Ok(load::Address::Unix(path.clone())),
+            (address, _) => {
+                let address = address
+                    .as_ref()
+                    .map_or("nowhere".to_owned(), Address::to_string);
+                let asked = match transport {
+                    Transport::Tcp => "TCP",
+                    Transport::Unix => "a Unix socket",
+                };
+                let reason = format!("the subject was to listen on {asked} and says {address}");
+                Err(TrialFailure::new(Fault::Subject, reason).with_log(self.log_tail()))
+            }
+        }
+    }
+
+    /// Ends it, and sees whether it ends as the contract says.
+    ///
+    /// # Errors
+    /// It does not end in time, or with another exit code than 0.
+    pub(crate) fn end_well(mut self) -> Result<(), TrialFailure> {
+        self.ask_to_end();
+        let patience = self.end_timeout;
+        wait_until_ended(&self.child, Instant::now() + patience);
+        let how = how_it_ended(&self.child);
+        self.end(Duration::ZERO);
+        let reason = match how.as_deref() {
+            Some("exit code 0") => return Ok(()),
+            Some(how) => {
+                format!("it ended with {how} when its input closed, and not with exit code 0")
+            }
+            None => format!(
+                "it had not ended {} s after its input was closed",
+                patience.as_secs_f64()
+            ),
+        };
+        Err(TrialFailure::new(Fault::Subject, reason).with_log(self.log_tail()))
+    }
+
+    pub(super) fn end(&mut self, patience: Duration) {
+        if !std::mem::replace(&mut self.is_over, true) {
+            end(&mut self.child, &mut self.stdin, patience);
+            finish_log(&self.log, &mut self.followers);
+        }
+    }
 }
 
 impl Drop for Subject {
     fn drop(&mut self) {
-        end(&mut self.child, &mut self.stdin, self.end_timeout);
-        finish_log(&self.log, &mut self.followers);
+        self.end(self.end_timeout);
     }
+}
+
+pub(super) fn unasked_lines() -> SubjectError {
+    SubjectError::Contract("it wrote a line that nobody asked for".to_owned())
 }
 
 impl Starting {
@@ -171,27 +258,46 @@ impl Starting {
         &mut self,
         start: &Start<'_>,
         stop: &AtomicBool,
-    ) -> Result<(Ready, ProcessMeter), SubjectError> {
-        let no_pipe = || SubjectError::Pipe(io::ErrorKind::BrokenPipe.into());
-        let stdin = self.stdin.as_ref().ok_or_else(no_pipe)?;
-        let mut stdout = self.child.stdout.take().ok_or_else(no_pipe)?;
+    ) -> Result<(Ready, ProcessMeter, Option<ChildStdout>), SubjectError> {
         let line = start.settings.to_line();
-        let (line, rest) = match exchange(stdin, &mut stdout, &line, start.ready_timeout, stop)? {
-            Heard::Line(line, rest) => (line, rest),
-            Heard::End(before) => return Err(ended_early(&before)),
+        let (line, rest, stdout) = self.first_line(&line, start.ready_timeout, stop)?;
+        let is_asked = matches!(start.settings, Settings::Client(_) | Settings::Codec(_));
+        let stdout = if is_asked {
+            Some(stdout)
+        } else {
+            // Whatever else it writes there belongs to the log, and must not fill the pipe.
+            self.log.add(&rest);
+            let follower = self.log.follow(stdout).map_err(SubjectError::Pipe)?;
+            self.followers.push(follower);
+            None
         };
-        // Whatever else it writes there belongs to the log, and must not fill the pipe.
-        self.log.add(&rest);
-        let follower = self.log.follow(stdout).map_err(SubjectError::Pipe)?;
-        self.followers.push(follower);
         let ready = match Reply::parse(&line) {
             Ok(Reply::Ready(ready)) => ready,
             Ok(Reply::Failed(failed)) => return Err(SubjectError::Refused(failed)),
             Err(error) => return Err(SubjectError::Contract(wrong_line(&error, &line))),
         };
+        if stdout.is_some() && !rest.is_empty() {
+            return Err(unasked_lines());
+        }
         let pid = ready.pid.unwrap_or(self.child.id());
         let meter = ProcessMeter::of(pid).map_err(|source| SubjectError::Meter { pid, source })?;
-        Ok((ready, meter))
+        Ok((ready, meter, stdout))
+    }
+
+    /// Writes the settings line; the line that answers it, what came after that, and its output.
+    fn first_line(
+        &mut self,
+        line: &str,
+        limit: Duration,
+        stop: &AtomicBool,
+    ) -> Result<(String, Vec<u8>, ChildStdout), SubjectError> {
+        let no_pipe = || SubjectError::Pipe(io::ErrorKind::BrokenPipe.into());
+        let stdin = self.stdin.as_ref().ok_or_else(no_pipe)?;
+        let mut stdout = self.child.stdout.take().ok_or_else(no_pipe)?;
+        match exchange(stdin, &mut stdout, line, limit, stop)? {
+            Heard::Line(line, rest) => Ok((line, rest, stdout)),
+            Heard::End(before) => Err(ended_early(&before)),
+        }
     }
 
     /// A closed output is soon followed by the end of the process, which says more.
@@ -219,20 +325,24 @@ fn command(start: &Start<'_>) -> Command {
         .args(&start.command.args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        // A group of its own: Ctrl-C at the terminal is for the lab, which ends its subjects in
-        // order; and what a wrapper script started can be ended with it.
-        .process_group(0);
+        .stderr(Stdio::piped());
     if let Some(folder) = &start.command.folder {
         command.current_dir(folder);
     }
-    let cores = start.cores.cloned();
+    ends_with_lab(&mut command, start.cores.cloned());
+    command
+}
+
+/// Makes a process that ends with this program, on these cores.
+pub(crate) fn ends_with_lab(command: &mut Command, cores: Option<CoreSet>) {
+    // A group of its own: Ctrl-C at the terminal is for the lab, which ends its subjects in
+    // order; and what a wrapper script started can be ended with it.
+    command.process_group(0);
     let lab = getpid();
     // SAFETY: between fork and exec only system calls are made; nothing allocates or locks.
     unsafe {
         command.pre_exec(move || prepare(lab, cores.as_ref()));
     }
-    command
 }
 
 /// Runs in the new process before the subject's program does.
@@ -255,7 +365,7 @@ fn ended_early(before: &[u8]) -> SubjectError {
     SubjectError::Contract(format!("it ended in the middle of its first line: {text}"))
 }
 
-fn wrong_line(error: &impl ToString, line: &str) -> String {
+pub(super) fn wrong_line(error: &impl ToString, line: &str) -> String {
     const MOST_SHOWN: usize = 80;
     let shown: String = one_line(line).chars().take(MOST_SHOWN).collect();
     format!("{}; it wrote: {shown}", one_line(&error.to_string()))
@@ -263,7 +373,7 @@ fn wrong_line(error: &impl ToString, line: &str) -> String {
 
 /// Ends a process: its input is closed, then SIGTERM, then SIGKILL. The signals go to its group,
 /// and before it is reaped: until then the group's number cannot become another's.
-fn end(child: &mut Child, stdin: &mut Option<ChildStdin>, patience: Duration) {
+pub(crate) fn end(child: &mut Child, stdin: &mut Option<ChildStdin>, patience: Duration) {
     drop(stdin.take());
     let group = Pid::from_child(child);
     if !wait_until_ended(child, Instant::now() + patience) {
@@ -288,7 +398,7 @@ fn finish_log(log: &Log, followers: &mut Vec<JoinHandle<()>>) {
 }
 
 /// Waits until the process has ended, at most until `deadline`; false when it then has not.
-fn wait_until_ended(child: &Child, deadline: Instant) -> bool {
+pub(super) fn wait_until_ended(child: &Child, deadline: Instant) -> bool {
     while how_it_ended(child).is_none() {
         if Instant::now() >= deadline {
             return false;
@@ -299,7 +409,7 @@ fn wait_until_ended(child: &Child, deadline: Instant) -> bool {
 }
 
 /// How a process has ended, in words. It is not reaped, so that its number stays its own.
-fn how_it_ended(child: &Child) -> Option<String> {
+pub(super) fn how_it_ended(child: &Child) -> Option<String> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     match waitid(WaitId::Pid(Pid::from_child(child)), options) {
         Ok(status) => {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rpcgauge_lab::{Event, Lab, Options, SubjectCommand, Summary};
 use rpcgauge_message::{Compression, Encoding, Limits, WorkloadSpec};
-use rpcgauge_study::plan::{Plan, TrialSpec, Variant};
+use rpcgauge_study::plan::{Plan, SLICE_US, TrialSpec, Variant};
 use rpcgauge_study::record::{FloorRecord, Measured, Outcome, Record, TrialRecord};
 use rpcgauge_study::settings::{
     Callee, ConnectionUse, HttpVersion, Idle, Placement, Protocol, Schedule, Settings, Stop,
@@ -36,7 +36,8 @@ pub(crate) fn shell(script: &str) -> SubjectCommand {
 /// A subject by its name, and what is called of it.
 pub(crate) fn called(subject: &str, workload: WorkloadSpec) -> Callee {
     Callee::Subject {
-        subject: subject.to_owned(),
+        server: subject.to_owned(),
+        client: None,
         workload,
     }
 }
@@ -94,6 +95,8 @@ pub(crate) fn plan(variants: Vec<(&str, Settings)>, invocations: u32, blocks: u3
                     block,
                     variant,
                     placement,
+                    // Each for itself.
+                    rotation: variant,
                 });
             }
         }
@@ -123,6 +126,7 @@ pub(crate) fn plan(variants: Vec<(&str, Settings)>, invocations: u32, blocks: u3
             calls: Some(40),
             time_ms: Some(1_000),
         },
+        slice_us: SLICE_US,
         limits: Limits::DEFAULT,
         trials,
     }
@@ -145,6 +149,7 @@ pub(crate) fn options(other: Option<SubjectCommand>, logs: &tempfile::TempDir) -
         .subjects
         .extend(other.map(|command| ("other".to_owned(), command)));
     options.ready_timeout = Duration::from_secs(3);
+    options.answer_timeout = Duration::from_secs(3);
     options.end_timeout = Duration::from_millis(500);
     options
 }
@@ -158,19 +163,20 @@ pub(crate) fn run(plan: &Plan, other: Option<SubjectCommand>) -> Left {
 pub(crate) fn run_until(
     plan: &Plan,
     other: Option<SubjectCommand>,
-    watch: impl Fn(&Event<'_>, &AtomicBool),
+    watch: impl Fn(&Event<'_>, &'static AtomicBool),
 ) -> Left {
     let logs = tempfile::tempdir().unwrap();
     let lab = Lab::new(options(other, &logs));
-    let stop = AtomicBool::new(false);
+    // A test may set it from a thread that outlives the run.
+    let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
     let mut records: Vec<Record> = Vec::new();
     let mut events = Vec::new();
     let mut observer = |event: &Event<'_>| {
         events.push(word(event));
-        watch(event, &stop);
+        watch(event, stop);
     };
     let summary = lab
-        .run(plan, &plan.trials, &mut records, &mut observer, &stop)
+        .run(plan, &plan.trials, &mut records, &mut observer, stop)
         .unwrap();
     let (mut trials, mut floors) = (Vec::new(), Vec::new());
     for record in records {
@@ -195,8 +201,6 @@ fn word(event: &Event<'_>) -> String {
         Event::SubjectStarting { variant, .. } => format!("start {}", variant.name),
         Event::TrialStarted { trial, .. } => format!("trial {}", trial.index),
         Event::TrialEnded { record, .. } => format!("ended {}", record.trial.index),
-        Event::FloorStarted { .. } => "floor".to_owned(),
-        Event::FloorEnded { .. } => "floor ended".to_owned(),
         Event::Warning { text } => format!("warning: {text}"),
         _ => "unknown".to_owned(),
     }

@@ -3,6 +3,7 @@
 use rpcgauge_wire::Fields;
 use rpcgauge_wire::grpc::{Code, GrpcViolation, StatusSource, UnaryAnswer};
 
+use super::checking::Held;
 use crate::account::{MOST_SAMPLE_CHARS, shortened};
 use crate::failure::FailureKind;
 use crate::trial::{CallStyle, Expect};
@@ -36,12 +37,22 @@ pub(super) enum Mark {
     At(u64),
 }
 
+/// What becomes of an answer's message as it comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// It is only counted.
+    Nothing,
+    /// It is kept for decoding.
+    Message,
+    /// It is held for its check, if it is compressed and as long as there is room.
+    Compressed,
+}
+
 /// One answer. Reusable: [`Answer::reset`] keeps its memory.
 #[derive(Debug)]
 pub(super) struct Answer {
     grpc: Option<UnaryAnswer>,
-    /// Whether the message is kept for decoding.
-    keep: bool,
+    keep: Keep,
     /// The first thing that is wrong, and what is said of it.
     problem: Option<FailureKind>,
     text: String,
@@ -51,6 +62,8 @@ pub(super) struct Answer {
     /// Another encoding is named.
     encoded_otherwise: bool,
     message: Vec<u8>,
+    /// How much of the message is held for a check, bytes.
+    held: usize,
     carried: u64,
     pub(super) handler_start: Mark,
     pub(super) handler_end: Mark,
@@ -64,13 +77,14 @@ impl Answer {
         };
         Answer {
             grpc,
-            keep: false,
+            keep: Keep::Nothing,
             problem: None,
             text: String::new(),
             status: 0,
             encoded: false,
             encoded_otherwise: false,
             message: Vec::new(),
+            held: 0,
             carried: 0,
             handler_start: Mark::Absent,
             handler_end: Mark::Absent,
@@ -82,8 +96,8 @@ impl Answer {
         self.reset(self.keep);
     }
 
-    /// Makes it ready for the next call; `keep` says whether the message is wanted.
-    pub(super) fn reset(&mut self, keep: bool) {
+    /// Makes it ready for the next call; `keep` says what is wanted of the message.
+    pub(super) fn reset(&mut self, keep: Keep) {
         if let Some(grpc) = &mut self.grpc {
             grpc.reset();
         }
@@ -123,28 +137,63 @@ impl Answer {
         marks
     }
 
-    /// Takes a piece of the body. Returns the bytes of gRPC's message prefixes in it.
+    /// Takes a piece of the body. Returns the bytes of gRPC's message prefixes in it, and whether one of
+    /// them states a message that is too large: the rest is not worth waiting for.
     #[inline]
-    pub(super) fn body(&mut self, data: &[u8]) -> u64 {
-        let (payload, prefixes) = match &mut self.grpc {
+    pub(super) fn body(&mut self, data: &[u8], held: &mut Held) -> (u64, bool) {
+        let (payload, prefixes, too_large) = match &mut self.grpc {
             Some(grpc) => {
                 let before = grpc.prefix_bytes();
                 // As for the head; what cannot be read is not counted.
-                let payload = grpc.body(data).unwrap_or_default();
-                (payload, grpc.prefix_bytes() - before)
+                let (payload, too_large) = match grpc.body(data) {
+                    Ok(payload) => (payload, false),
+                    Err(GrpcViolation::MessageTooLarge { .. }) => (&[][..], true),
+                    Err(_) => (&[][..], false),
+                };
+                (payload, grpc.prefix_bytes() - before, too_large)
             }
-            None => (data, 0),
+            None => (data, 0, false),
         };
         self.carried += payload.len() as u64;
-        if self.keep {
+        if self.keep == Keep::Message {
             self.message.extend_from_slice(payload);
-        } else if self.problem.is_some() && self.message.len() < MOST_SAMPLE_CHARS {
+        } else if self.problem.is_some() {
             // What a server says of its error is worth a sample.
-            let room = MOST_SAMPLE_CHARS - self.message.len();
+            let room = MOST_SAMPLE_CHARS.saturating_sub(self.message.len());
             self.message
                 .extend_from_slice(&payload[..payload.len().min(room)]);
+        } else if self.keep == Keep::Compressed && self.is_compressed() {
+            self.hold(payload, held);
         }
-        prefixes
+        (prefixes, too_large)
+    }
+
+    fn hold(&mut self, payload: &[u8], held: &mut Held) {
+        if held.take(payload.len()) {
+            self.held += payload.len();
+            self.message.extend_from_slice(payload);
+        } else {
+            self.keep = Keep::Nothing;
+            self.let_go(held);
+        }
+    }
+
+    /// Gives back the memory of what was held for a check, which there may be very much of.
+    #[inline]
+    pub(super) fn let_go(&mut self, held: &mut Held) {
+        if self.held > 0 {
+            held.give_back(self.held);
+            self.held = 0;
+            self.message = Vec::new();
+        }
+    }
+
+    /// The message of a good answer that is to be checked. An HTTP answer without a body, as to HEAD, has
+    /// none, whatever its head says.
+    pub(super) fn to_check(&self) -> Option<&[u8]> {
+        let is_there = self.grpc.is_some() || self.carried > 0;
+        (self.keep == Keep::Compressed && self.is_compressed() && is_there)
+            .then_some(self.message.as_slice())
     }
 
     /// Takes the trailers. Returns the bytes of the marks in them.

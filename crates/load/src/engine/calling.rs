@@ -4,7 +4,7 @@ use rpcgauge_wire::StartError;
 
 use super::Engine;
 use super::ahead::Next;
-use super::answer::Answer;
+use super::answer::{Answer, Keep};
 use super::calls::Beginning;
 use super::connection::State;
 use super::kinds::{NO_BODY, NOT_CONNECTED, NOT_SENT, TOO_LATE};
@@ -127,7 +127,11 @@ impl Engine<'_, '_, '_> {
         if self.phase == Phase::Measured {
             self.most_in_flight = self.most_in_flight.max(self.calls.len());
         }
-        let keep = verified || self.source.decodes();
+        let keep = match &self.checking {
+            _ if verified || self.source.decodes() => Keep::Message,
+            Some(_) => Keep::Compressed,
+            None => Keep::Nothing,
+        };
         if let Some(call) = self.calls.get(token) {
             call.answer.reset(keep);
             match self.source.take_streamed() {
@@ -183,8 +187,10 @@ impl Engine<'_, '_, '_> {
         match started {
             Ok(()) => {
                 // Here, since a connection that is made for it may fail to be made.
-                if call.measured && call.retries > 0 {
-                    self.recorder.account.retried += 1;
+                match call.retries {
+                    _ if !call.measured => {}
+                    0 => self.recorder.sent(call.due),
+                    _ => self.recorder.account.retried += 1,
                 }
                 self.unsent = self.timed.then_some(token);
                 self.mark_dirty(index);
@@ -227,6 +233,13 @@ impl Engine<'_, '_, '_> {
             self.end_call(token, read_at, Err((kind, &text)));
             return Ok(());
         }
+        if let Some(checking) = &mut self.checking
+            && let Err(error) = checking.check(&call.answer)
+        {
+            let failure = Err((FailureKind::Decompress, error.0.as_str()));
+            self.end_call(token, read_at, failure);
+            return Ok(());
+        }
         let (number, verified) = (call.number, call.verified);
         let read = self
             .source
@@ -266,9 +279,13 @@ impl Engine<'_, '_, '_> {
         let Some(call) = self.calls.remove(token) else {
             return;
         };
-        // Comparing an answer with the right one is the instrument's own work, which can take longer
-        // than a call: the call after it is not late by that.
-        let free = if call.verified { clock::now() } else { done };
+        call.answer.let_go(&mut self.held);
+        // Comparing an answer with the right one, or checking it, is the instrument's own work, which can
+        // take longer than a call: the call after it is not late by that.
+        let free = match call.verified || self.checking.is_some() {
+            true => clock::now(),
+            false => done,
+        };
         self.dues.call_ended(free);
         self.unsent = None;
         let (due, measured) = (call.due, call.measured);
@@ -291,7 +308,6 @@ impl Engine<'_, '_, '_> {
                 Err((kind, text)) => self.recorder.failed(due, done, kind, text),
             }
         } else {
-            self.warmup_ended_after += u64::from(self.measured_from < u64::MAX);
             self.warmup_call_ended(done, done.saturating_sub(due), result.is_ok());
         }
     }
@@ -313,17 +329,22 @@ impl Engine<'_, '_, '_> {
         };
         self.end_call(token, now, Err(failure));
         match &mut self.connections[index].state {
-            State::Open(open) => {
-                open.client.cancel(token);
-                self.mark_dirty(index);
-                self.queue(index);
-                self.close_after_call(index);
-            }
+            State::Open(_) => self.cancel(index, token),
             State::Connecting(making) if making.call == Some(token) => {
                 making.call = None;
                 self.stop_connecting(index, now);
             }
             _ => {}
+        }
+    }
+
+    /// Tells an open connection that a call on it is over without its answer.
+    pub(super) fn cancel(&mut self, index: usize, token: u64) {
+        if let Some(open) = self.connections[index].open() {
+            open.client.cancel(token);
+            self.mark_dirty(index);
+            self.queue(index);
+            self.close_after_call(index);
         }
     }
 
@@ -372,7 +393,7 @@ impl Engine<'_, '_, '_> {
         let measured = due >= self.measured_from;
         if measured {
             self.recorder.started(due);
-        } else {
+        } else if !self.is_in_slice() {
             self.warmup.calls += 1;
         }
         measured

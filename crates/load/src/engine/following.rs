@@ -8,6 +8,7 @@ use rpcgauge_wire::{Closing, Event, Failure, Sink};
 use super::Engine;
 use super::answer::Rules;
 use super::calls::Calls;
+use super::checking::Held;
 use super::connection::State;
 use super::inbox::{Arrival, Content};
 use super::kinds::{TOO_LATE, is_lost};
@@ -19,8 +20,17 @@ use crate::trial::ConnectionUse;
 #[derive(Debug)]
 pub(super) struct Ended {
     token: u64,
-    /// `None` when the answer is complete.
-    failure: Option<Failure>,
+    how: End,
+}
+
+/// How the input ends a call.
+#[derive(Debug)]
+enum End {
+    /// The answer is complete.
+    Complete,
+    /// The rest of the answer is not waited for: what came of it fails the call.
+    GivenUp,
+    Failed(Failure),
 }
 
 impl Engine<'_, '_, '_> {
@@ -46,7 +56,9 @@ impl Engine<'_, '_, '_> {
             return Ok(());
         };
         let was_over = open.client.is_closed();
-        let mut following = Following::new(&mut self.calls, &mut self.ended, &self.rules, at);
+        let rules = &self.rules;
+        let mut following =
+            Following::new(&mut self.calls, &mut self.ended, rules, &mut self.held, at);
         open.client.input(self.inbox.bytes(bytes), &mut following);
         let Following {
             prefixes,
@@ -87,7 +99,9 @@ impl Engine<'_, '_, '_> {
             return Ok(());
         };
         let error = error.or(open.broken.take());
-        let mut following = Following::new(&mut self.calls, &mut self.ended, &self.rules, at);
+        let rules = &self.rules;
+        let mut following =
+            Following::new(&mut self.calls, &mut self.ended, rules, &mut self.held, at);
         open.client.end_of_input(error.is_none(), &mut following);
         self.connections[index].ended_by_server();
         self.end_calls(index, at, error.as_ref())?;
@@ -103,10 +117,14 @@ impl Engine<'_, '_, '_> {
         broken: Option<&io::Error>,
     ) -> Result<(), LoadError> {
         let mut ended = std::mem::take(&mut self.ended);
-        for Ended { token, failure } in ended.drain(..) {
-            match failure {
-                None => self.complete(token, at)?,
-                Some(failure) => self.fail_or_retry(token, at, &failure, broken),
+        for Ended { token, how } in ended.drain(..) {
+            match how {
+                End::Complete => self.complete(token, at)?,
+                End::GivenUp => {
+                    self.complete(token, at)?;
+                    self.cancel(index, token);
+                }
+                End::Failed(failure) => self.fail_or_retry(token, at, &failure, broken),
             }
             if self.trial.connection_use == ConnectionUse::PerCall {
                 self.close_after_call(index);
@@ -133,12 +151,24 @@ impl Engine<'_, '_, '_> {
         if !lost && self.retry(token, failure) {
             return;
         }
+        self.take_back_unsent(token);
         let kind = FailureKind::of_wire(failure, broken);
         let text = match broken {
             Some(error) => format!("{failure}: {error}"),
             None => failure.to_string(),
         };
         self.end_call(token, at, Err((kind, &text)));
+    }
+
+    /// A call was not sent where its connection ended before a byte of any request left.
+    fn take_back_unsent(&mut self, token: u64) {
+        let Some(call) = self.calls.get(token) else {
+            return;
+        };
+        let sent = self.connections[call.connection].traffic().sent;
+        if call.measured && call.retries == 0 && sent.header == 0 {
+            self.recorder.not_sent(call.due);
+        }
     }
 
     /// Closes a connection that takes no more calls and has none, unless that is done already.
@@ -155,6 +185,7 @@ struct Following<'f> {
     calls: &'f mut Calls,
     ended: &'f mut Vec<Ended>,
     rules: &'f Rules<'f>,
+    held: &'f mut Held,
     /// When what they tell of was read, ns.
     at: u64,
     /// Bytes of bodies that are gRPC's message prefixes, and so framing.
@@ -170,12 +201,14 @@ impl<'f> Following<'f> {
         calls: &'f mut Calls,
         ended: &'f mut Vec<Ended>,
         rules: &'f Rules<'f>,
+        held: &'f mut Held,
         at: u64,
     ) -> Following<'f> {
         Following {
             calls,
             ended,
             rules,
+            held,
             at,
             prefixes: 0,
             marks: 0,
@@ -206,7 +239,14 @@ impl Sink for Following<'_> {
             }
             Event::Body { token, data } => {
                 if let Some(call) = self.calls.get(token) {
-                    self.prefixes += call.answer.body(data);
+                    let (prefixes, too_large) = call.answer.body(data, self.held);
+                    self.prefixes += prefixes;
+                    if too_large {
+                        self.ended.push(Ended {
+                            token,
+                            how: End::GivenUp,
+                        });
+                    }
                 }
             }
             Event::Trailers { token, fields } => {
@@ -216,11 +256,11 @@ impl Sink for Following<'_> {
             }
             Event::Complete { token } => self.ended.push(Ended {
                 token,
-                failure: None,
+                how: End::Complete,
             }),
             Event::Failed { token, failure } => self.ended.push(Ended {
                 token,
-                failure: Some(failure),
+                how: End::Failed(failure),
             }),
             Event::Closing { reason } => {
                 self.going_away |= matches!(reason, Closing::GoAway { .. });

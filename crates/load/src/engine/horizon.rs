@@ -1,5 +1,6 @@
 //! Where the measured part ends: a function of counts and times.
 
+use super::slicing::SliceBounds;
 use crate::clock::nanos;
 use crate::trial::{Stop, Trial};
 
@@ -8,6 +9,8 @@ use crate::trial::{Stop, Trial};
 pub(super) struct Horizon {
     /// Calls that are started at most.
     most_calls: u64,
+    /// And at least, whatever the time; 0 but for a slice.
+    least_calls: u64,
     /// How long after the first call's due time others may be due, ns.
     time: u64,
     /// How long after the end calls may still be begun or end, ns.
@@ -42,6 +45,7 @@ impl Horizon {
         let Stop { calls, time } = trial.stop;
         Horizon {
             most_calls: calls.unwrap_or(u64::MAX),
+            least_calls: 0,
             time: time
                 .map_or(u64::MAX, nanos)
                 .min(trial.schedule.lasts().unwrap_or(u64::MAX)),
@@ -49,17 +53,36 @@ impl Horizon {
         }
     }
 
+    pub(super) fn of_slice(bounds: &SliceBounds, drain: u64) -> Horizon {
+        Horizon {
+            most_calls: bounds.most_calls.max(bounds.least_calls),
+            least_calls: bounds.least_calls.max(1),
+            time: nanos(bounds.time),
+            drain,
+        }
+    }
+
     /// Whether a call that is due at `due` belongs to the measured part.
     pub(super) fn admits(&self, standing: &Standing, due: u64) -> bool {
-        standing.started < self.most_calls && due < self.due_before(standing)
+        let in_time = due < self.due_before(standing) || standing.started < self.least_calls;
+        in_time && standing.started < self.most_calls
     }
 
     pub(super) fn course(&self, standing: &Standing, now: u64) -> Course {
         let due_before = self.due_before(standing);
+        if standing.started < self.least_calls {
+            return Course::GoOn;
+        }
         let none_left = standing.started >= self.most_calls;
         let time_is_up = now >= due_before && standing.next_due.is_none_or(|due| due >= due_before);
         if none_left || time_is_up {
-            let until = due_before.min(now).saturating_add(self.drain);
+            // A slice's least calls may be begun after its time.
+            let from = if self.least_calls > 0 {
+                now
+            } else {
+                due_before.min(now)
+            };
+            let until = from.saturating_add(self.drain);
             Course::Drain { until }
         } else if now >= due_before.saturating_add(self.drain) {
             Course::Over
@@ -71,7 +94,9 @@ impl Horizon {
     /// When [`Horizon::course`] may change with time alone.
     pub(super) fn looks_again(&self, standing: &Standing, now: u64) -> u64 {
         let due_before = self.due_before(standing);
-        if now < due_before {
+        if standing.started < self.least_calls {
+            u64::MAX
+        } else if now < due_before {
             due_before
         } else {
             due_before.saturating_add(self.drain)
@@ -89,11 +114,13 @@ mod tests {
 
     const BY_TIME: Horizon = Horizon {
         most_calls: u64::MAX,
+        least_calls: 0,
         time: 100,
         drain: 30,
     };
     const BY_CALLS: Horizon = Horizon {
         most_calls: 5,
+        least_calls: 0,
         time: u64::MAX,
         drain: 30,
     };

@@ -4,13 +4,14 @@
 //! connections have to write, waits for the system, reads what came, and works it through. What the
 //! turn decides stands in files by concern: `phases` (which part of the trial it is), `opening` and
 //! `retiring` (connections), `keepalive` (silent ones), `calling` (calls), `retrying` (calls that are
-//! sent again), `writing`, `waiting` (for the network and for time), `reading` (into the `inbox`),
-//! `following` (what came into the calls).
+//! sent again), `checking` (answers that nobody decodes), `writing`, `waiting` (for the network and for
+//! time), `reading` (into the `inbox`), `following` (what came into the calls).
 
 mod ahead;
 mod answer;
 mod calling;
 mod calls;
+mod checking;
 mod connection;
 mod following;
 mod horizon;
@@ -24,9 +25,12 @@ mod progressing;
 mod reading;
 mod retiring;
 mod retrying;
+mod session;
 mod setup;
 mod sizes;
+mod slicing;
 mod source;
+mod spent;
 mod stamps;
 mod stream;
 mod timer;
@@ -40,8 +44,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use mio::{Events, Poll, Token};
 use rpcgauge_wire::{Head, Limits, Traffic};
 
+pub use self::session::{Counted, Session, SliceBounds};
+
 use self::answer::Rules;
 use self::calls::Calls;
+use self::checking::{Checking, Held};
 use self::connection::Connection;
 use self::following::Ended;
 use self::horizon::Horizon;
@@ -50,13 +57,15 @@ use self::phases::{Failing, Phase};
 use self::progressing::Looks;
 use self::setup::{closes_after_call, limits, places};
 use self::sizes::Sizes;
+use self::slicing::Slicing;
 use self::source::Source;
+use self::spent::Spent;
 use self::timer::Timer;
 use self::warming::Warming;
-use crate::bodies::Bodies;
+use crate::bodies::{AnswerCheck, Bodies};
 use crate::clock::{self, nanos};
 use crate::error::LoadError;
-use crate::measurement::{Cpu, Ending, Measurement, WarmupOutcome};
+use crate::measurement::{Ending, Measurement, WarmupOutcome};
 use crate::progress::ProgressHook;
 use crate::recorder::Recorder;
 use crate::schedule::Dues;
@@ -86,9 +95,10 @@ pub fn measure(
     stop: &AtomicBool,
 ) -> Result<Measurement, LoadError> {
     let hooks = Hooks {
-        settling: rule,
-        measuring: &mut || (),
+        settling: Box::new(rule),
+        measuring: Box::new(|_| ()),
         progress: None,
+        check: None,
     };
     measure_with(trial, bodies, hooks, stop)
 }
@@ -96,12 +106,16 @@ pub fn measure(
 /// What the caller does at certain moments of a trial, on the calling thread.
 pub struct Hooks<'r> {
     /// Asked after each slice of the warm-up.
-    pub settling: &'r mut dyn FnMut(WarmupSlice) -> Settling,
-    /// Called when the warm-up is over and, in a closed loop, no call is in flight, just before the
-    /// first measured call is due: the place to read what the server has used so far.
-    pub measuring: &'r mut dyn FnMut(),
+    pub settling: Box<dyn FnMut(WarmupSlice) -> Settling + 'r>,
+    /// Called with true just before the first measured call of the trial, or of a slice, is due, and
+    /// with false when no further one is begun: the place to read what the server has used so far.
+    pub measuring: Box<dyn FnMut(bool) + 'r>,
     /// Shown how the measured part stands, at intervals; `None` costs nothing.
     pub progress: Option<ProgressHook<'r>>,
+    /// Checks answers that come compressed and that nobody decodes; one that it refuses fails its call as
+    /// [`crate::FailureKind::Decompress`]. The first is checked, then as many as a hundredth of the time is
+    /// enough for and, from a damaged one on, each. `None` takes them as they are.
+    pub check: Option<AnswerCheck<'r>>,
 }
 
 /// As [`measure`], with all hooks.
@@ -114,12 +128,8 @@ pub fn measure_with(
     hooks: Hooks<'_>,
     stop: &AtomicBool,
 ) -> Result<Measurement, LoadError> {
-    trial.check()?;
-    if let Some(hook) = &hooks.progress {
-        hook.check()?;
-    }
-    let mut engine = Engine::new(trial, bodies, hooks)?;
-    engine.run(stop)?;
+    let mut engine = Engine::checked(trial, bodies, hooks)?;
+    engine.run(&mut Events::with_capacity(EVENTS_A_TURN), stop)?;
     engine.outcome()
 }
 
@@ -133,6 +143,8 @@ struct Engine<'t, 'b, 'r> {
     rules: Rules<'t>,
     source: Source<'b>,
     hooks: Hooks<'r>,
+    checking: Option<Checking<'r>>,
+    held: Held,
     /// Whether stages are stamped.
     timed: bool,
     /// The trial's deadline of each call, ns.
@@ -141,6 +153,9 @@ struct Engine<'t, 'b, 'r> {
     patience: u64,
 
     poll: Poll,
+    /// How often the loop waited for events while calls counted.
+    #[cfg(test)]
+    polled: u64,
     timer: Timer,
     inbox: Inbox,
 
@@ -159,11 +174,13 @@ struct Engine<'t, 'b, 'r> {
     listen_at: u64,
     connecting: usize,
     open: usize,
-    /// Opened since the measured part began, or before it.
+    /// Opened over the whole trial.
     connections_opened: u64,
     connections_at_start: usize,
     /// How many of [`Engine::connections_opened`] go on with a TLS session of an earlier one.
     tls_resumed: u64,
+    /// How many of them were opened between slices, since the server had closed one.
+    connections_reopened: u64,
     /// Attempts to open a connection that failed, over the whole trial.
     connects_failed: u64,
     /// Bytes of connections that are closed.
@@ -193,6 +210,8 @@ struct Engine<'t, 'b, 'r> {
     ended: Vec<Ended>,
 
     horizon: Horizon,
+    /// Where a session stands between its slices; `None` where the measured part is one piece.
+    slicing: Option<Slicing>,
     phase: Phase,
     phase_started_at: u64,
     /// Calls that are due from here on are measured, ns; there are none before the measured part.
@@ -207,12 +226,20 @@ struct Engine<'t, 'b, 'r> {
     looks: Option<Looks>,
     recorder: Recorder,
     sizes: Sizes,
-    traffic_before: Traffic,
-    cpu_before: Cpu,
+    spent: Spent,
 }
 
 impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
-    fn new(trial: &'t Trial, bodies: Bodies<'b>, hooks: Hooks<'r>) -> Result<Self, LoadError> {
+    /// As [`Engine::new`], for what can be carried out.
+    fn checked(trial: &'t Trial, bodies: Bodies<'b>, hooks: Hooks<'r>) -> Result<Self, LoadError> {
+        trial.check()?;
+        if let Some(hook) = &hooks.progress {
+            hook.check()?;
+        }
+        Self::new(trial, bodies, hooks)
+    }
+
+    fn new(trial: &'t Trial, bodies: Bodies<'b>, mut hooks: Hooks<'r>) -> Result<Self, LoadError> {
         let timed = trial.timing == Timing::Stages;
         let grpc = matches!(trial.request.style, CallStyle::Grpc { .. });
         let source = Source::new(bodies, grpc, timed)?;
@@ -238,11 +265,15 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             source,
             looks: hooks.progress.as_ref().map(|hook| Looks::new(hook.every)),
             recorder: Recorder::new(trial.timing, &trial.schedule, hooks.progress.is_some()),
+            checking: hooks.check.take().map(Checking::new),
+            held: Held::new(trial.expect.max_answer_bytes),
             hooks,
             timed,
             deadline: nanos(trial.deadline),
             patience: nanos(trial.patience),
             poll,
+            #[cfg(test)]
+            polled: 0,
             timer,
             inbox: Inbox::new(),
             with_room: VecDeque::with_capacity(connections.len()),
@@ -257,6 +288,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             connections_opened: 0,
             connections_at_start: 0,
             tls_resumed: 0,
+            connections_reopened: 0,
             connects_failed: 0,
             traffic_closed: Traffic::default(),
             dues: Dues::new(&trial.schedule, u64::MAX),
@@ -272,6 +304,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             unsent: None,
             ended: Vec::new(),
             horizon: Horizon::new(trial),
+            slicing: None,
             phase: Phase::Opening,
             phase_started_at: now,
             measured_from: u64::MAX,
@@ -281,8 +314,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             warmup: WarmupOutcome::default(),
             ending: Ending::Complete,
             sizes: Sizes::default(),
-            traffic_before: Traffic::default(),
-            cpu_before: Cpu::default(),
+            spent: Spent::default(),
         };
         for index in 0..engine.connections.len() {
             match trial.connection_use {
@@ -293,8 +325,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         Ok(engine)
     }
 
-    fn run(&mut self, stop: &AtomicBool) -> Result<(), LoadError> {
-        let mut events = Events::with_capacity(EVENTS_A_TURN);
+    fn run(&mut self, events: &mut Events, stop: &AtomicBool) -> Result<(), LoadError> {
         loop {
             if stop.load(Ordering::Relaxed) {
                 self.ending = Ending::Interrupted;
@@ -319,7 +350,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             self.begin_due(now)?;
             self.write_all()?;
             self.look(now);
-            self.wait_and_read(&mut events, now)?;
+            self.wait_and_read(events, now)?;
         }
     }
 

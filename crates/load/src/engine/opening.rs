@@ -173,6 +173,7 @@ impl Engine<'_, '_, '_> {
         self.connecting -= 1;
         self.open += 1;
         self.connections_opened += 1;
+        self.connections_reopened += u64::from(self.phase == Phase::Resuming);
         self.tls_resumed += u64::from(stream.is_resumed());
         if stream.may_hold_input() {
             self.read_later(index);

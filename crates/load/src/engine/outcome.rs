@@ -5,14 +5,15 @@ use std::time::Duration;
 use super::Engine;
 use crate::clock;
 use crate::error::LoadError;
-use crate::measurement::{Ending, Measurement};
+use crate::measurement::{Ending, Measurement, SliceCount};
 
 impl Engine<'_, '_, '_> {
     /// Closes the account and gathers the figures.
     pub(super) fn outcome(mut self) -> Result<Measurement, LoadError> {
-        let (cpu, traffic) = self.spent();
         // Before what the instrument has to do at the end, which is no time of the trial.
         let now = clock::now();
+        self.end_span();
+        let spent = self.spent();
         self.look_at_the_end();
         self.end_transports();
         self.abandon_the_rest(now);
@@ -29,12 +30,18 @@ impl Engine<'_, '_, '_> {
             marks: recorded.marks,
             timeline: recorded.timeline,
             segments: recorded.segments,
-            traffic,
+            traffic: self.slicing.as_ref().map_or(spent.traffic, |s| s.traffic),
             payload: self.sizes.means(),
-            cpu,
+            cpu: spent.cpu,
             connections_at_start: self.connections_at_start as u64,
-            connections_opened: self.connections_opened,
-            tls_resumed: self.tls_resumed,
+            connections_opened: spent.connections_opened,
+            connections_reopened: self.connections_reopened,
+            tls_resumed: spent.tls_resumed,
+            slices: self.slicing.as_ref().map(|slicing| SliceCount {
+                slices: slicing.slices,
+                skipped: slicing.skipped,
+                skipped_failed: slicing.skipped_failed,
+            }),
             connects_failed: self.connects_failed,
             bodies_late: recorded.bodies_late,
             warmup_ended_after: self.warmup_ended_after,

@@ -2,21 +2,20 @@
 
 use std::time::Duration;
 
-use rpcgauge_wire::Traffic;
-
 use super::Engine;
 use super::horizon::{Course, Standing};
 use super::warming::Warming;
 use crate::clock::{self, nanos};
-use crate::measurement::{Cpu, Ending, WarmupOutcome};
+use crate::measurement::Ending;
 use crate::schedule::{Dues, Schedule};
+use crate::trial::ConnectionUse;
 use crate::warmup::Settling;
 
 /// Calls that are counted as never begun at most: counting takes time after the trial's end, and a
 /// rate may bring a thousand million a second.
 const MOST_NEVER_BEGUN: usize = 10_000_000;
 
-/// The parts of a trial, in order.
+/// The parts of a trial, in order. A session goes round the last five of them; see `slicing`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Connections are opened; no call is made.
@@ -27,6 +26,12 @@ pub(super) enum Phase {
     /// begun, so that every byte and all processor time from then on is of measured calls. Arrivals
     /// at a rate do not wait for anything.
     Switching,
+    /// A session between its slices.
+    Paused,
+    /// Connections that were lost since the slice before are opened again.
+    Resuming,
+    /// Calls are made that are left out of the figures: the first ones of a slice.
+    Skipping,
     /// Calls are made, and counted where they are due in this part. At a rate the warm-up may leave
     /// others, which waited: they come first, and are its own as far as it may have so many.
     Measured,
@@ -45,6 +50,11 @@ pub(super) struct Failing {
 }
 
 impl Failing {
+    /// Leaves a pause out in which no call was made.
+    pub(super) fn pause(&mut self, lasted: u64) {
+        self.since = self.since.map(|since| since.saturating_add(lasted));
+    }
+
     /// Takes note of a call's end.
     pub(super) fn note_end(&mut self, at: u64, succeeded: bool) {
         if succeeded {
@@ -66,9 +76,17 @@ impl Engine<'_, '_, '_> {
             self.ending = Ending::BodiesUsedUp;
         }
         match self.phase {
-            Phase::Opening | Phase::WarmUp | Phase::Switching => self.used_up,
+            Phase::Skipping if self.is_out_of_patience() => {
+                self.ending = Ending::GaveUp;
+                true
+            }
+            Phase::Paused => true,
             Phase::Measured => self.advance_measured(now),
-            Phase::Draining => self.measured_in_flight == 0 || now >= self.drained_by,
+            Phase::Draining => {
+                self.end_slice_span();
+                self.is_drained() || now >= self.drained_by
+            }
+            _ => self.used_up,
         }
     }
 
@@ -77,7 +95,8 @@ impl Engine<'_, '_, '_> {
         if self.phase == Phase::Measured {
             !self.used_up && self.horizon.admits(&self.standing(), due)
         } else {
-            self.phase == Phase::WarmUp && !self.used_up && !self.warmup_is_all_begun()
+            let warms_up = self.phase == Phase::WarmUp && !self.warmup_is_all_begun();
+            !self.used_up && (warms_up || self.phase == Phase::Skipping)
         }
     }
 
@@ -87,7 +106,7 @@ impl Engine<'_, '_, '_> {
             Phase::Measured if self.used_up || self.is_out_of_patience() => now,
             Phase::Measured => self.horizon.looks_again(&self.standing(), now),
             Phase::Draining => self.drained_by,
-            Phase::Opening | Phase::WarmUp | Phase::Switching => self.early_phase_ends_by(now),
+            _ => self.early_phase_ends_by(now),
         }
     }
 
@@ -95,12 +114,14 @@ impl Engine<'_, '_, '_> {
     fn early_phase_ends_by(&self, now: u64) -> u64 {
         match self.phase {
             _ if self.used_up => now,
-            Phase::Opening => self.opening_ends_by(),
+            Phase::Opening | Phase::Resuming => self.opening_ends_by(),
             Phase::WarmUp if self.is_out_of_patience() || self.warmup_is_over(now) => now,
             Phase::WarmUp => self.warming.as_ref().map_or(0, Warming::ends_by),
             Phase::Switching if self.is_ready() => now,
             Phase::Switching => self.switching_ends_by(),
-            Phase::Measured | Phase::Draining => u64::MAX,
+            // With its calls.
+            Phase::Skipping => u64::MAX,
+            Phase::Paused | Phase::Measured | Phase::Draining => u64::MAX,
         }
     }
 
@@ -128,6 +149,10 @@ impl Engine<'_, '_, '_> {
 
     /// Ends the warm-up by its rule, where that says so. A call that ends after it is only counted.
     pub(super) fn warmup_call_ended(&mut self, done: u64, latency: u64, succeeded: bool) {
+        if self.is_in_slice() {
+            return self.skipped_call_ended(succeeded);
+        }
+        self.warmup_ended_after += u64::from(self.measured_from < u64::MAX);
         self.warmup.failed += u64::from(!succeeded);
         let Some(warming) = self
             .warming
@@ -178,6 +203,7 @@ impl Engine<'_, '_, '_> {
                 self.warming = Some(Warming::new(bounds, now));
                 self.phase = Phase::WarmUp;
             }
+            None if self.slicing.is_some() => self.pause(now),
             None => self.start_measuring(),
         }
         // Without a warm-up the first call is due when the measured part begins, and not before.
@@ -191,44 +217,51 @@ impl Engine<'_, '_, '_> {
         self.phase_started_at = at;
     }
 
-    #[cold]
     fn start_measuring(&mut self) {
-        (self.hooks.measuring)();
-        self.connections_opened = 0;
-        self.tls_resumed = 0;
-        self.connections_at_start = self.open;
-        self.traffic_before = self.traffic();
-        self.cpu_before = clock::cpu();
+        if self.recorder.account.started == 0 {
+            self.connections_at_start = self.open;
+            self.failing = Failing::default();
+        }
+        self.begin_span();
         let now = clock::now();
-        let started_at = self
-            .warming
-            .take()
-            .map_or(now, |warming| warming.started_at);
-        self.warmup = WarmupOutcome {
-            elapsed: Duration::from_nanos(now.saturating_sub(started_at)),
-            ..self.warmup
-        };
+        self.end_of_warmup(now);
         self.phase = Phase::Measured;
         self.phase_started_at = now;
         self.measured_from = now;
-        self.failing = Failing::default();
-        if let Some(looks) = &mut self.looks {
-            looks.start(now);
-        }
         // What the instrument did since the last call ended is no lateness of the next ones.
         self.dues.start_again(now);
     }
 
-    /// Processor time and bytes since the measured part began.
-    pub(super) fn spent(&self) -> (Cpu, Traffic) {
-        match self.phase {
-            Phase::Measured | Phase::Draining => (
-                clock::cpu().since(&self.cpu_before),
-                self.traffic().since(&self.traffic_before),
-            ),
-            Phase::Opening | Phase::WarmUp | Phase::Switching => {
-                (Cpu::default(), Traffic::default())
-            }
+    /// A session's warm-up is over.
+    #[cold]
+    fn pause(&mut self, now: u64) {
+        self.end_of_warmup(now);
+        self.failing = Failing::default();
+        self.phase = Phase::Paused;
+        self.phase_started_at = now;
+    }
+
+    fn end_of_warmup(&mut self, now: u64) {
+        if let Some(warming) = self.warming.take() {
+            self.warmup.elapsed = Duration::from_nanos(now.saturating_sub(warming.started_at));
+        }
+    }
+
+    /// Whether calls that do not count are those that a slice leaves out.
+    pub(super) fn is_in_slice(&self) -> bool {
+        let warms_up = matches!(
+            self.phase,
+            Phase::Opening | Phase::WarmUp | Phase::Switching
+        );
+        self.slicing.is_some() && !warms_up
+    }
+
+    /// Whether the calls are over that the measured part waits for. A session waits for all, so that
+    /// nothing goes on while others are measured.
+    fn is_drained(&self) -> bool {
+        match self.slicing {
+            None => self.measured_in_flight == 0,
+            Some(_) => self.calls.oldest().is_none(),
         }
     }
 
@@ -241,6 +274,19 @@ impl Engine<'_, '_, '_> {
         }
         // A server that is stuck must not hold the trial for a deadline.
         if self.phase == Phase::Switching && (self.is_ready() || now >= self.switching_ends_by()) {
+            match self.slicing {
+                None => self.start_measuring(),
+                Some(_) => self.pause(now),
+            }
+        }
+        if self.phase == Phase::Resuming && (self.all_tried() || now >= self.opening_ends_by()) {
+            self.begin_skipping(now);
+            if self.open == 0 && self.trial.connection_use == ConnectionUse::Reuse {
+                // Calls that fail for want of a connection count.
+                self.start_measuring();
+            }
+        }
+        if self.phase == Phase::Skipping && self.is_skipped(now) {
             self.start_measuring();
         }
     }
@@ -252,28 +298,31 @@ impl Engine<'_, '_, '_> {
         }
         if self.used_up {
             self.drain_until(now.saturating_add(nanos(self.trial.drain)));
-            return self.measured_in_flight == 0;
+            return self.is_drained();
         }
         match self.horizon.course(&self.standing(), now) {
             Course::GoOn => false,
             Course::Over => true,
             Course::Drain { until } => {
                 self.drain_until(until);
-                self.measured_in_flight == 0
+                self.is_drained()
             }
         }
     }
 
-    #[cold]
     fn drain_until(&mut self, until: u64) {
+        self.end_slice_span();
         self.phase = Phase::Draining;
         self.drained_by = until;
     }
 
     fn standing(&self) -> Standing {
         Standing {
-            start: self.recorder.start.unwrap_or(self.phase_started_at),
-            started: self.recorder.account.started,
+            start: match self.slicing {
+                None => self.recorder.start.unwrap_or(self.phase_started_at),
+                Some(_) => self.phase_started_at,
+            },
+            started: self.started_in_slice(),
             next_due: self.dues.next(),
         }
     }

@@ -7,11 +7,11 @@ use super::phases::Phase;
 use crate::clock::{self, nanos};
 use crate::progress::Progress;
 
-/// When looks are taken.
+/// When looks are taken, by the time in which calls counted, ns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Looks {
     every: u64,
-    /// When the last one was, or the measured part began.
+    /// When the last one was; 0 before.
     last: u64,
     next: u64,
 }
@@ -19,16 +19,12 @@ pub(super) struct Looks {
 impl Looks {
     /// Looks every so many ns from the start of the measured part on, which is still to come.
     pub(super) fn new(every: Duration) -> Looks {
+        let every = nanos(every);
         Looks {
-            every: nanos(every),
-            last: u64::MAX,
-            next: u64::MAX,
+            every,
+            last: 0,
+            next: every,
         }
-    }
-
-    pub(super) fn start(&mut self, now: u64) {
-        self.last = now;
-        self.next = now.saturating_add(self.every);
     }
 
     /// Takes note of a look at `now`. One that comes late moves none of those after it; those that
@@ -43,7 +39,23 @@ impl Looks {
 impl Engine<'_, '_, '_> {
     /// When the next look is due.
     pub(super) fn look_by(&self) -> u64 {
-        self.looks.map_or(u64::MAX, |looks| looks.next)
+        let looks = self.looks.filter(|_| self.is_counting());
+        looks.map_or(u64::MAX, |looks| {
+            let left = looks.next.saturating_sub(self.counted_before());
+            self.phase_started_at.saturating_add(left)
+        })
+    }
+
+    fn is_counting(&self) -> bool {
+        let drains = self.phase == Phase::Draining && self.slicing.is_none();
+        self.phase == Phase::Measured || drains
+    }
+
+    /// The time in which calls counted before the present slice, ns.
+    fn counted_before(&self) -> u64 {
+        self.slicing
+            .as_ref()
+            .map_or(0, |slicing| slicing.counted_ns)
     }
 
     /// Shows how the trial stands, if it is time.
@@ -55,14 +67,22 @@ impl Engine<'_, '_, '_> {
 
     /// Shows how the measured part stands at its end.
     pub(super) fn look_at_the_end(&mut self) {
-        if matches!(self.phase, Phase::Measured | Phase::Draining) {
+        if self.is_counting() || self.slicing.is_some() {
             self.show(clock::now());
         }
     }
 
     #[cold]
     fn show(&mut self, now: u64) {
-        let traffic = self.traffic().since(&self.traffic_before);
+        let traffic = match &self.slicing {
+            None => self.spent().traffic,
+            Some(slicing) => slicing.traffic,
+        };
+        let in_slice = match self.is_counting() {
+            true => now.saturating_sub(self.phase_started_at),
+            false => 0,
+        };
+        let counted = self.counted_before().saturating_add(in_slice);
         let (Some(hook), Some(looks)) = (&mut self.hooks.progress, &mut self.looks) else {
             return;
         };
@@ -71,9 +91,10 @@ impl Engine<'_, '_, '_> {
         };
         let account = &self.recorder.account;
         (hook.look)(&mut Progress {
-            elapsed: Duration::from_nanos(now.saturating_sub(self.phase_started_at)),
-            interval: Duration::from_nanos(now.saturating_sub(looks.last)),
+            elapsed: Duration::from_nanos(counted),
+            interval: Duration::from_nanos(counted.saturating_sub(looks.last)),
             started: account.started,
+            sent: account.sent,
             answered: account.answered,
             failed: &account.failed,
             retried: account.retried,
@@ -82,7 +103,7 @@ impl Engine<'_, '_, '_> {
             traffic,
         });
         times.clear();
-        looks.looked(now);
+        looks.looked(counted);
     }
 }
 
@@ -93,14 +114,13 @@ mod tests {
     #[test]
     fn a_late_look_moves_none_of_those_after_it() {
         let mut looks = Looks::new(Duration::from_nanos(100));
-        looks.start(1000);
         let mut next = |now| {
             looks.looked(now);
             (looks.last, looks.next)
         };
-        assert_eq!(next(1100), (1100, 1200));
-        assert_eq!(next(1230), (1230, 1300));
-        assert_eq!(next(1555), (1555, 1600), "three are left out");
-        assert_eq!(next(1600), (1600, 1700));
+        assert_eq!(next(100), (100, 200));
+        assert_eq!(next(230), (230, 300));
+        assert_eq!(next(555), (555, 600), "three are left out");
+        assert_eq!(next(600), (600, 700));
     }
 }

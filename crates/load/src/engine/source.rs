@@ -140,6 +140,7 @@ impl<'a> Source<'a> {
                 } else {
                     0
                 };
+                stamp(self.timed, &mut stamps.encoding);
                 let plain = if *compresses {
                     self.plain.clear();
                     codec.encode(number, &mut self.plain)?;

@@ -9,6 +9,8 @@ use crate::recorder::{MarkTimes, StageTimes};
 pub(super) struct Stamps {
     pub(super) begun: u64,
     pub(super) connected: u64,
+    /// The encoder was called, where stages are stamped.
+    pub(super) encoding: u64,
     pub(super) encoded: u64,
     pub(super) compressed: u64,
     pub(super) sent: u64,
@@ -25,19 +27,21 @@ pub(super) fn stage_times(call: &Call, done: u64) -> StageTimes {
     // A stage that a call did not have passes its start on to the next.
     let next = |stamp: u64, from: u64| if stamp == 0 { from } else { stamp };
     let connected = next(stamps.connected, stamps.begun);
-    let encoded = next(stamps.encoded, connected);
+    // What lies between is the instrument's own.
+    let encoding = next(stamps.encoding, connected);
+    let encoded = next(stamps.encoded, encoding);
     let compressed = next(stamps.compressed, encoded);
     // An answer may come before its request is sent whole.
     let sent = next(stamps.sent, stamps.first_byte).min(stamps.first_byte);
     let decompressed = next(stamps.decompressed, stamps.received);
     let server = match (call.answer.handler_start, call.answer.handler_end) {
-        (Mark::At(start), Mark::At(end)) => MarkTimes::from_marks((start, end), connected, done),
+        (Mark::At(start), Mark::At(end)) => MarkTimes::from_marks((start, end), encoding, done),
         (Mark::Damaged, _) | (_, Mark::Damaged) => MarkTimes::Implausible,
         _ => MarkTimes::Absent,
     };
     StageTimes {
         connect: optional(stamps.connected, stamps.begun),
-        encode: optional(stamps.encoded, connected),
+        encode: optional(stamps.encoded, encoding),
         compress: optional(stamps.compressed, encoded),
         send: sent.saturating_sub(compressed),
         wait: stamps.first_byte.saturating_sub(sent),
@@ -79,6 +83,7 @@ mod tests {
         let stamps = Stamps {
             begun: 100,
             connected: 110,
+            encoding: 112,
             encoded: 125,
             compressed: 145,
             sent: 150,
@@ -90,7 +95,8 @@ mod tests {
         let t = times(stamps, 290);
         assert_eq!(
             (t.connect, t.encode, t.compress),
-            (Some(10), Some(15), Some(20))
+            (Some(10), Some(13), Some(20)),
+            "the encoder was called 2 ns after the connection was there"
         );
         assert_eq!((t.send, t.wait, t.receive), (5, 50, 20));
         assert_eq!((t.decompress, t.decode), (Some(30), Some(40)));

@@ -67,6 +67,7 @@ fn a_million_calls_are_kept_in_no_more_than_ten_thousand() {
         let latency = (call % 2000) * 1_000_000;
         recorder.started(due);
         recorder.begun(due, due + latency / 2);
+        recorder.sent(due);
         if call % 10 == 0 {
             let kind = FailureKind::HttpStatus(500 + (call % 100) as u16);
             recorder.failed(due, due + latency, kind, &format!("error of call {call}"));
@@ -107,6 +108,7 @@ fn a_lost_call_is_the_instruments_fault() {
     let mut recorder = recorder();
     recorder.started(0);
     recorder.started(1);
+    recorder.sent(0);
     recorder.answered(0, 10);
     let error = recorder.finish().account.close().unwrap_err();
     assert!(matches!(
@@ -128,6 +130,9 @@ proptest! {
         let mut recorder = recorder();
         for &(end, due, latency) in &ends {
             recorder.started(due);
+            if end < 2 {
+                recorder.sent(due);
+            }
             match end {
                 0 => recorder.answered(due, due + latency),
                 1 => recorder.failed(due, due + latency, FailureKind::Deadline, "late"),
@@ -140,6 +145,8 @@ proptest! {
         prop_assert_eq!(calls.started, ends.len() as u64);
         prop_assert_eq!(calls.answered, recorded.latency.len());
         prop_assert_eq!(calls.failed_total(), recorded.failed_latency.len());
+        let never_sent = ends.iter().filter(|(end, ..)| *end >= 2).count();
+        prop_assert_eq!(calls.never_sent, never_sent as u64);
         let slices = &recorded.timeline.slices;
         prop_assert_eq!(slices.iter().map(|s| s.answered).sum::<u64>(), calls.answered);
         prop_assert_eq!(slices.iter().map(|s| s.failed).sum::<u64>(), calls.failed_total());

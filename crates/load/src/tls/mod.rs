@@ -3,6 +3,8 @@
 mod insecure;
 
 use std::fmt;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -237,7 +239,8 @@ fn verifier(
 impl Identity {
     fn read(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
         let chain = certificates(&self.certificate, "the client certificate")?;
-        let key = PrivateKeyDer::from_pem_file(&self.key)
+        let key = read(&self.key)
+            .and_then(|pem| PrivateKeyDer::from_pem_slice(&pem))
             .map_err(in_file(&self.key, "the client certificate's private key"))?;
         Ok((chain, key))
     }
@@ -253,12 +256,29 @@ impl Identity {
 
 /// The certificates of a PEM file, at least one.
 fn certificates(path: &Path, what: &'static str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let all = CertificateDer::pem_file_iter(path)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+    let all = read(path)
+        .and_then(|pem| CertificateDer::pem_slice_iter(&pem).collect::<Result<Vec<_>, _>>())
         .map_err(in_file(path, what))?;
     match all.is_empty() {
         true => Err(in_file(path, what)(pem::Error::NoItemsFound)),
         false => Ok(all),
+    }
+}
+
+/// Reads a PEM file. The path may lead to a device without an end.
+fn read(path: &Path) -> Result<Vec<u8>, pem::Error> {
+    /// Some hundred times what the certificates take that machines trust.
+    const MOST_BYTES: u64 = 32 << 20;
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(pem::Error::Io)?;
+    let mut within = file.take(MOST_BYTES + 1);
+    within.read_to_end(&mut bytes).map_err(pem::Error::Io)?;
+    match bytes.len() as u64 > MOST_BYTES {
+        false => Ok(bytes),
+        true => Err(pem::Error::Io(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("it has more than {} MiB", MOST_BYTES >> 20),
+        ))),
     }
 }
 

@@ -74,6 +74,14 @@ fn a_file_that_cannot_be_used_is_named_with_its_fault() {
     let absent = folder.path().join("absent");
     let table = [
         (with_roots(&absent), "absent: No such file or directory"),
+        (
+            with_roots(Path::new("/dev/zero")),
+            "/dev/zero: it has more than 32 MiB",
+        ),
+        (
+            with_identity(&certificate, Path::new("/dev/zero")),
+            "/dev/zero: it has more than 32 MiB",
+        ),
         (with_roots(&empty), "empty: there is none in PEM"),
         (with_roots(&broken), "broken: it is no sound PEM"),
         (

@@ -98,8 +98,12 @@ fn connections_that_break_together_are_told_one_by_one() {
     let small_stack = thread::Builder::new().stack_size(SMALL_STACK);
     let measuring = small_stack.spawn(move || {
         let hooks = Hooks {
-            settling: &mut |_| Settling::Settled,
-            measuring: &mut || first.iter().take(CONNECTIONS).for_each(reset_connection),
+            settling: Box::new(|_| Settling::Settled),
+            measuring: Box::new(|begins| {
+                let resets = if begins { CONNECTIONS } else { 0 };
+                first.iter().take(resets).for_each(reset_connection);
+            }),
+            check: None,
             progress: None,
         };
         let stop = AtomicBool::new(false);
@@ -122,7 +126,13 @@ fn a_server_that_never_answers_fails_calls_by_their_deadline() {
         trial.connection_use = connection_use;
         let measurement = run(&trial, &[b"x"]);
         assert_sums_hold(&measurement);
-        assert_eq!(failures(&measurement), [("deadline".to_owned(), 10)]);
+        // A busy host can keep this program waiting for the whole deadline
+        // before it has sent a call.
+        let failed = &measurement.calls.failed;
+        let ended = [FailureKind::Deadline, FailureKind::DeadlineUnsent]
+            .map(|kind| failed.get(&kind).copied().unwrap_or(0));
+        assert!(ended[0] > 0, "{failed:?}");
+        assert_eq!(ended[0] + ended[1], 10, "{failed:?}");
         assert!(
             measurement.failed_latency.min() >= 19_900_000,
             "never before its time"
@@ -215,8 +225,11 @@ fn a_warmup_that_only_fails_still_waits_for_its_calls_in_flight() {
     trial.patience = Duration::from_millis(600);
     let mut at_start = None;
     let hooks = Hooks {
-        settling: &mut |_| Settling::GoOn,
-        measuring: &mut || at_start = Some(in_flight.load(Ordering::SeqCst)),
+        settling: Box::new(|_| Settling::GoOn),
+        measuring: Box::new(|_| {
+            at_start.get_or_insert(in_flight.load(Ordering::SeqCst));
+        }),
+        check: None,
         progress: None,
     };
     let stop = AtomicBool::new(false);
@@ -375,15 +388,16 @@ fn a_server_that_comes_back_is_found() {
             let _ = read_request(&mut stream);
         });
         let hooks = Hooks {
-            settling: &mut |_| Settling::Settled,
-            measuring: &mut || (),
+            settling: Box::new(|_| Settling::Settled),
+            measuring: Box::new(|_| ()),
+            check: None,
             progress: Some(ProgressHook {
                 every: Duration::from_millis(5),
-                look: &mut |progress| {
+                look: Box::new(|progress| {
                     if progress.failed_total() > 0 {
                         let _ = failed.send(());
                     }
-                },
+                }),
             }),
         };
         measure_with(&trial, prepared(&[b"x"]), hooks, stop).unwrap()

@@ -1,6 +1,6 @@
 //! Answers that grow when they are decompressed.
 
-use rpcgauge_load::{Codec, CodecError};
+use rpcgauge_load::{AnswerCheck, Codec, CodecError};
 use rpcgauge_message::{Compression, Compressor, Decompressor, Limits};
 
 use super::case::{Case, Over, fail};
@@ -55,13 +55,19 @@ impl Codec for Bounded {
     }
 }
 
-/// A bomb over one version of HTTP.
-fn case(name: &'static str, over: Over, coding: &'static str, compression: Compression) -> Case {
+/// An answer whose compression is this, over one version of HTTP.
+fn case(
+    name: &'static str,
+    over: Over,
+    compression: Compression,
+    compressed: fn(Compression) -> Vec<u8>,
+) -> Case {
+    let coding = compression.coding();
     let case = Case::new(name, over, fail(&["decompress"]))
         .with(move |trial| trial.expect.encoding = Some(coding.to_owned()));
     match over {
         Over::Grpc => case.server(move || {
-            let mut message = message(&bomb(compression));
+            let mut message = message(&compressed(compression));
             message[0] = 1;
             answers(move |id| {
                 let head = headers(id, 0, &[OK, GRPC, ("grpc-encoding", coding)]);
@@ -71,30 +77,58 @@ fn case(name: &'static str, over: Over, coding: &'static str, compression: Compr
             })()
         }),
         Over::Http1 | Over::Tls => case.server(move || {
-            let bomb = bomb(compression);
+            let body = compressed(compression);
             let head = format!(
                 "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-encoding: {coding}\r\n\
                  content-length: {}\r\n\r\n",
-                bomb.len()
+                body.len()
             );
-            says([head.as_bytes(), &bomb].concat())()
+            says([head.as_bytes(), &body].concat())()
         }),
     }
 }
 
+/// Compressed data without its end.
+fn cut(compression: Compression) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut compressor = Compressor::new(compression).expect("a compressor");
+    compressor.compress(b"hello", &mut out).expect("memory");
+    out.truncate(out.len() - 3);
+    out
+}
+
+fn garbage(_: Compression) -> Vec<u8> {
+    b"this is not compressed".to_vec()
+}
+
+/// What checks answers that nobody decodes, as in a load.
+fn check<const ZSTD: bool>() -> AnswerCheck<'static> {
+    let compression = match ZSTD {
+        true => Compression::ZSTD,
+        false => Compression::GZIP,
+    };
+    let (mut bounded, mut plain) = (Bounded::codec(compression), Vec::new());
+    Box::new(move |carried| bounded.decompress(carried, &mut plain))
+}
+
 pub(crate) fn cases() -> Vec<Case> {
-    let gzip = |over| {
-        case("gzip bomb", over, "gzip", Compression::GZIP)
-            .codec(|| Bounded::codec(Compression::GZIP))
-    };
-    let zstd = |over| {
-        case("zstd bomb", over, "zstd", Compression::ZSTD)
-            .codec(|| Bounded::codec(Compression::ZSTD))
-    };
-    vec![
-        gzip(Over::Http1),
-        gzip(Over::Grpc),
-        zstd(Over::Http1),
-        zstd(Over::Grpc),
-    ]
+    let (gzip, zstd) = (Compression::GZIP, Compression::ZSTD);
+    let both = [Over::Http1, Over::Grpc];
+    let read = both.into_iter().flat_map(|over| {
+        [
+            case("gzip bomb", over, gzip, bomb).codec(|| Bounded::codec(Compression::GZIP)),
+            case("zstd bomb", over, zstd, bomb).codec(|| Bounded::codec(Compression::ZSTD)),
+        ]
+    });
+    let checked = both.into_iter().flat_map(|over| {
+        [
+            case("gzip bomb in a load", over, gzip, bomb).checked(check::<false>),
+            case("gzip that ends early in a load", over, gzip, cut).checked(check::<false>),
+            case("no gzip in a load", over, gzip, garbage).checked(check::<false>),
+            case("zstd bomb in a load", over, zstd, bomb).checked(check::<true>),
+            case("zstd that ends early in a load", over, zstd, cut).checked(check::<true>),
+            case("no zstd in a load", over, zstd, garbage).checked(check::<true>),
+        ]
+    });
+    read.chain(checked).collect()
 }

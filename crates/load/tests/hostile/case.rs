@@ -1,12 +1,14 @@
 //! A row of the table in docs/hostile.md: a server that does harm, and what becomes of the calls.
 
 use std::fmt;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Address, Bodies, CallStyle, Codec, ConnectionUse, Ending, Fault, Measurement, Protocol, Trial,
+    Address, AnswerCheck, Bodies, CallStyle, Codec, ConnectionUse, Ending, Fault, Hooks,
+    Measurement, Protocol, Settling, Trial, measure_with,
 };
 
 use crate::support::memory;
@@ -91,6 +93,9 @@ type Server = Box<dyn Fn() -> Address + Send>;
 /// Makes what reads the answers.
 type MakeCodec = fn() -> Box<dyn Codec>;
 
+/// Makes what checks answers that nobody reads.
+type MakeCheck = fn() -> AnswerCheck<'static>;
+
 /// A row.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
@@ -102,6 +107,7 @@ pub(crate) struct Case {
     uses: &'static [ConnectionUse],
     request: usize,
     codec: Option<MakeCodec>,
+    check: Option<MakeCheck>,
     more_bytes: i64,
     /// In place of trials.
     instead: Option<Box<dyn Fn() + Send>>,
@@ -118,6 +124,7 @@ impl Case {
             uses: &[ConnectionUse::Reuse, ConnectionUse::PerCall],
             request: 3,
             codec: None,
+            check: None,
             more_bytes: MORE_BYTES,
             instead: None,
         }
@@ -166,6 +173,12 @@ impl Case {
     /// Answers are read by this.
     pub(crate) fn codec(mut self, codec: MakeCodec) -> Case {
         self.codec = Some(codec);
+        self
+    }
+
+    /// Answers are not read, and checked by this.
+    pub(crate) fn checked(mut self, check: MakeCheck) -> Case {
+        self.check = Some(check);
         self
     }
 
@@ -235,7 +248,15 @@ impl Case {
     fn measure(&self, trial: &Trial) -> Measurement {
         let body = vec![b'x'; self.request];
         let result = match self.codec {
-            None => run_with(trial, prepared(&[&body])),
+            None => {
+                let hooks = Hooks {
+                    settling: Box::new(|_| Settling::Settled),
+                    measuring: Box::new(|_| ()),
+                    progress: None,
+                    check: self.check.map(|make| make()),
+                };
+                measure_with(trial, prepared(&[&body]), hooks, &AtomicBool::new(false))
+            }
             Some(codec) => run_with(trial, Bodies::PerCall(&mut *codec())),
         };
         result.unwrap_or_else(|error| panic!("{}: {error}", self.name))

@@ -135,6 +135,19 @@ fn messages() -> Vec<Case> {
             vec![|id| with_body(id, &[0, 0xff, 0xff, 0xff, 0xff, b'x'])],
         ),
         saying(
+            case(
+                "giant message that is stated and never sent",
+                Outcome::Fail(&["too-large"], Fault::Client),
+            ),
+            vec![
+                |id| [head(id), data(id, 0, &[0, 0xff, 0xff, 0xff, 0xff])].concat(),
+                |id| {
+                    let length = ("content-length", "18446744073709551615");
+                    headers(id, 0, &[OK, GRPC, length])
+                },
+            ],
+        ),
+        saying(
             case("flag that no message has", fail(&["protocol"])),
             vec![|id| with_body(id, &[7, 0, 0, 0, 1, b'x'])],
         ),

@@ -267,6 +267,19 @@ fn too_much() -> Vec<Case> {
                 b"4\r\nmore\r\n",
             ))
             .with(|trial| trial.expect.max_answer_bytes = 1 << 20),
+        [
+            "content-length: 18446744073709551615\r\n\r\n",
+            "transfer-encoding: chunked\r\n\r\nffffffffffffffff\r\n",
+        ]
+        .into_iter()
+        .fold(
+            case("giant body that is stated and never sent", too_large()),
+            |case, length| {
+                case.server(says_and(format!("{HEAD}{length}"), |mut stream| {
+                    let _ = read_request(&mut stream);
+                }))
+            },
+        ),
         case("endless 1xx", fail(&["flood"])).server(says_for_ever(
             b"",
             b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n",

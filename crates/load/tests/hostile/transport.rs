@@ -143,12 +143,13 @@ fn out_of_files() {
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &few) }, 0);
     let mut files = Vec::new();
     let hooks = Hooks {
-        settling: &mut |_| Settling::Settled,
-        measuring: &mut || {
+        settling: Box::new(|_| Settling::Settled),
+        measuring: Box::new(|_| {
             while let Ok(file) = std::fs::File::open("/dev/null") {
                 files.push(file);
             }
-        },
+        }),
+        check: None,
         progress: None,
     };
     let stop = AtomicBool::new(false);

@@ -240,6 +240,11 @@ pub(crate) fn assert_sums_hold(measurement: &Measurement) {
         calls.started,
         calls.answered + calls.failed_total() + calls.abandoned
     );
+    assert!(calls.never_begun <= calls.never_sent, "{calls:?}");
+    assert!(
+        calls.answered + calls.never_sent <= calls.started,
+        "{calls:?}"
+    );
     assert_eq!(measurement.latency.len(), calls.answered);
     assert_eq!(measurement.failed_latency.len(), calls.failed_total());
     assert_eq!(
@@ -261,6 +266,8 @@ pub(crate) fn assert_sums_hold(measurement: &Measurement) {
     if !segments.is_empty() {
         let sum = |of: fn(&SegmentFigures) -> u64| segments.iter().map(of).sum::<u64>();
         assert_eq!(sum(|segment| segment.started), calls.started);
+        let sent = calls.started - calls.never_sent;
+        assert_eq!(sum(|segment| segment.sent), sent);
         assert_eq!(sum(|segment| segment.answered), calls.answered);
         assert_eq!(sum(|segment| segment.failed), calls.failed_total());
         assert_eq!(sum(|segment| segment.latency.len()), calls.answered);

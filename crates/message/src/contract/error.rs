@@ -32,7 +32,7 @@ pub enum ContractError {
     },
     /// The settings ask for a role that is not in the contract.
     #[error(
-        "unknown role {0}: the roles of contract version {VERSION} are server, floor and codec"
+        "unknown role {0}: the roles of contract version {VERSION} are server, client, codec and floor"
     )]
     Role(String),
     /// A key is missing, unknown or of the wrong type or value.

@@ -4,18 +4,22 @@ use std::io::BufRead;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::{Batch, ContractError, MAX_LINE_BYTES, Reply, Settings, VERSION};
+use super::{Answer, Ask, ContractError, MAX_LINE_BYTES, Reply, Settings, VERSION, Verified};
 
 const SETTINGS: &str = "settings";
 const REPLY: &str = "ready";
-const BATCH: &str = "batch";
+const ASK: &str = "slice";
+const ANSWER: &str = "slice's answer";
 
 const KEY_CONTRACT: &str = "contract";
 const KEY_ROLE: &str = "role";
 const KEY_READY: &str = "ready";
 const KEY_ERROR: &str = "error";
+const KEY_VERIFY: &str = "verify";
+const KEY_VERIFIED: &str = "verified";
+const KEY_SLICE: &str = "slice";
 
 impl Settings {
     /// The role's name.
@@ -23,6 +27,7 @@ impl Settings {
         match self {
             Self::Server(_) => "server",
             Self::Floor(_) => "floor",
+            Self::Client(_) => "client",
             Self::Codec(_) => "codec",
         }
     }
@@ -30,11 +35,13 @@ impl Settings {
     /// Takes a settings line apart. The version is looked at first, the role next, so that a line
     /// of another version is called that and not a misspelt one of this version.
     pub fn parse(line: &str) -> Result<Self, ContractError> {
-        let mut object = versioned_object(line, SETTINGS)?;
+        let mut object = versioned(object(line, SETTINGS)?, SETTINGS)?;
         let role = object.remove(KEY_ROLE);
+        let object = Value::Object(object);
         match role.as_ref().and_then(Value::as_str) {
             Some("server") => Ok(Self::Server(Box::new(shaped(object, SETTINGS)?))),
             Some("floor") => Ok(Self::Floor(shaped(object, SETTINGS)?)),
+            Some("client") => Ok(Self::Client(Box::new(shaped(object, SETTINGS)?))),
             Some("codec") => Ok(Self::Codec(Box::new(shaped(object, SETTINGS)?))),
             _ => Err(ContractError::Role(named(role.as_ref()))),
         }
@@ -46,6 +53,7 @@ impl Settings {
         match self {
             Self::Server(settings) => line_of(settings, [role]),
             Self::Floor(settings) => line_of(settings, [role]),
+            Self::Client(settings) => line_of(settings, [role]),
             Self::Codec(settings) => line_of(settings, [role]),
         }
     }
@@ -59,18 +67,17 @@ impl Settings {
 impl Reply {
     /// Takes a ready or error line apart.
     pub fn parse(line: &str) -> Result<Self, ContractError> {
-        let object = versioned_object(line, REPLY)?;
+        let object = versioned(object(line, REPLY)?, REPLY)?;
         if object.contains_key(KEY_ERROR) {
-            return Ok(Self::Failed(shaped(object, REPLY)?));
+            return Ok(Self::Failed(shaped(Value::Object(object), REPLY)?));
         }
         if object.get(KEY_READY) != Some(&Value::Bool(true)) {
-            let detail = "it says neither \"ready\":true nor \"error\"".to_owned();
-            return Err(ContractError::Shape {
-                what: REPLY,
-                detail,
-            });
+            return Err(wrong_shape(
+                REPLY,
+                "it says neither \"ready\":true nor \"error\"",
+            ));
         }
-        Ok(Self::Ready(shaped(object, REPLY)?))
+        Ok(Self::Ready(shaped(Value::Object(object), REPLY)?))
     }
 
     /// The line, without its line feed.
@@ -87,21 +94,76 @@ impl Reply {
     }
 }
 
-impl Batch {
-    /// Takes a codec's batch line apart.
+impl Ask {
+    /// Takes a line to a client or codec apart.
     pub fn parse(line: &str) -> Result<Self, ContractError> {
-        let object = serde_json::from_str(line).map_err(|error| not_json(BATCH, &error))?;
-        shaped(object, BATCH)
+        let mut object = object(line, ASK)?;
+        let asked = match (object.remove(KEY_VERIFY), object.remove(KEY_SLICE)) {
+            (Some(Value::Bool(true)), None) => Ok(Self::Verify),
+            (None, Some(slice)) => shaped(slice, ASK).map(Self::Slice),
+            _ => Err(wrong_shape(
+                ASK,
+                "it says neither \"verify\":true nor \"slice\"",
+            )),
+        }?;
+        match object.keys().next() {
+            Some(key) => Err(wrong_shape(ASK, &format!("unknown field `{key}`"))),
+            None => Ok(asked),
+        }
     }
 
     /// The line, without its line feed.
     pub fn to_line(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
+        match self {
+            Self::Verify => json!({ KEY_VERIFY: true }),
+            Self::Slice(slice) => json!({ KEY_SLICE: slice }),
+        }
+        .to_string()
     }
 
-    /// Reads the next batch line.
-    pub fn read(stream: impl BufRead) -> Result<Self, ContractError> {
-        Self::parse(&read_line(stream, BATCH)?)
+    /// Reads the next line; none where the stream has ended.
+    pub fn read(stream: impl BufRead) -> Result<Option<Self>, ContractError> {
+        match read_line(stream, ASK) {
+            Ok(line) => Self::parse(&line).map(Some),
+            Err(ContractError::Missing(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Answer {
+    /// Takes the line apart that a client or codec answered with.
+    pub fn parse(line: &str) -> Result<Self, ContractError> {
+        let mut said = object(line, ANSWER)?;
+        if let Some(done) = said.remove(KEY_SLICE) {
+            return shaped(done, ANSWER).map(Self::Slice);
+        }
+        if let Some(Value::Object(mut verified)) = said.remove(KEY_VERIFIED) {
+            return match (verified.remove("message"), verified.remove("bytes")) {
+                (Some(message), None) => Ok(Self::Verified(Verified::Message(message))),
+                (None, Some(Value::String(bytes))) => Ok(Self::Verified(Verified::Bytes(bytes))),
+                _ => Err(wrong_shape(
+                    ANSWER,
+                    "\"verified\" holds neither \"message\" nor \"bytes\"",
+                )),
+            };
+        }
+        if said.contains_key(KEY_ERROR) {
+            return shaped(Value::Object(versioned(said, ANSWER)?), ANSWER).map(Self::Failed);
+        }
+        Err(wrong_shape(
+            ANSWER,
+            "it says neither \"verified\" nor \"slice\" nor \"error\"",
+        ))
+    }
+
+    /// The line, without its line feed.
+    pub fn to_line(&self) -> String {
+        match self {
+            Self::Verified(verified) => json!({ KEY_VERIFIED: verified }).to_string(),
+            Self::Slice(done) => json!({ KEY_SLICE: done }).to_string(),
+            Self::Failed(failed) => line_of(failed, []),
+        }
     }
 }
 
@@ -125,9 +187,17 @@ fn read_line(stream: impl BufRead, what: &'static str) -> Result<String, Contrac
         .map_err(|_| stream_error("it is not UTF-8".to_owned()))
 }
 
-fn versioned_object(line: &str, what: &'static str) -> Result<Map<String, Value>, ContractError> {
-    let mut object: Map<String, Value> =
-        serde_json::from_str(line).map_err(|error| not_json(what, &error))?;
+fn object(line: &str, what: &'static str) -> Result<Map<String, Value>, ContractError> {
+    serde_json::from_str(line).map_err(|error| ContractError::NotJson {
+        what,
+        detail: one_line(&error),
+    })
+}
+
+fn versioned(
+    mut object: Map<String, Value>,
+    what: &'static str,
+) -> Result<Map<String, Value>, ContractError> {
     match object.remove(KEY_CONTRACT) {
         Some(version) if version.as_u64() == Some(u64::from(VERSION)) => Ok(object),
         version => Err(ContractError::Version {
@@ -137,26 +207,20 @@ fn versioned_object(line: &str, what: &'static str) -> Result<Map<String, Value>
     }
 }
 
-fn not_json(what: &'static str, error: &serde_json::Error) -> ContractError {
-    ContractError::NotJson {
-        what,
-        detail: one_line(error),
-    }
-}
-
 /// What the library says. It repeats names that it does not know, with whatever is in them.
 fn one_line(error: &serde_json::Error) -> String {
     error.to_string().replace(char::is_control, " ")
 }
 
-fn shaped<T: DeserializeOwned>(
-    object: Map<String, Value>,
-    what: &'static str,
-) -> Result<T, ContractError> {
-    serde_json::from_value(Value::Object(object)).map_err(|error| ContractError::Shape {
+fn shaped<T: DeserializeOwned>(value: Value, what: &'static str) -> Result<T, ContractError> {
+    serde_json::from_value(value).map_err(|error| wrong_shape(what, &one_line(&error)))
+}
+
+fn wrong_shape(what: &'static str, detail: &str) -> ContractError {
+    ContractError::Shape {
         what,
-        detail: one_line(&error),
-    })
+        detail: detail.replace(char::is_control, " "),
+    }
 }
 
 /// How a wrong value is shown: cut, since it goes into a one-line error.

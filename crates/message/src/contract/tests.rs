@@ -3,6 +3,8 @@
 use std::io::Cursor;
 use std::path::PathBuf;
 
+use serde_json::json;
+
 use super::*;
 
 const SERVER: &str = r#"{"contract":1,"role":"server","workload":{"name":"list","n":10},
@@ -60,12 +62,31 @@ fn settings_come_back_from_their_line() {
         sample: Sample::Response,
         encoding: Encoding::Cbor,
         compression: Compression::None,
+        message: json!({"message": "Hello"}),
         operation: Operation::Decode,
-        batches: 5,
-        batch_size: 100,
+        records: "/tmp/records".into(),
+        limits: Limits::default(),
+    };
+    let client = ClientSettings {
+        stack: Some("http".into()),
+        workload: WorkloadSpec::Hello {},
+        protocol: Protocol::Rest,
+        http: HttpVersion::Http1,
+        encoding: Encoding::Json,
+        address: Address::Unix("/run/a.sock".into()),
+        requests: vec![json!({"name": "a"}), json!({})],
+        request_compression: Compression::GZIP,
+        response_compression: Compression::ZSTD,
+        connection: ConnectionUse::PerCall,
+        style: Some(Style::Coroutine),
+        in_flight: 4,
+        deadline_ms: 10_000,
+        marks: true,
+        records: "/tmp/records".into(),
         limits: Limits::default(),
     };
     for settings in [
+        Settings::Client(Box::new(client)),
         Settings::Server(Box::new(all)),
         Settings::Server(Box::new(server())),
         Settings::Floor(FloorSettings {
@@ -95,7 +116,7 @@ fn a_line_of_another_version_is_called_that() {
 fn an_unknown_role_names_the_known_ones() {
     assert_eq!(
         refused(r#"{"contract":1,"role":"chorus"}"#),
-        "unknown role \"chorus\": the roles of contract version 1 are server, floor and codec"
+        "unknown role \"chorus\": the roles of contract version 1 are server, client, codec and floor"
     );
     assert!(refused(r#"{"contract":1}"#).starts_with("unknown role (none)"));
     let long = format!(r#"{{"contract":1,"role":"{}"}}"#, "é".repeat(1000));
@@ -144,7 +165,6 @@ fn replies_come_back_from_their_line() {
         pid: Some(7),
         versions: [("hyper".to_owned(), "1".to_owned())].into(),
         code: Some(Code::Generated),
-        sample: None,
     };
     let failed = Failed {
         error: "no port is free".into(),
@@ -206,11 +226,91 @@ fn an_ended_stream_and_wrong_bytes_are_told_apart() {
 }
 
 #[test]
-fn batches_come_back_from_their_line() {
-    let batch = Batch {
-        batch: 1,
-        operations: 100,
-        elapsed_ns: 5,
+fn asks_come_back_from_their_line() {
+    let slice = |until, batch| {
+        Ask::Slice(SliceAsk {
+            skip: 10,
+            until,
+            batch,
+        })
     };
-    assert_eq!(Batch::parse(&batch.to_line()), Ok(batch));
+    for ask in [
+        Ask::Verify,
+        slice(Until::Calls(200), None),
+        slice(Until::Time(Duration::from_micros(2000)), Some(16)),
+    ] {
+        assert_eq!(Ask::parse(&ask.to_line()), Ok(ask), "{}", ask.to_line());
+    }
+    assert_eq!(
+        slice(Until::Calls(200), None).to_line(),
+        r#"{"slice":{"calls":200,"skip":10}}"#
+    );
+}
+
+#[test]
+fn an_ask_says_one_thing() {
+    for (line, why) in [
+        ("{}", "neither"),
+        (r#"{"verify":false}"#, "neither"),
+        (r#"{"verify":true,"slice":{"skip":0,"calls":1}}"#, "neither"),
+        (r#"{"verify":true,"mood":1}"#, "unknown field `mood`"),
+        (r#"{"slice":{"skip":0}}"#, "by one of the two"),
+        (
+            r#"{"slice":{"skip":0,"calls":1,"time_us":1}}"#,
+            "by one of the two",
+        ),
+        (r#"{"slice":{"skip":0,"calls":0}}"#, "1 call or more"),
+        (
+            r#"{"slice":{"skip":0,"calls":1,"batch":0}}"#,
+            "1 operation or more",
+        ),
+        (
+            r#"{"slice":{"skip":0,"calls":1,"pace":2}}"#,
+            "unknown field `pace`",
+        ),
+        ("slice", "no JSON object"),
+    ] {
+        let error = Ask::parse(line).expect_err(line).to_string();
+        assert!(error.contains(why), "{line}: {error}");
+    }
+    assert_eq!(Ask::read(Cursor::new("")), Ok(None));
+}
+
+#[test]
+fn answers_come_back_from_their_line() {
+    let done = SliceDone {
+        records: 200,
+        cpu_ns: Some(5),
+        error: Some("refused".into()),
+        reopened: 1,
+    };
+    for answer in [
+        Answer::Verified(Verified::Message(json!({"id": 1}))),
+        Answer::Verified(Verified::Bytes("AA==".into())),
+        Answer::Slice(done),
+        Answer::Slice(SliceDone::default()),
+        Answer::Failed(Failed {
+            error: "the server is gone".into(),
+            fault: Fault::Subject,
+        }),
+    ] {
+        assert_eq!(Answer::parse(&answer.to_line()), Ok(answer));
+    }
+    let lenient = r#"{"slice":{"records":3,"mood":"good"},"mood":1}"#;
+    assert!(matches!(Answer::parse(lenient), Ok(Answer::Slice(done)) if done.records == 3));
+}
+
+#[test]
+fn an_answer_that_is_none_is_told_in_one_line() {
+    for line in [
+        "{}",
+        r#"{"verified":{"sound":1}}"#,
+        r#"{"slice":{"records":-1}}"#,
+        r#"{"error":"x","fault":"subject"}"#,
+        r#"{"contract":1,"error":"x","fault":"a\nb"}"#,
+        "Traceback",
+    ] {
+        let error = Answer::parse(line).expect_err(line).to_string();
+        assert!(!error.contains(char::is_control), "{error:?}");
+    }
 }

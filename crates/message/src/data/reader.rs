@@ -15,6 +15,9 @@ use super::rows::{FilePlace, RowFormat, Rows, Source};
 /// Bytes that are read of a file at once.
 const READ_BYTES: usize = 64 << 10;
 
+/// What some editors put before a text in UTF-8. The reader of CSV passes over it too.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Bytes that are copied at once where they are in memory.
 const COPIED_BYTES: usize = 4 << 10;
 
@@ -67,9 +70,19 @@ impl RowReader {
         let bounded = Bounded::new(inner, most);
         let (input, first) = match rows.format {
             RowFormat::JsonLines => {
-                let at = FilePlace { byte: 0, line: 1 };
+                let mut lines = BufReader::with_capacity(capacity, bounded);
+                let begin = lines.fill_buf().map_err(|error| unreadable(&error))?;
+                let mark = match begin.starts_with(BYTE_ORDER_MARK) {
+                    true => BYTE_ORDER_MARK.len(),
+                    false => 0,
+                };
+                lines.consume(mark);
+                let at = FilePlace {
+                    byte: mark as u64,
+                    line: 1,
+                };
                 let input = Input::JsonLines {
-                    lines: BufReader::with_capacity(capacity, bounded),
+                    lines,
                     at,
                     line: Vec::new(),
                 };

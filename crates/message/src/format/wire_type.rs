@@ -30,7 +30,7 @@ fn find(message: &DynamicMessage) -> Option<(String, String)> {
             }),
             Some(Value::Map(entries)) => entries.iter().find_map(|(key, value)| match value {
                 Value::Message(child) => {
-                    let key = crate::mapping::read::key_text(key);
+                    let key = crate::mapping::path::key_text(key);
                     find(child).map(|(p, what)| (format!("[{key:?}]{p}"), what))
                 }
                 _ => None,

@@ -40,19 +40,12 @@ impl Memory {
     }
 
     /// Counts one more entry of a `BTreeMap` that has `before`: its nodes are counted when the entries
-    /// may need another one. Returns what it counted, in bytes.
-    pub(crate) fn take_entry<T, E: Error>(&self, before: usize) -> Result<usize, E> {
-        if !before.is_multiple_of(FULL_NODE) {
-            return Ok(0);
+    /// may need another one.
+    pub(crate) fn take_entry<T, E: Error>(&self, before: usize) -> Result<(), E> {
+        match before.is_multiple_of(FULL_NODE) {
+            true => self.take(NODE * size_of::<T>()),
+            false => Ok(()),
         }
-        let node = NODE * size_of::<T>();
-        self.take(node).map(|()| node)
-    }
-
-    /// Counts so many bytes as free again.
-    pub(crate) fn give_back(&self, bytes: usize) {
-        self.left
-            .set(self.left.get().map(|left| left.saturating_add(bytes)));
     }
 
     /// The limit, if it was broken.

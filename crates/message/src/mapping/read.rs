@@ -1,112 +1,202 @@
-//! Reads a dynamic message in the mapping, and knows where an error is.
+//! Reads a dynamic message by the protobuf library's JSON reader, with the guard before it.
 
-mod map;
-mod well_known;
-
-use std::fmt;
+use std::collections::HashMap;
+use std::mem;
 use std::sync::Arc;
 
-use buffa::editions::EnumType;
+use buffa_descriptor::reflect::DynamicMessageSeed;
 use buffa_descriptor::{
-    DescriptorPool, DynamicMessage, EnumIndex, FieldDescriptor, FieldKind, MessageDescriptor,
-    MessageIndex, ReflectMessageMut, ScalarType, SingularKind, Value,
+    DescriptorPool, DynamicMessage, FieldDescriptor, FieldKind, MapKey, MapValue, MessageIndex,
+    ScalarType, SingularKind, Value,
 };
-use serde::Deserializer;
-use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Unexpected, Visitor};
 
-use self::map::ReadMap;
-pub(crate) use self::map::key_text;
-use super::key::ReadKey;
-use super::leaf::{self, Leaf};
-use super::trail::{Step, Trail};
-use super::well_known::{NULL_VALUE, WellKnown};
+use super::guard::{Aside, Fault, Watch, Watched};
+use super::path::{self, Step, key_text};
+use super::well_known::{self, ONLY_FIELD, WellKnown};
+use crate::limits::{BrokenLimit, Limits};
 use crate::nearest::Nearest;
+use crate::schema::Types;
 
-/// What every reader of one message needs.
-#[derive(Clone, Copy)]
-pub(crate) struct Reader<'a> {
-    pub(crate) pool: &'a Arc<DescriptorPool>,
-    pub(crate) trail: &'a Trail,
+/// Why a message could not be read.
+pub(crate) enum Unread {
+    Limit(BrokenLimit),
+    /// A value does not fit.
+    At {
+        path: String,
+        what: String,
+    },
+    /// It is JSON no more, with line and column.
+    NotJson(String),
 }
 
-/// A message, to be read; `None` is null.
-pub(crate) struct ReadMessage<'a> {
-    pub(crate) reader: Reader<'a>,
-    pub(crate) index: MessageIndex,
-}
-
-impl<'de> DeserializeSeed<'de> for ReadMessage<'_> {
-    type Value = Option<DynamicMessage>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        let Reader { pool, trail } = self.reader;
-        trail.deeper(|| match WellKnown::of(pool.message(self.index)) {
-            None => deserializer.deserialize_any(self),
-            Some(kind) => well_known::read(self.reader, self.index, kind, deserializer),
-        })
-    }
-}
-
-impl<'de> Visitor<'de> for ReadMessage<'_> {
-    type Value = Option<DynamicMessage>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "an object of {}",
-            self.reader.pool.message(self.index).full_name()
-        )
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-        read_fields(self.reader, self.index, map).map(Some)
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_none<E>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-}
-
-/// Reads an object's keys as fields.
-fn read_fields<'de, A: MapAccess<'de>>(
-    reader: Reader<'_>,
+/// One message, to be read.
+pub(crate) struct Reading<'a> {
+    types: &'a Types,
     index: MessageIndex,
-    mut map: A,
-) -> Result<DynamicMessage, A::Error> {
-    let descriptor = reader.pool.message(index);
-    let mut message = DynamicMessage::new(Arc::clone(reader.pool), index);
-    let mut seen = Seen::default();
-    let mut is_empty = true;
-    while let Some(key) = map.next_key_seed(ReadKey::<String>::new())? {
-        let here = |error| reader.trail.at(Step::Name(&key), error);
-        let field = find_field(reader.pool, index, &key).ok_or_else(|| {
-            here(A::Error::custom(NoSuchField {
-                key: &key,
-                descriptor,
-            }))
-        })?;
-        seen.key(field).map_err(|e| here(A::Error::custom(e)))?;
-        let value = map
-            .next_value_seed(ReadField { reader, field })
-            .map_err(here)?;
-        // Null leaves the field unset, and takes no place in its oneof.
-        if let Some(value) = value {
-            seen.value(field, descriptor)
-                .map_err(|e| here(A::Error::custom(e)))?;
-            if is_empty {
-                reader.trail.take_fields()?;
-                is_empty = false;
-            }
-            message
-                .try_set(field, value)
-                .map_err(|e| here(A::Error::custom(e)))?;
+    watch: Watch,
+}
+
+impl<'a> Reading<'a> {
+    pub(crate) fn new(types: &'a Types, index: MessageIndex, limits: &Limits) -> Self {
+        Self {
+            types,
+            index,
+            // A payload of an `Any` is read apart from the rest, and keeps nothing aside.
+            watch: Watch::new(limits, types.has_any()),
         }
     }
-    Ok(message)
+
+    /// What reads the message from its format.
+    pub(crate) fn seed(&self) -> Watched<'_, DynamicMessageSeed> {
+        let pool = Arc::clone(&self.types.pool);
+        self.watch.over(DynamicMessageSeed::new(pool, self.index))
+    }
+
+    /// The message, with the bytes that were set aside.
+    pub(crate) fn finish(self, mut message: DynamicMessage) -> Result<DynamicMessage, Unread> {
+        let (types, index) = (self.types, self.index);
+        match put(&mut message, &mut self.watch.into_aside(), 0) {
+            Ok(()) => Ok(message),
+            Err(path) => {
+                let fault = Fault {
+                    path,
+                    said: None,
+                    value: Some("byte array".to_owned()),
+                };
+                Err(unread(types, index, fault, "bytes do not fit here"))
+            }
+        }
+    }
+
+    /// Why it could not be read, from a parser's words.
+    pub(crate) fn refused(self, said: String) -> Unread {
+        if let Some(broken) = self.watch.broken() {
+            return Unread::Limit(broken);
+        }
+        unread(self.types, self.index, self.watch.into_fault(), &said)
+    }
+}
+
+/// A value that does not fit: the library's words, with what the descriptors know of that place.
+/// `said` stands where the whole message is at fault.
+fn unread(types: &Types, index: MessageIndex, fault: Fault, said: &str) -> Unread {
+    let pool = &*types.pool;
+    let mut steps = fault.path;
+    let said = path::tidy(fault.said.as_deref().unwrap_or(said));
+    let wanted = |wanted: &str| match &fault.value {
+        Some(value) => format!("invalid value: {}, expected {wanted}", path::clip(value)),
+        None => {
+            let (said, _) = said.split_once(", expected ").unwrap_or((&said, ""));
+            format!("{said}, expected {wanted}")
+        }
+    };
+    // The name that the library did not know stands in its words.
+    let name = said.split('"').nth(1).unwrap_or_default();
+    let what = match kind_at(pool, index, &steps) {
+        Some(FieldKind::Singular(SingularKind::Scalar(scalar))) => wanted(wanted_of(scalar)),
+        Some(FieldKind::Singular(SingularKind::Enum(index))) => {
+            let names = pool.enumeration(index).values().iter().map(|v| v.name());
+            format!("{said}{}", Nearest::or_known(name, names))
+        }
+        Some(FieldKind::Singular(SingularKind::Message(index))) => {
+            let descriptor = pool.message(index);
+            match WellKnown::of(descriptor) {
+                Some(WellKnown::Wrapper(scalar)) => wanted(wanted_of(scalar)),
+                Some(kind) => well_known::wanted_text(kind).map_or(said.clone(), wanted),
+                None if said.starts_with("unknown field") => {
+                    steps.push(Step::Name(name.to_owned().into()));
+                    let names = descriptor.fields().iter().map(FieldDescriptor::json_name);
+                    let nearest = Nearest::or_known(name, names);
+                    format!(
+                        "{} has no field \"{name}\"{nearest}",
+                        descriptor.full_name()
+                    )
+                }
+                None => {
+                    let oneof = descriptor
+                        .field_by_name(name)
+                        .filter(|_| said.starts_with("more than one member of oneof"))
+                        .and_then(|field| {
+                            descriptor.oneofs().get(usize::from(field.oneof_index()?))
+                        });
+                    oneof.map_or(said.clone(), |oneof| {
+                        format!("{said}: of \"{}\" only one can be set", oneof.name())
+                    })
+                }
+            }
+        }
+        _ => said.clone(),
+    };
+    Unread::At {
+        path: path::shown(&steps),
+        what,
+    }
+}
+
+/// Puts bytes that were set aside into the fields of a message that stands so many steps deep.
+/// Fails with the path to some that have no place.
+fn put(
+    message: &mut DynamicMessage,
+    aside: &mut [Aside],
+    depth: usize,
+) -> Result<(), Vec<Step<'static>>> {
+    let pool = Arc::clone(message.pool());
+    let index = message.message_index();
+    let wrapped = WellKnown::of(pool.message(index)) == Some(WellKnown::Wrapper(ScalarType::Bytes));
+    for group in aside.chunk_by_mut(|a, b| a.path.get(depth) == b.path.get(depth)) {
+        let number = match group[0].path.get(depth) {
+            Some(Step::Name(name)) => find_field(&pool, index, name).map(FieldDescriptor::number),
+            _ => wrapped.then_some(ONLY_FIELD),
+        };
+        let value = number.and_then(|number| message.field_by_number_mut(number));
+        let value = value.ok_or_else(|| group[0].path.clone())?;
+        put_value(value, group, depth + usize::from(!wrapped))?;
+    }
+    Ok(())
+}
+
+fn put_value(
+    value: &mut Value,
+    aside: &mut [Aside],
+    depth: usize,
+) -> Result<(), Vec<Step<'static>>> {
+    let by_step = |a: &Aside, b: &Aside| a.path.get(depth) == b.path.get(depth);
+    let no_place = |group: &[Aside]| group[0].path.clone();
+    match value {
+        // Of a key that is there twice the last value counts.
+        Value::Bytes(bytes) => match aside {
+            [.., last] if last.path.len() == depth => *bytes = mem::take(&mut last.bytes),
+            _ => return Err(no_place(aside)),
+        },
+        Value::Message(message) => put(message, aside, depth)?,
+        Value::List(items) => {
+            for group in aside.chunk_by_mut(by_step) {
+                let item = match group[0].path.get(depth) {
+                    Some(Step::Index(index)) => items.get_mut(*index),
+                    _ => None,
+                };
+                put_value(item.ok_or_else(|| no_place(group))?, group, depth + 1)?;
+            }
+        }
+        Value::Map(entries) => {
+            let keys: HashMap<String, MapKey> = entries
+                .iter()
+                .map(|(key, _)| (key_text(key), key.clone()))
+                .collect();
+            for group in aside.chunk_by_mut(by_step) {
+                let key = match group[0].path.get(depth) {
+                    Some(Step::Name(name)) => keys.get(&**name),
+                    _ => None,
+                };
+                let found = key.and_then(|key| Some((key, entries.get(key)?.clone())));
+                let (key, mut item) = found.ok_or_else(|| no_place(group))?;
+                put_value(&mut item, group, depth + 1)?;
+                MapValue::insert(entries, key.clone(), item);
+            }
+        }
+        _ => return Err(no_place(aside)),
+    }
+    Ok(())
 }
 
 /// A field by either of its names, or an extension by its full name in brackets.
@@ -125,264 +215,38 @@ fn find_field<'a>(
     }
 }
 
-/// Says that a message has no such field, and which was probably meant.
-struct NoSuchField<'a> {
-    key: &'a str,
-    descriptor: &'a MessageDescriptor,
-}
-
-impl fmt::Display for NoSuchField<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = self
-            .descriptor
-            .fields()
-            .iter()
-            .map(FieldDescriptor::json_name);
-        let nearest = Nearest::or_known(self.key, names);
-        write!(
-            f,
-            "{} has no field \"{}\"{nearest}",
-            self.descriptor.full_name(),
-            self.key
-        )
-    }
-}
-
-/// What an object has had so far.
-#[derive(Default)]
-struct Seen<'a> {
-    numbers: Vec<u32>,
-    oneofs: Vec<(u16, &'a str)>,
-}
-
-impl<'a> Seen<'a> {
-    fn key(&mut self, field: &FieldDescriptor) -> Result<(), String> {
-        if self.numbers.contains(&field.number()) {
-            return Err(format!("the field \"{}\" is there twice", field.name()));
-        }
-        self.numbers.push(field.number());
-        Ok(())
-    }
-
-    fn value(
-        &mut self,
-        field: &'a FieldDescriptor,
-        descriptor: &MessageDescriptor,
-    ) -> Result<(), String> {
-        let Some(oneof) = field.oneof_index() else {
-            return Ok(());
-        };
-        if let Some((_, other)) = self.oneofs.iter().find(|(seen, _)| *seen == oneof) {
-            let name = descriptor
-                .oneofs()
-                .get(usize::from(oneof))
-                .map_or("", |o| o.name());
-            return Err(format!(
-                "\"{other}\" and \"{}\" are both there, but of the oneof \"{name}\" only one can be set",
-                field.name()
-            ));
-        }
-        self.oneofs.push((oneof, field.name()));
-        Ok(())
-    }
-}
-
-/// A field's value, to be read; `None` is null.
-struct ReadField<'a> {
-    reader: Reader<'a>,
-    field: &'a FieldDescriptor,
-}
-
-impl<'de> DeserializeSeed<'de> for ReadField<'_> {
-    type Value = Option<Value>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        let Self { reader, field } = self;
-        let singular = |kind| ReadSingular {
-            reader,
-            kind,
-            enum_type: field.enum_type(),
-        };
-        match field.kind() {
-            FieldKind::Singular(kind) => singular(kind).deserialize(deserializer),
-            FieldKind::List(kind) => Ok(deserializer
-                .deserialize_any(ReadList(singular(kind)))?
-                .map(Value::List)),
-            FieldKind::Map { key, value } => deserializer.deserialize_any(ReadMap {
-                key,
-                value: singular(value),
-            }),
-        }
-    }
-}
-
-/// A list of values, to be read.
-struct ReadList<'a>(ReadSingular<'a>);
-
-/// Room that is taken for a list on its sender's word alone.
-const TRUSTED_LENGTH: usize = 1024;
-
-impl<'de> Visitor<'de> for ReadList<'_> {
-    type Value = Option<Vec<Value>>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        let trail = self.0.reader.trail;
-        let mut items = Vec::with_capacity(seq.size_hint().unwrap_or(0).min(TRUSTED_LENGTH));
-        loop {
-            let step = || Step::Index(items.len());
-            match seq
-                .next_element_seed(self.0)
-                .map_err(|e| trail.at(step(), e))?
-            {
-                None => return Ok(Some(items)),
-                Some(Some(value)) => {
-                    trail.take(size_of::<Value>())?;
-                    items.push(value);
-                }
-                Some(None) => {
-                    return Err(trail.at(step(), A::Error::custom("a list holds no null")));
-                }
+/// The kind of the value that the steps lead to from a message, where the descriptors know it.
+fn kind_at(pool: &DescriptorPool, index: MessageIndex, steps: &[Step<'_>]) -> Option<FieldKind> {
+    let mut at = FieldKind::Singular(SingularKind::Message(index));
+    for step in steps {
+        at = match (at, step) {
+            (FieldKind::Singular(SingularKind::Message(index)), Step::Name(name)) => {
+                find_field(pool, index, name)?.kind()
             }
-        }
+            (FieldKind::List(kind), Step::Index(_)) => FieldKind::Singular(kind),
+            (FieldKind::Map { value, .. }, Step::Name(_)) => FieldKind::Singular(value),
+            _ => return None,
+        };
     }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_none<E>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
+    Some(at)
 }
 
-/// One value, to be read; `None` is null.
-#[derive(Clone, Copy)]
-struct ReadSingular<'a> {
-    reader: Reader<'a>,
-    kind: SingularKind,
-    enum_type: Option<EnumType>,
-}
-
-impl ReadSingular<'_> {
-    /// Whether an enum's values are only those that have a name.
-    fn is_closed(&self, index: EnumIndex) -> bool {
-        let of_enum = || self.reader.pool.enumeration(index).enum_type();
-        self.enum_type.unwrap_or_else(of_enum) == EnumType::Closed
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for ReadSingular<'_> {
-    type Value = Option<Value>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        match self.kind {
-            SingularKind::Scalar(scalar) => read_scalar(scalar, deserializer),
-            SingularKind::Enum(index) => deserializer.deserialize_any(ReadEnum {
-                pool: self.reader.pool,
-                index,
-                closed: self.is_closed(index),
-            }),
-            SingularKind::Message(index) => {
-                let seed = ReadMessage {
-                    reader: self.reader,
-                    index,
-                };
-                Ok(seed.deserialize(deserializer)?.map(Value::Message))
-            }
-        }
-    }
-}
-
-fn read_scalar<'de, D: Deserializer<'de>>(
-    scalar: ScalarType,
-    deserializer: D,
-) -> Result<Option<Value>, D::Error> {
-    fn read<'de, L: Leaf, D: Deserializer<'de>>(
-        deserializer: D,
-        value: fn(L) -> Value,
-    ) -> Result<Option<Value>, D::Error> {
-        Ok(leaf::read(deserializer)?.map(value))
-    }
+/// What is wanted of a scalar.
+const fn wanted_of(scalar: ScalarType) -> &'static str {
     use ScalarType as T;
     match scalar {
-        T::Double => read(deserializer, Value::F64),
-        T::Float => read(deserializer, Value::F32),
-        T::Int64 | T::Sint64 | T::Sfixed64 => read(deserializer, Value::I64),
-        T::Uint64 | T::Fixed64 => read(deserializer, Value::U64),
-        T::Int32 | T::Sint32 | T::Sfixed32 => read(deserializer, Value::I32),
-        T::Uint32 | T::Fixed32 => read(deserializer, Value::U32),
-        T::Bool => read(deserializer, Value::Bool),
-        T::String => read(deserializer, Value::String),
-        T::Bytes => read(deserializer, Value::Bytes),
-    }
-}
-
-/// An enum's value, to be read by name or number.
-struct ReadEnum<'a> {
-    pool: &'a DescriptorPool,
-    index: EnumIndex,
-    /// Whether numbers without a name are refused.
-    closed: bool,
-}
-
-impl ReadEnum<'_> {
-    fn null(&self) -> Option<Value> {
-        let is_null_value = self.pool.enumeration(self.index).full_name() == NULL_VALUE;
-        is_null_value.then_some(Value::EnumNumber(0))
-    }
-}
-
-impl Visitor<'_> for ReadEnum<'_> {
-    type Value = Option<Value>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "a name or number of {}",
-            self.pool.enumeration(self.index).full_name()
-        )
-    }
-
-    fn visit_str<E: Error>(self, name: &str) -> Result<Self::Value, E> {
-        let descriptor = self.pool.enumeration(self.index);
-        match descriptor.value_by_name(name) {
-            Some(value) => Ok(Some(Value::EnumNumber(value.number()))),
-            None => {
-                let names = descriptor.values().iter().map(|value| value.name());
-                Err(E::custom(format_args!(
-                    "{} has no value \"{name}\"{}",
-                    descriptor.full_name(),
-                    Nearest::or_known(name, names)
-                )))
-            }
+        T::Int32 | T::Sint32 | T::Sfixed32 => "an integer from -2147483648 to 2147483647",
+        T::Uint32 | T::Fixed32 => "an integer from 0 to 4294967295",
+        T::Int64 | T::Sint64 | T::Sfixed64 => {
+            "an integer from -9223372036854775808 to 9223372036854775807"
         }
-    }
-
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Self::Value, E> {
-        let known = |n: &i32| self.pool.enumeration(self.index).value(*n).is_some();
-        i32::try_from(number)
-            .ok()
-            .filter(|n| !self.closed || known(n))
-            .map(|n| Some(Value::EnumNumber(n)))
-            .ok_or_else(|| E::invalid_value(Unexpected::Signed(number), &self))
-    }
-
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
-        match i64::try_from(number) {
-            Ok(number) => self.visit_i64(number),
-            Err(_) => Err(E::invalid_value(Unexpected::Unsigned(number), &self)),
+        T::Uint64 | T::Fixed64 => "an integer from 0 to 18446744073709551615",
+        T::Float => {
+            "a number from -3.4028235e38 to 3.4028235e38, \"NaN\", \"Infinity\" or \"-Infinity\""
         }
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(self.null())
-    }
-
-    fn visit_none<E>(self) -> Result<Self::Value, E> {
-        Ok(self.null())
+        T::Double => "a number, \"NaN\", \"Infinity\" or \"-Infinity\"",
+        T::Bool => "true or false",
+        T::String => "a string",
+        T::Bytes => "bytes (in JSON as base64)",
     }
 }

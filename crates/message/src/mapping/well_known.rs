@@ -1,14 +1,12 @@
 //! The well-known types: messages of `google.protobuf` whose forms are not those of their fields.
 
-use buffa::json_helpers::wkt;
-use buffa_descriptor::{DynamicMessage, MessageDescriptor, MessageIndex, ScalarType, Value};
+use buffa_descriptor::{DescriptorPool, MessageDescriptor, MessageIndex, ScalarType};
 
 /// Field of `Struct` and of `ListValue`, and of each wrapper.
 pub(crate) const ONLY_FIELD: u32 = 1;
 
 /// Fields of `Value`.
 pub(crate) mod value {
-    pub(crate) const NULL: u32 = 1;
     pub(crate) const NUMBER: u32 = 2;
     pub(crate) const STRING: u32 = 3;
     pub(crate) const BOOL: u32 = 4;
@@ -71,94 +69,16 @@ impl WellKnown {
 }
 
 /// The type that a `type.googleapis.com/package.Message` names.
-pub(crate) fn payload_type(
-    pool: &buffa_descriptor::DescriptorPool,
-    type_url: &str,
-) -> Option<MessageIndex> {
+pub(crate) fn payload_type(pool: &DescriptorPool, type_url: &str) -> Option<MessageIndex> {
     pool.message_index(type_url.rsplit('/').next()?)
 }
 
-/// Seconds and nanoseconds of a `Timestamp` or a `Duration`.
-fn seconds_and_nanos(message: &DynamicMessage) -> (i64, i32) {
-    let seconds = match message.field_by_number(1) {
-        Some(Value::I64(seconds)) => *seconds,
-        _ => 0,
-    };
-    let nanos = match message.field_by_number(2) {
-        Some(Value::I32(nanos)) => *nanos,
-        _ => 0,
-    };
-    (seconds, nanos)
-}
-
-/// The text of a `Timestamp`, a `Duration` or a `FieldMask`.
-pub(crate) fn to_text(kind: WellKnown, message: &DynamicMessage) -> Result<String, String> {
-    let (seconds, nanos) = seconds_and_nanos(message);
-    match kind {
-        WellKnown::Timestamp => wkt::fmt_timestamp(seconds, nanos)
-            .map_err(|_| format!("{seconds} s and {nanos} ns is no time in the years 1 to 9999")),
-        WellKnown::Duration => wkt::fmt_duration(seconds, nanos)
-            .map_err(|_| format!("{seconds} s and {nanos} ns is no duration within 10,000 years")),
-        _ => mask_to_text(message),
-    }
-}
-
-fn mask_to_text(message: &DynamicMessage) -> Result<String, String> {
-    let Some(Value::List(paths)) = message.field_by_number(ONLY_FIELD) else {
-        return Ok(String::new());
-    };
-    let mut text = String::new();
-    for path in paths {
-        let Value::String(path) = path else { continue };
-        if !wkt::field_mask_path_round_trips(path) {
-            return Err(format!("the path \"{path}\" has no lowerCamelCase form"));
-        }
-        if !text.is_empty() {
-            text.push(',');
-        }
-        text.push_str(&wkt::snake_to_camel(path));
-    }
-    Ok(text)
-}
-
 /// What text to expect of a `Timestamp`, a `Duration` or a `FieldMask`.
-pub(crate) const fn wanted_text(kind: WellKnown) -> &'static str {
-    match kind {
+pub(crate) const fn wanted_text(kind: WellKnown) -> Option<&'static str> {
+    Some(match kind {
         WellKnown::Timestamp => "a time as in \"2026-11-20T12:00:00.5Z\" (RFC 3339)",
         WellKnown::Duration => "a duration in seconds as in \"1.5s\"",
-        _ => "field paths as in \"user.displayName,photo\"",
-    }
-}
-
-/// The fields' values, by number, of a `Timestamp`, a `Duration` or a `FieldMask` from its text.
-/// `None` when it is not one.
-pub(crate) fn from_text(kind: WellKnown, text: &str) -> Option<Vec<(u32, Value)>> {
-    let (seconds, nanos) = match kind {
-        WellKnown::Timestamp => wkt::parse_timestamp(text).ok()?,
-        WellKnown::Duration => wkt::parse_duration(text).ok()?,
-        _ => return mask_from_text(text),
-    };
-    let mut fields = Vec::new();
-    if seconds != 0 {
-        fields.push((1, Value::I64(seconds)));
-    }
-    if nanos != 0 {
-        fields.push((2, Value::I32(nanos)));
-    }
-    Some(fields)
-}
-
-fn mask_from_text(text: &str) -> Option<Vec<(u32, Value)>> {
-    if text.is_empty() {
-        return Some(Vec::new());
-    }
-    let mut paths = Vec::new();
-    for camel in text.split(',') {
-        let path = wkt::camel_to_snake(camel);
-        if !wkt::field_mask_path_round_trips(&path) || wkt::snake_to_camel(&path) != camel {
-            return None;
-        }
-        paths.push(Value::String(path));
-    }
-    Some(vec![(ONLY_FIELD, Value::List(paths))])
+        WellKnown::FieldMask => "field paths as in \"user.displayName,photo\"",
+        _ => return None,
+    })
 }

@@ -1,4 +1,6 @@
-//! Writes a dynamic message in the mapping.
+//! Writes a dynamic message in MessagePack and CBOR, which the protobuf library has no form for: the
+//! mapping of JSON, but 64-bit integers as integers, bytes as bytes, NaN and the infinities as floats,
+//! and map keys in their own types.
 
 use buffa::DecodeOptions;
 use buffa_descriptor::{
@@ -8,9 +10,6 @@ use buffa_descriptor::{
 use serde::ser::{Error, SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
-use super::Names;
-use super::key::WriteKey;
-use super::leaf::Leaf;
 use super::well_known::{self, WellKnown, any, value};
 use crate::limits::MOST_DEPTH;
 
@@ -18,104 +17,71 @@ use crate::limits::MOST_DEPTH;
 #[derive(Clone, Copy)]
 pub(crate) struct WriteMessage<'a> {
     message: &'a DynamicMessage,
-    style: Style,
-}
-
-/// What stays the same for everything inside of a message.
-#[derive(Clone, Copy)]
-struct Style {
-    names: Names,
     /// Levels of messages that may still follow.
     depth: usize,
 }
 
 impl<'a> WriteMessage<'a> {
-    pub(crate) fn new(message: &'a DynamicMessage, names: Names) -> Self {
+    pub(crate) fn new(message: &'a DynamicMessage) -> Self {
         Self {
             message,
-            style: Style {
-                names,
-                depth: MOST_DEPTH,
-            },
+            depth: MOST_DEPTH,
         }
     }
 }
 
-impl Style {
-    fn deeper<E: Error>(self) -> Result<Self, E> {
-        let depth = self
-            .depth
-            .checked_sub(1)
-            .ok_or_else(|| E::custom(format_args!("it nests deeper than {MOST_DEPTH} levels")))?;
-        Ok(Self { depth, ..self })
-    }
+fn deeper<E: Error>(depth: usize) -> Result<usize, E> {
+    depth
+        .checked_sub(1)
+        .ok_or_else(|| E::custom(format_args!("it nests deeper than {MOST_DEPTH} levels")))
 }
 
 impl Serialize for WriteMessage<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let message = self.message;
-        let style = self.style.deeper()?;
+        let depth = deeper(self.depth)?;
         match WellKnown::of(message.message_descriptor()) {
             None => {
                 let fields = set_fields(message);
                 let mut map = serializer.serialize_map(Some(fields.len()))?;
-                write_fields(&mut map, &fields, message, style)?;
+                write_fields(&mut map, &fields, message, depth)?;
                 map.end()
             }
-            Some(kind) => write_well_known(kind, message, style, serializer),
+            Some(kind) => write_well_known(kind, message, depth, serializer),
         }
     }
 }
 
-/// A field that is set: the keys of both kinds, and the field itself.
-struct SetField<'a> {
-    json: &'a str,
-    proto: &'a str,
-    field: &'a FieldDescriptor,
-    value: &'a Value,
-}
-
-/// The fields that are set, in the order of the .proto file, then the extensions.
-fn set_fields(message: &DynamicMessage) -> Vec<SetField<'_>> {
+/// The fields that are set with their keys, in the order of the .proto file, then the extensions.
+fn set_fields(message: &DynamicMessage) -> Vec<(&str, &FieldDescriptor, &Value)> {
     let declared = message.message_descriptor().fields().iter();
-    let declared = declared.map(|field| (field.json_name(), field.name(), field));
+    let declared = declared.map(|field| (field.json_name(), field));
     let extensions = message.pool().extensions_of(message.message_index());
-    let extensions = extensions.map(|ext| (ext.json_key(), ext.json_key(), ext.field()));
+    let extensions = extensions.map(|extension| (extension.json_key(), extension.field()));
     declared
         .chain(extensions)
-        .filter(|(_, _, field)| message.has(field))
-        .filter_map(|(json, proto, field)| {
-            let value = message.field_by_number(field.number())?;
-            Some(SetField {
-                json,
-                proto,
-                field,
-                value,
-            })
-        })
+        .filter(|(_, field)| message.has(field))
+        .filter_map(|(key, field)| Some((key, field, message.field_by_number(field.number())?)))
         .collect()
 }
 
 fn write_fields<M: SerializeMap>(
     map: &mut M,
-    fields: &[SetField<'_>],
+    fields: &[(&str, &FieldDescriptor, &Value)],
     message: &DynamicMessage,
-    style: Style,
+    depth: usize,
 ) -> Result<(), M::Error> {
-    for set in fields {
-        let key = style.names.pick(set.json, set.proto);
-        let kind = set.field.kind();
+    fields.iter().try_for_each(|(key, field, value)| {
         map.serialize_entry(
             key,
             &WriteField {
                 pool: message.pool(),
-                kind,
-                value: set.value,
-                style,
+                kind: field.kind(),
+                value,
+                depth,
             },
-        )?;
-    }
-    Ok(())
+        )
+    })
 }
 
 /// A field's value of any cardinality.
@@ -123,7 +89,7 @@ struct WriteField<'a> {
     pool: &'a DescriptorPool,
     kind: FieldKind,
     value: &'a Value,
-    style: Style,
+    depth: usize,
 }
 
 impl Serialize for WriteField<'_> {
@@ -132,7 +98,7 @@ impl Serialize for WriteField<'_> {
             pool: self.pool,
             kind,
             value,
-            style: self.style,
+            depth: self.depth,
         };
         match (self.kind, self.value) {
             (FieldKind::Singular(kind), value) => singular(kind, value).serialize(serializer),
@@ -165,12 +131,12 @@ struct WriteMapKey<'a>(&'a MapKey);
 impl Serialize for WriteMapKey<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
-            MapKey::Bool(key) => WriteKey(key).serialize(serializer),
-            MapKey::I32(key) => WriteKey(key).serialize(serializer),
-            MapKey::I64(key) => WriteKey(key).serialize(serializer),
-            MapKey::U32(key) => WriteKey(key).serialize(serializer),
-            MapKey::U64(key) => WriteKey(key).serialize(serializer),
-            MapKey::String(key) => WriteKey(key).serialize(serializer),
+            MapKey::Bool(key) => key.serialize(serializer),
+            MapKey::I32(key) => key.serialize(serializer),
+            MapKey::I64(key) => key.serialize(serializer),
+            MapKey::U32(key) => key.serialize(serializer),
+            MapKey::U64(key) => key.serialize(serializer),
+            MapKey::String(key) => key.serialize(serializer),
         }
     }
 }
@@ -180,7 +146,7 @@ struct WriteSingular<'a> {
     pool: &'a DescriptorPool,
     kind: SingularKind,
     value: &'a Value,
-    style: Style,
+    depth: usize,
 }
 
 impl Serialize for WriteSingular<'_> {
@@ -192,7 +158,7 @@ impl Serialize for WriteSingular<'_> {
             }
             (SingularKind::Message(_), Value::Message(message)) => WriteMessage {
                 message,
-                style: self.style,
+                depth: self.depth,
             }
             .serialize(serializer),
             _ => Err(wrong_shape()),
@@ -202,15 +168,15 @@ impl Serialize for WriteSingular<'_> {
 
 fn write_scalar<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::Error> {
     match value {
-        Value::Bool(v) => v.write(serializer),
-        Value::I32(v) => v.write(serializer),
-        Value::I64(v) => v.write(serializer),
-        Value::U32(v) => v.write(serializer),
-        Value::U64(v) => v.write(serializer),
-        Value::F32(v) => v.write(serializer),
-        Value::F64(v) => v.write(serializer),
-        Value::String(v) => v.write(serializer),
-        Value::Bytes(v) => v.write(serializer),
+        Value::Bool(v) => v.serialize(serializer),
+        Value::I32(v) => v.serialize(serializer),
+        Value::I64(v) => v.serialize(serializer),
+        Value::U32(v) => v.serialize(serializer),
+        Value::U64(v) => v.serialize(serializer),
+        Value::F32(v) => v.serialize(serializer),
+        Value::F64(v) => v.serialize(serializer),
+        Value::String(v) => v.serialize(serializer),
+        Value::Bytes(v) => serializer.serialize_bytes(v),
         _ => Err(wrong_shape()),
     }
 }
@@ -219,15 +185,13 @@ fn write_scalar<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S:
 fn write_zero<S: Serializer>(scalar: ScalarType, serializer: S) -> Result<S::Ok, S::Error> {
     use ScalarType as T;
     match scalar {
-        T::Double => 0f64.write(serializer),
-        T::Float => 0f32.write(serializer),
-        T::Int64 | T::Sint64 | T::Sfixed64 => 0i64.write(serializer),
-        T::Uint64 | T::Fixed64 => 0u64.write(serializer),
-        T::Int32 | T::Sint32 | T::Sfixed32 => 0i32.write(serializer),
-        T::Uint32 | T::Fixed32 => 0u32.write(serializer),
-        T::Bool => false.write(serializer),
-        T::String => String::new().write(serializer),
-        T::Bytes => Vec::<u8>::new().write(serializer),
+        T::Double => serializer.serialize_f64(0.0),
+        T::Float => serializer.serialize_f32(0.0),
+        T::Bool => serializer.serialize_bool(false),
+        T::String => serializer.serialize_str(""),
+        T::Bytes => serializer.serialize_bytes(&[]),
+        // Integers are written in the fewest bytes, whatever their width.
+        _ => serializer.serialize_u32(0),
     }
 }
 
@@ -251,22 +215,23 @@ fn write_enum<S: Serializer>(
 fn write_well_known<S: Serializer>(
     kind: WellKnown,
     message: &DynamicMessage,
-    style: Style,
+    depth: usize,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     match kind {
+        // Text in every format, as the library writes it.
         WellKnown::Timestamp | WellKnown::Duration | WellKnown::FieldMask => {
-            serializer.serialize_str(&well_known::to_text(kind, message).map_err(S::Error::custom)?)
+            message.serialize(serializer)
         }
         WellKnown::Wrapper(scalar) => match message.field_by_number(well_known::ONLY_FIELD) {
             Some(value) => write_scalar(value, serializer),
             None => write_zero(scalar, serializer),
         },
         WellKnown::Struct | WellKnown::ListValue => {
-            write_only_field(kind, message, style, serializer)
+            write_only_field(kind, message, depth, serializer)
         }
-        WellKnown::Value => write_value(message, style, serializer),
-        WellKnown::Any => write_any(message, style, serializer),
+        WellKnown::Value => write_value(message, depth, serializer),
+        WellKnown::Any => write_any(message, depth, serializer),
     }
 }
 
@@ -274,7 +239,7 @@ fn write_well_known<S: Serializer>(
 fn write_only_field<S: Serializer>(
     kind: WellKnown,
     message: &DynamicMessage,
-    style: Style,
+    depth: usize,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     let field = message.message_descriptor().field(well_known::ONLY_FIELD);
@@ -283,7 +248,7 @@ fn write_only_field<S: Serializer>(
             pool: message.pool(),
             kind: field.kind(),
             value,
-            style,
+            depth,
         }
         .serialize(serializer),
         (_, _, WellKnown::Struct) => serializer.serialize_map(Some(0))?.end(),
@@ -294,7 +259,7 @@ fn write_only_field<S: Serializer>(
 /// A `Value` as what it holds, and as null where it holds nothing.
 fn write_value<S: Serializer>(
     message: &DynamicMessage,
-    style: Style,
+    depth: usize,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     let held = [
@@ -311,7 +276,7 @@ fn write_value<S: Serializer>(
         Some(Value::F64(number)) if !number.is_finite() => Err(S::Error::custom(
             "a google.protobuf.Value holds no NaN and no infinity",
         )),
-        Some(Value::Message(message)) => WriteMessage { message, style }.serialize(serializer),
+        Some(Value::Message(message)) => WriteMessage { message, depth }.serialize(serializer),
         Some(scalar) => write_scalar(scalar, serializer),
     }
 }
@@ -319,7 +284,7 @@ fn write_value<S: Serializer>(
 /// An `Any` as its payload with the type's name put before it.
 fn write_any<S: Serializer>(
     message: &DynamicMessage,
-    style: Style,
+    depth: usize,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     let Some(Value::String(type_url)) = message.field_by_number(any::TYPE_URL) else {
@@ -335,7 +300,7 @@ fn write_any<S: Serializer>(
             "a google.protobuf.Any holds a \"{type_url}\", which the .proto files do not have"
         ))
     })?;
-    let levels = DecodeOptions::new().with_recursion_limit(style.depth as u32);
+    let levels = DecodeOptions::new().with_recursion_limit(depth as u32);
     let payload = DynamicMessage::decode_with_options(pool.clone(), index, bytes, &levels)
         .map_err(|e| {
             S::Error::custom(format_args!(
@@ -349,7 +314,7 @@ fn write_any<S: Serializer>(
             any::VALUE_KEY,
             &WriteMessage {
                 message: &payload,
-                style,
+                depth,
             },
         )?;
         return map.end();
@@ -357,6 +322,6 @@ fn write_any<S: Serializer>(
     let fields = set_fields(&payload);
     let mut map = serializer.serialize_map(Some(1 + fields.len()))?;
     map.serialize_entry(any::TYPE_KEY, type_url)?;
-    write_fields(&mut map, &fields, &payload, style.deeper()?)?;
+    write_fields(&mut map, &fields, &payload, deeper(depth)?)?;
     map.end()
 }

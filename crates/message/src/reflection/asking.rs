@@ -5,7 +5,7 @@ use buffa::Message as _;
 use super::proto::__buffa::oneof::server_reflection_request::MessageRequest;
 use super::proto::__buffa::oneof::server_reflection_response::MessageResponse;
 use super::proto::{ServerReflectionRequest, ServerReflectionResponse};
-use crate::mapping::trail::clip;
+use crate::mapping::path::clip;
 
 /// What a server is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,17 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use buffa::encoding::{Tag, WireType};
-use buffa::types::encode_bytes;
 use buffa::{Message as _, MessageField};
 use buffa_descriptor::generated::descriptor::{FileDescriptorProto, FileDescriptorSet};
 use protox::file::GoogleFileResolver;
 
-use crate::mapping::trail::clip;
-use crate::schema::{Schema, SchemaError};
-
-/// The field of a `google.protobuf.FileDescriptorSet`: its files.
-const FILE: u32 = 1;
+use crate::mapping::path::clip;
+use crate::schema::{Schema, SchemaError, descriptor_set};
 
 /// Files with their imports, as they come from a server, within bounds.
 #[derive(Debug)]
@@ -143,11 +138,7 @@ impl Files {
     /// # Errors
     /// Files that do not fit together.
     pub fn into_schema(self) -> Result<Schema, FilesError> {
-        let mut set = Vec::new();
-        for file in self.by_name.into_values() {
-            Tag::new(FILE, WireType::LengthDelimited).encode(&mut set);
-            encode_bytes(&file, &mut set);
-        }
+        let set = descriptor_set(self.by_name.into_values());
         Schema::from_set_within(set, Self::MOST_MEMORY).map_err(|error| match error {
             SchemaError::DescriptorSet { what } => FilesError::Unlinked(what),
             other => FilesError::Unlinked(other.to_string()),

@@ -1,7 +1,7 @@
 //! The questions that lead to a service's schema.
 
 use super::{Answer, BadAnswer, Files, FilesError, Question};
-use crate::mapping::trail::clip;
+use crate::mapping::path::clip;
 use crate::nearest::Nearest;
 use crate::schema::Schema;
 

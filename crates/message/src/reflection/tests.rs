@@ -1,4 +1,6 @@
 use buffa::Message as _;
+use buffa::encoding::{Tag, WireType};
+use buffa::types::encode_bytes;
 use buffa_descriptor::generated::descriptor::FileDescriptorProto;
 use proptest::prelude::*;
 
@@ -204,6 +206,46 @@ fn files_without_end_are_not_asked_for() {
     let (schema, asked) = asked_of(&[&telling(&[("a.proto", &imports)])]);
     assert!(schema.is_err());
     assert_eq!(asked.len(), 1);
+}
+
+/// Nothing here recurses without a bound, neither into messages inside each other nor along imports.
+#[test]
+fn nesting_is_bounded_and_chains_need_not_be() {
+    let within = |field: u32, bytes: &[u8], out: &mut Vec<u8>| {
+        Tag::new(field, WireType::LengthDelimited).encode(out);
+        encode_bytes(bytes, out);
+    };
+    let nested = |levels: usize| {
+        let mut message = Vec::new();
+        for _ in 0..levels {
+            let mut outer = Vec::new();
+            within(1, b"M", &mut outer);
+            within(3, &message, &mut outer);
+            message = outer;
+        }
+        let mut file = Vec::new();
+        within(1, b"a.proto", &mut file);
+        within(4, &message, &mut file);
+        Files::default().add(&file)
+    };
+    assert!(nested(50).is_ok());
+    let error = nested(5_000).unwrap_err().to_string();
+    assert!(
+        error.starts_with("a file descriptor is damaged: "),
+        "{error}"
+    );
+
+    let mut told = Files::default();
+    for number in 0..8_000 {
+        let file = FileDescriptorProto {
+            name: Some(number.to_string()),
+            dependency: vec![((number + 1) % 8_000).to_string()],
+            public_dependency: vec![0],
+            ..Default::default()
+        };
+        assert!(told.add(&file.encode_to_vec()).unwrap());
+    }
+    assert!(told.into_schema().is_ok());
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Compiles .proto files with the compiler inside, and hands files with editions on.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
-use super::{SchemaError, editions};
+use super::sources::{Places, Sources, located, refused, source_of};
+use super::{SchemaError, descriptor_set, editions};
 
 /// Compiles files into an encoded descriptor set with its imports.
 pub(super) fn compile(files: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>, SchemaError> {
@@ -13,17 +14,30 @@ pub(super) fn compile(files: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>
         .collect::<Result<Vec<PathBuf>, _>>()?;
     match compile_inside(&names, &includes) {
         Ok(bytes) => Ok(bytes),
-        Err(error) => match editions::first_with_edition(&names, &includes) {
-            Some(file) => editions::compile(&file, &names, &includes),
-            None => Err(describe(&error, &includes)),
+        Err(error) => match refused(&error) {
+            Some(refused) => Err(refused),
+            None => match editions::first_with_edition(&names, &includes) {
+                Some(file) => editions::compile(&file, &names, &includes),
+                None => Err(describe(&error, &includes)),
+            },
         },
     }
 }
 
+/// Where the files are not right they are compiled once more, for the place of what is wrong.
 fn compile_inside(names: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>, protox::Error> {
-    let mut compiler = protox::Compiler::new(includes)?;
-    compiler.include_imports(true).open_files(names)?;
-    Ok(compiler.encode_file_descriptor_set())
+    let compile = |places| {
+        let mut compiler = protox::Compiler::with_file_resolver(Sources::new(includes, places));
+        compiler.open_files(names)?;
+        let pool = compiler.descriptor_pool();
+        Ok(descriptor_set(
+            pool.files().map(|file| file.encode_to_vec()),
+        ))
+    };
+    compile(Places::LeftOut).map_err(|error: protox::Error| match refused(&error) {
+        Some(_) => error,
+        None => compile(Places::Kept).err().unwrap_or(error),
+    })
 }
 
 /// The include paths, or the folder of each file where there are none.
@@ -45,7 +59,7 @@ fn include_paths(files: &[PathBuf], includes: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 /// The name that a file would be imported by: its path from the first include path it is in,
-/// however either is spelled.
+/// however either is spelled. A link is a file where it lies; where it leads is tried last.
 fn import_name(file: &Path, includes: &[PathBuf]) -> Result<PathBuf, SchemaError> {
     let wrong = |what: String| SchemaError::File {
         file: file.display().to_string(),
@@ -54,24 +68,41 @@ fn import_name(file: &Path, includes: &[PathBuf]) -> Result<PathBuf, SchemaError
     if file.is_dir() {
         return Err(wrong("is a folder; name the .proto files in it".to_owned()));
     }
-    let Ok(absolute) = file.canonicalize() else {
+    if !file.exists() {
         let by_import = |include: &PathBuf| file.is_relative() && include.join(file).is_file();
         return match includes.iter().any(by_import) {
             true => Ok(file.to_owned()),
             false => Err(wrong("no such file".to_owned())),
         };
-    };
-    includes
-        .iter()
-        .filter_map(|include| include.canonicalize().ok())
-        .find_map(|include| absolute.strip_prefix(include).ok().map(Path::to_owned))
-        .ok_or_else(|| {
-            wrong(format!(
-                "is in none of the include paths ({}); add the folder that imports start from \
-                 with --include",
-                list(includes)
-            ))
+    }
+    let spellings: [fn(&Path) -> Option<PathBuf>; 3] = [
+        |file| std::path::absolute(file).ok(),
+        |file| {
+            let folder = std::path::absolute(file).ok()?.parent()?.canonicalize();
+            Some(folder.ok()?.join(file.file_name()?))
+        },
+        |file| file.canonicalize().ok(),
+    ];
+    let name_in = |include: &PathBuf| {
+        let folders = [
+            std::path::absolute(include).ok(),
+            include.canonicalize().ok(),
+        ];
+        let mut paths = spellings.iter().filter_map(|spelled| spelled(file));
+        paths.find_map(|path| {
+            let mut folders = folders.iter().flatten();
+            let name = folders.find_map(|folder| path.strip_prefix(folder).ok())?;
+            let is_name = |part| matches!(part, Component::Normal(_));
+            name.components().all(is_name).then(|| name.to_owned())
         })
+    };
+    includes.iter().find_map(name_in).ok_or_else(|| {
+        wrong(format!(
+            "is in none of the include paths ({}); add the folder that imports start from with \
+             --include",
+            list(includes)
+        ))
+    })
 }
 
 /// The compiler's error in our own words.
@@ -110,14 +141,18 @@ fn describe(error: &protox::Error, includes: &[PathBuf]) -> SchemaError {
     });
     match position {
         Some((line, column)) => SchemaError::Proto {
+            // Where the name of a group should be there is no text in quotes.
+            what: match message == "invalid group name" && is_text(&file, line, column) {
+                true => IMPORT_PATHS.to_owned(),
+                false => message,
+            },
             file,
             line,
             column,
-            what: message,
         },
         None if error.is_parse() => {
             // The compiler has no place for the end of the file; it is the last line's end.
-            let source = std::fs::read_to_string(&file).unwrap_or_default();
+            let source = source_of(Path::new(&file));
             let line = source.lines().count().max(1);
             let column = source.lines().last().map_or(0, |l| l.chars().count()) + 1;
             SchemaError::Proto {
@@ -134,17 +169,25 @@ fn describe(error: &protox::Error, includes: &[PathBuf]) -> SchemaError {
     }
 }
 
+/// What the compiler says wrongly of an import, in our own words.
+const IMPORT_PATHS: &str = "an import is a path from an include path on, without \"..\", \".\", \
+                            \"//\" or \"\\\"; name the folder that it starts from with --include";
+
+/// Whether a text in quotes begins at a place.
+fn is_text(file: &str, line: usize, column: usize) -> bool {
+    let source = source_of(Path::new(file));
+    let line = source.lines().nth(line.saturating_sub(1));
+    let found = line.and_then(|line| line.chars().nth(column.saturating_sub(1)));
+    found.is_some_and(|found| ['"', '\''].contains(&found))
+}
+
 /// A file's path on disk from the name it is imported by.
 pub(super) fn find(name: &str, includes: &[PathBuf]) -> String {
-    includes
-        .iter()
-        .map(|include| include.join(name))
-        .find(|path| path.is_file())
-        .map_or_else(|| name.to_owned(), |path| shown(&path))
+    located(name, includes).map_or_else(|| name.to_owned(), |path| shown(&path))
 }
 
 /// A path without a leading `./`.
-fn shown(path: &Path) -> String {
+pub(super) fn shown(path: &Path) -> String {
     path.strip_prefix("./")
         .unwrap_or(path)
         .display()

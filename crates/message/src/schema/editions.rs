@@ -9,6 +9,8 @@ use std::{env, fs, io};
 
 use super::SchemaError;
 use super::compile::{find, list};
+use super::sources::source_of;
+use crate::whole_file;
 
 /// The first of the files, or of what they import, that declares an edition.
 pub(super) fn first_with_edition(files: &[PathBuf], includes: &[PathBuf]) -> Option<PathBuf> {
@@ -16,13 +18,10 @@ pub(super) fn first_with_edition(files: &[PathBuf], includes: &[PathBuf]) -> Opt
     let mut open: Vec<PathBuf> = files.to_vec();
     while let Some(file) = open.pop() {
         let path = PathBuf::from(find(&file.to_string_lossy(), includes));
-        let Ok(source) = fs::read_to_string(&path) else {
-            continue;
-        };
         if !seen.insert(path.clone()) {
             continue;
         }
-        for line in source.lines().map(str::trim) {
+        for line in source_of(&path).lines().map(str::trim) {
             if is_statement(line, "edition") {
                 return Some(path);
             }
@@ -143,7 +142,7 @@ fn option(name: &str, path: &Path) -> OsString {
 fn run(mut command: Command, out: &Scratch) -> io::Result<Outcome> {
     let output = command.output()?;
     if output.status.success() {
-        return fs::read(&out.file).map(Outcome::Compiled);
+        return whole_file::read(&out.file).map(Outcome::Compiled);
     }
     let words = String::from_utf8_lossy(&output.stderr);
     // An edition that is younger than the compiler.

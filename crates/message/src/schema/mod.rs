@@ -4,11 +4,14 @@ mod compile;
 mod editions;
 mod error;
 mod names;
+mod sources;
 mod types;
 
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
+use buffa::encoding::{Tag, WireType};
+use buffa::types::encode_bytes;
 use buffa_descriptor::{DescriptorPool, MethodDescriptor, ServiceDescriptor};
 
 pub use editions::{FIRST_PROTOC, protoc_release};
@@ -53,8 +56,10 @@ impl Schema {
     /// # Errors
     /// Bytes that are no descriptor set, or one that is not complete.
     pub fn from_descriptor_set(bytes: &[u8]) -> Result<Self, SchemaError> {
-        // The user's own file may be as large as it is.
-        Self::from_set_within(bytes.to_vec(), usize::MAX)
+        /// Most bytes of memory of the messages, fields and other parts of the user's own files:
+        /// some 800,000 fields take so many.
+        const MOST_MEMORY: usize = 512 << 20;
+        Self::from_set_within(bytes.to_vec(), MOST_MEMORY)
     }
 
     /// The same of a set whose decoded descriptors may take so many bytes of memory.
@@ -172,4 +177,15 @@ impl Schema {
             known,
         }
     }
+}
+
+/// An encoded `google.protobuf.FileDescriptorSet` of encoded files.
+pub(crate) fn descriptor_set(files: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8> {
+    const FILE: u32 = 1;
+    let mut set = Vec::new();
+    for file in files {
+        Tag::new(FILE, WireType::LengthDelimited).encode(&mut set);
+        encode_bytes(&file, &mut set);
+    }
+    set
 }

@@ -1,12 +1,17 @@
 //! The names in a descriptor set. A compiler of .proto files writes no others, but a server or a
 //! tool may, and they would go into errors, into messages, and into look-ups by full name.
 
+use std::sync::LazyLock;
+
+use buffa::Message as _;
 use buffa_descriptor::generated::descriptor::{
     DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorProto,
     FileDescriptorSet,
 };
 
-use crate::mapping::trail::clip;
+use protox::file::GoogleFileResolver;
+
+use crate::mapping::path::clip;
 
 /// Says which name no .proto file could give.
 pub(super) fn check(set: &FileDescriptorSet) -> Result<(), String> {
@@ -20,6 +25,9 @@ fn check_file(file: &FileDescriptorProto) -> Result<(), String> {
         }
     }
     file.message_type.iter().try_for_each(check_message)?;
+    if file.package.as_deref() == Some("google.protobuf") {
+        file.message_type.iter().try_for_each(check_well_known)?;
+    }
     file.enum_type.iter().try_for_each(check_enum)?;
     file.extension.iter().try_for_each(check_field)?;
     for service in &file.service {
@@ -59,6 +67,80 @@ fn check_field(field: &FieldDescriptorProto) -> Result<(), String> {
             clip(name)
         )),
         _ => Ok(()),
+    }
+}
+
+/// The messages of `google.protobuf` that have forms of their own in JSON.
+static WELL_KNOWN: LazyLock<Vec<DescriptorProto>> = LazyLock::new(|| {
+    let files = [
+        "any",
+        "duration",
+        "field_mask",
+        "struct",
+        "timestamp",
+        "wrappers",
+    ];
+    let mut compiler = protox::Compiler::with_file_resolver(GoogleFileResolver::new());
+    compiler
+        .open_files(files.map(|file| format!("google/protobuf/{file}.proto")))
+        .expect("the compiler has these files");
+    let set = FileDescriptorSet::decode_from_slice(&compiler.encode_file_descriptor_set())
+        .expect("the compiler wrote them");
+    set.file
+        .into_iter()
+        .flat_map(|file| file.message_type)
+        .collect()
+});
+
+/// The protobuf library reads and writes these by their name alone.
+fn check_well_known(message: &DescriptorProto) -> Result<(), String> {
+    let known = WELL_KNOWN.iter().find(|known| known.name == message.name);
+    match known.is_none_or(|known| has_all_of(message, known)) {
+        true => Ok(()),
+        false => Err(format!(
+            "its google.protobuf.{} has other fields than the well-known type",
+            message.name.as_deref().unwrap_or_default()
+        )),
+    }
+}
+
+fn has_all_of(message: &DescriptorProto, known: &DescriptorProto) -> bool {
+    let shape = |field: &FieldDescriptorProto| {
+        (
+            field.number,
+            field.r#type,
+            field.label,
+            field.type_name.clone(),
+        )
+    };
+    let has_field = |known| {
+        message
+            .field
+            .iter()
+            .any(|field| shape(field) == shape(known))
+    };
+    let has_nested = |known: &DescriptorProto| {
+        let mut nested = message.nested_type.iter();
+        nested.any(|nested| nested.name == known.name && has_all_of(nested, known))
+    };
+    known.field.iter().all(has_field) && known.nested_type.iter().all(has_nested)
+}
+
+/// Gives every field the JSON name that it has in the .proto file.
+pub(super) fn to_proto(set: &mut FileDescriptorSet) {
+    fn rename(fields: &mut [FieldDescriptorProto]) {
+        for field in fields {
+            field.json_name.clone_from(&field.name);
+        }
+    }
+    fn in_message(message: &mut DescriptorProto) {
+        rename(&mut message.field);
+        rename(&mut message.extension);
+        message.nested_type.iter_mut().for_each(in_message);
+    }
+    for file in &mut set.file {
+        rename(&mut file.extension);
+        file.message_type.iter_mut().for_each(in_message);
     }
 }
 
@@ -204,6 +286,19 @@ mod tests {
         for wrong in [".", ".a", "a.", "a..b", "a/b"] {
             assert!(of(wrong).contains("the name of a package, "), "{wrong}");
         }
+    }
+
+    /// The protobuf library would put a time's seconds into a field that holds something else.
+    #[test]
+    fn a_well_known_type_has_its_fields() {
+        let named = |name: &'static str| {
+            refusal(|file| {
+                file.package = Some("google.protobuf".to_owned());
+                file.message_type[0].name = Some(name.to_owned());
+            })
+        };
+        assert!(named("Timestamp").contains("its google.protobuf.Timestamp has other fields"));
+        assert_eq!(named("Another"), "");
     }
 
     #[test]

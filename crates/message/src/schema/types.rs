@@ -1,18 +1,15 @@
 //! The linked descriptors of a schema.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use buffa::DecodeOptions;
 use buffa::editions::FieldPresence;
 use buffa_descriptor::generated::descriptor::FileDescriptorSet;
-use buffa_descriptor::{
-    DescriptorPool, DynamicMessage, FieldKind, PoolError, ReflectMessage, ScalarType, SingularKind,
-    Value,
-};
+use buffa_descriptor::{DescriptorPool, DynamicMessage, PoolError, ReflectMessage, Value};
 
 use super::{SchemaError, names};
-use crate::mapping::trail::clip;
+use crate::mapping::path::clip;
 
 /// The linked descriptors of a schema, with the bytes that they came from.
 pub(crate) struct Types {
@@ -20,8 +17,10 @@ pub(crate) struct Types {
     pub(crate) descriptor_set: Vec<u8>,
     /// Whether any field is required, which is looked for only then.
     has_required: bool,
-    /// Whether any field holds bytes.
-    has_bytes: bool,
+    /// Whether a message may hold any other.
+    has_any: bool,
+    /// The same types, whose names in JSON are those of the .proto files.
+    by_proto_names: OnceLock<Arc<DescriptorPool>>,
     /// Whether a message has arrived with unknown fields: its sender's others have them too.
     unknown_fields: AtomicBool,
 }
@@ -48,23 +47,39 @@ impl Types {
                 .iter()
                 .any(|f| f.presence() == FieldPresence::LegacyRequired)
         });
-        let has_bytes = pool
-            .messages()
-            .iter()
-            .flat_map(|message| message.fields())
-            .any(|field| holds_bytes(field.kind()));
+        let has_any = pool.message_index("google.protobuf.Any").is_some();
         Ok(Self {
             pool: Arc::new(pool),
             descriptor_set,
             has_required,
-            has_bytes,
+            has_any,
+            by_proto_names: OnceLock::new(),
             unknown_fields: AtomicBool::new(false),
         })
     }
 
-    /// Whether any field of any message holds bytes.
-    pub(crate) fn has_bytes(&self) -> bool {
-        self.has_bytes
+    /// Whether a message may hold any other, in a `google.protobuf.Any`.
+    pub(crate) fn has_any(&self) -> bool {
+        self.has_any
+    }
+
+    /// The message with the names of the .proto files, which its JSON then has.
+    pub(crate) fn by_proto_names(
+        &self,
+        message: &DynamicMessage,
+    ) -> Result<DynamicMessage, String> {
+        let pool = self.by_proto_names.get_or_init(|| {
+            let mut set = FileDescriptorSet {
+                file: self.pool.files().to_vec(),
+                ..Default::default()
+            };
+            names::to_proto(&mut set);
+            Arc::new(DescriptorPool::new(set).expect("names of fields are unique"))
+        });
+        let bytes = message.try_encode_to_vec().map_err(|e| e.to_string())?;
+        let levels = DecodeOptions::new().with_recursion_limit(u32::MAX);
+        DynamicMessage::decode_with_options(pool.clone(), message.message_index(), &bytes, &levels)
+            .map_err(|e| e.to_string())
     }
 
     /// Whether unknown fields are to be expected in a message.
@@ -86,11 +101,6 @@ impl Types {
     }
 }
 
-fn holds_bytes(kind: FieldKind) -> bool {
-    let (FieldKind::Singular(value) | FieldKind::List(value) | FieldKind::Map { value, .. }) = kind;
-    value == SingularKind::Scalar(ScalarType::Bytes)
-}
-
 fn missing(message: &DynamicMessage) -> Option<String> {
     for field in message.message_descriptor().fields() {
         let name = field.json_name();
@@ -104,7 +114,7 @@ fn missing(message: &DynamicMessage) -> Option<String> {
             }),
             Some(Value::Map(entries)) => entries.iter().find_map(|(key, value)| match value {
                 Value::Message(child) => missing(child)
-                    .map(|path| format!("[{:?}]{path}", crate::mapping::read::key_text(key))),
+                    .map(|path| format!("[{:?}]{path}", crate::mapping::path::key_text(key))),
                 _ => None,
             }),
             Some(_) => None,

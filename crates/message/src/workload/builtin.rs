@@ -13,6 +13,7 @@ use crate::generated::workloads::{
     GetMemberProfileRequest, GetMemberProfileResponse,
 };
 use crate::message::{Message, MessageType};
+use crate::random::SplitMix64;
 
 /// The types and names that a workload's calls have.
 struct Names {
@@ -90,30 +91,6 @@ impl Calls for Echo {
 
     fn answer(&self, request: &Message) -> Result<Message, AnswerError> {
         Ok(request.clone())
-    }
-}
-
-/// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014):
-/// the same strings in every run and every language.
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// `len` hexadecimal digits: of each number all 16, the last as many as are still missing.
-    fn hex(&mut self, len: usize) -> String {
-        let mut text = String::with_capacity(len + 16);
-        while text.len() < len {
-            text.push_str(&format!("{:016x}", self.next()));
-        }
-        text.truncate(len);
-        text
     }
 }
 
@@ -303,8 +280,9 @@ pub(super) struct Followers {
     n: u32,
 }
 
-/// The first follower's id is the member's plus this, which makes ids of two bytes in protobuf.
-const FIRST_FOLLOWER: i64 = 200;
+/// The first follower's id is the member's plus this, which makes ids of two bytes in protobuf and
+/// of five digits in JSON: the sizes that were published.
+const FIRST_FOLLOWER: i64 = 10_000;
 
 impl Followers {
     pub(super) fn new(n: u32) -> Result<Self, WorkloadError> {

@@ -8,6 +8,7 @@ mod spec;
 
 use std::sync::Arc;
 
+pub use records::CSV as RECORDS_CSV;
 pub use spec::{OwnWorkload, WorkloadSpec};
 
 use crate::contract::Sample;

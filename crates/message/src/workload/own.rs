@@ -8,6 +8,7 @@ use super::{AnswerError, Calls, OwnWorkload, WorkloadError};
 use crate::error::SampleError;
 use crate::message::{Message, MessageType};
 use crate::schema::Schema;
+use crate::whole_file::without_mark;
 
 impl OwnWorkload {
     /// A method of a schema with its two samples, as text in the proto3 JSON mapping.
@@ -42,7 +43,7 @@ impl OwnWorkload {
     /// of a settings line.
     pub fn sample(message_type: &MessageType, json: &str) -> Result<Value, SampleError> {
         message_type.from_json(json)?;
-        serde_json::from_str(json)
+        serde_json::from_str(without_mark(json))
             .ok()
             .filter(|value| levels(value) <= DEEPEST_SAMPLE)
             .ok_or(SampleError::TooNested {

@@ -7,7 +7,7 @@ use crate::generated::workloads::records::{Record, RecordsReply, RecordsRequest}
 use crate::message::{Message, MessageType};
 
 /// The data, with its note in the same folder: studies/data/README.md.
-const CSV: &str = include_str!(concat!(
+pub const CSV: &str = include_str!(concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../studies/data/birdstrikes.csv"
 ));

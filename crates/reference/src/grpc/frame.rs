@@ -53,13 +53,16 @@ pub(super) fn first(bytes: &[u8], most: usize) -> Result<Option<Prefix>, Status>
     Ok(prefix.filter(|prefix| bytes.len() - PREFIX_BYTES >= prefix.message_bytes))
 }
 
-/// Refuses a body as soon as it cannot become exactly one message of at most `most` bytes.
-pub(super) fn check_so_far(bytes: &[u8], most: usize) -> Result<(), Status> {
-    match prefix(bytes, most)? {
-        Some(prefix) if bytes.len() - PREFIX_BYTES > prefix.message_bytes => {
-            Err(cardinality("more than one message came"))
-        }
-        _ => Ok(()),
+/// How long a body will be in all, 0 while its prefix does not tell. It is refused as soon as it
+/// cannot become exactly one message of at most `most` bytes.
+pub(super) fn announced_bytes(bytes: &[u8], most: usize) -> Result<usize, Status> {
+    let Some(prefix) = prefix(bytes, most)? else {
+        return Ok(0);
+    };
+    let whole = PREFIX_BYTES + prefix.message_bytes;
+    match bytes.len() > whole {
+        true => Err(cardinality("more than one message came")),
+        false => Ok(whole),
     }
 }
 
@@ -68,7 +71,7 @@ pub(super) fn read(bytes: &[u8], most: usize) -> Result<Prefix, Status> {
     if bytes.is_empty() {
         return Err(cardinality("no message came"));
     }
-    check_so_far(bytes, most)?;
+    announced_bytes(bytes, most)?;
     match prefix(bytes, most)? {
         Some(prefix) if bytes.len() - PREFIX_BYTES == prefix.message_bytes => Ok(prefix),
         _ => {
@@ -150,13 +153,14 @@ mod tests {
 
     #[test]
     fn a_message_is_refused_by_what_it_announces() {
-        assert_eq!(code(check_so_far(&[0, 0, 0, 0, 100], MOST)), None);
+        assert_eq!(announced_bytes(&[0, 0, 0, 0, 100], MOST).ok(), Some(105));
+        assert_eq!(announced_bytes(&[0, 0, 0, 0], MOST).ok(), Some(0));
         assert_eq!(
-            code(check_so_far(&[0, 0, 0, 0, 101], MOST)),
+            code(announced_bytes(&[0, 0, 0, 0, 101], MOST)),
             Some(Code::ResourceExhausted)
         );
         assert_eq!(
-            code(check_so_far(&[0, 255, 255, 255, 255], MOST)),
+            code(announced_bytes(&[0, 255, 255, 255, 255], MOST)),
             Some(Code::ResourceExhausted)
         );
     }
@@ -176,7 +180,7 @@ mod tests {
             // What is accepted as a whole was acceptable at every length before.
             if read(&bytes, MOST).is_ok() {
                 for end in 0..bytes.len() {
-                    prop_assert!(check_so_far(&bytes[..end], MOST).is_ok());
+                    prop_assert!(announced_bytes(&bytes[..end], MOST).is_ok());
                 }
             }
         }

@@ -85,7 +85,8 @@ impl MethodAnswer {
                 Vec::new()
             }
         };
-        let mut response = Response::new(AnswerBody::with_trailers(bytes, trailers));
+        let data = service.charged(bytes)?;
+        let mut response = Response::new(AnswerBody::with_trailers(data, trailers));
         *response.headers_mut() = head;
         Ok(response)
     }

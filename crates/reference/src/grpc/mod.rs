@@ -16,8 +16,9 @@ use hyper::body::Incoming;
 use rpcgauge_message::{Compression, Encoding, content_type};
 use tokio::time::Instant;
 
-use crate::body::{AnswerBody, RequestBody};
+use crate::body::{AnswerBody, RequestBody, Unread};
 use crate::service::{Answered, Call, CallError, Service};
+use crate::timeouts::within;
 use frame::{PREFIX_BYTES, Prefix};
 
 pub use method::{MethodAnswer, MethodCall, Methods, UnaryMethod};
@@ -138,7 +139,7 @@ async fn answer_call(
         None => {
             let mut answered = service.call(&call)?;
             frame::write(&mut answered.bytes, compress_response)?;
-            succeeded(service, answered, compress_response, reply_type)
+            succeeded(service, answered, compress_response, reply_type)?
         }
         Some(method) => {
             let call = MethodCall {
@@ -200,22 +201,24 @@ async fn read_message(
 ) -> Result<RequestBody, Status> {
     let most = service.limits.max_message_bytes;
     let patience = service.timeouts.request_body;
-    let until = Instant::now() + patience;
-    let (until, own) = match deadline {
-        Some(deadline) if deadline <= until => (deadline, true),
-        _ => (until, false),
-    };
-    let mut body = RequestBody::new(body);
+    let mut body = RequestBody::new(body, &service.ledger);
     let reading = async {
-        while body.more(most).await.map_err(broken_off)? {
-            frame::check_so_far(body.bytes(), most)?;
+        let mut whole = 0;
+        while body.more(whole).await? {
+            whole = frame::announced_bytes(body.bytes(), most)?;
         }
         Ok(())
     };
-    match tokio::time::timeout_at(until, reading).await {
-        Ok(result) => result.map(|()| body),
-        Err(_) if own => Err(deadline_exceeded()),
-        Err(_) => {
+    let mut own = false;
+    let until = || {
+        let until = Instant::now() + patience;
+        own = deadline.is_some_and(|deadline| deadline <= until);
+        deadline.filter(|_| own).unwrap_or(until)
+    };
+    match within(reading, until).await {
+        Some(result) => result.map(|()| body),
+        None if own => Err(deadline_exceeded()),
+        None => {
             let detail = format!("the request's message did not come within {patience:?}");
             Err(Status::new(Code::Cancelled, detail))
         }
@@ -273,13 +276,23 @@ fn accepts(headers: &HeaderMap, compression: Compression) -> bool {
         })
 }
 
+impl From<Unread> for Status {
+    fn from(unread: Unread) -> Self {
+        match unread {
+            Unread::BrokenOff(error) => broken_off(error),
+            Unread::Exhausted(error) => CallError::from(error).into(),
+        }
+    }
+}
+
 impl From<CallError> for Status {
     /// The codes of the gRPC project's doc/statuscodes.md: a request that cannot be decompressed
     /// or parsed is INTERNAL, also one that nests too deep to be; one that is too large, or grows
-    /// too large in memory, is RESOURCE_EXHAUSTED.
+    /// too large in memory, is RESOURCE_EXHAUSTED, and so is one for which there is no room now.
     fn from(error: CallError) -> Self {
         let code = match &error {
             error if error.is_too_large() => Code::ResourceExhausted,
+            CallError::Exhausted(_) => Code::ResourceExhausted,
             CallError::Answer(_) => Code::InvalidArgument,
             CallError::Decode(_) | CallError::Encode(_) => Code::Internal,
         };
@@ -293,10 +306,11 @@ fn succeeded(
     answered: Answered,
     compressed: bool,
     reply_type: HeaderValue,
-) -> Response<AnswerBody> {
+) -> Result<Response<AnswerBody>, Status> {
     let mut trailers = HeaderMap::with_capacity(1);
     status::insert_ok(&mut trailers);
-    let mut response = Response::new(AnswerBody::with_trailers(answered.bytes, trailers));
+    let data = service.charged(answered.bytes)?;
+    let mut response = Response::new(AnswerBody::with_trailers(data, trailers));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, reply_type);
     if compressed {
@@ -306,7 +320,7 @@ fn succeeded(
     if let Some(marks) = answered.marks {
         marks.insert(headers);
     }
-    response
+    Ok(response)
 }
 
 /// A refusal by HTTP itself.

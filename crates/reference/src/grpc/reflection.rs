@@ -7,7 +7,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Response};
 use hyper::body::{Body as _, Frame, Incoming};
@@ -18,7 +17,8 @@ use tokio::time::{Instant, Sleep};
 use super::frame::{self, PREFIX_BYTES};
 use super::status::{Code, Status, insert_ok};
 use super::{broken_off, deadline_exceeded, message_compression};
-use crate::body::AnswerBody;
+use crate::body::{AnswerBody, Piece};
+use crate::budget::Charge;
 use crate::service::{CallError, Service};
 
 /// Whether a path is the reflection method's, in either of its versions.
@@ -54,6 +54,7 @@ pub(super) fn answer(
         coding: opening.coding,
         questions: opening.questions,
         received: Vec::new(),
+        charge: Charge::of(&service.ledger, 0).map_err(CallError::from)?,
         deadline: opening.deadline,
         patience: Box::pin(tokio::time::sleep_until(until)),
         is_over: false,
@@ -78,6 +79,8 @@ pub(crate) struct Dialogue {
     questions: Incoming,
     /// What has come and is not answered yet: never more than one message and a piece of the next.
     received: Vec<u8>,
+    /// What the stream holds of the budget.
+    charge: Charge,
     deadline: Option<Instant>,
     patience: Pin<Box<Sleep>>,
     is_over: bool,
@@ -88,7 +91,7 @@ impl Dialogue {
     pub(crate) fn poll_frame(
         &mut self,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Piece>, Infallible>>> {
         if self.is_over {
             return Poll::Ready(None);
         }
@@ -97,7 +100,7 @@ impl Dialogue {
             Poll::Ready(answer) => answer,
         };
         let frame = match answer {
-            Ok(Some(answer)) => Frame::data(answer.into()),
+            Ok(Some(answer)) => Frame::data(answer),
             Ok(None) => self.end(None),
             Err(status) => self.end(Some(status)),
         };
@@ -110,7 +113,7 @@ impl Dialogue {
     }
 
     /// The next answer, framed; none when the client has asked its last question.
-    fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Vec<u8>>, Status>> {
+    fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Piece>, Status>> {
         loop {
             if let Some(answer) = self.answer_received()? {
                 return Poll::Ready(Ok(Some(answer)));
@@ -119,6 +122,8 @@ impl Dialogue {
                 Poll::Ready(Some(Ok(frame))) => {
                     if let Ok(data) = frame.into_data() {
                         self.received.extend_from_slice(&data);
+                        let held = self.received.capacity();
+                        self.charge.cover(held).map_err(CallError::from)?;
                     }
                 }
                 Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(broken_off(error))),
@@ -138,7 +143,7 @@ impl Dialogue {
     }
 
     /// Answers the question that has come whole, if one has.
-    fn answer_received(&mut self) -> Result<Option<Vec<u8>>, Status> {
+    fn answer_received(&mut self) -> Result<Option<Piece>, Status> {
         let most = self.service.limits.max_message_bytes;
         let Some(prefix) = frame::first(&self.received, most)? else {
             return Ok(None);
@@ -153,7 +158,7 @@ impl Dialogue {
         frame::write(&mut framed, false)?;
         let until = next_until(&self.service, self.deadline);
         self.patience.as_mut().reset(until);
-        Ok(Some(framed))
+        Ok(Some(self.service.charged(framed)?))
     }
 
     fn out_of_time(&self) -> Status {
@@ -168,7 +173,7 @@ impl Dialogue {
     }
 
     /// The trailers, after which there is nothing.
-    fn end(&mut self, failed: Option<Status>) -> Frame<Bytes> {
+    fn end(&mut self, failed: Option<Status>) -> Frame<Piece> {
         self.is_over = true;
         let mut trailers = HeaderMap::new();
         match failed {

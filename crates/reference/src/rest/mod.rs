@@ -1,6 +1,6 @@
 //! REST: a resource called by `POST`, its body in the encoding's media type (RFC 9110).
 
-mod negotiation;
+pub(crate) mod negotiation;
 mod problem;
 
 use http::header::{
@@ -9,9 +9,11 @@ use http::header::{
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use rpcgauge_message::{Compression, Encoding, content_type};
+use tokio::time::Instant;
 
-use crate::body::{AnswerBody, RequestBody};
+use crate::body::{AnswerBody, RequestBody, Unread};
 use crate::service::{Answered, Call, CallError, Service};
+use crate::timeouts::within;
 use problem::Problem;
 
 /// Codings that a request's body may have.
@@ -61,14 +63,16 @@ async fn answer_call(
         compress_response: agreed.compress_response,
         prefix_bytes: 0,
     })?;
-    Ok(succeeded(service, answered, &agreed))
+    succeeded(service, answered, &agreed)
 }
 
 /// Settles encodings and codings, or says what there is to choose from.
 fn agree(service: &Service, headers: &HeaderMap) -> Result<Agreed, Problem> {
     let request_encoding = request_encoding(headers)?;
     let request_compression = request_compression(headers)?;
-    let response_encoding = negotiation::encoding(headers, request_encoding)
+    let response_encoding = service
+        .accepted
+        .encoding(headers, request_encoding)
         .map(|encoding| service.named_as_set(encoding))
         .ok_or_else(|| {
             let detail = format!("accept allows none of {}", media_types());
@@ -124,24 +128,22 @@ fn media_types() -> String {
 async fn read_body(service: &Service, body: Incoming) -> Result<RequestBody, Problem> {
     let most = service.limits.max_message_bytes;
     let patience = service.timeouts.request_body;
-    let mut body = RequestBody::new(body);
-    if body
-        .announced_bytes()
-        .is_some_and(|bytes| bytes > most as u64)
-    {
+    let mut body = RequestBody::new(body, &service.ledger);
+    let whole = usize::try_from(body.announced_bytes().unwrap_or(0)).unwrap_or(usize::MAX);
+    if whole > most {
         return Err(too_large(most));
     }
     let reading = async {
-        while body.more(most).await.map_err(broken_off)? {
+        while body.more(whole).await? {
             if body.bytes().len() > most {
                 return Err(too_large(most));
             }
         }
         Ok(())
     };
-    match tokio::time::timeout(patience, reading).await {
-        Ok(result) => result.map(|()| body),
-        Err(_) => {
+    match within(reading, || Instant::now() + patience).await {
+        Some(result) => result.map(|()| body),
+        None => {
             let detail = format!("the body did not come within {patience:?}");
             Err(Problem::new(StatusCode::REQUEST_TIMEOUT, detail))
         }
@@ -154,11 +156,16 @@ fn too_large(most: usize) -> Problem {
     Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
 }
 
-fn broken_off(error: hyper::Error) -> Problem {
-    Problem::new(
-        StatusCode::BAD_REQUEST,
-        format!("the body broke off: {error}"),
-    )
+impl From<Unread> for Problem {
+    fn from(unread: Unread) -> Self {
+        match unread {
+            Unread::BrokenOff(error) => {
+                let detail = format!("the body broke off: {error}");
+                Self::new(StatusCode::BAD_REQUEST, detail)
+            }
+            Unread::Exhausted(error) => CallError::from(error).into(),
+        }
+    }
 }
 
 impl From<CallError> for Problem {
@@ -167,13 +174,18 @@ impl From<CallError> for Problem {
             error if error.is_too_large() => StatusCode::PAYLOAD_TOO_LARGE,
             CallError::Decode(_) | CallError::Answer(_) => StatusCode::BAD_REQUEST,
             CallError::Encode(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            CallError::Exhausted(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
         Self::new(status, error.to_string())
     }
 }
 
-fn succeeded(service: &Service, answered: Answered, agreed: &Agreed) -> Response<AnswerBody> {
-    let mut response = Response::new(AnswerBody::new(answered.bytes));
+fn succeeded(
+    service: &Service,
+    answered: Answered,
+    agreed: &Agreed,
+) -> Result<Response<AnswerBody>, Problem> {
+    let mut response = Response::new(AnswerBody::new(service.charged(answered.bytes)?));
     let headers = response.headers_mut();
     let media_type = content_type::rest(agreed.response_encoding);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
@@ -193,5 +205,5 @@ fn succeeded(service: &Service, answered: Answered, agreed: &Agreed) -> Response
     if let Some(marks) = answered.marks {
         marks.insert(headers);
     }
-    response
+    Ok(response)
 }

@@ -1,8 +1,10 @@
 //! Proactive negotiation: `accept`, `accept-encoding` and `content-encoding` (RFC 9110, sections
 //! 8.4 and 12.5).
 
+use std::sync::{Mutex, PoisonError};
+
 use http::HeaderMap;
-use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HeaderName};
+use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HeaderName, HeaderValue};
 use rpcgauge_message::{Compression, Encoding, content_type};
 
 /// What is served, most widely read first. JSON's two kinds of names share a media type.
@@ -18,6 +20,33 @@ pub(super) const SERVED: [Encoding; 5] = [
 type Weight = u16;
 
 const FULL_WEIGHT: Weight = 1000;
+
+/// The last `accept` and what came of it: a client sends the same one with every call.
+#[derive(Default)]
+pub(crate) struct Accepted(Mutex<Option<(HeaderValue, Encoding, Option<Encoding>)>>);
+
+impl Accepted {
+    /// As [`encoding`].
+    pub(super) fn encoding(&self, headers: &HeaderMap, request: Encoding) -> Option<Encoding> {
+        let mut values = headers.get_all(ACCEPT).iter();
+        let (value, more) = (values.next(), values.next());
+        let (Some(value), None) = (value, more) else {
+            return encoding(headers, request);
+        };
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some((same, of, chosen)) if same == value && *of == request => *chosen,
+            _ => {
+                let chosen = encoding(headers, request);
+                // A copy: a part of what was read would keep all of it.
+                if let Ok(copy) = HeaderValue::from_bytes(value.as_bytes()) {
+                    *last = Some((copy, request, chosen));
+                }
+                chosen
+            }
+        }
+    }
+}
 
 /// The encoding to answer in; `None` when `accept` allows no served one. Between equals the
 /// request's own wins, and without `accept` it is always that.
@@ -151,7 +180,6 @@ fn parse_weight(text: &str) -> Option<Weight> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::HeaderValue;
     use proptest::prelude::*;
 
     fn headers(name: HeaderName, values: &[&str]) -> HeaderMap {
@@ -266,6 +294,26 @@ mod tests {
             ("0.+1", None),
         ] {
             assert_eq!(parse_weight(text), want, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_accepted_last_is_not_taken_for_another() {
+        let accepted = Accepted::default();
+        for (accept, request) in [
+            (&["application/cbor"][..], Encoding::Json),
+            (&["application/cbor"], Encoding::Json),
+            (&["*/*"], Encoding::Json),
+            (&["*/*"], Encoding::Cbor),
+            (&["*/*", "application/json;q=0"], Encoding::Json),
+            (&["*/*"], Encoding::Json),
+            (&["text/html"], Encoding::Json),
+            (&["text/html"], Encoding::Json),
+            (&[], Encoding::Json),
+        ] {
+            let headers = headers(ACCEPT, accept);
+            let want = encoding(&headers, request);
+            assert_eq!(accepted.encoding(&headers, request), want, "{accept:?}");
         }
     }
 

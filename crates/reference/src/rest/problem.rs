@@ -30,7 +30,7 @@ impl Problem {
     }
 
     pub(super) fn into_response(self) -> Response<AnswerBody> {
-        let mut response = Response::new(AnswerBody::new(self.body().to_string().into_bytes()));
+        let mut response = Response::new(AnswerBody::refusal(self.body().to_string().into_bytes()));
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         headers.insert(

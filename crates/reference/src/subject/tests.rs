@@ -6,7 +6,8 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::thread::JoinHandle;
 
-use rpcgauge_message::contract::{Address, Batch, Listen, Settings as Line};
+use rpcgauge_message::contract::{Address, Listen, RECORD_BYTES, Record, Settings as Line};
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -168,7 +169,7 @@ fn limits_that_cannot_be_kept_are_the_users_fault() {
     let deep = r#","limits":{"max_depth":100000}"#;
     for line in [server_line(deep), codec_line(deep)] {
         let (failed, code) = refused(&line);
-        assert_eq!(failed.error, "--max-depth is 100000, and may be 1 to 200");
+        assert_eq!(failed.error, "--max-depth is 100000, and may be 1 to 100");
         assert_eq!((failed.fault, code), (Fault::User, 2));
     }
 }
@@ -190,47 +191,88 @@ fn what_the_machine_refuses_is_its_fault() {
 fn codec_line(more: &str) -> String {
     format!(
         r#"{{"contract":1,"role":"codec","workload":{{"name":"hello"}},"sample":"request",
-           "encoding":"protobuf","operation":"decode","batches":3,"batch_size":10{more}}}"#
+           "message":{{"name":"name_0"}},"encoding":"protobuf","operation":"decode",
+           "records":"/dev/null"{more}}}"#
     )
     .replace('\n', "")
 }
 
-#[test]
-fn a_codec_tells_its_sample_and_every_batch() {
-    for operation in ["encode", "decode"] {
-        let mut subject = Subject::start(&codec_line("").replace("decode", operation));
-        let ready = subject.ready();
-        assert_eq!(ready.address, None);
-        // Field 1, length 6, "name_0".
-        assert_eq!(ready.sample.as_deref(), Some("CgZuYW1lXzA="));
-        for index in 0..3 {
-            let batch = Batch::read(&mut subject.output).expect("a batch");
-            assert_eq!((batch.batch, batch.operations), (index, 10));
-            assert!(batch.elapsed_ns > 0);
-        }
-        assert!(
-            Batch::read(&mut subject.output).is_err(),
-            "no more than were asked for"
-        );
-        assert_eq!(subject.thread.join().expect("it ends by itself"), 0);
+impl Subject {
+    /// Writes a line; the line that answers it.
+    fn answer(&mut self, line: &str) -> Value {
+        let input = self.input.as_mut().expect("open");
+        input
+            .write_all(format!("{line}\n").as_bytes())
+            .expect("sent");
+        let mut answer = String::new();
+        self.output.read_line(&mut answer).expect("an answer");
+        serde_json::from_str(&answer).expect("JSON")
     }
 }
 
 #[test]
-fn a_codec_ends_early_when_its_input_closes() {
-    let mut subject = Subject::start(&codec_line("").replace(":3", ":4000000000"));
-    subject.ready();
-    Batch::read(&mut subject.output).expect("a batch");
-    subject.input.take();
-    while Batch::read(&mut subject.output).is_ok() {}
-    assert_eq!(subject.end(), 0);
+fn a_codec_proves_itself_and_makes_the_slices_it_is_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("records");
+    for (operation, verified) in [
+        // Field 1, length 6, "name_0".
+        ("encode", json!({"bytes": "CgZuYW1lXzA="})),
+        ("decode", json!({"message": {"name": "name_0"}})),
+    ] {
+        let line = codec_line("")
+            .replace("decode", operation)
+            .replace("/dev/null", &file.display().to_string());
+        let mut subject = Subject::start(&line);
+        assert_eq!(subject.ready().address, None);
+        assert_eq!(
+            subject.answer(r#"{"verify":true}"#),
+            json!({"verified": verified})
+        );
+        assert_eq!(fs::read(&file).expect("made").len(), 0);
+        for (slice, records) in [
+            (r#"{"slice":{"skip":2,"calls":3,"batch":16}}"#, 3),
+            (r#"{"slice":{"skip":0,"time_us":0,"batch":16}}"#, 1),
+        ] {
+            let done = &subject.answer(slice)["slice"];
+            assert_eq!(done["records"], records);
+            assert!(done["cpu_ns"].as_u64() > Some(0), "{done}");
+        }
+        let bytes = fs::read(&file).expect("records");
+        assert_eq!(bytes.len(), 4 * RECORD_BYTES);
+        let records = Record::read_all(&bytes).expect("records");
+        assert!(records.iter().all(|record| record.operations == 16));
+        assert!(
+            records.windows(2).all(|pair| pair[0].end <= pair[1].begin),
+            "{records:?}"
+        );
+        assert_eq!(subject.end(), 0);
+    }
 }
 
 #[test]
-fn a_codec_without_work_is_refused() {
-    let (failed, code) = refused(&codec_line("").replace(":10", ":0"));
-    assert_eq!(failed.error, "batches and batch_size must be 1 or more");
+fn a_codec_refuses_what_it_cannot_do_by_an_error_line() {
+    let (failed, code) = refused(&codec_line("").replace("name_0\"", "name_0\",\"age\":1"));
+    assert!(failed.error.contains("age"), "{}", failed.error);
     assert_eq!((failed.fault, code), (Fault::User, 2));
+
+    let mut subject = Subject::start(&codec_line(""));
+    subject.ready();
+    let answer = subject.answer(r#"{"slice":{"skip":0,"calls":1,"pace":3}}"#);
+    assert_eq!(
+        answer["error"],
+        "the slice line does not fit the contract: unknown field `pace`, expected one of `skip`, \
+         `calls`, `time_us`, `batch`"
+    );
+    assert_eq!(subject.end(), 2);
+}
+
+#[test]
+fn there_is_no_client_in_it() {
+    let line = r#"{"contract":1,"role":"client","workload":{"name":"hello"},"protocol":"rest",
+        "http":"1.1","encoding":"json","address":"127.0.0.1:1","requests":[{}],"deadline_ms":1,
+        "records":"/dev/null"}"#;
+    let (failed, _) = refused(&line.replace('\n', ""));
+    assert!(failed.error.contains("no client"), "{}", failed.error);
 }
 
 #[test]

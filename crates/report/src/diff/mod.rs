@@ -1,21 +1,20 @@
 //! Two runs against each other.
 //!
-//! Blocks of different runs are not pairs: the machine may have been in another mood. So each side
-//! gets the hierarchical bootstrap interval of its own level, over invocations, then blocks, and
-//! the ratio's interval is put together from the two ([`unpaired`]). It covers what varied within
-//! each run, not what changed between them; the floors of both runs are set side by side to show
-//! how much that was.
+//! Between two runs lie two moods of the machine. So a figure is not held against what it was, but
+//! against what both runs measured beside it: the floor, and the variant that it is compared with
+//! ([`Base`]). It is better or worse where both say so, beyond what both runs' A/A pairs show, with
+//! intervals that all hold together ([`rpcgauge_stats::judge_changes`]).
 
 mod capacity;
 mod changes;
+mod judge;
 mod objectives;
 mod render;
-pub mod unpaired;
+mod shared;
 
 #[cfg(test)]
 mod tests;
 
-use rpcgauge_stats::Better;
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::settings::Placement;
 use serde::{Deserialize, Serialize};
@@ -24,11 +23,11 @@ pub use capacity::{CapacityChange, CapacityOutcome};
 pub use changes::{EnvironmentChange, FloorChange, SettingsChange, VerdictChange};
 pub use objectives::ObjectiveChange;
 pub use render::render;
+pub use shared::Base;
 
 use crate::error::ReportError;
-use crate::findings::{Findings, METRICS, VariantFindings, better};
+use crate::findings::{Findings, VariantFindings};
 use crate::marks;
-use unpaired::{Ratio, Trials};
 
 /// The version of the differences' schema that this program writes.
 pub const SCHEMA: u32 = 1;
@@ -44,6 +43,8 @@ pub struct Diff {
     pub after: RunLabel,
     /// The margin of "no difference": the larger of both runs'.
     pub margin: f64,
+    /// The share of diffs of unchanged code in which nothing is better or worse.
+    pub confidence: f64,
     /// Every metric of every variant and placement that both runs have.
     pub metrics: Vec<MetricChange>,
     /// What must be known of those figures: client-bound trials, drift, failed calls and the like.
@@ -98,15 +99,35 @@ pub struct MetricChange {
     pub before: f64,
     /// The second run's figure.
     pub after: f64,
-    /// After over before: of the runs' levels, the median over blocks; of the figures themselves for the
-    /// goodput of runs in which a trial answered no call.
+    /// After over before of these two figures. It has both machines' moods in it, and is not judged but
+    /// for the goodput of a service that does not answer any more.
     pub ratio: f64,
-    /// Its interval; absent where a run has fewer than two invocations, where it is not judged, and for
-    /// the goodput of runs in which a trial answered no call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub interval: Option<[f64; 2]>,
+    /// After over before, each against something that both runs share: what is judged. Empty where they
+    /// do not share all of it, and where nothing is judged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shifts: Vec<Shift>,
+    /// Whether dynamic code made and read the messages in a run.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub dynamic_code: bool,
     /// What it comes to.
     pub outcome: Change,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// How a figure stands to what both runs share, after over before.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Shift {
+    /// What it is held against.
+    #[serde(flatten)]
+    pub base: Base,
+    /// The ratio of the ratios.
+    pub ratio: f64,
+    /// Its interval; absent where a run has fewer than two invocations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<[f64; 2]>,
 }
 
 /// What a change comes to.
@@ -117,10 +138,16 @@ pub enum Change {
     Better,
     /// Worse.
     Worse,
-    /// The whole interval lies inside the margin.
+    /// The whole interval of each shift lies inside the margin.
     NoDifference,
     /// The two runs do not decide it.
     NotResolved,
+    /// The runs do not share what it would be held against: a floor, a variant that it is compared with
+    /// and that calls in the same way, an A/A pair.
+    NoBase,
+    /// The runs left different shares of the calls unanswered, and what these would have taken could
+    /// have changed the verdict on a latency.
+    Unanswered,
     /// Under load, the client was at its limit in most trials of a run: nothing is said of the
     /// server.
     ClientBound,
@@ -149,7 +176,8 @@ pub fn compare(before: &Findings, after: &Findings) -> Diff {
         before: RunLabel::of(before),
         after: RunLabel::of(after),
         margin,
-        metrics: metrics(before, after, margin),
+        confidence: before.study.confidence,
+        metrics: judge::metrics(before, after, margin),
         marks: marked(before, after),
         capacity: capacity::capacity(before, after),
         objectives: objectives::objectives(before, after),
@@ -178,13 +206,16 @@ pub fn share_a_variant(before: &Findings, after: &Findings) -> bool {
 }
 
 impl Diff {
-    /// Whether any latency or goodput could be judged: it has an interval in both runs, or nothing is
-    /// answered any more.
+    /// Whether any latency or goodput could be judged: it has an interval against what both runs share,
+    /// or nothing is answered any more.
     #[must_use]
     pub fn judges_speed(&self) -> bool {
-        let is_judged =
-            |change: &MetricChange| change.interval.is_some() || change.outcome == Change::Worse;
-        self.speed().any(is_judged)
+        let has_intervals = |change: &MetricChange| {
+            let shifts = &change.shifts;
+            !shifts.is_empty() && shifts.iter().all(|shift| shift.interval.is_some())
+        };
+        self.speed()
+            .any(|change| has_intervals(change) || change.outcome == Change::Worse)
     }
 
     /// The latencies and goodputs that are worse by more than the two runs can tell.
@@ -252,92 +283,4 @@ fn marked(before: &Findings, after: &Findings) -> Vec<MarkedCell> {
     cells
         .filter(|cell| !(cell.before.is_empty() && cell.after.is_empty()))
         .collect()
-}
-
-fn metrics(before: &Findings, after: &Findings, margin: f64) -> Vec<MetricChange> {
-    let mut metrics = Vec::new();
-    for (old, new) in common(before, after) {
-        for cell in &old.cells {
-            let placement = cell.placement;
-            let figures = (
-                cell.figures.as_deref(),
-                new.cell(placement).and_then(|c| c.figures.as_deref()),
-            );
-            let (Some(old_figures), Some(new_figures)) = figures else {
-                continue;
-            };
-            for metric in METRICS {
-                let values = (old_figures.metric(metric), new_figures.metric(metric));
-                let (Some(was), Some(is)) = values else {
-                    continue;
-                };
-                let trials = [before, after].map(|f| Trials::of(f, &old.name, placement, metric));
-                let Some((ratio, outcome)) = judged(&trials, metric, is / was, margin) else {
-                    continue;
-                };
-                metrics.push(MetricChange {
-                    variant: old.name.clone(),
-                    placement,
-                    metric,
-                    before: was,
-                    after: is,
-                    ratio: ratio.value,
-                    interval: ratio.interval,
-                    outcome,
-                });
-            }
-        }
-    }
-    metrics
-}
-
-/// The ratio of the second run's trials to the first one's, and what it comes to; none where a run
-/// has no figure. Where most trials of a run are client-bound the ratio is that of all of them,
-/// and not judged. A trial in which nothing was answered has a goodput of 0, which has no logarithm:
-/// the ratio is that of the runs' figures then. A service that mostly does not answer any more is
-/// worse, and nothing is said where it answers in some trials.
-fn judged(
-    trials: &[Trials<'_>; 2],
-    metric: Metric,
-    of_figures: f64,
-    margin: f64,
-) -> Option<(Ratio, Change)> {
-    let [before, after] = trials;
-    if metric == Metric::Goodput && (before.some_are_silent() || after.some_are_silent()) {
-        let ratio = Ratio {
-            value: of_figures,
-            interval: None,
-        };
-        let change = match after.most_are_silent() && !before.most_are_silent() {
-            true => Change::Worse,
-            false => Change::NotResolved,
-        };
-        return of_figures.is_finite().then_some((ratio, change));
-    }
-    if before.are_client_bound() || after.are_client_bound() {
-        let all = unpaired::ratio(&after.level_of_all()?, &before.level_of_all()?);
-        let ratio = Ratio {
-            interval: None,
-            ..all
-        };
-        return Some((ratio, Change::ClientBound));
-    }
-    let ratio = unpaired::ratio(&after.level()?, &before.level()?);
-    Some((ratio, outcome(&ratio, metric, margin)))
-}
-
-fn outcome(ratio: &Ratio, metric: Metric, margin: f64) -> Change {
-    let Some([low, high]) = ratio.interval else {
-        return Change::NotResolved;
-    };
-    let reach = 1.0 + margin;
-    if low >= 1.0 / reach && high <= reach {
-        Change::NoDifference
-    } else if low <= 1.0 && 1.0 <= high {
-        Change::NotResolved
-    } else if (high < 1.0) == (better(metric) == Better::Lower) {
-        Change::Better
-    } else {
-        Change::Worse
-    }
 }

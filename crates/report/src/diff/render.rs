@@ -3,7 +3,7 @@
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::settings::Placement;
 
-use super::{Change, Diff, MetricChange, ObjectiveChange, RunLabel};
+use super::{Base, Change, Diff, MetricChange, ObjectiveChange, RunLabel, Shift};
 use crate::escape::terminal as safe;
 use crate::findings::objective::{ObjectiveFindings, ObjectiveOutcome};
 use crate::terminal::{Column, Paint, Style, Table};
@@ -23,18 +23,22 @@ const SHOWN: [(Metric, &str, u8); 6] = [
 /// Writes differences for a terminal.
 #[must_use]
 pub fn render(diff: &Diff, style: Style) -> String {
-    let mut lines =
-        vec![
-        style.paint(Paint::Heading, &style.wrap("before  ", &safe(&label(&diff.before)))),
-        style.paint(Paint::Heading, &style.wrap("after   ", &safe(&label(&diff.after)))),
+    let method = format!(
+        "The machine's mood is another one in each run. So a figure is held against its run's floor and \
+         against the variant that it is compared with, and changed where both say so: in at most {} of \
+         diffs anything does by chance.",
+        words::margin_percent(1.0 - diff.confidence)
+    );
+    let mut lines = vec![
         style.paint(
-            Paint::Quiet,
-            &style.wrap(
-                "",
-                "The runs are not paired: an interval covers what varied within each run, not what \
-                 changed on the machine between them.",
-            ),
+            Paint::Heading,
+            &style.wrap("before  ", &safe(&label(&diff.before))),
         ),
+        style.paint(
+            Paint::Heading,
+            &style.wrap("after   ", &safe(&label(&diff.after))),
+        ),
+        style.paint(Paint::Quiet, &style.wrap("", &method)),
     ];
     for floor in &diff.floors {
         let text = format!(
@@ -142,6 +146,10 @@ fn changes(lines: &mut Vec<String>, diff: &Diff, style: Style) {
     if resolved.is_empty() {
         let text = match diff.metrics.is_empty() {
             true => "No variant was measured under the same placement in both runs.",
+            false if diff.metrics.iter().all(is_unshared) => {
+                "Nothing is judged: these runs share no floor, or no second variant that calls in the \
+                 same way, or no A/A pair. The figures below hold only if the machine was in the same mood."
+            }
             false => "No figure changed by more than these two runs can tell.",
         };
         lines.push(style.wrap("  ", text));
@@ -158,18 +166,15 @@ fn changes(lines: &mut Vec<String>, diff: &Diff, style: Style) {
 
 /// A resolved change in a sentence.
 fn changed(diff: &Diff, change: &MetricChange) -> String {
-    let factor = words::Factor::of(change.metric, change.ratio, change.interval);
-    let interval = factor.interval.map_or_else(String::new, |interval| {
-        format!(" {}", words::interval_beside(factor.value, interval))
-    });
-    let phrase = match change.ratio == 0.0 {
-        true => "0".to_owned(),
-        false => words::change_phrase(change.metric, change.ratio) + &interval,
-    };
-    // The only change that is told without an interval.
-    let why = match change.interval {
-        None if change.metric == Metric::Goodput => ", since most trials answered no call",
-        _ => "",
+    let against: Vec<String> = change.shifts.iter().map(|s| shift(change, s)).collect();
+    // The only change that is told without what both runs share.
+    let phrase = match change.shifts.is_empty() {
+        true if change.ratio == 0.0 => "0, since most trials answered no call".to_owned(),
+        true => {
+            words::change_phrase(change.metric, change.ratio)
+                + ", since most trials answered no call"
+        }
+        false => against.join(", "),
     };
     let is_other = diff.settings.iter().any(|s| s.variant == change.variant);
     let other = if is_other {
@@ -178,14 +183,40 @@ fn changed(diff: &Diff, change: &MetricChange) -> String {
         ""
     };
     let value = |value| words::value(change.metric, value);
+    let code = if change.dynamic_code {
+        " (dynamic code)"
+    } else {
+        ""
+    };
     format!(
-        "{}{other} {}: {} {phrase}{why}, {} before, {} after",
+        "{}{other} {}: {} {phrase}{code}; {} before, {} after",
         change.variant,
         words::on(change.placement),
         words::metric_name(change.metric),
         value(change.before),
         value(change.after),
     )
+}
+
+/// A change against one thing that both runs share.
+fn shift(change: &MetricChange, shift: &Shift) -> String {
+    let phrase = words::change_phrase(change.metric, shift.ratio);
+    let factor = words::Factor::of(change.metric, shift.ratio, shift.interval);
+    let interval = factor.interval.map_or_else(String::new, |interval| {
+        format!(" {}", words::interval_beside(factor.value, interval))
+    });
+    let against = match &shift.base {
+        Base::Nothing => String::new(),
+        Base::Floor { of } if *of == change.variant => " against the floor".to_owned(),
+        Base::Floor { of } => format!(" against the floor of {of}"),
+        Base::Variant { name } => format!(" against {name}"),
+    };
+    phrase + &interval + &against
+}
+
+/// Whether a figure is not judged for want of what both runs share.
+fn is_unshared(change: &MetricChange) -> bool {
+    change.outcome == Change::NoBase
 }
 
 fn verdicts(lines: &mut Vec<String>, diff: &Diff, style: Style) {
@@ -269,7 +300,16 @@ fn table(lines: &mut Vec<String>, diff: &Diff, placement: Placement, style: Styl
     }
     let (rows, _) = table.lines(style.columns());
     lines.extend(rows);
-    let mut legend = "▲ better, ▼ worse, = no difference, ? not resolved".to_owned();
+    let mut legend =
+        "Against the run's floor, bytes as they are. ▲ better, ▼ worse, = no difference, ? not \
+                      resolved"
+            .to_owned();
+    if here().any(|m| m.outcome == Change::Unanswered) {
+        legend += ", F calls that were not answered could have changed it";
+    }
+    if here().any(|m| m.shifts.is_empty()) {
+        legend += ", ( ) as measured, with the machine's mood in it";
+    }
     if here().any(|m| m.outcome == Change::ClientBound) {
         legend += ", C client-bound: says nothing of the server";
     }
@@ -303,10 +343,14 @@ fn cell(change: &MetricChange) -> String {
         Change::Better => "▲",
         Change::Worse => "▼",
         Change::NoDifference => "=",
-        Change::NotResolved => "?",
+        Change::NotResolved | Change::NoBase => "?",
         Change::ClientBound => "C",
+        Change::Unanswered => "F",
     };
-    format!("{} {sign}", units::ratio(change.ratio))
+    match change.shifts.first() {
+        Some(shift) => format!("{} {sign}", units::ratio(shift.ratio)),
+        None => format!("({}) {sign}", units::ratio(change.ratio)),
+    }
 }
 
 fn others(lines: &mut Vec<String>, diff: &Diff, style: Style) {

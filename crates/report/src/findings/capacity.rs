@@ -114,7 +114,8 @@ pub struct CapacityTrial {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_delay_p99_ns: Option<u64>,
     /// The share of its core that the client used.
-    pub client_share: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_share: Option<f64>,
 }
 
 /// An objective that did not hold.
@@ -122,9 +123,13 @@ pub struct CapacityTrial {
 pub struct MissedObjective {
     /// The objective, as it was written.
     pub objective: Objective,
-    /// What was measured, in the unit of its bound; absent where too few calls were answered to tell.
+    /// What was measured, in the unit of its bound; absent where too few calls were due to tell, and where
+    /// the latency asked for is that of a call that was never answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub figure: Option<f64>,
+    /// The share of the calls that were never answered, where that is so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unanswered: Option<f64>,
 }
 
 /// A search on its way: at which rate the next trial is, after those that ended.
@@ -283,14 +288,15 @@ fn trial(
     let missed: Vec<MissedObjective> = objectives
         .iter()
         .filter_map(|objective| {
-            let (figure, outcome) = held_against(objective, &evidence);
-            (outcome != ObjectiveOutcome::Reached).then(|| MissedObjective {
+            let held = held_against(objective, &evidence);
+            (held.outcome != ObjectiveOutcome::Reached).then(|| MissedObjective {
                 objective: objective.clone(),
-                figure,
+                figure: held.figure,
+                unanswered: held.unanswered,
             })
         })
         .collect();
-    let sent = calls.started.saturating_sub(calls.never_begun);
+    let sent = calls.started.saturating_sub(calls.unsent());
     CapacityTrial {
         index: record.trial.index,
         rate,
@@ -315,7 +321,7 @@ fn limit(
     delay: Option<&Distribution>,
 ) -> Limit {
     let tail = |times: &Distribution| times.p99_ns.unwrap_or(times.max_ns);
-    if measured.client_share > CLIENT_BOUND_SHARE {
+    if measured.client_share > Some(CLIENT_BOUND_SHARE) {
         return Limit::ClientCpu;
     }
     match (latency.map(tail), delay.map(tail)) {

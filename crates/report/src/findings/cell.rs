@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rpcgauge_stats::{Bootstrap, PairedRatios, compare};
 use rpcgauge_study::histogram::Unpacked;
 use rpcgauge_study::record::{
-    Code, Cpu, ErrorSample, FloorRecord, Histogram, Measured, Memory, Payload, Stage, Traffic,
-    TrialRecord,
+    Code, Cpu, CpuTimes, ErrorSample, FloorRecord, Histogram, Measured, Memory, Payload, Stage,
+    Traffic, TrialRecord,
 };
 use rpcgauge_study::settings::{Idle, Schedule, Settings, Timing};
 
@@ -40,11 +41,20 @@ pub(crate) fn figures(
 
     let calls = calls(trials);
     let per_call = PerCall(sum(measured().map(Measured::carried_calls)));
+    let bytes_per_call = PerCall(sum(measured().map(Measured::calls_of_bytes)));
     let latency = distribution(measured().map(|m| &m.latency).collect())?;
     let stages = stages(variant, trials, latency.as_ref())?;
     let elapsed_ns = sum(measured().map(|m| m.elapsed_ns));
     let (errors, errors_left_out) = errors(trials);
-    let shares: Vec<f64> = measured().map(|m| m.client_share).collect();
+    let cpu = |side: fn(&CpuTimes) -> Option<&Cpu>| {
+        let all: Option<Vec<&Cpu>> = measured().map(|m| side(&m.cpu)).collect();
+        all.map(|all| per_call.cpu(all.into_iter()))
+    };
+    let opened = measured()
+        .map(|m| m.connections_opened)
+        .collect::<Option<Vec<_>>>()
+        .map(|all| sum(all.into_iter()));
+    let shares: Vec<f64> = measured().filter_map(|m| m.client_share).collect();
     Ok(Some(Figures {
         elapsed_ns,
         idle: distinct(trials.iter().map(|(t, _)| t.idle)),
@@ -56,34 +66,35 @@ pub(crate) fn figures(
         )?,
         send_delay: distribution(measured().map(|m| &m.send_delay).collect())?,
         between_stages_ns: between_stages(&stages, latency.as_ref()),
-        floor: floor(floors, latency.as_ref(), timing),
+        floor: floor(variant, floors, trials, timing)?,
         latency,
         stages,
-        bytes: BytesPerCall {
-            sent: per_call.traffic(measured().map(|m| &m.bytes.sent)),
-            received: per_call.traffic(measured().map(|m| &m.bytes.received)),
-        },
+        bytes: measured()
+            .map(|m| m.bytes.as_ref())
+            .collect::<Option<Vec<_>>>()
+            .map(|all| BytesPerCall {
+                sent: bytes_per_call.traffic(all.iter().map(|bytes| &bytes.sent)),
+                received: bytes_per_call.traffic(all.iter().map(|bytes| &bytes.received)),
+            }),
         payload: payload(trials),
         cpu: CpuPerCall {
-            client: per_call.cpu(measured().map(|m| &m.cpu.client)),
-            server: measured()
-                .map(|m| m.cpu.server.as_ref())
-                .collect::<Option<Vec<_>>>()
-                .map(|all| per_call.cpu(all.into_iter())),
+            client: cpu(|cpu| cpu.client.as_ref()),
+            server: cpu(|cpu| cpu.server.as_ref()),
         },
         memory: Memory {
             client_peak: measured().map(|m| m.memory.client_peak).max().unwrap_or(0),
             server_peak: measured().filter_map(|m| m.memory.server_peak).max(),
         },
-        client_share: rpcgauge_stats::median(&shares).unwrap_or(0.0),
-        client_share_max: shares.iter().copied().fold(0.0, f64::max),
+        client_share: rpcgauge_stats::median(&shares).ok(),
+        client_share_max: shares.iter().copied().reduce(f64::max),
         code: code(trials),
-        connections_per_call: per_call.of(sum(measured().map(|m| m.connections_opened))),
+        connections_per_call: opened.map(|opened| per_call.of(opened)),
         connections: Connections {
             fewest_at_start: measured().filter_map(|m| m.connections_at_start).min(),
-            opened: sum(measured().map(|m| m.connections_opened)),
+            opened,
             tls_resumed: sum(measured().map(|m| m.tls_resumed)),
             failed: sum(measured().map(|m| m.connects_failed)),
+            reopened: sum(measured().map(|m| m.connections_reopened)),
         },
         uncompressed_answers: sum(measured().map(|m| m.uncompressed_answers)),
         bodies_late: sum(measured().map(|m| m.bodies_late)),
@@ -202,10 +213,15 @@ fn calls(trials: &[MeasuredTrial<'_>]) -> CallCounts {
         all.answered = all.answered.saturating_add(calls.answered);
         all.abandoned = all.abandoned.saturating_add(calls.abandoned);
         all.never_begun = all.never_begun.saturating_add(calls.never_begun);
+        all.never_sent = all.never_sent.saturating_add(calls.unsent());
         all.retried = all.retried.saturating_add(calls.retried);
         all.answered_after_retry = all
             .answered_after_retry
             .saturating_add(calls.answered_after_retry);
+        if let Some(slices) = measured.slices {
+            all.left_out = all.left_out.saturating_add(slices.skipped);
+            all.left_out_failed = all.left_out_failed.saturating_add(slices.skipped_failed);
+        }
         for (kind, count) in &calls.failed {
             let failed = all.failed.entry(kind.clone()).or_default();
             *failed = failed.saturating_add(*count);
@@ -256,54 +272,64 @@ fn between_stages(stages: &[StageFindings], latency: Option<&Distribution>) -> O
         .map(|call| (call.mean_ns - staged).max(0.0))
 }
 
-/// The part of a window's round trips that is at or below what counts as its floor. A round trip
-/// takes one of several ways through the kernel (docs/method.md), and the median jumps between them.
-const FLOOR_QUANTILE: f64 = 0.1;
-
-/// The part of a run's windows that is at or below the floor: few windows are disturbed least, and a
-/// rare one is faster than what any call of the run can count on (docs/method.md).
-const WINDOW_QUANTILE: f64 = 0.25;
-
-/// The floor of a run. Pooled windows would tell which moods of the machine they happened to meet.
+/// The floor of a cell. Each of its blocks is held against the variant's own trial in that block: both
+/// met the machine in the same moods.
 fn floor(
+    variant: &str,
     records: &[&FloorRecord],
-    latency: Option<&Distribution>,
+    trials: &[MeasuredTrial<'_>],
     timing: Timing,
-) -> Option<Floor> {
-    let windows: Vec<(u64, u64, &FloorRecord)> = records
-        .iter()
-        .map(|record| (record.latency.unpack(), *record))
-        .filter(|(latency, _)| !latency.is_empty())
-        .map(|(latency, record)| {
-            (
-                latency.value_at_quantile(FLOOR_QUANTILE),
-                latency.len(),
-                record,
-            )
-        })
-        .collect();
-    let round_trips: Vec<f64> = windows.iter().map(|(ns, ..)| *ns as f64).collect();
-    let client_cpu: Vec<f64> = windows.iter().map(|(.., r)| r.client_cpu_ns).collect();
-    // None without a window.
-    let round_trip_ns = rpcgauge_stats::quantile(&round_trips, WINDOW_QUANTILE)
-        .ok()?
-        .round() as u64;
-    let (.., first) = windows.first()?;
-    let call = latency
-        .map(|l| l.p50_ns)
-        .filter(|ns| *ns > 0 && timing == Timing::Stages);
-    Some(Floor {
+) -> Result<Option<Floor>, ReportError> {
+    let histograms: Vec<&Histogram> = records.iter().map(|record| &record.latency).collect();
+    let (Some(all), Some(first)) = (merged(variant, &histograms)?, records.first()) else {
+        return Ok(None);
+    };
+    let median = |latency: &Histogram| {
+        Some(latency.unpack())
+            .filter(|h| !h.is_empty())
+            .map(|h| h.value_at_quantile(0.5))
+    };
+    let of_blocks = || records.iter().filter_map(|record| median(&record.latency));
+    let mut invocations: BTreeMap<u32, Vec<rpcgauge_stats::Pair>> = BTreeMap::new();
+    for record in records {
+        let in_block = |(trial, _): &&MeasuredTrial<'_>| {
+            (trial.trial.invocation, trial.trial.block) == (record.invocation, record.block)
+        };
+        let call = trials
+            .iter()
+            .find(in_block)
+            .and_then(|(_, m)| median(&m.latency));
+        if let (Some(of), Some(against)) = (median(&record.latency), call) {
+            let pairs = invocations.entry(record.invocation).or_default();
+            pairs.push(rpcgauge_stats::Pair {
+                of: of as f64,
+                against: against as f64,
+            });
+        }
+    }
+    let pairs: Vec<_> = invocations.into_values().collect();
+    // Calls under load wait for each other: no part of that is the kernel's.
+    let share = PairedRatios::from_pairs(&pairs)
+        .and_then(|ratios| compare(&ratios, &Bootstrap::default()))
+        .ok()
+        .filter(|_| timing == Timing::Stages);
+    let client_cpu: Vec<f64> = records.iter().map(|record| record.client_cpu_ns).collect();
+    let round_trip_ns = all.value_at_quantile(0.5);
+    Ok(Some(Floor {
         round_trip_ns,
-        lowest_round_trip_ns: windows.iter().map(|(ns, ..)| *ns).min()?,
-        highest_round_trip_ns: windows.iter().map(|(ns, ..)| *ns).max()?,
-        windows: windows.len() as u64,
-        count: sum(windows.iter().map(|(_, calls, _)| *calls)),
-        client_cpu_ns: rpcgauge_stats::quantile(&client_cpu, WINDOW_QUANTILE).ok()?,
+        lowest_round_trip_ns: of_blocks().min().unwrap_or(round_trip_ns),
+        highest_round_trip_ns: of_blocks().max().unwrap_or(round_trip_ns),
+        blocks: records.len() as u64,
+        count: all.len(),
+        client_cpu_ns: rpcgauge_stats::median(&client_cpu).unwrap_or(0.0),
         request_bytes: first.request_bytes,
         response_bytes: first.response_bytes,
-        share: call.map(|ns| round_trip_ns as f64 / ns as f64),
-        stack_ns: call.map(|ns| ns.saturating_sub(round_trip_ns)),
-    })
+        share: share.as_ref().map(rpcgauge_stats::Estimate::ratio),
+        share_interval: share
+            .as_ref()
+            .and_then(rpcgauge_stats::Estimate::interval)
+            .map(|interval| [interval.low(), interval.high()]),
+    }))
 }
 
 /// Message sizes: the mean over trials, weighted by the calls that were answered. A trial without an
@@ -319,13 +345,13 @@ fn payload(trials: &[MeasuredTrial<'_>]) -> Payload {
     let answers = |size| mean(size, |m| m.calls.answered);
     let requests = |size| {
         let started = || mean(size, |m| m.calls.started);
-        answers(size).or_else(started).unwrap_or(0.0)
+        answers(size).or_else(started)
     };
     Payload {
-        request: requests(|p| Some(p.request)),
-        request_compressed: requests(|p| Some(p.request_compressed)),
+        request: requests(|p| p.request),
+        request_compressed: requests(|p| p.request_compressed),
         response: answers(|p| p.response),
-        response_compressed: answers(|p| Some(p.response_compressed)).unwrap_or(0.0),
+        response_compressed: answers(|p| p.response_compressed),
     }
 }
 

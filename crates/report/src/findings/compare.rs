@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 use rpcgauge_stats as stats;
 use rpcgauge_stats::{Better, Bootstrap, PairedRatios, VerdictRule};
 use rpcgauge_study::plan::{Metric, Pair, Plan};
-use rpcgauge_study::settings::{Placement, Timing};
+use rpcgauge_study::settings::{Callee, Placement, Timing};
 
+use super::figures::Figures;
 use super::model::VariantFindings;
-use super::notes;
 use super::trial::TrialRow;
+use super::unanswered::Uneven;
 use super::verdict::{
     BlockCounts, Combined, Comparison, Estimate, Guard, Outcome, PlacementVerdict, Withheld,
 };
+use super::{notes, running};
 use crate::error::ReportError;
 use crate::words;
 
@@ -73,12 +75,18 @@ impl<'a> Blocks<'a> {
         let place = || format!("the pair {:?}", pair.name);
         let judged = self.judge_all(&pair.of, &pair.against, pair.metric, pair.a_a, place)?;
         let combined = combined(&judged);
+        let of = self.plan.variants.iter().find(|v| v.name == pair.of);
+        let operation = of.and_then(|of| match of.settings.callee {
+            Callee::Codec { operation, .. } => Some(operation),
+            Callee::Subject { .. } | Callee::Live { .. } => None,
+        });
         let mut comparison = Comparison {
             pair: pair.name.clone(),
             question: pair.question.clone(),
             of: pair.of.clone(),
             against: pair.against.clone(),
             metric: pair.metric,
+            operation,
             headline: pair.headline,
             a_a: pair.a_a,
             placements: judged.into_iter().map(|j| j.verdict).collect(),
@@ -151,37 +159,58 @@ impl<'a> Blocks<'a> {
             better: better(metric),
             margin: self.plan.margin,
         };
-        let aa = guard.as_ref().map(|(_, estimate)| estimate);
-        let stats = estimate
-            .filter(|_| !client_bound)
-            .map(|e| stats::judge(&e, aa, &rule));
-        let outcome = match stats {
-            Some(verdict) => Outcome::from(verdict.outcome),
-            None if client_bound => Outcome::NoVerdict {
-                reason: Withheld::ClientBound,
-            },
-            None => Outcome::NoVerdict {
-                reason: Withheld::NotMeasured,
-            },
+        let aa = guard.as_ref().map(|(_, estimate)| *estimate);
+        let judge = |e: stats::Estimate| stats::judge(&e, aa.as_slice(), &rule);
+        let [of_figures, against_figures] = [of_variant, against_variant]
+            .map(|variant| variant.cell(placement).and_then(|c| c.figures.as_deref()));
+        let uneven = of_figures
+            .zip(against_figures)
+            .and_then(|(of, against)| Uneven::of(metric, of, against));
+        let stands = |verdict: &stats::Verdict| {
+            let off = uneven
+                .as_ref()
+                .map(|uneven| verdict.estimate.off_by(uneven.reach));
+            !verdict.is_resolved() || off.is_none_or(|e| judge(e).outcome == verdict.outcome)
         };
-        let value = |variant: &VariantFindings| {
-            variant
-                .cell(placement)
-                .and_then(|c| c.figures.as_ref()?.metric(metric))
+        let (stats, outcome) = match estimate.filter(|_| !client_bound).map(judge) {
+            Some(verdict) if stands(&verdict) => (Some(verdict), Outcome::from(verdict.outcome)),
+            judged => {
+                let reason = match judged {
+                    Some(_) => Withheld::Unanswered,
+                    None if client_bound => Withheld::ClientBound,
+                    None => Withheld::NotMeasured,
+                };
+                (None, Outcome::NoVerdict { reason })
+            }
         };
+        let delayed = self.plan.is_live() && {
+            let both = [of_variant, against_variant];
+            running::delay_decides(both, metric, placement, self.plan.margin)
+        };
+        let (stats, outcome) = match stats {
+            Some(_) if delayed => {
+                let reason = Withheld::SendDelay;
+                (None, Outcome::NoVerdict { reason })
+            }
+            _ if self.plan.is_live() => (stats, running::outcome(outcome)),
+            _ => (stats, outcome),
+        };
+        let value = |figures: Option<&Figures>| figures.and_then(|f| f.metric(metric));
         let mut verdict = PlacementVerdict {
             placement,
             timing: of_variant.timing,
-            of_value: value(of_variant),
-            against_value: value(against_variant),
-            estimate: estimate.as_ref().map(Estimate::of),
+            of_value: value(of_figures),
+            against_value: value(against_figures),
+            estimate: estimate.as_ref().map(|e| self.shown(e)),
             outcome,
             blocks: paired.counts,
             guard: guard.map(|(guard, _)| guard),
-            smallest_difference: estimate.as_ref().and_then(stats::smallest_difference),
+            smallest_difference: estimate
+                .and_then(|e| stats::smallest_difference(&e, aa.as_slice())),
+            unanswered: uneven.map(|uneven| uneven.shares),
             notes: Vec::new(),
         };
-        verdict.notes = notes::notes(&verdict, of_variant, against_variant, a_a);
+        verdict.notes = notes::notes(&verdict, metric, of_variant, against_variant, a_a);
         Judged { verdict, stats }
     }
 
@@ -208,8 +237,8 @@ impl<'a> Blocks<'a> {
 
     fn paired(&self, of: u32, against: u32, metric: Metric, placement: Placement) -> Paired {
         let mut counts = BlockCounts::default();
-        let mut invocations: BTreeMap<u32, Vec<stats::Pair>> = BTreeMap::new();
-        for ((_, invocation, _), first, second) in self.blocks(of, against, placement) {
+        let mut invocations: BTreeMap<(u32, u32), Vec<stats::Pair>> = BTreeMap::new();
+        for ((_, invocation, block), first, second) in self.blocks(of, against, placement) {
             counts.planned += 1;
             let (Some(of), Some(against)) = (self.rows.get(&first), self.rows.get(&second)) else {
                 counts.missing += 1;
@@ -224,8 +253,10 @@ impl<'a> Blocks<'a> {
             match (figure(of, metric), figure(against, metric)) {
                 (Some(of), Some(against)) => {
                     counts.used += 1;
+                    // Where nothing is started afresh every block stands for itself.
+                    let block = if self.plan.is_live() { block } else { 0 };
                     invocations
-                        .entry(invocation)
+                        .entry((invocation, block))
                         .or_default()
                         .push(stats::Pair { of, against });
                 }
@@ -235,6 +266,14 @@ impl<'a> Blocks<'a> {
         Paired {
             invocations: invocations.into_values().collect(),
             counts,
+        }
+    }
+
+    /// An estimate as it stands in the findings.
+    fn shown(&self, estimate: &stats::Estimate) -> Estimate {
+        match self.plan.is_live() {
+            true => running::estimate(Estimate::of(estimate)),
+            false => Estimate::of(estimate),
         }
     }
 
@@ -248,44 +287,49 @@ impl<'a> Blocks<'a> {
         stats::compare(&ratios, &bootstrap).ok()
     }
 
-    /// The A/A pair of this metric and placement: one of the variant's own group before any other,
-    /// one timed in the same way before any other, then the study's first.
+    /// The first A/A pair that there is of this metric and placement.
     fn guard(
         &self,
         of: u32,
         metric: Metric,
         placement: Placement,
     ) -> Option<(Guard, stats::Estimate)> {
-        let guarded = self.named(of);
-        let repeats = (0..)
-            .zip(&self.plan.variants)
-            .filter_map(|(again, variant)| {
-                let name = variant.repeats.as_deref()?;
-                let original = (0..)
-                    .zip(&self.plan.variants)
-                    .find(|(_, v)| v.name == name)?
-                    .0;
-                let paired = self.paired(again, original, metric, placement);
-                Some((again, original, self.estimate(&paired)?))
-            });
-        let (again, original, estimate) = repeats.min_by_key(|(again, ..)| {
-            let variant = self.named(*again);
-            (
-                variant.group != guarded.group,
-                variant.timing != guarded.timing,
-            )
+        let mut guards = guards(self.variants, self.named(of)).into_iter();
+        let (again, original, estimate) = guards.find_map(|[again, original]| {
+            let paired = self.paired(again, original, metric, placement);
+            Some((again, original, self.estimate(&paired)?))
         })?;
         let guard = Guard {
             of: self.named(original).name.clone(),
             again: self.named(again).name.clone(),
-            estimate: Estimate::of(&estimate),
+            estimate: self.shown(&estimate),
         };
         Some((guard, estimate))
     }
 }
 
+/// The A/A pairs that may guard a variant, each the second name and the original: those of its own
+/// group before any other, those timed in the same way before any other, then in the study's order.
+pub(crate) fn guards(variants: &[VariantFindings], guarded: &VariantFindings) -> Vec<[u32; 2]> {
+    let all = || (0..).zip(variants);
+    let pair = |(again, variant): (u32, &VariantFindings)| {
+        let name = variant.repeats.as_deref()?;
+        let (original, _) = all().find(|(_, original)| original.name == name)?;
+        Some([again, original])
+    };
+    let mut pairs: Vec<[u32; 2]> = all().filter_map(pair).collect();
+    pairs.sort_by_key(|[again, _]| {
+        let variant = &variants[*again as usize];
+        (
+            variant.group != guarded.group,
+            variant.timing != guarded.timing,
+        )
+    });
+    pairs
+}
+
 /// A figure that has a logarithm.
-fn figure(row: &TrialRow, metric: Metric) -> Option<f64> {
+pub(crate) fn figure(row: &TrialRow, metric: Metric) -> Option<f64> {
     row.figures
         .get(metric)
         .filter(|value| value.is_finite() && *value > 0.0)

@@ -5,6 +5,7 @@ use rpcgauge_study::settings::{
     Arrivals, Callee, ConnectionUse, HttpVersion, LiveService, Protocol, Schedule, Settings,
     TlsChoice, Transport,
 };
+use rpcgauge_study::words::Word as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -13,9 +14,16 @@ use crate::units;
 /// How a variant calls: its settings, each in a few words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HowItCalls {
-    /// The stack under test; absent for a live service.
+    /// The stack that answers, or the codec; absent for a live service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
+    /// The client subject that calls, with its style; absent where the engine does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    /// What a codec does: `encode the request`. Then nothing is called, and what says how means
+    /// nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
     /// What is called: `list, n = 100`, a user's own method, or a live service's target.
     pub workload: String,
     /// The method of a live service's HTTP calls: `GET`; absent for gRPC.
@@ -44,6 +52,10 @@ pub struct HowItCalls {
     pub connection: String,
     /// Connections open at the same time.
     pub connections: u32,
+    /// How many calls can be in flight at a time, where each takes a connection of its own; absent where
+    /// a connection carries many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_a_time: Option<u32>,
     /// When calls are sent.
     pub schedule: String,
     /// Whether calls are due at a rate, so that the program can be late with them.
@@ -61,6 +73,8 @@ impl HowItCalls {
     pub fn of(settings: &Settings) -> Self {
         let mut how = Self {
             subject: subject(&settings.callee),
+            client: client(&settings.callee),
+            operation: operation(&settings.callee),
             workload: workload(&settings.callee),
             http_method: settings
                 .callee
@@ -83,6 +97,7 @@ impl HowItCalls {
             transport: transport(settings.transport).to_owned(),
             connection: connection(settings.connection).to_owned(),
             connections: settings.connections,
+            at_a_time: settings.at_a_time(),
             schedule: schedule(&settings.schedule),
             at_a_rate: !matches!(settings.schedule, Schedule::Closed { .. }),
             deadline_ms: settings.deadline_ms,
@@ -109,6 +124,11 @@ impl HowItCalls {
             (request, "none") => format!(", request {request}"),
             (request, response) => format!(", request {request}, answer {response}"),
         };
+        if let (Some(operation), Some(codec)) = (&self.operation, &self.subject) {
+            let encoding = self.encoding.as_deref().unwrap_or_default();
+            let workload = &self.workload;
+            return format!("{operation}, {encoding}{compression}; {workload} ({codec})");
+        }
         let connections = if self.connections == 1 {
             self.connection.clone()
         } else {
@@ -119,9 +139,12 @@ impl HowItCalls {
             None => String::new(),
         };
         let tls = self.tls.as_ref().map(|tls| format!(", {tls}"));
-        let callee = match &self.subject {
-            Some(subject) => format!("{} ({subject})", self.workload),
-            None => self.call(),
+        let callee = match (&self.subject, &self.client) {
+            (Some(server), None) => format!("{} ({server})", self.workload),
+            (Some(server), Some(client)) => {
+                format!("{} ({server}, called by {client})", self.workload)
+            }
+            (None, _) => self.call(),
         };
         format!(
             "{messages}{} on {}{}{compression}; {connections}; {}; {callee}",
@@ -147,8 +170,27 @@ fn sends(live: &LiveService) -> &'static str {
 
 fn subject(callee: &Callee) -> Option<String> {
     match callee {
-        Callee::Subject { subject, .. } => Some(subject.clone()),
+        Callee::Subject { server, .. } => Some(server.clone()),
+        Callee::Codec { codec, .. } => Some(codec.clone()),
         Callee::Live { .. } => None,
+    }
+}
+
+fn client(callee: &Callee) -> Option<String> {
+    match callee {
+        Callee::Subject { client, .. } => client
+            .as_ref()
+            .map(|client| format!("{}, {}", client.stack, client.style.word())),
+        Callee::Codec { .. } | Callee::Live { .. } => None,
+    }
+}
+
+fn operation(callee: &Callee) -> Option<String> {
+    match callee {
+        Callee::Codec {
+            operation, sample, ..
+        } => Some(format!("{} the {}", operation.word(), sample.word())),
+        Callee::Subject { .. } | Callee::Live { .. } => None,
     }
 }
 
@@ -217,7 +259,7 @@ fn spacing(arrivals: Arrivals) -> &'static str {
 
 fn workload(callee: &Callee) -> String {
     let workload = match callee {
-        Callee::Subject { workload, .. } => workload,
+        Callee::Subject { workload, .. } | Callee::Codec { workload, .. } => workload,
         Callee::Live { service } => return service.target.to_string(),
     };
     match serde_json::to_value(workload) {

@@ -43,7 +43,8 @@ pub struct Figures {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floor: Option<Floor>,
     /// Bytes a call on the connections.
-    pub bytes: BytesPerCall,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<BytesPerCall>,
     /// Sizes of the encoded messages.
     pub payload: Payload,
     /// Processor time a call.
@@ -51,13 +52,16 @@ pub struct Figures {
     /// The highest peaks of resident memory.
     pub memory: Memory,
     /// The share of its core that the client used: the median over trials.
-    pub client_share: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_share: Option<f64>,
     /// The highest such share.
-    pub client_share_max: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_share_max: Option<f64>,
     /// Whether generated or dynamic code made and read the messages.
     pub code: Vec<Code>,
     /// Connections opened in the measured parts, a call.
-    pub connections_per_call: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections_per_call: Option<f64>,
     /// Connections of all trials.
     #[serde(default)]
     pub connections: Connections,
@@ -92,12 +96,16 @@ pub struct Connections {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fewest_at_start: Option<u64>,
     /// Opened in the measured parts.
-    pub opened: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opened: Option<u64>,
     /// How many of those went on with the TLS session of an earlier one.
     #[serde(default)]
     pub tls_resumed: u64,
     /// Attempts to open one that failed, those of the warm-ups included.
     pub failed: u64,
+    /// Closed by the server between slices, and opened again outside the figures.
+    #[serde(default)]
+    pub reopened: u64,
 }
 
 /// Calls in flight at a time.
@@ -124,12 +132,21 @@ pub struct CallCounts {
     /// How many of the abandoned ones were due but never begun.
     #[serde(default)]
     pub never_begun: u64,
+    /// How many of the failed and abandoned ones were never sent.
+    #[serde(default)]
+    pub never_sent: u64,
     /// Sends of calls beyond their first, of calls that the server did not process.
     #[serde(default)]
     pub retried: u64,
     /// How many of the answered ones were sent more than once.
     #[serde(default)]
     pub answered_after_retry: u64,
+    /// Calls at the starts of slices, which no other count holds.
+    #[serde(default)]
+    pub left_out: u64,
+    /// How many of those failed.
+    #[serde(default)]
+    pub left_out_failed: u64,
 }
 
 impl CallCounts {
@@ -196,34 +213,33 @@ pub struct StageFindings {
     pub share: f64,
 }
 
-/// What two bare loops took for the same bytes over the same transport where little disturbed them: a
-/// window's round trip is its 10th percentile, each invocation has a window of its own, and the floor
-/// is the lower quartile of the windows (type 7).
+/// What two bare loops took for the same bytes over the same transport, measured in turn with the calls
+/// that stand on them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Floor {
-    /// The lower quartile of the windows' round trips.
+    /// The median round trip of all blocks.
     pub round_trip_ns: u64,
-    /// Round trip of the lowest window.
+    /// The median of the lowest block.
     pub lowest_round_trip_ns: u64,
-    /// Round trip of the highest window: how far the machine's mood moved the floor.
+    /// The median of the highest block: how far the machine's mood moved the floor.
     pub highest_round_trip_ns: u64,
-    /// Windows measured.
-    pub windows: u64,
-    /// Round trips measured, in all windows.
+    /// Blocks it was measured in.
+    pub blocks: u64,
+    /// Round trips measured, in all blocks.
     pub count: u64,
-    /// The calling loop's processor time a call: the lower quartile of the windows.
+    /// The calling loop's processor time a call: the median of the blocks.
     pub client_cpu_ns: f64,
-    /// Bytes sent each call, in the first window.
+    /// Bytes sent each call, in the first block.
     pub request_bytes: u64,
     /// Bytes answered each call.
     pub response_bytes: u64,
-    /// The kernel's share of a call: the floor's round trip over the median call. Absent for load trials,
-    /// whose calls wait for each other.
+    /// The kernel's share of a call: the median over the blocks of the floor's median round trip over
+    /// the median call. Absent for load trials, whose calls wait for each other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// The stack's part of the median call: what lies above the floor, not below 0.
+    /// Its 95% interval; absent with fewer than two invocations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stack_ns: Option<u64>,
+    pub share_interval: Option<[f64; 2]>,
 }
 
 /// Bytes a call on the connections.
@@ -272,8 +288,9 @@ fn is_zero(bytes: &f64) -> bool {
 /// Processor time a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuPerCall {
-    /// The measuring thread.
-    pub client: CpuSide,
+    /// The measuring thread, or the process of a client or codec that tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<CpuSide>,
     /// The subject's process; absent for a live service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<CpuSide>,
@@ -315,11 +332,12 @@ impl Figures {
             Metric::ResponseTime => stage(Stage::ResponseTime),
             Metric::DecodeTime => stage(Stage::Decode),
             Metric::Goodput => Some(self.goodput),
-            Metric::ResponseBytes => {
-                (self.calls.answered > 0).then_some(self.payload.response_compressed)
-            }
-            Metric::CallBytes => Some(self.bytes.total()),
-            Metric::ClientCpu => Some(self.cpu.client.total_ns),
+            Metric::ResponseBytes => self
+                .payload
+                .response_compressed
+                .filter(|_| self.calls.answered > 0),
+            Metric::CallBytes => self.bytes.map(|bytes| bytes.total()),
+            Metric::ClientCpu => self.cpu.client.map(|cpu| cpu.total_ns),
             Metric::ServerCpu => self.cpu.server.map(|cpu| cpu.total_ns),
         }
     }

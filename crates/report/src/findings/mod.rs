@@ -16,9 +16,12 @@ mod figures;
 mod model;
 mod notes;
 pub mod objective;
+mod running;
+mod stalls;
 pub mod steps;
 pub mod timeline;
 pub mod trial;
+pub mod unanswered;
 pub mod verdict;
 
 #[cfg(test)]
@@ -39,13 +42,13 @@ pub use figures::*;
 pub use model::*;
 pub use trial::METRICS;
 
-pub(crate) use compare::{better, is_about_server};
+pub(crate) use compare::{better, figure, guards, is_about_server};
 
 use crate::error::ReportError;
 use cell::MeasuredTrial;
 use compare::Blocks;
 use describe::HowItCalls;
-use trial::TrialRow;
+use trial::{FloorBeside, TrialRow};
 
 impl Findings {
     /// What a run means.
@@ -97,7 +100,8 @@ impl Findings {
             None => plan.trials.len(),
         };
         let floors = ordered(floors);
-        let rows: Vec<TrialRow> = measured(&all).map(|(t, m)| TrialRow::of(t, m)).collect();
+        let row = |(t, m)| TrialRow::of(t, m, FloorBeside::of(t, &floors));
+        let rows: Vec<TrialRow> = measured(&all).map(row).collect();
         let variants = (0..)
             .zip(&plan.variants)
             .map(|(index, _)| variant(plan, index, &ended, &floors))
@@ -109,6 +113,7 @@ impl Findings {
         let claims = claims.collect::<Result<Vec<_>, _>>()?;
         let mut warnings = environment.map(self::warnings).unwrap_or_default();
         warnings.extend(variants.iter().filter_map(unverified_warning));
+        warnings.extend(stalls::warnings(&variants));
         Ok(Self {
             schema: SCHEMA,
             run: None,
@@ -267,7 +272,7 @@ fn cell(
         .collect();
     let count =
         |holds: fn(&Measured) -> bool| trials.iter().filter(|(_, m)| holds(m)).count() as u64;
-    let client_bound = count(|m| m.client_share > CLIENT_BOUND_SHARE);
+    let client_bound = count(|m| m.client_share > Some(CLIENT_BOUND_SHARE));
     let all_ended = ended.values().filter(|t| here(t)).count() as u64;
     let planned = plan
         .trials
@@ -338,8 +343,8 @@ fn progress(planned: usize, ended: &Ended<'_>) -> Progress {
     let measured_trials = measured(ended).count() as u64;
     let all_ended = ended.len() as u64;
     let end = |(t, m): MeasuredTrial<'_>| {
-        let took_ns = m.warmup.elapsed_ns.saturating_add(m.elapsed_ns);
-        t.started_at_ms.saturating_add(took_ns / 1_000_000)
+        t.measured_from_ms(m)
+            .saturating_add(m.spanned_ns() / 1_000_000)
     };
     Progress {
         planned,

@@ -1,19 +1,24 @@
 //! What a reader must know beside a verdict.
 
+use rpcgauge_study::plan::Metric;
+use rpcgauge_study::record::Code;
 use rpcgauge_study::settings::{Placement, Timing};
 
 use super::figures::Figures;
 use super::model::VariantFindings;
+use super::running;
+use super::trial::is_counted;
 use super::verdict::{Note, Outcome, PlacementVerdict};
 
 /// The notes of a verdict on two variants.
 pub(crate) fn notes(
     verdict: &PlacementVerdict,
+    metric: Metric,
     of: &VariantFindings,
     against: &VariantFindings,
     a_a: bool,
 ) -> Vec<Note> {
-    let mut notes = Vec::new();
+    let mut notes = running::notes(of, against);
     let judged = !matches!(verdict.outcome, Outcome::NoVerdict { .. });
     if judged && !a_a && verdict.guard.is_none() {
         notes.push(Note::Unguarded);
@@ -25,7 +30,9 @@ pub(crate) fn notes(
             planned: blocks.planned,
         });
     }
-    notes.extend(different_code(verdict.placement, of, against));
+    if judged && !is_counted(metric) {
+        notes.extend(dynamic_code(verdict.placement, [of, against]));
+    }
     for variant in [of, against] {
         let Some(cell) = variant.cell(verdict.placement) else {
             continue;
@@ -61,18 +68,15 @@ pub(crate) fn notes(
     notes
 }
 
-/// The note that generated code is held against dynamic code, which is slower.
-fn different_code(
-    placement: Placement,
-    of: &VariantFindings,
-    against: &VariantFindings,
-) -> Option<Note> {
-    let code = |variant: &VariantFindings| {
-        let figures = variant.cell(placement)?.figures.as_deref()?;
-        Some(figures.code.clone())
+/// The note that variants rest on dynamic code, which is slower than generated code.
+fn dynamic_code(placement: Placement, variants: [&VariantFindings; 2]) -> Option<Note> {
+    let is_dynamic = |variant: &&VariantFindings| {
+        let figures = variant.cell(placement).and_then(|c| c.figures.as_deref());
+        figures.is_some_and(|figures| figures.code.contains(&Code::Dynamic))
     };
-    let (of, against) = (code(of)?, code(against)?);
-    (of != against).then_some(Note::DifferentCode { of, against })
+    let dynamic = variants.into_iter().filter(is_dynamic);
+    let variants: Vec<String> = dynamic.map(|variant| variant.name.clone()).collect();
+    (!variants.is_empty()).then_some(Note::DynamicCode { variants })
 }
 
 /// The notes that a variant's figures have by themselves.
@@ -88,6 +92,15 @@ fn beside(name: &str, figures: &Figures) -> impl Iterator<Item = Note> {
     let failed_connects = (attempts > 0).then(|| Note::FailedConnects {
         variant: variant(),
         attempts,
+    });
+    let reopened = (figures.connections.reopened > 0).then(|| Note::Reopened {
+        variant: variant(),
+        connections: figures.connections.reopened,
+    });
+    let left_out_failed = (calls.left_out_failed > 0).then(|| Note::LeftOutFailed {
+        variant: variant(),
+        calls: calls.left_out_failed,
+        of: calls.left_out,
     });
     let never_begun = (calls.never_begun > 0).then(|| Note::NeverBegun {
         variant: variant(),
@@ -113,6 +126,8 @@ fn beside(name: &str, figures: &Figures) -> impl Iterator<Item = Note> {
     let all = [
         uncompressed,
         failed_connects,
+        reopened,
+        left_out_failed,
         never_begun,
         retried,
         fewer,

@@ -21,6 +21,10 @@ pub struct ObjectiveFindings {
     /// What was measured, in the unit of the objective's bound: ns, a share, calls a second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub figure: Option<f64>,
+    /// The share of the calls that were never answered, where the latency asked for is that of one of
+    /// them: there is no figure then, and it is missed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unanswered: Option<f64>,
     /// What became of it.
     #[serde(flatten)]
     pub outcome: ObjectiveOutcome,
@@ -62,7 +66,7 @@ pub(crate) fn judge(
         let figures = cell.and_then(|cell| cell.figures.as_deref());
         objectives.iter().map(move |objective| {
             let steps = figures.map_or(&[][..], |figures| &figures.steps);
-            let (step, (figure, outcome)) = match deciding(objective, steps) {
+            let (step, held) = match deciding(objective, steps) {
                 Some((step, held)) => (Some(step), held),
                 None => (None, held_against(objective, &Evidence::of(figures))),
             };
@@ -70,8 +74,9 @@ pub(crate) fn judge(
                 variant: variant.name.clone(),
                 objective: objective.clone(),
                 step,
-                figure,
-                outcome,
+                figure: held.figure,
+                unanswered: held.unanswered,
+                outcome: held.outcome,
             }
         })
     })
@@ -108,8 +113,14 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// A figure, where there is one, and what it makes of an objective.
-type Held = (Option<f64>, ObjectiveOutcome);
+/// What was found, and what it makes of an objective.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Held {
+    pub(crate) figure: Option<f64>,
+    /// As in [`ObjectiveFindings::unanswered`].
+    pub(crate) unanswered: Option<f64>,
+    pub(crate) outcome: ObjectiveOutcome,
+}
 
 /// The step of a ramp that decides an objective, which each of them must reach: the first that misses
 /// it, else the first with too few calls, else the one with the figure nearest to missing it. A
@@ -122,188 +133,77 @@ fn deciding(objective: &Objective, steps: &[StepFindings]) -> Option<(usize, Hel
         .filter(|(_, step)| step.started > 0 || step.is_not_reached())
         .map(|(index, step)| (index, held_against(objective, &Evidence::of_step(step))))
         .collect();
-    let missed = |(_, (_, outcome)): &&(usize, Held)| *outcome == ObjectiveOutcome::Missed;
-    let open = |(_, (figure, _)): &&(usize, Held)| figure.is_none();
+    let missed = |(_, held): &&(usize, Held)| held.outcome == ObjectiveOutcome::Missed;
+    let open = |(_, held): &&(usize, Held)| held.figure.is_none();
     let worse = |figure: f64| match objective.measure {
         Measure::Goodput => -figure,
         _ => figure,
     };
-    let nearest = held.iter().max_by(|(_, (a, _)), (_, (b, _))| {
-        let [a, b] = [a, b].map(|figure| figure.map_or(f64::INFINITY, worse));
+    let nearest = held.iter().max_by(|(_, a), (_, b)| {
+        let [a, b] = [a, b].map(|held| held.figure.map_or(f64::INFINITY, worse));
         a.total_cmp(&b)
     });
     let first = held.iter().find(missed).or(held.iter().find(open));
     first.or(nearest).copied()
 }
 
-/// Holds an objective against calls.
+/// Holds an objective against all calls that were due. One that was never answered is later than any
+/// bound: a service that turns calls away is not fast.
 pub(crate) fn held_against(objective: &Objective, evidence: &Evidence<'_>) -> Held {
-    let measure = objective.measure;
-    let calls = calls(measure, evidence);
-    let needed = measure.fewest_calls();
-    let figure = (calls >= needed)
-        .then(|| figure(measure, evidence))
-        .flatten();
-    let outcome = match figure {
-        None => ObjectiveOutcome::TooFewCalls { calls, needed },
-        Some(figure) if objective.is_reached(figure) => ObjectiveOutcome::Reached,
-        Some(_) => ObjectiveOutcome::Missed,
-    };
-    (figure, outcome)
-}
-
-/// The calls that tell of a measure: those that were answered, or all of them.
-fn calls(measure: Measure, evidence: &Evidence<'_>) -> u64 {
-    match measure {
-        Measure::Percentile(_) | Measure::Mean | Measure::Max => evidence.answered,
-        Measure::Errors | Measure::Goodput => evidence.started,
+    let (calls, needed) = (evidence.started, objective.measure.fewest_calls());
+    let figure = (calls >= needed).then(|| figure(objective.measure, evidence));
+    let is_told = figure.is_some_and(f64::is_finite);
+    Held {
+        figure: figure.filter(|_| is_told),
+        unanswered: figure.filter(|_| !is_told).map(|_| evidence.unanswered()),
+        outcome: match figure {
+            None => ObjectiveOutcome::TooFewCalls { calls, needed },
+            Some(figure) if objective.is_reached(figure) => ObjectiveOutcome::Reached,
+            Some(_) => ObjectiveOutcome::Missed,
+        },
     }
 }
 
-fn figure(measure: Measure, evidence: &Evidence<'_>) -> Option<f64> {
+/// What is held against the bound; infinite for a latency of calls that were never answered.
+fn figure(measure: Measure, evidence: &Evidence<'_>) -> f64 {
+    let of_all = |time: fn(&Distribution) -> f64| match evidence.latency {
+        Some(latency) if evidence.answered == evidence.started => time(latency),
+        _ => f64::INFINITY,
+    };
     match measure {
-        Measure::Percentile(percentile) => {
-            let histogram = evidence.latency?.histogram.unpack();
-            Some(histogram.value_at_quantile(percentile / 100.0) as f64)
+        Measure::Percentile(percentile) => evidence.latency_at(percentile),
+        Measure::Mean => of_all(|latency| latency.mean_ns),
+        Measure::Max => of_all(|latency| latency.max_ns as f64),
+        Measure::Errors => evidence.unanswered(),
+        Measure::Goodput => evidence.goodput,
+    }
+}
+
+impl Evidence<'_> {
+    /// The share of the calls that were never answered: those that failed, and those that were still
+    /// open at the end.
+    fn unanswered(&self) -> f64 {
+        self.started.saturating_sub(self.answered) as f64 / self.started as f64
+    }
+
+    /// A percentile of the latency of all calls, those that were never answered last; infinite where
+    /// it is one of them.
+    fn latency_at(&self, percentile: f64) -> f64 {
+        // 99.9 × 1,000 / 100 is to be 999, whatever the last bit of it.
+        const ROUNDING: f64 = 1e-6;
+        let Some(histogram) = self.latency.map(|latency| latency.histogram.unpack()) else {
+            return f64::INFINITY;
+        };
+        let answered = self.answered as f64;
+        let rank = percentile * self.started as f64 / 100.0 - ROUNDING;
+        let rank = rank.ceil().max(1.0);
+        match rank <= answered {
+            // Half a call before the one that is meant, so that rounding cannot reach the next.
+            true => histogram.value_at_quantile((rank - 0.5) / answered) as f64,
+            false => f64::INFINITY,
         }
-        Measure::Mean => evidence.latency.map(|latency| latency.mean_ns),
-        Measure::Max => evidence.latency.map(|latency| latency.max_ns as f64),
-        Measure::Errors => {
-            let unanswered = evidence.started.saturating_sub(evidence.answered);
-            Some(unanswered as f64 / evidence.started as f64)
-        }
-        Measure::Goodput => Some(evidence.goodput),
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use rpcgauge_study::record::{Outcome, Step};
-
-    use super::*;
-    use crate::findings::Findings;
-    use crate::fixture::{findings, live, quickstart, ramp};
-
-    fn judged(objectives: &[&str]) -> Findings {
-        let mut sample = live();
-        sample.plan.objectives = objectives
-            .iter()
-            .map(|text| text.parse().unwrap())
-            .collect();
-        findings(&sample)
-    }
-
-    #[test]
-    fn figures_are_in_the_bounds_unit() {
-        let findings = judged(&["p50<1s", "mean<1s", "max<1s", "errors<1%", "goodput>1"]);
-        let figures = findings.variants[0].cells[0].figures.as_deref().unwrap();
-        let (latency, calls) = (figures.latency.as_ref().unwrap(), &figures.calls);
-        let unanswered = (calls.started - calls.answered) as f64 / calls.started as f64;
-        let found = findings
-            .objectives
-            .iter()
-            .map(|found| found.figure.unwrap());
-        assert_eq!(
-            found.collect::<Vec<_>>(),
-            [
-                latency.p50_ns as f64,
-                latency.mean_ns,
-                latency.max_ns as f64,
-                unanswered,
-                figures.goodput
-            ]
-        );
-    }
-
-    #[test]
-    fn an_objective_is_reached_missed_or_not_shown() {
-        let findings = judged(&["max<1s", "max<1ns", "p99.9<1s"]);
-        let outcomes = findings.objectives.iter().map(|found| found.outcome);
-        let too_few = ObjectiveOutcome::TooFewCalls {
-            calls: 200,
-            needed: 1_000,
-        };
-        assert_eq!(
-            outcomes.collect::<Vec<_>>(),
-            [ObjectiveOutcome::Reached, ObjectiveOutcome::Missed, too_few]
-        );
-        assert!(!findings.is_reached() && findings.objectives[2].figure.is_none());
-    }
-
-    #[test]
-    fn a_ramp_must_reach_an_objective_in_every_step() {
-        let findings = findings(&ramp());
-        let found: Vec<_> = findings
-            .objectives
-            .iter()
-            .map(|found| (found.step, found.outcome))
-            .collect();
-        // Pauses are left out, and of what is reached the step nearest to missing is told.
-        assert_eq!(
-            found,
-            [
-                (Some(3), ObjectiveOutcome::Missed),
-                (Some(3), ObjectiveOutcome::Missed),
-                (Some(0), ObjectiveOutcome::Reached),
-            ]
-        );
-        let mut scarce = ramp();
-        scarce.plan.objectives = vec!["p99.9<10s".parse().unwrap()];
-        let too_few = ObjectiveOutcome::TooFewCalls {
-            calls: 100,
-            needed: 1_000,
-        };
-        let found = &crate::fixture::findings(&scarce).objectives[0];
-        assert_eq!((found.step, found.outcome), (Some(0), too_few));
-    }
-
-    /// The ramp of the fixture, ended by --calls or Ctrl-C before it was over.
-    fn cut_off_after(elapsed_ns: u64, change: impl FnOnce(&mut Step)) -> Findings {
-        let mut sample = ramp();
-        sample.plan.objectives = vec!["goodput>49".parse().unwrap()];
-        if let Outcome::Measured(measured) = &mut sample.trials[0].outcome {
-            measured.elapsed_ns = elapsed_ns;
-            change(&mut measured.steps[3]);
-        }
-        findings(&sample)
-    }
-
-    #[test]
-    fn a_step_in_which_the_load_ended_counts_by_the_time_it_lasted() {
-        let findings = cut_off_after(7_000_000_000, |_| {});
-        let figures = findings.variants[0].cells[0].figures.as_deref().unwrap();
-        let lasted = figures.steps.iter().map(|step| step.lasted_ns / 1_000_000);
-        assert_eq!(lasted.collect::<Vec<_>>(), [2_000, 2_000, 2_000, 1_000]);
-        assert_eq!(figures.steps[3].goodput, 500.0, "500 answers in a second");
-        let text = crate::markdown::render(&findings);
-        let row = "| 4 | 6 s | 400 | 800 | 500 | 300 |";
-        assert!(text.contains(row), "{text}");
-    }
-
-    #[test]
-    fn a_step_that_the_load_ended_before_has_not_reached_anything() {
-        let findings = cut_off_after(5_000_000_000, |last| {
-            (last.started, last.answered, last.failed) = (0, 0, 0);
-        });
-        let found = &findings.objectives[0];
-        let too_few = ObjectiveOutcome::TooFewCalls {
-            calls: 0,
-            needed: 1,
-        };
-        assert_eq!((found.step, found.outcome), (Some(3), too_few));
-        assert!(!findings.is_reached());
-    }
-
-    #[test]
-    fn without_objectives_a_live_service_must_answer_at_all() {
-        let mut sample = live();
-        sample.plan.objectives.clear();
-        assert!(findings(&sample).is_reached());
-        sample.trials.clear();
-        assert!(!findings(&sample).is_reached());
-        assert!(
-            quickstart::findings().is_reached(),
-            "a study has nothing to reach"
-        );
-    }
-}
+mod tests;

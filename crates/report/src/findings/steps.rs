@@ -35,7 +35,7 @@ pub struct StepFindings {
     /// Latency of those that were answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Distribution>,
-    /// How long after they were due those that were sent were sent.
+    /// How long after they were due they were begun, or failed before that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_delay: Option<Distribution>,
 }
@@ -89,7 +89,9 @@ fn step(variant: &str, same: &[(&Step, u64)], start_ns: u64) -> Result<StepFindi
         time_ns: first.time_ns,
         lasted_ns,
         started: sum(|s| s.started),
-        sent: send_delay.as_ref().map_or(0, |delays| delays.len()),
+        // Older records know only that what was never begun has no delay.
+        sent: sum(|s| s.started.saturating_sub(s.never_sent))
+            .min(send_delay.as_ref().map_or(0, |delays| delays.len())),
         answered,
         failed: sum(|s| s.failed),
         goodput: goodput(answered, lasted_ns).unwrap_or(0.0),

@@ -14,7 +14,7 @@
 //! [`LEAST_SLICES`] such slices are not searched.
 
 use rpcgauge_stats::{mad, median};
-use rpcgauge_study::record::{Measured, Slice, TrialRecord};
+use rpcgauge_study::record::{Measured, TimelineSlice as Slice, TrialRecord};
 use serde::{Deserialize, Serialize};
 
 /// Robust standard deviations above the usual slice from which on a slice is a spike.
@@ -53,6 +53,10 @@ pub struct TimelineFindings {
     pub spikes: Vec<Spike>,
     /// Trials too short to be searched.
     pub trials_not_searched: u64,
+    /// The median of the longest calls of all slices: in half of them a call took so long. Spikes in most
+    /// slices stand out from none, and show here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usual_longest_ns: Option<u64>,
 }
 
 /// Some neighbouring slices together.
@@ -96,7 +100,10 @@ pub struct Spike {
 
 /// Puts measured trials, in the order they ran, into one timeline.
 pub(crate) fn merge(trials: &[(&TrialRecord, &Measured)]) -> TimelineFindings {
-    let mut timeline = TimelineFindings::default();
+    let mut timeline = TimelineFindings {
+        usual_longest_ns: usual_longest(trials),
+        ..TimelineFindings::default()
+    };
     let per_bin = slices_a_bin(trials);
     let mut start_ns = 0_u64;
     for (record, measured) in trials {
@@ -115,6 +122,15 @@ pub(crate) fn merge(trials: &[(&TrialRecord, &Measured)]) -> TimelineFindings {
     join_down_to_most(&mut timeline.bins);
     keep_highest(&mut timeline);
     timeline
+}
+
+fn usual_longest(trials: &[(&TrialRecord, &Measured)]) -> Option<u64> {
+    let slices = trials.iter().flat_map(|(_, m)| &m.timeline.slices);
+    let longest: Vec<f64> = slices
+        .filter(|slice| slice.answered > 0)
+        .map(|slice| slice.latency_max_ns as f64)
+        .collect();
+    median(&longest).ok().map(|ns| ns as u64)
 }
 
 fn bin(slices: &[Slice], slice_ns: u64, start_ns: u64) -> Bin {
@@ -180,9 +196,7 @@ fn spikes(record: &TrialRecord, measured: &Measured, start_ns: u64) -> Option<Ve
     let usual = median(&logs).ok()?;
     let reach = (SPIKE_DEVIATIONS * MAD_TO_DEVIATION * mad(&logs).ok()?)
         .clamp(SPIKE_FACTOR.ln(), SPIKE_IN_ANY_CASE.ln());
-    let measured_from_ms = record
-        .started_at_ms
-        .saturating_add(measured.warmup.elapsed_ns / 1_000_000);
+    let measured_from_ms = record.measured_from_ms(measured);
     let mut found: Vec<Spike> = Vec::new();
     let mut previous = None;
     for (index, slice) in timeline.slices.iter().enumerate() {
@@ -285,6 +299,19 @@ mod tests {
             spike.factor
         );
         assert_eq!(spike.at_ms, trial.started_at_ms + 120 + 40);
+    }
+
+    #[test]
+    fn a_spike_of_a_trial_in_slices_stands_where_its_measuring_began() {
+        let calm = (0..100).map(|n| if n == 40 { 2_000 } else { 100 + n % 7 });
+        let mut trial = trial(calm);
+        let from = trial.started_at_ms + 5_000;
+        let Outcome::Measured(measured) = &mut trial.outcome else {
+            panic!("it was measured")
+        };
+        measured.measured_from_ms = Some(from);
+        let timeline = merged(std::slice::from_ref(&trial));
+        assert_eq!(timeline.spikes[0].at_ms, from + 40);
     }
 
     #[test]

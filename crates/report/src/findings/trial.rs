@@ -2,7 +2,9 @@
 
 use rpcgauge_study::histogram::Unpacked;
 use rpcgauge_study::plan::Metric;
-use rpcgauge_study::record::{CLIENT_BOUND_SHARE, Histogram, Measured, Stage, TrialRecord};
+use rpcgauge_study::record::{
+    CLIENT_BOUND_SHARE, FloorRecord, Histogram, Measured, Stage, TrialRecord,
+};
 use rpcgauge_study::settings::{Idle, Placement, Timing};
 use serde::{Deserialize, Serialize};
 
@@ -50,7 +52,8 @@ pub struct TrialRow {
     /// Whether the client used more than 80% of its core.
     pub client_bound: bool,
     /// The share of its core that the client used.
-    pub client_share: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_share: Option<f64>,
     /// Calls begun.
     pub started: u64,
     /// Calls that succeeded.
@@ -65,6 +68,9 @@ pub struct TrialRow {
     /// How many of the abandoned ones were due but never begun.
     #[serde(default)]
     pub never_begun: u64,
+    /// How many of the failed and abandoned ones were never sent.
+    #[serde(default)]
+    pub never_sent: u64,
     /// Calls of the warm-up that failed.
     #[serde(default)]
     pub warmup_failed: u64,
@@ -72,8 +78,8 @@ pub struct TrialRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections_at_start: Option<u64>,
     /// Connections opened in the measured part.
-    #[serde(default)]
-    pub connections_opened: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections_opened: Option<u64>,
     /// Attempts to open a connection that failed, those of the warm-up included.
     #[serde(default)]
     pub connects_failed: u64,
@@ -95,8 +101,57 @@ pub struct TrialRow {
     /// How long after they were due calls were sent; absent where none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_delay: Option<SendDelay>,
+    /// What two bare loops took beside it for the same bytes; absent where they did not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floor: Option<FloorBeside>,
     /// The figures that pairs and claims compare, as far as the trial has them.
     pub figures: TrialFigures,
+}
+
+/// What two bare loops took beside one trial.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct FloorBeside {
+    /// Their median round trip.
+    pub round_trip_ns: f64,
+    /// The calling loop's processor time a call.
+    pub client_cpu_ns: f64,
+}
+
+impl FloorBeside {
+    /// Of the records of a trial's own floor.
+    pub(crate) fn of(trial: &TrialRecord, floors: &[&FloorRecord]) -> Option<Self> {
+        let is_beside = |floor: &&FloorRecord| {
+            floor.placement == trial.trial.placement
+                && floor.invocation == trial.trial.invocation
+                && floor.block == trial.trial.block
+                && floor.variants.contains(&trial.variant)
+        };
+        let beside = || floors.iter().copied().filter(is_beside);
+        let medians = beside().map(|floor| floor.latency.unpack());
+        let medians = medians.filter(|latency| !latency.is_empty());
+        let medians: Vec<f64> = medians.map(|l| l.value_at_quantile(0.5) as f64).collect();
+        let client_cpu: Vec<f64> = beside().map(|floor| floor.client_cpu_ns).collect();
+        Some(Self {
+            round_trip_ns: rpcgauge_stats::median(&medians).ok()?,
+            client_cpu_ns: rpcgauge_stats::median(&client_cpu).ok()?,
+        })
+    }
+
+    /// What of it a metric is held against, in the metric's sense: a floor's calls a second for
+    /// goodput. None of what the machine has no part in.
+    pub(crate) fn beside(&self, metric: Metric) -> Option<f64> {
+        match metric {
+            Metric::Goodput => Some(1e9 / self.round_trip_ns),
+            Metric::ClientCpu | Metric::ServerCpu => Some(self.client_cpu_ns),
+            _ if is_counted(metric) => None,
+            _ => Some(self.round_trip_ns),
+        }
+    }
+}
+
+/// Whether a metric is counted, and no matter of the machine.
+pub(crate) fn is_counted(metric: Metric) -> bool {
+    matches!(metric, Metric::ResponseBytes | Metric::CallBytes)
 }
 
 /// How long after they were due the calls of one trial were sent, ns.
@@ -186,8 +241,7 @@ impl TrialFigures {
             let unpacked = measured.stages.get(&stage).map(Histogram::unpack);
             unpacked.filter(|h| !h.is_empty()).map(|h| h.mean())
         };
-        let per_call = |amount| per_call(measured, amount);
-        let bytes = &measured.bytes;
+        let per_call = |amount| per_call(measured.carried_calls(), amount);
         Self {
             latency_p50: latency.map(|h| h.value_at_quantile(0.5) as f64),
             latency_mean: latency.map(|h| h.mean()),
@@ -196,15 +250,15 @@ impl TrialFigures {
             response_time: stage(Stage::ResponseTime),
             decode_time: stage(Stage::Decode),
             goodput: goodput(measured.calls.answered, measured.elapsed_ns),
-            response_bytes: (measured.calls.answered > 0)
-                .then_some(measured.payload.response_compressed),
-            call_bytes: per_call(
-                bytes
-                    .sent
-                    .of_call()
-                    .saturating_add(bytes.received.of_call()),
-            ),
-            client_cpu: per_call(measured.cpu.client.total_ns),
+            response_bytes: measured
+                .payload
+                .response_compressed
+                .filter(|_| measured.calls.answered > 0),
+            call_bytes: measured.bytes.and_then(|bytes| {
+                let both = bytes.sent.of_call();
+                bytes_per_call(measured, both.saturating_add(bytes.received.of_call()))
+            }),
+            client_cpu: measured.cpu.client.and_then(|cpu| per_call(cpu.total_ns)),
             server_cpu: measured.cpu.server.and_then(|cpu| per_call(cpu.total_ns)),
         }
     }
@@ -212,7 +266,11 @@ impl TrialFigures {
 
 impl TrialRow {
     /// The row of a measured trial.
-    pub(crate) fn of(record: &TrialRecord, measured: &Measured) -> Self {
+    pub(crate) fn of(
+        record: &TrialRecord,
+        measured: &Measured,
+        floor: Option<FloorBeside>,
+    ) -> Self {
         Self {
             index: record.trial.index,
             variant: record.variant.clone(),
@@ -225,14 +283,18 @@ impl TrialRow {
             rate: record.rate,
             elapsed_ns: measured.elapsed_ns,
             settled: measured.warmup.settled,
-            client_bound: measured.client_share > CLIENT_BOUND_SHARE,
+            client_bound: measured.client_share > Some(CLIENT_BOUND_SHARE),
             client_share: measured.client_share,
             started: measured.calls.started,
             answered: measured.calls.answered,
             failed: failed_total(measured),
             abandoned: measured.calls.abandoned,
-            marks_bytes: per_call(measured, measured.bytes.received.marks).filter(|b| *b > 0.0),
+            marks_bytes: measured
+                .bytes
+                .and_then(|bytes| bytes_per_call(measured, bytes.received.marks))
+                .filter(|b| *b > 0.0),
             never_begun: measured.calls.never_begun,
+            never_sent: measured.calls.unsent(),
             warmup_failed: measured.warmup.failed,
             connections_at_start: measured.connections_at_start,
             connections_opened: measured.connections_opened,
@@ -243,14 +305,19 @@ impl TrialRow {
             answered_after_retry: measured.calls.answered_after_retry,
             bodies_late: measured.bodies_late,
             send_delay: SendDelay::of(&measured.send_delay.unpack()),
+            floor,
             figures: TrialFigures::of(measured),
         }
     }
 }
 
+/// Bytes of a trial, divided by the calls that they are of.
+fn bytes_per_call(measured: &Measured, bytes: u64) -> Option<f64> {
+    per_call(measured.calls_of_bytes(), bytes)
+}
+
 /// A trial's sum divided by the calls that it is of.
-fn per_call(measured: &Measured, amount: u64) -> Option<f64> {
-    let calls = measured.carried_calls();
+fn per_call(calls: u64, amount: u64) -> Option<f64> {
     (calls > 0).then(|| amount as f64 / calls as f64)
 }
 

@@ -2,9 +2,10 @@
 
 use rpcgauge_stats as stats;
 use rpcgauge_study::plan::{Metric, Published};
-use rpcgauge_study::record::Code;
-use rpcgauge_study::settings::{Placement, Timing};
+use rpcgauge_study::settings::{Operation, Placement, Timing};
 use serde::{Deserialize, Serialize};
+
+use super::unanswered::Unanswered;
 
 /// A pair of variants compared on one metric, under each placement it was planned for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,6 +20,9 @@ pub struct Comparison {
     pub against: String,
     /// What is compared.
     pub metric: Metric,
+    /// What `of` is timed at, where it is a codec.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<Operation>,
     /// Whether it was planned under every placement.
     pub headline: bool,
     /// Whether it compares a variant with itself under a second name.
@@ -57,6 +61,9 @@ pub struct PlacementVerdict {
     /// The smallest ratio (above 1) that this comparison would resolve with 80% probability.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smallest_difference: Option<f64>,
+    /// For a latency: the shares of calls that were not answered, where they differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unanswered: Option<Unanswered>,
     /// What a reader must know beside it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
@@ -67,7 +74,8 @@ pub struct PlacementVerdict {
 pub struct Estimate {
     /// The median ratio over all blocks.
     pub ratio: f64,
-    /// The interval's ends; absent with fewer than two invocations.
+    /// The interval's ends; absent with fewer than two invocations. Of services that were running
+    /// before it is over the blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<[f64; 2]>,
     /// The probability with which the interval is to hold the true ratio.
@@ -79,6 +87,14 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// How many values its interval is over: invocations, or blocks where nothing is started afresh.
+    pub(crate) fn independent(&self) -> u64 {
+        match (self.invocations, self.interval) {
+            (1, Some(_)) => self.blocks,
+            (invocations, _) => invocations,
+        }
+    }
+
     pub(crate) fn of(estimate: &stats::Estimate) -> Self {
         Self {
             ratio: estimate.ratio(),
@@ -123,10 +139,10 @@ pub enum Unresolved {
     NoInterval,
     /// The interval holds 1 and reaches beyond the margin.
     IntervalTooWide,
-    /// The A/A pair differs from 1.
-    AaNotOne,
-    /// The A/A pair's interval is wider than the difference.
-    AaTooWide,
+    /// The interval leaves 1 out, but does not lie beyond the A/A pair's.
+    NotBeyondAa,
+    /// The interval lies inside the margin, but the A/A pair's reaches out of it.
+    AaBeyondMargin,
     /// The A/A pair has no interval, so that nothing is known of what it would allow.
     AaNoInterval,
 }
@@ -139,15 +155,31 @@ pub enum Withheld {
     NotMeasured,
     /// More than half of the blocks were client-bound: they say nothing of the server.
     ClientBound,
+    /// How late calls were sent decides the difference, or is most of what is compared.
+    SendDelay,
+    /// The two left different shares of their calls unanswered, and what these would have taken could
+    /// have changed the verdict.
+    Unanswered,
 }
 
 /// How much more measuring would be needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct More {
-    /// Further invocations.
+    /// Further invocations; 0 where nothing is started afresh.
     pub invocations: u64,
-    /// The blocks in these.
+    /// The blocks in these, or further blocks.
     pub blocks: u64,
+}
+
+impl PlacementVerdict {
+    /// The variants, of the two, that it rests on dynamic code of.
+    pub(crate) fn on_dynamic_code(&self) -> &[String] {
+        let told = self.notes.iter().find_map(|note| match note {
+            Note::DynamicCode { variants } => Some(&variants[..]),
+            _ => None,
+        });
+        told.unwrap_or_default()
+    }
 }
 
 impl From<stats::More> for More {
@@ -169,8 +201,8 @@ impl From<stats::Outcome> for Outcome {
                 reason: match reason {
                     stats::Unresolved::NoInterval => Unresolved::NoInterval,
                     stats::Unresolved::IntervalTooWide => Unresolved::IntervalTooWide,
-                    stats::Unresolved::AaNotOne => Unresolved::AaNotOne,
-                    stats::Unresolved::AaTooWide => Unresolved::AaTooWide,
+                    stats::Unresolved::NotBeyondAa => Unresolved::NotBeyondAa,
+                    stats::Unresolved::AaBeyondMargin => Unresolved::AaBeyondMargin,
                     stats::Unresolved::AaNoInterval => Unresolved::AaNoInterval,
                 },
                 more: more.map(More::from),
@@ -209,6 +241,17 @@ pub struct Guard {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "note", rename_all = "kebab-case")]
 pub enum Note {
+    /// Both services were running before, and nothing was started afresh: the verdict holds for these
+    /// two instances, and its blocks stand each for itself.
+    RunningInstances,
+    /// At a rate one of the two can have only so many calls in flight, one on each connection, and the
+    /// other any number.
+    Bounded {
+        /// The one that can have only so many.
+        variant: String,
+        /// How many.
+        most: u32,
+    },
     /// No A/A pair covers this metric and placement.
     Unguarded,
     /// Some of a variant's calls failed; latency counts only those that succeeded.
@@ -253,6 +296,22 @@ pub enum Note {
         /// How many, those of the warm-ups included.
         attempts: u64,
     },
+    /// The server of a variant closed connections between slices.
+    Reopened {
+        /// The variant.
+        variant: String,
+        /// How many were opened again, outside the figures.
+        connections: u64,
+    },
+    /// Calls of a variant failed that the figures leave out, as the first ones of their slices.
+    LeftOutFailed {
+        /// The variant.
+        variant: String,
+        /// Such calls.
+        calls: u64,
+        /// All its calls that are left out.
+        of: u64,
+    },
     /// Calls of a variant were due but never begun.
     NeverBegun {
         /// The variant.
@@ -295,12 +354,11 @@ pub enum Note {
         /// Of how many.
         planned: u64,
     },
-    /// The codecs of the two were not made in the same way, so that the difference may be theirs.
-    DifferentCode {
-        /// How those of `of` came to know their message.
-        of: Vec<Code>,
-        /// How those of `against` did.
-        against: Vec<Code>,
+    /// A descriptor was interpreted to make and read the messages of these variants, of the two: with
+    /// generated code the verdict may be another.
+    DynamicCode {
+        /// One variant, or both.
+        variants: Vec<String>,
     },
     /// Idle states were not the same in all trials.
     MixedIdle {

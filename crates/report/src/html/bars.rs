@@ -161,16 +161,18 @@ const BETWEEN: Named = ("between", "between stages");
 pub(crate) fn bytes(groups: &[Group<'_>]) -> BarsView {
     let scales = scales(
         groups,
-        |f| f.bytes.total() > 0.0,
+        |f| f.bytes.is_some_and(|bytes| bytes.total() > 0.0),
         units::size,
         |figures, most| {
-            let (sent, received) = (&figures.bytes.sent, &figures.bytes.received);
+            // One without bytes has no row.
+            let bytes = figures.bytes.unwrap_or_default();
+            let (sent, received) = (&bytes.sent, &bytes.received);
             let mut parts = traffic(sent, SENT);
             parts.extend(traffic(received, RECEIVED));
             let payload = &figures.payload;
             let plain = payload
                 .response
-                .filter(|size| payload.response_compressed < *size);
+                .filter(|size| payload.response_compressed.is_some_and(|sent| sent < *size));
             let compressed = if let Some(size) = plain {
                 format!(", {} before compression", units::size(size))
             } else {
@@ -182,11 +184,11 @@ pub(crate) fn bytes(groups: &[Group<'_>]) -> BarsView {
             };
             BarRow {
                 segments: segments(&parts, units::size, most),
-                total: units::size(figures.bytes.total()),
+                total: units::size(bytes.total()),
                 detail: format!(
                     "request {}, answer {}{compressed}{marks}",
-                    units::size(payload.request_compressed),
-                    units::size(payload.response_compressed),
+                    known(payload.request_compressed, units::size),
+                    known(payload.response_compressed, units::size),
                 ),
                 ..BarRow::named()
             }
@@ -236,38 +238,43 @@ fn side_parts(side: &CpuSide, names: [Named; 3]) -> impl Iterator<Item = Part> {
 /// CPU a call, by side and mode.
 pub(crate) fn cpu(groups: &[Group<'_>]) -> BarsView {
     let server_total = |f: &Figures| f.cpu.server.map_or(0.0, |server| server.total_ns);
-    let used = |f: &Figures| f.cpu.client.total_ns + server_total(f) > 0.0;
+    let client_total = |f: &Figures| f.cpu.client.map_or(0.0, |client| client.total_ns);
+    let used = |f: &Figures| client_total(f) + server_total(f) > 0.0;
     let scales = scales(groups, used, units::time, |figures, most| {
-        let client = &figures.cpu.client;
         let parts: Vec<Part> = [
-            (Some(client), CLIENT_CPU),
+            (figures.cpu.client.as_ref(), CLIENT_CPU),
             (figures.cpu.server.as_ref(), SERVER_CPU),
         ]
         .into_iter()
         .filter_map(|(side, names)| Some((side?, names)))
         .flat_map(|(side, names)| side_parts(side, names))
         .collect();
+        let client = known(
+            figures.cpu.client.map(|client| client.total_ns),
+            units::time,
+        );
         let bare = figures.floor.as_ref().map_or_else(String::new, |floor| {
             format!("bare loop {}; ", units::time(floor.client_cpu_ns))
         });
         BarRow {
             segments: segments(&parts, units::time, most),
             total: match figures.cpu.server {
-                Some(server) => format!(
-                    "{} + {}",
-                    units::time(client.total_ns),
-                    units::time(server.total_ns)
-                ),
-                None => units::time(client.total_ns),
+                Some(server) => format!("{} + {}", client, units::time(server.total_ns)),
+                None => client,
             },
             detail: format!(
                 "{bare}client at {} of its core",
-                units::percent(figures.client_share)
+                known(figures.client_share, units::percent)
             ),
             ..BarRow::named()
         }
     });
     BarsView::of(scales, CLIENT_CPU.into_iter().chain(SERVER_CPU))
+}
+
+/// A figure, or a dash where it is not known.
+fn known(figure: Option<f64>, shown: fn(f64) -> String) -> String {
+    figure.map_or_else(|| units::NONE.to_owned(), shown)
 }
 
 impl BarRow {

@@ -15,8 +15,8 @@ mod verdicts;
 mod tests;
 
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::Serde;
-use minijinja::{AutoEscape, Environment};
+use minijinja::value::{Serde, Value};
+use minijinja::{AutoEscape, Environment, escape_formatter};
 use rpcgauge_study::settings::Placement;
 use serde::Serialize;
 
@@ -97,6 +97,12 @@ pub fn render(findings: &Findings) -> Result<String, ReportError> {
         .build()?;
     environment.set_syntax(syntax);
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.set_formatter(|out, state, value| match value.as_str() {
+        Some(text) if !value.is_safe() => {
+            escape_formatter(out, state, &Value::from(escape::page(text)))
+        }
+        _ => escape_formatter(out, state, value),
+    });
     environment.add_template("report", TEMPLATE)?;
     let template = environment.get_template("report")?;
     let mut page = String::new();
@@ -195,6 +201,8 @@ struct PlacementView {
     bytes: bars::BarsView,
     cpu: bars::BarsView,
     figures: Vec<tables::FigureRow>,
+    /// What the figures under load do not hold.
+    left_out: Option<String>,
 }
 
 /// What the method's short text says of this run.
@@ -222,11 +230,7 @@ impl View {
             name: study.name.clone(),
             question: study.question.clone(),
             facts: questions::facts(findings),
-            warnings: findings
-                .warnings
-                .iter()
-                .map(|text| escape::terminal(text))
-                .collect(),
+            warnings: findings.warnings.clone(),
             live: LiveView::all(findings),
             listings: listing::all(findings)
                 .into_iter()
@@ -248,7 +252,7 @@ impl View {
                 .variants
                 .iter()
                 .filter(|v| !v.not_run.is_empty())
-                .map(|v| (v.name.clone(), escape::terminal(&v.not_run.join("; "))))
+                .map(|v| (v.name.clone(), v.not_run.join("; ")))
                 .collect(),
             failures: tables::failures(&failures),
             failures_left_out: failures.left_out(),
@@ -259,7 +263,7 @@ impl View {
                 .map(tables::environment)
                 .into_iter()
                 .flatten()
-                .chain(tables::floor_windows(findings))
+                .chain(tables::floor_blocks(findings))
                 .collect(),
             method: MethodView {
                 confidence: words::margin_percent(study.confidence),
@@ -283,7 +287,8 @@ fn design(findings: &Findings) -> String {
     let mut cells = findings.variants.iter().flat_map(|v| &v.cells);
     let fewer = cells.any(|cell| cell.trials.planned < most);
     let at_most = if fewer { "at most " } else { "" };
-    at_most.to_owned() + &words::design(study.invocations, study.blocks)
+    let is_live = findings.live().next().is_some();
+    at_most.to_owned() + &words::design(study.invocations, study.blocks, is_live)
 }
 
 impl LiveView {
@@ -330,6 +335,7 @@ impl PlacementView {
             bytes: drawn(plots && detail.bars, || bars::bytes(&groups)),
             cpu: drawn(plots && detail.bars, || bars::cpu(&groups)),
             figures: tables::figures(&groups),
+            left_out: words::live::left_out(findings, placement),
         }
     }
 }

@@ -4,7 +4,6 @@ use rpcgauge_study::record::{Environment, Fault, Stage};
 use serde::Serialize;
 
 use super::bars::stage_name;
-use crate::escape;
 use crate::failures::{Failure, Failures};
 use crate::findings::{Distribution, Figures, Findings, StageFindings};
 use crate::marks;
@@ -90,7 +89,7 @@ fn cells(figures: &Figures) -> Vec<String> {
         units::number(figures.goodput),
         units::count(figures.calls.answered),
         units::count(figures.calls.failed_total()),
-        units::count(figures.connections.opened),
+        figures.connections.opened.map_or_else(none, units::count),
         delay(|d| Some(d.p50_ns)),
         delay(|d| d.p99_ns),
         delay(|d| Some(d.max_ns)),
@@ -98,7 +97,7 @@ fn cells(figures: &Figures) -> Vec<String> {
         floor
             .and_then(|f| f.share)
             .map_or_else(none, units::percent),
-        units::percent(figures.client_share),
+        figures.client_share.map_or_else(none, units::percent),
         units::size(figures.memory.client_peak as f64),
         figures
             .memory
@@ -174,21 +173,13 @@ pub(crate) fn failures(failures: &Failures<'_>) -> Vec<FailureView> {
         let trial = failure.first;
         FailureView {
             title: format!("{} {}", trial.variant, words::on(trial.placement)),
-            reason: escape::terminal(&trial.reason),
+            reason: trial.reason.clone(),
             fault: fault(trial.fault),
             trials: failure.numbers(),
-            log: lines(&trial.log),
+            log: trial.log.clone(),
         }
     };
     failures.listed.iter().map(view).collect()
-}
-
-/// A log's lines, each without what a terminal or browser would act on.
-fn lines(log: &str) -> String {
-    log.lines()
-        .map(escape::terminal)
-        .collect::<Vec<_>>()
-        .join("\n")
 }
 
 fn fault(fault: Fault) -> &'static str {
@@ -229,13 +220,7 @@ pub(crate) fn errors(findings: &Findings) -> Vec<ErrorView> {
                 samples: figures
                     .errors
                     .iter()
-                    .map(|e| {
-                        (
-                            units::count(e.count),
-                            escape::terminal(&e.kind),
-                            escape::terminal(&e.text),
-                        )
-                    })
+                    .map(|e| (units::count(e.count), e.kind.clone(), e.text.clone()))
                     .collect(),
                 others: words::other_errors(figures),
             })
@@ -244,8 +229,8 @@ pub(crate) fn errors(findings: &Findings) -> Vec<ErrorView> {
 }
 
 /// How far the machine moved a floor during the run: the one that it moved furthest, since floors
-/// of other bytes and transports are not to be compared. None without two windows of a floor.
-pub(crate) fn floor_windows(findings: &Findings) -> Option<(String, String)> {
+/// of other bytes and transports are not to be compared. None without two blocks of a floor.
+pub(crate) fn floor_blocks(findings: &Findings) -> Option<(String, String)> {
     let cells = findings
         .variants
         .iter()
@@ -253,19 +238,19 @@ pub(crate) fn floor_windows(findings: &Findings) -> Option<(String, String)> {
     let floors = cells.filter_map(|(variant, cell)| {
         let floor = cell.figures.as_deref()?.floor.as_ref()?;
         let moved = floor.highest_round_trip_ns as f64 / floor.lowest_round_trip_ns.max(1) as f64;
-        (floor.windows > 1).then_some((moved, floor, variant, cell))
+        (floor.blocks > 1).then_some((moved, floor, variant, cell))
     });
     let (moved, floor, variant, cell) = floors.max_by(|a, b| a.0.total_cmp(&b.0))?;
     let text = format!(
-        "{} to {} ({}×) over {} windows, of {} {}: the most of any floor",
+        "{} to {} ({}×) over {} blocks, of {} {}: the most of any floor",
         units::time(floor.lowest_round_trip_ns as f64),
         units::time(floor.highest_round_trip_ns as f64),
         units::ratio(moved),
-        floor.windows,
+        floor.blocks,
         variant.name,
         words::on(cell.placement),
     );
-    Some(("Floor windows".to_owned(), text))
+    Some(("Floor by block".to_owned(), text))
 }
 
 /// The environment, name by name; what makes it noisy is among the findings' warnings.
@@ -304,10 +289,7 @@ pub(crate) fn environment(environment: &Environment) -> Vec<(String, String)> {
             .iter()
             .map(|(what, v)| format!("{what} {v}"))
             .collect();
-        rows.push((
-            format!("Subject {subject}"),
-            escape::terminal(&versions.join(", ")),
-        ));
+        rows.push((format!("Subject {subject}"), versions.join(", ")));
     }
     rows
 }

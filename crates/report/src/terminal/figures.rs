@@ -69,6 +69,8 @@ impl Page {
                     .to_owned(),
             );
         }
+        let mut placements = findings.study.placements.iter();
+        legend.extend(placements.find_map(|place| words::live::left_out(findings, *place)));
         if !dropped.is_empty() {
             legend.push(format!("wider terminals also show {}", dropped.join(", ")));
         }
@@ -117,12 +119,14 @@ impl Page {
         let measured: Vec<(&str, &Figures)> = members
             .filter_map(|(v, cell)| Some((&*v.name, cell.figures.as_deref()?)))
             .collect();
-        let shares = measured.iter().map(|(name, f)| (f.client_share_max, *name));
+        let shares = measured
+            .iter()
+            .filter_map(|(name, f)| Some((f.client_share_max?, *name)));
         let Some((share, busiest)) = shares.max_by(|a, b| a.0.total_cmp(&b.0)) else {
             return;
         };
         let mut text = format!(
-            "The client used up to {} of its core ({busiest})",
+            "rpcgauge's own client used up to {} of its core ({busiest})",
             units::percent(share)
         );
         let delays = measured.iter().filter_map(|(name, figures)| {
@@ -184,9 +188,9 @@ fn row(variant: &VariantFindings, cell: &Cell) -> Vec<String> {
         show(|f| f.latency.as_ref().map(|l| time(l.max_ns))),
         show(|f| f.send_delay.as_ref()?.p99_ns.map(time)),
         show(|f| Some(units::number(f.goodput))),
-        show(|f| Some(unit_aligned(units::size(f.bytes.total())))),
-        show(|f| Some(units::time(f.cpu.client.total_ns))),
-        show(|f| Some(units::percent(f.client_share))),
+        show(|f| Some(unit_aligned(units::size(f.bytes?.total())))),
+        show(|f| Some(units::time(f.cpu.client?.total_ns))),
+        show(|f| f.client_share.map(units::percent)),
         show_of_subject(|f| Some(units::time(f.cpu.server?.total_ns))),
         show_of_subject(|f| Some(units::percent(f.floor.as_ref()?.share?))),
         marks::letters(cell),

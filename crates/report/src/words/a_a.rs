@@ -3,7 +3,8 @@
 use super::About;
 use super::metric::metric_name;
 use super::ratio::Found;
-use super::verdict::{NOT_MEASURED, WORTHLESS, without};
+use super::reason::WORTHLESS;
+use super::verdict::{NOT_MEASURED, without};
 use crate::findings::verdict::{Estimate, PlacementVerdict};
 use crate::units;
 
@@ -13,6 +14,7 @@ pub(crate) fn a_a(about: About<'_>, verdict: &PlacementVerdict) -> String {
         of,
         against,
         metric,
+        ..
     } = about;
     let name = metric_name(metric);
     let Some(estimate) = &verdict.estimate else {
@@ -47,30 +49,26 @@ pub(crate) fn a_a_brief(verdict: &PlacementVerdict) -> String {
 /// An A/A pair beyond this factor holds 1 and is no good news: most differences are smaller.
 const LOOSE: f64 = 1.5;
 
-/// What an A/A check comes to, and what that means for the others. It leaves unseen what is smaller
-/// than half its width, on the logarithms, as the guard has it (`stats::judge`).
+/// What an A/A check comes to, and what that means for the others: nothing is resolved but what lies
+/// beyond its interval, to either side (`stats::judge`).
 fn a_a_outcome(estimate: &Estimate) -> (&'static str, Option<String>) {
     let Some([low, high]) = estimate.interval else {
         return ("open", None);
     };
-    if low > 1.0 || high < 1.0 {
-        return ("fails", Some("no difference in it is resolved".to_owned()));
+    let farthest = high.max(1.0 / low);
+    let unseen = units::difference(farthest);
+    if farthest > WORTHLESS {
+        return ("open", Some(too_little(estimate)));
     }
-    let half_width = (high / low).sqrt();
-    let unseen = units::difference(half_width);
-    if half_width > WORTHLESS {
-        ("open", Some(too_little(estimate)))
-    } else if half_width > LOOSE {
-        (
-            "too wide",
-            Some(format!("nothing smaller than {unseen} can be resolved")),
-        )
-    } else {
-        (
-            "holds",
-            Some(format!("differences below {unseen} are not resolved")),
-        )
-    }
+    let outcome = match low <= 1.0 && 1.0 <= high {
+        false => "fails",
+        true if farthest > LOOSE => "too wide",
+        true => "holds",
+    };
+    (
+        outcome,
+        Some(format!("differences below {unseen} are not resolved")),
+    )
 }
 
 /// Intervals of fewer invocations are wide by their number alone (docs/method.md).
@@ -78,11 +76,15 @@ const FEW_INVOCATIONS: u64 = 4;
 
 /// Why an A/A pair tells nothing.
 fn too_little(estimate: &Estimate) -> String {
-    if estimate.invocations >= FEW_INVOCATIONS {
+    if estimate.independent() >= FEW_INVOCATIONS {
         return "so noisy that hardly any difference can be resolved".to_owned();
     }
     let plural = |count: u64| if count == 1 { "" } else { "s" };
     let (blocks, runs) = (estimate.blocks, estimate.invocations);
+    // Only running services have an interval over one.
+    if runs == 1 {
+        return format!("too few blocks to tell ({blocks})");
+    }
     format!(
         "too few blocks to tell ({blocks} block{} in {runs} invocation{})",
         plural(blocks),
@@ -110,12 +112,12 @@ mod tests {
             (
                 [0.95, 1.05],
                 8,
-                "holds, differences below 5.1% are not resolved",
+                "holds, differences below 5.3% are not resolved",
             ),
             (
                 [0.25, 2.56],
                 8,
-                "too wide, nothing smaller than 3.20× can be resolved",
+                "too wide, differences below 4.00× are not resolved",
             ),
             (
                 [0.1, 16.0],
@@ -127,7 +129,16 @@ mod tests {
                 2,
                 "open, too few blocks to tell (4 blocks in 2 invocations)",
             ),
-            ([1.01, 1.05], 8, "fails, no difference in it is resolved"),
+            (
+                [1.01, 1.10],
+                8,
+                "fails, differences below 10% are not resolved",
+            ),
+            (
+                [0.93, 1.01],
+                8,
+                "holds, differences below 7.5% are not resolved",
+            ),
         ];
         for (interval, invocations, expected) in table {
             assert_eq!(outcome(interval, invocations), expected);

@@ -44,8 +44,8 @@ pub(crate) fn sentences(found: &CapacityFindings) -> Vec<String> {
 const WITH_THE_ONE_THAT_MISSED: &str =
     "The figures of the rate that holds are of all its trials, with the one that missed.";
 
-/// That calls went unanswered at the rate that held, where no objective is about that: a service that
-/// turns calls away at once holds any latency.
+/// That calls went unanswered at the rate that held, where no objective is about that: a percentile
+/// leaves as many open as lie beyond it.
 fn unanswered(found: &CapacityFindings) -> Option<String> {
     let is_bounded = |objective: &Objective| objective.measure == Measure::Errors;
     let rate = found.held.as_ref()?.rate;
@@ -131,8 +131,10 @@ fn missed(missed: &MissedObjective) -> String {
     let figure = missed
         .figure
         .map(|figure| super::live::measured(&missed.objective, figure));
-    match figure {
-        Some(figure) => format!("{}: {figure}", missed.objective),
-        None => format!("{}: too few answers to tell", missed.objective),
-    }
+    let told = match (figure, missed.unanswered) {
+        (Some(figure), _) => figure,
+        (None, Some(share)) => format!("{} never answered", units::percent(share)),
+        (None, None) => "too few calls to tell".to_owned(),
+    };
+    format!("{}: {told}", missed.objective)
 }

@@ -4,6 +4,7 @@ use rpcgauge_study::plan::Metric;
 
 use super::metric::metric_name;
 use super::ratio::factor_phrase;
+use super::reason::{aa_misses_1, code_mark};
 use super::verdict::brief;
 use super::{capital, on};
 use crate::findings::verdict::{
@@ -35,16 +36,17 @@ pub(crate) fn claim_outcome(claim: &ClaimFindings) -> String {
 pub(crate) fn claim_measured(metric: Metric, verdict: &PlacementVerdict) -> String {
     let found = brief(metric, verdict).text();
     let guard = match verdict.outcome {
-        Outcome::NoDifference => return format!("no difference, {found}"),
+        Outcome::NoDifference => return format!("no difference, {found}{}", code_mark(verdict)),
         Outcome::NotResolved { reason, .. } => match reason {
-            Unresolved::AaTooWide => "within what the A/A pair shows",
-            Unresolved::AaNotOne => "but the A/A pair differs",
-            Unresolved::AaNoInterval => "but the A/A pair has no interval",
-            Unresolved::NoInterval | Unresolved::IntervalTooWide => return found,
+            Unresolved::NotBeyondAa => ", not beyond what the A/A pair shows",
+            Unresolved::AaBeyondMargin => ", but the A/A pair reaches out of the margin",
+            Unresolved::AaNoInterval => ", but the A/A pair has no interval",
+            Unresolved::NoInterval | Unresolved::IntervalTooWide => "",
         },
-        _ => return found,
+        _ if aa_misses_1(verdict) => ", beyond what the A/A pair shows",
+        _ => "",
     };
-    format!("{found}, {guard}")
+    format!("{found}{guard}{}", code_mark(verdict))
 }
 
 /// How the measured size stands to the published one.

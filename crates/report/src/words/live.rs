@@ -2,10 +2,23 @@
 
 use rpcgauge_study::objective::{Measure, Objective};
 use rpcgauge_study::record::CLIENT_BOUND_SHARE;
+use rpcgauge_study::settings::{Placement, Timing};
 
 use crate::findings::objective::{ObjectiveFindings, ObjectiveOutcome};
-use crate::findings::{Cell, Distribution, Figures, VariantFindings};
+use crate::findings::{BytesPerCall, Cell, Distribution, Figures, Findings, VariantFindings};
 use crate::units;
+
+/// What no figure of a load holds: requests are encoded before they are due, or on another thread, and a
+/// call ends with the last byte of its answer.
+const LEFT_OUT: &str = "the client's own encoding of requests and decoding of answers";
+
+/// What is said of the figures under a placement where some of a study's were timed as load.
+pub(crate) fn left_out(findings: &Findings, placement: Placement) -> Option<String> {
+    let mut variants = findings.variants.iter();
+    let is_load = |v: &VariantFindings| v.timing == Timing::Load && !v.is_live();
+    let timed_so = variants.any(|v| is_load(v) && v.cell(placement).is_some());
+    timed_so.then(|| format!("The figures under load leave out {LEFT_OUT}."))
+}
 
 /// What is said of a live service: a label and a line each.
 pub(crate) fn facts(variant: &VariantFindings, cell: &Cell) -> Vec<(&'static str, String)> {
@@ -17,7 +30,14 @@ pub(crate) fn facts(variant: &VariantFindings, cell: &Cell) -> Vec<(&'static str
     facts.extend(drift(cell).map(|text| ("warm-up", text)));
     facts.push(("calls", calls(figures)));
     facts.push(("rate", rate(variant, figures)));
-    facts.extend(figures.latency.as_ref().map(|d| ("latency", times(d))));
+    let all_answered = figures.calls.answered == figures.calls.started;
+    let of_whom = if all_answered {
+        ""
+    } else {
+        "; of those answered"
+    };
+    let latency = figures.latency.as_ref();
+    facts.extend(latency.map(|d| ("latency", times(d) + of_whom)));
     let failed = figures.failed_latency.as_ref();
     facts.extend(failed.map(|d| ("of failed", times(d))));
     facts.extend(
@@ -30,6 +50,7 @@ pub(crate) fn facts(variant: &VariantFindings, cell: &Cell) -> Vec<(&'static str
     facts.push(("bytes", bytes(figures)));
     facts.push(("connections", connections(variant, figures)));
     facts.push(("client", client(figures)));
+    facts.push(("left out", LEFT_OUT.to_owned()));
     facts
 }
 
@@ -70,18 +91,18 @@ fn drift(cell: &Cell) -> Option<String> {
 
 fn calls(figures: &Figures) -> String {
     let calls = &figures.calls;
+    let never_sent = match calls.never_sent {
+        0 => String::new(),
+        calls => format!(" ({} of them never sent)", units::count(calls)),
+    };
     let mut text = format!(
-        "{} started: {} answered, {} failed",
+        "{} started{never_sent}: {} answered, {} failed",
         units::count(calls.started),
         units::count(calls.answered),
         units::count(calls.failed_total()),
     );
     if calls.abandoned > 0 {
-        text += &format!(
-            ", {} open at the end ({} of them never sent)",
-            units::count(calls.abandoned),
-            units::count(calls.never_begun)
-        );
+        text += &format!(", {} open at the end", units::count(calls.abandoned));
     }
     if calls.retried > 0 {
         let times = if calls.retried == 1 { "time" } else { "times" };
@@ -99,7 +120,7 @@ fn rate(variant: &VariantFindings, figures: &Figures) -> String {
     let sent = figures
         .calls
         .started
-        .saturating_sub(figures.calls.never_begun);
+        .saturating_sub(figures.calls.never_sent);
     let sent = match seconds > 0.0 {
         true => units::number(sent as f64 / seconds),
         false => units::NONE.to_owned(),
@@ -155,10 +176,14 @@ fn errors(figures: &Figures) -> Vec<String> {
 }
 
 fn bytes(figures: &Figures) -> String {
+    let size = |of: fn(&BytesPerCall) -> f64| {
+        let bytes = figures.bytes.as_ref();
+        bytes.map_or_else(none, |bytes| units::size(of(bytes)))
+    };
     let mut text = format!(
         "{} sent and {} received a call",
-        units::size(figures.bytes.sent.total()),
-        units::size(figures.bytes.received.total())
+        size(|bytes| bytes.sent.total()),
+        size(|bytes| bytes.received.total())
     );
     if figures.uncompressed_answers > 0 {
         text += &format!(
@@ -171,14 +196,12 @@ fn bytes(figures: &Figures) -> String {
 
 fn connections(variant: &VariantFindings, figures: &Figures) -> String {
     let connections = &figures.connections;
-    let at_start = connections
-        .fewest_at_start
-        .map_or_else(|| units::NONE.to_owned(), units::count);
+    let at_start = connections.fewest_at_start.map_or_else(none, units::count);
     let mut text = format!(
         "{at_start} at the start, {} opened later",
-        units::count(connections.opened)
+        connections.opened.map_or_else(none, units::count)
     );
-    if variant.how.tls.is_some() && connections.opened > 0 {
+    if variant.how.tls.is_some() && connections.opened > Some(0) {
         text += &format!(
             " ({} of them with a resumed TLS session)",
             units::count(connections.tls_resumed)
@@ -190,8 +213,13 @@ fn connections(variant: &VariantFindings, figures: &Figures) -> String {
     text
 }
 
+/// What is shown of a figure that is not known.
+fn none() -> String {
+    units::NONE.to_owned()
+}
+
 fn client(figures: &Figures) -> String {
-    let bound = match figures.client_share > CLIENT_BOUND_SHARE {
+    let bound = match figures.client_share > Some(CLIENT_BOUND_SHARE) {
         true => ": so much that the figures are this client's, not the service's",
         false => "",
     };
@@ -204,9 +232,12 @@ fn client(figures: &Figures) -> String {
     };
     format!(
         "{} of CPU a call, {} of memory at most, {} of a core{bound}{late}",
-        units::time(figures.cpu.client.total_ns),
+        figures
+            .cpu
+            .client
+            .map_or_else(none, |cpu| units::time(cpu.total_ns)),
         units::size(figures.memory.client_peak as f64),
-        units::percent(figures.client_share),
+        figures.client_share.map_or_else(none, units::percent),
     )
 }
 
@@ -242,7 +273,13 @@ pub(crate) fn objective(found: &ObjectiveFindings) -> String {
             true => format!("reached, with {figure}"),
             false => format!("reached in every step, with {figure} at worst{place}"),
         },
-        ObjectiveOutcome::Missed => format!("missed{place}, with {figure}"),
+        ObjectiveOutcome::Missed => match found.unanswered {
+            Some(share) => {
+                let share = units::percent(share);
+                format!("missed{place}: {share} of the calls were never answered")
+            }
+            None => format!("missed{place}, with {figure}"),
+        },
         ObjectiveOutcome::TooFewCalls { calls, needed } => format!(
             "not shown{place}: {} calls tell nothing of it, at least {} do",
             units::count(calls),

@@ -1,6 +1,7 @@
 //! The words of each metric.
 
 use rpcgauge_study::plan::Metric;
+use rpcgauge_study::settings::Operation;
 
 use crate::units;
 
@@ -21,26 +22,47 @@ pub(crate) fn metric_name(metric: Metric) -> &'static str {
     }
 }
 
-/// What a variant does, and the words for the better and the worse side of it.
-pub(super) fn verb(metric: Metric) -> (&'static str, &'static str, &'static str) {
+/// What a variant does: a server or a client its calls, a codec its operation.
+pub(super) fn verb(metric: Metric, operation: Option<Operation>) -> &'static str {
     match metric {
-        Metric::LatencyP50 | Metric::LatencyMean | Metric::LatencyP99 => {
-            ("answers", "faster", "slower")
-        }
-        Metric::RequestTime => ("gets its request to the handler", "faster", "slower"),
-        Metric::ResponseTime => ("gets its answer back", "faster", "slower"),
-        Metric::DecodeTime => ("decodes its answer", "faster", "slower"),
-        Metric::Goodput => ("completes", "more calls a second", "fewer calls a second"),
-        Metric::ResponseBytes => ("has answers", "smaller", "larger"),
-        Metric::CallBytes => ("moves", "fewer bytes a call", "more bytes a call"),
-        Metric::ClientCpu => ("takes", "less client CPU", "more client CPU"),
-        Metric::ServerCpu => ("takes", "less server CPU", "more server CPU"),
+        Metric::LatencyP50 | Metric::LatencyMean | Metric::LatencyP99 => match operation {
+            None => "answers",
+            Some(Operation::Encode) => "encodes",
+            Some(Operation::Decode) => "decodes",
+        },
+        Metric::RequestTime => "gets its request to the handler",
+        Metric::ResponseTime => "gets its answer back",
+        Metric::DecodeTime => "decodes its answer",
+        Metric::Goodput => "completes",
+        Metric::ResponseBytes => "has answers",
+        Metric::CallBytes => "moves",
+        Metric::ClientCpu | Metric::ServerCpu => "takes",
+    }
+}
+
+/// The words for the better and the worse side of a metric.
+pub(super) fn sides(metric: Metric) -> (&'static str, &'static str) {
+    match metric {
+        Metric::LatencyP50
+        | Metric::LatencyMean
+        | Metric::LatencyP99
+        | Metric::RequestTime
+        | Metric::ResponseTime
+        | Metric::DecodeTime => ("faster", "slower"),
+        Metric::Goodput => ("more calls a second", "fewer calls a second"),
+        Metric::ResponseBytes => ("smaller", "larger"),
+        Metric::CallBytes => ("fewer bytes a call", "more bytes a call"),
+        Metric::ClientCpu => ("less client CPU", "more client CPU"),
+        Metric::ServerCpu => ("less server CPU", "more server CPU"),
     }
 }
 
 /// What stands behind two figures of a metric.
-pub(super) fn unit_phrase(metric: Metric) -> &'static str {
+pub(super) fn unit_phrase(metric: Metric, operation: Option<Operation>) -> &'static str {
     match metric {
+        Metric::LatencyP50 if operation.is_some() => "a message (p50)",
+        Metric::LatencyMean if operation.is_some() => "a message (mean)",
+        Metric::LatencyP99 if operation.is_some() => "a message (p99)",
         Metric::LatencyP50 => "a call (p50)",
         Metric::LatencyMean => "a call (mean)",
         Metric::LatencyP99 => "a call (p99)",

@@ -7,11 +7,13 @@ pub(crate) mod live;
 mod metric;
 mod note;
 mod ratio;
+mod reason;
+pub(crate) mod running;
 mod verdict;
 
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::record::Code;
-use rpcgauge_study::settings::Placement;
+use rpcgauge_study::settings::{Operation, Placement};
 
 pub(crate) use a_a::{a_a, a_a_brief};
 pub(crate) use claim::{
@@ -20,6 +22,7 @@ pub(crate) use claim::{
 pub(crate) use metric::{metric_name, value};
 pub(crate) use note::notes;
 pub(crate) use ratio::{Factor, Found, change_phrase, factor_phrase, interval_beside};
+pub(crate) use reason::code_mark;
 pub(crate) use verdict::{Line, answer, brief, lines};
 
 use crate::failures::Failure;
@@ -33,6 +36,7 @@ pub(crate) struct About<'a> {
     pub(crate) of: &'a str,
     pub(crate) against: &'a str,
     pub(crate) metric: Metric,
+    pub(crate) operation: Option<Operation>,
 }
 
 impl<'a> From<&'a Comparison> for About<'a> {
@@ -41,6 +45,7 @@ impl<'a> From<&'a Comparison> for About<'a> {
             of: &c.of,
             against: &c.against,
             metric: c.metric,
+            operation: c.operation,
         }
     }
 }
@@ -88,14 +93,16 @@ pub(crate) fn place(placement: Placement) -> &'static str {
     }
 }
 
-/// How often each variant ran: `2 blocks in each of 8 invocations`.
-pub(crate) fn design(invocations: u32, blocks: u32) -> String {
+/// How often each variant ran: `2 blocks in each of 8 invocations`; `10 blocks` of services of which
+/// there was none.
+pub(crate) fn design(invocations: u32, blocks: u32, is_live: bool) -> String {
     let counted = |count: u32, one: &str| match count {
         1 => format!("1 {one}"),
         _ => format!("{count} {one}s"),
     };
     let blocks = counted(blocks, "block");
     match invocations {
+        _ if is_live => blocks,
         1 => format!("{blocks} in 1 invocation"),
         _ => format!("{blocks} in each of {}", counted(invocations, "invocation")),
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rpcgauge_study::settings::Placement;
 
-use super::{capital, code_names, on};
+use super::{capital, on};
 use crate::findings::verdict::{Comparison, Note};
 use crate::units;
 
@@ -21,6 +21,8 @@ enum Amiss {
     ClientBound,
     Uncompressed,
     FailedConnects,
+    Reopened,
+    LeftOutFailed,
     NeverBegun,
     Retried,
     BodiesLate,
@@ -136,6 +138,13 @@ fn counted(note: &Note) -> Option<(Amiss, &str, Share)> {
         Note::FailedConnects { variant, attempts } => {
             Some((Amiss::FailedConnects, variant, share(*attempts, 0)))
         }
+        Note::Reopened {
+            variant,
+            connections,
+        } => Some((Amiss::Reopened, variant, share(*connections, 0))),
+        Note::LeftOutFailed { variant, calls, of } => {
+            Some((Amiss::LeftOutFailed, variant, share(*calls, *of)))
+        }
         Note::NeverBegun { variant, calls, of } => {
             Some((Amiss::NeverBegun, variant, share(*calls, *of)))
         }
@@ -143,12 +152,14 @@ fn counted(note: &Note) -> Option<(Amiss, &str, Share)> {
         Note::BodiesLate { variant, calls, of } => {
             Some((Amiss::BodiesLate, variant, share(*calls, *of)))
         }
-        Note::Unguarded
+        Note::RunningInstances
+        | Note::Bounded { .. }
+        | Note::Unguarded
         | Note::FailedCalls { .. }
         | Note::Unsettled { .. }
         | Note::BlocksLeftOut { .. }
         | Note::FewerInFlight { .. }
-        | Note::DifferentCode { .. }
+        | Note::DynamicCode { .. }
         | Note::MixedIdle { .. } => None,
     }
 }
@@ -172,6 +183,18 @@ impl Amiss {
             Self::FailedConnects => {
                 format!("{some} attempts of {variant} to open a connection failed")
             }
+            Self::Reopened if part == 1 => format!(
+                "the server closed a connection of {variant} between slices, which was opened again \
+                 outside the figures"
+            ),
+            Self::Reopened => format!(
+                "the server closed {some} connections of {variant} between slices, which were \
+                 opened again outside the figures"
+            ),
+            Self::LeftOutFailed => format!(
+                "{some} of {all} calls of {variant} failed that are left out as the first of their \
+                 slices"
+            ),
             Self::NeverBegun => {
                 format!("{some} of {all} calls of {variant} were due but never begun")
             }
@@ -188,6 +211,10 @@ impl Amiss {
 /// A note that stands alone; none where it counts something.
 fn clause(note: &Note) -> Option<String> {
     match note {
+        Note::Bounded { variant, most } => Some(format!(
+            "{variant} can have {} calls in flight, one on each connection, and the other any number",
+            units::count(u64::from(*most))
+        )),
         Note::Unguarded => Some("no A/A pair guards this".to_owned()),
         Note::FailedCalls { variant, share } => Some(format!(
             "{} of the calls of {variant} failed; latency counts those that succeeded",
@@ -206,21 +233,22 @@ fn clause(note: &Note) -> Option<String> {
             units::count(*reached),
             units::count(*asked)
         )),
-        Note::DifferentCode { of, against } => Some(format!(
-            "{} code is held against {} code, so that the difference may be that of the code",
-            code_names(of),
-            code_names(against)
-        )),
         Note::MixedIdle { variant } => Some(format!(
             "idle states were held off in some trials of {variant} only"
         )),
-        Note::Unsettled { .. }
+        // It stands in the verdict's own line.
+        Note::RunningInstances
+        | Note::Unsettled { .. }
         | Note::ClientBound { .. }
         | Note::Uncompressed { .. }
         | Note::FailedConnects { .. }
+        | Note::Reopened { .. }
+        | Note::LeftOutFailed { .. }
         | Note::NeverBegun { .. }
         | Note::Retried { .. }
-        | Note::BodiesLate { .. } => None,
+        | Note::BodiesLate { .. }
+        // It stands in the verdict's own line.
+        | Note::DynamicCode { .. } => None,
     }
 }
 
@@ -252,6 +280,8 @@ mod tests {
         builder.specs[0].uncompressed = 200;
         builder.specs[1].uncompressed = 3;
         builder.specs[1].failed_connects = 1;
+        builder.specs[1].reopened = 2;
+        builder.specs[1].left_out_failed = 5;
         builder.specs[1].never_begun = 7;
         builder.specs[1].retried = 3;
         builder.specs[1].bodies_late = 2;
@@ -259,7 +289,9 @@ mod tests {
             of_first(&builder).unwrap(),
             "No answer of grpc was compressed, although it asks for compression; 36 of 2,400 \
              answers of rest came uncompressed, although it asks for compression; 12 attempts of \
-             rest to open a connection failed; 84 of 2,484 calls of rest were due but never begun; calls of \
+             rest to open a connection failed; the server closed 24 connections of rest between slices, \
+             which were opened again outside the figures; 60 of 960 calls of rest failed that are left \
+             out as the first of their slices; 84 of 2,484 calls of rest were due but never begun; calls of \
              rest were sent again 36 times; 24 of 2,484 calls of rest were begun late, since their \
              bodies were not made in time."
         );
@@ -275,17 +307,6 @@ mod tests {
         assert_eq!(
             of_first(&builder).unwrap(),
             "A trial of rest had at most 10 calls in flight, not the 16 asked for."
-        );
-    }
-
-    #[test]
-    fn code_of_two_kinds_is_told() {
-        let mut builder = two(2.0);
-        builder.specs[1].code = rpcgauge_study::record::Code::Dynamic;
-        assert_eq!(
-            of_first(&builder).unwrap(),
-            "Generated code is held against dynamic code, so that the difference may be that of the \
-             code."
         );
     }
 

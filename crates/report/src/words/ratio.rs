@@ -3,7 +3,7 @@
 use rpcgauge_stats::Better;
 use rpcgauge_study::plan::Metric;
 
-use super::metric::verb;
+use super::metric::sides;
 use crate::findings::better;
 use crate::findings::verdict::Estimate;
 use crate::units;
@@ -75,7 +75,7 @@ impl Found {
 /// `2.31× faster`.
 pub(crate) fn factor_phrase(metric: Metric, ratio: f64) -> String {
     let factor = Factor::of(metric, ratio, None);
-    let (_, better, worse) = verb(metric);
+    let (better, worse) = sides(metric);
     format!(
         "{}× {}",
         units::ratio(factor.value),
@@ -111,7 +111,7 @@ fn both_ways(metric: Metric, low: f64, high: f64) -> String {
         Better::Lower => (1.0 / low, high),
         Better::Higher => (high, 1.0 / low),
     };
-    let (_, better, worse) = verb(metric);
+    let (better, worse) = sides(metric);
     if good.min(bad) > units::MOST_RATIO {
         return format!(
             "over {}× either way",

@@ -5,12 +5,12 @@ use rpcgauge_study::settings::Placement;
 
 use super::metric::{metric_name, unit_phrase, value, verb};
 use super::ratio::Found;
-use super::{About, margin_percent, on};
+use super::reason::reason;
+use super::{About, margin_percent, on, running};
 use crate::findings::verdict::{
-    BlockCounts, Combined, Comparison, More, Outcome, PlacementVerdict, Unresolved, Withheld,
+    BlockCounts, Combined, Comparison, Outcome, PlacementVerdict, Withheld,
 };
 use crate::questions::Answer;
-use crate::units;
 
 /// A verdict under one placement, in parts that each output puts together in its own way.
 pub(crate) struct Line {
@@ -64,7 +64,7 @@ pub(super) fn line(
     let unit = if is_further {
         String::new()
     } else {
-        format!(" {}", unit_phrase(about.metric))
+        format!(" {}", unit_phrase(about.metric, about.operation))
     };
     Line {
         placement: verdict.placement,
@@ -75,7 +75,7 @@ pub(super) fn line(
             let (of, against) = (value(about.metric, of), value(about.metric, against));
             format!("{of} against {against}{unit}")
         }),
-        reason: reason(about.metric, verdict),
+        reason: running::reason(reason(about, verdict), verdict),
     }
 }
 
@@ -85,8 +85,9 @@ fn headline(about: About<'_>, verdict: &PlacementVerdict, margin: f64) -> (Strin
         of,
         against,
         metric,
+        operation,
     } = about;
-    let (verb, ..) = verb(metric);
+    let verb = verb(metric, operation);
     let name = metric_name(metric);
     let no_verdict = format!("No verdict on {of} against {against} in {name}");
     let Some(estimate) = &verdict.estimate else {
@@ -152,6 +153,18 @@ pub(crate) fn brief(metric: Metric, verdict: &PlacementVerdict) -> Found {
                 reason: Withheld::ClientBound,
             },
         ) => word("client-bound"),
+        (
+            _,
+            Outcome::NoVerdict {
+                reason: Withheld::SendDelay,
+            },
+        ) => word("calls sent late"),
+        (
+            _,
+            Outcome::NoVerdict {
+                reason: Withheld::Unanswered,
+            },
+        ) => word("unanswered calls"),
         (None, _) => word(without(verdict)),
         (Some(estimate), _) => Found::of(metric, estimate),
     }
@@ -172,177 +185,11 @@ pub(super) fn without(verdict: &PlacementVerdict) -> &'static str {
 /// What is said where one of two variants, or both, have no trial that was measured.
 pub(super) const NOT_MEASURED: &str = "not measured";
 
-/// Why there is no verdict or none yet, what would help, and what would have been seen.
-fn reason(metric: Metric, verdict: &PlacementVerdict) -> Option<String> {
-    let (why, more) = match verdict.outcome {
-        Outcome::Faster | Outcome::Slower => return contrary(verdict),
-        Outcome::NoDifference => return power(verdict),
-        Outcome::NoVerdict {
-            reason: Withheld::NotMeasured,
-        } => return Some("no block has figures of both".to_owned()),
-        Outcome::NoVerdict {
-            reason: Withheld::ClientBound,
-        } => {
-            return Some(
-                "client-bound: the client used more than 80% of its core in most blocks, so this \
-                 says nothing of the server"
-                    .to_owned(),
-            );
-        }
-        Outcome::NotResolved { reason, more } => (reason, more),
-    };
-    // With a failing A/A pair the comparison has no power to speak of.
-    let too_wide = why == Unresolved::IntervalTooWide;
-    let power = power(verdict).filter(|_| too_wide);
-    let run = verdict.estimate.as_ref().map_or(1, |e| e.invocations);
-    let parts = [
-        Some(unresolved(why, metric, verdict)),
-        power,
-        more.map(|more| help(more, run)),
-        contrary(verdict),
-    ];
-    Some(parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
-}
-
-/// The two figures beside a ratio are over all calls, the ratio is the median of the blocks': where
-/// a few blocks hold most of the slowest calls, a percentile's figures can point the other way.
-fn contrary(verdict: &PlacementVerdict) -> Option<String> {
-    let (of, against) = verdict.of_value.zip(verdict.against_value)?;
-    let estimate = verdict.estimate.as_ref()?;
-    let ratio = estimate.ratio;
-    // Such a ratio is told both ways.
-    if estimate
-        .interval
-        .is_some_and(|[low, high]| low <= 1.0 && 1.0 <= high)
-    {
-        return None;
-    }
-    let points_other_way = (of < against && ratio > 1.0) || (of > against && ratio < 1.0);
-    points_other_way.then(|| {
-        "over all calls together the figures point the other way: a few blocks hold most of what \
-         makes them up, and the ratio is that of the median block"
-            .to_owned()
-    })
-}
-
-/// Why a comparison is open. What the A/A pair came to stands with it: its own line is about one
-/// metric, and this one may be about another.
-fn unresolved(why: Unresolved, metric: Metric, verdict: &PlacementVerdict) -> String {
-    let a_a = verdict.guard.as_ref();
-    let a_a = a_a.map_or_else(String::new, |guard| {
-        format!(", {},", Found::of(metric, &guard.estimate).text())
-    });
-    match why {
-        Unresolved::NoInterval => "one invocation gives no interval".to_owned(),
-        Unresolved::IntervalTooWide => "the interval holds 1 and is too wide".to_owned(),
-        Unresolved::AaNotOne => {
-            format!("the A/A pair differs{a_a} although it is one and the same")
-        }
-        Unresolved::AaNoInterval => "the A/A pair has no interval".to_owned(),
-        Unresolved::AaTooWide => {
-            format!("the A/A pair's interval{a_a} is wider than this difference")
-        }
-    }
-}
-
-/// Nobody repeats a run this many times to settle a question.
-const SENSIBLE_TIMES: u64 = 20;
-
-/// How much more measuring would settle it, beside the invocations there were.
-fn help(more: More, run: u64) -> String {
-    if more.invocations > run.saturating_mul(SENSIBLE_TIMES) {
-        return format!(
-            "settling it would take far more runs than is sensible (over {SENSIBLE_TIMES} like \
-             this one)"
-        );
-    }
-    let counted = |count: u64, one: &str| {
-        let plural = if count == 1 { "" } else { "s" };
-        format!("{} {one}{plural}", units::count(count))
-    };
-    format!(
-        "about {} ({}) would settle it",
-        counted(more.invocations, "more invocation"),
-        counted(more.blocks, "block")
-    )
-}
-
-/// A difference beyond this factor is no longer a question of noise.
-pub(super) const WORTHLESS: f64 = 10.0;
-
-/// The power of a comparison: what it would have shown with 80% probability.
-fn power(verdict: &PlacementVerdict) -> Option<String> {
-    let smallest = verdict.smallest_difference?;
-    Some(if smallest > WORTHLESS {
-        "too noisy to show any difference that is to be expected".to_owned()
-    } else {
-        format!(
-            "a difference of {} would probably have been seen",
-            units::difference(smallest)
-        )
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use rpcgauge_study::settings::Timing;
+    use rpcgauge_study::settings::{Operation, Timing};
 
     use super::*;
-    use crate::findings::verdict::Estimate;
-
-    fn needed(invocations: u64, blocks: u64, run: u64) -> String {
-        help(
-            More {
-                invocations,
-                blocks,
-            },
-            run,
-        )
-    }
-
-    #[test]
-    fn figures_that_point_the_other_way_are_explained() {
-        let verdict = |of: f64, against: f64, ratio: f64| PlacementVerdict {
-            placement: Placement::TwoCores,
-            timing: Timing::Stages,
-            of_value: Some(of),
-            against_value: Some(against),
-            estimate: Some(Estimate {
-                ratio,
-                interval: Some([ratio * 0.9, ratio * 1.1]),
-                confidence: 0.95,
-                invocations: 8,
-                blocks: 8,
-            }),
-            outcome: Outcome::Slower,
-            blocks: BlockCounts::default(),
-            guard: None,
-            smallest_difference: None,
-            notes: Vec::new(),
-        };
-        for (of, against, ratio, explained) in [
-            (40.0, 45.0, 1.8, true),
-            (45.0, 40.0, 0.8, true),
-            (45.0, 40.0, 1.8, false),
-            (40.0, 45.0, 0.8, false),
-            (40.0, 40.0, 1.8, false),
-        ] {
-            let reason = reason(Metric::LatencyP99, &verdict(of, against, ratio));
-            assert_eq!(reason.is_some(), explained, "{of} {against} {ratio}");
-        }
-        let open = PlacementVerdict {
-            outcome: Outcome::NotResolved {
-                reason: Unresolved::AaTooWide,
-                more: None,
-            },
-            ..verdict(40.0, 45.0, 1.8)
-        };
-        let told = reason(Metric::LatencyP99, &open).unwrap();
-        assert!(told.contains("; over all calls together"), "{told}");
-        // Told as "1.2× faster to 1.8× slower", which points both ways.
-        let both_ways = verdict(40.0, 45.0, 1.05);
-        assert_eq!(reason(Metric::LatencyP99, &both_ways), None);
-    }
 
     #[test]
     fn what_has_no_estimate_says_why() {
@@ -364,6 +211,7 @@ mod tests {
                 },
                 guard: None,
                 smallest_difference: None,
+                unanswered: None,
                 notes: Vec::new(),
             })
         };
@@ -373,18 +221,26 @@ mod tests {
     }
 
     #[test]
-    fn help_counts_or_says_that_it_is_too_much() {
-        assert_eq!(
-            needed(1, 1, 8),
-            "about 1 more invocation (1 block) would settle it"
-        );
-        assert_eq!(
-            needed(78, 156, 8),
-            "about 78 more invocations (156 blocks) would settle it"
-        );
-        assert_eq!(
-            needed(165, 165, 8),
-            "settling it would take far more runs than is sensible (over 20 like this one)"
-        );
+    fn a_codec_answers_no_calls() {
+        let mut comparison = crate::fixture::findings(&crate::fixture::two(2.0).build())
+            .comparisons
+            .remove(0);
+        for (operation, verb) in [
+            (Operation::Encode, "encodes"),
+            (Operation::Decode, "decodes"),
+        ] {
+            comparison.operation = Some(operation);
+            let line = &lines(About::from(&comparison), &comparison, 0.03)[0];
+            assert!(
+                line.clause.starts_with(&format!("grpc {verb} ")),
+                "{}",
+                line.clause
+            );
+            let figures = line.figures.as_deref();
+            assert!(
+                figures.is_some_and(|f| f.ends_with(" a message (p50)")),
+                "{figures:?}"
+            );
+        }
     }
 }

@@ -23,20 +23,7 @@ pub fn live() -> Sample {
         .map(|text| text.parse().expect("an objective"))
         .to_vec();
     let settings = &mut plan.variants[0].settings;
-    settings.callee = Callee::Live {
-        service: Box::new(LiveService {
-            target: plan.question.parse().expect("a target"),
-            tls: Some(TlsChoice {
-                insecure: true,
-                ..TlsChoice::default()
-            }),
-            http_method: None,
-            header_names: Vec::new(),
-            messages: Messages::default(),
-            at_end: AtEnd::Wait,
-            keepalive: None,
-        }),
-    };
+    settings.callee = service(&plan.question);
     settings.schedule = Schedule::Rate {
         per_second: 500.0,
         arrivals: Arrivals::Constant,
@@ -46,13 +33,8 @@ pub fn live() -> Sample {
     let record = &mut sample.trials[0];
     record.trial = plan.trials[0].clone();
     record.variant = plan.variants[0].name.clone();
-    record.timing = Timing::Load;
+    seen_from_outside(record);
     if let Outcome::Measured(measured) = &mut record.outcome {
-        measured.stages.clear();
-        measured.cpu.server = None;
-        measured.memory.server_peak = None;
-        measured.code = None;
-        measured.payload.response = None;
         measured.calls.started += 4;
         measured.calls.failed = [("http-503".to_owned(), 3), ("deadline".to_owned(), 1)].into();
         measured.error_samples = vec![ErrorSample {
@@ -61,12 +43,71 @@ pub fn live() -> Sample {
             count: 3,
         }];
         measured.connections_at_start = Some(1);
-        measured.connections_opened = 3;
+        measured.connections_opened = Some(3);
         measured.tls_resumed = 2;
         // 204 calls at 500 a second.
         measured.elapsed_ns = 408_000_000;
-        measured.client_share = 0.02;
+        measured.client_share = Some(0.02);
     }
+    sample
+}
+
+fn service(target: &str) -> Callee {
+    Callee::Live {
+        service: Box::new(LiveService {
+            target: target.parse().expect("a target"),
+            tls: target.starts_with("grpcs").then(|| TlsChoice {
+                insecure: true,
+                ..TlsChoice::default()
+            }),
+            http_method: None,
+            header_names: Vec::new(),
+            messages: Messages::default(),
+            at_end: AtEnd::Wait,
+            keepalive: None,
+        }),
+    }
+}
+
+/// Of a live service nothing is known but its answers.
+fn seen_from_outside(record: &mut TrialRecord) {
+    record.timing = Timing::Load;
+    if let Outcome::Measured(measured) = &mut record.outcome {
+        measured.stages.clear();
+        measured.cpu.server = None;
+        measured.memory.server_peak = None;
+        measured.code = None;
+        measured.payload.response = None;
+    }
+}
+
+/// A gRPC service, called at a rate, against one by HTTP/1.1 that takes `ratio` times as long; `noise` is
+/// the standard deviation of the logarithm between blocks.
+pub fn versus(ratio: f64, noise: f64) -> Sample {
+    let builder = Builder {
+        noise: (0.0, noise),
+        invocations: 1,
+        blocks: 10,
+        placements: vec![Placement::Free],
+        ..two(ratio)
+    };
+    let mut sample = builder.build();
+    sample.floors.clear();
+    for variant in &mut sample.plan.variants {
+        let settings = &mut variant.settings;
+        let is_grpc = settings.protocol == Protocol::Grpc;
+        settings.callee = service(if is_grpc {
+            "grpc://a:1/x.Y/Z"
+        } else {
+            "http://b/"
+        });
+        settings.connections = if is_grpc { 1 } else { 64 };
+        settings.schedule = Schedule::Rate {
+            per_second: 500.0,
+            arrivals: Arrivals::Constant,
+        };
+    }
+    sample.trials.iter_mut().for_each(seen_from_outside);
     sample
 }
 
@@ -112,6 +153,7 @@ pub fn ramp() -> Sample {
                 to: part.to,
                 time_ns: part.time_ms * 1_000_000,
                 started,
+                never_sent: 0,
                 answered,
                 failed,
                 latency: times(answered, ns),
@@ -178,7 +220,7 @@ pub fn capacity() -> Sample {
             measured.latency = Histogram::from(latency);
             measured.send_delay = Histogram::from(send_delay);
             measured.error_samples.clear();
-            measured.client_share = (rate / 2_400.0).min(1.0);
+            measured.client_share = Some((rate / 2_400.0).min(1.0));
         }
         course.ended(&record);
         sample.trials.push(record);

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use rpcgauge_message::workload::WorkloadSpec;
 use rpcgauge_message::{Compression, Encoding, Limits};
 use rpcgauge_stats::SplitMix64;
-use rpcgauge_study::plan::{Claim, Metric, Pair, Plan, Published, TrialSpec, Variant};
+use rpcgauge_study::plan::{Claim, Metric, Pair, Plan, Published, Slice, TrialSpec, Variant};
 use rpcgauge_study::record::*;
 use rpcgauge_study::settings::*;
 
@@ -27,7 +27,7 @@ use rpcgauge_study::settings::*;
     unused_imports,
     reason = "not every program has samples of live services"
 )]
-pub use live_service::{capacity, live, ramp};
+pub use live_service::{capacity, live, ramp, versus};
 
 /// A run as the lab leaves it.
 #[derive(Clone)]
@@ -80,6 +80,10 @@ pub struct Spec {
     pub most_in_flight: Option<u64>,
     /// Calls of each trial whose body came late.
     pub bodies_late: u64,
+    /// How many of each trial's 80 calls that slices leave out failed.
+    pub left_out_failed: u64,
+    /// Connections that the server closed between a trial's slices.
+    pub reopened: u64,
     /// Why no trial of it can be measured.
     pub cannot_run: Option<&'static str>,
     /// Measured under every placement, not only the first.
@@ -115,6 +119,8 @@ impl Spec {
             retried: 0,
             most_in_flight: None,
             bodies_late: 0,
+            left_out_failed: 0,
+            reopened: 0,
             cannot_run: None,
             everywhere: false,
         }
@@ -129,7 +135,8 @@ impl Spec {
     fn settings(&self) -> Settings {
         Settings {
             callee: Callee::Subject {
-                subject: "reference".to_owned(),
+                server: "reference".to_owned(),
+                client: None,
                 workload: self.workload.clone(),
             },
             protocol: self.protocol,
@@ -296,6 +303,7 @@ impl Builder {
                             block,
                             variant,
                             placement,
+                            rotation: 0,
                         });
                     }
                 }
@@ -329,6 +337,7 @@ impl Builder {
                 calls: None,
                 time_ms: Some(500),
             },
+            slice_us: rpcgauge_study::plan::SLICE_US,
             limits: Limits::DEFAULT,
             trials,
         }

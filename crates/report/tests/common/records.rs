@@ -48,12 +48,13 @@ impl Builder {
             started: self.calls + spec.never_begun,
             abandoned: spec.never_begun,
             never_begun: spec.never_begun,
+            never_sent: spec.never_begun,
             retried: spec.retried,
             ..Calls::default()
         };
         let (mut latency, mut failed, mut delay) = (histogram(), histogram(), histogram());
         let mut stages: BTreeMap<Stage, Hdr<u64>> = BTreeMap::new();
-        let mut slices = vec![Slice::default(); 100];
+        let mut slices = vec![TimelineSlice::default(); 100];
         let mut total = 0_u64;
         let stage_timed = spec.in_flight == 1;
         for call in 0..self.calls {
@@ -134,7 +135,20 @@ impl Builder {
             },
             steps: Vec::new(),
             warmup_ended_after: 0,
-            bytes: Bytes {
+            slices: (spec.left_out_failed > 0).then_some(Slices {
+                count: 20,
+                each: Slice {
+                    skip_calls: 4,
+                    skip_us: 200,
+                    least_calls: 4,
+                    time_us: 2_000,
+                },
+                skipped: 80,
+                skipped_failed: spec.left_out_failed,
+            }),
+            measured_from_ms: None,
+            connections_reopened: spec.reopened,
+            bytes: Some(Bytes {
                 sent: Traffic {
                     headers: headers * ended,
                     bodies: request * ended,
@@ -147,25 +161,25 @@ impl Builder {
                     overhead: overhead * ended,
                     marks: if stage_timed { 76 * ended } else { 0 },
                 },
-            },
+            }),
             payload: Payload {
-                request: request as f64,
-                request_compressed: request as f64,
+                request: Some(request as f64),
+                request_compressed: Some(request as f64),
                 response: Some(match spec.compression {
                     Compression::None => answer as f64,
                     _ => answer as f64 * 4.1,
                 }),
-                response_compressed: answer as f64,
+                response_compressed: Some(answer as f64),
             },
             cpu: CpuTimes {
-                client: cpu(0.35),
+                client: Some(cpu(0.35)),
                 server: Some(cpu(0.45)),
             },
             memory: Memory {
                 client_peak: 31_400_000,
                 server_peak: Some(18_200_000),
             },
-            client_share: spec.client_share,
+            client_share: Some(spec.client_share),
             code: Some(spec.code),
             ending: Ending::Complete,
             connections_at_start: Some(u64::from(spec.settings().connections)),
@@ -175,42 +189,43 @@ impl Builder {
             bodies_late: spec.bodies_late,
             most_in_flight: spec.most_in_flight.or(Some(u64::from(spec.in_flight))),
             errors_without_sample: 0,
-            connections_opened: match spec.connection {
+            connections_opened: Some(match spec.connection {
                 ConnectionUse::Reuse => 0,
                 ConnectionUse::PerCall => calls.started,
-            },
+            }),
             calls,
         }
     }
 
     pub(super) fn floors(&self, rng: &mut SplitMix64) -> Vec<FloorRecord> {
         let mut floors = Vec::new();
-        for invocation in 0..self.invocations {
-            for &placement in &self.placements {
-                for spec in &self.specs {
-                    let base = match (spec.transport, placement) {
-                        (Transport::Tcp, Placement::OneCore) => 7_000.0,
-                        (Transport::Unix, Placement::OneCore) => 5_000.0,
-                        (Transport::Tcp, _) => 10_000.0,
-                        (Transport::Unix, _) => 26_000.0,
-                    };
-                    let centre = base + (spec.bytes.0 + spec.bytes.1) as f64 * 0.25;
-                    let mut latency = histogram();
-                    for _ in 0..200 {
-                        record(&mut latency, centre * (0.06 * rng.normal()).exp());
-                    }
-                    floors.push(FloorRecord {
-                        invocation,
-                        placement,
-                        idle: Idle::Held,
-                        transport: spec.transport,
-                        request_bytes: spec.bytes.0,
-                        response_bytes: spec.bytes.1,
-                        latency: Histogram::from(latency),
-                        client_cpu_ns: centre * 0.5,
-                        variants: vec![spec.name.to_owned()],
-                    });
+        let blocks = (0..self.invocations).flat_map(|i| (0..self.blocks).map(move |b| (i, b)));
+        let places = blocks.flat_map(|block| self.placements.iter().map(move |p| (block, *p)));
+        for ((invocation, block), placement) in places {
+            for spec in &self.specs {
+                let base = match (spec.transport, placement) {
+                    (Transport::Tcp, Placement::OneCore) => 7_000.0,
+                    (Transport::Unix, Placement::OneCore) => 5_000.0,
+                    (Transport::Tcp, _) => 10_000.0,
+                    (Transport::Unix, _) => 26_000.0,
+                };
+                let centre = base + (spec.bytes.0 + spec.bytes.1) as f64 * 0.25;
+                let mut latency = histogram();
+                for _ in 0..200 {
+                    record(&mut latency, centre * (0.06 * rng.normal()).exp());
                 }
+                floors.push(FloorRecord {
+                    invocation,
+                    block,
+                    placement,
+                    idle: Idle::Held,
+                    transport: spec.transport,
+                    request_bytes: spec.bytes.0,
+                    response_bytes: spec.bytes.1,
+                    latency: Histogram::from(latency),
+                    client_cpu_ns: centre * 0.5,
+                    variants: vec![spec.name.to_owned()],
+                });
             }
         }
         floors

@@ -31,13 +31,13 @@ fn interval_decides() {
     ];
     for (low, high, expected) in table {
         assert_eq!(
-            judge(&Estimate::sample(low, high), None, &COST).outcome,
+            judge(&Estimate::sample(low, high), &[], &COST).outcome,
             expected,
             "{low} to {high}"
         );
     }
     for (low, high) in [(0.9, 1.05), (0.98, 1.04), (0.5, 2.0)] {
-        let outcome = judge(&Estimate::sample(low, high), None, &COST).outcome;
+        let outcome = judge(&Estimate::sample(low, high), &[], &COST).outcome;
         assert_eq!(
             reason(outcome),
             Some(Unresolved::IntervalTooWide),
@@ -49,11 +49,11 @@ fn interval_decides() {
 #[test]
 fn more_of_a_yield_is_faster() {
     assert_eq!(
-        judge(&Estimate::sample(1.2, 1.3), None, &YIELD).outcome,
+        judge(&Estimate::sample(1.2, 1.3), &[], &YIELD).outcome,
         Outcome::Faster
     );
     assert_eq!(
-        judge(&Estimate::sample(0.7, 0.8), None, &YIELD).outcome,
+        judge(&Estimate::sample(0.7, 0.8), &[], &YIELD).outcome,
         Outcome::Slower
     );
     assert_eq!(Direction::of_ratio(1.0, Better::Higher), None);
@@ -67,19 +67,19 @@ fn margin_is_the_studys() {
         margin: 0.1,
         ..COST
     };
-    assert_eq!(judge(&estimate, None, &wide).outcome, Outcome::NoDifference);
+    assert_eq!(judge(&estimate, &[], &wide).outcome, Outcome::NoDifference);
     let none = VerdictRule {
         margin: 0.0,
         ..COST
     };
-    assert!(reason(judge(&estimate, None, &none).outcome).is_some());
+    assert!(reason(judge(&estimate, &[], &none).outcome).is_some());
 }
 
 #[test]
 fn one_invocation_resolves_nothing() {
     let verdict = judge(
         &Estimate::sample_of_one(4.0),
-        Some(&Estimate::sample(0.99, 1.01)),
+        &[Estimate::sample(0.99, 1.01)],
         &COST,
     );
     let more = Some(More {
@@ -96,32 +96,49 @@ fn one_invocation_resolves_nothing() {
 }
 
 #[test]
-fn aa_pair_forbids_what_it_casts_doubt_on() {
-    let four_percent_slower = Estimate::sample(1.03, 1.05);
-    let table = [
-        (Estimate::sample(0.99, 1.01), None),
-        // Wider than the difference: ±5% against 4%.
-        (Estimate::sample(0.95, 1.05), Some(Unresolved::AaTooWide)),
-        (Estimate::sample(1.001, 1.01), Some(Unresolved::AaNotOne)),
-        (Estimate::sample_of_one(1.0), Some(Unresolved::AaNoInterval)),
-    ];
-    for (aa, expected) in table {
-        let outcome = judge(&four_percent_slower, Some(&aa), &COST).outcome;
-        assert_eq!(reason(outcome), expected, "{aa:?}");
-    }
-    // The same ±5% leave a difference of a half standing.
+fn a_difference_stands_where_all_of_it_lies_beyond_the_aa_interval() {
+    let off = Estimate::sample(1.01, 1.10);
     let wide = Estimate::sample(0.95, 1.05);
-    assert_eq!(
-        judge(&Estimate::sample(1.4, 1.6), Some(&wide), &COST).outcome,
-        Outcome::Slower
-    );
+    let table = [
+        // Seen in a study whose A/A pair did not hold 1.
+        (off, (1.36, 1.69), None),
+        (off, (1.08, 1.20), Some(Unresolved::NotBeyondAa)),
+        (wide, (1.06, 1.10), None),
+        (wide, (1.03, 1.05), Some(Unresolved::NotBeyondAa)),
+        // Its estimate lies beyond, but not all of it.
+        (wide, (1.04, 1.20), Some(Unresolved::NotBeyondAa)),
+    ];
+    for (aa, (low, high), expected) in table {
+        // Whichever of the variants stands first in either pair.
+        for aa in [(&aa, 1), (&aa, -1)].map(|(aa, power)| turned(aa, power)) {
+            for power in [1, -1] {
+                let difference = turned(&Estimate::sample(low, high), power);
+                let outcome = judge(&difference, &[aa], &COST).outcome;
+                assert_eq!(reason(outcome), expected, "{low} to {high}, {aa:?}");
+            }
+        }
+    }
+    let unknown = Estimate::sample_of_one(1.0);
+    let outcome = judge(&Estimate::sample(1.36, 1.69), &[unknown], &COST).outcome;
+    assert_eq!(reason(outcome), Some(Unresolved::AaNoInterval));
+}
+
+/// An estimate, or that of the same pair named the other way round.
+fn turned(estimate: &Estimate, power: i32) -> Estimate {
+    let ends = estimate.interval().unwrap();
+    Estimate::sample(ends.low().powi(power), ends.high().powi(power))
 }
 
 #[test]
-fn aa_pair_that_misses_1_inside_the_margin_forbids_a_difference_of_any_size() {
-    let inside = Estimate::sample(1.001, 1.002);
-    let twice = judge(&Estimate::sample(1.9, 2.1), Some(&inside), &COST).outcome;
-    assert_eq!(reason(twice), Some(Unresolved::AaNotOne));
+fn aa_pairs_of_two_runs_add_up() {
+    let aa = Estimate::sample(0.95, 1.05);
+    for (low, high, expected) in [
+        (1.06, 1.10, Some(Unresolved::NotBeyondAa)),
+        (1.12, 1.20, None),
+    ] {
+        let outcome = judge(&Estimate::sample(low, high), &[aa, aa], &COST).outcome;
+        assert_eq!(reason(outcome), expected, "{low} to {high}");
+    }
 }
 
 #[test]
@@ -132,24 +149,48 @@ fn aa_pair_without_any_noise_forbids_nothing() {
         (1.031, 1.031, Outcome::Slower),
         (1.0, 1.0, Outcome::NoDifference),
     ] {
-        let outcome = judge(&Estimate::sample(low, high), Some(&exact), &COST).outcome;
+        let outcome = judge(&Estimate::sample(low, high), &[exact], &COST).outcome;
         assert_eq!(outcome, expected, "{low} to {high}");
     }
 }
 
 #[test]
-fn aa_pair_off_by_more_than_the_margin_forbids_no_difference_too() {
+fn no_difference_needs_an_aa_interval_inside_the_margin() {
     let same = Estimate::sample(0.99, 1.01);
-    let off = judge(&same, Some(&Estimate::sample(1.05, 1.08)), &COST).outcome;
-    assert_eq!(reason(off), Some(Unresolved::AaNotOne));
-    let slightly_off = judge(&same, Some(&Estimate::sample(1.001, 1.01)), &COST).outcome;
-    assert_eq!(slightly_off, Outcome::NoDifference);
+    let table = [
+        (Estimate::sample(0.98, 1.02), None),
+        (Estimate::sample(1.001, 1.01), None),
+        (
+            Estimate::sample(0.95, 1.02),
+            Some(Unresolved::AaBeyondMargin),
+        ),
+        (
+            Estimate::sample(1.05, 1.08),
+            Some(Unresolved::AaBeyondMargin),
+        ),
+        (Estimate::sample_of_one(1.0), Some(Unresolved::AaNoInterval)),
+    ];
+    for (aa, expected) in table {
+        let outcome = judge(&same, &[aa], &COST).outcome;
+        assert_eq!(reason(outcome), expected, "{aa:?}");
+    }
+}
+
+#[test]
+fn more_helps_against_a_wide_aa_pair_and_not_against_one_that_is_off() {
+    let more = |aa| match judge(&Estimate::sample(1.05, 1.08), &[aa], &COST).outcome {
+        Outcome::NotResolved { more, .. } => more,
+        other => panic!("{other:?}"),
+    };
+    let needed = more(Estimate::sample(0.94, 1.0 / 0.94)).unwrap();
+    assert!((1..100).contains(&needed.invocations), "{needed:?}");
+    assert_eq!(more(Estimate::sample(1.08, 1.12)), None);
 }
 
 #[test]
 fn what_is_missing_grows_with_the_noise() {
     let missing =
-        |low: f64, high: f64| match judge(&Estimate::sample(low, high), None, &COST).outcome {
+        |low: f64, high: f64| match judge(&Estimate::sample(low, high), &[], &COST).outcome {
             Outcome::NotResolved {
                 more: Some(more), ..
             } => more,
@@ -162,6 +203,6 @@ fn what_is_missing_grows_with_the_noise() {
 
 #[test]
 fn factor_is_the_same_from_either_side() {
-    let factor = |low, high| judge(&Estimate::sample(low, high), None, &COST).factor();
+    let factor = |low, high| judge(&Estimate::sample(low, high), &[], &COST).factor();
     assert!((factor(0.25, 0.25) - 4.0).abs() < 1e-9 && (factor(4.0, 4.0) - 4.0).abs() < 1e-9);
 }

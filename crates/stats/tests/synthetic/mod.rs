@@ -1,5 +1,9 @@
 //! Studies made of random numbers, whose truth is known.
 
+#![allow(dead_code, reason = "shared by programs that each use their part")]
+
+pub(crate) mod runs;
+
 use rpcgauge_stats::{Estimate, Pair, PairedRatios, SplitMix64, compare};
 
 /// How the trials of a made-up study vary.
@@ -13,8 +17,15 @@ pub(crate) struct Noise {
     pub(crate) outlier: f64,
 }
 
-/// The noise assumed of a real run: 1% between invocations, 1.5% between blocks, and one trial in fifty 10%
-/// too slow.
+/// The noise of short slices taken in turn: what is left is mostly that of fresh processes.
+pub(crate) const SLICES: Noise = Noise {
+    invocation: 0.011,
+    block: 0.01,
+    outlier: 0.0,
+};
+
+/// The noise assumed of a real run in whole trials: 1% between invocations, 1.5% between blocks,
+/// and one trial in fifty 10% too slow.
 pub(crate) const REAL_RUN: Noise = Noise {
     invocation: 0.01,
     block: 0.015,

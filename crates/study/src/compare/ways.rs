@@ -78,7 +78,8 @@ impl Way {
     pub(super) fn settings(&self, workload: &OwnWorkload) -> Settings {
         Settings {
             callee: Callee::Subject {
-                subject: crate::features::REFERENCE.to_owned(),
+                server: crate::features::REFERENCE.to_owned(),
+                client: None,
                 workload: WorkloadSpec::Own(Box::new(workload.clone())),
             },
             protocol: self.protocol,

@@ -4,7 +4,7 @@
 //! each other. What needs the whole, or other files, is checked when it is resolved.
 
 mod part;
-mod read;
+pub(crate) mod read;
 mod setting;
 mod top;
 mod workload;
@@ -14,12 +14,10 @@ mod tests;
 
 use std::path::Path;
 
-use toml::de::DeTable;
-
 use crate::error::{Source, StudyError};
 
 pub(crate) use part::{ClaimWritten, Names, PairWritten, Part, VariantWritten};
-pub(crate) use setting::{Key, Layer, Value};
+pub(crate) use setting::{CALL_KEYS, CODEC_KEYS, Key, Layer, Value};
 pub(crate) use top::Top;
 pub(crate) use workload::{OwnWritten, WorkloadWritten};
 
@@ -43,12 +41,8 @@ impl StudyFile {
             file: file.into(),
             text: text.into(),
         };
-        let document = DeTable::parse(text).map_err(|error| {
-            let place = error.span().unwrap_or(0..0);
-            source.error(place, error.message().to_owned())
-        })?;
-        let root = read::Table::root(&source, document.get_ref(), document.span());
-        let top = Top::read(&root, text)?;
+        let document = read::document(&source)?;
+        let top = Top::read(&read::Table::root(&source, "a study", &document), text)?;
         Ok(Self {
             name: study_name(file),
             top,

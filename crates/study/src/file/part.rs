@@ -104,26 +104,14 @@ impl Part {
             workload: table.read("workload", WorkloadWritten::read)?,
             base: table.read("base", read_base)?.unwrap_or_default(),
             factors: table.read("factors", read_factors)?.unwrap_or_default(),
-            excludes: read_all(table, "exclude", "[[exclude]]", read_exclude)?,
-            variants: read_all(table, "variants", "[[variants]]", VariantWritten::read)?,
-            pairs: read_all(table, "pairs", "[[pairs]]", PairWritten::read)?,
-            claims: read_all(table, "claims", "[[claims]]", ClaimWritten::read)?,
+            excludes: table.all("exclude", "[[exclude]]", read_exclude)?,
+            variants: table.all("variants", "[[variants]]", VariantWritten::read)?,
+            pairs: table.all("pairs", "[[pairs]]", PairWritten::read)?,
+            claims: table.all("claims", "[[claims]]", ClaimWritten::read)?,
             invocations: table.read("invocations", Entry::count)?,
             blocks: table.read("blocks", Entry::count)?,
         })
     }
-}
-
-fn read_all<'a, T>(
-    table: &Table<'a>,
-    key: &str,
-    what: &'a str,
-    read: impl Fn(&Table<'a>) -> Result<T, StudyError>,
-) -> Result<Vec<T>, StudyError> {
-    let Some(entry) = table.get(key) else {
-        return Ok(Vec::new());
-    };
-    entry.tables(what)?.iter().map(read).collect()
 }
 
 impl Group {

@@ -11,45 +11,61 @@ use crate::words::{Word, parse_time_ms};
 
 type Value<'i> = Spanned<DeValue<'i>>;
 
-/// A table of the study under reading.
+/// A table of the file under reading.
 #[derive(Clone)]
-pub(super) struct Table<'a> {
-    pub(super) source: &'a Source,
+pub(crate) struct Table<'a> {
+    pub(crate) source: &'a Source,
     /// What it is called in a sentence: `[workload]`.
     what: &'a str,
     entries: &'a DeTable<'a>,
     span: Range<usize>,
 }
 
+/// A file of TOML, its values with their places.
+///
+/// # Errors
+/// It is no TOML.
+pub(crate) fn document(source: &Source) -> Result<Spanned<DeTable<'_>>, StudyError> {
+    DeTable::parse(&source.text).map_err(|error| {
+        let place = error.span().unwrap_or(0..0);
+        source.error(place, error.message().to_owned())
+    })
+}
+
 /// One value of a table, with what is needed to say what is wrong with it.
 #[derive(Clone, Copy)]
-pub(super) struct Entry<'a> {
-    pub(super) source: &'a Source,
-    pub(super) key: &'a str,
+pub(crate) struct Entry<'a> {
+    pub(crate) source: &'a Source,
+    pub(crate) key: &'a str,
     value: &'a Value<'a>,
 }
 
 impl<'a> Table<'a> {
-    pub(super) fn root(source: &'a Source, entries: &'a DeTable<'a>, span: Range<usize>) -> Self {
+    /// A file's own table, called `what` in a sentence.
+    pub(crate) fn root(
+        source: &'a Source,
+        what: &'a str,
+        document: &'a Spanned<DeTable<'a>>,
+    ) -> Self {
         Self {
             source,
-            what: "a study",
-            entries,
-            span,
+            what,
+            entries: document.get_ref(),
+            span: document.span(),
         }
     }
 
-    pub(super) fn error(&self, message: impl Into<String>) -> StudyError {
+    pub(crate) fn error(&self, message: impl Into<String>) -> StudyError {
         self.source.error(self.span.clone(), message)
     }
 
-    pub(super) fn span(&self) -> Range<usize> {
+    pub(crate) fn span(&self) -> Range<usize> {
         self.span.clone()
     }
 
     /// Refuses the first key, in the file's order, that is not in `known`. `elsewhere` may say
     /// where a key belongs instead.
-    pub(super) fn known(
+    pub(crate) fn known(
         &self,
         known: &[&str],
         elsewhere: impl Fn(&str) -> Option<String>,
@@ -73,7 +89,7 @@ impl<'a> Table<'a> {
         ))
     }
 
-    pub(super) fn get(&self, key: &str) -> Option<Entry<'a>> {
+    pub(crate) fn get(&self, key: &str) -> Option<Entry<'a>> {
         let (key, value) = self.entries.get_key_value(key)?;
         Some(Entry {
             source: self.source,
@@ -82,7 +98,7 @@ impl<'a> Table<'a> {
         })
     }
 
-    pub(super) fn need(&self, key: &str, example: &str) -> Result<Entry<'a>, StudyError> {
+    pub(crate) fn need(&self, key: &str, example: &str) -> Result<Entry<'a>, StudyError> {
         self.get(key).ok_or_else(|| {
             self.error(format!(
                 "{} needs the key \"{key}\"; write {example}",
@@ -91,7 +107,7 @@ impl<'a> Table<'a> {
         })
     }
 
-    pub(super) fn read<T>(
+    pub(crate) fn read<T>(
         &self,
         key: &str,
         read: impl FnOnce(Entry<'a>) -> Result<T, StudyError>,
@@ -99,8 +115,21 @@ impl<'a> Table<'a> {
         self.get(key).map(read).transpose()
     }
 
+    /// The tables of `[[what]]`; none where there is no such key.
+    pub(crate) fn all<T>(
+        &self,
+        key: &str,
+        what: &'a str,
+        read: impl Fn(&Table<'a>) -> Result<T, StudyError>,
+    ) -> Result<Vec<T>, StudyError> {
+        let Some(entry) = self.get(key) else {
+            return Ok(Vec::new());
+        };
+        entry.tables(what)?.iter().map(read).collect()
+    }
+
     /// All entries in the file's order.
-    pub(super) fn entries(&self) -> Vec<(Spanned<&'a str>, Entry<'a>)> {
+    pub(crate) fn entries(&self) -> Vec<(Spanned<&'a str>, Entry<'a>)> {
         let source = self.source;
         let mut all: Vec<_> = self
             .entries
@@ -123,11 +152,11 @@ impl<'a> Table<'a> {
 }
 
 impl<'a> Entry<'a> {
-    pub(super) fn span(&self) -> Range<usize> {
+    pub(crate) fn span(&self) -> Range<usize> {
         self.value.span()
     }
 
-    pub(super) fn error(&self, message: impl Into<String>) -> StudyError {
+    pub(crate) fn error(&self, message: impl Into<String>) -> StudyError {
         self.source.error(self.span(), message)
     }
 
@@ -148,7 +177,7 @@ impl<'a> Entry<'a> {
         Spanned::new(self.span(), value)
     }
 
-    pub(super) fn string(self) -> Result<Spanned<String>, StudyError> {
+    pub(crate) fn string(self) -> Result<Spanned<String>, StudyError> {
         match self.value.get_ref() {
             DeValue::String(text) => Ok(self.at(text.to_string())),
             _ => Err(self.wrong_type("a string")),
@@ -156,7 +185,7 @@ impl<'a> Entry<'a> {
     }
 
     /// A string that is not blank and holds no control characters, for one line of output.
-    pub(super) fn line(self) -> Result<Spanned<String>, StudyError> {
+    pub(crate) fn line(self) -> Result<Spanned<String>, StudyError> {
         let text = self.string()?;
         if text.get_ref().trim().is_empty() {
             return Err(self.error(format!("\"{}\" is empty", self.key)));
@@ -167,7 +196,7 @@ impl<'a> Entry<'a> {
         Ok(text)
     }
 
-    pub(super) fn boolean(self) -> Result<Spanned<bool>, StudyError> {
+    pub(crate) fn boolean(self) -> Result<Spanned<bool>, StudyError> {
         match self.value.get_ref() {
             DeValue::Boolean(value) => Ok(self.at(*value)),
             _ => Err(self.wrong_type("true or false")),
@@ -175,7 +204,7 @@ impl<'a> Entry<'a> {
     }
 
     /// A whole number within the bounds, both included.
-    pub(super) fn integer(self, low: u64, high: u64) -> Result<Spanned<u64>, StudyError> {
+    pub(crate) fn integer(self, low: u64, high: u64) -> Result<Spanned<u64>, StudyError> {
         let DeValue::Integer(number) = self.value.get_ref() else {
             return Err(self.wrong_type("a whole number"));
         };
@@ -194,13 +223,13 @@ impl<'a> Entry<'a> {
     }
 
     /// A count of at least one.
-    pub(super) fn count(self) -> Result<Spanned<u32>, StudyError> {
+    pub(crate) fn count(self) -> Result<Spanned<u32>, StudyError> {
         let value = self.integer(1, u64::from(u32::MAX))?;
         Ok(Spanned::new(value.span(), *value.get_ref() as u32))
     }
 
     /// A finite number, written with or without a point.
-    pub(super) fn number(self) -> Result<Spanned<f64>, StudyError> {
+    pub(crate) fn number(self) -> Result<Spanned<f64>, StudyError> {
         let value = match self.value.get_ref() {
             DeValue::Float(number) => number.as_str().parse().ok(),
             DeValue::Integer(number) if number.radix() == 10 => number.as_str().parse().ok(),
@@ -212,7 +241,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    pub(super) fn positive(self) -> Result<Spanned<f64>, StudyError> {
+    pub(crate) fn positive(self) -> Result<Spanned<f64>, StudyError> {
         let number = self.number()?;
         if *number.get_ref() > 0.0 {
             Ok(number)
@@ -222,7 +251,7 @@ impl<'a> Entry<'a> {
     }
 
     /// A time such as `150ms`, in milliseconds.
-    pub(super) fn time_ms(self) -> Result<Spanned<u64>, StudyError> {
+    pub(crate) fn time_ms(self) -> Result<Spanned<u64>, StudyError> {
         match self.value.get_ref() {
             DeValue::String(text) => parse_time_ms(text)
                 .map(|ms| self.at(ms))
@@ -232,7 +261,7 @@ impl<'a> Entry<'a> {
     }
 
     /// One word of a closed set.
-    pub(super) fn word<T: Word>(self) -> Result<Spanned<T>, StudyError> {
+    pub(crate) fn word<T: Word>(self) -> Result<Spanned<T>, StudyError> {
         let DeValue::String(word) = self.value.get_ref() else {
             let words: Vec<String> = T::WORDS
                 .iter()
@@ -249,7 +278,7 @@ impl<'a> Entry<'a> {
     }
 
     /// The elements of a list that is not empty.
-    pub(super) fn list(self) -> Result<Vec<Self>, StudyError> {
+    pub(crate) fn list(self) -> Result<Vec<Self>, StudyError> {
         match self.value.get_ref() {
             DeValue::Array(items) if items.is_empty() => {
                 Err(self.error(format!("\"{}\" is an empty list", self.key)))
@@ -260,18 +289,18 @@ impl<'a> Entry<'a> {
     }
 
     /// One value alone or a list that is not empty.
-    pub(super) fn one_or_more(self) -> Result<Vec<Self>, StudyError> {
+    pub(crate) fn one_or_more(self) -> Result<Vec<Self>, StudyError> {
         match self.value.get_ref() {
             DeValue::Array(_) => self.list(),
             _ => Ok(vec![self]),
         }
     }
 
-    pub(super) fn is_table(&self) -> bool {
+    pub(crate) fn is_table(&self) -> bool {
         matches!(self.value.get_ref(), DeValue::Table(_))
     }
 
-    pub(super) fn table(self, what: &'a str) -> Result<Table<'a>, StudyError> {
+    pub(crate) fn table(self, what: &'a str) -> Result<Table<'a>, StudyError> {
         match self.value.get_ref() {
             DeValue::Table(entries) => Ok(Table {
                 source: self.source,
@@ -284,7 +313,7 @@ impl<'a> Entry<'a> {
     }
 
     /// The tables of `[[what]]`.
-    pub(super) fn tables(self, what: &'a str) -> Result<Vec<Table<'a>>, StudyError> {
+    pub(crate) fn tables(self, what: &'a str) -> Result<Vec<Table<'a>>, StudyError> {
         match self.value.get_ref() {
             DeValue::Array(items) => items
                 .iter()

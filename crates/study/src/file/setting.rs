@@ -12,13 +12,21 @@ use toml::Spanned;
 
 use super::read::{Entry, Table};
 use crate::error::StudyError;
-use crate::settings::{Arrivals, ConnectionUse, HttpVersion, MOST_IN_FLIGHT, Protocol, Transport};
+use crate::settings::{
+    Arrivals, ConnectionUse, HttpVersion, MOST_IN_FLIGHT, Operation, Protocol, Sample, Style,
+    Transport,
+};
 use crate::words::{Word, time_word};
 
 /// The key of a setting. The order is the order of their parts in a variant's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Key {
-    Subject,
+    Server,
+    Client,
+    Style,
+    Codec,
+    Operation,
+    Sample,
     Protocol,
     Http,
     Encoding,
@@ -41,7 +49,10 @@ pub(crate) enum Key {
 /// The value of a setting, as written. Times are milliseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
-    Subject(String),
+    Stack(String),
+    Style(Style),
+    Operation(Operation),
+    Sample(Sample),
     Protocol(Protocol),
     Http(HttpVersion),
     Encoding(Encoding),
@@ -62,7 +73,12 @@ pub(crate) struct Layer(pub(crate) BTreeMap<Key, Spanned<Value>>);
 impl Word for Key {
     const WHAT: &'static str = "setting";
     const WORDS: &'static [(&'static str, Self)] = &[
-        ("subject", Self::Subject),
+        ("server", Self::Server),
+        ("client", Self::Client),
+        ("style", Self::Style),
+        ("codec", Self::Codec),
+        ("operation", Self::Operation),
+        ("sample", Self::Sample),
         ("protocol", Self::Protocol),
         ("http", Self::Http),
         ("encoding", Self::Encoding),
@@ -98,7 +114,10 @@ impl Key {
             Spanned::new(read.span(), wrap(read.into_inner()))
         }
         Ok(match self {
-            Self::Subject => spanned(entry.line()?, Value::Subject),
+            Self::Server | Self::Client | Self::Codec => spanned(entry.line()?, Value::Stack),
+            Self::Style => spanned(entry.word()?, Value::Style),
+            Self::Operation => spanned(entry.word()?, Value::Operation),
+            Self::Sample => spanned(entry.word()?, Value::Sample),
             Self::Protocol => spanned(entry.word()?, Value::Protocol),
             Self::Http => spanned(entry.word()?, Value::Http),
             Self::Encoding => spanned(entry.word()?, Value::Encoding),
@@ -138,7 +157,15 @@ impl Key {
     pub(crate) fn speaks_for_itself(self) -> bool {
         matches!(
             self,
-            Self::Subject | Self::Protocol | Self::Encoding | Self::Transport | Self::Connection
+            Self::Server
+                | Self::Style
+                | Self::Codec
+                | Self::Operation
+                | Self::Sample
+                | Self::Protocol
+                | Self::Encoding
+                | Self::Transport
+                | Self::Connection
         )
     }
 }
@@ -146,7 +173,10 @@ impl Key {
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Subject(name) => f.write_str(name),
+            Self::Stack(name) => f.write_str(name),
+            Self::Style(value) => f.write_str(value.word()),
+            Self::Operation(value) => f.write_str(value.word()),
+            Self::Sample(value) => f.write_str(value.word()),
             Self::Protocol(value) => f.write_str(value.word()),
             Self::Http(value) => f.write_str(value.word()),
             Self::Encoding(value) => f.write_str(value.word()),
@@ -161,6 +191,27 @@ impl fmt::Display for Value {
         }
     }
 }
+
+/// What says how a call is made: a codec has none of it.
+pub(crate) const CALL_KEYS: [Key; 14] = [
+    Key::Server,
+    Key::Client,
+    Key::Style,
+    Key::Protocol,
+    Key::Http,
+    Key::RequestCompression,
+    Key::ResponseCompression,
+    Key::Transport,
+    Key::Connection,
+    Key::Connections,
+    Key::InFlight,
+    Key::Rate,
+    Key::Arrivals,
+    Key::Deadline,
+];
+
+/// What only a codec has.
+pub(crate) const CODEC_KEYS: [Key; 3] = [Key::Codec, Key::Operation, Key::Sample];
 
 /// Keys that may not stand in one table together, and why.
 const CONTRADICTIONS: [(Key, Key, &str); 4] = [
@@ -214,10 +265,13 @@ impl Layer {
     }
 
     /// Lays `over` on top of this layer. A setting also pushes out those below that it stands
-    /// against: a rate the calls in flight, both directions' compression each direction's, and
-    /// either bound of a trial the two below.
+    /// against: a rate the calls in flight, both directions' compression each direction's, either
+    /// bound of a trial the two below, and a codec what says how a call is made.
     pub(crate) fn overlay(&mut self, over: &Self) {
-        const PUSHED_OUT: [(Key, &[Key]); 5] = [
+        const PUSHED_OUT: [(Key, &[Key]); 8] = [
+            (Key::Codec, &CALL_KEYS),
+            (Key::Server, &CODEC_KEYS),
+            (Key::Client, &CODEC_KEYS),
             (Key::Rate, &[Key::InFlight]),
             (Key::InFlight, &[Key::Rate, Key::Arrivals]),
             (

@@ -23,6 +23,8 @@ fn the_smallest_study_is_read() {
     assert_eq!(file.name(), "my-study");
     assert_eq!(file.question(), "Is it fast?");
     assert_eq!(file.text(), text);
+    let marked = StudyFile::parse(&format!("\u{feff}{text}"), "marked.toml").unwrap();
+    assert_eq!(marked.question(), "Is it fast?");
 }
 
 #[test]

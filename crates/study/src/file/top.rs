@@ -1,5 +1,6 @@
 //! The study's own keys: question, seed, repetitions, placement, bounds.
 
+use rpcgauge_message::whole_file::without_mark;
 use toml::Spanned;
 
 use super::part::{Group, PART_KEYS, Part, belongs_into};
@@ -8,7 +9,7 @@ use crate::error::StudyError;
 use crate::settings::{Idle, Placement};
 
 /// Keys that only the study itself has.
-pub(super) const TOP_KEYS: [&str; 9] = [
+pub(super) const TOP_KEYS: [&str; 10] = [
     "question",
     "seed",
     "placement",
@@ -16,6 +17,7 @@ pub(super) const TOP_KEYS: [&str; 9] = [
     "margin",
     "confidence",
     "warm-up",
+    "slice",
     "a-a",
     "groups",
 ];
@@ -33,6 +35,8 @@ pub(crate) struct Top {
     pub(crate) margin: Option<f64>,
     pub(crate) confidence: Option<f64>,
     pub(crate) warmup: WarmupWritten,
+    /// How long a slice should last where variants are measured in turn, ms.
+    pub(crate) slice_ms: Option<u64>,
     pub(crate) a_a: Option<Spanned<String>>,
     pub(crate) part: Part,
     pub(crate) groups: Vec<Group>,
@@ -85,6 +89,9 @@ impl Top {
             warmup: table
                 .read("warm-up", WarmupWritten::read)?
                 .unwrap_or_default(),
+            slice_ms: table
+                .read("slice", Entry::time_ms)?
+                .map(Spanned::into_inner),
             a_a: table.read("a-a", Entry::line)?,
             part: Part::read(table)?,
             groups: match table.get("groups") {
@@ -104,7 +111,8 @@ fn read_question(table: &Table<'_>, text: &str) -> Result<String, StudyError> {
     if let Some(entry) = table.get("question") {
         return entry.line().map(Spanned::into_inner);
     }
-    let first = text.lines().next().and_then(|line| line.strip_prefix('#'));
+    let first = without_mark(text).lines().next();
+    let first = first.and_then(|line| line.strip_prefix('#'));
     match first.map(|comment| comment.trim_matches(['#', ' '])) {
         Some(question) if !question.is_empty() => Ok(question.to_owned()),
         _ => Err(table.error(

@@ -1,7 +1,9 @@
 //! Which options contradict each other, or their target.
 
 use super::{LoadOptions, LoadPlanError};
-use crate::settings::{AtEnd, ConnectionUse, HttpVersion, MOST_IN_FLIGHT, Schedule, TlsChoice};
+use crate::settings::{
+    AtEnd, ConnectionUse, HttpVersion, MOST_IN_FLIGHT, Schedule, Settings, TlsChoice,
+};
 use crate::target::Target;
 
 /// The shortest time of a keep-alive.
@@ -18,10 +20,10 @@ pub(super) fn check_numbers(options: &LoadOptions) -> Result<(), LoadPlanError> 
     let at_most = format!("must be at most {MOST_IN_FLIGHT}");
     let too_many = |count: u32| count > MOST_IN_FLIGHT;
     // First, as they are the calls in flight where nothing is said of those.
-    if options.connections == 0 {
+    if options.connections == Some(0) {
         return number("--connections", "must be at least 1");
     }
-    if too_many(options.connections) {
+    if options.connections.is_some_and(too_many) {
         return number("--connections", &at_most);
     }
     match &options.schedule {
@@ -37,11 +39,10 @@ pub(super) fn check_numbers(options: &LoadOptions) -> Result<(), LoadPlanError> 
         }
         _ => {}
     }
-    match (&options.schedule, options.connection) {
-        (Schedule::Closed { in_flight }, ConnectionUse::Reuse)
-            if *in_flight < options.connections =>
+    match (&options.schedule, options.connection, options.connections) {
+        (Schedule::Closed { in_flight }, ConnectionUse::Reuse, Some(connections))
+            if *in_flight < connections =>
         {
-            let connections = options.connections;
             let what = format!(
                 "{connections} connections are more than the {in_flight} calls in flight; give \
                  --in-flight {connections} or more, or fewer connections"
@@ -110,6 +111,9 @@ pub(super) fn check_targets(
             why,
         })
     };
+    if let Some(target) = targets.iter().find(|target| target.path.contains("{{")) {
+        return Err(LoadPlanError::Placeholder(target.to_string()));
+    }
     let is_grpc = |target: &Target| target.scheme.is_grpc();
     let is_http = |target: &Target| !target.scheme.is_grpc();
     if options.http_method.is_some() && !any(is_http) {
@@ -140,4 +144,30 @@ pub(super) fn check_targets(
         );
     }
     Ok(())
+}
+
+/// Refuses targets of which one has as many calls in flight as are asked for, and the other cannot:
+/// they would be held against each other under different loads.
+pub(super) fn check_concurrency<'a>(
+    targets: impl Iterator<Item = &'a Settings>,
+) -> Result<(), LoadPlanError> {
+    let in_flight = |settings: &Settings| match settings.schedule {
+        Schedule::Closed { in_flight } => in_flight.min(settings.at_a_time().unwrap_or(in_flight)),
+        Schedule::Rate { .. } | Schedule::Ramp { .. } => 0,
+    };
+    let counts: Vec<u32> = targets.map(in_flight).collect();
+    match counts[..] {
+        [a, b] if a != b => Err(LoadPlanError::Number {
+            option: "--connections",
+            what: format!(
+                "one target carries many calls on a connection and the other one call, so that {} \
+                 calls would be in flight to one and {} to the other; give --connections {}, or leave \
+                 it out",
+                a.max(b),
+                a.min(b),
+                a.max(b)
+            ),
+        }),
+        _ => Ok(()),
+    }
 }

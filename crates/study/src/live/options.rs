@@ -28,8 +28,8 @@ pub struct LoadOptions {
     pub http_method: Option<String>,
     /// The version of HTTP, where it is not the protocol's usual one.
     pub http: Option<HttpVersion>,
-    /// The names of the user's own header fields.
-    pub header_names: Vec<String>,
+    /// The names of the user's own header fields: the target's, and those of what it is compared with.
+    pub header_names: [Vec<String>; 2],
     /// How TLS is spoken.
     pub tls: TlsChoice,
     /// What is sent.
@@ -42,8 +42,9 @@ pub struct LoadOptions {
     pub request_compression: Compression,
     /// The compression that answers are asked for in.
     pub response_compression: Compression,
-    /// Connections open at the same time.
-    pub connections: u32,
+    /// Connections open at the same time; where none are given each target has as many as its protocol
+    /// needs.
+    pub connections: Option<u32>,
     /// Whether they are kept.
     pub connection: ConnectionUse,
     /// When calls are sent.
@@ -94,6 +95,12 @@ pub enum LoadPlanError {
         /// What it is not for, and what to do.
         why: &'static str,
     },
+    /// A placeholder where none is filled.
+    #[error(
+        "{0}: placeholders are filled in --data alone, and every call has the same path and query; \
+         write a value in place of {{{{…}}}}, or %7B%7B where braces are meant"
+    )]
+    Placeholder(String),
     /// A number that cannot be carried out.
     #[error("{option}: {what}")]
     Number {

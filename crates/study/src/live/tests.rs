@@ -18,14 +18,14 @@ fn options(target: &str) -> LoadOptions {
         method: None,
         http_method: None,
         http: None,
-        header_names: vec!["authorization".to_owned()],
+        header_names: [vec!["authorization".to_owned()], Vec::new()],
         tls: TlsChoice::default(),
         messages: Messages::default(),
         at_end: AtEnd::Wait,
         keepalive: None,
         request_compression: Compression::None,
         response_compression: Compression::None,
-        connections: 1,
+        connections: None,
         connection: ConnectionUse::Reuse,
         schedule: Schedule::Closed { in_flight: 1 },
         stop: DEFAULT_STOP,
@@ -49,9 +49,7 @@ fn http() -> LoadOptions {
 fn with_body(options: LoadOptions) -> LoadOptions {
     LoadOptions {
         messages: Messages {
-            template: Some(TemplateSource::Text {
-                text: "{}".to_owned(),
-            }),
+            template: Some(TemplateSource::default()),
             ..Messages::default()
         },
         ..options
@@ -89,6 +87,11 @@ fn two_targets_share_the_time_in_blocks_with_one_of_them_twice() {
     let names: Vec<&str> = plan.variants.iter().map(|v| v.name.as_str()).collect();
     assert_eq!(names, ["a", "b", "b-again"]);
     assert_eq!(plan.trials.len(), 3 * 10);
+    assert_eq!(
+        (plan.invocations, plan.blocks),
+        (1, 10),
+        "nothing starts afresh"
+    );
     let block = Stop {
         calls: Some(10),
         time_ms: Some(2_000),
@@ -96,6 +99,41 @@ fn two_targets_share_the_time_in_blocks_with_one_of_them_twice() {
     assert!(plan.variants.iter().all(|v| v.settings.stop == block));
     assert!(plan.pairs.iter().any(|pair| pair.a_a));
     assert_eq!(plan.warmup, block, "no longer than what it prepares for");
+}
+
+#[test]
+fn each_target_has_as_many_connections_as_its_protocol_needs() {
+    let rate = Schedule::Rate {
+        per_second: 9.0,
+        arrivals: Arrivals::Constant,
+    };
+    let closed = |in_flight| Schedule::Closed { in_flight };
+    let planned = |schedule, connections| {
+        let plan = plan(&LoadOptions {
+            versus: Some(http().target),
+            schedule,
+            connections,
+            ..grpc()
+        })?;
+        let variants = plan.variants.iter();
+        Ok(variants.map(|v| v.settings.connections).collect::<Vec<_>>())
+    };
+    // gRPC, HTTP/1.1, and that again.
+    assert_eq!(planned(rate.clone(), None), Ok(vec![1, 64, 64]));
+    assert_eq!(planned(rate, Some(8)), Ok(vec![8; 3]));
+    assert_eq!(planned(closed(1), None), Ok(vec![1; 3]));
+    assert_eq!(planned(closed(8), None), Ok(vec![1, 8, 8]));
+    assert_eq!(planned(closed(8), Some(8)), Ok(vec![8; 3]));
+    let unequal: Result<_, LoadPlanError> = planned(closed(8), Some(2));
+    insta::assert_snapshot!(unequal.unwrap_err(), @"--connections: one target carries many calls on a connection and the other one call, so that 8 calls would be in flight to one and 2 to the other; give --connections 8, or leave it out");
+    let alone = |http: LoadOptions| plan(&http).unwrap().variants[0].settings.connections;
+    assert_eq!(
+        alone(LoadOptions {
+            schedule: closed(8),
+            ..http()
+        }),
+        8
+    );
 }
 
 #[test]
@@ -168,6 +206,12 @@ fn what_contradicts_is_refused_with_what_to_do() {
     insta::assert_snapshot!(why(LoadOptions { method: Some("a.B/C".into()), ..grpc() }), @"--method a.B/C: the target names shop.Orders/Get already; leave one of the two out");
     insta::assert_snapshot!(why(LoadOptions { method: Some("nothing".into()), ..options("grpc://h:1") }), @r#"--method: "nothing" is no gRPC method; write package.Service/Method"#);
     insta::assert_snapshot!(why(LoadOptions { method: Some("a.B/C".into()), ..http() }), @"--method: http://localhost/orders is called by HTTP; the path behind its host says what is called");
+    insta::assert_snapshot!(why(options("http://h/orders/{{n}}?a=b")), @"http://h/orders/{{n}}?a=b: placeholders are filled in --data alone, and every call has the same path and query; write a value in place of {{…}}, or %7B%7B where braces are meant");
+    let query = LoadOptions {
+        versus: Some("http://h/?id={{uuid}}".parse().unwrap()),
+        ..http()
+    };
+    assert!(why(query).starts_with("http://h/?id={{uuid}}: placeholders"));
     insta::assert_snapshot!(why(LoadOptions { http_method: Some("POST".into()), ..grpc() }), @"-X: grpc://localhost:50051/shop.Orders/Get is called by gRPC, which has its own; leave it out");
     insta::assert_snapshot!(why(LoadOptions { http: Some(HttpVersion::Http1), ..grpc() }), @"--http 1.1: grpc://localhost:50051/shop.Orders/Get is called by gRPC, which needs HTTP/2");
     insta::assert_snapshot!(why(LoadOptions { tls: TlsChoice { insecure: true, ..TlsChoice::default() }, ..http() }), @"--cacert, --cert, --key, --server-name, --insecure: http://localhost/orders is called without TLS; write grpcs:// or https://");
@@ -181,11 +225,11 @@ fn what_contradicts_is_refused_with_what_to_do() {
     insta::assert_snapshot!(why(rate(0.0)), @"--rate: must be more than 0 and at most 1e9 calls a second");
     assert_eq!(why(rate(f64::NAN)), why(rate(0.0)));
     insta::assert_snapshot!(why(LoadOptions { schedule: Schedule::Closed { in_flight: 0 }, ..grpc() }), @"--in-flight: must be at least 1");
-    insta::assert_snapshot!(why(LoadOptions { connections: 8, ..grpc() }), @"--connections: 8 connections are more than the 1 calls in flight; give --in-flight 8 or more, or fewer connections");
+    insta::assert_snapshot!(why(LoadOptions { connections: Some(8), ..grpc() }), @"--connections: 8 connections are more than the 1 calls in flight; give --in-flight 8 or more, or fewer connections");
     insta::assert_snapshot!(why(LoadOptions { schedule: Schedule::Closed { in_flight: 65_537 }, ..grpc() }), @"--in-flight: must be at most 65536");
-    insta::assert_snapshot!(why(LoadOptions { connections: 65_537, ..rate(1.0) }), @"--connections: must be at most 65536");
-    insta::assert_snapshot!(why(LoadOptions { connections: 0, ..grpc() }), @"--connections: must be at least 1");
-    insta::assert_snapshot!(why(LoadOptions { connections: 0, schedule: Schedule::Closed { in_flight: 0 }, ..grpc() }), @"--connections: must be at least 1");
+    insta::assert_snapshot!(why(LoadOptions { connections: Some(65_537), ..rate(1.0) }), @"--connections: must be at most 65536");
+    insta::assert_snapshot!(why(LoadOptions { connections: Some(0), ..grpc() }), @"--connections: must be at least 1");
+    insta::assert_snapshot!(why(LoadOptions { connections: Some(0), schedule: Schedule::Closed { in_flight: 0 }, ..grpc() }), @"--connections: must be at least 1");
     insta::assert_snapshot!(why(LoadOptions { stop: Stop { calls: Some(0), time_ms: None }, ..grpc() }), @"--calls: must be at least 1");
     insta::assert_snapshot!(why(LoadOptions { at_end: AtEnd::Cancel, stop: Stop { calls: Some(9), time_ms: None }, ..grpc() }), @"--at-end cancel: is for an end by time, and --calls counts calls that may end; leave one of the two out");
     let keepalive = |time_ms, timeout_ms| {
@@ -301,6 +345,17 @@ fn a_plan_comes_back_from_disk_as_it_was() {
     .unwrap();
     let text = serde_json::to_string(&plan).unwrap();
     assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
+}
+
+#[test]
+fn a_template_of_an_earlier_plan_is_read_without_its_text() {
+    for earlier in [
+        r#"{"from":"text","text":"{}"}"#,
+        r#"{"from":"file","path":"x"}"#,
+    ] {
+        let read: TemplateSource = serde_json::from_str(earlier).unwrap();
+        assert_eq!(read.path.is_some(), earlier.contains("path"));
+    }
 }
 
 #[test]

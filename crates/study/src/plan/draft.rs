@@ -5,7 +5,8 @@
 
 use rpcgauge_message::nearest::Nearest;
 
-use super::order::{Lane, trials};
+use super::order::{Lane, LaneVariant, trials};
+use super::slices::{names, rotations};
 use super::{Capacity, Claim, Limits, Metric, Pair, Plan, Variant};
 use crate::objective::Objective;
 use crate::settings::{Idle, Placement, Stop};
@@ -51,6 +52,7 @@ pub(crate) struct Draft {
     pub(crate) margin: f64,
     pub(crate) confidence: f64,
     pub(crate) warmup: Stop,
+    pub(crate) slice_us: u64,
     pub(crate) limits: Limits,
     pub(crate) variants: Vec<(Variant, Rounds)>,
     pub(crate) pairs: Vec<Pair>,
@@ -60,13 +62,14 @@ pub(crate) struct Draft {
     pub(crate) guard: Guard,
 }
 
-/// The variant that is measured a second time under another name (A/A), as a guard against
-/// differences that are not there.
+/// The variants that are measured a second time under another name (A/A), one in each group, as a
+/// guard against differences that are not there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Guard {
-    /// The one that the first headline pair is against; the first, where there are no pairs.
+    /// The one that a group's first headline pair is against, or else its first pair. A group in which
+    /// nothing is compared has none; where there are no pairs at all it is the first variant.
     Headline,
-    /// The one of this name.
+    /// The one of this name in its group, and the others as by [`Guard::Headline`].
     Variant(String),
     /// None: nothing is compared.
     Absent,
@@ -194,6 +197,7 @@ impl Draft {
             margin: self.margin,
             confidence: self.confidence,
             warmup: self.warmup,
+            slice_us: self.slice_us,
             limits: self.limits,
         })
     }
@@ -215,47 +219,87 @@ impl Draft {
     }
 
     fn add_a_a(&mut self) -> Result<(), DraftError> {
-        let first = || self.variants.first().map(|(variant, _)| &variant.name);
-        let name = match &self.guard {
-            Guard::Absent if self.variants.is_empty() => None,
-            Guard::Absent => return Ok(()),
-            Guard::Variant(name) => Some(name.clone()),
-            Guard::Headline => {
-                let headline = self.pairs.iter().find(|pair| pair.headline);
-                headline.map(|pair| &pair.against).or_else(first).cloned()
-            }
-        };
-        let find = |name: &str| {
-            self.variants
-                .iter()
-                .find(|(variant, _)| variant.name == name)
-        };
-        let Some((variant, rounds)) = name.as_deref().and_then(find).cloned() else {
+        if self.variants.is_empty() {
             return Err(DraftError::Empty);
+        }
+        for name in self.guards() {
+            self.add_a_a_of(&name)?;
+        }
+        Ok(())
+    }
+
+    /// The variants that are measured twice.
+    fn guards(&self) -> Vec<String> {
+        let chosen = match &self.guard {
+            Guard::Absent => return Vec::new(),
+            Guard::Variant(name) => Some(name.as_str()),
+            Guard::Headline => None,
         };
-        let again = format!("{}-{AGAIN}", variant.name);
-        if find(&again).is_some() {
+        let mut groups: Vec<Option<&str>> = Vec::new();
+        for (variant, _) in &self.variants {
+            if !groups.contains(&variant.group.as_deref()) {
+                groups.push(variant.group.as_deref());
+            }
+        }
+        let of_group = groups.into_iter().filter_map(|group| {
+            let is_here = |name: &str| self.group_of(name) == Some(group);
+            let mut pairs = self.pairs.iter().filter(|pair| is_here(&pair.of));
+            let headline = self.pairs.iter().find(|p| p.headline && is_here(&p.of));
+            let of_pairs = headline.or(pairs.next()).map(|pair| {
+                // What a group holds against another group's variant has a guard of its own.
+                match is_here(&pair.against) {
+                    true => pair.against.as_str(),
+                    false => pair.of.as_str(),
+                }
+            });
+            chosen.filter(|name| is_here(name)).or(of_pairs)
+        });
+        let names: Vec<String> = of_group.map(str::to_owned).collect();
+        match (names.is_empty(), self.variants.first()) {
+            (true, Some((first, _))) => vec![first.name.clone()],
+            _ => names,
+        }
+    }
+
+    /// The group of the variant of this name.
+    fn group_of(&self, name: &str) -> Option<Option<&str>> {
+        let variant = self
+            .variants
+            .iter()
+            .find(|(variant, _)| variant.name == name);
+        variant.map(|(variant, _)| variant.group.as_deref())
+    }
+
+    fn add_a_a_of(&mut self, name: &str) -> Result<(), DraftError> {
+        let found = self
+            .variants
+            .iter()
+            .find(|(variant, _)| variant.name == name);
+        let (variant, rounds) = found.cloned().ok_or(DraftError::Empty)?;
+        let again = format!("{name}-{AGAIN}");
+        if self.has(&again) {
             return Err(DraftError::Taken(again));
         }
+        // Verdicts under the other placements need their own A/A pair.
+        let headline = self
+            .pairs
+            .iter()
+            .any(|pair| pair.headline && self.group_of(&pair.of) == Some(variant.group.as_deref()));
         self.pairs.push(Pair {
-            name: format!("{}-a-a", variant.name),
-            question: format!("Is {} as fast as itself?", variant.name),
+            name: format!("{name}-a-a"),
+            question: format!("Is {name} as fast as itself?"),
             of: again.clone(),
-            against: variant.name.clone(),
+            against: name.to_owned(),
             metric: Metric::LatencyP50,
-            // Verdicts under the other placements need their own A/A pair.
-            headline: true,
+            headline: headline || self.pairs.is_empty(),
             a_a: true,
         });
-        let repeats = Some(variant.name.clone());
-        self.variants.push((
-            Variant {
-                name: again,
-                repeats,
-                ..variant
-            },
-            rounds,
-        ));
+        let twin = Variant {
+            name: again,
+            repeats: Some(variant.name.clone()),
+            ..variant
+        };
+        self.variants.push((twin, rounds));
         Ok(())
     }
 
@@ -265,18 +309,36 @@ impl Draft {
                 .iter()
                 .any(|pair| pair.headline && (pair.of == name || pair.against == name))
         };
-        let indexed = || (0_u32..).zip(&self.variants);
+        let variants: Vec<&Variant> = self.variants.iter().map(|(variant, _)| variant).collect();
+        let claimed = self
+            .claims
+            .iter()
+            .map(|claim| (claim.of.as_str(), claim.against.as_str()));
+        let rotations = rotations(&variants, self.pairs.iter().map(names).chain(claimed));
+        let indexed = || {
+            let rounds = self.variants.iter().map(|(_, rounds)| *rounds);
+            (0_u32..)
+                .zip(rounds)
+                .zip(&rotations)
+                .map(|((index, rounds), rotation)| LaneVariant {
+                    index,
+                    rounds,
+                    rotation: *rotation,
+                })
+        };
+        let name = |one: &LaneVariant| &variants[one.index as usize].name;
         let main = Lane {
             placement: self.main,
-            variants: indexed()
-                .map(|(index, (_, rounds))| (index, *rounds))
-                .collect(),
+            variants: indexed().collect(),
         };
         let others = self.checks.placements.iter().map(|placement| Lane {
             placement: *placement,
             variants: indexed()
-                .filter(|(_, (variant, _))| headline(&variant.name))
-                .map(|(index, (_, rounds))| (index, rounds.at_most(self.checks.rounds)))
+                .filter(|one| headline(name(one)))
+                .map(|one| LaneVariant {
+                    rounds: one.rounds.at_most(self.checks.rounds),
+                    ..one
+                })
                 .collect(),
         });
         std::iter::once(main).chain(others).collect()

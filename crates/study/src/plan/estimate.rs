@@ -5,20 +5,21 @@ use std::time::Duration;
 
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
 
-use super::{Plan, Variant, callee_words};
+use super::{Plan, Slice, Variant};
+use crate::features::REFERENCE;
 use crate::ramp::{RampPart, time_ms};
 use crate::settings::{Callee, ConnectionUse, Placement, Schedule, Settings, Stop};
 
-/// From starting a subject until its answers are proved right: for each variant and placement of
-/// an invocation.
+/// From starting the embedded subject until its answers are proved right: for each variant and
+/// placement of an invocation.
 pub const START: Duration = Duration::from_millis(30);
+/// The same of another subject, which may load an interpreter and its libraries first.
+pub const START_OTHER: Duration = Duration::from_millis(150);
 /// Around each trial: connecting, moving processes to their cores, writing the record.
 pub const AROUND_TRIAL: Duration = Duration::from_millis(8);
-/// One window of a floor where messages are small: for each placement and size of call of an
-/// invocation.
-pub const FLOOR: Duration = Duration::from_millis(44);
-/// The fewest round trips of such a window, which decide its time where messages are large.
-pub const FLOOR_ROUND_TRIPS: u32 = 167;
+/// The time of what is measured in slices, over the time in which its calls count: calls at the start of
+/// each slice are left out, and the floor has its slices in between.
+const SLICED: f64 = 1.6;
 /// A warm-up is cut into a hundred slices, and usually over after about so many of them.
 const USUAL_WARMUP_SLICES: f64 = 35.0;
 const WARMUP_SLICES: f64 = 100.0;
@@ -45,8 +46,6 @@ mod guess {
     pub(super) const BINARY_NS: f64 = 3.5;
     pub(super) const GZIP_NS: f64 = 6.0;
     pub(super) const ZSTD_NS: f64 = 3.0;
-    /// Moving bytes from one bare loop to the other, ns for each.
-    pub(super) const MOVING_NS: f64 = 1.0;
     /// How much longer dynamic code takes than generated code.
     pub(super) const DYNAMIC: f64 = 4.0;
 }
@@ -65,7 +64,8 @@ impl Plan {
             .iter()
             .map(|variant| {
                 let call = known(variant).unwrap_or_else(|| guess_call(&variant.settings));
-                trial_time(&variant.settings, self.warmup, call)
+                let slice = self.slice(&variant.settings);
+                trial_time(&variant.settings, self.warmup, slice, call)
             })
             .collect();
         let trials: Duration = self
@@ -78,29 +78,41 @@ impl Plan {
             .iter()
             .map(|trial| (trial.invocation, trial.variant, trial.placement))
             .collect();
-        let windows: Vec<(String, Duration)> = self
-            .variants
-            .iter()
-            .map(|variant| {
-                (
-                    size_of_call(&variant.settings),
-                    floor_time(&variant.settings),
-                )
-            })
-            .collect();
-        let floors: BTreeSet<(u32, Placement, &(String, Duration))> = starts
-            .iter()
-            .filter_map(|(invocation, variant, placement)| {
-                Some((*invocation, *placement, windows.get(*variant as usize)?))
-            })
-            .collect();
-        let floors: Duration = floors.iter().map(|(_, _, (_, time))| *time).sum();
-        trials + START * starts.len() as u32 + floors
+        let starting = |variant: u32| {
+            let variant = self.variants.get(variant as usize);
+            variant.map_or(Duration::ZERO, |v| start_time(&v.settings.callee))
+        };
+        trials
+            + starts
+                .iter()
+                .map(|start| starting(start.1))
+                .sum::<Duration>()
+    }
+}
+
+/// Until the subjects of a variant are ready.
+fn start_time(callee: &Callee) -> Duration {
+    let start = |stack: &String| match stack.as_str() {
+        REFERENCE => START,
+        _ => START_OTHER,
+    };
+    match callee {
+        Callee::Subject { server, client, .. } => {
+            let client = client.as_ref().map(|client| start(&client.stack));
+            start(server) + client.unwrap_or_default()
+        }
+        Callee::Codec { codec, .. } => start(codec),
+        Callee::Live { .. } => Duration::ZERO,
     }
 }
 
 /// One trial with its warm-up and what is around it.
-fn trial_time(settings: &Settings, warmup: Stop, call: Duration) -> Duration {
+fn trial_time(
+    settings: &Settings,
+    warmup: Stop,
+    in_slices: Option<Slice>,
+    call: Duration,
+) -> Duration {
     let rate = match &settings.schedule {
         Schedule::Closed { in_flight } => {
             // On one core, calls in flight share it; more of them do not end sooner.
@@ -125,33 +137,24 @@ fn trial_time(settings: &Settings, warmup: Stop, call: Duration) -> Duration {
     // A slice of the warm-up holds a call at least, so that slow calls take it to its bound.
     let slice = (bounded(warmup).as_secs_f64() / WARMUP_SLICES).max(call.as_secs_f64());
     let settled = Duration::from_secs_f64(slice * USUAL_WARMUP_SLICES);
-    settled.min(bounded(warmup)) + bounded(settings.stop) + AROUND_TRIAL
+    let measured = match in_slices {
+        None => bounded(settings.stop),
+        // However short it is asked to be, one slice has its calls.
+        Some(slice) => {
+            let least =
+                call.mul_f64((slice.skip_calls + slice.least_calls) as f64 / in_flight(settings));
+            bounded(settings.stop).mul_f64(SLICED).max(least)
+        }
+    };
+    settled.min(bounded(warmup)) + measured + AROUND_TRIAL
 }
 
-/// One window of the floor under a call; a live service has none.
-fn floor_time(settings: &Settings) -> Duration {
-    if settings.callee.live().is_some() {
-        return Duration::ZERO;
+/// Calls of a closed loop that go on at the same time.
+fn in_flight(settings: &Settings) -> f64 {
+    match settings.schedule {
+        Schedule::Closed { in_flight } => f64::from(in_flight),
+        Schedule::Rate { .. } | Schedule::Ramp { .. } => 1.0,
     }
-    let round_trip_ns = guess_bytes(&settings.callee) * guess::MOVING_NS;
-    FLOOR.max(Duration::from_nanos(round_trip_ns as u64).saturating_mul(FLOOR_ROUND_TRIPS))
-}
-
-/// What decides a call's bytes and what carries them: calls that are alike in it share a floor.
-fn size_of_call(settings: &Settings) -> String {
-    let Settings {
-        protocol,
-        http,
-        encoding,
-        transport,
-        connection,
-        ..
-    } = settings;
-    let compression = (settings.request_compression, settings.response_compression);
-    let callee = callee_words(&settings.callee);
-    format!(
-        "{callee} {protocol:?} {http:?} {encoding:?} {transport:?} {connection:?} {compression:?}"
-    )
 }
 
 /// A guess of one call's latency.
@@ -184,7 +187,7 @@ pub fn guess_call(settings: &Settings) -> Duration {
 
 /// A guess of the bytes of a call's messages as JSON, both ways together.
 fn guess_bytes(callee: &Callee) -> f64 {
-    let Callee::Subject { workload, .. } = callee else {
+    let Some(workload) = callee.workload() else {
         return guess::SMALL_BYTES;
     };
     match workload {

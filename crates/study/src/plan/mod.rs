@@ -5,11 +5,13 @@ pub mod estimate;
 mod lookup;
 mod order;
 mod render;
+mod slices;
 
 pub use rpcgauge_message::Limits;
 use serde::{Deserialize, Serialize};
 
 pub use render::callee_words;
+pub use slices::{SLICE_US, Slice};
 
 use crate::objective::Objective;
 use crate::settings::{Idle, Placement, Settings, Stop};
@@ -51,11 +53,18 @@ pub struct Plan {
     pub confidence: f64,
     /// Bounds of the warm-up of each trial.
     pub warmup: Stop,
+    /// How long a slice should last where variants are measured in turn, µs.
+    #[serde(default = "slice_us")]
+    pub slice_us: u64,
     /// Bounds of what is decoded, on both sides; the defaults in a plan that does not tell them.
     #[serde(default)]
     pub limits: Limits,
     /// The trials in the order they run.
     pub trials: Vec<TrialSpec>,
+}
+
+fn slice_us() -> u64 {
+    SLICE_US
 }
 
 /// A search for the highest rate that holds all objectives. Rates are in calls a second.
@@ -154,6 +163,18 @@ impl Metric {
         self == Self::Goodput
     }
 
+    /// Whether a codec, which calls nothing, has no such figure.
+    pub fn is_of_a_call(self) -> bool {
+        !matches!(
+            self,
+            Self::LatencyP50
+                | Self::LatencyMean
+                | Self::LatencyP99
+                | Self::Goodput
+                | Self::ClientCpu
+        )
+    }
+
     /// Whether only trials with stage stamps have the figure.
     pub fn needs_stages(self) -> bool {
         matches!(
@@ -207,4 +228,8 @@ pub struct TrialSpec {
     pub variant: u32,
     /// Where client and server run.
     pub placement: Placement,
+    /// The trials of a block under one placement with the same number here are measured in turn, slice
+    /// by slice; they follow each other in the plan.
+    #[serde(default)]
+    pub rotation: u32,
 }

@@ -1,5 +1,7 @@
 //! The order of trials: seeded, so that the same plan comes out on every machine.
 
+use std::collections::BTreeMap;
+
 use super::TrialSpec;
 use super::draft::Rounds;
 use crate::settings::Placement;
@@ -36,21 +38,32 @@ impl SplitMix64 {
     }
 }
 
+/// A variant under a placement.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LaneVariant {
+    /// Its index in the plan.
+    pub(super) index: u32,
+    /// How often it is repeated.
+    pub(super) rounds: Rounds,
+    /// Which ones it goes round with.
+    pub(super) rotation: u32,
+}
+
 /// Which variants run under a placement, and how often.
 pub(super) struct Lane {
     pub(super) placement: Placement,
-    /// Indices of variants with their repetitions.
-    pub(super) variants: Vec<(u32, Rounds)>,
+    /// The variants.
+    pub(super) variants: Vec<LaneVariant>,
 }
 
-/// The trials of all lanes: in each block of each invocation the lanes in random order, and in
-/// each lane its variants in random order.
+/// The trials of all lanes: in each block of each invocation the lanes in random order, in each lane
+/// its rotations, and in each rotation its variants.
 pub(super) fn trials(seed: u64, lanes: &[Lane]) -> Vec<TrialSpec> {
     let most = |count: fn(&Rounds) -> u32| {
         lanes
             .iter()
             .flat_map(|lane| &lane.variants)
-            .map(|(_, rounds)| count(rounds))
+            .map(|variant| count(&variant.rounds))
             .max()
             .unwrap_or(0)
     };
@@ -61,23 +74,27 @@ pub(super) fn trials(seed: u64, lanes: &[Lane]) -> Vec<TrialSpec> {
             let mut order: Vec<&Lane> = lanes.iter().collect();
             random.shuffle(&mut order);
             for lane in order {
-                let mut variants: Vec<u32> = lane
-                    .variants
-                    .iter()
-                    .filter(|(_, rounds)| invocation < rounds.invocations && block < rounds.blocks)
-                    .map(|(variant, _)| *variant)
-                    .collect();
-                random.shuffle(&mut variants);
-                for variant in variants {
-                    let index = trials.len() as u32;
-                    let placement = lane.placement;
-                    trials.push(TrialSpec {
-                        index,
-                        invocation,
-                        block,
-                        variant,
-                        placement,
-                    });
+                let mut rotations: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+                for variant in lane.variants.iter().filter(|variant| {
+                    invocation < variant.rounds.invocations && block < variant.rounds.blocks
+                }) {
+                    let rotation = rotations.entry(variant.rotation).or_default();
+                    rotation.push(variant.index);
+                }
+                let mut rotations: Vec<(u32, Vec<u32>)> = rotations.into_iter().collect();
+                random.shuffle(&mut rotations);
+                for (rotation, mut variants) in rotations {
+                    random.shuffle(&mut variants);
+                    for variant in variants {
+                        trials.push(TrialSpec {
+                            index: trials.len() as u32,
+                            invocation,
+                            block,
+                            variant,
+                            placement: lane.placement,
+                            rotation,
+                        });
+                    }
                 }
             }
         }
@@ -93,6 +110,36 @@ mod tests {
 
     use super::*;
 
+    fn alone(index: u32, rounds: Rounds) -> LaneVariant {
+        LaneVariant {
+            index,
+            rounds,
+            rotation: index,
+        }
+    }
+
+    #[test]
+    fn a_rotation_stays_together() {
+        let rounds = Rounds {
+            invocations: 3,
+            blocks: 2,
+        };
+        let variants = (0..9).map(|index| LaneVariant {
+            rotation: index % 3,
+            ..alone(index, rounds)
+        });
+        let lane = Lane {
+            placement: Placement::Free,
+            variants: variants.collect(),
+        };
+        let trials = trials(5, &[lane]);
+        for together in trials.chunks(3) {
+            let rotation = together[0].rotation;
+            assert!(together.iter().all(|trial| trial.rotation == rotation));
+            assert!(together.iter().all(|trial| trial.variant % 3 == rotation));
+        }
+    }
+
     proptest! {
         #[test]
         fn a_shuffle_is_a_permutation(seed: u64, count in 0_usize..200) {
@@ -107,7 +154,7 @@ mod tests {
             seed: u64, variants in 1_u32..12, invocations in 1_u32..5, blocks in 1_u32..4,
         ) {
             let rounds = Rounds { invocations, blocks };
-            let all = (0..variants).map(|variant| (variant, rounds)).collect();
+            let all = (0..variants).map(|index| alone(index, rounds)).collect();
             let lane = Lane { placement: Placement::Free, variants: all };
             let trials = trials(seed, &[lane]);
             prop_assert_eq!(trials.len() as u32, variants * invocations * blocks);
@@ -134,7 +181,7 @@ mod tests {
             invocations: 4,
             blocks: 4,
         };
-        let variants = (0..8).map(|variant| (variant, rounds)).collect();
+        let variants = (0..8).map(|index| alone(index, rounds)).collect();
         let trials = trials(
             1,
             &[Lane {
@@ -161,7 +208,7 @@ mod tests {
         };
         let lane = Lane {
             placement: Placement::Free,
-            variants: vec![(0, often), (1, once)],
+            variants: vec![alone(0, often), alone(1, once)],
         };
         let trials = trials(7, &[lane]);
         let of_once: Vec<_> = trials.iter().filter(|t| t.variant == 1).collect();

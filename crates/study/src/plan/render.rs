@@ -6,6 +6,7 @@ use std::fmt;
 use rpcgauge_message::WorkloadSpec;
 
 use super::{Pair, Plan, Variant};
+use crate::features::REFERENCE;
 use crate::ramp::parts_word;
 use crate::settings::{Callee, ConnectionUse, Protocol, Schedule, Settings, Stop};
 use crate::words::{Word as _, time_word};
@@ -76,11 +77,28 @@ impl Plan {
             ("trials", trials),
             ("placement", format!("{main}{checked}; {}", self.idle)),
             ("warm-up", warmup),
+            ("measured", self.slices_words()),
             ("verdicts", verdicts),
             ("seed", self.seed.to_string()),
         ];
         lines.extend(self.limits.changed().map(|changed| ("limits", changed)));
         lines
+    }
+
+    /// What goes in slices, and what in one piece.
+    fn slices_words(&self) -> String {
+        let whole = self
+            .variants
+            .iter()
+            .filter(|variant| self.slice(&variant.settings).is_none())
+            .count();
+        let ms = self.slice_us as f64 / 1_000.0;
+        let slices = format!("in turn, by slices of {ms} ms, where variants are compared");
+        match whole {
+            0 => slices,
+            all if all == self.variants.len() => "in one piece each".to_owned(),
+            some => format!("{slices}; {some} at a rate in one piece each"),
+        }
     }
 
     fn variant_table(&self) -> Table {
@@ -110,14 +128,23 @@ impl Plan {
         ) in (0_u32..).zip(&self.variants)
         {
             let again = if repeats.is_some() { " (A/A)" } else { "" };
+            let [protocol, transport, schedule] = match settings.callee {
+                // It calls nothing.
+                Callee::Codec { .. } => ["-", "-", "-"].map(str::to_owned),
+                Callee::Subject { .. } | Callee::Live { .. } => [
+                    protocol_words(settings),
+                    transport_words(settings),
+                    schedule_words(&settings.schedule),
+                ],
+            };
             table.row([
                 format!("{name}{again}"),
                 callee_words(&settings.callee),
-                protocol_words(settings),
+                protocol,
                 encoding_words(settings),
                 compression_words(settings),
-                transport_words(settings),
-                schedule_words(&settings.schedule),
+                transport,
+                schedule,
                 stop_words(settings.stop),
                 trials.get(&index).copied().unwrap_or(0).to_string(),
             ]);
@@ -177,12 +204,39 @@ fn percent(share: f64) -> String {
 }
 
 /// What is called: a workload with its size as in `list n=10`, the method's name for a user's own,
-/// or a live service's target.
+/// or a live service's target; and who calls or answers it, where that is not the usual.
 pub fn callee_words(callee: &Callee) -> String {
-    let workload = match callee {
-        Callee::Subject { workload, .. } => workload,
-        Callee::Live { service } => return service.target.to_string(),
-    };
+    match callee {
+        Callee::Subject {
+            server,
+            client,
+            workload,
+        } => {
+            let at = match server.as_str() {
+                REFERENCE => String::new(),
+                server => format!(" of {server}"),
+            };
+            let by = client
+                .as_ref()
+                .map(|client| format!(" by {}, {}", client.stack, client.style.word()));
+            format!("{}{at}{}", workload_words(workload), by.unwrap_or_default())
+        }
+        Callee::Codec {
+            codec,
+            operation,
+            sample,
+            workload,
+        } => format!(
+            "{} {} of {} by {codec}",
+            operation.word(),
+            sample.word(),
+            workload_words(workload)
+        ),
+        Callee::Live { service } => service.target.to_string(),
+    }
+}
+
+fn workload_words(workload: &WorkloadSpec) -> String {
     match workload {
         WorkloadSpec::Echo { n } => format!("echo n={n}"),
         WorkloadSpec::Hello {} => "hello".to_owned(),

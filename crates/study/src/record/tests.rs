@@ -20,15 +20,18 @@ fn measured() -> Measured {
         timeline: Timeline::default(),
         steps: Vec::new(),
         warmup_ended_after: 0,
-        bytes: Bytes::default(),
+        slices: None,
+        measured_from_ms: None,
+        bytes: Some(Bytes::default()),
         payload: Payload::default(),
         cpu: CpuTimes::default(),
         memory: Memory::default(),
-        client_share: 0.5,
+        client_share: Some(0.5),
         code: Some(Code::Dynamic),
         ending: Ending::Complete,
         connections_at_start: None,
-        connections_opened: 0,
+        connections_opened: Some(0),
+        connections_reopened: 0,
         tls_resumed: 0,
         connects_failed: 0,
         uncompressed_answers: 0,
@@ -45,6 +48,7 @@ fn counts_that_older_records_do_not_have_read_as_none() {
     let text = serde_json::to_string(&calm).unwrap();
     for key in [
         "never_begun",
+        "never_sent",
         "retried",
         "answered_after_retry",
         "bodies_late",
@@ -65,6 +69,7 @@ fn counts_that_older_records_do_not_have_read_as_none() {
 fn counts_of_what_went_amiss_come_back() {
     let mut amiss = measured();
     amiss.calls.never_begun = 1;
+    amiss.calls.never_sent = 2;
     amiss.calls.retried = 6;
     amiss.calls.answered_after_retry = 7;
     amiss.bodies_late = 8;

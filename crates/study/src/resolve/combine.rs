@@ -199,9 +199,10 @@ impl Names {
             .0
             .iter()
             .map(|(key, value)| {
-                let value = value.get_ref();
+                // Names stand in names of files, where a stack's / would be a folder.
+                let value = value.get_ref().to_string().replace('/', ":");
                 if key.speaks_for_itself() {
-                    value.to_string()
+                    value
                 } else {
                     format!("{}={value}", key.word())
                 }

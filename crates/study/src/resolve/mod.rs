@@ -23,7 +23,7 @@ use crate::error::{Source, StudyError};
 use crate::features::Features;
 use crate::file::{Part, StudyFile};
 use crate::plan::draft::{Checks, Draft, DraftError, Guard, Rounds};
-use crate::plan::{Plan, Variant};
+use crate::plan::{Plan, SLICE_US, Variant};
 use crate::settings::{Idle, Placement, Stop};
 use own::{OwnCache, OwnLoader};
 
@@ -149,6 +149,7 @@ impl StudyFile {
                 (None, None) => DEFAULT_WARMUP,
                 (calls, time_ms) => Stop { calls, time_ms },
             },
+            slice_us: top.slice_ms.map_or(SLICE_US, |ms| ms.saturating_mul(1_000)),
             limits: context.overrides.limits,
             variants: combined
                 .iter()

@@ -10,7 +10,7 @@ use super::{Combined, Resolver, Section};
 use crate::error::StudyError;
 use crate::file::{ClaimWritten, Names, PairWritten, StudyFile};
 use crate::plan::{Claim, Metric, Pair};
-use crate::settings::Timing;
+use crate::settings::{Callee, Settings, Timing};
 use crate::words::Word as _;
 
 /// The variants that a name stands for.
@@ -120,19 +120,38 @@ impl Resolver<'_> {
         variants: [&Combined; 2],
         metric: Metric,
     ) -> Result<(), StudyError> {
-        let is_load = |one: &&Combined| one.variant.settings.timing() == Timing::Load;
-        match variants.into_iter().find(is_load) {
-            Some(one) if metric.needs_stages() => Err(self.source.error(
-                names.of.span(),
-                format!(
-                    "{} exists for one call in flight only, and \"{}\" has more or a rate; take \
-                     another metric, or in-flight = 1",
-                    metric.word(),
-                    one.variant.name
-                ),
-            )),
-            _ => Ok(()),
+        let refuse = |message: String| Err(self.source.error(names.of.span(), message));
+        let word = metric.word();
+        let [of, against] = variants;
+        if is_codec(of) != is_codec(against) {
+            return refuse(format!(
+                "one of \"{}\" and \"{}\" is a codec, which calls nothing; hold codecs against \
+                 codecs",
+                of.variant.name, against.variant.name
+            ));
         }
+        for one in variants {
+            let (name, settings) = (&one.variant.name, &one.variant.settings);
+            if is_codec(one) && metric.is_of_a_call() {
+                return refuse(format!(
+                    "{word} is a call's, and \"{name}\" is a codec; take latency-p50, -mean or \
+                     -p99, goodput or client-cpu"
+                ));
+            }
+            if has_client(settings) && metric == Metric::CallBytes {
+                return refuse(format!(
+                    "{word} is counted by the engine alone, and a subject calls in \"{name}\"; take \
+                     response-bytes"
+                ));
+            }
+            if settings.timing() == Timing::Load && metric.needs_stages() {
+                return refuse(format!(
+                    "{word} exists for one call in flight only, and \"{name}\" has more or a rate; \
+                     take another metric, or in-flight = 1"
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn claim(
@@ -243,6 +262,14 @@ impl Resolver<'_> {
     }
 }
 
+fn is_codec(one: &Combined) -> bool {
+    matches!(one.variant.settings.callee, Callee::Codec { .. })
+}
+
+fn has_client(settings: &Settings) -> bool {
+    matches!(&settings.callee, Callee::Subject { client, .. } if client.is_some())
+}
+
 impl StudyFile {
     /// The study's own part and all groups, for the pairs and claims that they write.
     fn all_sections(&self) -> Vec<Section<'_>> {
@@ -273,6 +300,8 @@ impl StudyFile {
                 .filter(|one| is_in(&one.variant.name))
                 .collect();
             let Some(first) = here.first() else { continue };
+            let alike = |one: &&Combined| is_codec(one) == is_codec(first);
+            let here: Vec<&Combined> = here.iter().copied().filter(alike).collect();
             for of in &here {
                 let against = match &first.listed {
                     None => Some(first),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rpcgauge_message::workload::OwnWorkload;
-use rpcgauge_message::{Limits, MessageType, Schema};
+use rpcgauge_message::{Limits, MessageType, Schema, whole_file};
 use serde_json::Value;
 use toml::Spanned;
 
@@ -81,7 +81,7 @@ impl FileLoader {
     fn schema(&self, source: &OwnSource) -> Result<Schema, OwnError> {
         if let Some(path) = &source.descriptor_set {
             let path = self.folder.join(path);
-            let bytes = std::fs::read(&path)
+            let bytes = whole_file::read(&path)
                 .map_err(|error| unreadable("descriptor-set", &path, &error))?;
             return Schema::from_descriptor_set(&bytes).map_err(|error| {
                 OwnError::new("descriptor-set", format!("{}: {error}", path.display()))
@@ -101,8 +101,7 @@ impl FileLoader {
         message: &MessageType,
     ) -> Result<Value, OwnError> {
         let path = self.folder.join(path);
-        let text =
-            std::fs::read_to_string(&path).map_err(|error| unreadable(key, &path, &error))?;
+        let text = whole_file::read_text(&path).map_err(|error| unreadable(key, &path, &error))?;
         OwnWorkload::sample(message, &text)
             .map_err(|error| OwnError::new(key, error.in_file(&path.display().to_string())))
     }

@@ -1,19 +1,21 @@
 //! Merged layers to settings: defaults filled in, contradictions refused at their place.
 
+mod stacks;
+
 use std::ops::Range;
 
-use rpcgauge_message::contract::Sample;
-use rpcgauge_message::nearest::Nearest;
 use rpcgauge_message::{Compression, Encoding, OverLimit, Workload, WorkloadError, WorkloadSpec};
 use toml::Spanned;
 
 use super::combine::Merged;
 use super::{Resolver, Sent};
 use crate::error::StudyError;
-use crate::features::{REFERENCE, WorkloadKind};
-use crate::file::{Key, Layer, Value, WorkloadWritten};
+use crate::features::{ENGINE, REFERENCE, Role, WorkloadKind};
+use crate::file::{CODEC_KEYS, Key, Layer, Value, WorkloadWritten};
+use crate::scale;
 use crate::settings::{
-    Arrivals, Callee, ConnectionUse, HttpVersion, Protocol, Schedule, Settings, Stop, Transport,
+    Arrivals, Callee, ConnectionUse, HttpVersion, Operation, Protocol, Sample, Schedule, Settings,
+    Stop, Style, Transport,
 };
 use crate::words::Word as _;
 
@@ -35,7 +37,10 @@ macro_rules! getter {
         }
     };
 }
-getter!(text, Subject, String);
+getter!(text, Stack, String);
+getter!(style, Style, Style);
+getter!(operation, Operation, Operation);
+getter!(sample, Sample, Sample);
 getter!(protocol, Protocol, Protocol);
 getter!(http, Http, HttpVersion);
 getter!(encoding, Encoding, Encoding);
@@ -51,6 +56,12 @@ getter!(time, Time, u64);
 /// Fills in the defaults that depend on nothing but other settings, so that an exclusion can name
 /// them whether or not they were written.
 pub(super) fn complete(layer: &mut Layer) {
+    if layer.get(Key::Codec).is_some() {
+        let place = layer.span(Key::Codec).unwrap_or(0..0);
+        let sample = Spanned::new(place, Value::Sample(Sample::Response));
+        layer.0.entry(Key::Sample).or_insert(sample);
+        return;
+    }
     let mut fill = |key: Key, like: Key, value: Value| {
         let span = layer.span(key).or_else(|| layer.span(like)).unwrap_or(0..0);
         layer
@@ -58,11 +69,9 @@ pub(super) fn complete(layer: &mut Layer) {
             .entry(key)
             .or_insert_with(|| Spanned::new(span, value));
     };
-    fill(
-        Key::Subject,
-        Key::Subject,
-        Value::Subject(REFERENCE.to_owned()),
-    );
+    for (key, stack) in [(Key::Server, REFERENCE), (Key::Client, ENGINE)] {
+        fill(key, key, Value::Stack(stack.to_owned()));
+    }
     fill(
         Key::Transport,
         Key::Transport,
@@ -131,45 +140,20 @@ pub(super) fn settings_of(
         span,
         layer,
     };
-    let Some(protocol) = protocol(layer, Key::Protocol) else {
-        return Err(subject.error(
-            None,
-            "it has no protocol; write protocol = \"grpc\" or \"rest\"",
-        ));
+    let settings = match text(layer, Key::Codec) {
+        Some(codec) => subject.codec(codec, workload.clone())?,
+        None => subject.called(workload.clone())?,
     };
-    let stack = text(layer, Key::Subject).unwrap_or_default();
-    let encoding = encoding(layer, Key::Encoding).unwrap_or(Encoding::Protobuf);
-    let settings = Settings {
-        callee: Callee::Subject {
-            subject: stack.clone(),
-            workload: workload.clone(),
-        },
-        protocol,
-        http: http(layer, Key::Http).unwrap_or(HttpVersion::Http2),
-        encoding: Some(encoding),
-        request_compression: compression(layer, Key::RequestCompression)
-            .unwrap_or(Compression::None),
-        response_compression: compression(layer, Key::ResponseCompression)
-            .unwrap_or(Compression::None),
-        transport: transport(layer, Key::Transport).unwrap_or(Transport::Tcp),
-        connection: connection(layer, Key::Connection).unwrap_or(ConnectionUse::Reuse),
-        connections: 1,
-        schedule: schedule(layer),
-        stop: match (calls(layer, Key::Calls), time(layer, Key::Time)) {
-            (None, None) => DEFAULT_STOP,
-            (calls, time_ms) => Stop { calls, time_ms },
-        },
-        deadline_ms: time(layer, Key::Deadline).unwrap_or(DEFAULT_DEADLINE_MS),
-    };
-    let connections = subject.connections(&settings)?;
-    let settings = Settings {
-        connections,
-        ..settings
-    };
-    subject.check(&stack, &settings)?;
+    if let (WorkloadSpec::Own(own), false) = (&workload, settings.response_compression.is_none())
+        && let Some(scale) = scale_of(merged).filter(|scale| *scale.get_ref() > 1)
+        && let Some(why) = scale::alike(own)
+    {
+        let message = format!("variant \"{name}\" compresses, but {why}");
+        return Err(subject.resolver.source.error(scale.span(), message));
+    }
     let sent = (
         workload,
-        encoding,
+        settings.encoding.unwrap_or(Encoding::Protobuf),
         settings.request_compression,
         settings.response_compression,
     );
@@ -179,6 +163,13 @@ pub(super) fn settings_of(
         resolver.source.error(place, message)
     })?;
     Ok(settings)
+}
+
+fn stop(layer: &Layer) -> Stop {
+    match (calls(layer, Key::Calls), time(layer, Key::Time)) {
+        (None, None) => DEFAULT_STOP,
+        (calls, time_ms) => Stop { calls, time_ms },
+    }
 }
 
 fn schedule(layer: &Layer) -> Schedule {
@@ -194,6 +185,46 @@ fn schedule(layer: &Layer) -> Schedule {
 }
 
 impl Subject<'_, '_> {
+    /// The settings of a call.
+    fn called(&self, workload: WorkloadSpec) -> Result<Settings, StudyError> {
+        let layer = self.layer;
+        self.refuse(
+            &CODEC_KEYS,
+            "is a codec's, and there is none; write codec = \"…\"",
+        )?;
+        let Some(protocol) = protocol(layer, Key::Protocol) else {
+            return Err(self.error(
+                None,
+                "it has no protocol; write protocol = \"grpc\" or \"rest\"",
+            ));
+        };
+        let compression = |key| compression(layer, key).unwrap_or(Compression::None);
+        let settings = Settings {
+            callee: Callee::Subject {
+                server: text(layer, Key::Server).unwrap_or_default(),
+                client: self.client()?,
+                workload,
+            },
+            protocol,
+            http: http(layer, Key::Http).unwrap_or(HttpVersion::Http2),
+            encoding: Some(encoding(layer, Key::Encoding).unwrap_or(Encoding::Protobuf)),
+            request_compression: compression(Key::RequestCompression),
+            response_compression: compression(Key::ResponseCompression),
+            transport: transport(layer, Key::Transport).unwrap_or(Transport::Tcp),
+            connection: connection(layer, Key::Connection).unwrap_or(ConnectionUse::Reuse),
+            connections: 1,
+            schedule: schedule(layer),
+            stop: stop(layer),
+            deadline_ms: time(layer, Key::Deadline).unwrap_or(DEFAULT_DEADLINE_MS),
+        };
+        self.check(&settings)?;
+        let connections = self.connections(&settings)?;
+        Ok(Settings {
+            connections,
+            ..settings
+        })
+    }
+
     fn error(&self, key: Option<Key>, message: impl std::fmt::Display) -> StudyError {
         let place = key
             .and_then(|key| self.layer.span(key))
@@ -235,7 +266,7 @@ impl Subject<'_, '_> {
         }
     }
 
-    fn check(&self, stack: &str, settings: &Settings) -> Result<(), StudyError> {
+    fn check(&self, settings: &Settings) -> Result<(), StudyError> {
         if settings.protocol == Protocol::Grpc && settings.http == HttpVersion::Http1 {
             return Err(self.error(
                 Some(Key::Http),
@@ -248,20 +279,25 @@ impl Subject<'_, '_> {
                 "\"arrivals\" spaces calls at a \"rate\", and there is none; write rate = 1000",
             ));
         }
-        let subjects = self.resolver.context.subjects;
-        let Some(features) = subjects.get(stack) else {
-            let hint = Nearest::or_known(stack, subjects.keys().map(String::as_str));
-            let message = format!("there is no subject \"{stack}\"{hint}");
-            return Err(self.error(Some(Key::Subject), message));
+        let Callee::Subject { server, client, .. } = &settings.callee else {
+            return Ok(());
         };
-        match features.lack(settings) {
+        self.has(Key::Server, server, Role::Server, settings)?;
+        match client {
             None => Ok(()),
-            Some(lack) => {
-                let message = format!("the subject \"{stack}\" {}", lack.sentence);
-                Err(self.error(Key::from_word(lack.setting), message))
-            }
+            Some(client) => self.has(Key::Client, &client.stack, Role::Client, settings),
         }
     }
+}
+
+/// How many times as long the answer of a user's own method is made, where that is said.
+fn scale_of(merged: &Merged<'_>) -> Option<Spanned<u32>> {
+    let of_layers = count(&merged.layer, Key::Scale)
+        .and_then(|scale| Some(Spanned::new(merged.layer.span(Key::Scale)?, scale)));
+    of_layers.or_else(|| match merged.workload {
+        Some(WorkloadWritten::Own(own)) => own.scale.clone(),
+        _ => None,
+    })
 }
 
 /// The workload with its size: the layers' `n` or `scale`, or else the workload's own.
@@ -286,7 +322,7 @@ fn workload(
                 let message = "\"n\" is for built-in workloads; \"scale\" makes your own answer longer";
                 return Err(source.error(n.span(), message));
             }
-            let scale = size(Key::Scale).or_else(|| own.scale.clone());
+            let scale = scale_of(merged);
             let limits = resolver.context.overrides.limits;
             resolver.own.load(source, own, scale, limits).map(|own| WorkloadSpec::Own(Box::new(own)))
         }

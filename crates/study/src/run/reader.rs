@@ -1,16 +1,20 @@
 //! Reading a run directory, and finding out whether it is whole.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
+use rpcgauge_message::whole_file;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::{RunError, RunInfo, names};
 use crate::plan::{Plan, TrialSpec};
 use crate::record::{Environment, FloorRecord, Record, SCHEMA, TrialRecord};
+
+/// The most bytes of a line of `trials.jsonl`: a trial's record has some ten thousand.
+const MOST_LINE_BYTES: u64 = 64 << 20;
 
 /// A run as it lies on disk.
 #[derive(Debug, Clone, PartialEq)]
@@ -95,24 +99,34 @@ impl Run {
 
     fn read_records(&mut self) -> Result<(), RunError> {
         let path = self.directory.join(names::TRIALS);
-        let bytes = match fs::read(&path) {
+        let unreadable = |source| RunError::read(&path, source);
+        let mut lines = match File::open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(missing(&self.directory, names::TRIALS));
             }
-            other => other.map_err(|source| RunError::read(&path, source))?,
+            other => BufReader::new(other.map_err(unreadable)?),
         };
         let mut done: Vec<Option<usize>> = vec![None; self.plan.trials.len()];
-        let whole = bytes
-            .iter()
-            .rposition(|byte| *byte == b'\n')
-            .map_or(0, |end| end + 1);
-        for (number, line) in (1..).zip(bytes[..whole].split_inclusive(|byte| *byte == b'\n')) {
+        let mut line = Vec::new();
+        for number in 1.. {
+            line.clear();
+            let most = MOST_LINE_BYTES + 1;
+            let mut within = (&mut lines).take(most);
+            let read = within.read_until(b'\n', &mut line).map_err(unreadable)?;
             let damaged = |problem: String| RunError::Damaged {
                 path: path.clone(),
                 line: Some(number),
                 problem,
             };
-            match serde_json::from_slice(line).map_err(|error| damaged(json_problem(&error)))? {
+            if line.last() != Some(&b'\n') {
+                if line.len() as u64 == most {
+                    let most = MOST_LINE_BYTES >> 20;
+                    return Err(damaged(format!("the line has more than {most} MiB")));
+                }
+                break;
+            }
+            self.whole_bytes += read as u64;
+            match serde_json::from_slice(&line).map_err(|error| damaged(json_problem(&error)))? {
                 Record::Trial(trial) => {
                     self.belongs(&trial, &mut done, number).map_err(damaged)?;
                     self.trials.push(*trial);
@@ -121,14 +135,13 @@ impl Run {
                 Record::Restart { invocation } => self.forget(invocation, &mut done),
             }
         }
-        if whole < bytes.len() {
+        if !line.is_empty() {
             self.warnings.push(format!(
                 "{}: the last line was cut off, as by a crash; the {} bytes of it were dropped",
                 path.display(),
-                bytes.len() - whole
+                line.len()
             ));
         }
-        self.whole_bytes = whole as u64;
         Ok(())
     }
 
@@ -282,12 +295,12 @@ fn optional<T>(result: Result<T, RunError>) -> Result<Option<T>, RunError> {
 
 fn read_text(directory: &Path, file: &'static str) -> Result<String, RunError> {
     let path = directory.join(file);
-    fs::read_to_string(&path).map_err(|source| match source.kind() {
+    whole_file::read_text(&path).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => missing(directory, file),
         io::ErrorKind::InvalidData => RunError::Damaged {
             path,
             line: None,
-            problem: "it is not UTF-8 text".to_owned(),
+            problem: source.to_string(),
         },
         _ => RunError::Read { path, source },
     })

@@ -63,6 +63,7 @@ fn floor() -> Record {
     let mut latency = Hdr::new(3).unwrap();
     latency.record(7_000).unwrap();
     Record::Floor(FloorRecord {
+        block: 0,
         invocation: 0,
         placement: Placement::OneCore,
         idle: Idle::Held,

@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::{Run, RunError, RunInfo, names};
 use crate::clock::Utc;
 use crate::plan::{Plan, TrialSpec};
+use crate::printable;
 use crate::record::{Environment, Outcome, Record, SCHEMA, TrialRecord};
 
 /// What a new run directory begins with.
@@ -213,14 +214,14 @@ impl RunWriter {
     /// When it cannot be written; the file then ends with the record before it.
     pub fn append(&mut self, record: &Record) -> Result<(), RunError> {
         let path = self.directory.join(names::TRIALS);
-        let mut line = serde_json::to_vec(record).map_err(|error| RunError::Encode {
+        let line = serde_json::to_string(record).map_err(|error| RunError::Encode {
             path: path.clone(),
             problem: error.to_string(),
         })?;
-        line.push(b'\n');
+        let line = printable::json(line) + "\n";
         if let Err(source) = self
             .trials
-            .write_all(&line)
+            .write_all(line.as_bytes())
             .and_then(|()| self.trials.sync_data())
         {
             // A full disk may have taken half of the line. If even this fails, the reader drops
@@ -351,12 +352,11 @@ impl Drop for Draft {
 }
 
 fn write_json(path: &Path, value: &impl Serialize) -> Result<(), RunError> {
-    let mut text = serde_json::to_vec_pretty(value).map_err(|e| RunError::Encode {
+    let text = serde_json::to_string_pretty(value).map_err(|e| RunError::Encode {
         path: path.to_owned(),
         problem: e.to_string(),
     })?;
-    text.push(b'\n');
-    write_file(path, &text)
+    write_file(path, (printable::json(text) + "\n").as_bytes())
 }
 
 fn write_file(path: &Path, bytes: &[u8]) -> Result<(), RunError> {

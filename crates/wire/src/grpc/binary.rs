@@ -5,6 +5,8 @@ use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
+use crate::error::PrepareError;
+
 /// Writes without padding and reads with or without, as the spec asks.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
@@ -24,6 +26,19 @@ pub fn decode_binary(value: &[u8]) -> Option<Vec<u8>> {
     BASE64.decode(value).ok()
 }
 
+/// Checks a field of metadata: one whose name ends in `-bin` holds base64, or several values of it.
+///
+/// # Errors
+/// [`PrepareError::BinaryField`], without the value.
+pub fn check_metadata(name: &str, value: &str) -> Result<(), PrepareError> {
+    let is_binary = name.to_ascii_lowercase().ends_with("-bin");
+    let is_base64 = |value: &str| decode_binary(value.trim().as_bytes()).is_some();
+    match is_binary && !value.split(',').all(is_base64) {
+        true => Err(PrepareError::BinaryField(name.to_owned())),
+        false => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -41,6 +56,22 @@ mod tests {
     fn what_is_not_base64_is_refused() {
         for bad in ["Y", "YWI-", "YW I", "YWI,YWI", "YWI=="] {
             assert_eq!(decode_binary(bad.as_bytes()), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn metadata_is_base64_where_its_name_says_so() {
+        for (name, value) in [
+            ("x", "{}"),
+            ("x-bin", "YWI"),
+            ("X-Bin", "YWI=, YWJj"),
+            ("x-bin", ""),
+        ] {
+            assert_eq!(check_metadata(name, value), Ok(()), "{name}: {value}");
+        }
+        for (name, value) in [("x-bin", "{}"), ("X-BIN", "no base64"), ("x-bin", "YWI, Y")] {
+            let refused = Err(PrepareError::BinaryField(name.to_owned()));
+            assert_eq!(check_metadata(name, value), refused, "{name}: {value}");
         }
     }
 

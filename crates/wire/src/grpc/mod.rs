@@ -14,7 +14,7 @@ mod request;
 mod timeout;
 
 pub use answer::{Outcome, StatusSource, UnaryAnswer};
-pub use binary::{decode_binary, encode_binary};
+pub use binary::{check_metadata, decode_binary, encode_binary};
 pub use code::Code;
 pub use deframer::{Deframer, Piece};
 pub use error::GrpcViolation;

@@ -59,8 +59,22 @@ impl Connection {
             Part::Data(data) => self.body(data, sink),
             Part::Framing(n) => {
                 self.traffic.received.overhead += n as u64;
-                Ok(())
+                self.check_chunk()
             }
+        }
+    }
+
+    /// Refuses a chunk whose size alone is too much, without waiting for its data.
+    fn check_chunk(&self) -> Result<(), Failure> {
+        let max = self.limits.max_body_bytes;
+        let Some(call) = &self.call else {
+            return Ok(());
+        };
+        match call.state {
+            State::Chunked(Chunked::Data { left }) if left > max - call.body_bytes => {
+                Err(LimitExceeded::BodyBytes(max).into())
+            }
+            _ => Ok(()),
         }
     }
 
@@ -208,6 +222,10 @@ impl Connection {
             _ => {}
         }
         let bodiless = call.head_method || matches!(head.status, 204 | 304);
+        let max = self.limits.max_body_bytes;
+        if !bodiless && matches!(head.framing, Framing::Length(stated) if stated > max) {
+            return Err(LimitExceeded::BodyBytes(max).into());
+        }
         let end = bodiless || head.framing == Framing::Length(0);
         call.close |= head.close || (!bodiless && head.framing == Framing::UntilClose);
         call.state = match head.framing {

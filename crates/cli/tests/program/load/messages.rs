@@ -1,5 +1,6 @@
 //! What is sent, and how it is carried.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -8,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use super::{HELLO, OK, Service, answering, figures, proto, short};
-use crate::common::{Place, report, trial_lines};
+use crate::common::{Place, json, report, trial_lines};
 
 #[test]
 fn a_grpc_service_is_called_with_messages_of_its_own_type() {
@@ -104,12 +105,12 @@ fn a_unix_socket_is_called_under_the_targets_name() {
     assert!(shown.contains("grpc://hello.test:1"), "{shown}");
 }
 
-/// Answers every request and keeps its body.
-fn keeping_bodies() -> (String, Arc<Mutex<Vec<String>>>) {
+/// Answers every request and keeps it; gives back its URL.
+fn keeping_requests() -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("its address").to_string();
-    let bodies = Arc::new(Mutex::new(Vec::new()));
-    let kept = Arc::clone(&bodies);
+    let address = listener.local_addr().expect("its address");
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&requests);
     thread::spawn(move || {
         for mut stream in listener.incoming().map_while(Result::ok) {
             let kept = Arc::clone(&kept);
@@ -117,9 +118,8 @@ fn keeping_bodies() -> (String, Arc<Mutex<Vec<String>>>) {
                 let mut buffer = [0; 4096];
                 // A request so short comes in one read.
                 while let Ok(n @ 1..) = stream.read(&mut buffer) {
-                    let request = String::from_utf8_lossy(&buffer[..n]);
-                    let (_, body) = request.split_once("\r\n\r\n").expect("a whole head");
-                    kept.lock().expect("no panic").push(body.to_owned());
+                    let request = String::from_utf8_lossy(&buffer[..n]).into_owned();
+                    kept.lock().expect("no panic").push(request);
                     if stream.write_all(OK.as_bytes()).is_err() {
                         return;
                     }
@@ -127,14 +127,13 @@ fn keeping_bodies() -> (String, Arc<Mutex<Vec<String>>>) {
             });
         }
     });
-    (address, bodies)
+    (format!("http://{address}/"), requests)
 }
 
 #[test]
 fn where_each_call_has_its_own_message_none_is_sent_twice() {
     let place = Place::new();
-    let (address, bodies) = keeping_bodies();
-    let target = format!("http://{address}/");
+    let (target, requests) = keeping_requests();
     // Many more at a time than the warm-up may have.
     let more = [
         "--data",
@@ -145,13 +144,36 @@ fn where_each_call_has_its_own_message_none_is_sent_twice() {
         "80",
     ];
     place.run(&short(&target, &more)).well();
-    let mut bodies = bodies.lock().expect("no panic").clone();
+    let requests = requests.lock().expect("no panic");
+    let body = |request: &String| request.split("\r\n\r\n").nth(1).map(str::to_owned);
+    let mut bodies: Vec<_> = requests.iter().filter_map(body).collect();
     let sent = bodies.len();
     bodies.sort();
     bodies.dedup();
     assert_eq!(bodies.len(), sent, "messages that differ");
     // One that looks at the service, the warm-up, and those that are measured.
     assert!(sent <= 1 + 50 + 50, "{sent}");
+}
+
+#[test]
+fn where_slices_leave_calls_out_none_is_sent_twice_either() {
+    let place = Place::new();
+    let ((target, requests), (other, _)) = (keeping_requests(), keeping_requests());
+    let more = ["--data", "{{n}}", "--vs", &other, "--blocks", "5"];
+    let more = [&more[..], &["--warmup", "0s"]].concat();
+    place.run(&short(&target, &more)).well();
+    let requests = requests.lock().expect("no panic");
+    let body = |request: &String| request.split("\r\n\r\n").nth(1).map(str::to_owned);
+    // The first one looks at the service. Each block begins with the first message again.
+    let mut times = BTreeMap::<String, u32>::new();
+    for body in requests.iter().skip(1).filter_map(body) {
+        *times.entry(body).or_default() += 1;
+    }
+    assert!(
+        times.values().sum::<u32>() > 50,
+        "none was left out: {times:?}"
+    );
+    assert!(times.values().all(|times| *times <= 5), "{times:?}");
 }
 
 #[test]
@@ -200,6 +222,65 @@ fn rows_of_a_file_too_large_for_memory_are_read_as_calls_need_them() {
     place
         .run(&words)
         .refused(&["names.jsonl: line 5001: a row of more than 67108864 bytes"]);
+}
+
+#[test]
+fn each_of_two_targets_has_headers_of_its_own() {
+    let place = Place::new();
+    let ((one, of_one), (other, of_other)) = (keeping_requests(), keeping_requests());
+    let more = ["--vs", &other, "--blocks", "5", "--warmup", "0s"];
+    let headers = ["-H", "x-one: hush-1", "--vs-header", "x-other: hush-2"];
+    place
+        .run(&short(&one, &[&more[..], &headers].concat()))
+        .well();
+    for (requests, own, others) in [
+        (of_one, "x-one: hush-1", "x-other"),
+        (of_other, "x-other: hush-2", "x-one"),
+    ] {
+        let requests = requests.lock().expect("no panic");
+        assert!(!requests.is_empty());
+        let is_own = |request: &String| request.contains(own) && !request.contains(others);
+        assert!(requests.iter().all(is_own), "{requests:?}");
+    }
+    let plan = fs::read_to_string(place.path().join("run/plan.json")).expect("a plan");
+    assert!(plan.contains("x-one") && plan.contains("x-other") && !plan.contains("hush"));
+    place
+        .run(&short(&one, &["--vs-header", "a: b"]))
+        .refused(&["missing --vs"]);
+    let unknown = answering("HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n");
+    let unknown = format!("http://{}/", unknown.address);
+    place
+        .run(&["load", &one, "--vs", &unknown, "-H", "authorization: x"])
+        .refused(&[&unknown, "--vs-header 'authorization: …'"]);
+}
+
+#[test]
+fn of_data_the_run_keeps_length_and_digest() {
+    let place = Place::new();
+    let server = answering(OK);
+    let target = format!("http://{}/", server.address);
+    place.file("body.json", "hush-hush");
+    for (data, out) in [("hush-hush", "inline"), ("@body.json", "file")] {
+        let words = [
+            "load", &target, "--calls", "5", "--data", data, "--out", out,
+        ];
+        place
+            .run(&[&words[..], &["--warmup", "0s"]].concat())
+            .well();
+        for file in files_under(&place.path().join(out)) {
+            let bytes = fs::read(&file).expect("a file");
+            let text = String::from_utf8_lossy(&bytes);
+            assert!(!text.contains("hush-hush"), "{}", file.display());
+        }
+        let plan = fs::read_to_string(place.path().join(out).join("plan.json")).expect("a plan");
+        let template = &json(&plan)["variants"][0]["settings"]["service"]["messages"]["template"];
+        assert_eq!(template["bytes"], 9);
+        // As sha256sum has it.
+        let hash = "fbdc077454d782ba39d400e06e741b56c14b0a8cf122348c98fe1e91634c5a81";
+        assert_eq!(template["sha256"], hash);
+        let path = template.get("path").and_then(|path| path.as_str());
+        assert_eq!(path, data.strip_prefix('@'));
+    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! `load`: a service that is there already.
 
+mod beside;
+mod damaged;
 mod keepalive;
 mod messages;
 mod outlets;
@@ -14,6 +16,7 @@ use std::path::Path;
 use std::process::Child;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -78,6 +81,11 @@ pub(crate) struct Fixed {
 }
 
 pub(crate) fn answering(answer: &'static str) -> Fixed {
+    answering_after(answer, Duration::ZERO)
+}
+
+/// The same after a pause: with it the client has little to do, however slow this machine is.
+pub(crate) fn answering_after(answer: &'static str, pause: Duration) -> Fixed {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("its address").to_string();
     let calls = Arc::new(AtomicU64::new(0));
@@ -85,10 +93,32 @@ pub(crate) fn answering(answer: &'static str) -> Fixed {
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
             let counted = Arc::clone(&counted);
-            std::thread::spawn(move || answer_all(stream, answer, &counted));
+            std::thread::spawn(move || answer_all(Pausing(stream, pause), answer, &counted));
         }
     });
     Fixed { address, calls }
+}
+
+/// A connection that pauses before it is written to.
+struct Pausing<S>(S, Duration);
+
+impl<S: Read> Read for Pausing<S> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.0.read(buffer)
+    }
+}
+
+impl<S: Write> Write for Pausing<S> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if !self.1.is_zero() {
+            std::thread::sleep(self.1);
+        }
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Answers every read: a request without a body comes in one.

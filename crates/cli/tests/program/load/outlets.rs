@@ -4,17 +4,19 @@ use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::Ordering;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use super::watched::{Seen, stop};
 use super::{BUSY, OK, Service, answering, figures, proto, short};
-use crate::common::{Finished, Place, report, trial_lines, wait_until};
+use crate::common::{Finished, Place, json, report, trial_lines, wait_until};
 
 /// The histograms of an interval log, added up by tag.
 fn read_log(text: &[u8]) -> BTreeMap<String, Histogram<u64>> {
@@ -280,6 +282,24 @@ fn metrics_are_collected_while_a_load_runs() {
     assert!(started.expect("a count") > now[&of("calls_started_total")]);
 }
 
+/// Anybody who reaches the port can read them, and a query may hold a secret.
+#[test]
+fn metrics_name_no_query() {
+    let place = Place::new();
+    let server = answering(OK);
+    let target = format!("http://{}/a?key=secret", server.address);
+    let words = ["load", &target, "--duration", "60s", "--quiet"];
+    let mut child = place.start(&[&words[..], &["--metrics", "127.0.0.1:0"]].concat());
+    let seen = Seen::of(child.stderr.take().expect("its standard error"));
+    seen.wait_for("/metrics\n");
+    let text = seen.text();
+    let url = text.split("http://").nth(1).expect("an address");
+    let (_, body) = collect(url.split('/').next().expect("an address"));
+    let called = format!("called=\"http://{}/a\"", server.address);
+    assert!(body.contains(&called), "{body}");
+    stop(child);
+}
+
 /// What cannot be written in one place keeps nothing from the others.
 #[test]
 fn a_full_disk_ends_with_what_could_be_written() {
@@ -316,6 +336,44 @@ fn a_full_disk_ends_with_what_could_be_written() {
     for file in ["again/report.html", "p.hgrm"] {
         assert!(place.path().join(file).is_file(), "{file}");
     }
+}
+
+/// Here it is files that may not grow any more, which takes no file system of its own.
+#[test]
+fn a_load_that_finds_no_room_for_its_record_prints_it() {
+    let place = Place::new();
+    let server = answering(OK);
+    let target = format!("http://{}/", server.address);
+    let child = Command::new("sh")
+        .args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"])
+        .arg(env!("CARGO_BIN_EXE_rpcgauge"))
+        .args(short(
+            &target,
+            &["--rate", "25", "--warmup", "0s", "--json"],
+        ))
+        .current_dir(place.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("sh starts");
+    wait_until("calls", || server.calls.load(Ordering::Relaxed) > 5);
+    let full = Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
+    prlimit(Some(Pid::from_child(&child)), Resource::Fsize, full).expect("it is set");
+    let finished = Finished::from(child.wait_with_output().expect("it ends"));
+    assert_eq!(finished.code, Some(3), "{}", finished.stderr);
+    assert_eq!(
+        figures(&json(&finished.stdout))["calls"]["answered"],
+        50,
+        "{}",
+        finished.stderr
+    );
+    for part in ["run/trials.jsonl: file too large", "what was printed"] {
+        assert!(finished.stderr.contains(part), "{}", finished.stderr);
+    }
+    assert!(!finished.stderr.contains("--resume"), "{}", finished.stderr);
 }
 
 #[test]

@@ -141,6 +141,21 @@ fn bad_input_is_said_in_one_line() {
         (&[target, "--order", "random"], &["missing --rows"]),
         (&[target, "--cert", "me.pem"], &["missing --key"]),
         (&[target, "--slo", "p99"], &["--slo", "is no objective"]),
+        (
+            &[target, "--slo", "errors<1"],
+            &["--slo", "has a %, up to 100%, or is a number below 1"],
+        ),
+        (
+            &["http://127.0.0.1:9/{{n}}"],
+            &["/{{n}}: placeholders are filled in --data alone"],
+        ),
+        (
+            &[target, "-H", "x-id: {{uuid}}"],
+            &[
+                "--header",
+                "'x-id: …': placeholders are filled in --data alone",
+            ],
+        ),
         (&[target, "--duration", "10"], &["--duration", "is no time"]),
         (&[target, "--calls", "0"], &["--calls", "at least 1"]),
         (

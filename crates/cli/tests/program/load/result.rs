@@ -4,10 +4,12 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{BUSY, OK, answering, figures, short};
+use super::{BUSY, OK, Service, answering, answering_after, figures, short};
+use crate::capacity::one_at_a_time;
 use crate::common::{Finished, Place, interrupt, report, wait_until};
 
 #[test]
@@ -110,6 +112,45 @@ fn a_service_that_only_fails_is_measured_and_ends_with_1() {
     );
 }
 
+/// Answers one request in ten, and turns the others away at once.
+fn turning_away() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its address");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            std::thread::spawn(move || {
+                let answers = std::iter::once(OK).chain([BUSY; 9]).cycle();
+                for answer in answers {
+                    // A request without a body comes in one read.
+                    let read = stream.read(&mut [0; 4096]);
+                    if !matches!(read, Ok(1..)) || stream.write_all(answer.as_bytes()).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+#[test]
+fn a_service_that_turns_most_calls_away_is_not_fast() {
+    let place = Place::new();
+    let target = format!("http://{}/", turning_away());
+    let run = |out: &str, more: &[&str]| {
+        let words = ["load", &target, "--slo", "p99<10s", "--out", out, "--quiet"];
+        place.run(&[&words[..], more].concat())
+    };
+    let missed = run("run", &["--calls", "200", "--warmup", "0s"]);
+    assert_eq!(missed.code, Some(1), "{}", missed.stderr);
+    let told = "✗ p99<10s missed: 90% of the calls were never answered";
+    assert!(missed.stdout.contains(told), "{}", missed.stdout);
+    let none = run("search", &["--find-capacity", "--duration", "100ms"]);
+    assert_eq!(none.code, Some(1), "{}", none.stderr);
+    let told = "No rate that was tried holds p99<10s";
+    assert!(none.stdout.contains(told), "{}", none.stdout);
+}
+
 #[test]
 fn a_service_that_breaks_off_its_answers_is_measured_by_its_own_fault() {
     for (answer, received) in [
@@ -150,18 +191,26 @@ fn breaking_off(answer: &'static str) -> SocketAddr {
 #[test]
 fn two_targets_are_compared_in_blocks() {
     let place = Place::new();
-    let (one, other) = (answering(OK), answering(OK));
+    let [one, other] = [OK; 2].map(|ok| answering_after(ok, Duration::from_millis(1)));
     let [target, versus] = [&one, &other].map(|server| format!("http://{}/", server.address));
-    let shown = place
-        .run(&[
-            "load", &target, "--vs", &versus, "--blocks", "5", "--calls", "100", "--out", "run",
-            "--quiet",
-        ])
-        .well();
+    let finished = place.run(&[
+        "load", &target, "--vs", &versus, "--blocks", "5", "--calls", "100", "--out", "run",
+    ]);
+    let told = finished.stderr.clone();
+    assert!(
+        told.contains("block 1 of 5: ") && told.contains("block 5 of 5: "),
+        "{told}"
+    );
+    let shown = finished.well();
+    assert!(
+        !shown.contains("invocation"),
+        "nothing starts afresh: {shown}"
+    );
     for part in [
         "Target a",
         "Target b",
         "Is a call to a faster than one to b?",
+        "two running instances",
     ] {
         assert!(shown.contains(part), "\"{part}\" is not in: {shown}");
     }
@@ -183,6 +232,58 @@ fn two_targets_are_compared_in_blocks() {
         ["a b", "a b", "b-again b"],
         "by p50 and p99, and the A/A pair"
     );
+}
+
+#[test]
+fn targets_of_two_protocols_have_the_connections_that_each_needs() {
+    let place = Place::new();
+    let service = Service::start(&place, "127.0.0.1:0");
+    let (grpc, http) = (service.grpc(), service.http());
+    let words = [
+        "load", &grpc, "--vs", &http, "--data", "{}", "--rate", "200",
+    ];
+    let extent = ["--duration", "500ms", "--blocks", "5", "--warmup", "0s"];
+    let shown = place
+        .run(&[&words[..], &extent, &["--out", "run", "--quiet"]].concat())
+        .well();
+    let told = "B can have 64 calls in flight, one on each connection, and the other any number";
+    let words: Vec<&str> = shown.split_whitespace().collect();
+    assert!(words.join(" ").contains(told), "{shown}");
+    let report = report(&place.path().join("run"));
+    let variants = report["variants"].as_array().expect("variants");
+    let connections = variants.iter().map(|v| v["how"]["connections"].as_u64());
+    assert_eq!(
+        connections.collect::<Vec<_>>(),
+        [Some(1), Some(64), Some(64)]
+    );
+}
+
+#[test]
+fn there_is_no_verdict_where_calls_waited_to_be_sent() {
+    let place = Place::new();
+    let quick = answering(OK);
+    let quick = format!("http://{}/", quick.address);
+    // Half of what is asked of it at most, by one call after the other.
+    let slow = one_at_a_time(Duration::from_millis(20));
+    let words = ["load", &quick, "--vs", &slow, "--rate", "100"];
+    let extent = ["--connections", "1", "--duration", "5s", "--blocks", "5"];
+    let shown = place
+        .run(
+            &[
+                &words[..],
+                &extent,
+                &["--out", "run", "--quiet", "--warmup", "0s"],
+            ]
+            .concat(),
+        )
+        .well();
+    assert!(
+        shown.contains("No verdict on a against b in p50 latency"),
+        "{shown}"
+    );
+    let report = report(&place.path().join("run"));
+    let outcome = &report["comparisons"][0]["placements"][0]["outcome"];
+    assert_eq!(outcome["reason"], "send-delay", "{outcome}");
 }
 
 #[test]

@@ -72,6 +72,15 @@ fn lines_of_json_come_in_turn_and_around_with_their_places() {
 }
 
 #[test]
+fn a_byte_order_mark_is_no_part_of_the_first_row() {
+    let expected = rows([("{\"a\":1}", 1), ("{\"a\":2}", 2)]);
+    let text = "\u{feff}{\"a\":1}\n{\"a\":2}\n";
+    assert_rows(text, RowFormat::JsonLines, &expected);
+    let expected = rows([("{\"a\":\"1\"}", 2), ("{\"a\":\"2\"}", 3)]);
+    assert_rows("\u{feff}a\n1\n2\n", RowFormat::Csv, &expected);
+}
+
+#[test]
 fn values_with_line_breaks_in_quotes_are_one_row() {
     assert_rows(
         "name,note\r\nAda,\"one\r\ntwo, \"\"three\"\"\n\"\r\n\r\nBob,\n\"C\nd\",x\n",

@@ -60,7 +60,7 @@ fn the_figures_are_those_of_the_rate_that_held() {
 #[test]
 fn what_stood_in_the_way_is_named() {
     let over = |rate: f64| rate > 1_000.0;
-    let busy = changed(over, |measured| measured.client_share = 0.95);
+    let busy = changed(over, |measured| measured.client_share = Some(0.95));
     assert_eq!(found(&busy).limit, Some(Limit::ClientCpu));
     let late = changed(over, |measured| {
         measured.send_delay = measured.latency.clone()
@@ -68,7 +68,7 @@ fn what_stood_in_the_way_is_named() {
     assert_eq!(found(&late).limit, Some(Limit::SendDelay));
     let held = changed(
         |rate| rate <= 1_000.0,
-        |measured| measured.client_share = 0.95,
+        |measured| measured.client_share = Some(0.95),
     );
     assert_eq!(
         found(&held).limit,
@@ -115,19 +115,41 @@ fn calls_that_no_objective_bounds_and_nobody_answered_are_told() {
         },
     );
     let told = |sample: &Sample| crate::words::capacity::sentences(&found(sample)).join(" ");
-    let lost = "Of 3,000 calls in the trials that held, 750 were not answered";
-    let mut of_latency = turned_away.clone();
-    of_latency.plan.objectives = vec!["p99<20ms".parse().unwrap()];
+    let holding = |objectives: &[&str]| {
+        let mut sample = turned_away.clone();
+        sample.plan.objectives = objectives.iter().map(|o| o.parse().unwrap()).collect();
+        sample
+    };
+    let of_latency = holding(&["p50<20ms"]);
+    let lost = "were not answered, and no objective bounds that";
     assert!(told(&of_latency).contains(lost), "{}", told(&of_latency));
-    let mut lenient = turned_away;
-    lenient.plan.objectives.push("errors<50%".parse().unwrap());
-    lenient.plan.objectives.remove(1);
+    let lenient = holding(&["p50<20ms", "errors<50%"]);
     assert!(
         !told(&lenient).contains("not answered"),
         "{}",
         told(&lenient)
     );
     assert!(!told(&capacity()).contains("not answered"));
+}
+
+#[test]
+fn no_rate_holds_a_percentile_that_was_mostly_not_answered() {
+    let turned_away = changed(
+        |_| true,
+        |measured| {
+            let calls = &mut measured.calls;
+            let lost = calls.started / 10 * 9;
+            calls.answered -= lost;
+            calls.failed = [("http-503".to_owned(), lost)].into();
+        },
+    );
+    let found = found(&turned_away);
+    assert!(found.held.is_none(), "{found:?}");
+    let told = crate::words::capacity::outcome(&found.trials[0]);
+    assert!(
+        told.starts_with("missed p99<20ms: 90% never answered"),
+        "{told}"
+    );
 }
 
 #[test]

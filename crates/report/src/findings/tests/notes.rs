@@ -53,7 +53,7 @@ fn some_client_bound_blocks_are_left_out_and_counted() {
     let fast = sample.trials.iter_mut().filter(|t| t.variant == "fast");
     for trial in fast.take(3) {
         if let Outcome::Measured(measured) = &mut trial.outcome {
-            measured.client_share = 0.9;
+            measured.client_share = Some(0.9);
         }
     }
     let findings = findings(&sample);
@@ -170,7 +170,7 @@ fn what_the_client_could_not_do_as_asked_is_in_cells_rows_and_notes() {
     let connections = cell.figures.as_ref().unwrap().connections;
     assert_eq!(
         (connections.fewest_at_start, connections.opened),
-        (Some(1), 0)
+        (Some(1), Some(0))
     );
     let mishaps = crate::words::mishaps(cell.figures.as_ref().unwrap());
     assert_eq!(

@@ -1,5 +1,7 @@
 //! What every rendering of the findings has to tell.
 
+use rpcgauge_study::plan::Metric;
+
 use super::*;
 
 #[test]
@@ -27,30 +29,93 @@ fn limits_that_are_not_the_defaults_are_told() {
 }
 
 #[test]
-fn every_output_says_why_a_failing_a_a_pair_leaves_a_difference_open() {
-    let mut builder = two(1.2);
-    builder.specs[2].latency_ns *= 1.2;
-    let findings = findings(&builder.build());
+fn every_output_says_how_a_verdict_stands_to_a_failing_a_a_pair() {
+    for (ratio, told) in [
+        (1.2, "This does not lie beyond what the A/A pair shows (1."),
+        (1.6, "This lies beyond what the A/A pair shows (1."),
+    ] {
+        let mut builder = two(ratio);
+        builder.specs[2].latency_ns *= 1.2;
+        for text in outputs(&findings(&builder.build())) {
+            let (_, rest) = text.split_once(told).expect(&text);
+            assert!(rest.contains("]), which is grpc measured twice"), "{rest}");
+        }
+    }
+}
+
+#[test]
+fn a_verdict_on_dynamic_code_says_so_in_its_own_line_in_every_output() {
+    let code = rpcgauge_study::record::Code::Dynamic;
+    let text_of = |dynamic: &[usize], metric| {
+        let mut builder = two(2.0);
+        for spec in dynamic {
+            builder.specs[*spec].code = code;
+        }
+        builder.pairs[0].metric = metric;
+        let builder = builder.claim("old", ("grpc", "rest"), metric, (1.0, 2.0, "ms"));
+        outputs(&findings(&builder.build()))
+    };
+    let one = "Rest runs on dynamic code and the other does not, so that the difference may be \
+               that of the code.";
+    let both = "Both run on dynamic code, and generated code may differ.";
+    for (dynamic, told) in [(&[1][..], one), (&[0, 1, 2], both)] {
+        for text in text_of(dynamic, Metric::LatencyP50) {
+            assert_eq!(text.matches(told).count(), 1, "{text}");
+            // In the summary, where there is one, and beside the published figure.
+            assert!(text.contains("] (dynamic code)"), "{text}");
+            let is_json = text.starts_with('{');
+            assert!(
+                is_json || text.contains("Which is faster? (dynamic code)"),
+                "{text}"
+            );
+        }
+        for text in text_of(dynamic, Metric::CallBytes) {
+            assert!(!text.contains("(dynamic code)"), "bytes are what they are");
+        }
+    }
+    for text in text_of(&[], Metric::LatencyP50) {
+        assert!(!text.contains("(dynamic code)"), "{text}");
+    }
+}
+
+/// Every output that has verdicts in words, without escapes.
+fn outputs(findings: &Findings) -> [String; 4] {
     let style = crate::Style {
         color: false,
         width: 200,
     };
-    let outputs = [
-        crate::terminal::render(&findings, style),
-        crate::markdown::render(&findings).replace('\\', ""),
-        crate::html::render(&findings).unwrap(),
-        crate::json::render(&findings).unwrap(),
-    ];
-    for text in outputs {
-        let (_, reason) = text
-            .split_once("The A&#x2f;A pair differs, ")
-            .or_else(|| text.split_once("The A/A pair differs, "))
-            .expect(&text);
-        assert!(reason.starts_with("1."), "{reason}");
-        assert!(
-            reason.contains("], although it is one and the same"),
-            "{reason}"
-        );
+    [
+        crate::terminal::render(findings, style),
+        crate::markdown::render(findings).replace('\\', ""),
+        crate::html::render(findings)
+            .unwrap()
+            .replace("&#x2f;", "/"),
+        crate::json::render(findings).unwrap(),
+    ]
+}
+
+#[test]
+fn every_output_says_what_the_figures_under_load_leave_out() {
+    let style = crate::Style {
+        color: false,
+        width: 200,
+    };
+    let outputs = |findings: &Findings| {
+        [
+            crate::terminal::render(findings, style),
+            crate::markdown::render(findings),
+            crate::html::render(findings).unwrap(),
+        ]
+    };
+    let told = "encoding of requests and decoding of answers";
+    let live = findings(&crate::fixture::live());
+    for findings in [quickstart::findings(), &live] {
+        for text in outputs(findings) {
+            assert!(text.contains(told), "{text}");
+        }
+    }
+    for text in outputs(&findings(&two(2.0).build())) {
+        assert!(!text.contains(told), "only stages are timed: {text}");
     }
 }
 

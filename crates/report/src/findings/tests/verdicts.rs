@@ -4,6 +4,7 @@ use rpcgauge_study::plan::Metric;
 
 use super::super::verdict::{ClaimOutcome, Combined, Note, Unresolved, Withheld};
 use super::*;
+use crate::fixture::Spec;
 
 #[test]
 fn a_known_ratio_lies_in_its_interval() {
@@ -27,20 +28,90 @@ fn counted_bytes_are_guarded_by_an_a_a_interval_of_1_alone() {
     assert_eq!(verdict.outcome, verdict::Outcome::Slower);
 }
 
-#[test]
-fn an_a_a_pair_that_differs_forbids_every_difference() {
-    let mut builder = two(1.2);
+/// The first pair's outcome and what is said of it and of the A/A pair, where the second variant is
+/// `ratio` times as slow, and one thing measured twice 1.2 times.
+fn beside_an_a_a_pair_that_differs(ratio: f64) -> (verdict::Outcome, String, String) {
+    let mut builder = Builder {
+        noise: (0.001, 0.001),
+        calls: 1_000,
+        ..two(ratio)
+    };
     builder.specs[2].latency_ns *= 1.2;
     let findings = findings(&builder.build());
-    let reason = Unresolved::AaNotOne;
-    assert_eq!(
-        outcome(&findings, 0),
-        verdict::Outcome::NotResolved { reason, more: None }
-    );
-    let sentence = &findings.comparisons[1].sentence;
+    let said = |pair: usize| findings.comparisons[pair].sentence.clone();
+    (outcome(&findings, 0), said(0), said(1))
+}
+
+#[test]
+fn a_difference_beyond_an_a_a_pair_that_differs_stands_and_says_so() {
+    let (outcome, said, check) = beside_an_a_a_pair_that_differs(1.6);
+    assert_eq!(outcome, verdict::Outcome::Faster);
     assert!(
-        sentence.starts_with("A/A check fails: grpc-again and grpc"),
-        "{sentence}"
+        said.contains(". This lies beyond what the A/A pair shows (1."),
+        "{said}"
+    );
+    assert!(
+        check.starts_with("A/A check fails: grpc-again and grpc"),
+        "{check}"
+    );
+}
+
+#[test]
+fn what_does_not_lie_beyond_an_a_a_pair_is_not_resolved() {
+    let open = |reason| verdict::Outcome::NotResolved { reason, more: None };
+    for (ratio, reason, told) in [
+        (
+            1.2,
+            Unresolved::NotBeyondAa,
+            "This does not lie beyond what",
+        ),
+        (
+            1.0,
+            Unresolved::AaBeyondMargin,
+            "This lies inside the margin, but not what",
+        ),
+    ] {
+        let (outcome, said, _) = beside_an_a_a_pair_that_differs(ratio);
+        assert_eq!(outcome, open(reason), "{said}");
+        let told = format!("{told} the A/A pair shows (1.");
+        assert!(said.contains(&told), "{said}");
+    }
+}
+
+#[test]
+fn a_verdict_is_guarded_by_the_a_a_pair_of_its_own_group() {
+    let mut builder = two(1.2);
+    for spec in &mut builder.specs {
+        spec.group = Some("first");
+    }
+    let second = |name, ns| Spec {
+        group: Some("second"),
+        ..Spec::new(name, ns)
+    };
+    let builder = builder
+        .spec(second("unix", 50_000.0))
+        .spec(second("tcp", 60_000.0))
+        .spec(Spec {
+            repeats: Some("tcp"),
+            ..second("tcp-again", 120_000.0)
+        })
+        .spec(Spec::new("alone", 90_000.0))
+        .pair("Which is faster?", "unix", "tcp", Metric::LatencyP50)
+        .pair("And this?", "alone", "grpc", Metric::LatencyMean);
+    let findings = findings(&builder.build());
+    let guard = |pair: usize| {
+        let guard = findings.comparisons[pair].placements[0].guard.as_ref();
+        &*guard.unwrap().again
+    };
+    assert_eq!([guard(0), guard(2)], ["grpc-again", "tcp-again"]);
+    assert_eq!(guard(3), "grpc-again", "its group has none");
+    assert_eq!(outcome(&findings, 0), verdict::Outcome::Faster);
+    let reason = Unresolved::NotBeyondAa;
+    let open = verdict::Outcome::NotResolved { reason, more: None };
+    assert_eq!(
+        outcome(&findings, 2),
+        open,
+        "one thing differs by a factor of two"
     );
 }
 
@@ -139,4 +210,67 @@ fn a_variant_whose_calls_all_fail_has_no_verdict() {
     assert_eq!(findings.comparisons[0].placements[0].blocks.no_value, 12);
     let figures = findings.figures("rest", Placement::TwoCores).unwrap();
     assert!(figures.latency.is_none() && figures.goodput == 0.0);
+}
+
+/// The outcome of a latency, and what is said, where one call in so many of each variant fails; the
+/// second is four times as slow.
+fn failing(metric: Metric, every: [u64; 2]) -> (verdict::Outcome, String) {
+    let mut builder = Builder {
+        calls: 1_000,
+        ..two(4.0)
+    };
+    builder.pairs[0].metric = metric;
+    for (spec, every) in builder.specs.iter_mut().zip(every) {
+        spec.failing = (every > 0).then_some(("http-503", "status 503", every));
+    }
+    let findings = findings(&builder.build());
+    (
+        outcome(&findings, 0),
+        findings.comparisons[0].sentence.clone(),
+    )
+}
+
+#[test]
+fn a_latency_that_unanswered_calls_could_have_changed_has_no_verdict() {
+    let reason = Withheld::Unanswered;
+    let withheld = verdict::Outcome::NoVerdict { reason };
+    for (metric, every) in [
+        (Metric::LatencyP50, [2, 0]),
+        // The faster one's slowest may be those that never came.
+        (Metric::LatencyP99, [50, 0]),
+        (Metric::LatencyMean, [50, 0]),
+        (Metric::RequestTime, [50, 0]),
+    ] {
+        let (outcome, said) = failing(metric, every);
+        assert_eq!(outcome, withheld, "{metric:?} {every:?}: {said}");
+        let told = "of the calls of grpc and 0.0% of those of rest were not answered: what these \
+                    would have taken could change the verdict";
+        assert!(said.contains(told), "{said}");
+    }
+}
+
+#[test]
+fn a_latency_that_unanswered_calls_cannot_have_changed_stands() {
+    for (metric, every) in [
+        (Metric::LatencyP50, [50, 0]),
+        (Metric::LatencyP50, [0, 50]),
+        // Counted as never answered, they would only make the slower one slower.
+        (Metric::LatencyP99, [0, 200]),
+        (Metric::LatencyMean, [0, 50]),
+    ] {
+        let (outcome, said) = failing(metric, every);
+        assert_eq!(
+            outcome,
+            verdict::Outcome::Faster,
+            "{metric:?} {every:?}: {said}"
+        );
+        assert!(
+            said.contains("were not answered: this holds whatever these would have taken"),
+            "{said}"
+        );
+    }
+    // The same share on both sides.
+    let (outcome, said) = failing(Metric::LatencyMean, [20, 20]);
+    assert_eq!(outcome, verdict::Outcome::Faster);
+    assert!(!said.contains("not answered"), "{said}");
 }

@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::own::{OwnError, OwnLoader, OwnSource};
 use super::*;
-use crate::features::{CompressionKind, embedded_only};
-use crate::settings::Protocol;
+use crate::features::{CompressionKind, Role, embedded_only};
+use crate::settings::{ConnectionUse, HttpVersion, Protocol, Style};
 
 /// A loader without files: knows one method, and counts how often it was asked.
 #[derive(Default)]
@@ -41,10 +41,31 @@ impl OwnLoader for Known {
 
 fn resolve_with(text: &str, cores: u32, overrides: &Overrides) -> Result<Plan, StudyError> {
     let mut subjects = embedded_only();
-    let mut plain = Features::everything();
-    plain.compressions = vec![CompressionKind::None];
-    plain.protocols.remove(&Protocol::Rest);
-    subjects.insert("go-grpc".to_owned(), plain);
+    let plain = Features {
+        roles: vec![Role::Server],
+        protocols: [(Protocol::Grpc, vec![HttpVersion::Http2])].into(),
+        compressions: vec![CompressionKind::None],
+        ..Features::embedded()
+    };
+    let http = Features {
+        roles: vec![Role::Server, Role::Client],
+        protocols: [(Protocol::Rest, vec![HttpVersion::Http1])].into(),
+        encodings: vec![Encoding::Json],
+        styles: vec![Style::Blocking, Style::Future],
+        connections: vec![ConnectionUse::Reuse],
+        in_flight: 8,
+        ..plain.clone()
+    };
+    let json = Features {
+        roles: vec![Role::Codec],
+        encodings: vec![Encoding::Json],
+        ..Features::embedded()
+    };
+    subjects.extend([
+        ("go/grpc".to_owned(), plain),
+        ("python/http".to_owned(), http),
+        ("python/json".to_owned(), json),
+    ]);
     let context = ResolveContext {
         subjects: &subjects,
         loader: &Known::default(),

@@ -39,7 +39,7 @@ fn names_that_are_not_there() {
     assert_snapshot!(two_and("[[pairs]]\nof = \"grcp\"\nagainst = \"rest-json\""), @r#"my.toml:13:6: there is no variant "grcp"; did you mean "grpc"?"#);
     assert_snapshot!(two_and("[[claims]]\nof = \"grpc\"\nagainst = \"soap\"\nmetric = \"goodput\"\nsource = \"s\"\nsays = \"t\"\npublished = { of = 1, against = 2, unit = \"ms\" }"), @r#"my.toml:14:11: there is no variant "soap"; known are grpc, rest-json"#);
     assert_snapshot!(refused(&format!("question = \"Is it?\"\na-a = \"rest\"\n{TWO}")), @r#"my.toml:2:7: there is no variant "rest"; did you mean "rest-json"?"#);
-    assert_snapshot!(one_with("protocol = \"grpc\"\nsubject = \"refrence\""), @r#"my.toml:6:11: variant "base": there is no subject "refrence"; did you mean "reference"?"#);
+    assert_snapshot!(one_with("protocol = \"grpc\"\nserver = \"refrence\""), @r#"my.toml:6:10: variant "base": there is no server "refrence"; did you mean "reference"? (--subjects DIR adds your own)"#);
 }
 
 #[test]
@@ -62,9 +62,46 @@ fn a_claim_is_about_one_variant() {
 }
 
 #[test]
-fn what_a_subject_lacks() {
-    assert_snapshot!(one_with("subject = \"go-grpc\"\nprotocol = \"rest\""), @r#"my.toml:6:12: variant "base": the subject "go-grpc" has no protocol "rest" (it has: grpc)"#);
-    assert_snapshot!(one_with("subject = \"go-grpc\"\nprotocol = \"grpc\"\nresponse-compression = \"zstd\""), @r#"my.toml:7:24: variant "base": the subject "go-grpc" has no compression "zstd" (it has: none)"#);
+fn what_a_stack_lacks() {
+    assert_snapshot!(one_with("server = \"go/grpc\"\nprotocol = \"rest\""), @r#"my.toml:6:12: variant "base": the server "go/grpc" has no protocol "rest" (it has: grpc)"#);
+    assert_snapshot!(one_with("server = \"go/grpc\"\nprotocol = \"grpc\"\nresponse-compression = \"zstd\""), @r#"my.toml:7:24: variant "base": the server "go/grpc" has no compression "zstd" (it has: none)"#);
+    assert_snapshot!(one_with("server = \"python/json\"\nprotocol = \"rest\""), @r#"my.toml:5:10: variant "base": the server "python/json" has no role "server" (it has: codec)"#);
+    assert_snapshot!(one_with("client = \"python\"\nprotocol = \"rest\""), @r#"my.toml:5:10: variant "base": there is no client "python"; did you mean "python/http"? (--subjects DIR adds your own)"#);
+    assert_snapshot!(one_with("client = \"reference\"\nprotocol = \"rest\""), @r#"my.toml:5:10: variant "base": the client "reference" has no role "client" (it has: server, codec)"#);
+    assert_snapshot!(one_with("client = \"python/http\"\nprotocol = \"rest\"\nencoding = \"cbor\""), @r#"my.toml:7:12: variant "base": the client "python/http" has no encoding "cbor" (it has: json)"#);
+    assert_snapshot!(one_with("client = \"python/http\"\nprotocol = \"rest\"\nstyle = \"coroutine\""), @r#"my.toml:7:9: variant "base": the client "python/http" has no style "coroutine" (it has: blocking, future)"#);
+    assert_snapshot!(one_with("client = \"python/http\"\nprotocol = \"rest\"\nconnection = \"per-call\""), @r#"my.toml:7:14: variant "base": the client "python/http" has no connection use "per-call" (it has: reuse)"#);
+    assert_snapshot!(one_with("client = \"python/http\"\nprotocol = \"rest\"\nin-flight = 9"), @r#"my.toml:7:13: variant "base": the client "python/http" has at most 8 in flight"#);
+    assert_snapshot!(one_with("client = \"python/http\"\nprotocol = \"rest\"\nrate = 9"), @r#"my.toml:7:8: variant "base": the client "python/http" sends each call when one ends, and has no rate"#);
+    assert_snapshot!(one_with("codec = \"python/json\"\noperation = \"decode\"\nencoding = \"cbor\""), @r#"my.toml:7:12: variant "base": the codec "python/json" has no encoding "cbor" (it has: json)"#);
+    assert_snapshot!(one_with("codec = \"python/http\"\noperation = \"decode\""), @r#"my.toml:5:9: variant "base": the codec "python/http" has no role "codec" (it has: server, client)"#);
+}
+
+#[test]
+fn what_a_role_has_no_use_for() {
+    assert_snapshot!(one_with("client = \"python/http\"\nprotocol = \"rest\"\nconnections = 2"), @r#"my.toml:7:15: variant "base": "connections" is the engine's: a client subject opens as many as it needs"#);
+    assert_snapshot!(one_with("style = \"future\"\nprotocol = \"rest\""), @r#"my.toml:5:9: variant "base": "style" is a client subject's, and the engine calls here; write client = "…""#);
+    assert_snapshot!(one_with("sample = \"request\"\nprotocol = \"rest\""), @r#"my.toml:5:10: variant "base": "sample" is a codec's, and there is none; write codec = "…""#);
+    assert_snapshot!(one_with("codec = \"python/json\"\noperation = \"decode\"\nprotocol = \"rest\""), @r#"my.toml:7:12: variant "base": "protocol" is a call's, and a codec calls nothing; leave it out"#);
+    assert_snapshot!(one_with("codec = \"python/json\""), @r#"my.toml:5:9: variant "base": it has no operation; write operation = "encode" or "decode""#);
+    assert_snapshot!(one_with("codec = \"reference\"\noperation = \"encode\""), @r#"my.toml:5:9: variant "base": it has no encoding, and the codec has several; write encoding = "json""#);
+    assert_snapshot!(one_with("codec = \"reference\"\noperation = \"juggle\""), @r#"my.toml:6:13: unknown operation "juggle"; known are encode, decode"#);
+}
+
+#[test]
+fn what_a_codec_or_client_has_no_figure_of() {
+    let codec = "[[variants]]\nname = \"json\"\ncodec = \"python/json\"\noperation = \"encode\"\n\
+        [[variants]]\nname = \"cbor\"\ncodec = \"reference\"\nencoding = \"cbor\"\noperation = \"encode\"\n";
+    let pair = |of: &str, against: &str, metric: &str| {
+        two_and(&format!(
+            "{codec}[[pairs]]\nof = \"{of}\"\nagainst = \"{against}\"\nmetric = \"{metric}\""
+        ))
+    };
+    assert_snapshot!(pair("json", "grpc", "latency-p50"), @r#"my.toml:22:6: one of "json" and "grpc" is a codec, which calls nothing; hold codecs against codecs"#);
+    assert_snapshot!(pair("json", "cbor", "server-cpu"), @r#"my.toml:22:6: server-cpu is a call's, and "json" is a codec; take latency-p50, -mean or -p99, goodput or client-cpu"#);
+    let client = "[[variants]]\nname = \"python\"\nclient = \"python/http\"\nprotocol = \"rest\"\n\
+        [[pairs]]\nof = \"python\"\nagainst = \"rest-json\"\nmetric = \"call-bytes\"";
+    assert_snapshot!(two_and(client), @r#"my.toml:17:6: call-bytes is counted by the engine alone, and a subject calls in "python"; take response-bytes"#);
 }
 
 #[test]

@@ -7,7 +7,6 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::plan::Metric;
-use crate::plan::estimate::FLOOR;
 use crate::settings::{Schedule, Transport};
 
 #[test]
@@ -262,10 +261,11 @@ fn a_plan_as_text() {
     assert_snapshot!(resolve(&text).unwrap(), @r#"
 my: Is it?
 
-  time       about 14s
+  time       about 21s
   trials     12 in 2 invocations × 1 block
   placement  two cores; headline pairs also on one core; idle held
   warm-up    until it settles, at most 500ms
+  measured   in turn, by slices of 2 ms, where variants are compared
   verdicts   within ±3% is no difference, 95% intervals
   seed       1
 
@@ -296,23 +296,17 @@ fn known_latencies_make_the_estimate_follow() {
 }
 
 #[test]
-fn large_messages_make_the_floors_estimate_longer() {
-    let estimate = |n: u32| {
-        let text = format!(
-            "question = \"Is it?\"\nworkload = {{ name = \"list\", n = {n} }}\n\
-             [[variants]]\nname = \"grpc\"\nprotocol = \"grpc\"\n"
-        );
-        let plan = resolve(&text).unwrap();
-        // The calls themselves are as fast at every size, so that the floors alone differ.
-        let known = |_: &Variant| Some(std::time::Duration::from_millis(1));
-        (plan.estimate_with(known), plan.invocations)
-    };
-    let (small, _) = estimate(1);
-    assert_eq!(estimate(100).0, small);
-    // A window is 71 round trips at least, of 10 MB each here.
-    let (large, invocations) = estimate(53_476);
-    let window = std::time::Duration::from_millis(71 * 10);
-    assert!(large - small >= (window - FLOOR) * invocations);
+fn a_slice_has_its_calls_however_short_a_trial_is_asked_to_be() {
+    let text = "question = \"Is it?\"\nworkload = { name = \"hello\" }\n\
+                [base]\ntime = \"1ms\"\n\
+                [[variants]]\nname = \"grpc\"\nprotocol = \"grpc\"\n";
+    let plan = resolve(text).unwrap();
+    let trials = plan.trials.len() as u32;
+    let estimate = plan.estimate_with(|_| Some(std::time::Duration::from_secs(1)));
+    assert!(
+        estimate >= std::time::Duration::from_secs(5) * trials,
+        "{estimate:?}"
+    );
 }
 
 #[test]
@@ -398,4 +392,80 @@ proptest! {
         prop_assert_eq!(distinct.len() as u32, invocations * blocks * 3 * 2);
         prop_assert_eq!(plan.seed, seed);
     }
+}
+
+#[test]
+fn stacks_of_other_subjects_take_their_roles() {
+    let plan = resolve(
+        r#"# Which client?
+[workload]
+name = "hello"
+[base]
+protocol = "rest"
+[[variants]]
+name = "engine"
+[[variants]]
+name = "python"
+server = "python/http"
+client = "python/http"
+[[variants]]
+name = "futures"
+client = "python/http"
+style = "future"
+in-flight = 4
+[[variants]]
+name = "codec"
+codec = "python/json"
+operation = "encode"
+sample = "request"
+compression = "gzip"
+"#,
+    )
+    .unwrap();
+    let text = plan.to_string();
+    let table: Vec<&str> = text.lines().filter(|line| line.contains("hello")).collect();
+    assert_snapshot!(table.join("\n"), @r#"
+engine              hello                                          REST on HTTP/1.1  json      none         tcp      1 in flight  1s     48
+python              hello of python/http by python/http, blocking  REST on HTTP/1.1  json      none         tcp      1 in flight  1s     48
+futures             hello by python/http, future                   REST on HTTP/1.1  json      none         tcp × 4  4 in flight  1s     24
+codec               encode request of hello by python/json         -                 json      gzip         -        -            1s     24
+engine-again (A/A)  hello                                          REST on HTTP/1.1  json      none         tcp      1 in flight  1s     48
+"#);
+    let callee = |name: &str| {
+        let mut all = plan.variants.iter();
+        let one = all.find(|variant| variant.name == name).unwrap();
+        serde_json::to_string(&one.settings.callee).unwrap()
+    };
+    assert_snapshot!(callee("engine"), @r#"{"server":"reference","workload":{"name":"hello"}}"#);
+    assert_snapshot!(callee("futures"), @r#"{"server":"reference","client":{"stack":"python/http","style":"future"},"workload":{"name":"hello"}}"#);
+    assert_snapshot!(callee("codec"), @r#"{"codec":"python/json","operation":"encode","sample":"request","workload":{"name":"hello"}}"#);
+    // A codec is held against nothing that calls.
+    assert!(plan.pairs.iter().all(|pair| pair.a_a || pair.of != "codec"));
+    // What was kept of it is read again.
+    let kept = serde_json::to_string(&plan).unwrap();
+    assert_eq!(serde_json::from_str::<Plan>(&kept).unwrap(), plan);
+}
+
+#[test]
+fn a_stack_that_is_a_factor_makes_names_that_can_name_files() {
+    let plan = resolve(
+        "# Which?\n[workload]\nname = \"hello\"\n[base]\nprotocol = \"rest\"\n\
+         [factors]\nserver = [\"reference\", \"python/http\"]\nclient = [\"engine\", \"python/http\"]\n\
+         [[exclude]]\nserver = \"reference\"\nclient = \"python/http\"",
+    )
+    .unwrap();
+    let plain: Vec<&str> = plan
+        .variants
+        .iter()
+        .filter(|variant| variant.repeats.is_none())
+        .map(|variant| variant.name.as_str())
+        .collect();
+    assert_eq!(
+        plain,
+        [
+            "reference-client=engine",
+            "python:http-client=engine",
+            "python:http-client=python:http"
+        ]
+    );
 }

@@ -17,12 +17,33 @@ fn a_line_that_was_cut_off_is_dropped_and_told() {
 }
 
 #[test]
+fn a_file_without_an_end_is_refused() {
+    let scene = Scene::new();
+    for (file, problem) in [
+        (
+            names::TRIALS,
+            "the run is damaged: run/trials.jsonl:1: the line has more than 64 MiB; ",
+        ),
+        (
+            names::PLAN,
+            "cannot read run/plan.json: it has more than 256 MiB",
+        ),
+    ] {
+        let path = scene.run.join(file);
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", path).unwrap();
+        let told = scene.problem();
+        assert!(told.starts_with(problem), "{told}");
+    }
+}
+
+#[test]
 fn damage_in_the_middle_is_told_with_its_line() {
     let scene = Scene::new();
     scene.edit(names::TRIALS, |text| {
         text.replacen("\"started_at_ms\":1795", "\"started_at_ms\":x", 1)
     });
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: expected value (column 164); restore it from a copy, or run the study anew");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: expected value (column 177); restore it from a copy, or run the study anew");
     scene.edit(names::TRIALS, |text| {
         text.replacen("\"record\":\"trial\"", "\"record\":\"trail\"", 1)
     });
@@ -44,7 +65,7 @@ fn records_that_do_not_belong_are_refused() {
     assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:3: trial 99 is not in the plan, which has 12 trials; restore it from a copy, or run the study anew");
     let scene = Scene::new();
     scene.edit(names::TRIALS, |text| {
-        text.replacen("\"block\":0", "\"block\":7", 1)
+        text.replacen("\"block\":0,\"variant\"", "\"block\":7,\"variant\"", 1)
     });
     assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: trial 0 is another one in the plan; restore it from a copy, or run the study anew");
     let scene = Scene::new();

@@ -125,7 +125,13 @@ fn limits_fail_the_call_and_name_themselves() {
         "HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\n12345678901",
         "max_body_bytes",
     );
+    // At once, without the body that is stated.
+    fails(
+        "HTTP/1.1 200 OK\r\ncontent-length: 18446744073709551615\r\n\r\n",
+        "max_body_bytes",
+    );
     let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+    fails(&format!("{chunked}3\r\nabc\r\n8\r\n"), "max_body_bytes");
     fails(&format!("{chunked}1;234567890"), "max_chunk_line_bytes");
     fails(
         &format!("{chunked}0\r\na: {}", "x".repeat(200)),

@@ -8,6 +8,7 @@ use crate::http2::error::{ErrorCode, Http2Violation};
 use crate::http2::frame::{END_HEADERS, END_STREAM, FrameHeader};
 use crate::http2::received_blocks::ReceivedBlock;
 use crate::http2::streams::Stream;
+use crate::limits::Limits;
 
 impl Connection {
     pub(super) fn headers<S: Sink>(
@@ -85,8 +86,7 @@ impl Connection {
         } else if stream.head_seen {
             trailers(stream, block, end_stream, sink)
         } else {
-            let most = self.limits.max_interim_responses;
-            head(stream, block, end_stream, most, sink)
+            head(stream, block, end_stream, &self.limits, sink)
         };
         match result {
             Err(failure) => self.fail_stream(id, failure, sink),
@@ -125,7 +125,7 @@ fn head<S: Sink>(
     stream: &mut Stream,
     block: &mut ReceivedBlock,
     end_stream: bool,
-    max_interim: u32,
+    limits: &Limits,
     sink: &mut S,
 ) -> Result<(), Failure> {
     let head = block.head()?;
@@ -135,8 +135,9 @@ fn head<S: Sink>(
             return Err(Http2Violation::Interim.into());
         }
         stream.interim += 1;
-        if stream.interim > max_interim {
-            return Err(LimitExceeded::InterimResponses(max_interim).into());
+        let most = limits.max_interim_responses;
+        if stream.interim > most {
+            return Err(LimitExceeded::InterimResponses(most).into());
         }
         sink.take(Event::Interim { token, status });
         return Ok(());
@@ -148,6 +149,10 @@ fn head<S: Sink>(
     } else {
         head.content_length
     };
+    let max_body = limits.max_body_bytes;
+    if stream.body_left.is_some_and(|stated| stated > max_body) {
+        return Err(LimitExceeded::BodyBytes(max_body).into());
+    }
     if end_stream {
         check_end(stream, true)?;
     }

@@ -70,6 +70,12 @@ fn large_answers_fail_by_the_limit_that_they_exceed() {
     ]
     .concat();
     ends_call(server, &bytes, "max_body_bytes", 0xb);
+    // At once, without the body that is stated.
+    let mut server = calls();
+    let stated = ("content-length", "18446744073709551615");
+    let block = server.block(&[(":status", "200"), stated]);
+    let head = Frame::headers(1, &block).bytes();
+    ends_call(server, &head, "max_body_bytes", 0xb);
     let mut server = calls();
     let interim: Vec<u8> = (0..3)
         .flat_map(|_| {

@@ -1,0 +1,42 @@
+//! `subjects`, and where a user's own are.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+
+/// Where a user's own subjects are.
+#[derive(Debug, Args)]
+pub(crate) struct SubjectFolders {
+    /// A folder of your own subjects, a folder each, beside the built-in ones
+    #[arg(long = "subjects", value_name = "DIR", value_hint = ValueHint::DirPath, global = true)]
+    pub(crate) folders: Vec<PathBuf>,
+}
+
+/// `rpcgauge subjects`.
+#[derive(Debug, Args)]
+pub(crate) struct SubjectsArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<SubjectsCommand>,
+    #[command(flatten)]
+    pub(crate) subjects: SubjectFolders,
+    /// Print the list as JSON, with all that each stack declares
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SubjectsCommand {
+    /// Build subjects, as a run does where it needs them
+    Build {
+        /// Their names; all where there is none
+        names: Vec<String>,
+    },
+    /// Try all that one declares: right answers, refusals, slices, a clean end
+    Check {
+        /// Its name
+        name: String,
+        /// Only this stack of it
+        #[arg(long, value_name = "NAME")]
+        stack: Option<String>,
+    },
+}

@@ -1,0 +1,87 @@
+//! The records of a load. They go to its run directory, and stay in memory as well: a load cannot be
+//! taken up again, so that what its calls told must outlive a disk that is full.
+
+use rpcgauge_lab::{Records, RecordsError};
+use rpcgauge_study::record::{Environment, Record};
+use rpcgauge_study::run::{Run, RunError, RunWriter};
+use rpcgauge_study::system::sentence;
+
+use crate::exit::Failure;
+
+/// A run directory, and what is or should be in it.
+pub(super) struct Kept {
+    writer: RunWriter,
+    run: Run,
+    /// Why nothing more is written.
+    unwritten: Option<RunError>,
+}
+
+impl Kept {
+    /// A run directory that has no records yet.
+    pub(super) fn new(writer: RunWriter) -> Result<Self, Failure> {
+        let run = Run::read(writer.directory()).map_err(Failure::cannot)?;
+        Ok(Self {
+            writer,
+            run,
+            unwritten: None,
+        })
+    }
+
+    /// The run, and why its directory does not hold all of it. The directory is free for others now.
+    pub(super) fn finish(self) -> (Run, Option<Failure>) {
+        let unwritten = self.unwritten.as_ref().map(|error| {
+            Failure::cannot(format!(
+                "{}; the run directory is not complete: keep what was printed, and give the next load \
+                 an --out with more room",
+                what(error)
+            ))
+        });
+        (self.run, unwritten)
+    }
+
+    fn wrote(&mut self, written: Result<(), RunError>) {
+        self.unwritten = written.err();
+    }
+}
+
+impl Records for Kept {
+    fn append(&mut self, record: &Record) -> Result<(), RecordsError> {
+        match record {
+            Record::Trial(trial) => self.run.trials.push((**trial).clone()),
+            Record::Floor(floor) => self.run.floors.push(floor.clone()),
+            // Only a run that was taken up again has one.
+            Record::Restart { .. } => {}
+        }
+        if self.unwritten.is_none() {
+            let written = self.writer.append(record);
+            self.wrote(written);
+        }
+        Ok(())
+    }
+
+    fn environment(&mut self, environment: &Environment) -> Result<(), RecordsError> {
+        let is_first = self.run.environment.is_none();
+        self.run.environment = Some(environment.clone());
+        if self.unwritten.is_none() {
+            let written = self.writer.write_environment(environment);
+            self.wrote(written);
+        }
+        match &self.unwritten {
+            Some(error) if is_first => {
+                let what = what(error);
+                Err(format!("{what}; nothing was called: give an --out with more room").into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What was not written, without advice to go on, which a load cannot.
+fn what(error: &RunError) -> String {
+    match error {
+        RunError::Write { path, source } => {
+            format!("cannot write {}: {}", path.display(), sentence(source))
+        }
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,271 @@
+//! How long the first calls after a change of variant are disturbed: variants go round, and each time
+//! one call is timed, the first of its slice, the second, and so on.
+//!
+//! `make bench-slices` runs it with the built program as the server.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use rpcgauge_lab::SubjectCommand;
+use rpcgauge_lab::machine::idle::IdleHold;
+use rpcgauge_lab::machine::placement::{Bound, Placements};
+use rpcgauge_lab::subject::{Start, Subject};
+use rpcgauge_load as load;
+use rpcgauge_message::contract::{self, HttpVersion, Protocol};
+use rpcgauge_message::{
+    Codec, Compression, Encoding, Limits, Message, Workload, WorkloadSpec, content_type,
+};
+use rpcgauge_study::settings::{Idle, Placement};
+
+/// The places in a slice that are looked at, from 1.
+const PLACES: [u64; 10] = [1, 2, 3, 4, 5, 7, 10, 15, 25, 40];
+
+/// How often each place is timed.
+const ROUNDS: u32 = 150;
+
+/// Calls before anything is timed.
+const WARM_UP: u64 = 500;
+
+type Problem = Box<dyn std::error::Error>;
+
+fn main() -> Result<(), Problem> {
+    let program = std::env::var_os("RPCGAUGE").map(PathBuf::from);
+    let program = program.ok_or("set RPCGAUGE to the built program")?;
+    println!("median latency of the k-th call of a slice, over that of the last one shown, in %:");
+    let places = PLACES.map(|k| format!("{k:>7}")).concat();
+    println!("{:44}{:>9}{places}", "variants that go round", "call");
+    for placement in [Placement::TwoCores, Placement::OneCore] {
+        for (name, workload) in [
+            ("hello", WorkloadSpec::Hello {}),
+            ("list n=100", WorkloadSpec::List { n: 100 }),
+            ("echo n=5000", WorkloadSpec::Echo { n: 5_000 }),
+        ] {
+            for (name, latencies) in goes_round(&program, name, &workload, placement)? {
+                let last = latencies[PLACES.len() - 1];
+                let over = latencies.map(|ns| format!("{:>+7.1}", (ns / last - 1.0) * 100.0));
+                println!("{name:44}{:>6.1} µs{}", last / 1e3, over.concat());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Times gRPC and REST in turn; the median latency at each place, ns.
+fn goes_round(
+    program: &PathBuf,
+    name: &str,
+    spec: &WorkloadSpec,
+    placement: Placement,
+) -> Result<Vec<(String, [f64; PLACES.len()])>, Problem> {
+    let stop = AtomicBool::new(false);
+    let layout = Placements::detect()?.layout(placement)?;
+    let command = SubjectCommand::new(program, ["subject"]);
+    let folder = tempfile::tempdir()?;
+    let mut sides = Vec::new();
+    for protocol in [Protocol::Grpc, Protocol::Rest] {
+        let settings = settings(spec, protocol);
+        let start = Start {
+            command: &command,
+            settings: &settings,
+            cores: Some(&layout.server),
+            log: &folder.path().join("log"),
+            ready_timeout: contract::READY_TIMEOUT,
+            end_timeout: contract::END_TIMEOUT,
+        };
+        let subject = Subject::start(&start, &stop)?;
+        let workload = Workload::new(spec)?;
+        sides.push((
+            subject,
+            Calls::new(&workload, protocol)?,
+            trial(&workload, protocol),
+        ));
+    }
+    for (subject, _, trial) in &mut sides {
+        if let Some(contract::Address::Tcp(address)) = subject.ready().address {
+            trial.target.address = load::Address::Tcp(address);
+        }
+    }
+    let bound = Bound::to(&layout.client)?;
+    let idle = IdleHold::ask(Idle::Held);
+    let mut latencies = [[0.0; PLACES.len()]; 2];
+    for (place, column) in PLACES.iter().zip(0..) {
+        let mut sessions = Vec::new();
+        for (_, calls, trial) in &mut sides {
+            let hooks = load::Hooks {
+                settling: Box::new(|_| load::Settling::GoOn),
+                measuring: Box::new(|_| ()),
+                check: None,
+                progress: None,
+            };
+            let bodies = load::Bodies::PerCall(calls);
+            sessions.push(load::Session::open(trial, bodies, hooks, &stop)?);
+        }
+        let bounds = load::SliceBounds {
+            skip_calls: place - 1,
+            skip_time: Duration::ZERO,
+            least_calls: 1,
+            most_calls: 1,
+            time: Duration::ZERO,
+        };
+        for _ in 0..ROUNDS {
+            for session in &mut sessions {
+                session.slice(&bounds, &stop)?;
+            }
+        }
+        for (session, row) in sessions.into_iter().zip(0..) {
+            let latency = session.finish()?.latency;
+            latencies[row][column] = latency.value_at_quantile(0.5) as f64;
+        }
+    }
+    drop((bound, idle));
+    let place = format!("{placement}");
+    let named = |protocol: &str| format!("{name} by gRPC and REST, {place}: {protocol}");
+    Ok(vec![
+        (named("gRPC"), latencies[0]),
+        (named("REST"), latencies[1]),
+    ])
+}
+
+fn settings(workload: &WorkloadSpec, protocol: Protocol) -> contract::Settings {
+    contract::Settings::Server(Box::new(contract::ServerSettings {
+        stack: None,
+        workload: workload.clone(),
+        protocol,
+        http: http(protocol),
+        encoding: encoding(protocol),
+        listen: contract::Listen::Tcp {
+            host: contract::LOOPBACK.to_owned(),
+        },
+        response_compression: Compression::None,
+        threads: 1,
+        marks: true,
+        limits: contract::Limits::default(),
+    }))
+}
+
+fn http(protocol: Protocol) -> HttpVersion {
+    match protocol {
+        Protocol::Grpc => HttpVersion::Http2,
+        Protocol::Rest => HttpVersion::Http1,
+    }
+}
+
+fn encoding(protocol: Protocol) -> Encoding {
+    match protocol {
+        Protocol::Grpc => Encoding::Protobuf,
+        Protocol::Rest => Encoding::Json,
+    }
+}
+
+fn trial(workload: &Workload, protocol: Protocol) -> load::Trial {
+    let (style, path, version) = match protocol {
+        Protocol::Grpc => (
+            load::CallStyle::Grpc {
+                subtype: Some("proto".to_owned()),
+            },
+            workload.method_path(),
+            load::Protocol::Http2,
+        ),
+        Protocol::Rest => (
+            load::CallStyle::Http {
+                method: "POST".to_owned(),
+            },
+            workload.rest_path(),
+            load::Protocol::Http1,
+        ),
+    };
+    let headers = match protocol {
+        Protocol::Grpc => Vec::new(),
+        Protocol::Rest => ["content-type", "accept"]
+            .map(|name| {
+                (
+                    name.to_owned(),
+                    content_type::rest(Encoding::Json).to_owned(),
+                )
+            })
+            .to_vec(),
+    };
+    let patience = Duration::from_secs(10);
+    load::Trial {
+        target: load::Target {
+            address: load::Address::Tcp(([127, 0, 0, 1], 1).into()),
+            protocol: version,
+            tls: None,
+        },
+        request: load::Request {
+            style,
+            path: path.to_owned(),
+            authority: "localhost".to_owned(),
+            headers,
+        },
+        expect: load::Expect::default(),
+        schedule: load::Schedule::Closed { in_flight: 1 },
+        connections: 1,
+        connection_use: load::ConnectionUse::Reuse,
+        keepalive: None,
+        timing: load::Timing::Stages,
+        warmup: Some(load::WarmupBounds {
+            max_calls: WARM_UP,
+            max_time: patience,
+            slice_calls: WARM_UP,
+            slice_time: Duration::ZERO,
+        }),
+        stop: load::Stop {
+            calls: Some(1),
+            time: None,
+        },
+        deadline: patience,
+        drain: patience,
+        patience,
+        limits: load::Limits::default(),
+    }
+}
+
+/// A workload's calls, encoded and decoded anew each time.
+struct Calls {
+    request: Message,
+    request_codec: Codec,
+    response_codec: Codec,
+}
+
+impl Calls {
+    fn new(workload: &Workload, protocol: Protocol) -> Result<Self, Problem> {
+        let codec = |message_type: &rpcgauge_message::MessageType| {
+            let encoding = encoding(protocol);
+            Codec::new(
+                message_type.clone(),
+                encoding,
+                Compression::None,
+                Limits::DEFAULT,
+            )
+        };
+        Ok(Self {
+            request: workload.request(0),
+            request_codec: codec(workload.request_type())?,
+            response_codec: codec(workload.response_type())?,
+        })
+    }
+}
+
+impl load::Codec for Calls {
+    fn encode(&mut self, _: u64, out: &mut Vec<u8>) -> Result<(), load::CodecError> {
+        let encoded = self.request_codec.encode(&self.request, out);
+        encoded.map_err(|error| load::CodecError(error.to_string()))
+    }
+
+    fn decompress(&mut self, _: &[u8], _: &mut Vec<u8>) -> Result<(), load::CodecError> {
+        Err(load::CodecError("nothing is compressed here".to_owned()))
+    }
+
+    fn decode(&mut self, plain: &[u8]) -> Result<(), load::CodecError> {
+        let decoded = self.response_codec.decode(plain);
+        decoded
+            .map_err(|error| load::CodecError(error.to_string()))
+            .map(drop)
+    }
+
+    fn verify(&mut self, _: u64) -> Result<(), load::CodecError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,288 @@
+//! Whether a core that is kept busy is stopped again and again, as a quota does.
+//!
+//! A quota on processor time is given out anew at fixed times, mostly every 100 ms. Who has used it
+//! up is stopped until then:
+//!
+//! ```text
+//! |== runs ==|.stopped.|== runs ==|.stopped.|== runs ==|.stopped.|
+//! 0                    100                  200                  300 ms
+//! ```
+//!
+//! So what stops a quota's cores ends at one place of the period, time after time. Other programs
+//! and interrupts stop them anywhere.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rpcgauge_study::settings::Placement;
+use serde::Serialize;
+
+use crate::machine::placement::{CoreSet, Placements};
+use crate::machine::process::thread_waited;
+
+/// How long cores are kept busy: ten periods.
+const WATCH: Duration = Duration::from_secs(1);
+
+/// The period of control groups and hypervisors, unless they are told another.
+const PERIOD: Duration = Duration::from_millis(100);
+
+/// A loop that does nothing else sees itself stopped from here on: interrupts are shorter.
+const GAP: Duration = Duration::from_micros(100);
+
+/// A quota that takes less of a period than this is none.
+const SHORTEST_STOP: Duration = Duration::from_millis(1);
+
+/// Stops of one place end within this time before or after it.
+const PLACE: Duration = Duration::from_millis(2);
+
+/// The part of the periods that a quota stops, at least: it may not be used up in one of them.
+const MOST_PERIODS: f64 = 0.8;
+
+/// What became of cores that were kept busy.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BusyCores {
+    /// How long they were watched, ms.
+    pub watched_ms: u64,
+    /// The stops that a quota makes; none were found where this is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stops: Option<Stops>,
+}
+
+/// Stops that come back at one place of a period.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Stops {
+    /// The period, ms.
+    pub period_ms: u64,
+    /// How long a core is stopped in each, ms: the median.
+    pub stopped_ms: f64,
+    /// Who stops it.
+    pub by: StoppedBy,
+}
+
+/// Who stops a core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StoppedBy {
+    /// What this kernel knows nothing of: the host.
+    Host,
+    /// This kernel, which had others to run or kept a quota itself.
+    Kernel,
+}
+
+impl fmt::Display for Stops {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            period_ms,
+            stopped_ms,
+            by,
+        } = self;
+        let (who, why, what) = match by {
+            StoppedBy::Host => (
+                "the host",
+                "a quota on this machine's processor time",
+                "ask for a machine without one",
+            ),
+            StoppedBy::Kernel => (
+                "the kernel",
+                "a quota on this container's processor time, or a program that runs then",
+                "lift the quota or stop the program",
+            ),
+        };
+        write!(
+            f,
+            "{who} stops busy cores for {stopped_ms:.1} ms in every {period_ms} ms ({why}): high \
+             percentiles show that, not the stack; {what}, or measure at a rate that leaves the cores \
+             idle for longer"
+        )
+    }
+}
+
+/// A time in which a busy loop made no progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Gap {
+    /// Its end, since the watch began.
+    end: Duration,
+    length: Duration,
+    by: StoppedBy,
+}
+
+/// Keeps the cores busy that a trial would use, and looks for stops.
+pub(super) fn watch(placements: &Placements) -> Option<BusyCores> {
+    let two = placements.layout(Placement::TwoCores);
+    let layout = two
+        .or_else(|_| placements.layout(Placement::OneCore))
+        .ok()?;
+    let mut sides = vec![&layout.client, &layout.server];
+    sides.dedup();
+    // Both at once: one of them alone may not use a quota up.
+    let found: Vec<Stops> = thread::scope(|scope| {
+        let loops = sides
+            .iter()
+            .map(|cores| scope.spawn(|| stops(&busy(cores))));
+        let loops: Vec<_> = loops.collect();
+        let ended = loops.into_iter().map(|one| one.join().ok().flatten());
+        ended.flatten().collect()
+    });
+    let longest = |a: &Stops, b: &Stops| a.stopped_ms.total_cmp(&b.stopped_ms);
+    Some(BusyCores {
+        watched_ms: WATCH.as_millis() as u64,
+        stops: found.into_iter().max_by(longest),
+    })
+}
+
+/// Keeps one core busy, and tells when it was stopped.
+fn busy(core: &CoreSet) -> Vec<Gap> {
+    // Where it cannot be bound, another core tells as much.
+    let _ = core.bind_this_thread();
+    let waited = || thread_waited().unwrap_or_default();
+    let mut gaps = Vec::new();
+    let (began, mut waited_before) = (Instant::now(), waited());
+    let mut add = |end: Instant, length, by| {
+        let end = end.duration_since(began);
+        gaps.extend((length >= GAP).then_some(Gap { end, length, by }));
+    };
+    let mut last = began;
+    while last.duration_since(began) < WATCH {
+        let now = Instant::now();
+        let length = now.duration_since(last);
+        last = now;
+        if length >= GAP {
+            let waited_now = waited();
+            // Whom the host lets go on may still have to wait for its turn.
+            let queued = waited_now.saturating_sub(waited_before).min(length);
+            add(now - queued, length - queued, StoppedBy::Host);
+            add(now, queued, StoppedBy::Kernel);
+            (waited_before, last) = (waited_now, Instant::now());
+        }
+    }
+    gaps
+}
+
+/// What of the gaps is a quota's, the host's first.
+fn stops(gaps: &[Gap]) -> Option<Stops> {
+    [StoppedBy::Host, StoppedBy::Kernel]
+        .into_iter()
+        .find_map(|by| {
+            let gaps: Vec<Gap> = gaps.iter().copied().filter(|gap| gap.by == by).collect();
+            Some(Stops {
+                period_ms: PERIOD.as_millis() as u64,
+                stopped_ms: quota(&gaps)?.as_secs_f64() * 1_000.0,
+                by,
+            })
+        })
+}
+
+/// The median of the stops at the place of the period at which most time was lost, where most
+/// periods have one and most of the time was lost there.
+fn quota(gaps: &[Gap]) -> Option<Duration> {
+    let lost = |gaps: &[Gap]| gaps.iter().map(|gap| gap.length).sum::<Duration>();
+    let at = |place: Duration| -> Vec<Gap> {
+        let long = gaps.iter().filter(|gap| gap.length >= SHORTEST_STOP);
+        long.filter(|gap| is_at(gap.end, place)).copied().collect()
+    };
+    let long = gaps.iter().filter(|gap| gap.length >= SHORTEST_STOP);
+    let place = long
+        .map(|gap| gap.end)
+        .max_by_key(|&place| lost(&at(place)))?;
+    let mut found = at(place);
+    // Counted from half a period before the place, so that what is a little early is of its period.
+    let offset = PERIOD / 2 + PERIOD - remainder(place);
+    let period_of = |gap: &Gap| (gap.end + offset).as_nanos() / PERIOD.as_nanos();
+    let hit: BTreeSet<u128> = found.iter().map(period_of).collect();
+    let periods = WATCH.as_nanos() / PERIOD.as_nanos();
+    let is_quota =
+        hit.len() as f64 >= MOST_PERIODS * periods as f64 && lost(&found) * 2 >= lost(gaps);
+    found.sort_unstable_by_key(|gap| gap.length);
+    is_quota.then(|| found[found.len() / 2].length)
+}
+
+/// Whether a time falls on the place of the period that another one does.
+fn is_at(time: Duration, place: Duration) -> bool {
+    let past = remainder(time.abs_diff(place));
+    past.min(PERIOD - past) <= PLACE
+}
+
+/// The time since the last period of a clock that started with the watch.
+fn remainder(time: Duration) -> Duration {
+    Duration::from_nanos((time.as_nanos() % PERIOD.as_nanos()) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: f64) -> Duration {
+        Duration::from_secs_f64(ms / 1_000.0)
+    }
+
+    /// A gap by its end and its length, ms.
+    fn gap(end: f64, length: f64, by: StoppedBy) -> Gap {
+        Gap {
+            end: ms(end),
+            length: ms(length),
+            by,
+        }
+    }
+
+    /// The stops of a quota that gives out time at 37 ms of each period, a little early or late.
+    fn quotas(by: StoppedBy) -> Vec<Gap> {
+        let late = |period: u32| f64::from(period % 3) - 1.0;
+        let stop = |period| {
+            gap(
+                37.0 + 100.0 * f64::from(period) + late(period),
+                25.0 + late(period),
+                by,
+            )
+        };
+        (0..10).map(stop).collect()
+    }
+
+    /// Stops of one length, a time after the other.
+    fn every(time: f64, length: f64, by: StoppedBy) -> Vec<Gap> {
+        let ends = (1..)
+            .map(|n| time * f64::from(n))
+            .take_while(|end| *end <= 1_000.0);
+        ends.map(|end| gap(end, length, by)).collect()
+    }
+
+    #[test]
+    fn stops_at_one_place_of_the_period_are_a_quota() {
+        // Another program has the core in turn with the loop: that is not the host's doing.
+        let gaps = [quotas(StoppedBy::Host), every(9.3, 4.0, StoppedBy::Kernel)].concat();
+        let found = stops(&gaps).unwrap();
+        assert_eq!((found.period_ms, found.stopped_ms.round()), (100, 25.0));
+        assert_eq!(found.by, StoppedBy::Host);
+        let text = found.to_string();
+        assert!(
+            text.starts_with("the host stops busy cores for 25.0 ms in every 100 ms"),
+            "{text}"
+        );
+        let found = stops(&quotas(StoppedBy::Kernel)).unwrap();
+        assert_eq!(found.by, StoppedBy::Kernel);
+        // Time is given out just where the watch began.
+        assert!(stops(&every(100.0, 5.0, StoppedBy::Host)).is_some());
+    }
+
+    #[test]
+    fn stops_anywhere_are_none() {
+        for (what, gaps) in [
+            (
+                "another program in turn",
+                every(8.0, 4.0, StoppedBy::Kernel),
+            ),
+            (
+                "in turns that fit the period",
+                every(20.0, 10.0, StoppedBy::Kernel),
+            ),
+            ("too seldom", quotas(StoppedBy::Host)[..7].to_vec()),
+            ("too short", every(100.0, 0.9, StoppedBy::Host)),
+            ("nowhere again", every(93.0, 25.0, StoppedBy::Host)),
+            ("once for long", vec![gap(900.0, 800.0, StoppedBy::Host)]),
+            ("never", Vec::new()),
+        ] {
+            assert_eq!(stops(&gaps), None, "{what}");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What disturbed the calls while they were measured: other programs that took their cores, and a
+//! hypervisor that did.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use rpcgauge_load::Address;
+
+use super::others::Others;
+use super::steal::StealMeter;
+use crate::machine::placement::Layout;
+use crate::machine::process::thread_waited;
+
+/// Follows what disturbs, over a whole run: it looks at the machine at its start and at its end, and
+/// in between at the measuring thread alone.
+#[derive(Debug)]
+pub(crate) struct Disturbances {
+    steal: Option<StealMeter>,
+    others: Others,
+    /// The largest share of a trial for which the measuring thread waited for its core.
+    waited: f64,
+}
+
+impl Disturbances {
+    /// Starts to follow. What is measured runs on `cores`, and calls services at `called` that are
+    /// no processes of ours.
+    pub(crate) fn start(cores: BTreeSet<usize>, called: Vec<Address>) -> Self {
+        Self {
+            steal: StealMeter::start(),
+            others: Others::start(cores, called),
+            waited: 0.0,
+        }
+    }
+
+    /// Notes how long the measuring thread waited in one trial.
+    pub(crate) fn note(&mut self, waiting: Option<Waiting>) {
+        let share = waiting.and_then(Waiting::share);
+        self.waited = self.waited.max(share.unwrap_or(0.0));
+    }
+
+    /// What was seen since the start, a line each; `when` says when that was.
+    pub(crate) fn warnings(&self, when: &str) -> Vec<String> {
+        let steal = self.steal.and_then(|steal| steal.warning(when));
+        let others = self.others.warning(when, self.waited);
+        others.into_iter().chain(steal).collect()
+    }
+}
+
+/// How long the calling thread waits for its core, while others run there.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    began: Instant,
+    before: Duration,
+}
+
+impl Waiting {
+    /// Starts to follow the calling thread. Nothing is followed where client and server share one
+    /// core, since each waits for the other there, and where the kernel does not tell.
+    pub(crate) fn start(layout: &Layout) -> Option<Self> {
+        let is_shared = layout.client == layout.server && layout.client.ids().len() == 1;
+        Some(Self {
+            before: thread_waited().filter(|_| !is_shared)?,
+            began: Instant::now(),
+        })
+    }
+
+    /// The share of the time since the start.
+    fn share(self) -> Option<f64> {
+        let waited = thread_waited()?.saturating_sub(self.before);
+        Some(waited.as_secs_f64() / self.began.elapsed().as_secs_f64().max(1e-9))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use rpcgauge_study::settings::Placement;
+
+    use super::*;
+    use crate::machine::cores;
+    use crate::machine::placement::Placements;
+
+    #[test]
+    fn a_thread_waits_while_another_has_its_core() {
+        let placements = Placements::detect().unwrap();
+        let Ok(layout) = placements.layout(Placement::TwoCores) else {
+            return;
+        };
+        let is_done = AtomicBool::new(false);
+        let mut disturbances = Disturbances::start(BTreeSet::new(), Vec::new());
+        disturbances.note(None);
+        assert_eq!(disturbances.waited, 0.0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                layout.client.bind_this_thread().unwrap();
+                while !is_done.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+            scope.spawn(|| {
+                layout.client.bind_this_thread().unwrap();
+                let before = thread_waited();
+                let waiting = Waiting::start(&layout);
+                // Until the other one had a turn.
+                while before.is_some() && thread_waited() == before {}
+                disturbances.note(waiting);
+                is_done.store(true, Ordering::Relaxed);
+            });
+        });
+        assert_eq!(disturbances.waited > 0.0, thread_waited().is_some());
+    }
+
+    #[test]
+    fn where_client_and_server_share_a_core_their_waiting_tells_nothing() {
+        let one = Placements::among(cores::allowed().unwrap()[..1].to_vec());
+        assert!(Waiting::start(&one.layout(Placement::OneCore).unwrap()).is_none());
+        assert!(Waiting::start(&one.layout(Placement::Free).unwrap()).is_none());
+    }
+}

@@ -1,0 +1,361 @@
+//! Other programs that used the cores meanwhile, by name.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs;
+use std::iter::successors;
+use std::time::Instant;
+
+use rpcgauge_load::Address;
+
+use crate::machine::listener::Listeners;
+
+/// Where the measuring thread waited for its core for more than this share of a trial, whoever used
+/// as much of a core is named.
+const WAITED_SHARE: f64 = 0.01;
+
+/// Whoever used more than this of a core that is measured on is named in any case: the server may
+/// have waited, or both sides where they share a core.
+const BUSY_SHARE: f64 = 0.10;
+
+/// The kernel counts processor time in ticks of 10 ms: less is no share worth a word.
+const FEWEST_TICKS: u64 = 2;
+
+/// Programs that are named, the busiest first.
+const MOST_NAMED: usize = 3;
+
+/// A process's ancestors are looked for no further than this: what is read while processes come and
+/// go might go in circles.
+const MOST_ANCESTORS: usize = 64;
+
+/// The kernel's mark of its own threads (`PF_KTHREAD` of include/linux/sched.h). What they do may be
+/// the calls' own work.
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
+/// Follows what processes use that are not of this program.
+#[derive(Debug)]
+pub(super) struct Others {
+    cores: BTreeSet<usize>,
+    called: Vec<Address>,
+    before: Processes,
+}
+
+impl Others {
+    /// Starts to follow; see [`super::Disturbances::start`].
+    pub(super) fn start(cores: BTreeSet<usize>, called: Vec<Address>) -> Self {
+        Self {
+            cores,
+            called,
+            before: Processes::now(),
+        }
+    }
+
+    /// Names the programs that took the cores, where the measuring thread waited for this share of
+    /// a trial.
+    pub(super) fn warning(&self, when: &str, waited: f64) -> Option<String> {
+        let used = Processes::now().used_since(&self.before, std::process::id());
+        let mut named = disturbing(used, &self.cores, waited);
+        if !named.is_empty() {
+            let called: Vec<Listeners> = self.called.iter().map(Listeners::at).collect();
+            named.retain(|used| !called.iter().any(|service| service.are_of(used.pid)));
+        }
+        told(&named, when, waited)
+    }
+}
+
+/// Who disturbs what runs on `cores`, first who ran there last, the busiest first.
+fn disturbing(mut used: Vec<Used>, cores: &BTreeSet<usize>, waited: f64) -> Vec<Used> {
+    let was_there = |used: &Used| cores.contains(&used.core);
+    used.retain(|used| {
+        used.share > BUSY_SHARE && was_there(used)
+            || used.share > WAITED_SHARE && waited > WAITED_SHARE
+    });
+    used.sort_by(|a, b| {
+        let there_first = was_there(b).cmp(&was_there(a));
+        there_first.then(b.share.total_cmp(&a.share))
+    });
+    used
+}
+
+fn told(used: &[Used], when: &str, waited: f64) -> Option<String> {
+    let named: Vec<String> = used.iter().take(MOST_NAMED).map(Used::to_string).collect();
+    let waited = match waited > WAITED_SHARE {
+        true => format!(
+            "; up to {:.1}% of a trial the measuring thread waited for its core",
+            waited * 100.0
+        ),
+        false => String::new(),
+    };
+    (!named.is_empty()).then(|| {
+        format!(
+            "{when} other programs were busy: {}{waited}; stop them for steadier figures",
+            named.join(", ")
+        )
+    })
+}
+
+/// What a process used, with those that it started and that have ended.
+#[derive(Debug, Clone, PartialEq)]
+struct Used {
+    name: String,
+    pid: u32,
+    /// Where it ran last.
+    core: usize,
+    /// 1.0 is all of one core.
+    share: f64,
+}
+
+impl fmt::Display for Used {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            name,
+            pid,
+            core,
+            share,
+        } = self;
+        let percent = share * 100.0;
+        write!(
+            f,
+            "{name} (pid {pid}, last on core {core}) with {percent:.0}% of a core"
+        )
+    }
+}
+
+/// Every process at one time.
+#[derive(Debug)]
+struct Processes {
+    at: Instant,
+    by_pid: BTreeMap<u32, Process>,
+}
+
+/// Of proc(5)'s `stat`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Process {
+    name: String,
+    parent: u32,
+    is_kernels: bool,
+    /// Its processor time, and that of its children which have ended.
+    ticks: u64,
+    /// When it started: another process may get its number.
+    started: u64,
+    core: usize,
+}
+
+impl Processes {
+    fn now() -> Self {
+        let folders = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let by_pid = folders
+            .filter_map(|folder| {
+                let pid = folder.file_name().to_str()?.parse().ok()?;
+                let stat = fs::read_to_string(folder.path().join("stat")).ok()?;
+                Some((pid, process(&stat)?))
+            })
+            .collect();
+        Self {
+            at: Instant::now(),
+            by_pid,
+        }
+    }
+
+    /// What each process used since `before`, without `own` and those that it started.
+    fn used_since(&self, before: &Self, own: u32) -> Vec<Used> {
+        let seconds = self.at.duration_since(before.at).as_secs_f64().max(1e-3);
+        let inherited = self.inherited_since(before);
+        let used = |(&pid, process): (&u32, &Process)| {
+            let earlier = before.by_pid.get(&pid);
+            let earlier = earlier.filter(|earlier| earlier.started == process.started);
+            let known = earlier.map_or(0, |earlier| earlier.ticks)
+                + inherited.get(&pid).copied().unwrap_or(0);
+            let ticks = process.ticks.saturating_sub(known);
+            let is_told = ticks >= FEWEST_TICKS
+                && !process.is_kernels
+                && !self.ancestry(pid).any(|ancestor| ancestor == own);
+            is_told.then(|| Used {
+                name: process.name.clone(),
+                pid,
+                core: process.core,
+                share: ticks as f64 / ticks_a_second() / seconds,
+            })
+        };
+        self.by_pid.iter().filter_map(used).collect()
+    }
+
+    /// What processes had used already at `before` that have ended since: it stands in the account
+    /// of who waited for them now, the nearest of their ancestors that is left.
+    fn inherited_since(&self, before: &Self) -> BTreeMap<u32, u64> {
+        let is_left = |pid: u32| {
+            let started = |all: &Self| all.by_pid.get(&pid).map(|process| process.started);
+            started(before) == started(self)
+        };
+        let mut inherited = BTreeMap::new();
+        for (&pid, process) in &before.by_pid {
+            if !is_left(pid)
+                && let Some(heir) = before.ancestry(pid).find(|&ancestor| is_left(ancestor))
+            {
+                *inherited.entry(heir).or_default() += process.ticks;
+            }
+        }
+        inherited
+    }
+
+    /// A process, its parent, and so on.
+    fn ancestry(&self, pid: u32) -> impl Iterator<Item = u32> {
+        let parent = |pid: &u32| self.by_pid.get(pid).map(|process| process.parent);
+        successors(Some(pid), parent).take(MOST_ANCESTORS)
+    }
+}
+
+/// The second field is a name in parentheses, which may hold spaces and parentheses itself. The
+/// fields after it are numbered as proc(5) does.
+fn process(stat: &str) -> Option<Process> {
+    let (start, rest) = stat.rsplit_once(')')?;
+    let (_, name) = start.split_once('(')?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+    let clean = |c: char| if c.is_control() { '?' } else { c };
+    Some(Process {
+        name: name.chars().map(clean).collect(),
+        parent: u32::try_from(field(4)?).ok()?,
+        is_kernels: field(9)? & KERNEL_THREAD != 0,
+        // utime, stime, cutime, cstime
+        ticks: field(14)? + field(15)? + field(16)? + field(17)?,
+        started: field(22)?,
+        core: usize::try_from(field(39)?).ok()?,
+    })
+}
+
+fn ticks_a_second() -> f64 {
+    rustix::param::clock_ticks_per_second() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn of(parent: u32, ticks: u64) -> Process {
+        Process {
+            name: "make".to_owned(),
+            parent,
+            is_kernels: false,
+            ticks,
+            started: 7,
+            core: 1,
+        }
+    }
+
+    /// Two looks a second apart.
+    fn used<const A: usize, const B: usize>(
+        before: [(u32, Process); A],
+        after: [(u32, Process); B],
+    ) -> Vec<(u32, f64)> {
+        let at = Instant::now();
+        let before = Processes {
+            at,
+            by_pid: before.into(),
+        };
+        let after = Processes {
+            at: at + Duration::from_secs(1),
+            by_pid: after.into(),
+        };
+        let used = after.used_since(&before, OWN);
+        used.into_iter()
+            .map(|used| (used.pid, used.share))
+            .collect()
+    }
+
+    const OWN: u32 = 50;
+
+    #[test]
+    fn stat_is_read_past_a_name_with_parentheses() {
+        let stat = "42 (a (b) c) S 9 42 42 0 -1 4194560 99 0 0 0 17 23 5 1 20 0 1 0 100 0 0 0 0 0 0 0 \
+                    0 0 0 0 0 0 0 0 17 3 0";
+        let read = process(stat).unwrap();
+        let want = Process {
+            name: "a (b) c".to_owned(),
+            parent: 9,
+            is_kernels: false,
+            ticks: 46,
+            started: 100,
+            core: 3,
+        };
+        assert_eq!(read, want);
+        assert!(
+            process(&stat.replace("4194560", "2129984"))
+                .unwrap()
+                .is_kernels
+        );
+        assert_eq!(process("42 (cut) S 9"), None);
+    }
+
+    #[test]
+    fn a_process_has_used_a_share_of_a_core() {
+        let second = ticks_a_second() as u64;
+        let before = [(1, of(0, 0)), (2, of(1, 5)), (3, of(1, second))];
+        let reused = Process {
+            started: 8,
+            ..of(1, second / 4)
+        };
+        let after = [
+            (1, of(0, 0)),
+            (2, of(1, 5 + second / 2)),
+            (3, reused),
+            (4, of(1, second)),
+        ];
+        assert_eq!(used(before, after), [(2, 0.5), (3, 0.25), (4, 1.0)]);
+    }
+
+    #[test]
+    fn what_ours_and_the_kernel_use_is_not_told() {
+        let kernels = Process {
+            is_kernels: true,
+            ..of(0, 90)
+        };
+        let after = [
+            (3, kernels),
+            (OWN, of(1, 90)),
+            (51, of(OWN, 90)),
+            (52, of(51, 90)),
+        ];
+        assert_eq!(used([], after), []);
+    }
+
+    #[test]
+    fn time_from_before_is_nobodys_when_its_process_ends() {
+        let second = ticks_a_second() as u64;
+        // 1 waited for 2, which waited for 3: what both had used before stands in the account of 1.
+        let before = [(1, of(0, 0)), (2, of(1, 2 * second)), (3, of(2, second))];
+        let after = [(1, of(0, 3 * second + second / 2))];
+        assert_eq!(used(before, after), [(1, 0.5)]);
+    }
+
+    #[test]
+    fn who_disturbs_is_named() {
+        let used = |pid, core, share| Used {
+            name: "make".to_owned(),
+            pid,
+            core,
+            share,
+        };
+        let all = vec![
+            used(1, 0, 0.12),
+            used(2, 0, 0.05),
+            used(3, 9, 4.0),
+            used(4, 1, 0.6),
+        ];
+        let named = |waited| {
+            let named = disturbing(all.clone(), &[0, 1].into(), waited);
+            named.iter().map(|used| used.pid).collect::<Vec<_>>()
+        };
+        assert_eq!(named(0.002), [4, 1]);
+        assert_eq!(named(0.02), [4, 1, 2, 3]);
+        assert_eq!(
+            told(&all[..2], "during the run", 0.0814).unwrap(),
+            "during the run other programs were busy: make (pid 1, last on core 0) with 12% of a \
+             core, make (pid 2, last on core 0) with 5% of a core; up to 8.1% of a trial the \
+             measuring thread waited for its core; stop them for steadier figures"
+        );
+        assert_eq!(told(&[], "during the run", 0.5), None);
+    }
+}

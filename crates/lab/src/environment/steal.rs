@@ -1,0 +1,90 @@
+//! The time that a hypervisor takes away.
+
+use std::fs;
+
+/// A hypervisor that takes more than this share of the time away is told.
+const STEAL_SHARE: f64 = 0.01;
+
+/// The kernel counts stolen time in ticks of 10 ms, and one may be a moment of a much shorter time: fewer
+/// say nothing of a share.
+const FEWEST_STOLEN_TICKS: u64 = 5;
+
+/// Follows how much time the hypervisor gives to others.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StealMeter {
+    before: Ticks,
+}
+
+/// Clock ticks of all cores since the start of the system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Ticks {
+    stolen: u64,
+    all: u64,
+}
+
+impl StealMeter {
+    /// Starts to follow; `None` where the kernel does not tell.
+    pub(super) fn start() -> Option<Self> {
+        Some(Self {
+            before: ticks_now()?,
+        })
+    }
+
+    /// A warning, when too much was taken away since the start; `when` says when that was.
+    pub(super) fn warning(&self, when: &str) -> Option<String> {
+        let share = stolen_share(self.before, ticks_now()?)?;
+        Some(format!(
+            "{when} the hypervisor gave {:.1}% of the processors' time to others (steal): the host is busy",
+            share * 100.0
+        ))
+    }
+}
+
+fn ticks_now() -> Option<Ticks> {
+    ticks(&fs::read_to_string("/proc/stat").ok()?)
+}
+
+/// The first line of proc(5)'s `stat`: user, nice, system, idle, iowait, irq, softirq, steal. The
+/// guests' time that follows is part of user and nice already.
+fn ticks(stat: &str) -> Option<Ticks> {
+    let line = stat.lines().next()?.strip_prefix("cpu ")?;
+    let fields: Vec<u64> = line
+        .split_ascii_whitespace()
+        .take(8)
+        .map_while(|field| field.parse().ok())
+        .collect();
+    Some(Ticks {
+        stolen: *fields.get(7)?,
+        all: fields.iter().sum(),
+    })
+}
+
+/// The share of the time that was taken away, where it is known well enough and too much.
+fn stolen_share(before: Ticks, after: Ticks) -> Option<f64> {
+    let stolen = after.stolen.saturating_sub(before.stolen);
+    let share = stolen as f64 / after.all.saturating_sub(before.all).max(1) as f64;
+    (stolen >= FEWEST_STOLEN_TICKS && share > STEAL_SHARE).then_some(share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stolen_time_is_a_share_of_all() {
+        let parsed = ticks("cpu  10 20 30 40 5 6 7 8 100 100\ncpu0 1\n").unwrap();
+        assert_eq!(
+            parsed,
+            Ticks {
+                stolen: 8,
+                all: 126
+            }
+        );
+        let at = |stolen, all| Ticks { stolen, all };
+        assert_eq!(stolen_share(at(0, 0), at(10, 1000)), None);
+        assert_eq!(stolen_share(at(10, 100), at(15, 200)), Some(0.05));
+        // However large a share: too few ticks to know it by.
+        assert_eq!(stolen_share(at(10, 100), at(14, 110)), None);
+        assert_eq!(ticks("intr 1"), None);
+    }
+}

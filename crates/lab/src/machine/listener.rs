@@ -1,0 +1,108 @@
+//! Which processes listen at an address of this machine.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::{SocketAddr, UdpSocket};
+use std::path::Path;
+
+use rpcgauge_load::Address;
+
+/// A listening socket's state in `/proc/net/tcp`.
+const LISTENING: &str = "0A";
+
+/// The sockets that listen at an address.
+#[derive(Debug, Default)]
+pub struct Listeners(BTreeSet<String>);
+
+impl Listeners {
+    /// Those at `address`; none where that is another machine's.
+    pub fn at(address: &Address) -> Self {
+        let inodes = match address {
+            Address::Tcp(address) if !is_here(*address) => return Self::default(),
+            Address::Tcp(address) => ["/proc/net/tcp", "/proc/net/tcp6"]
+                .iter()
+                .flat_map(|table| tcp(&rows(table), address.port()))
+                .collect(),
+            Address::Unix(path) => unix(&rows("/proc/net/unix"), path),
+        };
+        Self(
+            inodes
+                .iter()
+                .map(|inode| format!("socket:[{inode}]"))
+                .collect(),
+        )
+    }
+
+    /// Whether a process has one of them open; false where it may not be looked into.
+    pub fn are_of(&self, pid: u32) -> bool {
+        if self.0.is_empty() {
+            return false;
+        }
+        let open = fs::read_dir(format!("/proc/{pid}/fd"));
+        open.into_iter().flatten().flatten().any(|file| {
+            fs::read_link(file.path())
+                .is_ok_and(|to| to.to_str().is_some_and(|to| self.0.contains(to)))
+        })
+    }
+}
+
+/// Only an address of this machine can be bound.
+fn is_here(address: SocketAddr) -> bool {
+    UdpSocket::bind((address.ip(), 0)).is_ok()
+}
+
+fn rows(table: &str) -> String {
+    fs::read_to_string(table).unwrap_or_default()
+}
+
+/// proc(5)'s `/proc/net/tcp`: local address and port in the second column, the state in the fourth,
+/// the inode in the tenth.
+fn tcp(table: &str, port: u16) -> Vec<String> {
+    let port = format!(":{port:04X}");
+    let inode = |row: &str| {
+        let columns: Vec<&str> = row.split_ascii_whitespace().collect();
+        let listens = columns.get(1)?.ends_with(&port) && *columns.get(3)? == LISTENING;
+        listens.then_some((*columns.get(9)?).to_owned())
+    };
+    table.lines().filter_map(inode).collect()
+}
+
+/// proc(5)'s `/proc/net/unix`: the inode in the seventh column, then the path as it was bound.
+fn unix(table: &str, path: &Path) -> Vec<String> {
+    let whole = path.canonicalize().unwrap_or_default();
+    let ends = [path, &whole].map(|path| format!(" {}", path.display()));
+    table
+        .lines()
+        .filter(|row| ends.iter().any(|end| row.ends_with(end)))
+        .filter_map(|row| row.split_ascii_whitespace().nth(6).map(str::to_owned))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn who_listens_is_found() {
+        let ours = std::process::id();
+        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = tcp.local_addr().unwrap();
+        assert!(Listeners::at(&Address::Tcp(at)).are_of(ours));
+        assert!(!Listeners::at(&Address::Tcp(at)).are_of(std::os::unix::process::parent_id()));
+        // The same port of a machine that is not this one (RFC 5737).
+        let other = SocketAddr::from(([192, 0, 2, 1], at.port()));
+        assert!(!Listeners::at(&Address::Tcp(other)).are_of(ours));
+        drop(tcp);
+        assert!(!Listeners::at(&Address::Tcp(at)).are_of(ours));
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a socket");
+        let _listener = UnixListener::bind(&path).unwrap();
+        assert!(Listeners::at(&Address::Unix(path)).are_of(ours));
+        let absent = folder.path().join("socket");
+        assert!(!Listeners::at(&Address::Unix(absent)).are_of(ours));
+    }
+}

@@ -1,0 +1,341 @@
+//! The engine calling a server: a subject that the lab started, or a live service.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, SystemTime};
+
+use rpcgauge_load as load;
+use rpcgauge_study::plan::{Slice, Variant};
+use rpcgauge_study::ramp;
+use rpcgauge_study::record::{Code, Cpu, Fault, Memory, Slices};
+use rpcgauge_study::settings::Schedule;
+
+use super::measured::{Surroundings, measured};
+use super::warmup::Rule;
+use super::{Carried, Finished, Measurer, Trialled, alive};
+use crate::clock::epoch_ms;
+use crate::error::TrialFailure;
+use crate::machine::process::{CpuReading, ProcessMeter};
+use crate::observer::Observer;
+use crate::server::{Opened, Server};
+use crate::subject::Subject;
+use crate::verify;
+
+/// Measures one variant by the engine.
+pub(crate) struct EngineMeasurer<'s, 'o> {
+    variant: &'s Variant,
+    trial: &'s load::Trial,
+    slice: Option<Slice>,
+    observer: &'s RefCell<&'o mut dyn Observer>,
+    subject: Option<&'s Subject>,
+    /// Taken when the measuring begins.
+    bodies: Option<load::Bodies<'s>>,
+    check: Option<load::AnswerCheck<'s>>,
+    part: Part<'s>,
+    server_cpu: Option<Rc<ServerCpu>>,
+    client: ProcessMeter,
+    code: Option<Code>,
+    /// Mean size of the right answers, where the engine does not read them.
+    answer_size: Option<f64>,
+    keeps_what_was_measured: bool,
+    measured_from: Option<SystemTime>,
+    /// How much of the trial is measured, from 0 to 1.
+    done: f64,
+}
+
+/// How the measured part is carried out.
+enum Part<'s> {
+    /// In one piece: nothing, until it is measured.
+    Whole(Option<Box<load::Measurement>>),
+    /// A slice at a time, once the session is open.
+    Slices(Option<Box<load::Session<'s, 's, 's>>>),
+}
+
+impl<'s, 'o> EngineMeasurer<'s, 'o> {
+    /// A measurer of `trial`, in slices where there are any.
+    ///
+    /// # Errors
+    /// The requests cannot be made, or this program's own memory cannot be read.
+    pub(crate) fn new(
+        variant: &'s Variant,
+        server: &'s mut Server,
+        trial: &'s load::Trial,
+        slice: Option<Slice>,
+        observer: &'s RefCell<&'o mut dyn Observer>,
+    ) -> Trialled<Self> {
+        let code = server.code();
+        // The engine knows it wherever it reads answers, which it does where stages are timed.
+        let answer_size = match trial.timing {
+            load::Timing::Stages => None,
+            load::Timing::Calls => server.answer_size(),
+        };
+        let keeps_what_was_measured = server.keeps_what_was_measured();
+        let Opened {
+            subject,
+            bodies,
+            check,
+        } = server.open(trial.timing)?;
+        Ok(Self {
+            variant,
+            trial,
+            slice,
+            observer,
+            subject,
+            bodies: Some(bodies),
+            check,
+            part: match slice {
+                None => Part::Whole(None),
+                Some(_) => Part::Slices(None),
+            },
+            server_cpu: subject.map(|subject| Rc::new(ServerCpu::new(subject.meter()))),
+            client: ProcessMeter::of_self().map_err(unmeasured)?,
+            code,
+            answer_size,
+            keeps_what_was_measured,
+            measured_from: None,
+            done: 0.0,
+        })
+    }
+
+    /// What the engine tells while it measures: of the warm-up, of where calls begin to count, and how
+    /// it goes.
+    fn hooks(&mut self) -> load::Hooks<'s> {
+        let mut rule = Rule::new();
+        let server_cpu = self.server_cpu.clone();
+        let (observer, variant) = (self.observer, self.variant);
+        let every = observer.borrow_mut().watch().map(|watch| watch.every());
+        load::Hooks {
+            settling: Box::new(move |slice| rule.push(&slice)),
+            measuring: Box::new(move |begins| {
+                if let Some(server_cpu) = &server_cpu {
+                    server_cpu.note(begins);
+                }
+            }),
+            progress: every.map(|every| load::ProgressHook {
+                every,
+                look: Box::new(move |progress| {
+                    if let Some(watch) = observer.borrow_mut().watch() {
+                        watch.look(variant, progress);
+                    }
+                }),
+            }),
+            check: self.check.take(),
+        }
+    }
+
+    fn bodies(&mut self) -> Trialled<load::Bodies<'s>> {
+        let twice = || TrialFailure::new(Fault::Instrument, "a trial was measured twice");
+        self.bodies.take().ok_or_else(twice)
+    }
+
+    /// A subject that died, or answered no call, fails its trial; the reason is looked for in its end
+    /// and its log. Of a live service everything that was measured is kept.
+    fn explained<T>(&self, result: Result<T, load::LoadError>) -> Trialled<T> {
+        let log = || self.subject.map(Subject::log_tail).unwrap_or_default();
+        self.subject.map_or(Ok(()), alive)?;
+        result.map_err(|error| verify::failure(error).with_log(log()))
+    }
+
+    fn checked(&self, measurement: &load::Measurement) -> Trialled<()> {
+        if self.keeps_what_was_measured && measurement.calls.started > 0 {
+            return Ok(());
+        }
+        if measurement.ending == load::Ending::Interrupted {
+            let reason = "stopped while it was measured";
+            return Err(TrialFailure::new(Fault::Instrument, reason));
+        }
+        if measurement.calls.answered == 0 || measurement.ending == load::Ending::GaveUp {
+            let log = self.subject.map(Subject::log_tail).unwrap_or_default();
+            return Err(verify::unanswered(measurement).with_log(log));
+        }
+        Ok(())
+    }
+
+    /// How much of the trial is measured: by its calls or its time, whichever ends it first.
+    fn done(&self, counted: &load::Counted) -> f64 {
+        let load::Stop { calls, time } = self.trial.stop;
+        let by_calls = calls.map_or(0.0, |calls| counted.started as f64 / calls.max(1) as f64);
+        let by_time = time.map_or(0.0, |time| counted.time.as_secs_f64() / time.as_secs_f64());
+        by_calls.max(by_time)
+    }
+}
+
+impl Measurer for EngineMeasurer<'_, '_> {
+    fn get_ready(&mut self, stop: &AtomicBool) -> Trialled<()> {
+        self.client.reset_peak();
+        if let Some(subject) = self.subject {
+            subject.meter().reset_peak();
+        }
+        if matches!(self.part, Part::Slices(_)) {
+            let (bodies, hooks) = (self.bodies()?, self.hooks());
+            let session = load::Session::open(self.trial, bodies, hooks, stop);
+            self.part = Part::Slices(Some(Box::new(self.explained(session)?)));
+        }
+        if let Some(server_cpu) = &self.server_cpu {
+            server_cpu.start().map_err(unmeasured)?;
+        }
+        Ok(())
+    }
+
+    fn slice(&mut self, stop: &AtomicBool) -> Trialled<f64> {
+        self.measured_from.get_or_insert_with(SystemTime::now);
+        if let Part::Whole(_) = self.part {
+            let (bodies, hooks) = (self.bodies()?, self.hooks());
+            let measurement = load::measure_with(self.trial, bodies, hooks, stop);
+            self.part = Part::Whole(Some(Box::new(self.explained(measurement)?)));
+            return Ok(1.0);
+        }
+        let (Part::Slices(Some(session)), Some(slice)) = (&mut self.part, self.slice) else {
+            return Err(not_ready());
+        };
+        let left = self.trial.stop.calls.unwrap_or(u64::MAX) - session.counted().started;
+        let sliced = session.slice(&bounds(slice, left), stop);
+        let (counted, is_over) = (session.counted(), session.is_over());
+        self.explained(sliced)?;
+        self.done = if is_over { 1.0 } else { self.done(&counted) };
+        Ok(self.done)
+    }
+
+    fn carried(&self) -> Option<Carried> {
+        let (calls, traffic) = match &self.part {
+            Part::Whole(measurement) => {
+                let measurement = measurement.as_ref()?;
+                (measurement.calls.started, measurement.traffic)
+            }
+            Part::Slices(session) => {
+                let counted = session.as_ref()?.counted();
+                (counted.started + counted.skipped, counted.traffic)
+            }
+        };
+        Some(Carried {
+            calls,
+            sent: traffic.sent.total(),
+            received: traffic.received.total(),
+        })
+    }
+
+    fn finish(mut self: Box<Self>) -> Trialled<Finished> {
+        let measurement = match std::mem::replace(&mut self.part, Part::Whole(None)) {
+            Part::Whole(measurement) => *measurement.ok_or_else(not_ready)?,
+            Part::Slices(session) => {
+                let finished = session.ok_or_else(not_ready)?.finish();
+                let mut measurement = self.explained(finished)?;
+                // The run was stopped while another variant had its slice.
+                if self.done < 1.0 && measurement.ending == load::Ending::Complete {
+                    measurement.ending = load::Ending::Interrupted;
+                }
+                measurement
+            }
+        };
+        self.checked(&measurement)?;
+        let server_peak = self.subject.map(|subject| subject.meter().peak_bytes());
+        let slices = measurement.slices.zip(self.slice);
+        let around = Surroundings {
+            server_cpu: match &self.server_cpu {
+                Some(server_cpu) => Some(server_cpu.total().map_err(unmeasured)?),
+                None => None,
+            },
+            memory: Memory {
+                client_peak: self.client.peak_bytes().map_err(unmeasured)?,
+                server_peak: server_peak.transpose().map_err(unmeasured)?,
+            },
+            code: self.code,
+            answer_size: measurement.payload.response.or(self.answer_size),
+            steps: match &self.variant.settings.schedule {
+                Schedule::Ramp { parts, .. } => ramp::steps(parts),
+                Schedule::Closed { .. } | Schedule::Rate { .. } => Vec::new(),
+            },
+            slices: slices.map(|(count, each)| Slices {
+                count: count.slices,
+                each,
+                skipped: count.skipped,
+                skipped_failed: count.skipped_failed,
+            }),
+            measured_from_ms: self.measured_from.map(epoch_ms),
+        };
+        Ok(Finished::Trial(Box::new(measured(measurement, &around))))
+    }
+}
+
+/// The engine's bounds of a slice, of a trial that has so many calls left.
+fn bounds(slice: Slice, left: u64) -> load::SliceBounds {
+    let Slice {
+        skip_calls,
+        skip_us,
+        least_calls,
+        time_us,
+    } = slice;
+    let most_calls = left.max(1);
+    load::SliceBounds {
+        skip_calls,
+        skip_time: Duration::from_micros(skip_us),
+        least_calls: least_calls.min(most_calls),
+        most_calls,
+        time: Duration::from_micros(time_us),
+    }
+}
+
+fn not_ready() -> TrialFailure {
+    TrialFailure::new(
+        Fault::Instrument,
+        "a trial was measured before it was ready",
+    )
+}
+
+pub(super) fn unmeasured(error: std::io::Error) -> TrialFailure {
+    let reason = format!("processor time and memory could not be read from /proc: {error}");
+    TrialFailure::new(Fault::Machine, reason)
+}
+
+/// Processor time of a server while calls count. Read at the edges of each slice, where only the
+/// process's clock is quick enough; its split into user and system is that of the whole trial.
+struct ServerCpu {
+    meter: ProcessMeter,
+    at_start: Cell<Option<CpuReading>>,
+    counted_ns: Cell<u64>,
+    began_ns: Cell<Option<u64>>,
+}
+
+impl ServerCpu {
+    fn new(meter: &ProcessMeter) -> Self {
+        Self {
+            meter: meter.clone(),
+            at_start: Cell::new(None),
+            counted_ns: Cell::new(0),
+            began_ns: Cell::new(None),
+        }
+    }
+
+    fn start(&self) -> std::io::Result<()> {
+        self.at_start.set(Some(self.meter.cpu()?));
+        Ok(())
+    }
+
+    /// A process that is gone is found when its trial is looked at.
+    fn note(&self, begins: bool) {
+        let now = self.meter.total_ns().ok();
+        if begins {
+            self.began_ns.set(now);
+        } else if let (Some(now), Some(began)) = (now, self.began_ns.take()) {
+            let counted = self.counted_ns.get();
+            self.counted_ns.set(counted + now.saturating_sub(began));
+        }
+    }
+
+    fn total(&self) -> std::io::Result<Cpu> {
+        let now = self.meter.cpu()?;
+        let whole = self.at_start.get().map(|earlier| now.since(&earlier));
+        let total_ns = self.counted_ns.get();
+        let part =
+            |ns: u64, of: u64| (u128::from(total_ns) * u128::from(ns) / u128::from(of)) as u64;
+        let user_ns = whole
+            .filter(|whole| whole.total_ns > 0)
+            .and_then(|whole| Some(part(whole.user_ns?, whole.total_ns)));
+        Ok(Cpu {
+            total_ns,
+            user_ns,
+            system_ns: user_ns.map(|user_ns| total_ns - user_ns),
+        })
+    }
+}

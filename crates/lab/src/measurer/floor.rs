@@ -1,0 +1,216 @@
+//! The floor: what no client could beat here, two bare loops that move the bytes of a call.
+//!
+//! A floor goes round with the variants that stand on it, a slice each, so that it meets the machine
+//! in the same moods as they do. Each of its slices has a connection of its own, since one unlucky
+//! connection must not decide the figure.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use rpcgauge_load::Address;
+use rpcgauge_load::floor::{Floor, FloorCall, ping_pong};
+use rpcgauge_study::record::Fault;
+use rpcgauge_study::settings::Transport;
+
+use super::{Carried, Finished, Measurer, Trialled};
+use crate::error::TrialFailure;
+
+/// Two calls may differ by this part and still stand on one floor: moving 5% more bytes costs a bare
+/// loop less than its own noise.
+const CLOSE_PART: f64 = 0.05;
+
+/// And by this many bytes in any case: at loopback speed they take some tens of nanoseconds of a
+/// round trip's thousands.
+const CLOSE_BYTES: u64 = 512;
+
+/// The answering half takes at most this many bytes either way (contract/README.md).
+const MAX_BYTES: u64 = 64 << 20;
+
+/// A slice takes about this long: enough for a hundred small calls.
+const SLICE: Duration = Duration::from_micros(1_500);
+
+/// Fewest round trips that count in a slice.
+const LEAST_CALLS: u64 = 5;
+
+/// Most of them.
+const MOST_CALLS: u64 = 10_000;
+
+/// Round trips that tell how long one takes.
+const PROBE_CALLS: u64 = 10;
+
+/// A round trip that takes longer than this is a failure.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What one floor is measured for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FloorKey {
+    /// What carries the bytes.
+    pub(crate) transport: Transport,
+    /// Bytes sent a call.
+    pub(crate) request_bytes: u64,
+    /// Bytes received a call.
+    pub(crate) response_bytes: u64,
+}
+
+impl FloorKey {
+    /// What calls carried, each; `None` when they carried nothing. With the marks, although they are no
+    /// part of the call: the latency that stands above the floor had to carry them too.
+    pub(crate) fn of(transport: Transport, carried: &Carried) -> Option<Self> {
+        let a_call = |total: u64| {
+            (carried.calls > 0)
+                .then(|| total.div_ceil(carried.calls))
+                .filter(|bytes| *bytes > 0)
+        };
+        Some(Self {
+            transport,
+            request_bytes: a_call(carried.sent)?.min(MAX_BYTES),
+            response_bytes: a_call(carried.received)?.min(MAX_BYTES),
+        })
+    }
+
+    fn is_close_to(&self, other: &Self) -> bool {
+        self.transport == other.transport
+            && are_close(self.request_bytes, other.request_bytes)
+            && are_close(self.response_bytes, other.response_bytes)
+    }
+}
+
+fn are_close(a: u64, b: u64) -> bool {
+    let apart = a.abs_diff(b);
+    apart <= CLOSE_BYTES || apart as f64 <= CLOSE_PART * a.max(b) as f64
+}
+
+/// The floors that a block needs, each with the variants that stand on it.
+#[derive(Debug, Default)]
+pub(crate) struct Floors(Vec<(FloorKey, Vec<String>)>);
+
+impl Floors {
+    /// Notes what the calls of `variant` carry.
+    pub(crate) fn note(&mut self, variant: &str, key: FloorKey) {
+        match self.0.iter_mut().find(|(noted, _)| noted.is_close_to(&key)) {
+            Some((_, variants)) => variants.push(variant.to_owned()),
+            None => self.0.push((key, vec![variant.to_owned()])),
+        }
+    }
+
+    /// What was noted.
+    pub(crate) fn into_list(self) -> Vec<(FloorKey, Vec<String>)> {
+        self.0
+    }
+}
+
+/// Measures one floor against the answering half at an address.
+pub(crate) struct FloorMeasurer {
+    address: Address,
+    key: FloorKey,
+    /// Round trips of a slice, once it is known how long one takes.
+    calls: u64,
+    whole: Option<Floor>,
+    slices: u32,
+}
+
+impl FloorMeasurer {
+    /// Of the calls that `key` tells, against the half at `address`.
+    pub(crate) fn new(address: Address, key: FloorKey) -> Self {
+        Self {
+            address,
+            key,
+            calls: PROBE_CALLS,
+            whole: None,
+            slices: 0,
+        }
+    }
+
+    fn play(&self) -> Trialled<Floor> {
+        let call = FloorCall {
+            request_bytes: self.key.request_bytes,
+            response_bytes: self.key.response_bytes,
+            // The first round trips of a connection open its window.
+            warmup_calls: (self.calls / 10).max(1),
+            calls: self.calls,
+            timeout: TIMEOUT,
+        };
+        ping_pong(&self.address, &call).map_err(|error| {
+            let reason = format!(
+                "the floor could not be calibrated at {}: {error}",
+                self.address
+            );
+            TrialFailure::new(Fault::Machine, reason)
+        })
+    }
+}
+
+impl Measurer for FloorMeasurer {
+    fn get_ready(&mut self, _: &AtomicBool) -> Trialled<()> {
+        let probe = self.play()?;
+        self.calls = slice_calls(probe.latency.value_at_quantile(0.5));
+        Ok(())
+    }
+
+    /// There is no end to it: it goes on for as long as the variants do.
+    fn slice(&mut self, _: &AtomicBool) -> Trialled<f64> {
+        let next = self.play()?;
+        self.slices += 1;
+        let Some(whole) = &mut self.whole else {
+            self.whole = Some(next);
+            return Ok(0.0);
+        };
+        let slices = f64::from(self.slices);
+        whole.client_cpu_ns += (next.client_cpu_ns - whole.client_cpu_ns) / slices;
+        whole.latency.add(&next.latency).map_err(|error| {
+            let reason = format!("histograms do not add up: {error}");
+            TrialFailure::new(Fault::Instrument, reason)
+        })?;
+        Ok(0.0)
+    }
+
+    fn carried(&self) -> Option<Carried> {
+        None
+    }
+
+    fn finish(self: Box<Self>) -> Trialled<Finished> {
+        let none = || TrialFailure::new(Fault::Instrument, "the floor was not measured");
+        Ok(Finished::Floor(Box::new(self.whole.ok_or_else(none)?)))
+    }
+}
+
+fn slice_calls(median_ns: u64) -> u64 {
+    (SLICE.as_nanos() as u64 / median_ns.max(1)).clamp(LEAST_CALLS, MOST_CALLS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(transport: Transport, request_bytes: u64, response_bytes: u64) -> FloorKey {
+        FloorKey {
+            transport,
+            request_bytes,
+            response_bytes,
+        }
+    }
+
+    #[test]
+    fn close_sizes_share_a_floor() {
+        let tcp = Transport::Tcp;
+        let mut floors = Floors::default();
+        floors.note("a", key(tcp, 200, 150));
+        floors.note("b", key(tcp, 250, 600));
+        floors.note("c", key(tcp, 200, 10_000));
+        floors.note("d", key(tcp, 200, 10_400));
+        floors.note("e", key(Transport::Unix, 200, 150));
+        let named: Vec<Vec<String>> = floors
+            .into_list()
+            .into_iter()
+            .map(|(_, names)| names)
+            .collect();
+        assert_eq!(named, [vec!["a", "b"], vec!["c", "d"], vec!["e"]]);
+    }
+
+    #[test]
+    fn a_slice_has_as_many_round_trips_as_fit() {
+        assert_eq!(slice_calls(10_000), 150);
+        assert_eq!(slice_calls(0), MOST_CALLS);
+        assert_eq!(slice_calls(1_000_000_000), LEAST_CALLS);
+    }
+}

@@ -1,0 +1,105 @@
+//! What measures one variant of a block, a slice at a time.
+
+mod asked;
+mod engine;
+mod floor;
+mod measured;
+mod rotation;
+mod sum;
+mod warmup;
+
+use std::sync::atomic::AtomicBool;
+
+use rpcgauge_load::floor::Floor;
+use rpcgauge_study::record::{Fault, Measured};
+
+pub(crate) use self::asked::AskedMeasurer;
+pub(crate) use self::engine::EngineMeasurer;
+pub(crate) use self::floor::{FloorKey, FloorMeasurer, Floors};
+pub(crate) use self::rotation::{Member, Rotation};
+pub(crate) use self::warmup::bounds as warmup_bounds;
+use crate::error::TrialFailure;
+use crate::subject::Subject;
+
+/// Measures one variant, so that several can be measured in turn on one thread: the engine that calls
+/// a server, a client or codec subject, two bare loops, or, in tests, plain values.
+pub(crate) trait Measurer {
+    /// Connects and warms up. Afterwards nothing goes on until a slice is asked for.
+    ///
+    /// # Errors
+    /// Why the variant cannot be measured; the others of its block can.
+    fn get_ready(&mut self, stop: &AtomicBool) -> Result<(), TrialFailure>;
+
+    /// Measures one slice. Returns how much of what is to be measured is measured by now, from 0 to 1;
+    /// at 1 no slice is needed any more.
+    ///
+    /// # Errors
+    /// As [`Measurer::get_ready`].
+    fn slice(&mut self, stop: &AtomicBool) -> Result<f64, TrialFailure>;
+
+    /// What the calls of the slices so far carried, where it is known.
+    fn carried(&self) -> Option<Carried>;
+
+    /// Ends, with all slices together.
+    ///
+    /// # Errors
+    /// As [`Measurer::get_ready`].
+    fn finish(self: Box<Self>) -> Result<Finished, TrialFailure>;
+}
+
+/// Bytes of calls on their connections, the handler marks with them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Carried {
+    /// The calls.
+    pub(crate) calls: u64,
+    /// From the client to the server.
+    pub(crate) sent: u64,
+    /// From the server to the client.
+    pub(crate) received: u64,
+}
+
+/// What a measurer came to.
+#[derive(Debug)]
+pub(crate) enum Finished {
+    /// A variant's trial.
+    Trial(Box<Measured>),
+    /// A floor.
+    Floor(Box<Floor>),
+}
+
+impl Finished {
+    /// A variant's figures.
+    pub(crate) fn into_measured(self) -> Trialled<Box<Measured>> {
+        match self {
+            Finished::Trial(measured) => Ok(measured),
+            Finished::Floor(_) => Err(mixed_up()),
+        }
+    }
+
+    /// A floor's figures.
+    pub(crate) fn into_floor(self) -> Trialled<Box<Floor>> {
+        match self {
+            Finished::Floor(floor) => Ok(floor),
+            Finished::Trial(_) => Err(mixed_up()),
+        }
+    }
+}
+
+/// Whether a subject is still there.
+///
+/// # Errors
+/// It ended, with how and its log.
+fn alive(subject: &Subject) -> Trialled<()> {
+    let Some(how) = subject.ended() else {
+        return Ok(());
+    };
+    let reason = format!("the subject ended while it was measured ({how}); see its log");
+    Err(TrialFailure::new(Fault::Subject, reason).with_log(subject.log_tail()))
+}
+
+fn mixed_up() -> TrialFailure {
+    TrialFailure::new(Fault::Instrument, "a floor and a trial were mixed up")
+}
+
+/// Shortens the type of what can fail one trial.
+type Trialled<T> = Result<T, TrialFailure>;

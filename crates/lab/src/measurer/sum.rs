@@ -1,0 +1,374 @@
+//! The records of a client's or codec's slices, added up.
+
+use std::collections::BTreeMap;
+
+use rpcgauge_load::TimelineRecorder;
+use rpcgauge_message::contract::{Operation, Record, SliceDone};
+use rpcgauge_study::histogram::Unpacked;
+use rpcgauge_study::record::{Calls, ErrorSample, Histogram, Payload, Stage, Timeline};
+
+use super::measured::timeline;
+use crate::subject::one_line;
+
+/// How calls that failed are counted: a client's library has its own names for the reasons.
+const FAILED: &str = "call-failed";
+
+/// Significant digits of histograms, as the engine's have.
+const DIGITS: u8 = 3;
+
+/// Distinct error texts that are kept, and the length of each in characters.
+const MOST_SAMPLES: usize = 10;
+const MOST_TEXT: usize = 200;
+
+/// What all slices so far came to.
+pub(super) struct Sum {
+    /// What one record's operations do, of a codec.
+    operation: Option<Operation>,
+    calls: Calls,
+    latency: Times,
+    failed_latency: Times,
+    stages: BTreeMap<Stage, Times>,
+    timeline: TimelineRecorder,
+    /// From the first record's begin to the last one's end, over all slices.
+    elapsed_ns: u64,
+    /// The first record's begin, and the last one's end.
+    began: Option<u64>,
+    ended: u64,
+    request_bytes: Mean,
+    response_bytes: Mean,
+    client_cpu_ns: Option<u64>,
+    error_samples: Vec<ErrorSample>,
+    errors_without_sample: u64,
+    reopened: u64,
+    slices: u64,
+    skipped: u64,
+}
+
+/// The sum as it stands in a record.
+pub(super) struct Summed {
+    pub(super) calls: Calls,
+    pub(super) elapsed_ns: u64,
+    pub(super) latency: Histogram,
+    pub(super) failed_latency: Option<Histogram>,
+    pub(super) stages: BTreeMap<Stage, Histogram>,
+    pub(super) timeline: Timeline,
+    /// As carried; without compression that is what was encoded.
+    pub(super) payload: Payload,
+    pub(super) client_cpu_ns: Option<u64>,
+    pub(super) error_samples: Vec<ErrorSample>,
+    pub(super) errors_without_sample: u64,
+    pub(super) reopened: u64,
+    pub(super) slices: u64,
+    pub(super) skipped: u64,
+}
+
+impl Sum {
+    pub(super) fn new(operation: Option<Operation>) -> Self {
+        Self {
+            operation,
+            calls: Calls::default(),
+            latency: Times::new(),
+            failed_latency: Times::new(),
+            stages: BTreeMap::new(),
+            timeline: TimelineRecorder::new(),
+            elapsed_ns: 0,
+            began: None,
+            ended: 0,
+            request_bytes: Mean::default(),
+            response_bytes: Mean::default(),
+            client_cpu_ns: Some(0),
+            error_samples: Vec::new(),
+            errors_without_sample: 0,
+            reopened: 0,
+            slices: 0,
+            skipped: 0,
+        }
+    }
+
+    /// Takes a slice, in which so many operations were left out of the records.
+    pub(super) fn add(&mut self, records: &[Record], done: &SliceDone, skipped: u64) {
+        self.slices += 1;
+        self.skipped += skipped;
+        self.reopened = self.reopened.saturating_add(done.reopened);
+        let both = self.client_cpu_ns.zip(done.cpu_ns);
+        self.client_cpu_ns = both.map(|(all, slice)| all.saturating_add(slice));
+        let began = records.iter().map(|record| record.begin).min();
+        let ended = records.iter().map(|record| record.end).max();
+        // The next call would have been due when the first one ended for which there was none any more.
+        let last = records.iter().map(|record| record.begin).max();
+        let after_last = records.iter().map(|record| record.end);
+        let until = after_last.filter(|end| Some(*end) >= last).min();
+        let (Some(began), Some(ended), Some(until)) = (began, ended, until) else {
+            return;
+        };
+        self.elapsed_ns += until - began;
+        self.began.get_or_insert(began);
+        self.ended = self.ended.max(ended);
+        let mut failed = 0;
+        for record in records {
+            failed += self.record(record);
+        }
+        if failed > 0 {
+            self.failed(failed, done.error.as_deref());
+        }
+    }
+
+    /// Counts a record; how many operations of it failed.
+    fn record(&mut self, record: &Record) -> u64 {
+        let operations = u64::from(record.operations);
+        let each = (record.end - record.begin) / operations;
+        let due = record
+            .begin
+            .saturating_sub(self.began.unwrap_or(record.begin));
+        self.calls.started += operations;
+        if record.failed {
+            self.failed_latency.add(each, operations);
+            (0..operations).for_each(|_| self.timeline.failed(due));
+            return operations;
+        }
+        self.calls.answered += operations;
+        self.latency.add(each, operations);
+        (0..operations).for_each(|_| self.timeline.answered(due, each));
+        self.request_bytes.add(record.request_bytes, operations);
+        self.response_bytes.add(record.response_bytes, operations);
+        let codec = self.operation.map(|operation| match operation {
+            Operation::Encode => (Stage::Encode, each),
+            Operation::Decode => (Stage::Decode, each),
+        });
+        let stages = match codec {
+            Some(stage) => vec![stage],
+            None => stages(record),
+        };
+        for (stage, ns) in stages {
+            let times = self.stages.entry(stage).or_insert_with(Times::new);
+            times.add(ns, operations);
+        }
+        0
+    }
+
+    /// A slice tells the reason of its first failed call alone.
+    fn failed(&mut self, count: u64, reason: Option<&str>) {
+        *self.calls.failed.entry(FAILED.to_owned()).or_default() += count;
+        let text =
+            reason.map(|reason| one_line(reason).chars().take(MOST_TEXT).collect::<String>());
+        let samples = &mut self.error_samples;
+        let is_it = |sample: &ErrorSample| Some(&sample.text) == text.as_ref();
+        match (samples.iter().position(is_it), text) {
+            (Some(known), _) => samples[known].count += 1,
+            (None, Some(text)) if samples.len() < MOST_SAMPLES => samples.push(ErrorSample {
+                kind: FAILED.to_owned(),
+                text,
+                count: 1,
+            }),
+            _ => self.errors_without_sample += 1,
+        }
+        self.errors_without_sample += count - 1;
+    }
+
+    /// Operations that are recorded so far.
+    pub(super) fn started(&self) -> u64 {
+        self.calls.started
+    }
+
+    /// Time that counts so far, ns.
+    pub(super) fn elapsed_ns(&self) -> u64 {
+        self.elapsed_ns
+    }
+
+    pub(super) fn finish(self) -> Summed {
+        let stages = self.stages.into_iter();
+        let wall_ns = self.ended.saturating_sub(self.began.unwrap_or(self.ended));
+        Summed {
+            calls: self.calls,
+            elapsed_ns: self.elapsed_ns,
+            latency: Histogram::from(self.latency.0),
+            failed_latency: Some(self.failed_latency.0)
+                .filter(|times| !times.is_empty())
+                .map(Histogram::from),
+            stages: stages
+                .map(|(stage, times)| (stage, Histogram::from(times.0)))
+                .collect(),
+            timeline: timeline(&self.timeline.finish(wall_ns)),
+            payload: Payload {
+                request_compressed: self.request_bytes.of(),
+                response_compressed: self.response_bytes.of(),
+                ..Payload::default()
+            },
+            client_cpu_ns: self.client_cpu_ns.filter(|_| self.slices > 0),
+            error_samples: self.error_samples,
+            errors_without_sample: self.errors_without_sample,
+            reopened: self.reopened,
+            slices: self.slices,
+            skipped: self.skipped,
+        }
+    }
+}
+
+/// The stages between the times that a call's record has.
+fn stages(record: &Record) -> Vec<(Stage, u64)> {
+    let (begin, end) = (Some(record.begin), Some(record.end));
+    [
+        (Stage::Encode, begin, record.encoded),
+        (Stage::Send, record.encoded, record.sent),
+        (Stage::Wait, record.sent, record.first_byte),
+        (Stage::Receive, record.first_byte, record.received),
+        (Stage::Decode, record.received, end),
+        (Stage::RequestTime, begin, record.handler_start),
+        (Stage::HandlerTime, record.handler_start, record.handler_end),
+        (Stage::ResponseTime, record.handler_end, end),
+    ]
+    .into_iter()
+    .filter_map(|(stage, from, to)| Some((stage, to?.saturating_sub(from?))))
+    .collect()
+}
+
+/// A histogram that grows.
+struct Times(Unpacked);
+
+impl Times {
+    fn new() -> Self {
+        match Unpacked::new(DIGITS) {
+            Ok(times) => Self(times),
+            Err(problem) => unreachable!("{DIGITS} digits are few enough: {problem}"),
+        }
+    }
+
+    fn add(&mut self, ns: u64, count: u64) {
+        // One that grows takes every number.
+        let _ = self.0.record_n(ns, count);
+    }
+}
+
+/// A mean, where all that it is of is known.
+#[derive(Default)]
+struct Mean {
+    total: u64,
+    count: u64,
+    unknown: bool,
+}
+
+impl Mean {
+    fn add(&mut self, size: Option<u32>, count: u64) {
+        self.unknown |= size.is_none();
+        self.count += count;
+        let all = u64::from(size.unwrap_or(0)).saturating_mul(count);
+        self.total = self.total.saturating_add(all);
+    }
+
+    fn of(&self) -> Option<f64> {
+        (!self.unknown && self.count > 0).then(|| self.total as f64 / self.count as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(begin: u64, end: u64) -> Record {
+        Record {
+            begin,
+            encoded: Some(begin + 1),
+            sent: Some(begin + 3),
+            first_byte: None,
+            received: Some(end - 4),
+            end,
+            handler_start: None,
+            handler_end: Some(end - 10),
+            request_bytes: Some(6),
+            response_bytes: None,
+            failed: false,
+            operations: 1,
+        }
+    }
+
+    fn done(cpu_ns: Option<u64>, error: Option<&str>) -> SliceDone {
+        SliceDone {
+            cpu_ns,
+            error: error.map(str::to_owned),
+            reopened: 1,
+            ..SliceDone::default()
+        }
+    }
+
+    #[test]
+    fn slices_add_up_and_what_is_between_them_does_not_count() {
+        let mut sum = Sum::new(None);
+        sum.add(
+            &[record(100, 150), record(120, 200)],
+            &done(Some(30), None),
+            2,
+        );
+        sum.add(&[record(5_000, 5_050)], &done(Some(12), None), 1);
+        // Of two calls in flight, a third would have been due when the first one ended.
+        assert_eq!((sum.started(), sum.elapsed_ns()), (3, 50 + 50));
+        let all = sum.finish();
+        assert_eq!((all.calls.answered, all.calls.failed_total()), (3, 0));
+        assert_eq!((all.slices, all.skipped, all.reopened), (2, 3, 2));
+        assert_eq!(all.client_cpu_ns, Some(42));
+        assert_eq!(all.failed_latency, None);
+        let latency = all.latency.unpack();
+        assert_eq!((latency.len(), latency.min(), latency.max()), (3, 50, 80));
+        let stages: Vec<(Stage, u64, u64)> = all
+            .stages
+            .iter()
+            .map(|(stage, times)| (*stage, times.unpack().len(), times.unpack().min()))
+            .collect();
+        assert_eq!(
+            stages,
+            [
+                (Stage::Encode, 3, 1),
+                (Stage::Send, 3, 2),
+                (Stage::Decode, 3, 4),
+                (Stage::ResponseTime, 3, 10)
+            ],
+            "only between times that are there"
+        );
+        assert_eq!(all.payload.request_compressed, Some(6.0));
+        assert_eq!(all.payload.response_compressed, None, "absent is not 0");
+        // The timeline is on the run's clock.
+        let answered = all.timeline.slices.iter().map(|slice| slice.answered);
+        assert_eq!(answered.sum::<u64>(), 3);
+        assert!(all.timeline.slice_ns * all.timeline.slices.len() as u64 >= 4_950);
+    }
+
+    #[test]
+    fn a_batch_counts_as_operations_of_its_mean() {
+        let mut sum = Sum::new(Some(Operation::Decode));
+        let batch = Record {
+            operations: 4,
+            ..record(1_000, 1_100)
+        };
+        sum.add(&[batch], &done(None, None), 0);
+        let all = sum.finish();
+        assert_eq!(all.calls.answered, 4);
+        let latency = all.latency.unpack();
+        assert_eq!((latency.len(), latency.min(), latency.max()), (4, 25, 25));
+        assert_eq!(all.stages.keys().collect::<Vec<_>>(), [&Stage::Decode]);
+        assert_eq!(all.client_cpu_ns, None, "a slice did not tell it");
+    }
+
+    #[test]
+    fn failed_calls_are_no_latency_and_keep_their_reason() {
+        let mut sum = Sum::new(None);
+        let failed = Record {
+            failed: true,
+            ..record(100, 200)
+        };
+        let slice = [failed, record(200, 250), failed];
+        sum.add(&slice, &done(None, Some("refused\n")), 0);
+        sum.add(&slice[..1], &done(None, Some("refused")), 0);
+        sum.add(&slice[..1], &done(None, None), 0);
+        let all = sum.finish();
+        assert_eq!((all.calls.started, all.calls.answered), (5, 1));
+        assert_eq!(all.calls.failed.get(FAILED), Some(&4));
+        assert_eq!(all.failed_latency.map(|h| h.unpack().len()), Some(4));
+        assert_eq!(all.latency.unpack().len(), 1);
+        let samples: Vec<(&str, u64)> = all
+            .error_samples
+            .iter()
+            .map(|sample| (sample.text.as_str(), sample.count))
+            .collect();
+        assert_eq!(samples, [("refused", 2)]);
+        assert_eq!(all.errors_without_sample, 2);
+    }
+}

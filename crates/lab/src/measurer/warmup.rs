@@ -1,0 +1,109 @@
+//! A trial's warm-up: `stats`' drift rule within the plan's bounds, fed by the engine.
+
+use std::time::Duration;
+
+use rpcgauge_load as load;
+use rpcgauge_stats::{DriftRule, Settling, WarmUp};
+use rpcgauge_study::settings::Stop;
+
+/// The longest warm-up is cut into this many slices, so that the rule sees enough of them early
+/// and each still holds many calls.
+const SLICES: u32 = 100;
+
+/// Longer than any warm-up, and still far from the end of a 64-bit clock.
+const UNBOUNDED: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The engine's bounds of a warm-up; `None` where the plan has none.
+pub(crate) fn bounds(plan: Stop) -> Option<load::WarmupBounds> {
+    // Slices follow the number of calls where one is given, and the time is then a safeguard.
+    // Otherwise they follow the time, and a slow call is a slice of its own.
+    let (slice_calls, slice_time) = match (plan.calls, plan.time_ms) {
+        (None, None) | (Some(0), _) | (_, Some(0)) => return None,
+        (Some(calls), _) => ((calls / u64::from(SLICES)).max(1), Duration::ZERO),
+        (None, Some(ms)) => (1, Duration::from_millis(ms).min(UNBOUNDED) / SLICES),
+    };
+    Some(load::WarmupBounds {
+        max_calls: plan.calls.unwrap_or(u64::MAX),
+        max_time: plan
+            .time_ms
+            .map_or(UNBOUNDED, Duration::from_millis)
+            .min(UNBOUNDED),
+        slice_calls,
+        slice_time,
+    })
+}
+
+/// Says when a warm-up is over.
+pub(super) struct Rule(Option<WarmUp>);
+
+impl Rule {
+    pub(super) fn new() -> Self {
+        // The default rule is one that `stats` takes.
+        Self(WarmUp::new(DriftRule::default()).ok())
+    }
+
+    /// Takes a slice.
+    pub(super) fn push(&mut self, slice: &load::WarmupSlice) -> load::Settling {
+        let drift = self.0.as_mut();
+        match drift.map(|drift| drift.push(slice.median_ns as f64)) {
+            Some(Ok(Settling::Settled { .. })) => load::Settling::Settled,
+            Some(Ok(Settling::NeverSettled)) => load::Settling::NeverSettled,
+            _ => load::Settling::GoOn,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slice(median_ns: u64, number: u32) -> load::WarmupSlice {
+        load::WarmupSlice {
+            calls: 3,
+            failed: 0,
+            median_ns,
+            elapsed: Duration::from_millis(10) * number,
+        }
+    }
+
+    /// After how many slices the warm-up was over, and how.
+    fn over(latency: impl Fn(u32) -> u64) -> (u32, load::Settling) {
+        let mut rule = Rule::new();
+        for number in 1..1_000 {
+            match rule.push(&slice(latency(number), number)) {
+                load::Settling::GoOn => {}
+                settling => return (number, settling),
+            }
+        }
+        panic!("it never ended");
+    }
+
+    #[test]
+    fn a_steady_latency_settles_long_before_the_bound() {
+        let (slices, settling) = over(|_| 10_000);
+        assert_eq!(settling, load::Settling::Settled);
+        assert!(slices < 40, "{slices}");
+    }
+
+    #[test]
+    fn a_drifting_one_ends_unsettled() {
+        let (_, settling) = over(|number| 2_000_000 - 5_000 * u64::from(number));
+        assert_eq!(settling, load::Settling::NeverSettled);
+    }
+
+    #[test]
+    fn bounds_follow_the_plan() {
+        let slices = |calls, time_ms| {
+            bounds(Stop { calls, time_ms }).map(|bounds| (bounds.slice_calls, bounds.slice_time))
+        };
+        assert_eq!(
+            slices(None, Some(1_000)),
+            Some((1, Duration::from_millis(10)))
+        );
+        assert_eq!(slices(Some(50), None), Some((1, Duration::ZERO)));
+        assert_eq!(slices(Some(5_000), Some(1_000)), Some((50, Duration::ZERO)));
+        assert_eq!(slices(None, None), None);
+        assert_eq!(slices(Some(0), Some(5)), None);
+        assert_eq!(slices(Some(5), Some(0)), None);
+    }
+}

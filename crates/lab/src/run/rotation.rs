@@ -1,0 +1,273 @@
+//! The trials of a block that are measured in turn, with the floors under them.
+
+use std::time::{Instant, SystemTime};
+
+use rpcgauge_load as load;
+use rpcgauge_study::plan::{TrialSpec, Variant};
+use rpcgauge_study::record::{Fault, FloorRecord, Histogram, Outcome, Record, TrialRecord};
+use rpcgauge_study::settings::{Idle, Placement};
+
+use super::invocation::{Halves, Invocation};
+use super::{Run, Trialled};
+use crate::caller::Up;
+use crate::clock::epoch_ms;
+use crate::environment::Waiting;
+use crate::error::{LabError, TrialFailure};
+use crate::machine::idle::IdleHold;
+use crate::machine::placement::Bound;
+use crate::measurer::{
+    AskedMeasurer, EngineMeasurer, Finished, FloorKey, FloorMeasurer, Floors, Member, Rotation,
+};
+use crate::observer::Event;
+
+/// A floor has at least this many slices, however few the variants on it take.
+const LEAST_FLOOR_SLICES: u32 = 10;
+
+/// A trial that is to be measured.
+#[derive(Clone, Copy)]
+pub(super) struct Planned<'p> {
+    pub(super) spec: &'p TrialSpec,
+    pub(super) variant: &'p Variant,
+    /// Where a search chose it; it is that of the variant's settings, too.
+    pub(super) rate: Option<f64>,
+}
+
+/// A floor, and the variants that stand on it.
+type FloorUnder = (FloorKey, Vec<String>);
+
+/// What measuring a rotation left, before it is recorded.
+struct Left {
+    idle: Idle,
+    /// How long the measuring thread waited for its core.
+    waiting: Option<Waiting>,
+    /// In the order of the trials.
+    started_at: Vec<SystemTime>,
+    trials: Vec<Trialled<Finished>>,
+    floors: Vec<(FloorUnder, Trialled<Finished>)>,
+}
+
+impl<'a> Run<'a> {
+    /// Measures `trials`, all under one placement, in turn, and records them; those that were given
+    /// up are left out.
+    pub(super) fn rotation(
+        &mut self,
+        invocation: &mut Invocation,
+        trials: &[Planned<'_>],
+    ) -> Result<Vec<TrialRecord>, LabError> {
+        let Some(first) = trials.first() else {
+            return Ok(Vec::new());
+        };
+        let began = Instant::now();
+        for Planned { spec, variant, .. } in trials {
+            let versions = self.start_callee(invocation, spec, variant);
+            self.keep_versions(variant, versions)?;
+        }
+        let left = self.measure(invocation, first.spec, trials);
+        let left = left.unwrap_or_else(|failure| Left {
+            idle: Idle::AsIs,
+            waiting: None,
+            started_at: vec![SystemTime::now(); trials.len()],
+            trials: trials.iter().map(|_| Err(failure.clone())).collect(),
+            floors: Vec::new(),
+        });
+        self.disturbances.note(left.waiting);
+        let took = began.elapsed() / u32::try_from(trials.len()).unwrap_or(u32::MAX);
+        let mut records = Vec::new();
+        for ((planned, started_at), ended) in trials.iter().zip(left.started_at).zip(left.trials) {
+            let (idle, outcome) = match ended.and_then(Finished::into_measured) {
+                Ok(measured) => (left.idle, Outcome::Measured(measured)),
+                // Given up, not failed: it is run when the run is taken up again.
+                Err(_) if self.is_stopped() => continue,
+                Err(failure) => (Idle::AsIs, failure.into_outcome()),
+            };
+            let record = TrialRecord {
+                trial: planned.spec.clone(),
+                variant: planned.variant.name.clone(),
+                timing: planned.variant.settings.timing(),
+                idle,
+                started_at_ms: epoch_ms(started_at),
+                rate: planned.rate,
+                outcome,
+            };
+            records.push(self.keep_trial(record, took)?);
+        }
+        if !records.is_empty() {
+            for (under, ended) in left.floors {
+                self.keep_floor(first.spec, left.idle, under, ended)?;
+            }
+        }
+        Ok(records)
+    }
+
+    /// Goes round the trials whose servers are up until all are measured.
+    fn measure(
+        &self,
+        invocation: &mut Invocation,
+        first: &TrialSpec,
+        trials: &[Planned<'_>],
+    ) -> Trialled<Left> {
+        let layout = self.placements.layout(first.placement)?;
+        let (mut callees, halves) = invocation.callees(trials);
+        // None where another client calls, or a codec does not call at all.
+        let engine_trials: Vec<Option<load::Trial>> = trials
+            .iter()
+            .zip(&callees)
+            .map(|(planned, up)| match up {
+                Ok(Up::Server(server)) => {
+                    let settings = &planned.variant.settings;
+                    let trial = server.planned(self.plan, planned.spec, settings);
+                    Some(match self.plan.slice(settings) {
+                        None => trial,
+                        // However the trial is to end: no call goes on while others are measured.
+                        Some(_) => load::Trial {
+                            drain: trial.deadline,
+                            ..trial
+                        },
+                    })
+                }
+                _ => None,
+            })
+            .collect();
+        let bound = Bound::to(&layout.client)?;
+        let idle = IdleHold::ask(self.plan.idle);
+        let waiting = Waiting::start(&layout);
+        let mut rotation = Rotation::new(self.plan.seed ^ u64::from(first.index));
+        let mut started_at = Vec::new();
+        for ((planned, up), trial) in trials.iter().zip(&mut callees).zip(&engine_trials) {
+            if self.is_stopped() {
+                break;
+            }
+            self.tell(&Event::TrialStarted {
+                trial: planned.spec,
+                variant: planned.variant,
+                progress: self.pace.progress(),
+            });
+            started_at.push(SystemTime::now());
+            rotation.add(self.member(planned.variant, up, trial.as_ref()), self.stop);
+        }
+        let mut floors = Vec::new();
+        let mut rounds = 0;
+        while !self.is_stopped() && (rotation.goes_on() || rounds < LEAST_FLOOR_SLICES) {
+            rotation.round(self.stop);
+            rounds += 1;
+            if rounds == 1 {
+                floors = self.add_floors(&mut rotation, first, trials, halves);
+            }
+        }
+        let mut ended = rotation.finish();
+        let of_floors = ended.split_off(started_at.len());
+        let left = Left {
+            idle: idle.got(),
+            waiting,
+            started_at,
+            trials: ended,
+            floors: floors.into_iter().zip(of_floors).collect(),
+        };
+        drop((idle, bound));
+        Ok(left)
+    }
+
+    fn member<'m>(
+        &'m self,
+        variant: &'m Variant,
+        up: &'m mut Trialled<&mut Up>,
+        trial: Option<&'m load::Trial>,
+    ) -> Member<'m>
+    where
+        'a: 'm,
+    {
+        let slice = self.plan.slice(&variant.settings);
+        let (caller, server) = match up {
+            Err(failure) => {
+                let failure: Trialled<AskedMeasurer<'m>> = Err(failure.clone());
+                return Member::variant(failure);
+            }
+            Ok(Up::Server(server)) => {
+                let unplanned =
+                    || TrialFailure::new(Fault::Instrument, "the trial was not planned");
+                let measurer = trial.ok_or_else(unplanned).and_then(|trial| {
+                    EngineMeasurer::new(variant, server, trial, slice, &self.observer)
+                });
+                return Member::variant(measurer);
+            }
+            Ok(Up::Client(server, client)) => (client, server.process()),
+            Ok(Up::Codec(codec)) => (codec, None),
+        };
+        Member::variant(AskedMeasurer::new(
+            caller,
+            server,
+            &variant.settings,
+            self.plan.warmup,
+            slice,
+            self.options.answer_timeout,
+        ))
+    }
+
+    /// Takes the floors under the trials into the rotation, once it is known what their calls carry.
+    /// There is none under a live service: what lies between here and there cannot be played by two
+    /// bare loops on this machine.
+    fn add_floors<'m>(
+        &'m self,
+        rotation: &mut Rotation<'m>,
+        first: &TrialSpec,
+        trials: &[Planned<'_>],
+        halves: &mut Halves,
+    ) -> Vec<FloorUnder> {
+        let mut floors = Floors::default();
+        for (planned, carried) in trials.iter().zip(rotation.carried()) {
+            let settings = &planned.variant.settings;
+            let carried = carried.filter(|_| settings.callee.live().is_none());
+            let key = carried.and_then(|carried| FloorKey::of(settings.transport, &carried));
+            if let Some(key) = key {
+                floors.note(&planned.variant.name, key);
+            }
+        }
+        let floors = floors.into_list();
+        for (key, _) in &floors {
+            let half = self.floor_half(halves, first, key.transport);
+            let measurer = half.map(|address| FloorMeasurer::new(address, key.clone()));
+            rotation.add(Member::company(measurer), self.stop);
+        }
+        floors
+    }
+
+    fn keep_floor(
+        &mut self,
+        first: &TrialSpec,
+        idle: Idle,
+        (key, variants): FloorUnder,
+        ended: Trialled<Finished>,
+    ) -> Result<(), LabError> {
+        let floor = match ended.and_then(Finished::into_floor) {
+            Ok(floor) => floor,
+            Err(failure) => return self.keep_warning(failure.reason),
+        };
+        let record = FloorRecord {
+            invocation: first.invocation,
+            block: first.block,
+            placement: first.placement,
+            idle,
+            transport: key.transport,
+            request_bytes: key.request_bytes,
+            response_bytes: key.response_bytes,
+            latency: Histogram::from(floor.latency),
+            client_cpu_ns: floor.client_cpu_ns,
+            variants,
+        };
+        let record = Record::Floor(record);
+        Ok(self.records.append(&record)?)
+    }
+}
+
+/// The trials of a plan that are measured in turn follow each other.
+pub(super) fn go_together(a: &TrialSpec, b: &TrialSpec) -> bool {
+    let place = |trial: &TrialSpec| -> (u32, u32, Placement, u32) {
+        (
+            trial.invocation,
+            trial.block,
+            trial.placement,
+            trial.rotation,
+        )
+    };
+    place(a) == place(b)
+}

@@ -1,0 +1,164 @@
+//! Servers: called by the engine.
+
+use rpcgauge_load as load;
+use rpcgauge_study::features::WorkloadKind;
+use rpcgauge_study::settings::Settings;
+use serde_json::json;
+
+use super::{LIMITS, Stopped, Trial, Trialled, Way, broken, workload, wrong};
+use crate::calls::Calls;
+use crate::exchange::Exchange;
+use crate::server::{listen, server_settings};
+use crate::subject::Subject;
+use crate::verify;
+
+/// Bytes that are no message in any encoding: no end of a number for protobuf, no text for JSON, no
+/// object for MessagePack, an end without a beginning for CBOR.
+const NO_MESSAGE: [u8; 3] = [0xff; 3];
+
+/// gRPC's INVALID_ARGUMENT.
+const INVALID_ARGUMENT: u32 = 3;
+
+/// HTTP's 400 Bad Request.
+const BAD_REQUEST: u16 = 400;
+
+impl Trial<'_> {
+    pub(super) fn server(&mut self) -> Result<(), Stopped> {
+        let ways = Way::calls(self.features);
+        for way in &ways {
+            self.attempt(&way.to_string(), |trial| trial.answers(way))?;
+        }
+        let Some(first) = ways.first() else {
+            return Ok(());
+        };
+        self.attempt("refuses a body that is no message", |trial| {
+            let body = NO_MESSAGE.to_vec();
+            trial.turns_down(first, body, |kind| match kind {
+                load::FailureKind::HttpStatus(status) => (400..500).contains(&status),
+                kind => matches!(kind, load::FailureKind::GrpcStatus(_)),
+            })
+        })?;
+        let list = ways.iter().find(|way| way.workload == WorkloadKind::List);
+        if let Some(list) = list {
+            self.attempt("refuses a request that has no answer", |trial| {
+                trial.turns_down(list, too_few(list)?, |kind| {
+                    matches!(
+                        kind,
+                        load::FailureKind::HttpStatus(BAD_REQUEST)
+                            | load::FailureKind::GrpcStatus(INVALID_ARGUMENT)
+                    )
+                })
+            })?;
+        }
+        let (spec, path) = match first.spec() {
+            Ok(spec) => (spec, self.path()),
+            Err(_) => return Ok(()),
+        };
+        let settings = first.settings(&spec);
+        let listen = listen(first.transport, path);
+        let stack = self.command.stack.clone();
+        let line = server_settings(&settings, &spec, first.encoding, listen, stack, LIMITS);
+        self.refusals(&line)
+    }
+
+    /// Whether it answers rightly, with marks that can be, and ends well.
+    fn answers(&mut self, way: &Way) -> Trialled {
+        let mut up = self.up(way)?;
+        up.prove(self)?;
+        let path = match up.subject.ready().address.clone() {
+            Some(rpcgauge_message::contract::Address::Unix(path)) => Some(path),
+            _ => None,
+        };
+        up.subject.end_well()?;
+        match path {
+            Some(path) if path.exists() => Err(wrong("it left its socket file behind")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether it refuses a request as `is_right` says, and answers the next one.
+    fn turns_down(
+        &mut self,
+        way: &Way,
+        body: Vec<u8>,
+        is_right: impl Fn(load::FailureKind) -> bool,
+    ) -> Trialled {
+        let mut up = self.up(way)?;
+        let bodies = load::Bodies::Prepared {
+            bodies: vec![load::Body {
+                plain_len: body.len() as u64,
+                bytes: body,
+                compressed: false,
+            }],
+            verifier: None,
+        };
+        let trial = load::Trial {
+            timing: load::Timing::Calls,
+            ..up.calls.trial(&up.settings)
+        };
+        let settle = &mut |_| load::Settling::Settled;
+        let measured = load::measure(&trial, bodies, settle, self.stop).map_err(verify::failure)?;
+        let mut failed = measured.calls.failed.keys();
+        match failed.next() {
+            Some(kind) if is_right(*kind) => up.prove(self),
+            Some(kind) => Err(wrong(format!("it answers it with {kind}"))),
+            None => Err(wrong("it answers it as if it were right")),
+        }
+        .map_err(|failure| failure.with_log(up.subject.log_tail()))
+    }
+
+    fn up(&mut self, way: &Way) -> Trialled<Up> {
+        let spec = way.spec()?;
+        let settings = way.settings(&spec);
+        let listen = listen(way.transport, self.path());
+        let stack = self.command.stack.clone();
+        let asked = server_settings(&settings, &spec, way.encoding, listen, stack, LIMITS);
+        let subject = self.start(&asked)?;
+        let exchange = Exchange::new(workload(&spec)?, &settings, LIMITS)?;
+        let address = subject.listening(way.transport)?;
+        Ok(Up {
+            calls: Calls::of_subject(address, &exchange, way.http),
+            subject,
+            exchange,
+            settings,
+        })
+    }
+}
+
+/// A server that is up, and how it is called.
+struct Up {
+    subject: Subject,
+    exchange: Exchange,
+    calls: Calls,
+    settings: Settings,
+}
+
+impl Up {
+    fn prove(&mut self, trial: &Trial<'_>) -> Trialled {
+        let calls = load::Trial {
+            timing: load::Timing::Stages,
+            ..self.calls.trial(&self.settings)
+        };
+        let measured = verify::prove(&mut self.exchange, &calls, trial.stop)
+            .map_err(|failure| failure.with_log(self.subject.log_tail()))?;
+        match measured.marks.implausible {
+            0 => Ok(()),
+            _ => Err(wrong(
+                "its marks are no times of the host's monotonic clock within the call",
+            )),
+        }
+    }
+}
+
+/// A request for fewer items than none.
+fn too_few(way: &Way) -> Trialled<Vec<u8>> {
+    let workload = workload(&way.spec()?)?;
+    let request = json!({"id": -1}).to_string();
+    let request = workload
+        .request_type()
+        .from_json(&request)
+        .map_err(|error| broken(&error))?;
+    request
+        .to_bytes(way.encoding)
+        .map_err(|error| broken(&error))
+}

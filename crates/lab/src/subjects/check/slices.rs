@@ -1,0 +1,67 @@
+//! Slices of clients and codecs: as many records as were asked for, times in order, and silence
+//! between them.
+
+use std::time::Duration;
+
+use rpcgauge_message::contract::{Record, SliceAsk, Until};
+
+use super::{PATIENCE, Trial, Trialled, wrong};
+use crate::subject::Asked;
+
+/// How long a subject is watched that must do nothing.
+const SILENCE: Duration = Duration::from_millis(20);
+
+impl Asked {
+    /// Tries slices of each kind. Of a codec `batch` operations are one record; calls of which only
+    /// one is `in_flight` follow each other.
+    pub(super) fn try_all(
+        mut self,
+        trial: &Trial<'_>,
+        batch: Option<u32>,
+        in_flight: u32,
+    ) -> Trialled {
+        for (skip, until) in [
+            (2, Until::Calls(5)),
+            (0, Until::Calls(1)),
+            (1, Until::Time(Duration::from_millis(2))),
+        ] {
+            let ask = SliceAsk { skip, until, batch };
+            let (done, records) = self.slice(&ask, PATIENCE, trial.stop)?;
+            let count = records.len() as u64;
+            let is_right = match until {
+                Until::Calls(calls) => count == calls,
+                Until::Time(_) => count > 0,
+            };
+            let right = match until {
+                _ if !is_right => Err(format!("it made {count} records of a slice of {until:?}")),
+                _ if records.iter().any(|record| record.failed) => Err(format!(
+                    "a call failed: {}",
+                    done.error
+                        .unwrap_or_else(|| "it does not say why".to_owned())
+                )),
+                _ => in_order(&records, batch.unwrap_or(1), in_flight),
+            };
+            right.map_err(|reason| wrong(reason).with_log(self.subject.log_tail()))?;
+            std::thread::sleep(SILENCE);
+            self.silent()?;
+        }
+        self.subject.end_well()
+    }
+}
+
+fn in_order(records: &[Record], operations: u32, in_flight: u32) -> Result<(), String> {
+    if let Some(other) = records
+        .iter()
+        .find(|record| record.operations != operations)
+    {
+        return Err(format!(
+            "a record has {} operations, not {operations}",
+            other.operations
+        ));
+    }
+    let overlap = |pair: &[Record]| in_flight == 1 && pair[1].begin < pair[0].end;
+    match records.windows(2).any(overlap) {
+        true => Err("a call begins before the one before it has ended".to_owned()),
+        false => Ok(()),
+    }
+}

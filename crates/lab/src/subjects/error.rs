@@ -1,0 +1,124 @@
+//! Why a subject cannot be had.
+
+use std::io;
+use std::path::PathBuf;
+
+use rpcgauge_message::nearest::Nearest;
+use rpcgauge_study::StudyError;
+use rpcgauge_study::record::Fault;
+
+/// Why a subject cannot be had: one line.
+#[derive(Debug, thiserror::Error)]
+pub enum SubjectsError {
+    /// A folder or file of a subject cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// What.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// There is no subject in the folder.
+    #[error(
+        "{}: there is no subject in this folder; give the folder that holds NAME/subject.toml",
+        .0.display()
+    )]
+    NoSubject(PathBuf),
+    /// Its `subject.toml` is wrong.
+    #[error(transparent)]
+    Manifest(#[from] StudyError),
+    /// Its name is not its folder's.
+    #[error("{}: the name is \"{name}\", and the folder's is another; make them the same", path.display())]
+    Name {
+        /// The `subject.toml`.
+        path: PathBuf,
+        /// The name in it.
+        name: String,
+    },
+    /// The name is there already.
+    #[error("{}: there is a subject \"{name}\" already; choose another name", path.display())]
+    Taken {
+        /// The `subject.toml`.
+        path: PathBuf,
+        /// The name in it.
+        name: String,
+    },
+    /// Its folder holds more than sources.
+    #[error(
+        "{}: the folder holds more than {} MiB; keep what a build makes in a folder target or venv, \
+         which is left out",
+        path.display(),
+        most >> 20
+    )]
+    TooLarge {
+        /// The folder.
+        path: PathBuf,
+        /// The most that is taken, bytes.
+        most: u64,
+    },
+    /// There is no subject of that name.
+    #[error("there is no subject \"{name}\"{hint}")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// What may have been meant.
+        hint: Nearest,
+    },
+    /// Something that it needs is not there.
+    #[error("the subject \"{subject}\" cannot be built here: {}", missing.join("; "))]
+    Missing {
+        /// The subject.
+        subject: String,
+        /// What, and what to do, one each.
+        missing: Vec<String>,
+    },
+    /// A command of its build failed.
+    #[error(
+        "the subject \"{subject}\" could not be built: `{command}` {how}; its log is {}",
+        log.display()
+    )]
+    Build {
+        /// The subject.
+        subject: String,
+        /// The command.
+        command: String,
+        /// How it ended.
+        how: String,
+        /// Where what it said is kept.
+        log: PathBuf,
+        /// The last lines of that.
+        tail: String,
+    },
+    /// The user's cache folder cannot be used.
+    #[error("cannot write {}: {source}; set XDG_CACHE_HOME to a folder that can be written", path.display())]
+    Cache {
+        /// What.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// There is no place for a cache.
+    #[error("there is no folder to build subjects in: set HOME or XDG_CACHE_HOME")]
+    NoCache,
+    /// It was asked to stop meanwhile.
+    #[error("stopped while a subject was built")]
+    Stopped,
+}
+
+impl SubjectsError {
+    /// Whose fault it is.
+    pub fn fault(&self) -> Fault {
+        match self {
+            Self::Read { .. }
+            | Self::NoSubject(_)
+            | Self::Manifest(_)
+            | Self::Name { .. }
+            | Self::Taken { .. }
+            | Self::TooLarge { .. }
+            | Self::Unknown { .. } => Fault::User,
+            Self::Missing { .. } | Self::Cache { .. } | Self::NoCache => Fault::Machine,
+            Self::Build { .. } => Fault::Subject,
+            Self::Stopped => Fault::Instrument,
+        }
+    }
+}

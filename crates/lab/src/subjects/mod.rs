@@ -1,0 +1,215 @@
+//! The subjects that can be started: the built-in ones, which the program carries, and a user's
+//! own. Each is built once for its sources and toolchain, in the user's cache folder.
+
+mod build;
+mod check;
+mod error;
+mod tools;
+mod walk;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rpcgauge_message::nearest::Nearest;
+use rpcgauge_message::workload::RECORDS_CSV;
+use rpcgauge_study::features::{Features, embedded_only};
+use rpcgauge_study::subject::{MANIFEST, Manifest};
+
+pub use build::{Built, Step};
+pub use check::{Check, Tried};
+pub use error::SubjectsError;
+
+use crate::subject::SubjectCommand;
+
+/// The most that a user's subject may hold, bytes: more are no sources.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// A file that the program carries.
+struct Embedded {
+    name: &'static str,
+    bytes: &'static [u8],
+    executable: bool,
+}
+
+include!(concat!(env!("OUT_DIR"), "/subjects.rs"));
+
+/// A file of a subject's sources.
+struct SourceFile {
+    /// Its path within the folder.
+    name: String,
+    bytes: Cow<'static, [u8]>,
+    executable: bool,
+}
+
+impl From<&Embedded> for SourceFile {
+    fn from(file: &Embedded) -> Self {
+        Self {
+            name: file.name.to_owned(),
+            bytes: file.bytes.into(),
+            executable: file.executable,
+        }
+    }
+}
+
+/// A subject's sources.
+pub struct Package {
+    manifest: Manifest,
+    files: Vec<SourceFile>,
+}
+
+/// Whether a subject can be started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// It is built.
+    Built,
+    /// It can be built.
+    NotBuilt,
+    /// What it needs is not there: what, and what to do, one each.
+    Missing(Vec<String>),
+}
+
+/// All subjects that there are beside the embedded one, by name.
+pub struct Subjects {
+    packages: BTreeMap<String, Package>,
+}
+
+impl Subjects {
+    /// The built-in subjects, and those in a user's folders.
+    ///
+    /// # Errors
+    /// A folder cannot be read or holds none, or a `subject.toml` is wrong.
+    pub fn load(folders: &[PathBuf]) -> Result<Self, SubjectsError> {
+        let mut packages = BTreeMap::new();
+        for (name, files) in BUILT_IN {
+            let files = files.iter().map(SourceFile::from).collect();
+            let package = Package::new(&format!("subjects/{name}/{MANIFEST}"), files)?;
+            packages.insert((*name).to_owned(), package);
+        }
+        let mut subjects = Self { packages };
+        for folder in folders {
+            subjects.add_folder(folder)?;
+        }
+        Ok(subjects)
+    }
+
+    fn add_folder(&mut self, folder: &Path) -> Result<(), SubjectsError> {
+        let unreadable = |source| SubjectsError::Read {
+            path: folder.to_owned(),
+            source,
+        };
+        let mut found: Vec<PathBuf> = fs::read_dir(folder)
+            .map_err(unreadable)?
+            .map(|entry| entry.map(|entry| entry.path()))
+            .collect::<Result<_, _>>()
+            .map_err(unreadable)?;
+        found.retain(|path| path.join(MANIFEST).is_file());
+        found.sort();
+        if found.is_empty() {
+            return Err(SubjectsError::NoSubject(folder.to_owned()));
+        }
+        for folder in found {
+            let package = Package::read(&folder)?;
+            let (path, name) = (folder.join(MANIFEST), package.manifest.name.clone());
+            if folder.file_name() != Some(name.as_ref()) {
+                return Err(SubjectsError::Name { path, name });
+            }
+            if embedded_only().contains_key(&name) || self.packages.contains_key(&name) {
+                return Err(SubjectsError::Taken { path, name });
+            }
+            self.packages.insert(name, package);
+        }
+        Ok(())
+    }
+
+    /// All of them, by name.
+    pub fn all(&self) -> impl Iterator<Item = &Package> {
+        self.packages.values()
+    }
+
+    /// The one of that name.
+    ///
+    /// # Errors
+    /// There is none, with the nearest name.
+    pub fn find(&self, name: &str) -> Result<&Package, SubjectsError> {
+        self.packages.get(name).ok_or_else(|| {
+            let known = self.packages.keys().map(String::as_str);
+            SubjectsError::Unknown {
+                name: name.to_owned(),
+                hint: Nearest::or_known(name, known),
+            }
+        })
+    }
+
+    /// What each stack can do, the embedded one's too, as a study writes them.
+    pub fn features(&self) -> BTreeMap<String, Features> {
+        let mut features = embedded_only();
+        features.extend(self.all().flat_map(|package| package.manifest.features()));
+        features
+    }
+}
+
+impl Package {
+    fn new(file: &str, files: Vec<SourceFile>) -> Result<Self, SubjectsError> {
+        let manifest = files.iter().find(|file| file.name == MANIFEST);
+        let bytes = manifest.map(|file| &*file.bytes).unwrap_or_default();
+        let manifest = Manifest::parse(&String::from_utf8_lossy(bytes), file)?;
+        let shared = GOLDEN.iter().chain(PROTO).map(SourceFile::from);
+        let records = SourceFile {
+            name: "contract/data/birdstrikes.csv".to_owned(),
+            bytes: RECORDS_CSV.as_bytes().into(),
+            executable: false,
+        };
+        let files = files.into_iter().chain(shared).chain([records]).collect();
+        Ok(Self { manifest, files })
+    }
+
+    fn read(folder: &Path) -> Result<Self, SubjectsError> {
+        let unreadable = |path: &Path, source| SubjectsError::Read {
+            path: path.to_owned(),
+            source,
+        };
+        let walked = walk::walk(folder).map_err(|source| unreadable(folder, source))?;
+        if walked.iter().map(|file| file.bytes).sum::<u64>() > MOST_BYTES {
+            return Err(SubjectsError::TooLarge {
+                path: folder.to_owned(),
+                most: MOST_BYTES,
+            });
+        }
+        let files = walked
+            .into_iter()
+            .map(|file| {
+                let bytes =
+                    fs::read(&file.path).map_err(|source| unreadable(&file.path, source))?;
+                Ok(SourceFile {
+                    name: file.name,
+                    bytes: bytes.into(),
+                    executable: file.executable,
+                })
+            })
+            .collect::<Result<_, SubjectsError>>()?;
+        Self::new(&folder.join(MANIFEST).display().to_string(), files)
+    }
+
+    /// What its `subject.toml` says.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+}
+
+impl Built {
+    /// How one of the subject's stacks is started.
+    pub fn command(&self, manifest: &Manifest, stack: &str) -> SubjectCommand {
+        SubjectCommand {
+            stack: Some(stack.to_owned()),
+            ready_timeout: Some(Duration::from_millis(manifest.ready_timeout_ms)),
+            folder: Some(self.folder().to_owned()),
+            ..SubjectCommand::new(self.program(&manifest.run[0]), &manifest.run[1..])
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

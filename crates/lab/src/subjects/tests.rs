@@ -1,0 +1,89 @@
+//! Folders of subjects, found and refused.
+
+use super::*;
+
+const MINIMAL: &str = "name = \"NAME\"\nlanguage = \"sh\"\nrun = [\"sh\", \"main.sh\"]\n\
+    [[stacks]]\nname = \"codec\"\nroles = [\"codec\"]\nencodings = [\"json\"]\nworkloads = [\"hello\"]\n";
+
+fn folder_with(subjects: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, manifest) in subjects {
+        fs::create_dir(folder.path().join(name)).unwrap();
+        fs::write(folder.path().join(name).join(MANIFEST), manifest).unwrap();
+    }
+    folder
+}
+
+fn refused(subjects: &[(&str, &str)]) -> String {
+    let folder = folder_with(subjects);
+    let refused = Subjects::load(&[folder.path().to_owned()]).err().unwrap();
+    let path = folder.path().display().to_string();
+    refused.to_string().replace(&path, "DIR")
+}
+
+#[test]
+fn a_folder_s_subjects_are_there_beside_the_built_in_ones() {
+    let folder = folder_with(&[
+        ("one", &MINIMAL.replace("NAME", "one")),
+        ("two", &MINIMAL.replace("NAME", "two")),
+    ]);
+    fs::create_dir(folder.path().join("no-subject")).unwrap();
+    let subjects = Subjects::load(&[folder.path().to_owned()]).unwrap();
+    let features = subjects.features();
+    for stack in ["one/codec", "two/codec", "reference"] {
+        assert!(features.contains_key(stack), "{stack}");
+    }
+    let unknown = subjects.find("twoo").err().unwrap().to_string();
+    assert_eq!(
+        unknown,
+        "there is no subject \"twoo\"; did you mean \"two\"?"
+    );
+    for (name, _) in BUILT_IN {
+        assert_eq!(subjects.find(name).unwrap().manifest().name, *name);
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_folder_is_told() {
+    assert_eq!(
+        refused(&[]),
+        "DIR: there is no subject in this folder; give the folder that holds NAME/subject.toml"
+    );
+    assert_eq!(
+        refused(&[("one", &MINIMAL.replace("NAME", "other"))]),
+        "DIR/one/subject.toml: the name is \"other\", and the folder's is another; make them the same"
+    );
+    assert_eq!(
+        refused(&[("reference", &MINIMAL.replace("NAME", "reference"))]),
+        "DIR/reference/subject.toml: there is a subject \"reference\" already; choose another name"
+    );
+    assert_eq!(
+        refused(&[("one", &MINIMAL.replace("language", "langauge"))]),
+        "DIR/one/subject.toml:2:1: a subject has no key \"langauge\"; did you mean \"language\"?"
+    );
+}
+
+#[test]
+fn what_a_build_leaves_and_what_is_hidden_is_no_source() {
+    let folder = folder_with(&[("one", &MINIMAL.replace("NAME", "one"))]);
+    let one = folder.path().join("one");
+    for file in ["src/main.sh", "target/big", ".git/config", "a/venv/x"] {
+        let path = one.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "x").unwrap();
+    }
+    let package = Package::read(&one).unwrap();
+    let own: Vec<&str> = package
+        .files
+        .iter()
+        .map(|file| file.name.as_str())
+        .filter(|name| !name.starts_with("contract/"))
+        .collect();
+    assert_eq!(own, ["src/main.sh", "subject.toml"]);
+    for shared in ["contract/proto/hello.proto", "contract/golden/calls.json"] {
+        assert!(
+            package.files.iter().any(|file| file.name == shared),
+            "{shared}"
+        );
+    }
+}

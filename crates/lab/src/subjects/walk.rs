@@ -1,0 +1,55 @@
+//! Which files of a folder are a subject's sources. The build script takes them by the same rule.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// What builds and interpreters leave in a folder. Hidden files are left out too.
+const LEFT_OUT: [&str; 4] = ["__pycache__", "node_modules", "target", "venv"];
+
+/// A file of a folder.
+pub(crate) struct Walked {
+    /// Its path within the folder, with `/` between the names.
+    pub(crate) name: String,
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// Whether it is a program.
+    pub(crate) executable: bool,
+    /// Its size, bytes.
+    #[allow(dead_code, reason = "the build script takes every size")]
+    pub(crate) bytes: u64,
+}
+
+/// The files of a folder, sorted by name. Symbolic links are not followed.
+pub(crate) fn walk(folder: &Path) -> io::Result<Vec<Walked>> {
+    let mut files = Vec::new();
+    enter(folder, "", &mut files)?;
+    files.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(files)
+}
+
+fn enter(folder: &Path, within: &str, files: &mut Vec<Walked>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let Ok(name) = entry.file_name().into_string() else {
+            continue;
+        };
+        if name.starts_with('.') || LEFT_OUT.contains(&name.as_str()) {
+            continue;
+        }
+        let (kind, name) = (entry.file_type()?, format!("{within}{name}"));
+        if kind.is_dir() {
+            enter(&entry.path(), &format!("{name}/"), files)?;
+        } else if kind.is_file() {
+            let metadata = entry.metadata()?;
+            files.push(Walked {
+                name,
+                path: entry.path(),
+                executable: metadata.permissions().mode() & 0o111 != 0,
+                bytes: metadata.len(),
+            });
+        }
+    }
+    Ok(())
+}

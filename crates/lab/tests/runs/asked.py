@@ -1,0 +1,101 @@
+# A client on http.client and a codec on json. The argument says what it does wrong, once it is
+# measured: slices of the warm-up skip nothing.
+import base64, http.client, json, struct, sys, time
+
+fault = sys.argv[1]
+settings = json.loads(sys.stdin.readline())
+records = open(settings["records"], "wb", buffering=0)
+is_codec = settings["role"] == "codec"
+
+
+def say(line):
+    print(json.dumps(line), flush=True)
+
+
+def tell(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+class Client:
+    made = 0
+
+    def __init__(self):
+        self.connection = http.client.HTTPConnection(settings["address"])
+
+    def call(self, _):
+        request = settings["requests"][self.made % len(settings["requests"])]
+        self.made += 1
+        begin = time.monotonic_ns()
+        body = json.dumps(request).encode()
+        encoded = time.monotonic_ns()
+        head = {"content-type": "application/json", "accept": "application/json"}
+        self.connection.request("POST", "/example/list", body, head)
+        sent = time.monotonic_ns()
+        answer = self.connection.getresponse()
+        first = time.monotonic_ns()
+        text = answer.read()
+        received = time.monotonic_ns()
+        self.message = json.loads(text)
+        end = time.monotonic_ns()
+        marks = [int(answer.getheader("rpcgauge-handler-" + mark, 0)) for mark in ("start", "end")]
+        return [begin, encoded, sent, first, received, end, *marks, len(body), len(text), 0, 1]
+
+    def verify(self):
+        self.call(1)
+        return {"message": self.message}
+
+
+class Codec:
+    def call(self, batch):
+        begin = time.monotonic_ns()
+        for _ in range(batch):
+            text = json.dumps(settings["message"])
+        end = time.monotonic_ns()
+        return [begin, 0, 0, 0, 0, end, 0, 0, 2**32 - 1, len(text), 0, batch]
+
+    def verify(self):
+        text = json.dumps(settings["message"]).encode()
+        return {"bytes": base64.b64encode(text).decode()}
+
+
+caller = Codec() if is_codec else Client()
+say({"contract": 1, "ready": True, "versions": {"python": sys.version.split()[0]}})
+for line in sys.stdin:
+    ask = json.loads(line)
+    if "verify" in ask:
+        say({"verified": caller.verify()})
+        continue
+    ask = ask["slice"]
+    batch = ask.get("batch", 1)
+    wrong = fault if ask["skip"] > 0 else None
+    if wrong == "hangs":
+        tell("thinking")
+        time.sleep(1000)
+    for _ in range(ask["skip"]):
+        caller.call(batch)
+    made, began, cpu = [], time.monotonic_ns(), time.process_time_ns()
+    while True:
+        made.append(caller.call(batch))
+        took_us = (time.monotonic_ns() - began) / 1000
+        if len(made) >= ask.get("calls", 2**60) or took_us >= ask.get("time_us", 2**60):
+            break
+    cpu = time.process_time_ns() - cpu
+    if wrong == "backwards":
+        tell("winding back")
+        made[0][1:8] = [0, 0, 0, 0, made[0][0] - 1, 0, 0]
+    packed = b"".join(struct.pack("<8Q4I", *record) for record in made)
+    if wrong == "none":
+        tell("nothing to tell")
+        made = []
+        packed = b""
+    if wrong == "size":
+        tell("saving bytes")
+        packed = packed[:-8]
+    records.write(packed)
+    say({"slice": {"records": len(made), "cpu_ns": cpu}})
+    if wrong == "dies":
+        tell("out of memory")
+        sys.exit(9)
+    if wrong == "goes-on":
+        tell("one more")
+        records.write(struct.pack("<8Q4I", *caller.call(batch)))

@@ -1,0 +1,146 @@
+//! Clients and codecs that are measured, and such that fail: a few lines of Python each.
+
+use rpcgauge_lab::SubjectCommand;
+use rpcgauge_message::WorkloadSpec;
+use rpcgauge_study::plan::Plan;
+use rpcgauge_study::record::{Fault, Stage, TrialRecord};
+use rpcgauge_study::settings::{Callee, Client, Operation, Sample, Settings, Stop, Style};
+
+use crate::common::{Left, failed, measured, plan, rest_json, run};
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/runs/asked.py");
+
+fn python(fault: &str) -> SubjectCommand {
+    SubjectCommand::new("python3", [SCRIPT, fault])
+}
+
+fn with(callee: Callee, calls: u64) -> Settings {
+    Settings {
+        callee,
+        stop: Stop {
+            calls: Some(calls),
+            time_ms: None,
+        },
+        deadline_ms: 500,
+        ..rest_json()
+    }
+}
+
+fn engine() -> Settings {
+    Settings {
+        stop: with_client("unused").stop,
+        ..rest_json()
+    }
+}
+
+fn with_client(stack: &str) -> Settings {
+    let callee = Callee::Subject {
+        server: "reference".to_owned(),
+        client: Some(Client {
+            stack: stack.to_owned(),
+            style: Style::Blocking,
+        }),
+        workload: WorkloadSpec::List { n: 3 },
+    };
+    with(callee, 100)
+}
+
+fn codec() -> Settings {
+    let callee = Callee::Codec {
+        codec: "other".to_owned(),
+        operation: Operation::Encode,
+        sample: Sample::Response,
+        workload: WorkloadSpec::List { n: 3 },
+    };
+    with(callee, 5_000)
+}
+
+/// All measured in turn, in short slices.
+fn together(variants: Vec<(&str, Settings)>) -> Plan {
+    let mut plan = plan(variants, 1, 2);
+    plan.slice_us = 500;
+    for trial in &mut plan.trials {
+        trial.rotation = 0;
+    }
+    plan
+}
+
+fn of<'l>(left: &'l Left, variant: &str) -> Vec<&'l TrialRecord> {
+    let trials = left.trials.iter();
+    trials.filter(|trial| trial.variant == variant).collect()
+}
+
+#[test]
+fn a_client_is_measured_beside_the_engine_and_tells_what_it_knows() {
+    let plan = together(vec![("engine", engine()), ("client", with_client("other"))]);
+    let left = run(&plan, Some(python("nothing")));
+    assert_eq!(left.summary.measured, 4);
+    for trial in of(&left, "client") {
+        let figures = measured(trial);
+        assert_eq!(figures.calls.answered, 100);
+        assert_eq!(figures.latency.unpack().len(), 100);
+        for stage in [Stage::Encode, Stage::Wait, Stage::HandlerTime] {
+            assert_eq!(figures.stages[&stage].unpack().len(), 100, "{stage:?}");
+        }
+        let slices = figures.slices.expect("it went in slices");
+        assert!(slices.count > 1 && slices.skipped >= slices.count);
+        assert!(figures.cpu.client.unwrap().total_ns > 0);
+        assert!(figures.cpu.server.unwrap().total_ns > 0);
+        assert!(figures.memory.client_peak > 0 && figures.memory.server_peak.is_some());
+        assert!(figures.payload.request == figures.payload.request_compressed);
+        assert!(figures.payload.response > Some(0.0));
+        // Absent is not 0.
+        assert_eq!((figures.bytes, figures.client_share), (None, None));
+        assert_eq!(figures.connections_opened, None);
+        assert!(figures.send_delay.unpack().is_empty());
+    }
+    assert!(measured(of(&left, "engine")[0]).bytes.is_some());
+    for floor in &left.floors {
+        assert_eq!(floor.variants, ["engine"]);
+    }
+}
+
+#[test]
+fn a_codec_is_measured_and_calls_nothing() {
+    let left = run(&together(vec![("codec", codec())]), Some(python("nothing")));
+    assert_eq!(left.summary.measured, 2);
+    for trial in of(&left, "codec") {
+        let figures = measured(trial);
+        assert!(figures.calls.answered >= 5_000);
+        let stages: Vec<&Stage> = figures.stages.keys().collect();
+        assert_eq!(stages, [&Stage::Encode]);
+        assert_eq!(figures.cpu.server, None);
+        assert_eq!(figures.payload.request_compressed, None);
+        assert!(figures.payload.response > Some(0.0));
+    }
+    assert!(left.floors.is_empty());
+}
+
+#[test]
+fn one_that_fails_in_a_slice_fails_alone_and_keeps_its_log() {
+    for (fault, told, log) in [
+        (
+            "dies",
+            "ended instead of answering (exit code 9)",
+            "out of memory",
+        ),
+        ("hangs", "did not answer within 3.", "thinking"),
+        ("size", "it tells of", "saving bytes"),
+        // Seen after its slice, or in the next one: as late as this machine is.
+        ("goes-on", "record", "one more"),
+        ("none", "it recorded 0 calls", "nothing to tell"),
+        ("backwards", "before \"begin\"", "winding back"),
+    ] {
+        let variants = vec![("engine", engine()), ("client", with_client("other"))];
+        let left = run(&together(variants), Some(python(fault)));
+        for trial in of(&left, "client") {
+            let (reason, blamed, kept) = failed(trial);
+            assert!(reason.contains(told), "{fault}: {reason}");
+            assert_eq!(blamed, Fault::Subject, "{fault}");
+            assert!(kept.contains(log), "{fault}: {kept}");
+        }
+        for trial in of(&left, "engine") {
+            assert_eq!(measured(trial).calls.answered, 100, "{fault}");
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! A closed loop that is measured a slice at a time.
+
+mod support;
+
+use std::cell::RefCell;
+use std::io::Write as _;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use rpcgauge_load::{
+    Address, Ending, Hooks, LoadError, Measurement, Schedule, Session, Settling, SliceBounds, Trial,
+};
+use support::{
+    answer_with, assert_sums_hold, ok, ok_after, only_read, prepared, read_request, serve, trial,
+    warmup,
+};
+
+/// Slices of exactly 10 counted calls after 3 that are left out.
+const SLICE: SliceBounds = SliceBounds {
+    skip_calls: 3,
+    skip_time: Duration::ZERO,
+    least_calls: 10,
+    most_calls: 10,
+    time: Duration::ZERO,
+};
+
+fn hooks<'r>() -> Hooks<'r> {
+    Hooks {
+        settling: Box::new(|_| Settling::Settled),
+        measuring: Box::new(|_| ()),
+        check: None,
+        progress: None,
+    }
+}
+
+fn measured(
+    trial: &Trial,
+    slices: u32,
+    between: impl Fn(&Session<'_, '_, '_>),
+) -> Result<Measurement, LoadError> {
+    let stop = AtomicBool::new(false);
+    let mut session = Session::open(trial, prepared(&[b"x"]), hooks(), &stop)?;
+    for _ in 0..slices {
+        session.slice(&SLICE, &stop)?;
+        between(&session);
+    }
+    session.finish()
+}
+
+#[test]
+fn only_the_calls_of_slices_count() {
+    for in_flight in [1, 4] {
+        let answered = Arc::new(AtomicU64::new(0));
+        let seen = Arc::clone(&answered);
+        let mut trial = trial(serve(answer_with(move |body: &[u8]| {
+            answered.fetch_add(1, Ordering::SeqCst);
+            ok(body)
+        })));
+        trial.connections = in_flight;
+        trial.schedule = Schedule::Closed { in_flight };
+        trial.warmup = Some(warmup(10));
+        let m = measured(&trial, 5, |session| {
+            assert_eq!(session.counted().answered % 10, 0);
+        })
+        .unwrap();
+        assert_sums_hold(&m);
+        assert_eq!((m.calls.started, m.calls.answered), (50, 50));
+        assert_eq!(m.latency.len(), 50);
+        let slices = m.slices.unwrap();
+        assert_eq!(slices.slices, 5);
+        assert!(slices.skipped >= 15, "{slices:?}");
+        // Each call of a slice has one byte either way.
+        let of_slices = 50 + slices.skipped;
+        assert_eq!(m.traffic.sent.body, of_slices, "{in_flight} in flight");
+        assert_eq!(m.traffic.received.body, of_slices, "{in_flight} in flight");
+        // The server saw the warm-up as well, and nothing else.
+        let all = seen.load(Ordering::SeqCst);
+        assert_eq!(all, of_slices + m.warmup.calls, "{in_flight} in flight");
+        assert_eq!(m.warmup_ended_after, 0);
+    }
+}
+
+#[test]
+fn time_between_slices_is_no_time_of_the_trial() {
+    let pause = Duration::from_millis(200);
+    let trial = trial(serve(answer_with(ok)));
+    let m = measured(&trial, 3, |_| std::thread::sleep(pause)).unwrap();
+    // The sum of the calls' latencies is the time in which they were made, one after the other.
+    let sum = m.latency.mean() * m.latency.len() as f64;
+    let elapsed = m.elapsed.as_nanos() as f64;
+    assert!(elapsed < 2.0 * pause.as_nanos() as f64, "{elapsed}");
+    assert!(sum <= elapsed * 1.01, "{sum} in {elapsed}");
+    let longest = m.latency.max().max(m.send_delay.max());
+    assert!(u128::from(longest) < pause.as_nanos(), "{longest}");
+    // The timeline spans the slices with the pauses.
+    let spanned = m.timeline.slice_ns * m.timeline.slices.len() as u64;
+    assert!(u128::from(spanned) >= 2 * pause.as_nanos(), "{spanned}");
+}
+
+#[test]
+fn a_slice_by_time_ends_with_the_call_that_is_in_flight() {
+    let trial = trial(serve(answer_with(ok_after(Duration::from_millis(20)))));
+    let stop = AtomicBool::new(false);
+    let mut session = Session::open(&trial, prepared(&[b"x"]), hooks(), &stop).unwrap();
+    let by_time = SliceBounds {
+        least_calls: 1,
+        most_calls: u64::MAX,
+        skip_calls: 0,
+        time: Duration::from_millis(1),
+        ..SLICE
+    };
+    for slices in 1..=3 {
+        session.slice(&by_time, &stop).unwrap();
+        assert_eq!(session.counted().answered, slices);
+    }
+    let m = session.finish().unwrap();
+    assert!(m.elapsed >= Duration::from_millis(60), "{:?}", m.elapsed);
+    assert_eq!(m.slices.map(|s| s.skipped), Some(0));
+}
+
+#[test]
+fn a_connection_that_the_server_closed_in_between_is_opened_again_outside_the_figures() {
+    // It hangs up after each 13 answers: what one slice takes.
+    let trial = trial(serve(|mut stream| {
+        for _ in 0..13 {
+            let Some((_, body)) = read_request(&mut stream) else {
+                return;
+            };
+            stream.write_all(&ok(&body)).unwrap();
+        }
+    }));
+    let m = measured(&trial, 4, |_| std::thread::sleep(Duration::from_millis(50))).unwrap();
+    assert_sums_hold(&m);
+    assert_eq!(m.calls.answered, 40);
+    assert_eq!(m.connections_reopened, 3);
+    assert_eq!(m.connections_opened, 0, "none while calls counted");
+}
+
+#[test]
+fn what_the_other_side_used_is_read_at_the_edges_of_what_counts() {
+    let edges = RefCell::new(Vec::new());
+    let trial = trial(serve(answer_with(ok)));
+    let stop = AtomicBool::new(false);
+    let hooks = Hooks {
+        measuring: Box::new(|begins| edges.borrow_mut().push(begins)),
+        ..hooks()
+    };
+    let mut session = Session::open(&trial, prepared(&[b"x"]), hooks, &stop).unwrap();
+    for _ in 0..2 {
+        session.slice(&SLICE, &stop).unwrap();
+    }
+    session.finish().unwrap();
+    assert_eq!(edges.into_inner(), [true, false, true, false]);
+}
+
+#[test]
+fn what_the_last_call_of_a_slice_takes_counts_until_its_answer_is_read() {
+    // The answer's end comes long after its beginning.
+    let ended = Arc::new(AtomicU64::new(0));
+    let answered = Arc::clone(&ended);
+    let trial = trial(serve(move |mut stream| {
+        while let Some((_, body)) = read_request(&mut stream) {
+            let answer = ok(&body);
+            let (begin, end) = answer.split_at(answer.len() - 1);
+            stream.write_all(begin).unwrap();
+            std::thread::sleep(Duration::from_millis(30));
+            answered.fetch_add(1, Ordering::SeqCst);
+            stream.write_all(end).unwrap();
+        }
+    }));
+    let begun_and_ended = RefCell::new(Vec::new());
+    let hooks = Hooks {
+        measuring: Box::new(|_| {
+            begun_and_ended
+                .borrow_mut()
+                .push(ended.load(Ordering::SeqCst))
+        }),
+        ..hooks()
+    };
+    let one_call = SliceBounds {
+        skip_calls: 0,
+        least_calls: 1,
+        most_calls: 1,
+        ..SLICE
+    };
+    let stop = AtomicBool::new(false);
+    let mut session = Session::open(&trial, prepared(&[b"x"]), hooks, &stop).unwrap();
+    for _ in 0..3 {
+        session.slice(&one_call, &stop).unwrap();
+    }
+    session.finish().unwrap();
+    assert_eq!(begun_and_ended.into_inner(), [0, 1, 1, 2, 2, 3]);
+}
+
+#[test]
+fn a_connection_that_cannot_be_made_holds_up_no_slice() {
+    // Nobody listens any more once the first of two connections is made.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        drop(listener);
+        answer_with(ok)(stream);
+    });
+    let mut trial = trial(Address::Tcp(address));
+    trial.connections = 2;
+    trial.deadline = Duration::from_secs(3_600);
+    let m = measured(&trial, 5, |_| ()).unwrap();
+    assert_sums_hold(&m);
+    assert_eq!(m.calls.started, 50);
+    assert_eq!(m.slices.map(|s| s.slices), Some(5));
+}
+
+#[test]
+fn a_server_that_only_fails_ends_the_session_and_not_the_caller() {
+    let mut trial = trial(serve(only_read));
+    trial.deadline = Duration::from_millis(30);
+    trial.drain = trial.deadline;
+    trial.patience = Duration::from_millis(200);
+    let stop = AtomicBool::new(false);
+    let mut session = Session::open(&trial, prepared(&[b"x"]), hooks(), &stop).unwrap();
+    for _ in 0..20 {
+        session.slice(&SLICE, &stop).unwrap();
+    }
+    assert!(session.is_over());
+    let m = session.finish().unwrap();
+    assert_sums_hold(&m);
+    assert_eq!((m.ending, m.calls.answered), (Ending::GaveUp, 0));
+}
+
+#[test]
+fn only_a_closed_loop_goes_in_slices() {
+    let mut trial = trial(support::nobody());
+    trial.schedule = Schedule::Rate {
+        per_second: 10.0,
+        arrivals: rpcgauge_load::Arrivals::Constant,
+    };
+    let refused = measured(&trial, 1, |_| ());
+    assert!(matches!(refused, Err(LoadError::Setting { .. })));
+}
+
+#[test]
+fn a_call_that_fails_among_those_left_out_lets_the_next_ones_count() {
+    // It answers the first call on each connection by 503, as some do after a pause, and closes it after 11.
+    let trial = trial(serve(|mut stream| {
+        for call in 0..11 {
+            let Some((_, body)) = read_request(&mut stream) else {
+                return;
+            };
+            let busy = b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n";
+            let answer = if call == 0 { busy.to_vec() } else { ok(&body) };
+            stream.write_all(&answer).unwrap();
+        }
+    }));
+    let m = measured(&trial, 4, |_| ()).unwrap();
+    assert_sums_hold(&m);
+    let slices = m.slices.unwrap();
+    assert!(slices.skipped_failed >= 3, "{slices:?}");
+    assert_eq!(slices.slices, 4);
+}

@@ -1,0 +1,302 @@
+//! The record of one call (or batch) as clients and codecs append it to their file: 80 bytes.
+
+/// Bytes of a record.
+pub const RECORD_BYTES: usize = 80;
+
+/// What stands in a size that is not known.
+const NOT_KNOWN: u32 = u32::MAX;
+
+/// One call of a client, or one batch of a codec. Times are nanoseconds of the host's monotonic
+/// clock; none where the library cannot observe them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record {
+    /// Before the message is encoded; before the batch.
+    pub begin: u64,
+    /// Its bytes are made, and compressed.
+    pub encoded: Option<u64>,
+    /// They are handed to the transport.
+    pub sent: Option<u64>,
+    /// The first byte of the response came.
+    pub first_byte: Option<u64>,
+    /// Its last byte came.
+    pub received: Option<u64>,
+    /// It is decoded; after the batch.
+    pub end: u64,
+    /// The handler's start, from the server's mark.
+    pub handler_start: Option<u64>,
+    /// The handler's end, from the server's mark.
+    pub handler_end: Option<u64>,
+    /// The request body's bytes as carried.
+    pub request_bytes: Option<u32>,
+    /// The response body's bytes as carried.
+    pub response_bytes: Option<u32>,
+    /// Whether the call failed.
+    pub failed: bool,
+    /// 1 for a call; of a batch as many as it had.
+    pub operations: u32,
+}
+
+/// Why bytes are no record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// They are no whole number of records.
+    #[error("{0} bytes of records are no multiple of {RECORD_BYTES}")]
+    Size(usize),
+    /// A time that is always there is not.
+    #[error("record {index} has no \"{time}\"")]
+    Absent {
+        /// The record, from 0.
+        index: usize,
+        /// The time.
+        time: &'static str,
+    },
+    /// A time is before one that comes before it.
+    #[error("in record {index}, \"{later}\" is {by_ns} ns before \"{earlier}\"")]
+    Backwards {
+        /// The record, from 0.
+        index: usize,
+        /// What should have come first.
+        earlier: &'static str,
+        /// What should have followed.
+        later: &'static str,
+        /// By how much it does not.
+        by_ns: u64,
+    },
+    /// The status or the operations have a value that they cannot have.
+    #[error("record {index} has the {field} {value}")]
+    Value {
+        /// The record, from 0.
+        index: usize,
+        /// Which.
+        field: &'static str,
+        /// What stands there.
+        value: u32,
+    },
+}
+
+impl Record {
+    /// The record as it stands in the file.
+    pub fn to_bytes(&self) -> [u8; RECORD_BYTES] {
+        let times = self.times().map(|(_, time)| time.unwrap_or(0));
+        let words = [
+            self.request_bytes.unwrap_or(NOT_KNOWN),
+            self.response_bytes.unwrap_or(NOT_KNOWN),
+            u32::from(self.failed),
+            self.operations,
+        ];
+        let mut bytes = [0; RECORD_BYTES];
+        let (head, tail) = bytes.split_at_mut(8 * times.len());
+        for (place, time) in head.chunks_exact_mut(8).zip(times) {
+            place.copy_from_slice(&time.to_le_bytes());
+        }
+        for (place, word) in tail.chunks_exact_mut(4).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// Takes a file's records apart.
+    ///
+    /// # Errors
+    /// The first thing that no record can be.
+    pub fn read_all(bytes: &[u8]) -> Result<Vec<Self>, RecordError> {
+        let (records, []) = bytes.as_chunks::<RECORD_BYTES>() else {
+            return Err(RecordError::Size(bytes.len()));
+        };
+        let read = |(index, bytes)| Self::read(index, bytes);
+        records.iter().enumerate().map(read).collect()
+    }
+
+    fn read(index: usize, bytes: &[u8; RECORD_BYTES]) -> Result<Self, RecordError> {
+        let time = |place: usize| {
+            let (times, _) = bytes.as_chunks::<8>();
+            u64::from_le_bytes(times[place])
+        };
+        let word = |place: usize| {
+            let (words, _) = bytes[64..].as_chunks::<4>();
+            u32::from_le_bytes(words[place])
+        };
+        let seen = |place| Some(time(place)).filter(|time| *time != 0);
+        let always = |place, name| seen(place).ok_or(RecordError::Absent { index, time: name });
+        let known = |place| Some(word(place)).filter(|size| *size != NOT_KNOWN);
+        let wrong = |field, value| {
+            Err(RecordError::Value {
+                index,
+                field,
+                value,
+            })
+        };
+        let record = Self {
+            begin: always(0, "begin")?,
+            encoded: seen(1),
+            sent: seen(2),
+            first_byte: seen(3),
+            received: seen(4),
+            end: always(5, "end")?,
+            handler_start: seen(6),
+            handler_end: seen(7),
+            request_bytes: known(0),
+            response_bytes: known(1),
+            failed: match word(2) {
+                0 => false,
+                1 => true,
+                other => return wrong("status", other),
+            },
+            operations: match word(3) {
+                0 => return wrong("operations", 0),
+                operations => operations,
+            },
+        };
+        record.in_order(index).map(|()| record)
+    }
+
+    /// Each time with its name, in the file's order.
+    fn times(&self) -> [(&'static str, Option<u64>); 8] {
+        [
+            ("begin", Some(self.begin)),
+            ("encoded", self.encoded),
+            ("sent", self.sent),
+            ("first byte", self.first_byte),
+            ("received", self.received),
+            ("end", Some(self.end)),
+            ("handler start", self.handler_start),
+            ("handler end", self.handler_end),
+        ]
+    }
+
+    /// Whether no time that is there is before one that comes before it. A response may begin
+    /// before its handler has ended, so that marks are only held between begin and end.
+    fn in_order(&self, index: usize) -> Result<(), RecordError> {
+        let [begin, encoded, sent, first, received, end, start, stop] = self.times();
+        let orders: [&[_]; 2] = [
+            &[begin, encoded, sent, first, received, end],
+            &[begin, start, stop, end],
+        ];
+        for order in orders {
+            let mut last = begin;
+            for (later, time) in order.iter().copied() {
+                let Some(time) = time else { continue };
+                if let (earlier, Some(before)) = last
+                    && time < before
+                {
+                    return Err(RecordError::Backwards {
+                        index,
+                        earlier,
+                        later,
+                        by_ns: before - time,
+                    });
+                }
+                last = (later, Some(time));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Gaps from one time to the next; none where the time is not observed.
+    fn gaps<const N: usize>() -> impl Strategy<Value = [Option<u32>; N]> {
+        prop::array::uniform(prop::option::of(any::<u32>()))
+    }
+
+    fn after<const N: usize>(begin: u64, gaps: [Option<u32>; N]) -> ([Option<u64>; N], u64) {
+        let mut last = begin;
+        let times = gaps.map(|gap| {
+            last += u64::from(gap?);
+            Some(last)
+        });
+        (times, last)
+    }
+
+    prop_compose! {
+        fn record()(
+            begin in 1..u64::MAX / 2,
+            stamps in gaps::<4>(),
+            marks in gaps::<2>(),
+            rest in any::<u32>(),
+            sizes in prop::array::uniform2(prop::option::of(0..NOT_KNOWN)),
+            failed in any::<bool>(),
+            operations in 1..=u32::MAX,
+        ) -> Record {
+            let ([encoded, sent, first_byte, received], last) = after(begin, stamps);
+            let ([handler_start, handler_end], last_mark) = after(begin, marks);
+            Record {
+                begin, encoded, sent, first_byte, received,
+                end: last.max(last_mark) + u64::from(rest),
+                handler_start, handler_end,
+                request_bytes: sizes[0], response_bytes: sizes[1],
+                failed, operations,
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn records_come_back_from_their_bytes(records in prop::collection::vec(record(), 0..5)) {
+            let bytes: Vec<u8> = records.iter().flat_map(Record::to_bytes).collect();
+            prop_assert_eq!(Record::read_all(&bytes), Ok(records));
+        }
+
+        #[test]
+        fn what_is_read_is_written_the_same(bytes in prop::array::uniform::<_, RECORD_BYTES>(any::<u8>())) {
+            if let Ok(records) = Record::read_all(&bytes) {
+                prop_assert_eq!(records[0].to_bytes(), bytes);
+            }
+        }
+
+        #[test]
+        fn a_time_before_an_earlier_one_is_told(record in record(), place in 1_usize..8, by in 1_u64..1000) {
+            let mut bytes = record.to_bytes();
+            let before = record.begin.saturating_sub(by).max(1);
+            prop_assume!(before < record.begin);
+            bytes[8 * place..][..8].copy_from_slice(&before.to_le_bytes());
+            let told = Record::read_all(&bytes);
+            prop_assert!(matches!(told, Err(RecordError::Backwards { .. })), "{:?}", told);
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_records_are_told_apart() {
+        let record = Record {
+            begin: 5,
+            encoded: None,
+            sent: None,
+            first_byte: None,
+            received: None,
+            end: 6,
+            handler_start: None,
+            handler_end: None,
+            request_bytes: None,
+            response_bytes: None,
+            failed: false,
+            operations: 1,
+        };
+        let with = |place: usize, byte: u8| {
+            let mut bytes = [record.to_bytes(), record.to_bytes()].concat();
+            bytes[RECORD_BYTES + place] = byte;
+            Record::read_all(&bytes)
+                .expect_err("no records")
+                .to_string()
+        };
+        assert_eq!(with(0, 0), "record 1 has no \"begin\"");
+        assert_eq!(with(40, 0), "record 1 has no \"end\"");
+        assert_eq!(with(40, 4), "in record 1, \"end\" is 1 ns before \"begin\"");
+        assert_eq!(
+            with(48, 7),
+            "in record 1, \"end\" is 1 ns before \"handler start\""
+        );
+        assert_eq!(with(72, 2), "record 1 has the status 2");
+        assert_eq!(with(76, 0), "record 1 has the operations 0");
+        assert_eq!(
+            Record::read_all(&[1; 81])
+                .expect_err("too many")
+                .to_string(),
+            "81 bytes of records are no multiple of 80"
+        );
+    }
+}

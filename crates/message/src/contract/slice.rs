@@ -1,0 +1,131 @@
+//! What a client or codec is asked after its ready line, and what it answers.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Failed;
+
+/// One line to a client or codec that is ready. It answers each by one [`Answer`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ask {
+    /// Prove it right: a client makes its first call, a codec its operation.
+    Verify,
+    /// Make a slice of calls.
+    Slice(SliceAsk),
+}
+
+/// A slice of calls, or of a codec's batches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "SliceLine", into = "SliceLine")]
+pub struct SliceAsk {
+    /// Calls (batches) made first and not recorded.
+    pub skip: u64,
+    /// What ends the calls that are recorded.
+    pub until: Until,
+    /// Operations of a codec's batch; none for a client.
+    pub batch: Option<u32>,
+}
+
+/// What ends a slice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// So many calls (batches).
+    Calls(u64),
+    /// So long a time, in whole microseconds: what began in it is finished, and at least one is
+    /// made.
+    Time(Duration),
+}
+
+/// A slice as it stands in its line.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SliceLine {
+    skip: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    calls: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    time_us: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    batch: Option<u32>,
+}
+
+impl TryFrom<SliceLine> for SliceAsk {
+    type Error = &'static str;
+
+    fn try_from(line: SliceLine) -> Result<Self, Self::Error> {
+        let until = match (line.calls, line.time_us) {
+            (Some(0), None) => return Err("a slice has 1 call or more"),
+            (Some(calls), None) => Until::Calls(calls),
+            (None, Some(us)) => Until::Time(Duration::from_micros(us)),
+            _ => return Err("a slice ends by \"calls\" or by \"time_us\", by one of the two"),
+        };
+        match line.batch {
+            Some(0) => Err("a batch has 1 operation or more"),
+            batch => Ok(Self {
+                skip: line.skip,
+                until,
+                batch,
+            }),
+        }
+    }
+}
+
+impl From<SliceAsk> for SliceLine {
+    fn from(slice: SliceAsk) -> Self {
+        let (calls, time) = match slice.until {
+            Until::Calls(calls) => (Some(calls), None),
+            Until::Time(time) => (None, Some(time)),
+        };
+        Self {
+            skip: slice.skip,
+            calls,
+            time_us: time.map(|time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX)),
+            batch: slice.batch,
+        }
+    }
+}
+
+/// What a client or codec answers.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// What came of its first call, or of its operation.
+    Verified(Verified),
+    /// The slice is done, and its records are in the file.
+    Slice(SliceDone),
+    /// It cannot go on; it ends after this line.
+    Failed(Failed),
+}
+
+/// What came of a client's first call, or of a codec's operation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verified {
+    /// The message that was decoded, in the proto3 JSON mapping.
+    Message(Value),
+    /// The bytes that were made, as base64 (RFC 4648, section 4).
+    Bytes(String),
+}
+
+/// A slice that was made.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SliceDone {
+    /// Records that were appended: one for each call (batch) that was not skipped.
+    pub records: u64,
+    /// The process's CPU time from the first recorded call's begin to the last one's end, ns, where
+    /// it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ns: Option<u64>,
+    /// The first failed call's reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Connections that were lost since the slice before, and opened again before the first
+    /// recorded call.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reopened: u64,
+}
+
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}

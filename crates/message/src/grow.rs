@@ -1,0 +1,160 @@
+//! A message made longer: its outermost lists get more elements, or, where it has none, its texts
+//! and bytes more of themselves.
+//!
+//! What is added differs from what is there as one row differs from the next, or else a compressor
+//! would find the same thing again and again: by the descriptor, numbers are counted on, texts and
+//! bytes are drawn anew, so are booleans and the values of enums, and times move on. All of it is the
+//! same in every run.
+
+mod vary;
+
+use std::sync::Arc;
+
+use buffa_descriptor::{
+    DescriptorPool, DynamicMessage, FieldKind, MapValue, ReflectMessage as _, Value,
+};
+
+use self::vary::Vary;
+use crate::error::EncodeError;
+use crate::mapping::well_known::{self, WellKnown, any};
+use crate::{Encoding, Message};
+
+impl Message {
+    /// The message `factor` times as long, as JSON; `None` where it has nothing that could be longer.
+    /// The caller has to see that it does not get too long.
+    ///
+    /// # Errors
+    /// A message that has no form in JSON.
+    pub fn grown(&self, factor: usize) -> Result<Option<serde_json::Value>, EncodeError> {
+        let no_form = |what: String| EncodeError::NoForm {
+            message_type: self.type_name().to_owned(),
+            encoding: Encoding::Json,
+            what,
+        };
+        let mut message = self.to_dynamic().map_err(no_form)?.into_owned();
+        let mut growing = Growing {
+            factor,
+            part: Part::Lists,
+            grown: false,
+            vary: Vary::new(Arc::clone(message.pool())),
+        };
+        growing.message(&mut message);
+        if !growing.grown {
+            growing.part = Part::Texts;
+            growing.message(&mut message);
+        }
+        match growing.grown {
+            true => serde_json::to_value(&message)
+                .map(Some)
+                .map_err(|error| no_form(error.to_string())),
+            false => Ok(None),
+        }
+    }
+}
+
+/// Texts that are drawn to see whether any differs from the first: one alone may be the same by
+/// chance.
+const TRIES: usize = 8;
+
+/// What grows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Lists,
+    Texts,
+}
+
+struct Growing {
+    factor: usize,
+    part: Part,
+    grown: bool,
+    vary: Vary,
+}
+
+impl Growing {
+    fn message(&mut self, message: &mut DynamicMessage) {
+        if WellKnown::of(message.message_descriptor()) == Some(WellKnown::FieldMask) {
+            return;
+        }
+        for_each_field(message, &mut |kind, value| self.value(kind, value));
+    }
+
+    fn value(&mut self, kind: FieldKind, value: &mut Value) {
+        match (kind, value) {
+            (FieldKind::List(kind), Value::List(items)) if self.part == Part::Lists => {
+                let rows = items.clone();
+                self.grown |= !rows.is_empty();
+                for copy in 1..self.factor {
+                    self.vary.rows = copy * rows.len();
+                    let added = items.len();
+                    items.extend_from_slice(&rows);
+                    for item in &mut items[added..] {
+                        self.vary.value(FieldKind::Singular(kind), item);
+                    }
+                }
+            }
+            (_, Value::Message(message)) => self.message(message),
+            (FieldKind::Map { value: kind, .. }, Value::Map(entries)) => {
+                for_each_entry(entries, |value| {
+                    self.value(FieldKind::Singular(kind), value);
+                });
+            }
+            (_, Value::String(text)) if self.part == Part::Texts => {
+                self.grown |= (0..TRIES).any(|_| self.vary.text(text) != *text);
+                let more: String = (1..self.factor).map(|_| self.vary.text(text)).collect();
+                text.push_str(&more);
+            }
+            (_, Value::Bytes(bytes)) if self.part == Part::Texts => {
+                self.grown |= !bytes.is_empty();
+                let more = bytes.len() * (self.factor - 1);
+                bytes.extend((0..more).map(|_| self.vary.random.next() as u8));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Every field that is set; of an `Any` those of its payload.
+fn for_each_field(message: &mut DynamicMessage, each: &mut dyn FnMut(FieldKind, &mut Value)) {
+    let pool = Arc::clone(message.pool());
+    let index = message.message_index();
+    if WellKnown::of(pool.message(index)) == Some(WellKnown::Any) {
+        return in_payload(&pool, message, |payload| for_each_field(payload, each));
+    }
+    let extensions = pool.extensions_of(index).map(|extension| extension.field());
+    for field in pool.message(index).fields().iter().chain(extensions) {
+        if let Some(value) = message.field_by_number_mut(field.number()) {
+            each(field.kind(), value);
+        }
+    }
+}
+
+/// Changes what an `Any` holds, where the schema has its type.
+fn in_payload(
+    pool: &Arc<DescriptorPool>,
+    message: &mut DynamicMessage,
+    change: impl FnOnce(&mut DynamicMessage),
+) {
+    let index = match message.field_by_number(any::TYPE_URL) {
+        Some(Value::String(type_url)) => well_known::payload_type(pool, type_url),
+        _ => None,
+    };
+    if let (Some(index), Some(Value::Bytes(bytes))) =
+        (index, message.field_by_number_mut(any::VALUE))
+        && let Ok(mut payload) = DynamicMessage::decode(Arc::clone(pool), index, bytes)
+    {
+        change(&mut payload);
+        if let Ok(changed) = payload.try_encode_to_vec() {
+            *bytes = changed;
+        }
+    }
+}
+
+/// A map's values; its keys stay.
+fn for_each_entry(entries: &mut MapValue, mut each: impl FnMut(&mut Value)) {
+    let changed = entries.iter().map(|(key, value)| {
+        let mut value = value.clone();
+        each(&mut value);
+        (key.clone(), value)
+    });
+    *entries = changed.collect();
+}

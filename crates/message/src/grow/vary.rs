@@ -1,0 +1,185 @@
+//! One row made of another, by the descriptor.
+
+use std::sync::Arc;
+
+use buffa_descriptor::{
+    DescriptorPool, DynamicMessage, EnumIndex, FieldKind, ReflectMessage as _, SingularKind, Value,
+};
+
+use super::{for_each_entry, for_each_field};
+use crate::mapping::well_known::WellKnown;
+use crate::random::SplitMix64;
+
+const SEED: u64 = 14;
+
+/// Seconds between the times of two rows, on average.
+const ROW_SECONDS: i64 = 61;
+
+/// The last second that a `google.protobuf.Timestamp` may be: the end of the year 9999.
+const LAST_SECOND: i64 = 253_402_300_799;
+
+/// Makes rows out of rows. What they take in each encoding stays about the same.
+pub(super) struct Vary {
+    pool: Arc<DescriptorPool>,
+    pub(super) random: SplitMix64,
+    /// How many rows further the one is that is made.
+    pub(super) rows: usize,
+}
+
+impl Vary {
+    pub(super) fn new(pool: Arc<DescriptorPool>) -> Self {
+        Self {
+            pool,
+            random: SplitMix64(SEED),
+            rows: 0,
+        }
+    }
+
+    pub(super) fn value(&mut self, kind: FieldKind, value: &mut Value) {
+        match (kind, value) {
+            (_, Value::Message(message)) => self.message(message),
+            (FieldKind::List(kind), Value::List(items)) => items
+                .iter_mut()
+                .for_each(|item| self.value(FieldKind::Singular(kind), item)),
+            (FieldKind::Map { value: kind, .. }, Value::Map(entries)) => {
+                for_each_entry(entries, |value| {
+                    self.value(FieldKind::Singular(kind), value)
+                });
+            }
+            (FieldKind::Singular(SingularKind::Enum(index)), Value::EnumNumber(number)) => {
+                *number = self.enum_value(index, *number);
+            }
+            (_, Value::Bool(truth)) => *truth = self.random.below(2) == 1,
+            (_, Value::I32(number)) => {
+                *number = self.signed((*number).into(), i32::MAX as u64) as i32
+            }
+            (_, Value::I64(number)) => *number = self.signed(*number, i64::MAX as u64),
+            (_, Value::U32(number)) => {
+                *number = self.counted((*number).into(), u32::MAX.into()) as u32;
+            }
+            (_, Value::U64(number)) => *number = self.counted(*number, u64::MAX),
+            (_, Value::F32(number)) => {
+                *number = self.float(&format!("{number:e}")).unwrap_or(*number);
+            }
+            (_, Value::F64(number)) => {
+                *number = self.float(&format!("{number:e}")).unwrap_or(*number);
+            }
+            (_, Value::String(text)) => *text = self.text(text),
+            (_, Value::Bytes(bytes)) => bytes
+                .iter_mut()
+                .for_each(|byte| *byte = self.random.next() as u8),
+            _ => {}
+        }
+    }
+
+    fn message(&mut self, message: &mut DynamicMessage) {
+        match WellKnown::of(message.message_descriptor()) {
+            // Paths of fields, which have to be there.
+            Some(WellKnown::FieldMask) => {}
+            Some(kind @ (WellKnown::Timestamp | WellKnown::Duration)) => self.time(kind, message),
+            _ => for_each_field(message, &mut |kind, value| self.value(kind, value)),
+        }
+    }
+
+    /// A time some rows later, a duration counted on; parts of a second as fine as they were.
+    fn time(&mut self, kind: WellKnown, message: &mut DynamicMessage) {
+        if let Some(Value::I64(seconds)) = message.field_by_number_mut(1) {
+            *seconds = match kind {
+                WellKnown::Timestamp => {
+                    let later = ROW_SECONDS.saturating_mul(self.rows as i64)
+                        + self.random.below(ROW_SECONDS as usize) as i64;
+                    seconds.saturating_add(later).min(LAST_SECOND)
+                }
+                _ => self.signed(*seconds, i64::MAX as u64),
+            };
+        }
+        if let Some(Value::I32(nanos)) = message.field_by_number_mut(2) {
+            let fine = [1_000_000, 1_000]
+                .into_iter()
+                .find(|unit| *nanos % unit == 0);
+            let unit = fine.unwrap_or(1);
+            let units = self.random.below(999_999_999 / unit as usize) as i32 + 1;
+            *nanos = units * unit * nanos.signum();
+        }
+    }
+
+    /// One of the enum's values; not zero where the row has another, since zero is not sent.
+    fn enum_value(&mut self, index: EnumIndex, number: i32) -> i32 {
+        let values = self.pool.enumeration(index).values();
+        let drawn: Vec<i32> = values
+            .iter()
+            .map(|value| value.number())
+            .filter(|value| (*value == 0) == (number == 0))
+            .collect();
+        let place = self.random.below(drawn.len());
+        drawn.get(place).copied().unwrap_or(number)
+    }
+
+    fn signed(&self, number: i64, most: u64) -> i64 {
+        // Not above the type's largest, so that it has a sign of its own.
+        self.counted(number.unsigned_abs(), most) as i64 * number.signum()
+    }
+
+    /// The number as many rows on, among those with as many digits. Zero stays: it is not sent.
+    fn counted(&self, number: u64, most: u64) -> u64 {
+        let Some(digits) = number.checked_ilog10() else {
+            return number;
+        };
+        let low = 10_u64.pow(digits);
+        let count = low.saturating_mul(9).min(most - low + 1);
+        let on = u128::from(number - low) + self.rows as u128;
+        low + (on % u128::from(count)) as u64
+    }
+
+    /// A float from its shortest digits, as in `8.2e-1`, counted on at the last of them.
+    fn float<T: std::str::FromStr>(&self, written: &str) -> Option<T> {
+        let (mantissa, exponent) = written.split_once('e')?;
+        let (sign, mantissa) = match mantissa.strip_prefix('-') {
+            Some(mantissa) => ("-", mantissa),
+            None => ("", mantissa),
+        };
+        let digits = mantissa.replace('.', "");
+        let exponent = exponent.parse::<i64>().ok()? - (digits.len() as i64 - 1);
+        let number = self.counted(digits.parse().ok()?, u64::MAX);
+        format!("{sign}{number}e{exponent}").parse().ok()
+    }
+
+    /// A text of the same length, each letter and digit drawn from those like it. In one without
+    /// blanks that has digits, such as an address or a number of an order, the words without any
+    /// stay.
+    pub(super) fn text(&mut self, text: &str) -> String {
+        let is_id =
+            text.contains(|c: char| c.is_ascii_digit()) && !text.contains(char::is_whitespace);
+        let others: Vec<char> = text.chars().filter(|c| !c.is_ascii()).collect();
+        let mut out = String::with_capacity(text.len());
+        for word in text.split_inclusive(|c: char| !c.is_alphanumeric()) {
+            if is_id && !word.contains(|c: char| c.is_ascii_digit()) {
+                out.push_str(word);
+                continue;
+            }
+            let mut letters = word.chars().filter(char::is_ascii_alphabetic).peekable();
+            let is_hex =
+                is_id && letters.peek().is_some() && letters.all(|c| c.is_ascii_hexdigit());
+            out.extend(word.chars().map(|c| self.like(c, is_hex, &others)));
+        }
+        out
+    }
+
+    /// A character like another one.
+    fn like(&mut self, c: char, is_hex: bool, others: &[char]) -> char {
+        let letters = if is_hex { 6 } else { 26 };
+        let first = match c {
+            '0'..='9' => return (b'0' + self.random.below(10) as u8).into(),
+            'a'..='z' => b'a',
+            'A'..='Z' => b'A',
+            _ if c.is_alphabetic() => {
+                let same =
+                    |other: &&char| other.len_utf8() == c.len_utf8() && other.is_alphabetic();
+                let alike: Vec<&char> = others.iter().filter(same).collect();
+                return *alike[self.random.below(alike.len())];
+            }
+            _ => return c,
+        };
+        (first + self.random.below(letters) as u8).into()
+    }
+}

@@ -1,0 +1,233 @@
+//! Where the compiler inside gets its .proto files from. It recurses into what is nested and into
+//! imports, and takes many times a file's size in memory: nothing goes to it that is over a bound.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use protox::Error;
+use protox::file::{File, FileResolver, GoogleFileResolver};
+
+use super::SchemaError;
+use super::compile::shown;
+use crate::whole_file::{text_within, without_mark};
+
+/// Most bytes of all files together.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// Most files that import each other in a chain.
+const MOST_CHAINED: usize = 200;
+
+/// Most brackets inside each other. Compilers take 31 messages inside each other, and option values
+/// stand in them.
+const MOST_NESTED: usize = 64;
+
+/// Whether the compiler knows where in the source each name, type and number stands. It is most of
+/// what it holds, and only errors need it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Places {
+    Kept,
+    LeftOut,
+}
+
+/// The .proto files in the include paths, and the well-known ones.
+pub(super) struct Sources {
+    includes: Vec<PathBuf>,
+    well_known: GoogleFileResolver,
+    places: Places,
+    bytes_left: Cell<u64>,
+    /// How long the chain of imports is that leads to a file which is still to be opened.
+    chained: RefCell<HashMap<String, usize>>,
+}
+
+impl Sources {
+    pub(super) fn new(includes: &[PathBuf], places: Places) -> Self {
+        Self {
+            includes: includes.to_vec(),
+            well_known: GoogleFileResolver::new(),
+            places,
+            bytes_left: Cell::new(MOST_BYTES),
+            chained: RefCell::default(),
+        }
+    }
+
+    fn read(&self, path: &Path) -> Result<String, SchemaError> {
+        let (source, bytes) = read(path, self.bytes_left.get())?;
+        self.bytes_left.set(self.bytes_left.get() - bytes);
+        let Some(at) = too_nested(&source) else {
+            return Ok(source);
+        };
+        let before = &source[..at];
+        let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+        Err(SchemaError::Proto {
+            file: shown(path),
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+            what: format!("more than {MOST_NESTED} brackets inside each other"),
+        })
+    }
+
+    /// The compiler opens a file when it comes to the first import of it, and all that import it
+    /// and are open then are in one chain.
+    fn chain(&self, name: &str, path: &Path, imports: &[String]) -> Result<(), SchemaError> {
+        let mut chained = self.chained.borrow_mut();
+        let length = chained.get(name).copied().unwrap_or(0) + 1;
+        if length > MOST_CHAINED {
+            return Err(SchemaError::File {
+                file: shown(path),
+                what: format!(
+                    "stands behind {MOST_CHAINED} files that import each other in a chain, which is \
+                     the most; give a compiled descriptor set with --descriptor-set"
+                ),
+            });
+        }
+        for import in imports {
+            let longest = chained.entry(import.clone()).or_default();
+            *longest = length.max(*longest);
+        }
+        Ok(())
+    }
+}
+
+impl FileResolver for Sources {
+    fn open_file(&self, name: &str) -> Result<File, Error> {
+        let Some(path) = located(name, &self.includes) else {
+            return self.well_known.open_file(name);
+        };
+        let source = self.read(&path).map_err(refusal)?;
+        let file = File::from_source(name, &source)?;
+        let imports = &file.file_descriptor_proto().dependency;
+        self.chain(name, &path, imports).map_err(refusal)?;
+        if self.places == Places::Kept {
+            return Ok(file);
+        }
+        let mut descriptor = file.file_descriptor_proto().clone();
+        descriptor.source_code_info = None;
+        Ok(File::from_file_descriptor_proto(descriptor))
+    }
+}
+
+/// Carries an error of ours through the compiler.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Refusal(#[source] SchemaError);
+
+fn refusal(error: SchemaError) -> Error {
+    Error::new(Refusal(error))
+}
+
+/// The error of ours, where it was not the compiler that refused a file.
+pub(super) fn refused(error: &Error) -> Option<SchemaError> {
+    let source = std::error::Error::source(error)?;
+    source.downcast_ref::<SchemaError>().cloned()
+}
+
+/// Where the file lies that is imported by a name.
+pub(super) fn located(name: &str, includes: &[PathBuf]) -> Option<PathBuf> {
+    let is_there = |path: &PathBuf| fs::metadata(path).is_ok_and(|found| !found.is_dir());
+    let mut paths = includes.iter().map(|include| include.join(name));
+    paths.find(is_there)
+}
+
+/// A file's text without a byte order mark; empty where it cannot be read.
+pub(super) fn source_of(path: &Path) -> String {
+    read(path, MOST_BYTES).map_or_else(|_| String::new(), |(source, _)| source)
+}
+
+/// A file's text without a byte order mark, and how many bytes it has.
+fn read(path: &Path, most: u64) -> Result<(String, u64), SchemaError> {
+    let wrong = |what: String| SchemaError::File {
+        file: shown(path),
+        what,
+    };
+    let file = fs::File::open(path).map_err(|error| wrong(error.to_string()))?;
+    let source = text_within(file, most).map_err(|error| match error.kind() {
+        ErrorKind::FileTooLarge => wrong(format!(
+            "the .proto files have more than {} MiB together; give a compiled descriptor set with \
+             --descriptor-set",
+            MOST_BYTES >> 20
+        )),
+        _ => wrong(error.to_string()),
+    })?;
+    Ok((without_mark(&source).to_owned(), source.len() as u64))
+}
+
+/// Where more brackets are inside each other than are taken. In a file that is not right, what
+/// follows the first thing wrong may be counted otherwise than the compiler would: it ends there.
+fn too_nested(source: &str) -> Option<usize> {
+    let bytes = source.as_bytes();
+    let (mut at, mut nested) = (0, 0_usize);
+    while let Some(byte) = bytes.get(at) {
+        let rest = &bytes[at..];
+        match byte {
+            b'{' | b'[' | b'(' | b'<' => {
+                nested += 1;
+                if nested > MOST_NESTED {
+                    return Some(at);
+                }
+            }
+            b'}' | b']' | b')' | b'>' => nested = nested.saturating_sub(1),
+            _ => {}
+        }
+        at += match byte {
+            b'"' | b'\'' => text_len(rest),
+            // In option values, and nowhere else, a comment may begin so.
+            b'#' => line_len(rest),
+            b'/' if rest.starts_with(b"//") => line_len(rest),
+            b'/' if rest.starts_with(b"/*") => {
+                let end = rest[2..].windows(2).position(|pair| pair == b"*/");
+                end.map_or(rest.len(), |end| end + 4)
+            }
+            _ => 1,
+        };
+    }
+    None
+}
+
+fn line_len(rest: &[u8]) -> usize {
+    let end = rest.iter().position(|byte| *byte == b'\n');
+    end.unwrap_or(rest.len())
+}
+
+/// The length of a text in quotes, at whose first one the bytes begin.
+fn text_len(rest: &[u8]) -> usize {
+    let mut at = 1;
+    while let Some(byte) = rest.get(at) {
+        at += match byte {
+            b'\\' => 2,
+            b'\n' => return at,
+            byte if *byte == rest[0] => return at + 1,
+            _ => 1,
+        };
+    }
+    rest.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brackets_are_counted_where_they_stand_for_themselves() {
+        let nested = |depth: usize| format!("{}{}", "{".repeat(depth), "}".repeat(depth));
+        let fits = nested(MOST_NESTED);
+        assert_eq!(too_nested(&fits.repeat(3)), None);
+        assert_eq!(too_nested(&nested(MOST_NESTED + 1)), Some(MOST_NESTED));
+        for aside in [
+            "// {\n", "# {\n", "/* { */", "/*/ { */", r#""{""#, r#""\"{""#, r#"'"{'"#,
+        ] {
+            assert_eq!(
+                too_nested(&format!("{{{aside}}}").repeat(100)),
+                None,
+                "{aside}"
+            );
+        }
+        // The end of each is seen.
+        for aside in ["//\n", "/**/", r#""""#, r#""\\""#, "''"] {
+            let deep = format!("{aside}{{").repeat(MOST_NESTED + 1);
+            assert!(too_nested(&deep).is_some(), "{aside}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Files that are read whole: of at most so many bytes, as a path may lead to a device without an
+//! end.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// The most bytes of a file: far above any message limit.
+pub const MOST_BYTES: u64 = 256 << 20;
+
+/// Text without the byte order mark that some editors put before it.
+pub fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// It cannot be read, or has more bytes.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    read_within(File::open(path)?, MOST_BYTES)
+}
+
+/// Reads a file of text.
+///
+/// # Errors
+/// It cannot be read, has more bytes, or is not UTF-8.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    text_within(File::open(path)?, MOST_BYTES)
+}
+
+/// Reads all text of at most so many bytes.
+///
+/// # Errors
+/// As [`read_text`].
+pub fn text_within(from: impl Read, most: u64) -> io::Result<String> {
+    String::from_utf8(read_within(from, most)?)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
+}
+
+fn read_within(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > most {
+        false => Ok(bytes),
+        true => Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("it has more than {} MiB", most >> 20),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_without_an_end_is_no_file() {
+        let error = read(Path::new("/dev/zero")).unwrap_err();
+        assert_eq!(error.to_string(), "it has more than 256 MiB");
+        assert_eq!(read(Path::new("/dev/null")).unwrap(), b"");
+    }
+
+    #[test]
+    fn text_may_have_all_bytes_and_no_more() {
+        let most = 1 << 20;
+        let text = |bytes: usize| "x".repeat(bytes);
+        assert_eq!(
+            text_within(text(most).as_bytes(), most as u64).unwrap(),
+            text(most)
+        );
+        let error = text_within(text(most + 1).as_bytes(), most as u64).unwrap_err();
+        assert_eq!(error.to_string(), "it has more than 1 MiB");
+        let error = text_within(&b"\xff"[..], 1).unwrap_err();
+        assert_eq!(error.to_string(), "it is not UTF-8 text");
+    }
+}

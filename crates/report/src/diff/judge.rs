@@ -1,0 +1,126 @@
+//! What became of each figure between two runs.
+
+use rpcgauge_stats::{Estimate, Outcome, VerdictRule, judge_changes};
+use rpcgauge_study::plan::Metric;
+use rpcgauge_study::record::Code;
+
+use super::shared::{Figure, Held, Trials};
+use super::{Change, MetricChange, Shift, common};
+use crate::findings::trial::is_counted;
+use crate::findings::unanswered::Uneven;
+use crate::findings::{Figures, Findings, METRICS, better};
+
+/// A change that is told, and what it is judged by, where both runs have it.
+type Told = (MetricChange, Option<(Held, Option<Uneven>)>);
+
+/// All changes. A variant's second name is no variant of its own: it is what the others are judged by.
+pub(super) fn metrics(before: &Findings, after: &Findings, margin: f64) -> Vec<MetricChange> {
+    let mut told: Vec<Told> = Vec::new();
+    for (old, new) in common(before, after).filter(|(old, _)| old.repeats.is_none()) {
+        for cell in &old.cells {
+            let placement = cell.placement;
+            let there = new.cell(placement).and_then(|c| c.figures.as_deref());
+            if let (Some(was), Some(is)) = (cell.figures.as_deref(), there) {
+                let figure = |metric| Figure {
+                    variant: &old.name,
+                    placement,
+                    metric,
+                };
+                let changes = METRICS
+                    .into_iter()
+                    .filter_map(|metric| change(figure(metric), [before, after], [was, is]));
+                told.extend(changes);
+            }
+        }
+    }
+    let comparisons = told.iter().filter(|(_, held)| held.is_some()).count();
+    let judged = told.into_iter().map(|(mut change, held)| {
+        if let Some((held, uneven)) = held {
+            judge(&mut change, &held, uneven.as_ref(), comparisons, margin);
+        }
+        change
+    });
+    judged.collect()
+}
+
+/// A metric of a variant in two runs; none where a run has no figure. A trial in which nothing was
+/// answered has a goodput of 0, which has no logarithm: a service that mostly does not answer any more
+/// is worse, and nothing is said where it answers in some trials.
+fn change(figure: Figure<'_>, runs: [&Findings; 2], figures: [&Figures; 2]) -> Option<Told> {
+    let metric = figure.metric;
+    let [was, is] = figures;
+    let [before, after] = [was.metric(metric)?, is.metric(metric)?];
+    let ratio = after / before;
+    let trials = runs.map(|run| figure.trials(run));
+    let is_silent = metric == Metric::Goodput && trials.iter().any(Trials::some_are_silent);
+    let outcome = if is_silent && trials[1].most_are_silent() && !trials[0].most_are_silent() {
+        Change::Worse
+    } else if is_silent {
+        Change::NotResolved
+    } else if trials.iter().any(Trials::are_client_bound) {
+        Change::ClientBound
+    } else {
+        Change::NoBase
+    };
+    let held = (outcome == Change::NoBase)
+        .then(|| Held::new(figure, runs))
+        .flatten();
+    let is_dynamic = |figures: &Figures| figures.code.contains(&Code::Dynamic);
+    let change = MetricChange {
+        variant: figure.variant.to_owned(),
+        placement: figure.placement,
+        metric,
+        before,
+        after,
+        ratio,
+        shifts: Vec::new(),
+        dynamic_code: !is_counted(metric) && figures.into_iter().any(is_dynamic),
+        outcome,
+    };
+    let uneven = Uneven::of(metric, is, was);
+    ratio
+        .is_finite()
+        .then_some((change, held.map(|held| (held, uneven))))
+}
+
+/// Judges a change as one of so many.
+fn judge(
+    change: &mut MetricChange,
+    held: &Held,
+    uneven: Option<&Uneven>,
+    comparisons: usize,
+    margin: f64,
+) {
+    let rule = VerdictRule {
+        better: better(change.metric),
+        margin,
+    };
+    let shifts: Vec<Estimate> = held
+        .against
+        .iter()
+        .map(|(_, runs)| runs.change(comparisons))
+        .collect();
+    let apart = held.bases.map(|bases| bases.change(1));
+    let said = |shifts: &[Estimate]| judge_changes(shifts, &held.a_a, apart.as_ref(), &rule);
+    let outcome = said(&shifts);
+    let stands = uneven.is_none_or(|uneven| {
+        let off: Vec<Estimate> = shifts.iter().map(|s| s.off_by(uneven.reach)).collect();
+        said(&off) == outcome
+    });
+    change.outcome = match outcome {
+        None | Some(Outcome::NotResolved { .. }) => Change::NotResolved,
+        Some(_) if !stands => Change::Unanswered,
+        Some(Outcome::Faster) => Change::Better,
+        Some(Outcome::Slower) => Change::Worse,
+        Some(Outcome::NoDifference) => Change::NoDifference,
+    };
+    let bases = held.against.iter().map(|(base, _)| base.clone());
+    change.shifts = bases
+        .zip(&shifts)
+        .map(|(base, shift)| Shift {
+            base,
+            ratio: shift.ratio(),
+            interval: shift.interval().map(|i| [i.low(), i.high()]),
+        })
+        .collect();
+}

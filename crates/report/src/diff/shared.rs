@@ -1,0 +1,238 @@
+//! What two runs share, and a figure held against it.
+//!
+//! Blocks of two runs are no pairs: the machine was in another mood. So each figure is divided, block
+//! by block, by what was measured beside it in the same run, and these ratios are compared between the
+//! runs (docs/method.md).
+
+use std::collections::BTreeMap;
+
+use rpcgauge_stats::{Bootstrap, Estimate, InRuns, Pair, PairedRatios, compare};
+use rpcgauge_study::plan::Metric;
+use rpcgauge_study::settings::Placement;
+use serde::{Deserialize, Serialize};
+
+use super::common;
+use crate::findings::trial::{TrialRow, is_counted};
+use crate::findings::{Findings, VariantFindings, figure, guards, is_about_server};
+
+/// What a figure is held against, so that the machine's mood cancels.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "base", rename_all = "kebab-case")]
+pub enum Base {
+    /// Nothing: it is counted, and the machine has no part in it.
+    Nothing,
+    /// The floor of a variant, in its own run.
+    Floor {
+        /// The variant itself; where it calls differently in the two runs, the one it is compared with.
+        of: String,
+    },
+    /// The variant that it is compared with, in its own run.
+    Variant {
+        /// Its name.
+        name: String,
+    },
+}
+
+/// One figure of a variant.
+#[derive(Clone, Copy)]
+pub(super) struct Figure<'a> {
+    pub(super) variant: &'a str,
+    pub(super) placement: Placement,
+    pub(super) metric: Metric,
+}
+
+/// A figure's trials in one run.
+pub(super) struct Trials<'a> {
+    rows: Vec<&'a TrialRow>,
+    /// Of those that are not client-bound, where that matters to the metric.
+    free: Vec<&'a TrialRow>,
+}
+
+impl Trials<'_> {
+    /// Whether most of them say nothing of the server, since the client was at its limit.
+    pub(super) fn are_client_bound(&self) -> bool {
+        self.free.len() * 2 < self.rows.len()
+    }
+
+    /// Whether some of them answered no call.
+    pub(super) fn some_are_silent(&self) -> bool {
+        self.silent() > 0
+    }
+
+    /// Whether most of them answered no call.
+    pub(super) fn most_are_silent(&self) -> bool {
+        self.silent() * 2 > self.rows.len()
+    }
+
+    fn silent(&self) -> usize {
+        self.rows.iter().filter(|row| row.answered == 0).count()
+    }
+}
+
+impl<'a> Figure<'a> {
+    pub(super) fn trials(self, run: &Findings) -> Trials<'_> {
+        let is_own = |t: &&TrialRow| t.variant == self.variant && t.placement == self.placement;
+        let rows = run.trials.iter().filter(is_own);
+        let rows: Vec<&TrialRow> = rows.filter(|t| run.rest_on(t)).collect();
+        let is_free = |t: &&TrialRow| !(t.client_bound && is_about_server(self.metric, t.timing));
+        Trials {
+            free: rows.iter().copied().filter(is_free).collect(),
+            rows,
+        }
+    }
+
+    fn of(self, variant: &'a str) -> Self {
+        Self { variant, ..self }
+    }
+
+    /// The figure and its base in each block of a run that has both, by invocation.
+    fn beside(self, base: &Base, run: &Findings) -> Vec<Vec<Pair>> {
+        let name = match base {
+            Base::Nothing => self.variant,
+            Base::Floor { of: name } | Base::Variant { name } => name,
+        };
+        let others = Figure {
+            variant: name,
+            ..self
+        }
+        .trials(run);
+        let block = |row: &TrialRow| (row.invocation, row.block);
+        let value = |row: &TrialRow| match base {
+            Base::Nothing => Some(1.0),
+            Base::Floor { .. } => row.floor?.beside(self.metric),
+            Base::Variant { .. } => figure(row, self.metric),
+        };
+        let all = match base {
+            // A floor is what it is, whatever the client could do beside it.
+            Base::Floor { .. } | Base::Nothing => others.rows,
+            Base::Variant { .. } => others.free,
+        };
+        let beside: BTreeMap<(u32, u32), f64> = all
+            .into_iter()
+            .filter_map(|row| {
+                Some((
+                    block(row),
+                    value(row).filter(|v| v.is_normal() && *v > 0.0)?,
+                ))
+            })
+            .collect();
+        let mut invocations: BTreeMap<u32, Vec<Pair>> = BTreeMap::new();
+        for row in self.trials(run).free {
+            if let (Some(of), Some(&against)) = (figure(row, self.metric), beside.get(&block(row)))
+            {
+                let pairs = invocations.entry(row.invocation).or_default();
+                pairs.push(Pair { of, against });
+            }
+        }
+        invocations.into_values().collect()
+    }
+
+    /// The ratio of the figure to its base in a run.
+    pub(super) fn over(self, base: &Base, run: &Findings) -> Option<Estimate> {
+        let ratios = PairedRatios::from_pairs(&self.beside(base, run)).ok()?;
+        let bootstrap = Bootstrap {
+            confidence: run.study.confidence,
+            seed: run.study.seed,
+            ..Bootstrap::default()
+        };
+        compare(&ratios, &bootstrap).ok()
+    }
+
+    fn in_runs(self, base: &Base, [before, after]: [&Findings; 2]) -> Option<InRuns> {
+        Some(InRuns {
+            before: self.over(base, before)?,
+            after: self.over(base, after)?,
+        })
+    }
+
+    /// How far a run may be off by its A/A pair.
+    fn a_a(self, run: &Findings) -> Option<Estimate> {
+        let pairs = guards(&run.variants, run.variant(self.variant)?);
+        pairs.into_iter().find_map(|pair| {
+            let [again, original] = pair.map(|index| &*run.variants[index as usize].name);
+            let base = Base::Variant {
+                name: original.to_owned(),
+            };
+            self.of(again).over(&base, run)
+        })
+    }
+}
+
+/// A figure against all that two runs share.
+pub(super) struct Held {
+    pub(super) against: Vec<(Base, InRuns)>,
+    /// How the bases stood to each other; none where there is one.
+    pub(super) bases: Option<InRuns>,
+    pub(super) a_a: [Estimate; 2],
+}
+
+impl Held {
+    /// None where the runs do not share all of it.
+    pub(super) fn new(figure: Figure<'_>, runs: [&Findings; 2]) -> Option<Self> {
+        let [before, after] = runs;
+        let a_a = [figure.a_a(before)?, figure.a_a(after)?];
+        if is_counted(figure.metric) {
+            let counted = figure.in_runs(&Base::Nothing, runs)?;
+            return Some(Self {
+                against: vec![(Base::Nothing, counted)],
+                bases: None,
+                a_a,
+            });
+        }
+        let floor = |of: &str| Base::Floor { of: of.to_owned() };
+        let held_against = |name: &str| {
+            let base = Base::Variant {
+                name: name.to_owned(),
+            };
+            let beside = figure.in_runs(&base, runs)?;
+            let own_floor = floor(name);
+            let bases = Figure {
+                variant: name,
+                ..figure
+            }
+            .in_runs(&own_floor, runs)?;
+            let of_floor = match calls_the_same(figure.variant, runs) {
+                true => floor(figure.variant),
+                false => own_floor,
+            };
+            let beside_floor = figure.in_runs(&of_floor, runs)?;
+            Some(Self {
+                against: vec![(of_floor, beside_floor), (base, beside)],
+                bases: Some(bases),
+                a_a,
+            })
+        };
+        let partners = partners(figure.variant, runs);
+        partners.into_iter().find_map(held_against)
+    }
+}
+
+/// Whether a variant calls in the same way in two runs.
+fn calls_the_same(variant: &str, [before, after]: [&Findings; 2]) -> bool {
+    let how = |run: &'_ Findings| {
+        run.variant(variant)
+            .map(|v: &VariantFindings| v.how.clone())
+    };
+    how(before) == how(after)
+}
+
+/// The variants that one is held against by the runs' pairs, then those that are held against it: each
+/// in both runs, and called in the same way.
+fn partners<'a>(variant: &str, runs: [&'a Findings; 2]) -> Vec<&'a str> {
+    let [before, after] = runs;
+    let pairs = || {
+        let pairs = runs.into_iter().flat_map(|run| &run.comparisons);
+        pairs.filter(|pair| !pair.a_a)
+    };
+    let against = pairs().filter(|p| p.of == variant).map(|p| &p.against);
+    let of = pairs().filter(|p| p.against == variant).map(|p| &p.of);
+    let is_shared = |name: &&String| {
+        let shared = common(before, after).any(|(old, _)| old.name == **name);
+        shared && calls_the_same(name, runs)
+    };
+    against
+        .chain(of)
+        .filter(is_shared)
+        .map(|name| &**name)
+        .collect()
+}

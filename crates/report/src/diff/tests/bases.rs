@@ -1,0 +1,163 @@
+//! What a figure is held against: the floor and the base variant that both runs have.
+
+use super::*;
+
+/// Makes all of a run so many times as slow: the machine is in another mood.
+fn slow_down(sample: &mut crate::fixture::Sample, factor: f64) {
+    let scaled = |histogram: &rpcgauge_study::record::Histogram| {
+        let mut scaled = rpcgauge_study::histogram::Unpacked::new(3).unwrap();
+        for step in histogram.unpack().iter_recorded() {
+            let ns = (step.value_iterated_to() as f64 * factor) as u64;
+            scaled.record_n(ns, step.count_at_value()).unwrap();
+        }
+        rpcgauge_study::record::Histogram::from(scaled)
+    };
+    let times = |ns: &mut u64| *ns = (*ns as f64 * factor) as u64;
+    for floor in &mut sample.floors {
+        floor.latency = scaled(&floor.latency);
+        floor.client_cpu_ns *= factor;
+    }
+    for trial in &mut sample.trials {
+        if let Outcome::Measured(measured) = &mut trial.outcome {
+            measured.latency = scaled(&measured.latency);
+            measured.stages.values_mut().for_each(|h| *h = scaled(h));
+            times(&mut measured.elapsed_ns);
+            if let Some(client) = &mut measured.cpu.client {
+                times(&mut client.total_ns);
+            }
+            measured
+                .cpu
+                .server
+                .iter_mut()
+                .for_each(|cpu| times(&mut cpu.total_ns));
+        }
+    }
+}
+
+#[test]
+fn another_mood_of_the_machine_changes_no_figure() {
+    let later = crate::fixture::Builder {
+        seed: 99,
+        ..two(2.0)
+    };
+    let mut slow = later.build();
+    slow_down(&mut slow, 1.5);
+    let diff = compare(&findings(&two(2.0).build()), &findings(&slow));
+    for name in ["grpc", "rest"] {
+        let p50 = change(&diff, name, Metric::LatencyP50);
+        assert!(p50.ratio > 1.4, "{p50:?}");
+        assert!(
+            p50.shifts.iter().all(|s| (s.ratio - 1.0).abs() < 0.05),
+            "{p50:?}"
+        );
+    }
+    let is_change = |m: &&MetricChange| matches!(m.outcome, Change::Better | Change::Worse);
+    assert_eq!(diff.metrics.iter().filter(is_change).count(), 0);
+    assert!(diff.judges_speed());
+}
+
+#[test]
+fn a_figure_is_held_against_the_floor_and_the_variant_it_is_compared_with() {
+    let (before, after) = days();
+    let diff = compare(&before, &after);
+    let bases = |variant: &str, metric| -> Vec<Base> {
+        let shifts = change(&diff, variant, metric).shifts.iter();
+        shifts.map(|shift| shift.base.clone()).collect()
+    };
+    let floor = |of: &str| Base::Floor { of: of.to_owned() };
+    let variant = |name: &str| Base::Variant {
+        name: name.to_owned(),
+    };
+    assert_eq!(
+        bases("grpc", Metric::LatencyP50),
+        [floor("grpc"), variant("rest")]
+    );
+    assert_eq!(
+        bases("rest", Metric::ServerCpu),
+        [floor("rest"), variant("grpc")]
+    );
+    assert_eq!(bases("grpc", Metric::CallBytes), [Base::Nothing]);
+    // Not the second name of one of them.
+    assert!(diff.metrics.iter().all(|m| m.variant != "grpc-again"));
+}
+
+#[test]
+fn only_the_variant_that_got_slower_is_said_to_be() {
+    let before = findings(&two(2.0).build());
+    // The one that others are held against, and one that is held against it.
+    for (slow, name) in [(vec![1], "rest"), (vec![0, 2], "grpc")] {
+        let mut later = two(2.0);
+        later.seed = 99;
+        slow.iter()
+            .for_each(|spec| later.specs[*spec].latency_ns *= 1.5);
+        let diff = compare(&before, &findings(&later.build()));
+        let changed = |outcome| -> Vec<&str> {
+            let changed = diff.metrics.iter().filter(|m| m.outcome == outcome);
+            changed.map(|m| &*m.variant).collect()
+        };
+        let worse = changed(Change::Worse);
+        assert!(
+            !worse.is_empty() && worse.iter().all(|worse| *worse == name),
+            "{worse:?}"
+        );
+        assert!(changed(Change::Better).is_empty());
+        assert!(diff.slower().any(|m| m.metric == Metric::LatencyP50));
+    }
+    // Both: the machine, or what they share.
+    let mut later = two(2.0);
+    later
+        .specs
+        .iter_mut()
+        .for_each(|spec| spec.latency_ns *= 1.5);
+    assert_eq!(
+        compare(&before, &findings(&later.build())).slower().count(),
+        0
+    );
+}
+
+#[test]
+fn without_what_both_runs_share_nothing_is_judged() {
+    let alone = |change: fn(&mut crate::fixture::Sample)| {
+        let mut sample = two(2.0).build();
+        change(&mut sample);
+        findings(&sample)
+    };
+    let runs = [
+        alone(|sample| sample.floors.clear()),
+        alone(|sample| sample.plan.pairs.clear()),
+        alone(|sample| {
+            let again = sample.plan.variants.iter_mut();
+            again.for_each(|variant| variant.repeats = None);
+        }),
+        findings(&live()),
+    ];
+    for run in runs {
+        let diff = compare(&run, &run);
+        let counted =
+            |m: &&MetricChange| matches!(m.metric, Metric::ResponseBytes | Metric::CallBytes);
+        for m in diff.metrics.iter().filter(|m| !counted(m)) {
+            assert_eq!((m.outcome, m.shifts.len()), (Change::NoBase, 0), "{m:?}");
+        }
+        assert!(!diff.judges_speed());
+        let text = render(
+            &diff,
+            Style {
+                color: false,
+                width: 200,
+            },
+        );
+        assert!(text.contains("(1.000) ?"), "{text}");
+    }
+    let live = findings(&live());
+    let text = render(
+        &compare(&live, &live),
+        Style {
+            color: false,
+            width: 200,
+        },
+    );
+    assert!(
+        text.contains("Nothing is judged: these runs share no floor"),
+        "{text}"
+    );
+}

@@ -1,0 +1,268 @@
+//! Runs of load: what the client could carry, and calls that nobody answered.
+
+use super::*;
+
+#[test]
+fn a_latency_that_unanswered_calls_could_have_changed_is_not_judged() {
+    let mut later = two(2.0);
+    later.specs[1].latency_ns *= 0.4;
+    later.specs[1].failing = Some(("http-503", "status 503", 20));
+    let diff = compare(&findings(&two(2.0).build()), &findings(&later.build()));
+    let outcome = |metric| change(&diff, "rest", metric).outcome;
+    assert_eq!(outcome(Metric::LatencyP50), Change::Better, "5% cannot");
+    assert_eq!(outcome(Metric::LatencyMean), Change::Unanswered);
+    let text = render(
+        &diff,
+        Style {
+            color: false,
+            width: 200,
+        },
+    );
+    assert!(!text.contains("mean latency"), "{text}");
+}
+
+#[test]
+fn objectives_stand_beside_each_other() {
+    let run = |objectives: &[&str]| {
+        let mut sample = live();
+        if let Outcome::Measured(measured) = &mut sample.trials[0].outcome {
+            measured.calls.started = measured.calls.answered;
+            measured.calls.failed.clear();
+        }
+        let objectives = objectives.iter().map(|text| text.parse().unwrap());
+        sample.plan.objectives = objectives.collect();
+        findings(&sample)
+    };
+    let before = run(&["p50<1s", "max<1s", "p99<1s", "mean<1s"]);
+    // The first is written in another way, the last is another one.
+    let mut after = run(&["p50<1000ms", "max<1s", "p99<1s", "mean<2s"]);
+    after.objectives[1].outcome = ObjectiveOutcome::Missed;
+    let diff = compare(&before, &after);
+    let style = Style {
+        color: false,
+        width: 200,
+    };
+    let text = render(&diff, style);
+    let (_, objectives) = text.split_once("Objectives\n").expect(&text);
+    let lines: Vec<&str> = objectives.lines().take(5).collect();
+    let told = |line: &str, sign: &str, words: [&str; 3]| {
+        assert!(line.starts_with(&format!("  {sign} ")), "{line}");
+        let mut rest = line;
+        for word in words {
+            (_, rest) = rest.split_once(word).expect(line);
+        }
+    };
+    told(lines[0], "=", ["p50<1s: ", "reached", "before, reached"]);
+    told(lines[1], "▼", ["max<1s: ", "missed", "before, reached"]);
+    told(lines[2], "=", ["p99<1s: ", "reached", "before, reached"]);
+    told(
+        lines[3],
+        "?",
+        ["mean<1s: ", "no objective", "before, reached"],
+    );
+    told(
+        lines[4],
+        "?",
+        ["mean<2s: ", "reached", "before, no objective"],
+    );
+    let back = compare(&after, &before);
+    assert!(render(&back, style).contains("  ▲ "));
+    let none = render(&compare(&run(&[]), &run(&[])), style);
+    assert!(!none.contains("Objectives"), "{none}");
+}
+
+/// The goodput of a load variant in two runs of which the second is half as fast, with the client's
+/// share of its core in each.
+fn load_goodput(shares: [f64; 2]) -> (Diff, MetricChange) {
+    let run = |latency_ns: f64, client_share| {
+        let spec = crate::fixture::Spec {
+            in_flight: 32,
+            client_share,
+            ..crate::fixture::Spec::new("load", latency_ns)
+        };
+        let pair = |builder: crate::fixture::Builder| {
+            builder.pair("Which carries more?", "load", "grpc", Metric::Goodput)
+        };
+        findings(&pair(two(2.0).spec(spec)).build())
+    };
+    let diff = compare(&run(200_000.0, shares[0]), &run(400_000.0, shares[1]));
+    let goodput = change(&diff, "load", Metric::Goodput).clone();
+    (diff, goodput)
+}
+
+#[test]
+fn a_client_bound_run_is_not_judged_and_is_marked() {
+    let (diff, goodput) = load_goodput([0.5, 0.5]);
+    assert_eq!(goodput.outcome, Change::Worse);
+    assert!(diff.marks.is_empty(), "{:?}", diff.marks);
+    for shares in [[0.9, 0.5], [0.5, 0.9]] {
+        let (diff, goodput) = load_goodput(shares);
+        assert_eq!(
+            (goodput.outcome, goodput.shifts.len()),
+            (Change::ClientBound, 0)
+        );
+        assert_eq!(
+            change(&diff, "load", Metric::ServerCpu).outcome,
+            Change::Worse,
+            "CPU is what it is, whatever the client could do"
+        );
+        let marks = shares.map(|share| {
+            if share > 0.8 {
+                "client-bound 12/12"
+            } else {
+                ""
+            }
+        });
+        let [cell] = &diff.marks[..] else {
+            panic!("{:?}", diff.marks)
+        };
+        assert_eq!([&*cell.before, &*cell.after], marks);
+        let style = Style {
+            color: false,
+            width: 80,
+        };
+        let text = render(&diff, style);
+        assert!(text.contains("C client-bound"), "{text}");
+        assert!(text.contains("load on two cores: "), "{text}");
+    }
+}
+
+#[test]
+fn some_client_bound_trials_are_left_out() {
+    let sample = |client_share| {
+        let spec = crate::fixture::Spec {
+            in_flight: 32,
+            ..crate::fixture::Spec::new("load", 200_000.0)
+        };
+        let mut sample = two(2.0).spec(spec).build();
+        let load = sample.trials.iter_mut().filter(|t| t.variant == "load");
+        for trial in load.take(3) {
+            if let rpcgauge_study::record::Outcome::Measured(measured) = &mut trial.outcome {
+                // As if the client had been four times too slow.
+                measured.elapsed_ns *= 4;
+                measured.client_share = Some(client_share);
+            }
+        }
+        findings(&sample)
+    };
+    let level = |client_share| {
+        let findings = sample(client_share);
+        let goodput = Figure {
+            variant: "load",
+            placement: Placement::TwoCores,
+            metric: Metric::Goodput,
+        };
+        assert!(!goodput.trials(&findings).are_client_bound());
+        let level = goodput.over(&Base::Nothing, &findings).unwrap();
+        level.interval().unwrap()
+    };
+    let (kept, left_out) = (level(0.5), level(0.9));
+    assert!(kept.half_width() > 2.0 * left_out.half_width());
+}
+
+#[test]
+fn a_service_that_does_not_answer_any_more_is_worse() {
+    let mut broken = two(2.0);
+    broken.specs[1].failing = Some(("refused", "connection refused", 1));
+    let (before, after) = (findings(&two(2.0).build()), findings(&broken.build()));
+    let diff = compare(&before, &after);
+    let goodput = change(&diff, "rest", Metric::Goodput);
+    assert_eq!((goodput.outcome, goodput.ratio), (Change::Worse, 0.0));
+    let slower: Vec<_> = diff.slower().map(|c| &*c.variant).collect();
+    assert_eq!(slower, ["rest"]);
+    let style = Style {
+        color: false,
+        width: 200,
+    };
+    let text = render(&diff, style);
+    let told = "▼ rest on two cores: goodput 0, since most trials answered no call; ";
+    assert!(
+        text.contains(told) && text.contains(" before, 0 after"),
+        "{text}"
+    );
+    assert_eq!(compare(&after, &after).slower().count(), 0, "it never did");
+    assert_eq!(
+        serde_json::from_str::<Diff>(&diff.to_json().unwrap()).unwrap(),
+        diff
+    );
+}
+
+#[test]
+fn a_service_that_is_silent_in_some_trials_is_not_said_to_carry_the_same() {
+    let before = two(2.0).build();
+    let silent_in = |count: usize| {
+        let mut sample = before.clone();
+        let trials = sample
+            .trials
+            .iter_mut()
+            .filter(|t| t.variant == "rest" && t.trial.placement == Placement::TwoCores);
+        for trial in trials.take(count) {
+            if let Outcome::Measured(measured) = &mut trial.outcome {
+                measured.calls.failed = [("refused".to_owned(), measured.calls.answered)].into();
+                measured.calls.answered = 0;
+            }
+        }
+        findings(&sample)
+    };
+    let before = silent_in(0);
+    let trials = |t: &&crate::findings::trial::TrialRow| {
+        t.variant == "rest" && t.placement == Placement::TwoCores
+    };
+    let count = before.trials.iter().filter(trials).count();
+    let goodput =
+        |after: &Findings| change(&compare(&before, after), "rest", Metric::Goodput).clone();
+    assert_eq!(goodput(&before).shifts.len(), 2);
+    let some = goodput(&silent_in(count / 3));
+    assert_eq!((some.outcome, some.shifts.len()), (Change::NotResolved, 0));
+    assert_eq!(some.ratio, some.after / some.before);
+    let after = silent_in(count - 1);
+    let most = goodput(&after);
+    assert_eq!((most.outcome, most.shifts.len()), (Change::Worse, 0));
+    assert!(0.0 < most.ratio && most.ratio == most.after / most.before);
+    let style = Style {
+        color: false,
+        width: 200,
+    };
+    let text = render(&compare(&before, &after), style);
+    assert!(
+        text.contains("lower, since most trials answered no call; "),
+        "{text}"
+    );
+}
+
+#[test]
+fn of_two_searches_the_capacities_are_told_and_only_the_shown_rate_counts() {
+    let before = findings(&capacity());
+    let mut slower = capacity();
+    // At all rates but the one that is shown.
+    let shown = before.capacity.as_ref().unwrap().held.unwrap().rate;
+    for record in slower.trials.iter_mut().filter(|t| t.rate != Some(shown)) {
+        if let rpcgauge_study::record::Outcome::Measured(measured) = &mut record.outcome {
+            measured.cpu.client.as_mut().unwrap().total_ns *= 3;
+        }
+    }
+    let diff = compare(&before, &findings(&slower));
+    let cpu = change(&diff, "grpc", Metric::ClientCpu);
+    assert_eq!(
+        (cpu.before, cpu.after, cpu.ratio),
+        (cpu.before, cpu.before, 1.0)
+    );
+    let text = render(
+        &diff,
+        Style {
+            color: false,
+            width: 200,
+        },
+    );
+    let sentence = "1,000 calls/s hold p99<20ms and errors<0.1% (held in 3 of 4 trials)";
+    for label in ["  before  ", "  after   "] {
+        assert!(text.contains(&format!("{label}{sentence}")), "{text}");
+    }
+    assert!(!text.contains("Verdicts"), "a load has none: {text}");
+    let one = compare(&before, &findings(&live()));
+    assert!(one.capacity.as_ref().is_some_and(|c| c.after.is_none()));
+    assert_eq!(
+        serde_json::from_str::<Diff>(&one.to_json().unwrap()).unwrap(),
+        one
+    );
+}

@@ -1,0 +1,206 @@
+//! What is particular to a comparison of services that were running before.
+//!
+//! Nothing is started afresh, so that every block stands for itself, and a verdict holds for these
+//! instances. At a rate, calls can wait here before they are sent, and that is in their latency.
+
+use rpcgauge_study::plan::Metric;
+use rpcgauge_study::settings::Placement;
+
+use super::figures::Distribution;
+use super::model::VariantFindings;
+use super::verdict::{Estimate, More, Note, Outcome};
+
+/// The notes of every verdict on two running services.
+pub(crate) fn notes(of: &VariantFindings, against: &VariantFindings) -> Vec<Note> {
+    if !of.is_live() {
+        return Vec::new();
+    }
+    let bounded = match (of.how.at_a_time, against.how.at_a_time) {
+        (Some(most), None) => Some((of, most)),
+        (None, Some(most)) => Some((against, most)),
+        _ => None,
+    };
+    let bounded = bounded.filter(|_| of.how.at_a_rate);
+    let bounded = bounded.map(|(variant, most)| Note::Bounded {
+        variant: variant.name.clone(),
+        most,
+    });
+    [Note::RunningInstances]
+        .into_iter()
+        .chain(bounded)
+        .collect()
+}
+
+/// An estimate of blocks that were each taken for an invocation.
+pub(crate) fn estimate(of_blocks: Estimate) -> Estimate {
+    Estimate {
+        invocations: 1,
+        ..of_blocks
+    }
+}
+
+/// An outcome of the same.
+pub(crate) fn outcome(of_blocks: Outcome) -> Outcome {
+    match of_blocks {
+        Outcome::NotResolved {
+            reason,
+            more: Some(more),
+        } => Outcome::NotResolved {
+            reason,
+            more: Some(More {
+                invocations: 0,
+                ..more
+            }),
+        },
+        other => other,
+    }
+}
+
+/// Whether a difference in latency is decided by how late calls were sent: where that is most of the
+/// latency of either, and where the ratio without it is another by more than half.
+pub(crate) fn delay_decides(
+    [of, against]: [&VariantFindings; 2],
+    metric: Metric,
+    placement: Placement,
+    margin: f64,
+) -> bool {
+    let value: fn(&Distribution) -> Option<f64> = match metric {
+        Metric::LatencyP50 => |times| Some(times.p50_ns as f64),
+        Metric::LatencyMean => |times| Some(times.mean_ns),
+        Metric::LatencyP99 => |times| times.p99_ns.map(|ns| ns as f64),
+        _ => return false,
+    };
+    let times = |variant: &VariantFindings| {
+        let figures = variant.cell(placement)?.figures.as_deref()?;
+        let [latency, delay] =
+            [&figures.latency, &figures.send_delay].map(|times| times.as_ref().and_then(value));
+        Some((latency?, delay?))
+    };
+    let (Some(of), Some(against)) = (times(of), times(against)) else {
+        return false;
+    };
+    is_decided([of, against], margin)
+}
+
+/// The same of two latencies, each with the delay in it.
+fn is_decided([of, against]: [(f64, f64); 2], margin: f64) -> bool {
+    let is_most = |(latency, delay): (f64, f64)| delay > latency / 2.0;
+    let ratio = (of.0 / against.0).ln();
+    let without = ((of.0 - of.1) / (against.0 - against.1)).ln();
+    is_most(of)
+        || is_most(against)
+        || (ratio - without).abs() > ratio.abs().max(margin.ln_1p()) / 2.0
+}
+
+#[cfg(test)]
+mod tests {
+    use rpcgauge_study::record::Outcome as Ended;
+
+    use super::super::verdict::Withheld;
+    use super::*;
+    use crate::fixture::{Sample, findings, versus};
+
+    /// All that a reader is shown.
+    fn shown(sample: &Sample) -> Vec<String> {
+        let findings = findings(sample);
+        let style = crate::terminal::Style::new(false, None, None);
+        let closing = crate::closing(&findings).unwrap();
+        let mut shown = vec![
+            crate::terminal::render(&findings, style),
+            crate::markdown::render(&findings),
+            crate::html::render(&findings).unwrap(),
+            closing,
+        ];
+        let sentences = findings.comparisons.iter();
+        shown.extend(sentences.map(|comparison| comparison.sentence.clone()));
+        shown
+            .into_iter()
+            .map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect()
+    }
+
+    #[test]
+    fn a_verdict_on_running_services_says_so_and_speaks_of_no_invocations() {
+        let mut begun = versus(2.0, 0.01);
+        begun.trials.truncate(3);
+        for sample in [
+            versus(2.0, 0.01),
+            versus(1.0, 0.01),
+            versus(1.05, 0.2),
+            begun,
+        ] {
+            let shown = shown(&sample);
+            for text in &shown[..3] {
+                assert!(text.contains("two running instances"), "{text}");
+            }
+            for text in shown {
+                assert!(!text.contains("invocation"), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_of_running_services_stand_each_for_itself() {
+        let findings = findings(&versus(2.0, 0.01));
+        let verdict = &findings.comparisons[0].placements[0];
+        assert_eq!(verdict.outcome, Outcome::Faster);
+        let estimate = verdict.estimate.unwrap();
+        assert!(estimate.interval.is_some());
+        assert_eq!((estimate.invocations, estimate.blocks), (1, 10));
+        let bounded = Note::Bounded {
+            variant: "rest".to_owned(),
+            most: 64,
+        };
+        assert!(verdict.notes.contains(&bounded), "{:?}", verdict.notes);
+    }
+
+    #[test]
+    fn there_is_no_verdict_on_how_late_calls_were_sent() {
+        let mut late = versus(2.0, 0.01);
+        for record in &mut late.trials {
+            if let Ended::Measured(measured) = &mut record.outcome
+                && record.variant == "rest"
+            {
+                measured.send_delay = measured.latency.clone();
+            }
+        }
+        let verdict = &findings(&late).comparisons[0].placements[0];
+        let reason = Withheld::SendDelay;
+        assert_eq!(verdict.outcome, Outcome::NoVerdict { reason });
+        for text in &shown(&late)[..3] {
+            assert!(text.contains("late calls were sent decides this"), "{text}");
+            assert!(!text.contains("two running instances"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_delay_decides_where_it_is_most_of_a_latency_or_of_a_difference() {
+        let table = [
+            // The services differ, and neither was called late.
+            ((1_000.0, 10.0), (1_600.0, 12.0), false),
+            ((1_000.0, 0.0), (1_001.0, 1.0), false),
+            // The whole difference, or half of it and more.
+            ((1_000.0, 0.0), (1_600.0, 600.0), true),
+            ((1_600.0, 400.0), (1_000.0, 0.0), true),
+            ((1_000.0, 0.0), (2_000.0, 100.0), false),
+            ((1_000.0, 0.0), (1_100.0, 90.0), true),
+            // Equal, and most of both.
+            ((1_000.0, 600.0), (1_000.0, 600.0), true),
+            // It hides a difference.
+            ((1_000.0, 0.0), (1_000.0, 300.0), true),
+            ((1_000.0, 1_000.0), (1_000.0, 0.0), true),
+        ];
+        for (of, against, expected) in table {
+            assert_eq!(
+                is_decided([of, against], 0.03),
+                expected,
+                "{of:?} {against:?}"
+            );
+            assert_eq!(
+                is_decided([against, of], 0.03),
+                expected,
+                "{against:?} {of:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! Why a verdict is open or withheld, what would settle it, and what else bears on it.
+
+use rpcgauge_study::plan::Metric;
+
+use super::ratio::Found;
+use super::{About, running};
+use crate::findings::verdict::{More, Outcome, PlacementVerdict, Unresolved, Withheld};
+use crate::units;
+
+/// Why there is no verdict or none yet, what would help, what would have been seen, and what code a
+/// verdict rests on.
+pub(super) fn reason(about: About<'_>, verdict: &PlacementVerdict) -> Option<String> {
+    let metric = about.metric;
+    let unanswered = unanswered(about, verdict);
+    let code = dynamic_code(verdict);
+    let (why, more) = match verdict.outcome {
+        Outcome::Faster | Outcome::Slower => {
+            let parts = [
+                beyond_aa(metric, verdict),
+                contrary(verdict),
+                unanswered,
+                code,
+            ];
+            return joined(parts);
+        }
+        Outcome::NoDifference => return joined([power(verdict), unanswered, code]),
+        Outcome::NoVerdict {
+            reason: Withheld::Unanswered,
+        } => return unanswered,
+        Outcome::NoVerdict {
+            reason: Withheld::NotMeasured,
+        } => return Some("no block has figures of both".to_owned()),
+        Outcome::NoVerdict {
+            reason: Withheld::ClientBound,
+        } => {
+            return Some(
+                "client-bound: the client used more than 80% of its core in most blocks, so this \
+                 says nothing of the server"
+                    .to_owned(),
+            );
+        }
+        Outcome::NoVerdict {
+            reason: Withheld::SendDelay,
+        } => return Some(running::SENT_LATE.to_owned()),
+        Outcome::NotResolved { reason, more } => (reason, more),
+    };
+    let run = verdict.estimate.as_ref().map_or(1, |e| e.independent());
+    joined([
+        Some(unresolved(why, metric, verdict)),
+        power(verdict),
+        more.map(|more| help(more, run)),
+        contrary(verdict),
+        code,
+    ])
+}
+
+/// That the two left different shares of their calls unanswered, and what that does to a verdict.
+fn unanswered(about: About<'_>, verdict: &PlacementVerdict) -> Option<String> {
+    let shares = verdict.unanswered?;
+    let does = match verdict.outcome {
+        Outcome::NoVerdict { .. } => "what these would have taken could change the verdict",
+        _ => "this holds whatever these would have taken",
+    };
+    let [of, against] = [shares.of, shares.against].map(units::percent);
+    Some(format!(
+        "{of} of the calls of {} and {against} of those of {} were not answered: {does}",
+        about.of, about.against
+    ))
+}
+
+/// That a verdict rests on dynamic code.
+fn dynamic_code(verdict: &PlacementVerdict) -> Option<String> {
+    match verdict.on_dynamic_code() {
+        [] => None,
+        [one] => Some(format!(
+            "{one} runs on dynamic code and the other does not, so that the difference may be that of the code"
+        )),
+        _ => Some("both run on dynamic code, and generated code may differ".to_owned()),
+    }
+}
+
+/// The same in as few words as can be, behind what was found or asked; empty without any.
+pub(crate) fn code_mark(verdict: &PlacementVerdict) -> &'static str {
+    match verdict.on_dynamic_code() {
+        [] => "",
+        _ => " (dynamic code)",
+    }
+}
+
+/// The parts that there are, in one sentence.
+fn joined<const N: usize>(parts: [Option<String>; N]) -> Option<String> {
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// Whether the A/A pair that guards a verdict differs from itself.
+pub(super) fn aa_misses_1(verdict: &PlacementVerdict) -> bool {
+    let interval = verdict.guard.as_ref().and_then(|g| g.estimate.interval);
+    interval.is_some_and(|[low, high]| low > 1.0 || high < 1.0)
+}
+
+/// That a difference stands although the A/A pair differs from itself.
+fn beyond_aa(metric: Metric, verdict: &PlacementVerdict) -> Option<String> {
+    aa_misses_1(verdict).then(|| format!("this lies beyond {}", a_a(metric, verdict)))
+}
+
+/// The A/A pair with what it came to: its own line is about one metric, and a verdict may be about
+/// another.
+fn a_a(metric: Metric, verdict: &PlacementVerdict) -> String {
+    let Some(guard) = &verdict.guard else {
+        return "what the A/A pair shows, which is one thing measured twice".to_owned();
+    };
+    let found = Found::of(metric, &guard.estimate).text();
+    format!(
+        "what the A/A pair shows ({found}), which is {} measured twice",
+        guard.of
+    )
+}
+
+/// The two figures beside a ratio are over all calls, the ratio is the median of the blocks': where
+/// a few blocks hold most of the slowest calls, a percentile's figures can point the other way.
+fn contrary(verdict: &PlacementVerdict) -> Option<String> {
+    let (of, against) = verdict.of_value.zip(verdict.against_value)?;
+    let estimate = verdict.estimate.as_ref()?;
+    let ratio = estimate.ratio;
+    // Such a ratio is told both ways.
+    if estimate
+        .interval
+        .is_some_and(|[low, high]| low <= 1.0 && 1.0 <= high)
+    {
+        return None;
+    }
+    let points_other_way = (of < against && ratio > 1.0) || (of > against && ratio < 1.0);
+    points_other_way.then(|| {
+        "over all calls together the figures point the other way: a few blocks hold most of what \
+         makes them up, and the ratio is that of the median block"
+            .to_owned()
+    })
+}
+
+/// Why a comparison is open.
+fn unresolved(why: Unresolved, metric: Metric, verdict: &PlacementVerdict) -> String {
+    match why {
+        Unresolved::NoInterval if running::is_about(verdict) => {
+            "one block gives no interval".to_owned()
+        }
+        Unresolved::NoInterval => "one invocation gives no interval".to_owned(),
+        Unresolved::IntervalTooWide => "the interval holds 1 and is too wide".to_owned(),
+        Unresolved::NotBeyondAa => {
+            format!("this does not lie beyond {}", a_a(metric, verdict))
+        }
+        Unresolved::AaBeyondMargin => format!(
+            "this lies inside the margin, but not {}",
+            a_a(metric, verdict)
+        ),
+        Unresolved::AaNoInterval => "the A/A pair has no interval".to_owned(),
+    }
+}
+
+/// Nobody repeats a run this many times to settle a question.
+const SENSIBLE_TIMES: u64 = 20;
+
+/// How much more measuring would settle it, beside the invocations there were.
+fn help(more: More, run: u64) -> String {
+    let further = match more.invocations {
+        0 => more.blocks,
+        invocations => invocations,
+    };
+    if further > run.saturating_mul(SENSIBLE_TIMES) {
+        return format!(
+            "settling it would take far more runs than is sensible (over {SENSIBLE_TIMES} like \
+             this one)"
+        );
+    }
+    let counted = |count: u64, one: &str| {
+        let plural = if count == 1 { "" } else { "s" };
+        format!("{} {one}{plural}", units::count(count))
+    };
+    if more.invocations == 0 {
+        let blocks = counted(more.blocks, "more block");
+        return format!(
+            "about {blocks} of this length ({}) would settle it",
+            running::LONGER
+        );
+    }
+    format!(
+        "about {} ({}) would settle it",
+        counted(more.invocations, "more invocation"),
+        counted(more.blocks, "block")
+    )
+}
+
+/// A difference beyond this factor is no longer a question of noise.
+pub(super) const WORTHLESS: f64 = 10.0;
+
+/// The power of a comparison: what it would have shown with 80% probability.
+fn power(verdict: &PlacementVerdict) -> Option<String> {
+    let smallest = verdict.smallest_difference?;
+    Some(if smallest > WORTHLESS {
+        "too noisy to show any difference that is to be expected".to_owned()
+    } else {
+        format!(
+            "a difference of {} would probably have been seen",
+            units::difference(smallest)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use rpcgauge_study::settings::{Placement, Timing};
+
+    use super::*;
+    use crate::findings::verdict::{BlockCounts, Estimate};
+
+    const P99: About<'_> = About {
+        of: "a",
+        against: "b",
+        metric: Metric::LatencyP99,
+        operation: None,
+    };
+
+    fn needed(invocations: u64, blocks: u64, run: u64) -> String {
+        help(
+            More {
+                invocations,
+                blocks,
+            },
+            run,
+        )
+    }
+
+    #[test]
+    fn figures_that_point_the_other_way_are_explained() {
+        let verdict = |of: f64, against: f64, ratio: f64| PlacementVerdict {
+            placement: Placement::TwoCores,
+            timing: Timing::Stages,
+            of_value: Some(of),
+            against_value: Some(against),
+            estimate: Some(Estimate {
+                ratio,
+                interval: Some([ratio * 0.9, ratio * 1.1]),
+                confidence: 0.95,
+                invocations: 8,
+                blocks: 8,
+            }),
+            outcome: Outcome::Slower,
+            blocks: BlockCounts::default(),
+            guard: None,
+            smallest_difference: None,
+            unanswered: None,
+            notes: Vec::new(),
+        };
+        for (of, against, ratio, explained) in [
+            (40.0, 45.0, 1.8, true),
+            (45.0, 40.0, 0.8, true),
+            (45.0, 40.0, 1.8, false),
+            (40.0, 45.0, 0.8, false),
+            (40.0, 40.0, 1.8, false),
+        ] {
+            let reason = reason(P99, &verdict(of, against, ratio));
+            assert_eq!(reason.is_some(), explained, "{of} {against} {ratio}");
+        }
+        let open = PlacementVerdict {
+            outcome: Outcome::NotResolved {
+                reason: Unresolved::NotBeyondAa,
+                more: None,
+            },
+            ..verdict(40.0, 45.0, 1.8)
+        };
+        let told = reason(P99, &open).unwrap();
+        assert!(told.contains("; over all calls together"), "{told}");
+        // Told as "1.2× faster to 1.8× slower", which points both ways.
+        let both_ways = verdict(40.0, 45.0, 1.05);
+        assert_eq!(reason(P99, &both_ways), None);
+    }
+
+    #[test]
+    fn help_counts_or_says_that_it_is_too_much() {
+        assert_eq!(
+            needed(0, 12, 10),
+            "about 12 more blocks of this length (a longer --duration with more --blocks) would settle it"
+        );
+        let too_much =
+            "settling it would take far more runs than is sensible (over 20 like this one)";
+        assert_eq!(needed(0, 201, 10), too_much);
+        assert_eq!(
+            needed(1, 1, 8),
+            "about 1 more invocation (1 block) would settle it"
+        );
+        assert_eq!(
+            needed(78, 156, 8),
+            "about 78 more invocations (156 blocks) would settle it"
+        );
+        assert_eq!(
+            needed(165, 165, 8),
+            "settling it would take far more runs than is sensible (over 20 like this one)"
+        );
+    }
+}

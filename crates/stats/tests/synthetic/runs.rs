@@ -1,0 +1,157 @@
+//! Two runs of one study, made of random numbers, with a mood of the machine in each.
+
+use rpcgauge_stats::{
+    Better, Bootstrap, Estimate, InRuns, Outcome, Pair, PairedRatios, SplitMix64, VerdictRule,
+    compare, judge, judge_changes,
+};
+
+use super::Shape;
+
+/// What varies between runs, as standard deviations of logarithms.
+#[derive(Clone, Copy)]
+pub(crate) struct Moods {
+    /// The machine's speed, the same for all that is measured.
+    pub(crate) machine: f64,
+    /// The kernel's beside it: the floor has all of it, a variant the part that its calls spend there.
+    pub(crate) kernel: f64,
+    /// Each variant's by itself.
+    pub(crate) own: f64,
+}
+
+/// The part of a call that is the kernel's: of a group's base variant, and of those held against it.
+const KERNEL: [f64; 3] = [0.4, 0.2, 0.6];
+
+/// Between fresh processes of one thing, and between its blocks; two of them differ by √2 times that.
+const PROCESS: f64 = 0.008;
+const BLOCK: f64 = 0.007;
+
+/// Between blocks, the same for all that is measured.
+const BLOCK_MOOD: f64 = 0.05;
+
+/// Groups of the study. The fourth of each group's variants is its first under a second name.
+const GROUPS: usize = 4;
+const AGAIN: usize = KERNEL.len();
+
+/// Metrics of each variant, as if they had nothing to do with each other.
+const METRICS: usize = 4;
+
+/// What is judged in a diff.
+pub(crate) const ROWS: usize = GROUPS * AGAIN * METRICS;
+
+/// A figure by invocation, by block.
+type Blocks = Vec<Vec<f64>>;
+
+/// A metric of a group's variants and of the floor beside them.
+struct Measured {
+    variants: Vec<Blocks>,
+    floor: Blocks,
+}
+
+/// A run. `slower` is what the first metric of the first group's variants is multiplied by.
+fn run(moods: Moods, shape: Shape, slower: [f64; 3], rng: &mut SplitMix64) -> Vec<Measured> {
+    let machine = moods.machine * rng.normal();
+    let kernel = moods.kernel * rng.normal();
+    let mut all = Vec::new();
+    for _ in 0..GROUPS {
+        let own = KERNEL.map(|part| machine + part * kernel + moods.own * rng.normal());
+        for _ in 0..METRICS {
+            let is_first = all.is_empty();
+            let moods: Blocks = (0..shape.invocations)
+                .map(|_| {
+                    (0..shape.blocks)
+                        .map(|_| BLOCK_MOOD * rng.normal())
+                        .collect()
+                })
+                .collect();
+            let mut blocks = |level: f64, process: f64| -> Blocks {
+                let invocation = |moods: &Vec<f64>| {
+                    let level = level + process * rng.normal();
+                    let block = |mood: &f64| (level + mood + BLOCK * rng.normal()).exp();
+                    moods.iter().map(block).collect()
+                };
+                moods.iter().map(invocation).collect()
+            };
+            let variant = |index: usize| {
+                let factor = if is_first { slower[index] } else { 1.0 };
+                blocks(own[index] + factor.ln(), PROCESS)
+            };
+            all.push(Measured {
+                variants: [0, 1, 2, 0].into_iter().map(variant).collect(),
+                floor: blocks(machine + kernel, 0.0),
+            });
+        }
+    }
+    all
+}
+
+fn estimate(of: &Blocks, against: &Blocks) -> Estimate {
+    let pairs = of.iter().zip(against).map(|(of, against)| {
+        let pair = |(of, against): (&f64, &f64)| Pair {
+            of: *of,
+            against: *against,
+        };
+        of.iter().zip(against).map(pair).collect()
+    });
+    let pairs: Vec<Vec<Pair>> = pairs.collect();
+    let ratios = PairedRatios::from_pairs(&pairs).expect("made-up latencies are above 0");
+    let bootstrap = Bootstrap {
+        resamples: 100,
+        ..Bootstrap::default()
+    };
+    compare(&ratios, &bootstrap).expect("the settings are in range")
+}
+
+/// What is said of a row.
+#[derive(Clone, Copy)]
+pub(crate) struct Row {
+    /// By the figures as they are, each with an interval for itself.
+    pub(crate) as_they_are: Option<Outcome>,
+    /// Against the floor alone.
+    pub(crate) floor: Option<Outcome>,
+    /// Against the base variant alone.
+    pub(crate) base: Option<Outcome>,
+    /// As `rpcgauge diff` says it.
+    pub(crate) said: Option<Outcome>,
+}
+
+/// The rows of a diff of two runs of one study, of which the second takes `slower` times as long in
+/// the first three.
+pub(crate) fn diff(moods: Moods, shape: Shape, slower: [f64; 3], rng: &mut SplitMix64) -> Vec<Row> {
+    let runs = [[1.0; 3], slower].map(|slower| run(moods, shape, slower, rng));
+    let [before, after] = &runs;
+    let rule = VerdictRule::new(Better::Lower);
+    let nothing: Blocks = vec![vec![1.0; shape.blocks]; shape.invocations];
+    let mut rows = Vec::new();
+    for (before, after) in before.iter().zip(after) {
+        let in_runs = |ratio: &dyn Fn(&Measured) -> Estimate| {
+            let [before, after] = [before, after].map(ratio);
+            InRuns { before, after }
+        };
+        let aa = [before, after].map(|m| estimate(&m.variants[AGAIN], &m.variants[0]));
+        let beside_floor = |v: usize| in_runs(&|m| estimate(&m.variants[v], &m.floor));
+        let floors: Vec<InRuns> = (0..AGAIN).map(beside_floor).collect();
+        for variant in 0..AGAIN {
+            let base = usize::from(variant == 0);
+            let as_they_are = in_runs(&|m| estimate(&m.variants[variant], &nothing)).change(1);
+            let beside_base = in_runs(&|m| estimate(&m.variants[variant], &m.variants[base]));
+            let changes = [floors[variant], beside_base].map(|runs| runs.change(ROWS));
+            let apart = floors[base].change(1);
+            rows.push(Row {
+                as_they_are: Some(judge(&as_they_are, &[], &rule).outcome),
+                floor: judge_changes(&changes[..1], &aa, None, &rule),
+                base: judge_changes(&changes[1..], &aa, None, &rule),
+                said: judge_changes(&changes, &aa, Some(&apart), &rule),
+            });
+        }
+    }
+    rows
+}
+
+/// Of how many diffs a row says that something changed.
+pub(crate) fn with_a_change(diffs: &[Vec<Row>], said: impl Fn(&Row) -> Option<Outcome>) -> usize {
+    let is_change = |row: &Row| matches!(said(row), Some(Outcome::Faster | Outcome::Slower));
+    diffs
+        .iter()
+        .filter(|rows| rows.iter().any(is_change))
+        .count()
+}

@@ -1,0 +1,255 @@
+//! Which variants are measured in turn, and in what slices.
+//!
+//! Variants that are compared with each other, and are of one kind, go round together: a slice each, in
+//! an order drawn anew for each round. What the machine's mood does to one, it does to all of them
+//! (docs/method.md).
+
+use serde::{Deserialize, Serialize};
+
+use super::{Pair, Plan, Variant};
+use crate::settings::{Callee, ConnectionUse, Schedule, Settings, Timing};
+
+/// A slice lasts so long unless the study says otherwise, µs: short beside the machine's moods, which
+/// last 0.1 to 2 s, and long beside what a change of variant disturbs.
+pub const SLICE_US: u64 = 2_000;
+
+/// Slices of calls that each open a connection are so many times longer: closing goes on in the
+/// kernel after the call.
+const PER_CALL_FACTOR: u64 = 10;
+
+/// Slices of a client or codec that is asked for each by a line are so many times longer: it reads the
+/// line, flushes its records and answers, which disturbs the first calls and takes time that none of
+/// them has.
+const ASKED_FACTOR: u64 = 5;
+
+/// A slice has at least this many calls that count for each call in flight.
+const LEAST_CALLS: u64 = 4;
+
+/// With several calls in flight it has at least this many for each, since the slice ends as they drain.
+const LEAST_CALLS_IN_FLIGHT: u64 = 20;
+
+/// The first calls after a change of variant are left out of the figures: until this time has passed,
+/// and this many calls in flight have ended once more. `make bench-slices` shows how long the first
+/// calls are disturbed.
+const SKIP_US: u64 = 200;
+
+/// What a slice of a variant is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Slice {
+    /// Calls at its start that are left out of the figures, at least.
+    pub skip_calls: u64,
+    /// And so long calls are left out, at least, µs.
+    pub skip_us: u64,
+    /// Calls that count, at least.
+    pub least_calls: u64,
+    /// After this time it ends, with its least number of calls, µs.
+    pub time_us: u64,
+}
+
+impl Settings {
+    /// The slices that a trial goes in, where one should last `slice_us`; `None` for a trial that is
+    /// measured in one piece. Arrivals cannot stop between slices: those of a rate go on.
+    pub fn slice(&self, slice_us: u64) -> Option<Slice> {
+        let Schedule::Closed { in_flight } = self.schedule else {
+            return None;
+        };
+        let in_flight = u64::from(in_flight);
+        Some(Slice {
+            skip_calls: in_flight,
+            skip_us: SKIP_US,
+            least_calls: match in_flight {
+                1 => LEAST_CALLS,
+                _ => LEAST_CALLS_IN_FLIGHT * in_flight,
+            },
+            time_us: slice_us
+                .saturating_mul(match self.connection {
+                    ConnectionUse::Reuse => 1,
+                    ConnectionUse::PerCall => PER_CALL_FACTOR,
+                })
+                .saturating_mul(if self.callee.is_asked() {
+                    ASKED_FACTOR
+                } else {
+                    1
+                }),
+        })
+    }
+
+    /// Only variants of one kind go round together: a codec's operations are no calls.
+    fn kind(&self) -> Option<(Timing, u32, bool)> {
+        match self.schedule {
+            Schedule::Closed { in_flight } => {
+                let is_codec = matches!(self.callee, Callee::Codec { .. });
+                Some((self.timing(), in_flight, is_codec))
+            }
+            Schedule::Rate { .. } | Schedule::Ramp { .. } => None,
+        }
+    }
+}
+
+impl Plan {
+    /// The slices that a trial with these settings goes in; `None` where it is measured in one piece, as
+    /// a live service is that is compared with nothing: there is not even a floor to go round with.
+    pub fn slice(&self, settings: &Settings) -> Option<Slice> {
+        let is_alone = self.variants.len() == 1 && settings.callee.live().is_some();
+        settings.slice(self.slice_us).filter(|_| !is_alone)
+    }
+}
+
+/// The rotation that each variant belongs to: the smallest index of the variants that it goes round
+/// with. `compared` are pairs of names.
+pub(super) fn rotations<'n>(
+    variants: &[&Variant],
+    compared: impl Iterator<Item = (&'n str, &'n str)>,
+) -> Vec<u32> {
+    let index = |name: &str| variants.iter().position(|variant| variant.name == name);
+    let mut rotation: Vec<u32> = (0..variants.len() as u32).collect();
+    for (of, against) in compared {
+        let (Some(of), Some(against)) = (index(of), index(against)) else {
+            continue;
+        };
+        let kind = |index: usize| variants[index].settings.kind();
+        if kind(of).is_none() || kind(of) != kind(against) {
+            continue;
+        }
+        let (first, second) = (rotation[of], rotation[against]);
+        for joined in &mut rotation {
+            if *joined == first.max(second) {
+                *joined = first.min(second);
+            }
+        }
+    }
+    rotation
+}
+
+/// The names that a pair compares.
+pub(super) fn names(pair: &Pair) -> (&str, &str) {
+    (&pair.of, &pair.against)
+}
+
+#[cfg(test)]
+mod tests {
+    use rpcgauge_message::{Compression, WorkloadSpec};
+
+    use super::*;
+    use crate::settings::{
+        Arrivals, Client, HttpVersion, Operation, Protocol, Sample, Stop, Style, Transport,
+    };
+
+    fn variant(name: &str, schedule: Schedule) -> Variant {
+        let settings = Settings {
+            callee: Callee::Subject {
+                server: "reference".to_owned(),
+                client: None,
+                workload: WorkloadSpec::Hello {},
+            },
+            protocol: Protocol::Grpc,
+            http: HttpVersion::Http2,
+            encoding: None,
+            request_compression: Compression::None,
+            response_compression: Compression::None,
+            transport: Transport::Tcp,
+            connection: ConnectionUse::Reuse,
+            connections: 1,
+            schedule,
+            stop: Stop {
+                calls: Some(1),
+                time_ms: None,
+            },
+            deadline_ms: 1_000,
+        };
+        Variant {
+            name: name.to_owned(),
+            group: None,
+            repeats: None,
+            settings,
+        }
+    }
+
+    const ONE: Schedule = Schedule::Closed { in_flight: 1 };
+    const EIGHT: Schedule = Schedule::Closed { in_flight: 8 };
+    const RATE: Schedule = Schedule::Rate {
+        per_second: 10.0,
+        arrivals: Arrivals::Constant,
+    };
+
+    #[test]
+    fn compared_variants_of_one_kind_go_round_together() {
+        let all = [
+            variant("a", ONE),
+            variant("b", ONE),
+            variant("c", EIGHT),
+            variant("d", ONE),
+            variant("e", ONE),
+            variant("f", RATE),
+            variant("g", RATE),
+        ];
+        let all: Vec<&Variant> = all.iter().collect();
+        let compared = [
+            ("e", "d"),
+            ("d", "b"),
+            ("c", "a"),
+            ("f", "g"),
+            ("a", "nobody"),
+        ];
+        assert_eq!(
+            rotations(&all, compared.into_iter()),
+            [0, 1, 2, 1, 1, 5, 6],
+            "c has more in flight than a, and arrivals do not stop"
+        );
+    }
+
+    #[test]
+    fn a_slice_follows_from_the_settings() {
+        let of = |schedule| variant("a", schedule).settings.slice(SLICE_US);
+        assert_eq!(of(ONE).map(|slice| slice.least_calls), Some(4));
+        let eight = of(EIGHT).expect("a closed loop");
+        assert_eq!((eight.skip_calls, eight.least_calls), (8, 160));
+        assert_eq!(eight.time_us, 2_000);
+        assert_eq!(of(RATE), None);
+        let per_call = Settings {
+            connection: ConnectionUse::PerCall,
+            ..variant("a", ONE).settings
+        };
+        let per_call = per_call.slice(1_000).map(|slice| slice.time_us);
+        assert_eq!(per_call, Some(10_000));
+        let (client, codec) = (asked(Some("python/http")), asked(None));
+        assert_eq!(client.slice(1_000).map(|slice| slice.time_us), Some(5_000));
+        assert_eq!(codec.slice(1_000).map(|slice| slice.time_us), Some(5_000));
+    }
+
+    /// A client's settings, or a codec's.
+    fn asked(client: Option<&str>) -> Settings {
+        let workload = WorkloadSpec::Hello {};
+        let callee = match client {
+            Some(stack) => Callee::Subject {
+                server: "reference".to_owned(),
+                client: Some(Client {
+                    stack: stack.to_owned(),
+                    style: Style::Blocking,
+                }),
+                workload,
+            },
+            None => Callee::Codec {
+                codec: "python/json".to_owned(),
+                operation: Operation::Encode,
+                sample: Sample::Request,
+                workload,
+            },
+        };
+        Settings {
+            callee,
+            ..variant("a", ONE).settings
+        }
+    }
+
+    #[test]
+    fn a_codec_does_not_go_round_with_calls() {
+        let [mut client, mut codec] = ["client", "codec"].map(|name| variant(name, ONE));
+        client.settings = asked(Some("python/http"));
+        codec.settings = asked(None);
+        let all = [&variant("engine", ONE), &client, &codec];
+        let compared = [("client", "engine"), ("codec", "engine")];
+        assert_eq!(rotations(&all, compared.into_iter()), [0, 0, 2]);
+    }
+}

@@ -1,0 +1,125 @@
+//! A whole `subject.toml`, and what is wrong with others.
+
+use insta::assert_snapshot;
+use proptest::prelude::*;
+
+use super::*;
+use crate::settings::{Style, Transport};
+
+const WHOLE: &str = r#"
+name = "python"
+language = "Python"
+build = [["python3", "-m", "venv", "venv"]]
+run = ["venv/bin/python", "main.py"]
+ready-timeout = "1m"
+[[toolchain]]
+name = "python3"
+programs = ["python3.12", "python3"]
+least = "3.10"
+install = "apt install python3"
+[versions]
+grpcio = "1.66.2"
+[[stacks]]
+name = "http"
+roles = ["server", "client"]
+protocols = { rest = ["1.1", "2"] }
+encodings = ["json"]
+compressions = ["none", "gzip"]
+transports = ["tcp"]
+workloads = ["hello"]
+styles = ["future", "blocking"]
+connections = ["reuse", "per-call"]
+in-flight = 8
+[[stacks.recommended]]
+setting = "one connection for all calls"
+guide = "https://example.org/guide"
+[[stacks]]
+name = "json"
+roles = ["codec"]
+encodings = ["json"]
+workloads = ["hello"]
+"#;
+
+fn refused(from: &str, to: &str) -> String {
+    assert!(WHOLE.contains(from), "{from}");
+    let text = WHOLE.replacen(from, to, 1);
+    Manifest::parse(&text, "subject.toml")
+        .expect_err(&text)
+        .to_string()
+}
+
+#[test]
+fn a_whole_manifest_is_read() {
+    let manifest = Manifest::parse(WHOLE, "subject.toml").unwrap();
+    assert_eq!(manifest.ready_timeout_ms, 60_000);
+    assert_eq!(manifest.versions["grpcio"], "1.66.2");
+    let tool = &manifest.toolchain[0];
+    assert_eq!(tool.version, ["--version"]);
+    assert_eq!(tool.least, Version::parse("3.10"));
+    let stacks: BTreeMap<String, Features> = manifest.features().collect();
+    let http = &stacks["python/http"];
+    assert_eq!(http.styles, [Style::Future, Style::Blocking]);
+    assert_eq!(
+        (http.in_flight, &http.transports[..]),
+        (8, &[Transport::Tcp][..])
+    );
+    assert_eq!(
+        http.protocols[&Protocol::Rest],
+        [HttpVersion::Http1, HttpVersion::Http2]
+    );
+    let json = &stacks["python/json"];
+    assert_eq!(json.compressions, [CompressionKind::None]);
+    assert!(json.protocols.is_empty() && json.styles.is_empty());
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    assert_snapshot!(refused("run =", "runs ="), @r#"subject.toml:5:1: a subject has no key "runs"; did you mean "run"?"#);
+    assert_snapshot!(refused("ready-timeout", "ready-time"), @r#"subject.toml:6:1: a subject has no key "ready-time"; did you mean "ready-timeout"?"#);
+    assert_snapshot!(refused("build =", "encodings = [\"json\"]\nbuild ="), @r#"subject.toml:4:1: a subject has no key "encodings"; it is a stack's: write it under [[stacks]]"#);
+    assert_snapshot!(refused("least", "at-least"), @r#"subject.toml:10:1: [[toolchain]] has no key "at-least"; known are name, programs, version, least, install"#);
+    assert_snapshot!(refused("least = \"3.10\"", "least = \"3.x\""), @r#"subject.toml:10:9: "3.x" is no version; write it as 3.10"#);
+    assert_snapshot!(refused("setting =", "seting ="), @r#"subject.toml:26:1: [[stacks.recommended]] has no key "seting"; did you mean "setting"?"#);
+    assert_snapshot!(refused("name = \"python\"", "name = \"My Python\""), @r#"subject.toml:2:8: the name "My Python" must be of lower-case letters, digits and -, and begin with a letter or digit"#);
+    assert_snapshot!(refused("roles = [\"server\", \"client\"]", "roles = [\"sever\"]"), @r#"subject.toml:16:10: unknown role "sever"; did you mean "server"?"#);
+    assert_snapshot!(refused("roles = [\"server\", \"client\"]", "roles = [\"server\"]"), @r#"subject.toml:22:10: "styles" is a client's; leave it out"#);
+    assert_snapshot!(refused("roles = [\"codec\"]", "roles = [\"codec\"]\ntransports = [\"tcp\"]"), @r#"subject.toml:31:14: "transports" is a server's or client's; leave it out"#);
+    assert_snapshot!(refused("{ rest =", "{ rset ="), @r#"subject.toml:17:15: "protocols" has no key "rset"; did you mean "rest"?"#);
+    assert_snapshot!(refused("in-flight = 8", "in-flight = 0"), @r#"subject.toml:24:13: "in-flight" must be from 1 to 65536, not 0"#);
+    assert_snapshot!(refused("name = \"json\"", "name = \"http\""), @r#"subject.toml: the stack "http" is there twice"#);
+    assert_snapshot!(refused("[[\"python3\", \"-m\", \"venv\", \"venv\"]]", "[\"make\"]"), @r#"subject.toml:4:10: "build" must be a list, not a string"#);
+    assert_snapshot!(refused("language = \"Python\"\n", ""), @r#"subject.toml:1:1: a subject needs the key "language"; write language = "Python""#);
+    assert_snapshot!(refused("install = \"apt install python3\"\n", ""), @r#"subject.toml:7:1: [[toolchain]] needs the key "install"; write install = "apt install python3""#);
+    let none = WHOLE.split("[[stacks]]").next().unwrap();
+    assert_snapshot!(Manifest::parse(none, "subject.toml").unwrap_err().to_string(), @r#"subject.toml:1:1: a subject has a stack; write [[stacks]] with name = "http" and roles = ["server"]"#);
+}
+
+#[test]
+fn versions_are_found_in_what_programs_say() {
+    for (said, version) in [
+        ("Python 3.11.2", "3.11.2"),
+        ("go version go1.22.5 linux/amd64", "1.22.5"),
+        ("openjdk 21 2023-09-19", "21"),
+        ("v20.11.1", "20.11.1"),
+        ("ruby 3.3.0 (2023-12-25 revision 5124f9ac75)", "3.3.0"),
+    ] {
+        assert_eq!(Version::find(said), Version::parse(version), "{said}");
+    }
+    assert_eq!(Version::find("no number"), None);
+    assert!(Version::parse("3.10") > Version::parse("3.9"));
+    assert!(Version::parse("3.10.1") > Version::parse("3.10"));
+}
+
+proptest! {
+    #[test]
+    fn random_text_never_panics(
+        lines in proptest::collection::vec(
+            "\\PC*|(\\[\\[?(toolchain|stacks|versions|stacks\\.recommended)\\]\\]?|(name|run|build|roles|least|encodings|in-flight|protocols) = (1|\"a\"|\"1.2\"|\\[\\]|\\[\"server\"\\]|\\[\\[\\]\\]|\\{ rest = \\[\\] \\}))",
+            0..12,
+        ),
+    ) {
+        if let Err(error) = Manifest::parse(&lines.join("\n"), "subject.toml") {
+            prop_assert!(!error.to_string().contains(char::is_control), "{}", error);
+        }
+    }
+}

@@ -1,0 +1,201 @@
+"""The contract's lines: settings in, one reply out, then one line for each line."""
+
+import json
+import platform
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from typing import Any, BinaryIO, Literal, TextIO, get_args, get_origin, get_type_hints
+
+from subject import VERSION
+
+CONTRACT = 1
+MAX_LINE_BYTES = 64 << 20
+
+# Headers of a successful answer, asked for by `marks`.
+HANDLER_START = "rpcgauge-handler-start"
+HANDLER_END = "rpcgauge-handler-end"
+
+Json = dict[str, Any]
+Fault = Literal["user", "instrument", "subject", "machine"]
+EXIT_CODES: dict[Fault, int] = {"subject": 1, "user": 2, "instrument": 2, "machine": 3}
+
+
+class Refused(Exception):
+    """What was asked cannot be done: why, and who can do something about it."""
+
+    def __init__(self, error: str, fault: Fault) -> None:
+        super().__init__(error)
+        self.fault: Fault = fault
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """None where the line says nothing, except for what every stack bounds."""
+
+    max_message_bytes: int = 16 << 20
+    max_depth: int | None = None
+    max_inflation: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listen:
+    transport: Literal["tcp", "unix"]
+    host: str = "127.0.0.1"
+    path: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.transport == "unix") != bool(self.path):
+            raise Refused("a Unix socket must have a path, and TCP none", "instrument")
+
+
+Protocol = Literal["grpc", "rest"]
+Http = Literal["1.1", "2"]
+Encoding = Literal["protobuf", "json", "json-proto-names", "msgpack", "cbor", "hybrid"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What all roles have."""
+
+    workload: Json
+    encoding: Encoding
+    stack: str = ""
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerSettings(Settings):
+    protocol: Protocol
+    http: Http
+    listen: Listen
+    response_compression: str = "none"
+    threads: int = 1
+    marks: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientSettings(Settings):
+    protocol: Protocol
+    http: Http
+    address: str
+    requests: list[Json]
+    deadline_ms: int
+    records: str
+    request_compression: str = "none"
+    response_compression: str = "none"
+    connection: Literal["reuse", "per-call"] = "reuse"
+    style: str = ""
+    in_flight: int = 1
+    marks: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodecSettings(Settings):
+    sample: Literal["request", "response"]
+    message: Json
+    operation: Literal["encode", "decode"]
+    records: str
+    compression: str = "none"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slice:
+    """What a slice line asks for; a codec's has a batch."""
+
+    skip: int
+    calls: int | None = None
+    time_us: int | None = None
+    batch: int = 0
+
+
+ROLES = {"server": ServerSettings, "client": ClientSettings, "codec": CodecSettings}
+
+
+def parse_settings(
+    line: bytes,
+) -> tuple[str, ServerSettings | ClientSettings | CodecSettings]:
+    """Takes a settings line apart: its version first, then its role, then its keys."""
+    settings = parse_object(line, "the settings line")
+    if settings.get("contract") != CONTRACT:
+        version = settings.get("contract")
+        error = f"the settings line is of contract version {version}; this subject has {CONTRACT}"
+        raise Refused(error, "instrument")
+    role = settings.get("role")
+    if not isinstance(role, str) or role not in ROLES:
+        raise Refused(f"unknown role {role!r}: this subject has {', '.join(ROLES)}", "instrument")
+    keys = {key: value for key, value in settings.items() if key not in ("contract", "role")}
+    return role, shaped(ROLES[role], keys, "the settings line")
+
+
+def parse_object(line: bytes, what: str) -> Json:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise Refused(f"{what} is no JSON object: {error}", "instrument") from error
+    if not isinstance(value, dict):
+        raise Refused(f"{what} is no JSON object", "instrument")
+    return value
+
+
+def shaped(kind: type, keys: Json, where: str) -> Any:
+    """Makes a dataclass of an object's keys, and refuses every key and value that it has not."""
+    hints = get_type_hints(kind)
+    required = {
+        f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING
+    }
+    if wrong := sorted(keys.keys() - hints.keys()):
+        raise Refused(f"{where} has an unknown key {wrong[0]!r}", "instrument")
+    if missing := sorted(required - keys.keys()):
+        raise Refused(f"{where} lacks {missing[0]!r}", "instrument")
+    return kind(**{key: checked(hints[key], keys[key], f"{where}'s {key}") for key in keys})
+
+
+def checked(hint: Any, value: Any, where: str) -> Any:
+    if isinstance(hint, type) and is_dataclass(hint) and isinstance(value, dict):
+        return shaped(hint, value, where)
+    if get_origin(hint) is Literal:
+        fits = value in get_args(hint)
+    elif hint in (int, int | None):
+        fits = type(value) is int and value >= 0
+    else:
+        fits = isinstance(value, get_origin(hint) or hint)
+    if not fits:
+        raise Refused(f"{where} cannot be {value!r}", "instrument")
+    return value
+
+
+def one_line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+class Conversation:
+    """The subject's end of standard input and output."""
+
+    def __init__(self, lines: BinaryIO, replies: TextIO) -> None:
+        self.lines = lines
+        self.replies = replies
+
+    def hear(self) -> bytes:
+        """The next line; nothing at the end."""
+        line = self.lines.readline(MAX_LINE_BYTES + 1)
+        if len(line) > MAX_LINE_BYTES:
+            raise Refused(f"a line is longer than {MAX_LINE_BYTES} bytes", "instrument")
+        return line
+
+    def hear_the_end(self) -> None:
+        """Waits until the lab closes the input; what it writes until then is thrown away."""
+        while self.lines.readline(1 << 16):
+            pass
+
+    def tell(self, reply: Json) -> None:
+        self.replies.write(json.dumps(reply, separators=(",", ":")) + "\n")
+        self.replies.flush()
+
+    def tell_ready(self, versions: dict[str, str], code: str, address: str = "") -> None:
+        """Without a code where no description of messages is used, and an address for servers alone."""
+        versions = {"python": platform.python_version(), "rpcgauge-python": VERSION, **versions}
+        told = {"address": address, "versions": versions, "code": code}
+        told = {key: value for key, value in told.items() if value}
+        self.tell({"contract": CONTRACT, "ready": True, **told})
+
+    def tell_refused(self, refused: Refused) -> None:
+        self.tell({"contract": CONTRACT, "error": one_line(refused), "fault": refused.fault})

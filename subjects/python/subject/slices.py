@@ -1,0 +1,151 @@
+"""Slices: calls (or batches) that the lab asks for, and the records of them."""
+
+import struct
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from time import CLOCK_PROCESS_CPUTIME_ID, clock_gettime_ns, monotonic_ns
+from typing import BinaryIO, Protocol
+
+from subject.contract import Conversation, Json, Refused, Slice, one_line, parse_object, shaped
+
+# begin, encoded, sent, first byte, received, end, handler start, handler end: nanoseconds of the
+# monotonic clock, 0 where not observed; request bytes, response bytes, status, operations.
+Record = tuple[int, int, int, int, int, int, int, int, int, int, int, int]
+RECORD = struct.Struct("<8Q4I")
+
+NOT_KNOWN = 2**32 - 1
+SUCCEEDED = 0
+FAILED = 1
+
+
+class Tally:
+    """The slice under way: which calls are still to be made, and what came of those made.
+
+    An iterator that says for each call to make whether it is recorded. Threads may share it.
+    """
+
+    def __init__(self, asked: Slice) -> None:
+        self.asked = asked
+        self.records: list[Record] = []
+        self.error: str | None = None
+        self._cpu_begin = 0
+        self._calls = self._plan()
+        self._lock = threading.Lock()
+
+    def __iter__(self) -> Iterator[bool]:
+        return self
+
+    def __next__(self) -> bool:
+        with self._lock:
+            return next(self._calls)
+
+    def _plan(self) -> Iterator[bool]:
+        for _ in range(self.asked.skip):
+            yield False
+        self._cpu_begin = clock_gettime_ns(CLOCK_PROCESS_CPUTIME_ID)
+        if self.asked.time_us is None:
+            for _ in range(self.asked.calls or 0):
+                yield True
+            return
+        end = monotonic_ns() + self.asked.time_us * 1_000
+        yield True
+        while monotonic_ns() < end:
+            yield True
+
+    def add(self, record: Record) -> None:
+        self.records.append(record)
+
+    def add_failed(self, begin: int, error: Exception) -> None:
+        if self.error is None:
+            self.error = one_line(error)
+        times = (begin, 0, 0, 0, 0, monotonic_ns(), 0, 0)
+        operations = self.asked.batch or 1
+        self.records.append((*times, NOT_KNOWN, NOT_KNOWN, FAILED, operations))
+
+    def cpu_ns(self) -> int:
+        """Processor time since the first recorded call."""
+        return clock_gettime_ns(CLOCK_PROCESS_CPUTIME_ID) - self._cpu_begin
+
+
+class Measurer(Protocol):
+    """What a client and a codec have in common."""
+
+    versions: dict[str, str]
+    code: str
+    in_batches: bool
+
+    def verify(self) -> Json:
+        """Does it once; what is to be proved right."""
+
+    def reopen(self) -> int:
+        """Opens again what was lost since the last slice; how many connections that were."""
+
+    def run(self, tally: Tally) -> None:
+        """Does all that the tally asks for."""
+
+
+def run_in_turn(tally: Tally, operate: Callable[[int], Record]) -> None:
+    """One operation after the other. `operate` is given the time at which it begins."""
+    for recorded in tally:
+        begin = monotonic_ns()
+        try:
+            record = operate(begin)
+        except Exception as error:
+            if recorded:
+                tally.add_failed(begin, error)
+        else:
+            if recorded:
+                tally.add(record)
+
+
+class Threads:
+    """As many threads as there are operations, each doing its own one after the other."""
+
+    def __init__(self, operations: Sequence[Callable[[int], Record]]) -> None:
+        self.operations = operations
+        self.pool = ThreadPoolExecutor(len(operations)) if len(operations) > 1 else None
+
+    def run(self, tally: Tally) -> None:
+        if self.pool is None:
+            run_in_turn(tally, self.operations[0])
+        else:
+            list(self.pool.map(lambda operate: run_in_turn(tally, operate), self.operations))
+
+
+def answer(conversation: Conversation, measurer: Measurer, records: BinaryIO) -> None:
+    """Answers the lab's lines until its input ends."""
+    while line := conversation.hear():
+        order = parse_object(line, "the line")
+        match order:
+            case {"verify": True} if len(order) == 1:
+                conversation.tell({"verified": measurer.verify()})
+            case {"slice": dict(asked)} if len(order) == 1:
+                wanted = checked(asked, measurer.in_batches)
+                conversation.tell({"slice": measure(measurer, wanted, records)})
+            case _:
+                raise Refused("the line asks neither for verify nor for a slice", "instrument")
+
+
+def checked(keys: Json, in_batches: bool) -> Slice:
+    asked: Slice = shaped(Slice, keys, "the slice")
+    if (asked.calls is None) == (asked.time_us is None) or asked.calls == 0:
+        raise Refused("the slice must have either calls, 1 or more, or time_us", "instrument")
+    if (asked.batch > 0) != in_batches:
+        raise Refused("a codec's slice must have batch, 1 or more, and no other may", "instrument")
+    return asked
+
+
+def measure(measurer: Measurer, asked: Slice, records: BinaryIO) -> Json:
+    reopened = measurer.reopen()
+    tally = Tally(asked)
+    measurer.run(tally)
+    cpu_ns = tally.cpu_ns()
+    records.write(b"".join(RECORD.pack(*record) for record in tally.records))
+    records.flush()
+    reply: Json = {"records": len(tally.records), "cpu_ns": cpu_ns}
+    if reopened:
+        reply["reopened"] = reopened
+    if tally.error is not None:
+        reply["error"] = tally.error
+    return reply

@@ -1,0 +1,106 @@
+"""The stacks and what each can do, as subject.toml declares it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from subject.contract import ClientSettings, CodecSettings, Refused, ServerSettings, Settings
+from subject.workloads import WORKLOADS
+
+EVERY_LEVEL = ("none", "gzip", *(f"gzip:{level}" for level in range(1, 10)))
+EVERY_WORKLOAD = tuple(workload.name for workload in WORKLOADS)
+SERVED = tuple(name for name in EVERY_WORKLOAD if name != "records")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stack:
+    roles: tuple[str, ...]
+    encoding: str
+    compressions: tuple[str, ...] = EVERY_LEVEL
+    workloads: tuple[str, ...] = EVERY_WORKLOAD
+    bounds_inflation: bool = True
+    protocol: str = ""
+    http: str = ""
+    threads: int = 1
+    styles: tuple[str, ...] = ()
+    connections: tuple[str, ...] = ()
+    in_flight: int = 1
+
+
+STACKS = {
+    "http": Stack(
+        roles=("server", "client"),
+        encoding="json",
+        workloads=SERVED,
+        protocol="rest",
+        http="1.1",
+        styles=("blocking",),
+        connections=("reuse", "per-call"),
+        in_flight=64,
+    ),
+    "grpcio": Stack(
+        roles=("server", "client"),
+        encoding="protobuf",
+        # The library has one level, zlib's default, and a bound of its own.
+        compressions=("none", "gzip", "gzip:6"),
+        bounds_inflation=False,
+        workloads=SERVED,
+        protocol="grpc",
+        http="2",
+        threads=64,
+        styles=("blocking", "future"),
+        connections=("reuse",),
+        in_flight=64,
+    ),
+    "json": Stack(roles=("codec",), encoding="json"),
+    "protobuf": Stack(roles=("codec",), encoding="protobuf"),
+    "protobuf-python": Stack(roles=("codec",), encoding="protobuf"),
+    "msgpack": Stack(roles=("codec",), encoding="msgpack"),
+}
+
+
+def choose(role: str, settings: Settings) -> str:
+    """The stack's name, once it is sure that the stack can do all that is asked of it."""
+    able = [name for name, stack in STACKS.items() if role in stack.roles]
+    name = settings.stack or able[0]
+    if name not in able:
+        raise Refused(f"no stack {name!r} is a {role} here: use {' or '.join(able)}", "user")
+    stack = STACKS[name]
+    for what, asked, can in wants(stack, settings):
+        if asked not in can:
+            named = [str(value) for value in can if value]
+            had = f"{can[0]} to {can[-1]}" if isinstance(can, range) else ", ".join(named)
+            raise Refused(
+                f"the stack {name} has no {what} {asked!r}, only {had or 'its own'}", "user"
+            )
+    return name
+
+
+def wants(stack: Stack, settings: Settings) -> list[tuple[str, Any, Any]]:
+    """What is asked for, by name, beside all that the stack has of it."""
+    limits = settings.limits
+    asked: list[tuple[str, Any, Any]] = [
+        ("workload", settings.workload.get("name"), stack.workloads),
+        ("encoding", settings.encoding, (stack.encoding,)),
+        ("limit max_depth", limits.max_depth, (None,)),
+    ]
+    if not stack.bounds_inflation:
+        asked.append(("limit max_inflation", limits.max_inflation, (None,)))
+    if isinstance(settings, CodecSettings):
+        asked.append(("compression", settings.compression, stack.compressions))
+        return asked
+    assert isinstance(settings, ServerSettings | ClientSettings)
+    asked += [
+        ("protocol", settings.protocol, (stack.protocol,)),
+        ("HTTP version", settings.http, (stack.http,)),
+        ("compression", settings.response_compression, stack.compressions),
+    ]
+    if isinstance(settings, ServerSettings):
+        asked.append(("threads", settings.threads, range(1, stack.threads + 1)))
+    else:
+        asked += [
+            ("compression", settings.request_compression, stack.compressions),
+            ("style", settings.style, ("", *stack.styles)),
+            ("connection", settings.connection, stack.connections),
+            ("calls in flight", settings.in_flight, range(1, stack.in_flight + 1)),
+        ]
+    return asked

@@ -1,0 +1,215 @@
+"""Builds the subject as subject.toml says, starts it, and speaks the lab's half of the contract."""
+
+import contextlib
+import json
+import shutil
+import socket
+import struct
+import subprocess
+import tempfile
+import threading
+import time
+import tomllib
+import unittest
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+SOURCES = Path(__file__).parents[1]
+CONTRACT = SOURCES.parents[1] / "contract"
+BUILT = SOURCES.parents[1] / "target" / "test-subjects" / "python"
+
+TOML = tomllib.loads((SOURCES / "subject.toml").read_text())
+
+# The contract's own bounds.
+END_SECONDS = 5
+NOT_KNOWN = 2**32 - 1
+
+
+class Record(NamedTuple):
+    begin: int
+    encoded: int
+    sent: int
+    first: int
+    received: int
+    end: int
+    start: int
+    finish: int
+    request_bytes: int
+    response_bytes: int
+    status: int
+    operations: int
+
+
+RECORD = struct.Struct("<8Q4I")
+
+
+def build() -> None:
+    """Unpacks the subject beside the contract, and builds it where something of the build changed."""
+    shutil.copytree(SOURCES, BUILT, dirs_exist_ok=True)
+    shutil.copytree(CONTRACT, BUILT / "contract", dirs_exist_ok=True)
+    parts = [SOURCES / "subject.toml", SOURCES / "requirements.txt", *CONTRACT.glob("proto/*")]
+    digest = sha256(b"\0".join(part.read_bytes() for part in sorted(parts))).hexdigest()
+    mark = BUILT / "built"
+    if mark.exists() and mark.read_text() == digest:
+        return
+    for command in TOML["build"]:
+        subprocess.run(command, cwd=BUILT, check=True, stdout=subprocess.DEVNULL)
+    mark.write_text(digest)
+
+
+class Subject:
+    """A running subject: a settings line went in, and a line came out."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.process = subprocess.Popen(
+            TOML["run"],
+            cwd=BUILT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.reply = self.ask({"contract": 1, **settings})
+
+    def ask(self, line: dict[str, Any]) -> dict[str, Any]:
+        assert self.process.stdin and self.process.stdout
+        self.process.stdin.write(json.dumps(line) + "\n")
+        self.process.stdin.flush()
+        reply = self.process.stdout.readline()
+        if not reply:
+            raise AssertionError(f"no line came; the log: {self.process.communicate()[1]}")
+        answer: dict[str, Any] = json.loads(reply)
+        return answer
+
+    def end(self) -> tuple[int, str, str]:
+        """Closes its input: its exit code, what else it wrote, and its log."""
+        out, log = self.process.communicate(timeout=END_SECONDS)
+        return self.process.returncode, out, log
+
+
+class SubjectTest(unittest.TestCase):
+    """Has a folder of its own, and sees that subjects end cleanly."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.records = self.folder / "records"
+
+    def start(self, **settings: Any) -> Subject:
+        subject = Subject(settings)
+        self.addCleanup(self.check_end, subject)
+        self.assertTrue(subject.reply.get("ready"), subject.reply)
+        return subject
+
+    def check_end(self, subject: Subject) -> None:
+        self.assertEqual(subject.end(), (0, "", ""))
+
+    def refused(self, **settings: Any) -> tuple[str, str]:
+        """The error line's text and fault."""
+        subject = Subject(settings)
+        self.assertIn("error", subject.reply)
+        code, out, _ = subject.end()
+        fault = subject.reply["fault"]
+        expected = {"subject": 1, "user": 2, "instrument": 2, "machine": 3}[fault]
+        self.assertEqual((code, out), (expected, ""))
+        return subject.reply["error"], fault
+
+    def slice(self, subject: Subject, **asked: int) -> tuple[dict[str, Any], list[Record]]:
+        """The answer to a slice line, and the records that it appended."""
+        before = self.records.stat().st_size
+        reply = subject.ask({"slice": asked})["slice"]
+        added = self.records.read_bytes()[before:]
+        records = [Record(*fields) for fields in RECORD.iter_unpack(added)]
+        self.assertEqual(reply["records"], len(records))
+        self.assertGreaterEqual(reply["cpu_ns"], 0)
+        for record in records:
+            self.check_times(record)
+        return reply, records
+
+    def check_times(self, record: Record) -> None:
+        observed = [time for time in record[:6] if time]
+        self.assertEqual(observed, sorted(observed))
+        self.assertTrue(record.begin and record.end, record)
+        if record.start:
+            marks = [record.begin, record.start, record.finish, record.end]
+            self.assertEqual(marks, sorted(marks))
+
+
+def golden() -> Iterator[dict[str, Any]]:
+    for path in sorted((CONTRACT / "golden").glob("*.json")):
+        # Beside the workloads' there are the records' vectors.
+        if "workload" in (case := json.loads(path.read_text())):
+            yield case
+
+
+def vector(name: str) -> dict[str, Any]:
+    return next(vector for vector in golden() if vector["workload"]["name"] == name)
+
+
+def as_text(value: Any) -> Any:
+    """A message in proto3 JSON, all of its integers as text: 64-bit ones may be either."""
+    match value:
+        case dict():
+            return {key: as_text(field) for key, field in value.items()}
+        case list():
+            return [as_text(element) for element in value]
+        case bool():
+            return value
+        case int():
+            return str(value)
+    return value
+
+
+class Relay:
+    """Stands between a client and a server: counts the bytes each way, and can cut connections."""
+
+    def __init__(self, address: str) -> None:
+        host, port = address.rsplit(":", 1)
+        self.target = (host, int(port))
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        self.sent = self.received = self.accepted = 0
+        self.open: list[tuple[socket.socket, threading.Thread]] = []
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self) -> None:
+        with contextlib.suppress(OSError), self.listener:
+            while True:
+                client, _ = self.listener.accept()
+                server = socket.create_connection(self.target)
+                self.accepted += 1
+                ways = ((client, server, "sent"), (server, client, "received"))
+                threads = [threading.Thread(target=self.carry, args=way) for way in ways]
+                self.open.append((client, threads[0]))
+                for thread in threads:
+                    thread.start()
+
+    def carry(self, source: socket.socket, sink: socket.socket, count: str) -> None:
+        with contextlib.suppress(OSError), source:
+            while data := source.recv(1 << 16):
+                setattr(self, count, getattr(self, count) + len(data))
+                sink.sendall(data)
+        with contextlib.suppress(OSError):
+            sink.shutdown(socket.SHUT_WR)
+
+    def cut(self) -> None:
+        """Closes all connections to clients, and lets those who look see it."""
+        for client, thread in self.open:
+            with contextlib.suppress(OSError):
+                client.shutdown(socket.SHUT_WR)
+            # A client that looks closes its end then.
+            thread.join(1)
+            with contextlib.suppress(OSError):
+                client.shutdown(socket.SHUT_RDWR)
+        self.open.clear()
+        # A library closes its end before all of its threads know.
+        time.sleep(0.2)
+
+    def close(self) -> None:
+        # Wakes the thread that accepts.
+        with contextlib.suppress(OSError):
+            self.listener.shutdown(socket.SHUT_RDWR)
+        self.cut()

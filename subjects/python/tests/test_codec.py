@@ -1,0 +1,148 @@
+"""Role codec."""
+
+import base64
+import gzip
+import json
+from typing import Any
+
+from tests.harness import NOT_KNOWN, Subject, SubjectTest, as_text, build, golden, vector
+
+setUpModule = build
+
+ENCODINGS = {
+    "json": "json",
+    "protobuf": "protobuf",
+    "protobuf-python": "protobuf",
+    "msgpack": "msgpack",
+}
+
+
+class Codecs(SubjectTest):
+    def codec(self, stack: str, operation: str, case: Any, **settings: Any) -> Subject:
+        return self.start(
+            role="codec",
+            stack=stack,
+            encoding=ENCODINGS[stack],
+            operation=operation,
+            records=str(self.records),
+            **{
+                "workload": case["workload"],
+                "sample": "response",
+                "message": json.loads(case["response"]["json"]),
+                **settings,
+            },
+        )
+
+    def test_golden_vectors_are_encoded(self) -> None:
+        for case in golden():
+            for stack, encoding in ENCODINGS.items():
+                # Floats of 32 bits are written in 64 by msgpack: those are decoded below.
+                if stack == "msgpack" and case["workload"]["name"] in ("echo", "list"):
+                    continue
+                with self.subTest(stack=stack, workload=case["workload"]):
+                    codec = self.codec(stack, "encode", case)
+                    data = base64.b64decode(codec.ask({"verify": True})["verified"]["bytes"])
+                    want = case["response"][encoding]
+                    if encoding == "json":
+                        self.assertEqual(as_text(json.loads(data)), as_text(json.loads(want)))
+                        self.assertNotIn(b": ", data)
+                    else:
+                        self.assertEqual(data.hex(), want)
+
+    def test_golden_vectors_are_decoded(self) -> None:
+        for case in golden():
+            for stack in ENCODINGS:
+                for sample in ("request", "response"):
+                    with self.subTest(stack=stack, workload=case["workload"], sample=sample):
+                        message = json.loads(case[sample]["json"])
+                        codec = self.codec(stack, "decode", case, sample=sample, message=message)
+                        verified = codec.ask({"verify": True})["verified"]
+                        self.assertEqual(as_text(verified["message"]), as_text(message))
+
+    def test_64_bit_integers_are_numbers(self) -> None:
+        case = vector("profile")
+        message = {"info": {"id": "1"}}
+        for stack in ("json", "msgpack"):
+            codec = self.codec(stack, "encode", case, message=message)
+            data = base64.b64decode(codec.ask({"verify": True})["verified"]["bytes"])
+            self.assertIn(data, (b'{"info":{"id":1}}', b"\x81\xa4info\x81\xa2id\x01"))
+
+    def test_samples_are_compressed(self) -> None:
+        case = vector("list")
+        for stack in ENCODINGS:
+            with self.subTest(stack):
+                codec = self.codec(stack, "encode", case)
+                plain = base64.b64decode(codec.ask({"verify": True})["verified"]["bytes"])
+                codec = self.codec(stack, "encode", case, compression="gzip")
+                data = base64.b64decode(codec.ask({"verify": True})["verified"]["bytes"])
+                self.assertEqual(gzip.decompress(data), plain)
+                codec = self.codec(stack, "decode", case, compression="gzip:1")
+                message = codec.ask({"verify": True})["verified"]["message"]
+                self.assertEqual(as_text(message), as_text(json.loads(case["response"]["json"])))
+
+    def test_slices_are_of_batches(self) -> None:
+        for stack in ENCODINGS:
+            for operation in ("encode", "decode"):
+                with self.subTest(stack=stack, operation=operation):
+                    codec = self.codec(stack, operation, vector("list"))
+                    self.assertEqual(self.records.stat().st_size, 0)
+                    _, records = self.slice(codec, skip=2, calls=5, batch=16)
+                    self.assertEqual([record.operations for record in records], [16] * 5)
+                    for record in records:
+                        self.assertEqual((record.status, record.request_bytes), (0, NOT_KNOWN))
+                    _, records = self.slice(codec, skip=1, time_us=0, batch=3)
+                    self.assertEqual([record.operations for record in records], [3])
+                    _, records = self.slice(codec, skip=0, time_us=2_000, batch=1)
+                    self.assertGreaterEqual(len(records), 1)
+                    # It ends at all: not sooner than asked, and how late is the machine's matter.
+                    self.assertLess(records[-1].begin, records[0].begin + 500_000_000)
+
+    def test_the_implementation_that_is_measured_is_told(self) -> None:
+        for stack, implementation in (("protobuf", "upb"), ("protobuf-python", "python")):
+            ready = self.codec(stack, "encode", vector("hello")).reply
+            self.assertEqual(ready["versions"]["protobuf-implementation"], implementation)
+            self.assertEqual(ready["code"], "generated")
+
+    def test_a_sample_that_does_not_fit_is_the_users_fault(self) -> None:
+        settings = {
+            "role": "codec",
+            "workload": {"name": "profile"},
+            "sample": "request",
+            "operation": "encode",
+            "records": str(self.records),
+        }
+        for stack, message in (("protobuf", {"user": 1}), ("json", {"userId": "one"})):
+            with self.subTest(stack):
+                encoding = ENCODINGS[stack]
+                _, fault = self.refused(**settings, stack=stack, encoding=encoding, message=message)
+                self.assertEqual(fault, "user")
+
+    def test_lines_that_are_no_order_end_it(self) -> None:
+        for line, want in [
+            ({"dance": True}, "neither for verify nor for a slice"),
+            ({"slice": {"skip": 0}}, "either calls"),
+            ({"slice": {"skip": 0, "calls": 0, "batch": 1}}, "either calls"),
+            (
+                {"slice": {"skip": 0, "calls": 1, "time_us": 1, "batch": 1}},
+                "either calls",
+            ),
+            ({"slice": {"skip": 0, "calls": 1}}, "must have batch"),
+            ({"slice": {"skip": -1, "calls": 1, "batch": 1}}, "skip cannot be -1"),
+            ({"slice": {"skip": 0, "calls": 1, "batch": 1, "warm": 1}}, "unknown key 'warm'"),
+        ]:
+            with self.subTest(line):
+                settings = {"message": {"name": "x"}, "sample": "request"}
+                codec = Subject(
+                    {
+                        "role": "codec",
+                        "workload": {"name": "hello"},
+                        "encoding": "json",
+                        "operation": "encode",
+                        "records": str(self.records),
+                        **settings,
+                    }
+                )
+                reply = codec.ask(line)
+                self.assertIn(want, reply["error"])
+                self.assertEqual(reply["fault"], "instrument")
+                self.assertEqual(codec.end()[0], 2)

@@ -1,0 +1,97 @@
+"""What the subject declares, and what it refuses."""
+
+import socket
+import unittest
+
+from subject.stacks import STACKS
+from tests.harness import SOURCES, TOML, SubjectTest, build
+
+setUpModule = build
+
+SERVER = {
+    "role": "server",
+    "workload": {"name": "hello"},
+    "protocol": "rest",
+    "http": "1.1",
+    "encoding": "json",
+    "listen": {"transport": "tcp"},
+}
+
+
+class Declared(unittest.TestCase):
+    def test_stacks_are_what_subject_toml_declares(self) -> None:
+        declared = {stack["name"]: stack for stack in TOML["stacks"]}
+        self.assertEqual(declared.keys(), STACKS.keys())
+        for name, stack in STACKS.items():
+            with self.subTest(name):
+                toml = declared[name]
+                protocols = {stack.protocol: [stack.http]} if stack.protocol else {}
+                self.assertEqual(toml.get("protocols", {}), protocols)
+                self.assertEqual(toml["encodings"], [stack.encoding])
+                self.assertLessEqual(set(toml["compressions"]), set(stack.compressions))
+                self.assertEqual(toml.get("styles", []), list(stack.styles))
+                for key in ("roles", "workloads"):
+                    self.assertEqual(toml[key], list(getattr(stack, key)))
+                if "client" in stack.roles:
+                    self.assertEqual(toml.get("connections", ["reuse"]), list(stack.connections))
+                    self.assertEqual(toml.get("in-flight", 1), stack.in_flight)
+
+    def test_versions_are_those_that_are_installed(self) -> None:
+        lines = (SOURCES / "requirements.txt").read_text().split()
+        pinned = dict(line.split("==") for line in lines)
+        self.assertEqual(pinned.pop("grpcio-tools"), pinned["grpcio"])
+        self.assertEqual(TOML["versions"], pinned)
+
+
+class Refusals(SubjectTest):
+    def test_lines_that_break_the_contract_are_the_instruments_fault(self) -> None:
+        without = {key: value for key, value in SERVER.items() if key != "listen"}
+        for changed, want in [
+            ({"contract": 7}, "contract version 7"),
+            ({"role": "chorus"}, "unknown role 'chorus'"),
+            ({"colour": "red"}, "unknown key 'colour'"),
+            ({"role": ["server"]}, "unknown role"),
+            ({"listen": {"transport": "unix"}}, "must have a path"),
+            ({"threads": "many"}, "threads cannot be 'many'"),
+            ({"encoding": "xml"}, "encoding cannot be 'xml'"),
+            ({"listen": {"transport": "tcp", "port": 80}}, "unknown key 'port'"),
+            ({"workload": {"name": "hello", "n": 1}}, "the workload hello has name"),
+        ]:
+            with self.subTest(want):
+                error, fault = self.refused(**SERVER | changed)
+                self.assertIn(want, error)
+                self.assertEqual(fault, "instrument")
+        error, _ = self.refused(**without)
+        self.assertIn("lacks 'listen'", error)
+
+    def test_what_no_stack_has_is_the_users_fault(self) -> None:
+        for changed, want in [
+            ({"stack": "flask"}, "no stack 'flask' is a server here: use http or grpcio"),
+            ({"stack": "json"}, "no stack 'json' is a server here"),
+            ({"protocol": "grpc"}, "the stack http has no protocol 'grpc', only rest"),
+            ({"http": "2"}, "no HTTP version '2', only 1.1"),
+            ({"encoding": "cbor"}, "no encoding 'cbor', only json"),
+            ({"response_compression": "zstd:3"}, "no compression 'zstd:3', only none, gzip"),
+            ({"threads": 2}, "no threads 2, only 1 to 1"),
+            ({"limits": {"max_depth": 9}}, "no limit max_depth 9, only its own"),
+            ({"workload": {"name": "records", "n": 8}}, "no workload 'records', only echo"),
+            ({"workload": {"name": "own", "method": "a/b"}}, "no workload 'own'"),
+        ]:
+            with self.subTest(want):
+                error, fault = self.refused(**SERVER | changed)
+                self.assertIn(want, error)
+                self.assertEqual(fault, "user")
+
+    def test_a_path_that_is_taken_is_the_machines_fault(self) -> None:
+        taken = self.folder / "taken"
+        with socket.socket(socket.AF_UNIX) as other:
+            other.bind(str(taken))
+        grpc = {"stack": "grpcio", "protocol": "grpc", "http": "2", "encoding": "protobuf"}
+        for stack in ({}, grpc):
+            for path in (taken, self.folder / "no-such" / "socket"):
+                with self.subTest(stack=stack, path=path):
+                    listen = {"transport": "unix", "path": str(path)}
+                    error, fault = self.refused(**SERVER | stack | {"listen": listen})
+                    self.assertIn("cannot listen on ", error)
+                    self.assertEqual(fault, "machine")
+        self.assertTrue(taken.exists())

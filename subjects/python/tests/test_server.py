@@ -1,0 +1,199 @@
+"""Role server, called by the standard library and by the subject's own clients."""
+
+import gzip
+import http.client
+import json
+import socket
+import time
+from typing import Any
+
+from tests.harness import Subject, SubjectTest, as_text, build, golden
+
+setUpModule = build
+
+HTTP = {"role": "server", "stack": "http", "protocol": "rest", "http": "1.1", "encoding": "json"}
+GRPC = {
+    "role": "server",
+    "stack": "grpcio",
+    "protocol": "grpc",
+    "http": "2",
+    "encoding": "protobuf",
+}
+TCP = {"transport": "tcp"}
+PATHS = {
+    "echo": "/several/data",
+    "hello": "/hello",
+    "list": "/example/list",
+    "profile": "/members/profile",
+    "followers": "/members/followers",
+}
+
+
+class Http(SubjectTest):
+    def serve(self, workload: dict[str, Any], **settings: Any) -> http.client.HTTPConnection:
+        settings = {**HTTP, "workload": workload, "listen": TCP} | settings
+        subject = self.start(**settings)
+        connection = http.client.HTTPConnection(subject.reply["address"], timeout=10)
+        self.addCleanup(connection.close)
+        return connection
+
+    def call(
+        self, connection: http.client.HTTPConnection, path: str, body: Any, **headers: str
+    ) -> tuple[int, Any, http.client.HTTPMessage]:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        connection.request("POST", path, data, {"content-type": "application/json"} | named)
+        response = connection.getresponse()
+        answer = response.read()
+        if response.getheader("content-encoding") == "gzip":
+            answer = gzip.decompress(answer)
+        return response.status, json.loads(answer), response.headers
+
+    def test_golden_vectors_are_answered(self) -> None:
+        for case in golden():
+            workload = case["workload"]
+            if workload["name"] == "records":
+                continue
+            with self.subTest(workload):
+                connection = self.serve(workload)
+                path = PATHS[workload["name"]]
+                request = json.loads(case["request"]["json"])
+                # 64-bit integers as numbers and as text, and the connection is kept.
+                for form in (request, as_text(request)):
+                    status, answer, headers = self.call(connection, path, form)
+                    self.assertEqual(status, 200)
+                    self.assertEqual(as_text(answer), as_text(json.loads(case["response"]["json"])))
+                    self.assertNotIn("rpcgauge-handler-start", headers)
+                    self.assertIsNotNone(connection.sock)
+
+    def test_64_bit_integers_are_numbers(self) -> None:
+        connection = self.serve({"name": "followers", "n": 2})
+        _, answer, _ = self.call(connection, "/members/followers", {"userId": "7"})
+        self.assertEqual(answer, {"userId": [10007, 10008]})
+
+    def test_other_counts_are_answered(self) -> None:
+        connection = self.serve({"name": "list", "n": 2})
+        _, answer, _ = self.call(connection, "/example/list", {"id": 5})
+        self.assertEqual([item["id"] for item in answer["response"]], [1, 2, 3, 4, 5])
+
+    def test_wrong_requests_get_their_status(self) -> None:
+        connection = self.serve({"name": "list", "n": 2}, limits={"max_message_bytes": 1_000})
+        path = "/example/list"
+        bomb = gzip.compress(b" " * 100_000 + b"{}")
+        for want, body, headers in [
+            (400, b"{", {}),
+            (400, b"\xff", {}),
+            (400, b"[]", {}),
+            (400, b"[" * 900, {}),
+            (400, {"id": -1}, {}),
+            (400, {"id": 100_001}, {}),
+            (400, {"id": 1.5}, {}),
+            (400, {"id": "one"}, {}),
+            (400, {"id": True}, {}),
+            (400, b"no gzip", {"content_encoding": "gzip"}),
+            (400, gzip.compress(b"{}")[:-1], {"content_encoding": "gzip"}),
+            (400, bomb, {"content_encoding": "gzip"}),
+            (406, {"id": 1}, {"accept": "application/cbor"}),
+            (406, {"id": 1}, {"accept": "application/json;q=0"}),
+            (413, b" " * 1_001, {}),
+            (415, {"id": 1}, {"content_type": "application/cbor"}),
+            (415, {"id": 1}, {"content_encoding": "zstd"}),
+        ]:
+            with self.subTest(body=body, headers=headers):
+                status, problem, _ = self.call(connection, path, body, **headers)
+                self.assertEqual(status, want, problem)
+                self.assertTrue(problem["detail"])
+                if body is bomb:
+                    self.assertIn("inflates to more than 1000 bytes", problem["detail"])
+        self.assertEqual(self.call(connection, "/other", {})[0], 404)
+        connection.putrequest("POST", path)
+        connection.endheaders()
+        response = connection.getresponse()
+        self.assertEqual((response.status, response.getheader("connection")), (411, "close"))
+        response.read()
+        self.assertEqual(self.call(connection, path, {"id": 1})[0], 200)
+
+    def test_echo_checks_its_request(self) -> None:
+        connection = self.serve({"name": "echo", "n": 1})
+        for wrong in ({"list": [1]}, {"list": "text"}, {"boolData": 1}, {"intData": 2**31}):
+            with self.subTest(wrong):
+                self.assertEqual(self.call(connection, "/several/data", wrong)[0], 400)
+
+    def test_answers_are_compressed_for_those_who_ask(self) -> None:
+        connection = self.serve({"name": "list", "n": 2}, response_compression="gzip:9")
+        for accepted, want in [
+            ("gzip", "gzip"),
+            ("br, GZIP;q=0.5", "gzip"),
+            ("gzip;q=0", None),
+            ("gzip; q=0.0, *", None),
+            ("zstd", None),
+        ]:
+            with self.subTest(accepted):
+                request = gzip.compress(b'{"id":2}')
+                headers = {"accept_encoding": accepted, "content_encoding": "gzip"}
+                _, answer, had = self.call(connection, "/example/list", request, **headers)
+                self.assertEqual(had.get("content-encoding"), want)
+                self.assertEqual(len(answer["response"]), 2)
+
+    def test_marks_are_of_the_hosts_clock(self) -> None:
+        connection = self.serve({"name": "hello"}, marks=True)
+        before = time.monotonic_ns()
+        _, _, headers = self.call(connection, "/hello", {"name": "x"})
+        marks = [int(headers[f"rpcgauge-handler-{which}"]) for which in ("start", "end")]
+        times = [before, *marks, time.monotonic_ns()]
+        self.assertEqual(times, sorted(times))
+
+    def test_connections_are_served_beside_each_other(self) -> None:
+        first = self.serve({"name": "hello"})
+        second = http.client.HTTPConnection(first.host, first.port, timeout=10)
+        for connection in (first, second, first):
+            self.assertEqual(self.call(connection, "/hello", {})[1], {"message": "Hello, ."})
+        second.close()
+
+
+class Everywhere(SubjectTest):
+    """What both stacks do alike, called by the subject's own client."""
+
+    def client(self, server: Subject, **settings: Any) -> Subject:
+        settings = {"deadline_ms": 10_000, "records": str(self.records), **settings}
+        return self.start(address=server.reply["address"], **settings)
+
+    def test_golden_vectors_are_answered_over_tcp_and_unix_sockets(self) -> None:
+        for case in golden():
+            workload = case["workload"]
+            if workload["name"] == "records":
+                continue
+            request = json.loads(case["request"]["json"])
+            for stack in (HTTP, GRPC):
+                path = self.folder / f"{stack['stack']}-{workload['name']}"
+                for listen in (TCP, {"transport": "unix", "path": str(path)}):
+                    with self.subTest(stack=stack["stack"], workload=workload, listen=listen):
+                        server = self.start(**stack, workload=workload, listen=listen)
+                        same = {**stack, "role": "client", "workload": workload}
+                        client = self.client(server, **same, requests=[request])
+                        message = client.ask({"verify": True})["verified"]["message"]
+                        want = json.loads(case["response"]["json"])
+                        self.assertEqual(as_text(message), as_text(want))
+
+    def test_a_socket_file_is_removed_at_the_end(self) -> None:
+        for stack in (HTTP, GRPC):
+            path = self.folder / stack["stack"]
+            listen = {"transport": "unix", "path": str(path)}
+            server = Subject(
+                {**stack, "contract": 1, "workload": {"name": "hello"}, "listen": listen}
+            )
+            self.assertEqual(server.reply["address"], f"unix:{path}")
+            self.assertTrue(path.is_socket())
+            with socket.socket(socket.AF_UNIX) as kept:
+                kept.connect(str(path))
+                self.assertEqual(server.end(), (0, "", ""))
+            self.assertFalse(path.exists())
+
+    def test_grpc_refuses_what_has_no_answer(self) -> None:
+        workload = {"name": "list", "n": 2}
+        server = self.start(**GRPC, workload=workload, listen=TCP)
+        same = {**GRPC, "role": "client", "workload": workload}
+        client = self.client(server, **same, requests=[{"id": -1}, {"id": 100_001}])
+        reply, records = self.slice(client, skip=0, calls=2)
+        self.assertEqual([record.status for record in records], [1, 1])
+        self.assertIn("INVALID_ARGUMENT: id is -1", reply["error"])
