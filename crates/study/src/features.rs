@@ -6,39 +6,45 @@ use rpcgauge_message::workload::WorkloadSpec;
 use rpcgauge_message::{Compression, Encoding};
 use serde::{Deserialize, Serialize};
 
-use crate::settings::{
-    Callee, ConnectionUse, HttpVersion, Protocol, Schedule, Settings, Style, Transport,
-};
+use crate::read::filled;
+use crate::settings::{ConnectionUse, HttpVersion, Protocol, REFERENCE, Style, Transport};
 use crate::words::Word;
 
-/// The name of the embedded subject's one stack.
-pub const REFERENCE: &str = "reference";
-
-/// The name of the client that calls unless a subject does it.
-pub const ENGINE: &str = "engine";
-
 /// What one stack can do, in each of its roles.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Features {
     /// What it can be.
+    #[serde(deserialize_with = "filled")]
     pub roles: Vec<Role>,
     /// The protocols it speaks, and over which versions of HTTP.
+    #[serde(default)]
     pub protocols: BTreeMap<Protocol, Vec<HttpVersion>>,
     /// The encodings it reads and writes.
+    #[serde(deserialize_with = "filled")]
     pub encodings: Vec<Encoding>,
     /// The compressions it reads and writes.
+    #[serde(default = "no_compression", deserialize_with = "filled")]
     pub compressions: Vec<CompressionKind>,
     /// What it listens on, or connects by.
+    #[serde(default, deserialize_with = "filled")]
     pub transports: Vec<Transport>,
     /// What it can serve, call, or encode.
+    #[serde(deserialize_with = "filled")]
     pub workloads: Vec<WorkloadKind>,
     /// A client's: how its library can be called, the usual way first.
+    #[serde(default, deserialize_with = "filled")]
     pub styles: Vec<Style>,
     /// A client's: how it can use connections.
+    #[serde(default, deserialize_with = "filled")]
     pub connections: Vec<ConnectionUse>,
     /// A client's: the most calls in flight.
+    #[serde(default)]
     pub in_flight: u32,
+}
+
+fn no_compression() -> Vec<CompressionKind> {
+    vec![CompressionKind::None]
 }
 
 /// What a stack is in a trial.
@@ -161,85 +167,6 @@ impl Features {
             in_flight: 0,
         }
     }
-
-    /// The first thing that `settings` need of it in a role and that it lacks; nothing where they
-    /// need none.
-    pub fn lack(&self, role: Role, settings: &Settings) -> Option<Lack> {
-        missing(role.word(), &self.roles, role)
-            .or_else(|| match role {
-                Role::Codec => None,
-                Role::Server | Role::Client => self.lack_of_call(settings),
-            })
-            .or_else(|| missing("encoding", &self.encodings, settings.encoding?))
-            .or_else(|| {
-                let compression = settings.request_compression.into();
-                missing("request-compression", &self.compressions, compression)
-            })
-            .or_else(|| {
-                let compression = settings.response_compression.into();
-                missing("response-compression", &self.compressions, compression)
-            })
-            .or_else(|| {
-                let workload = settings.callee.workload()?;
-                missing("workload", &self.workloads, workload.into())
-            })
-            .or_else(|| match role {
-                Role::Client => self.lack_of_client(settings),
-                Role::Server | Role::Codec => None,
-            })
-    }
-
-    fn lack_of_call(&self, settings: &Settings) -> Option<Lack> {
-        let Some(versions) = self.protocols.get(&settings.protocol) else {
-            let has: Vec<Protocol> = self.protocols.keys().copied().collect();
-            return missing("protocol", &has, settings.protocol);
-        };
-        missing("http", versions, settings.http)
-            .or_else(|| missing("transport", &self.transports, settings.transport))
-    }
-
-    fn lack_of_client(&self, settings: &Settings) -> Option<Lack> {
-        let style = match &settings.callee {
-            Callee::Subject { client, .. } => client.as_ref().map(|client| client.style),
-            Callee::Codec { .. } | Callee::Live { .. } => None,
-        };
-        style
-            .and_then(|style| missing("style", &self.styles, style))
-            .or_else(|| missing("connection", &self.connections, settings.connection))
-            .or_else(|| match settings.schedule {
-                Schedule::Closed { in_flight } if in_flight <= self.in_flight => None,
-                Schedule::Closed { .. } => Some(Lack {
-                    setting: "in-flight",
-                    sentence: format!("has at most {} in flight", self.in_flight),
-                }),
-                Schedule::Rate { .. } | Schedule::Ramp { .. } => Some(Lack {
-                    setting: "rate",
-                    sentence: "sends each call when one ends, and has no rate".to_owned(),
-                }),
-            })
-    }
-}
-
-fn missing<T: Word>(setting: &'static str, has: &[T], needed: T) -> Option<Lack> {
-    let words: Vec<&str> = has.iter().map(|value| value.word()).collect();
-    (!has.contains(&needed)).then(|| Lack {
-        setting,
-        sentence: format!(
-            "has no {} \"{}\" (it has: {})",
-            T::WHAT,
-            needed.word(),
-            words.join(", ")
-        ),
-    })
-}
-
-/// Something that settings need and a subject has not.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lack {
-    /// The key of the setting, as a study writes it.
-    pub setting: &'static str,
-    /// The rest of a sentence that begins with the stack.
-    pub sentence: String,
 }
 
 /// The stacks of a run as a study writes them: the embedded one alone.

@@ -18,10 +18,10 @@ use crate::capacity;
 use crate::plan::draft::{Checks, Draft, Guard, Rounds};
 use crate::plan::{Metric, Pair, Plan, SLICE_US, Variant};
 use crate::ramp;
-use crate::resolve::{DEFAULT_CONFIDENCE, DEFAULT_DEADLINE_MS, DEFAULT_MARGIN, DEFAULT_SEED};
+use crate::resolve::{DEFAULT_CONFIDENCE, DEFAULT_MARGIN, DEFAULT_SEED};
 use crate::settings::{
-    Callee, ConnectionUse, HttpVersion, Idle, LiveService, Placement, Protocol, Schedule, Settings,
-    Stop, Transport,
+    Callee, ConnectionUse, DEFAULT_DEADLINE_MS, HttpVersion, Idle, LiveService, Placement,
+    Protocol, Schedule, Settings, Stop, Transport,
 };
 use crate::target::{Address, Target};
 

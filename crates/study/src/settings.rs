@@ -11,6 +11,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::ramp::RampPart;
 use crate::target::Target;
+use crate::words::Word;
+
+/// The name of the embedded subject's one stack.
+pub const REFERENCE: &str = "reference";
+
+/// The name of the client that calls unless a subject does it.
+pub const ENGINE: &str = "engine";
 
 /// Everything that decides how one variant calls its service. No defaults are left in it. What says
 /// how a call is carried and when it is sent means nothing for a codec, which calls nothing.
@@ -51,7 +58,6 @@ pub enum Callee {
     /// A server that the lab starts, proves right, and looks into while it is measured.
     Subject {
         /// The server as SUBJECT/STACK, `reference` for the embedded one.
-        #[serde(alias = "subject")]
         server: String,
         /// The client subject that calls it; the engine where there is none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -217,6 +223,14 @@ pub enum RowOrder {
     Random,
 }
 
+/// How long a trial measures when a study bounds it neither by calls nor by time.
+pub const DEFAULT_STOP: Stop = Stop {
+    calls: None,
+    time_ms: Some(1_000),
+};
+/// When a call that has not ended has failed, unless a study says otherwise.
+pub const DEFAULT_DEADLINE_MS: u64 = 10_000;
+
 /// What carries a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -290,6 +304,25 @@ pub enum Timing {
 }
 
 impl Settings {
+    /// The settings of a call, or of a codec, of which no more is said.
+    pub fn new(callee: Callee, protocol: Protocol) -> Self {
+        let (http, encoding) = usual(protocol);
+        Self {
+            callee,
+            protocol,
+            http,
+            encoding: Some(encoding),
+            request_compression: Compression::None,
+            response_compression: Compression::None,
+            transport: Transport::Tcp,
+            connection: ConnectionUse::Reuse,
+            connections: 1,
+            schedule: Schedule::Closed { in_flight: 1 },
+            stop: DEFAULT_STOP,
+            deadline_ms: DEFAULT_DEADLINE_MS,
+        }
+    }
+
     /// How many calls can be in flight at a time, where each takes a connection of its own; none where
     /// a connection carries many.
     pub fn at_a_time(&self) -> Option<u32> {
@@ -309,7 +342,24 @@ impl Settings {
     }
 }
 
+/// The version of HTTP and the encoding of a protocol, where no other is asked for.
+pub(crate) fn usual(protocol: Protocol) -> (HttpVersion, Encoding) {
+    match protocol {
+        Protocol::Grpc => (HttpVersion::Http2, Encoding::Protobuf),
+        Protocol::Rest => (HttpVersion::Http1, Encoding::Json),
+    }
+}
+
 impl Callee {
+    /// The embedded server, called by the engine.
+    pub fn reference(workload: WorkloadSpec) -> Self {
+        Self::Subject {
+            server: REFERENCE.to_owned(),
+            client: None,
+            workload,
+        }
+    }
+
     /// The live service, if it is one.
     pub fn live(&self) -> Option<&LiveService> {
         match self {
@@ -375,4 +425,29 @@ impl fmt::Display for Idle {
             Self::AsIs => "idle as is",
         })
     }
+}
+
+impl Word for Transport {
+    const WHAT: &'static str = "transport";
+    const WORDS: &'static [(&'static str, Self)] = &[("tcp", Self::Tcp), ("unix", Self::Unix)];
+}
+
+impl Word for Arrivals {
+    const WHAT: &'static str = "spacing of arrivals";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("constant", Self::Constant), ("poisson", Self::Poisson)];
+}
+
+impl Word for Placement {
+    const WHAT: &'static str = "placement";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("one-core", Self::OneCore),
+        ("two-cores", Self::TwoCores),
+        ("free", Self::Free),
+    ];
+}
+
+impl Word for Idle {
+    const WHAT: &'static str = "idle state";
+    const WORDS: &'static [(&'static str, Self)] = &[("held", Self::Held), ("as-is", Self::AsIs)];
 }

@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 
 use rpcgauge_message::contract::READY_TIMEOUT;
 use rpcgauge_message::nearest::Nearest;
-use serde::Serialize;
-use toml::Spanned;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Source, StudyError};
-use crate::features::{CompressionKind, Features, Role};
-use crate::file::read::{Entry, Table, document};
-use crate::settings::{ConnectionUse, HttpVersion, MOST_IN_FLIGHT, Protocol};
-use crate::words::Word;
+use crate::features::{Features, Role};
+use crate::read::{Line, Table, Time, filled};
+use crate::settings::{ConnectionUse, MOST_IN_FLIGHT};
 
 /// The file's name in a subject's folder.
 pub const MANIFEST: &str = "subject.toml";
@@ -38,13 +36,16 @@ pub struct Manifest {
 }
 
 /// A program that a subject needs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Tool {
     /// What it is called in commands and in messages.
     pub name: String,
-    /// Names to look for in `PATH`, the best first.
+    /// Names to look for in `PATH`, the best first; its own where there are none.
+    #[serde(default, deserialize_with = "filled")]
     pub programs: Vec<String>,
     /// Arguments that make it tell its version.
+    #[serde(default = "ask_version", deserialize_with = "filled")]
     pub version: Vec<String>,
     /// The least version that will do.
     pub least: Option<Version>,
@@ -53,7 +54,8 @@ pub struct Tool {
 }
 
 /// A version of numbers with dots between them: `3.10` is after `3.9`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Version(Vec<u64>);
 
 /// One way of a subject to answer, call or encode.
@@ -68,7 +70,8 @@ pub struct Stack {
 }
 
 /// A setting that a library's own guide recommends.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Recommended {
     /// The setting, in words.
     pub setting: String,
@@ -76,36 +79,33 @@ pub struct Recommended {
     pub guide: String,
 }
 
-const TOP_KEYS: [&str; 8] = [
-    "name",
-    "language",
-    "toolchain",
-    "build",
-    "run",
-    "ready-timeout",
-    "versions",
-    "stacks",
-];
-const TOOL_KEYS: [&str; 5] = ["name", "programs", "version", "least", "install"];
-const STACK_KEYS: [&str; 11] = [
-    "name",
-    "roles",
-    "protocols",
-    "encodings",
-    "compressions",
-    "transports",
-    "workloads",
-    "styles",
-    "connections",
-    "in-flight",
-    "recommended",
-];
-const RECOMMENDED_KEYS: [&str; 2] = ["setting", "guide"];
+/// What the file says beside its stacks.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Top {
+    name: Name,
+    language: Line,
+    #[serde(default)]
+    toolchain: Vec<Tool>,
+    #[serde(default)]
+    build: Vec<Command>,
+    run: Command,
+    ready_timeout: Option<Time>,
+    #[serde(default)]
+    versions: BTreeMap<String, String>,
+}
 
-/// Every key that a `subject.toml` can have, anywhere in it, for the guide's test.
-pub fn known_keys() -> Vec<&'static str> {
-    let lists: [&[&str]; 4] = [&TOP_KEYS, &TOOL_KEYS, &STACK_KEYS, &RECOMMENDED_KEYS];
-    lists.concat()
+/// A command's words.
+#[derive(Deserialize)]
+struct Command(#[serde(deserialize_with = "filled")] Vec<Line>);
+
+/// A name that can stand in a study, a path and a variant's name.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct Name(String);
+
+fn ask_version() -> Vec<String> {
+    vec!["--version".to_owned()]
 }
 
 impl Manifest {
@@ -118,54 +118,44 @@ impl Manifest {
             file: file.into(),
             text: text.into(),
         };
-        let document = document(&source)?;
-        let table = Table::root(&source, "a subject", &document);
-        table.known(&TOP_KEYS, |key| {
-            let is_stacks = STACK_KEYS.contains(&key);
-            is_stacks.then(|| "it is a stack's: write it under [[stacks]]".to_owned())
-        })?;
-        let manifest = Self {
-            name: name(table.need("name", "name = \"python\"")?, "-")?.into_inner(),
-            language: line(&table, "language", "language = \"Python\"")?,
-            toolchain: table.all("toolchain", "[[toolchain]]", Tool::read)?,
-            build: match table.get("build") {
-                None => Vec::new(),
-                Some(entry) => entry
-                    .list()?
-                    .into_iter()
-                    .map(words)
-                    .collect::<Result<_, _>>()?,
-            },
-            run: words(table.need("run", "run = [\"python3\", \"main.py\"]")?)?,
-            ready_timeout_ms: table
-                .read("ready-timeout", Entry::time_ms)?
-                .map_or(READY_TIMEOUT.as_millis() as u64, Spanned::into_inner),
-            versions: match table.get("versions") {
-                None => BTreeMap::new(),
-                Some(entry) => entry
-                    .table("[versions]")?
-                    .entries()
-                    .into_iter()
-                    .map(|(name, entry)| Ok((name.into_inner().to_owned(), owned(entry)?)))
-                    .collect::<Result<_, StudyError>>()?,
-            },
-            stacks: table.all("stacks", "[[stacks]]", Stack::read)?,
-        };
-        if manifest.stacks.is_empty() {
+        let mut table = Table::root(&source)?.hinting(|key| {
+            let of_stacks = "roles protocols encodings compressions transports workloads styles \
+                connections in-flight recommended";
+            let is_stacks = of_stacks.split(' ').any(|of_stacks| of_stacks == key);
+            is_stacks.then_some("it is a stack's: write it under [[stacks]]")
+        });
+        let stacks = table.tables("stacks")?.into_iter().map(Stack::read);
+        let stacks = stacks.collect::<Result<Vec<Stack>, _>>()?;
+        if stacks.is_empty() {
             return Err(table.error(
-                "a subject has a stack; write [[stacks]] with name = \"http\" and roles = [\"server\"]",
+                "has no stack; write [[stacks]] with name = \"http\" and roles = [\"server\"]",
             ));
         }
-        for (place, stack) in manifest.stacks.iter().enumerate() {
-            if manifest.stacks[..place]
-                .iter()
-                .any(|other| other.name == stack.name)
-            {
+        let mut top: Top = table.rest()?;
+        for tool in &mut top.toolchain {
+            if tool.programs.is_empty() {
+                tool.programs.push(tool.name.clone());
+            }
+        }
+        for (place, stack) in stacks.iter().enumerate() {
+            if stacks[..place].iter().any(|other| other.name == stack.name) {
                 let message = format!("the stack \"{}\" is there twice", stack.name);
                 return Err(source.whole(message));
             }
         }
-        Ok(manifest)
+        let words = |Command(words): Command| words.into_iter().map(|Line(word)| word).collect();
+        Ok(Self {
+            name: top.name.0,
+            language: top.language.0,
+            toolchain: top.toolchain,
+            build: top.build.into_iter().map(words).collect(),
+            run: words(top.run),
+            ready_timeout_ms: top
+                .ready_timeout
+                .map_or(READY_TIMEOUT.as_millis() as u64, |Time(ms)| ms),
+            versions: top.versions,
+            stacks,
+        })
     }
 
     /// The stack of that name.
@@ -194,107 +184,82 @@ impl Manifest {
     }
 }
 
-impl Tool {
-    fn read(table: &Table<'_>) -> Result<Self, StudyError> {
-        table.known(&TOOL_KEYS, |_| None)?;
-        let name = line(table, "name", "name = \"python3\"")?;
-        Ok(Self {
-            programs: match table.get("programs") {
-                None => vec![name.clone()],
-                Some(entry) => words(entry)?,
-            },
-            version: match table.get("version") {
-                None => vec!["--version".to_owned()],
-                Some(entry) => words(entry)?,
-            },
-            least: match table.get("least") {
-                None => None,
-                Some(entry) => {
-                    let text = owned(entry)?;
-                    let version = Version::parse(&text).ok_or_else(|| {
-                        entry.error(format!("\"{text}\" is no version; write it as 3.10"))
-                    })?;
-                    Some(version)
-                }
-            },
-            install: line(table, "install", "install = \"apt install python3\"")?,
-            name,
-        })
-    }
-}
-
 impl Stack {
-    fn read(table: &Table<'_>) -> Result<Self, StudyError> {
-        table.known(&STACK_KEYS, |_| None)?;
-        let roles: Vec<Role> = set(table.need("roles", "roles = [\"server\"]")?)?;
-        let calls = roles.contains(&Role::Server) || roles.contains(&Role::Client);
-        let is_client = roles.contains(&Role::Client);
-        for (keys, is_used, whose) in [
-            (
-                &["protocols", "transports"][..],
-                calls,
-                "server's or client's",
-            ),
-            (
-                &["styles", "connections", "in-flight"],
-                is_client,
-                "client's",
-            ),
-        ] {
-            if let Some(entry) = keys
-                .iter()
-                .find_map(|key| table.get(key))
-                .filter(|_| !is_used)
-            {
-                return Err(entry.error(format!("\"{}\" is a {whose}; leave it out", entry.key)));
+    fn read(mut table: Table<'_>) -> Result<Self, StudyError> {
+        let name: Name = table.need("name")?;
+        let recommended = table.take("recommended")?.unwrap_or_default();
+        let keys = [
+            "protocols",
+            "transports",
+            "styles",
+            "connections",
+            "in-flight",
+        ];
+        let places = keys.map(|key| (key, table.place(key)));
+        let (source, span) = (table.source, table.span.clone());
+        let mut features: Features = table.rest()?;
+        let is = |role| features.roles.contains(&role);
+        let is_client = is(Role::Client);
+        let calls = is(Role::Server) || is_client;
+        for (number, (key, place)) in places.into_iter().enumerate() {
+            let (is_used, is_needed, whose) = match number {
+                0 | 1 => (calls, calls, "server's or client's"),
+                2 => (is_client, is_client, "client's"),
+                _ => (is_client, false, "client's"),
+            };
+            match place {
+                Some(place) if !is_used => {
+                    let message = format!("\"{key}\" is a {whose}; leave it out");
+                    return Err(source.error(place, message));
+                }
+                None if is_needed => {
+                    let message = format!("[stacks] needs the key \"{key}\", a {whose}");
+                    return Err(source.error(span, message));
+                }
+                Some(place) if key == "in-flight" => {
+                    if !(1..=MOST_IN_FLIGHT).contains(&features.in_flight) {
+                        let message = format!("\"{key}\" must be from 1 to {MOST_IN_FLIGHT}");
+                        return Err(source.error(place, message));
+                    }
+                }
+                _ => {}
             }
         }
-        let features = Features {
-            protocols: if calls {
-                protocols(table.need("protocols", "protocols = { rest = [\"1.1\"] }")?)?
-            } else {
-                BTreeMap::new()
-            },
-            encodings: set(table.need("encodings", "encodings = [\"json\"]")?)?,
-            compressions: set_or(table, "compressions", CompressionKind::None)?,
-            transports: if calls {
-                set(table.need("transports", "transports = [\"tcp\"]")?)?
-            } else {
-                Vec::new()
-            },
-            workloads: set(table.need("workloads", "workloads = [\"hello\"]")?)?,
-            styles: if is_client {
-                set(table.need("styles", "styles = [\"blocking\"]")?)?
-            } else {
-                Vec::new()
-            },
-            connections: if is_client {
-                set_or(table, "connections", ConnectionUse::Reuse)?
-            } else {
-                Vec::new()
-            },
-            in_flight: table
-                .read("in-flight", |entry| {
-                    entry.integer(1, u64::from(MOST_IN_FLIGHT))
-                })?
-                .map_or(u32::from(is_client), |count| count.into_inner() as u32),
-            roles,
-        };
+        if is_client {
+            features.in_flight = features.in_flight.max(1);
+            if features.connections.is_empty() {
+                features.connections.push(ConnectionUse::Reuse);
+            }
+        }
         Ok(Self {
-            name: name(table.need("name", "name = \"http\"")?, "-.")?.into_inner(),
+            name: name.0,
             features,
-            recommended: table.all("recommended", "[[stacks.recommended]]", Recommended::read)?,
+            recommended,
         })
     }
 }
 
-impl Recommended {
-    fn read(table: &Table<'_>) -> Result<Self, StudyError> {
-        table.known(&RECOMMENDED_KEYS, |_| None)?;
-        Ok(Self {
-            setting: line(table, "setting", "setting = \"one channel for all calls\"")?,
-            guide: line(table, "guide", "guide = \"https://…\"")?,
-        })
+impl TryFrom<String> for Name {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
+        match name.chars().all(is_plain) && name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+            true => Ok(Self(name)),
+            false => Err(format!(
+                "the name \"{name}\" must be of lower-case letters, digits and - or ., and begin with \
+                 a letter or digit"
+            )),
+        }
+    }
+}
+
+impl TryFrom<String> for Version {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let version = Self::parse(&text);
+        version.ok_or_else(|| format!("\"{text}\" is no version; write it as 3.10"))
     }
 }
 
@@ -323,55 +288,6 @@ impl std::fmt::Display for Version {
         let numbers: Vec<String> = self.0.iter().map(u64::to_string).collect();
         f.write_str(&numbers.join("."))
     }
-}
-
-fn owned(entry: Entry<'_>) -> Result<String, StudyError> {
-    entry.line().map(Spanned::into_inner)
-}
-
-fn line(table: &Table<'_>, key: &str, example: &str) -> Result<String, StudyError> {
-    owned(table.need(key, example)?)
-}
-
-/// A name that can stand in a study, a path and a variant's name.
-fn name(entry: Entry<'_>, marks: &str) -> Result<Spanned<String>, StudyError> {
-    let name = entry.line()?;
-    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || marks.contains(c);
-    let text = name.get_ref();
-    if text.chars().all(is_plain) && text.starts_with(|c: char| c.is_ascii_alphanumeric()) {
-        return Ok(name);
-    }
-    Err(entry.error(format!(
-        "the name \"{text}\" must be of lower-case letters, digits and {marks}, and begin with a \
-         letter or digit"
-    )))
-}
-
-/// A command, or a list of names: words.
-fn words(entry: Entry<'_>) -> Result<Vec<String>, StudyError> {
-    entry.list()?.into_iter().map(owned).collect()
-}
-
-fn set<T: Word>(entry: Entry<'_>) -> Result<Vec<T>, StudyError> {
-    let words = entry.list()?.into_iter().map(Entry::word);
-    words.map(|word| word.map(Spanned::into_inner)).collect()
-}
-
-fn set_or<T: Word>(table: &Table<'_>, key: &str, default: T) -> Result<Vec<T>, StudyError> {
-    Ok(table.read(key, set)?.unwrap_or_else(|| vec![default]))
-}
-
-fn protocols(entry: Entry<'_>) -> Result<BTreeMap<Protocol, Vec<HttpVersion>>, StudyError> {
-    let table = entry.table("\"protocols\"")?;
-    let known: Vec<&str> = Protocol::WORDS.iter().map(|(word, _)| *word).collect();
-    table.known(&known, |_| None)?;
-    let mut protocols = BTreeMap::new();
-    for (name, entry) in table.entries() {
-        if let Some(protocol) = Protocol::from_word(name.get_ref()) {
-            protocols.insert(protocol, set(entry)?);
-        }
-    }
-    Ok(protocols)
 }
 
 #[cfg(test)]

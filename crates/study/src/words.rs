@@ -1,12 +1,7 @@
 //! The words of every closed set of values, as studies write them and messages show them.
 
 use rpcgauge_message::Encoding;
-
-use crate::plan::Metric;
-use crate::settings::{
-    Arrivals, ConnectionUse, HttpVersion, Idle, Operation, Placement, Protocol, Sample, Style,
-    Transport,
-};
+use rpcgauge_message::contract::{ConnectionUse, HttpVersion, Operation, Protocol, Sample, Style};
 
 /// A closed set of values, each with a word.
 pub trait Word: Copy + PartialEq + Sized + 'static {
@@ -55,11 +50,6 @@ impl Word for Encoding {
     ];
 }
 
-impl Word for Transport {
-    const WHAT: &'static str = "transport";
-    const WORDS: &'static [(&'static str, Self)] = &[("tcp", Self::Tcp), ("unix", Self::Unix)];
-}
-
 impl Word for ConnectionUse {
     const WHAT: &'static str = "connection use";
     const WORDS: &'static [(&'static str, Self)] =
@@ -86,43 +76,6 @@ impl Word for Sample {
     const WHAT: &'static str = "sample";
     const WORDS: &'static [(&'static str, Self)] =
         &[("request", Self::Request), ("response", Self::Response)];
-}
-
-impl Word for Arrivals {
-    const WHAT: &'static str = "spacing of arrivals";
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("constant", Self::Constant), ("poisson", Self::Poisson)];
-}
-
-impl Word for Placement {
-    const WHAT: &'static str = "placement";
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("one-core", Self::OneCore),
-        ("two-cores", Self::TwoCores),
-        ("free", Self::Free),
-    ];
-}
-
-impl Word for Idle {
-    const WHAT: &'static str = "idle state";
-    const WORDS: &'static [(&'static str, Self)] = &[("held", Self::Held), ("as-is", Self::AsIs)];
-}
-
-impl Word for Metric {
-    const WHAT: &'static str = "metric";
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("latency-p50", Self::LatencyP50),
-        ("latency-mean", Self::LatencyMean),
-        ("latency-p99", Self::LatencyP99),
-        ("request-time", Self::RequestTime),
-        ("response-time", Self::ResponseTime),
-        ("decode-time", Self::DecodeTime),
-        ("goodput", Self::Goodput),
-        ("response-bytes", Self::ResponseBytes),
-        ("call-bytes", Self::CallBytes),
-        ("client-cpu", Self::ClientCpu),
-        ("server-cpu", Self::ServerCpu),
-    ];
 }
 
 /// Longest time a study may write anywhere.

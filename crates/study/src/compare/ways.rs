@@ -3,10 +3,7 @@
 use rpcgauge_message::workload::OwnWorkload;
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
 
-use crate::resolve::{DEFAULT_DEADLINE_MS, DEFAULT_STOP};
-use crate::settings::{
-    Callee, ConnectionUse, HttpVersion, Protocol, Schedule, Settings, Transport,
-};
+use crate::settings::{Callee, Protocol, Settings, Transport};
 
 /// One of the ways to call that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,26 +73,13 @@ pub const WAYS: [Way; 6] = [
 impl Way {
     /// How it calls; the budget decides how long (`set_trial`).
     pub(super) fn settings(&self, workload: &OwnWorkload) -> Settings {
+        let workload = WorkloadSpec::Own(Box::new(workload.clone()));
         Settings {
-            callee: Callee::Subject {
-                server: crate::features::REFERENCE.to_owned(),
-                client: None,
-                workload: WorkloadSpec::Own(Box::new(workload.clone())),
-            },
-            protocol: self.protocol,
-            http: match self.protocol {
-                Protocol::Grpc => HttpVersion::Http2,
-                Protocol::Rest => HttpVersion::Http1,
-            },
             encoding: Some(self.encoding),
             request_compression: self.compression,
             response_compression: self.compression,
             transport: self.transport,
-            connection: ConnectionUse::Reuse,
-            connections: 1,
-            schedule: Schedule::Closed { in_flight: 1 },
-            stop: DEFAULT_STOP,
-            deadline_ms: DEFAULT_DEADLINE_MS,
+            ..Settings::new(Callee::reference(workload), self.protocol)
         }
     }
 }

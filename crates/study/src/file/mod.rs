@@ -3,9 +3,8 @@
 //! [`StudyFile::parse`] checks what one key can tell: names, types, ranges, keys that contradict
 //! each other. What needs the whole, or other files, is checked when it is resolved.
 
+mod layer;
 mod part;
-pub(crate) mod read;
-mod setting;
 mod top;
 mod workload;
 
@@ -14,19 +13,27 @@ mod tests;
 
 use std::path::Path;
 
-use crate::error::{Source, StudyError};
+use rpcgauge_message::whole_file::without_mark;
 
-pub(crate) use part::{ClaimWritten, Names, PairWritten, Part, VariantWritten};
-pub(crate) use setting::{CALL_KEYS, CODEC_KEYS, Key, Layer, Value};
-pub(crate) use top::Top;
-pub(crate) use workload::{OwnWritten, WorkloadWritten};
+use crate::error::{Source, StudyError};
+use crate::read::Table;
+use crate::setting::Key;
+
+pub(crate) use layer::{Layer, Values};
+pub(crate) use part::{ClaimWritten, Group, PairWritten, Part, VariantWritten};
+pub(crate) use top::{Others, PlacementWritten, Top};
+pub(crate) use workload::{OwnWritten, Paths, WorkloadWritten};
 
 /// A study file, parsed as written and not yet resolved.
 #[derive(Debug, Clone)]
 pub struct StudyFile {
     pub(crate) source: Source,
     pub(crate) name: String,
+    question: String,
+    pub(crate) placement: PlacementWritten,
     pub(crate) top: Top,
+    pub(crate) part: Part,
+    pub(crate) groups: Vec<Group>,
 }
 
 impl StudyFile {
@@ -41,11 +48,30 @@ impl StudyFile {
             file: file.into(),
             text: text.into(),
         };
-        let document = read::document(&source)?;
-        let top = Top::read(&read::Table::root(&source, "a study", &document), text)?;
+        // Settings are the commonest keys to stand one level too high.
+        let mut table = Table::root(&source)?
+            .hinting(|key| Key::from_word(key).map(|_| "it is a setting: write it under [base]"));
+        let placement = PlacementWritten::read(&mut table)?;
+        let part = Part::read(&mut table)?;
+        let groups = table.tables("groups")?.into_iter().map(Group::read);
+        let groups = groups.collect::<Result<_, _>>()?;
+        let top = Top::read(table)?;
+        let question = match &top.question {
+            Some(question) => Some(question.to_string()),
+            None => first_comment(text),
+        };
+        let question = question.ok_or_else(|| {
+            let message = "a study begins with its question; write question = \"Is …?\" or a comment \
+                in the first line";
+            source.error(0..0, message)
+        })?;
         Ok(Self {
             name: study_name(file),
+            question,
+            placement,
             top,
+            part,
+            groups,
             source,
         })
     }
@@ -57,7 +83,7 @@ impl StudyFile {
 
     /// The question it asks.
     pub fn question(&self) -> &str {
-        &self.top.question
+        &self.question
     }
 
     /// The text as given.
@@ -66,23 +92,11 @@ impl StudyFile {
     }
 }
 
-/// Every key that a study file can have, anywhere in it, for completions and for the guide's test.
-pub fn known_keys() -> Vec<&'static str> {
-    let mut keys = setting::setting_keys();
-    let lists: [&[&str]; 8] = [
-        &top::TOP_KEYS,
-        &top::PLACEMENT_KEYS,
-        &top::WARMUP_KEYS,
-        &part::PART_KEYS,
-        &part::PAIR_KEYS,
-        &part::CLAIM_KEYS,
-        &part::PUBLISHED_KEYS,
-        &workload::OWN_KEYS,
-    ];
-    keys.extend(lists.concat());
-    keys.sort_unstable();
-    keys.dedup();
-    keys
+/// The comment in the first line, which is the question where there is no key of that name.
+fn first_comment(text: &str) -> Option<String> {
+    let comment = without_mark(text).lines().next()?.strip_prefix('#')?;
+    let question = comment.trim_matches(['#', ' ']);
+    (!question.is_empty()).then(|| question.to_owned())
 }
 
 /// A file's stem in the characters that a directory's name can hold anywhere.

@@ -6,9 +6,8 @@ use std::time::Duration;
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
 
 use super::{Plan, Slice, Variant};
-use crate::features::REFERENCE;
 use crate::ramp::{RampPart, time_ms};
-use crate::settings::{Callee, ConnectionUse, Placement, Schedule, Settings, Stop};
+use crate::settings::{Callee, ConnectionUse, Placement, REFERENCE, Schedule, Settings, Stop};
 
 /// From starting the embedded subject until its answers are proved right: for each variant and
 /// placement of an invocation.

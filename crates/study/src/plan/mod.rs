@@ -10,11 +10,11 @@ mod slices;
 pub use rpcgauge_message::Limits;
 use serde::{Deserialize, Serialize};
 
-pub use render::callee_words;
 pub use slices::{SLICE_US, Slice};
 
 use crate::objective::Objective;
 use crate::settings::{Idle, Placement, Settings, Stop};
+use crate::words::Word;
 
 /// What a run will do. Printed by `rpcgauge plan`, carried out by the lab, kept in the run
 /// directory as `plan.json`.
@@ -182,6 +182,23 @@ impl Metric {
             Self::RequestTime | Self::ResponseTime | Self::DecodeTime
         )
     }
+}
+
+impl Word for Metric {
+    const WHAT: &'static str = "metric";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("latency-p50", Self::LatencyP50),
+        ("latency-mean", Self::LatencyMean),
+        ("latency-p99", Self::LatencyP99),
+        ("request-time", Self::RequestTime),
+        ("response-time", Self::ResponseTime),
+        ("decode-time", Self::DecodeTime),
+        ("goodput", Self::Goodput),
+        ("response-bytes", Self::ResponseBytes),
+        ("call-bytes", Self::CallBytes),
+        ("client-cpu", Self::ClientCpu),
+        ("server-cpu", Self::ServerCpu),
+    ];
 }
 
 /// A published figure or sentence, put to the test.

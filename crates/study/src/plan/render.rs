@@ -1,14 +1,9 @@
 //! A plan as text, for `rpcgauge plan`.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
-use rpcgauge_message::WorkloadSpec;
-
-use super::{Pair, Plan, Variant};
-use crate::features::REFERENCE;
-use crate::ramp::parts_word;
-use crate::settings::{Callee, ConnectionUse, Protocol, Schedule, Settings, Stop};
+use super::{Pair, Plan};
+use crate::settings::Stop;
 use crate::words::{Word as _, time_word};
 
 mod table;
@@ -101,59 +96,36 @@ impl Plan {
         }
     }
 
+    /// A row a variant: its name, what the table of settings says of it, and its trials. A column in
+    /// which nothing is said of any variant is left out.
     fn variant_table(&self) -> Table {
-        let mut trials: BTreeMap<u32, usize> = BTreeMap::new();
-        for trial in &self.trials {
-            *trials.entry(trial.variant).or_default() += 1;
-        }
-        let mut table = Table::of([
-            "name",
-            "calls",
-            "protocol",
-            "encoding",
-            "compression",
-            "over",
-            "sent",
-            "until",
-            "trials",
-        ]);
-        for (
-            index,
-            Variant {
-                name,
-                repeats,
-                settings,
-                ..
-            },
-        ) in (0_u32..).zip(&self.variants)
-        {
-            let again = if repeats.is_some() { " (A/A)" } else { "" };
-            let [protocol, transport, schedule] = match settings.callee {
-                // It calls nothing.
-                Callee::Codec { .. } => ["-", "-", "-"].map(str::to_owned),
-                Callee::Subject { .. } | Callee::Live { .. } => [
-                    protocol_words(settings),
-                    transport_words(settings),
-                    schedule_words(&settings.schedule),
-                ],
-            };
-            table.row([
-                format!("{name}{again}"),
-                callee_words(&settings.callee),
-                protocol,
-                encoding_words(settings),
-                compression_words(settings),
-                transport,
-                schedule,
-                stop_words(settings.stop),
-                trials.get(&index).copied().unwrap_or(0).to_string(),
-            ]);
+        let said: Vec<_> = self.variants.iter().map(|v| v.settings.columns()).collect();
+        let columns = said.first().map_or(&[][..], Vec::as_slice);
+        let is_said = |at: &usize| said.iter().any(|row| !row[*at].1.is_empty());
+        let shown: Vec<usize> = (0..columns.len()).filter(is_said).collect();
+        let head = shown.iter().map(|at| columns[*at].0.to_owned());
+        let mut table = Table::of(
+            ["name".to_owned()]
+                .into_iter()
+                .chain(head)
+                .chain(["trials".to_owned()]),
+        );
+        for ((index, variant), said) in (0_u32..).zip(&self.variants).zip(&said) {
+            let again = variant.repeats.as_ref().map_or("", |_| " (A/A)");
+            let name = format!("{}{again}", variant.name);
+            let cells = shown.iter().map(|at| match said[*at].1.as_str() {
+                "" => "-".to_owned(),
+                words => words.to_owned(),
+            });
+            let trials = self.trials.iter().filter(|trial| trial.variant == index);
+            let trials = trials.count().to_string();
+            table.row([name].into_iter().chain(cells).chain([trials]));
         }
         table
     }
 
     fn pair_table(&self) -> Table {
-        let mut table = Table::of(["", "of", "against", "metric", "question"]);
+        let mut table = Table::of(["", "of", "against", "metric", "question"].map(str::to_owned));
         for Pair {
             question,
             of,
@@ -176,7 +148,8 @@ impl Plan {
     }
 
     fn claim_table(&self) -> Table {
-        let mut table = Table::of(["of", "against", "metric", "published", "source"]);
+        let mut table =
+            Table::of(["of", "against", "metric", "published", "source"].map(str::to_owned));
         for claim in &self.claims {
             let published = &claim.published;
             table.row([
@@ -201,95 +174,6 @@ fn counted(count: usize, noun: &str) -> String {
 fn percent(share: f64) -> String {
     // Rounded to what a person would have written: 0.03 is 3%, not 3.0000000000000004%.
     format!("{}%", (share * 1e6).round() / 1e4)
-}
-
-/// What is called: a workload with its size as in `list n=10`, the method's name for a user's own,
-/// or a live service's target; and who calls or answers it, where that is not the usual.
-pub fn callee_words(callee: &Callee) -> String {
-    match callee {
-        Callee::Subject {
-            server,
-            client,
-            workload,
-        } => {
-            let at = match server.as_str() {
-                REFERENCE => String::new(),
-                server => format!(" of {server}"),
-            };
-            let by = client
-                .as_ref()
-                .map(|client| format!(" by {}, {}", client.stack, client.style.word()));
-            format!("{}{at}{}", workload_words(workload), by.unwrap_or_default())
-        }
-        Callee::Codec {
-            codec,
-            operation,
-            sample,
-            workload,
-        } => format!(
-            "{} {} of {} by {codec}",
-            operation.word(),
-            sample.word(),
-            workload_words(workload)
-        ),
-        Callee::Live { service } => service.target.to_string(),
-    }
-}
-
-fn workload_words(workload: &WorkloadSpec) -> String {
-    match workload {
-        WorkloadSpec::Echo { n } => format!("echo n={n}"),
-        WorkloadSpec::Hello {} => "hello".to_owned(),
-        WorkloadSpec::List { n } => format!("list n={n}"),
-        WorkloadSpec::Records { n } => format!("records n={n}"),
-        WorkloadSpec::Profile {} => "profile".to_owned(),
-        WorkloadSpec::Followers { n } => format!("followers n={n}"),
-        WorkloadSpec::Own(own) => own.method.clone(),
-    }
-}
-
-fn protocol_words(settings: &Settings) -> String {
-    let protocol = match settings.protocol {
-        Protocol::Grpc => "gRPC",
-        Protocol::Rest => "REST",
-    };
-    format!("{protocol} on HTTP/{}", settings.http.word())
-}
-
-fn encoding_words(settings: &Settings) -> String {
-    let encoding = settings.encoding.map(|encoding| encoding.to_string());
-    encoding.unwrap_or_else(|| "as given".to_owned())
-}
-
-fn compression_words(settings: &Settings) -> String {
-    let (request, response) = (settings.request_compression, settings.response_compression);
-    if request == response {
-        request.to_string()
-    } else {
-        format!("{request} there, {response} back")
-    }
-}
-
-fn transport_words(settings: &Settings) -> String {
-    let transport = settings.transport.word();
-    match (settings.connection, settings.connections) {
-        (ConnectionUse::PerCall, _) => format!("{transport}, one each call"),
-        (ConnectionUse::Reuse, 1) => transport.to_owned(),
-        (ConnectionUse::Reuse, connections) => format!("{transport} × {connections}"),
-    }
-}
-
-fn schedule_words(schedule: &Schedule) -> String {
-    match schedule {
-        Schedule::Closed { in_flight } => format!("{in_flight} in flight"),
-        Schedule::Rate {
-            per_second,
-            arrivals,
-        } => format!("{per_second}/s {}", arrivals.word()),
-        Schedule::Ramp { parts, arrivals } => {
-            format!("{} {}", parts_word(parts), arrivals.word())
-        }
-    }
 }
 
 fn stop_words(stop: Stop) -> String {

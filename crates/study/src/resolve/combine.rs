@@ -1,17 +1,18 @@
 //! Listed variants times factors, without what is excluded.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
+use rpcgauge_message::WorkloadSpec;
 use toml::Spanned;
 
-use super::settings::{complete, settings_of};
+use super::settings::{said, settings_of};
 use super::{Combined, MAX_VARIANTS, Resolver, Section};
 use crate::error::StudyError;
-use crate::file::{Key, Layer, StudyFile, Value, VariantWritten, WorkloadWritten};
+use crate::file::{Layer, StudyFile, Values, VariantWritten, WorkloadWritten};
 use crate::plan::Variant;
 use crate::plan::draft::Rounds;
-use crate::words::Word;
+use crate::setting::Key;
+use crate::settings::Settings;
 
 /// The name of the only variant of a study that lists none and varies nothing.
 const ONLY_VARIANT: &str = "base";
@@ -45,7 +46,7 @@ impl<'a> Resolver<'a> {
     ) -> Result<Vec<Combined>, StudyError> {
         let part = section.part;
         let mut base = Merged::default();
-        base.lay(study.top.part.workload.as_ref(), &study.top.part.base);
+        base.lay(study.part.workload.as_ref(), &study.part.base);
         if section.group.is_some() {
             base.lay(part.workload.as_ref(), &part.base);
         }
@@ -73,11 +74,10 @@ impl<'a> Resolver<'a> {
                     || section_span(study, section, point),
                     |listed| listed.name.span(),
                 );
-                complete(&mut merged.layer);
-                if let Some(place) = part
-                    .excludes
-                    .iter()
-                    .position(|exclude| matches(exclude.get_ref(), &merged.layer))
+                let said = said(&merged.layer, WorkloadSpec::Hello {});
+                let mut excludes = part.excludes.iter();
+                if let Some(place) =
+                    excludes.position(|exclude| matches(exclude.get_ref(), &merged.layer, &said))
                 {
                     excluded[place] += 1;
                     continue;
@@ -91,7 +91,7 @@ impl<'a> Resolver<'a> {
                         settings,
                     },
                     local: names.local,
-                    listed: listed.map(|listed| listed.name.get_ref().clone()),
+                    listed: listed.map(|listed| listed.name.get_ref().to_string()),
                     label: names.label,
                     rounds,
                     span,
@@ -147,10 +147,9 @@ fn section_span(study: &StudyFile, section: &Section<'_>, point: &Layer) -> Rang
     let group = || {
         let name = section.group?;
         let group = study
-            .top
             .groups
             .iter()
-            .find(|group| group.name.get_ref() == name)?;
+            .find(|group| group.name.get_ref().as_str() == name)?;
         Some(group.name.span())
     };
     factor.or_else(group).unwrap_or(0..0)
@@ -158,7 +157,7 @@ fn section_span(study: &StudyFile, section: &Section<'_>, point: &Layer) -> Rang
 
 /// Every combination of one value for each factor, in the keys' own order, whatever the order in
 /// the file. `None` when they are too many.
-fn product(factors: &BTreeMap<Key, Vec<Spanned<Value>>>) -> Option<Vec<Layer>> {
+fn product(factors: &Values) -> Option<Vec<Layer>> {
     let mut points = vec![Layer::default()];
     for (key, values) in factors {
         if points.len().saturating_mul(values.len()) > MAX_VARIANTS {
@@ -178,11 +177,12 @@ fn product(factors: &BTreeMap<Key, Vec<Spanned<Value>>>) -> Option<Vec<Layer>> {
     Some(points)
 }
 
-fn matches(exclude: &BTreeMap<Key, Vec<Spanned<Value>>>, layer: &Layer) -> bool {
+/// Whether a variant has one of the values of each key, as it says or by default.
+fn matches(exclude: &Values, layer: &Layer, said: &Settings) -> bool {
     exclude.iter().all(|(key, values)| {
-        layer
-            .get(*key)
-            .is_some_and(|set| values.iter().any(|value| value.get_ref() == set))
+        let value = layer.get(*key).cloned();
+        let value = value.or_else(|| key.row().value(said));
+        value.is_some_and(|value| values.iter().any(|one| *one.get_ref() == value))
     })
 }
 
@@ -201,10 +201,10 @@ impl Names {
             .map(|(key, value)| {
                 // Names stand in names of files, where a stack's / would be a folder.
                 let value = value.get_ref().to_string().replace('/', ":");
-                if key.speaks_for_itself() {
-                    value
-                } else {
-                    format!("{}={value}", key.word())
+                let row = key.row();
+                match row.speaks_for_itself {
+                    true => value,
+                    false => format!("{}={value}", row.word),
                 }
             })
             .collect::<Vec<_>>()

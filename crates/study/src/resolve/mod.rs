@@ -9,11 +9,13 @@ mod combine;
 mod names;
 pub mod own;
 mod settings;
+mod workload;
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::ops::Range;
 
 use rpcgauge_message::{Compression, Encoding, Limits, Workload, WorkloadSpec};
@@ -21,9 +23,10 @@ use toml::Spanned;
 
 use crate::error::{Source, StudyError};
 use crate::features::Features;
-use crate::file::{Part, StudyFile};
+use crate::file::{Others, Part, PlacementWritten, StudyFile};
 use crate::plan::draft::{Checks, Draft, DraftError, Guard, Rounds};
 use crate::plan::{Plan, SLICE_US, Variant};
+use crate::read::Time;
 use crate::settings::{Idle, Placement, Stop};
 use own::{OwnCache, OwnLoader};
 
@@ -70,7 +73,6 @@ pub const DEFAULT_WARMUP: Stop = Stop {
     calls: None,
     time_ms: Some(500),
 };
-pub use settings::{DEFAULT_DEADLINE_MS, DEFAULT_STOP};
 /// Most variants of a plan: more are a slip in the factors, not a study that ends.
 pub const MAX_VARIANTS: usize = 1_000;
 /// Most trials of a plan, for the same reason.
@@ -135,7 +137,7 @@ impl StudyFile {
         let top = &self.top;
         let draft = Draft {
             name: self.name.clone(),
-            question: top.question.clone(),
+            question: self.question().to_owned(),
             seed: context.overrides.seed.or(top.seed).unwrap_or(DEFAULT_SEED),
             checks: Checks {
                 placements: others,
@@ -143,13 +145,18 @@ impl StudyFile {
             },
             main,
             idle: top.idle.unwrap_or(Idle::Held),
-            margin: top.margin.unwrap_or(DEFAULT_MARGIN),
-            confidence: top.confidence.unwrap_or(DEFAULT_CONFIDENCE),
-            warmup: match (top.warmup.calls, top.warmup.time_ms) {
+            margin: number(&top.margin, DEFAULT_MARGIN),
+            confidence: number(&top.confidence, DEFAULT_CONFIDENCE),
+            warmup: match (top.warm_up.calls, top.warm_up.time) {
                 (None, None) => DEFAULT_WARMUP,
-                (calls, time_ms) => Stop { calls, time_ms },
+                (calls, time) => Stop {
+                    calls: calls.map(|calls| calls.get().into()),
+                    time_ms: time.map(|Time(ms)| ms),
+                },
             },
-            slice_us: top.slice_ms.map_or(SLICE_US, |ms| ms.saturating_mul(1_000)),
+            slice_us: top
+                .slice
+                .map_or(SLICE_US, |Time(ms)| ms.saturating_mul(1_000)),
             limits: context.overrides.limits,
             variants: combined
                 .iter()
@@ -191,28 +198,32 @@ impl StudyFile {
 impl<'a> Resolver<'a> {
     /// The study's own placement, then those that check its headline pairs.
     fn placements(&self, study: &StudyFile) -> Result<(Placement, Vec<Placement>), StudyError> {
-        let written = &study.top.placement;
+        let written = &study.placement;
         let cores = self.context.cores;
         let fits = |placement: Placement| placement != Placement::TwoCores || cores >= 2;
-        for placement in written.main.iter().chain(written.others.iter().flatten()) {
-            if !fits(*placement.get_ref()) {
-                return Err(self.source.error(
-                    placement.span(),
-                    format!("two-cores needs 2 cores, and this program may use {cores}; write \"one-core\" or \"free\""),
-                ));
-            }
+        let main = written
+            .main
+            .as_ref()
+            .map(|main| (*main.get_ref(), main.span()));
+        let others = written.others.iter().flat_map(|others| {
+            let Others(all) = others.get_ref();
+            all.iter().map(|other| (*other, others.span()))
+        });
+        let mut all = main.clone().into_iter().chain(others);
+        if let Some((_, place)) = all.find(|(placement, _)| !fits(*placement)) {
+            return Err(self.source.error(
+                place,
+                format!("two-cores needs 2 cores, and this program may use {cores}; write \"one-core\" or \"free\""),
+            ));
         }
         let default = if fits(Placement::TwoCores) {
             Placement::TwoCores
         } else {
             Placement::OneCore
         };
-        let main = written
-            .main
-            .as_ref()
-            .map_or(default, |main| *main.get_ref());
+        let main = main.map_or(default, |(main, _)| main);
         let others: Vec<Placement> = match &written.others {
-            Some(others) => others.iter().map(|other| *other.get_ref()).collect(),
+            Some(others) => others.get_ref().0.clone(),
             None if main == Placement::OneCore && fits(Placement::TwoCores) => {
                 vec![Placement::TwoCores]
             }
@@ -235,38 +246,32 @@ impl<'a> Resolver<'a> {
         let study = Rounds {
             invocations: overrides
                 .invocations
-                .or_else(|| study.invocations.as_ref().map(|n| *n.get_ref()))
+                .or_else(|| study.invocations.map(NonZeroU32::get))
                 .unwrap_or(DEFAULT_INVOCATIONS),
             blocks: overrides
                 .blocks
-                .or_else(|| study.blocks.as_ref().map(|n| *n.get_ref()))
+                .or_else(|| study.blocks.map(NonZeroU32::get))
                 .unwrap_or(DEFAULT_BLOCKS),
         };
         let Some(group) = group else { return study };
-        own_rounds(
-            study,
-            overrides,
-            group.invocations.as_ref(),
-            group.blocks.as_ref(),
-        )
+        own_rounds(study, overrides, group.invocations, group.blocks)
     }
 
     /// The repetitions under other placements.
     fn check_rounds(&self, study: &StudyFile) -> Rounds {
-        let written = &study.top.placement;
-        let all = self.rounds(&study.top.part, None);
-        own_rounds(
-            all,
-            self.context.overrides,
-            written.invocations.as_ref(),
-            written.blocks.as_ref(),
-        )
+        let PlacementWritten {
+            invocations,
+            blocks,
+            ..
+        } = study.placement;
+        let all = self.rounds(&study.part, None);
+        own_rounds(all, self.context.overrides, invocations, blocks)
     }
 
     fn variants(&mut self, study: &StudyFile) -> Result<Vec<Combined>, StudyError> {
         let mut combined = Vec::new();
         for section in study.sections() {
-            let rounds = self.rounds(&study.top.part, section.group.map(|_| section.part));
+            let rounds = self.rounds(&study.part, section.group.map(|_| section.part));
             combined.extend(self.combine(study, &section, rounds)?);
             if combined.len() > MAX_VARIANTS {
                 let message = format!(
@@ -293,17 +298,21 @@ impl<'a> Resolver<'a> {
     }
 }
 
+fn number(written: &Option<Spanned<f64>>, default: f64) -> f64 {
+    written.as_ref().map_or(default, |number| *number.get_ref())
+}
+
 /// A part's own repetitions; a command line's number is an upper bound of them.
 fn own_rounds(
     study: Rounds,
     overrides: &Overrides,
-    invocations: Option<&Spanned<u32>>,
-    blocks: Option<&Spanned<u32>>,
+    invocations: Option<NonZeroU32>,
+    blocks: Option<NonZeroU32>,
 ) -> Rounds {
-    let own = |own: Option<&Spanned<u32>>, study: u32, overridden: bool| match own {
+    let own = |own: Option<NonZeroU32>, study: u32, overridden: bool| match own {
         None => study,
-        Some(own) if overridden => study.min(*own.get_ref()),
-        Some(own) => *own.get_ref(),
+        Some(own) if overridden => study.min(own.get()),
+        Some(own) => own.get(),
     };
     Rounds {
         invocations: own(
@@ -318,14 +327,13 @@ fn own_rounds(
 impl StudyFile {
     /// The study's own part, where it has variants or nothing else has, then the groups.
     fn sections(&self) -> Vec<Section<'_>> {
-        let top = &self.top.part;
-        let has_own =
-            self.top.groups.is_empty() || !top.variants.is_empty() || !top.factors.is_empty();
+        let top = &self.part;
+        let has_own = self.groups.is_empty() || !top.variants.is_empty() || !top.factors.is_empty();
         let own = has_own.then_some(Section {
             group: None,
             part: top,
         });
-        let groups = self.top.groups.iter().map(|group| Section {
+        let groups = self.groups.iter().map(|group| Section {
             group: Some(group.name.get_ref()),
             part: &group.part,
         });

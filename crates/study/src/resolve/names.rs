@@ -8,8 +8,9 @@ use toml::Spanned;
 
 use super::{Combined, Resolver, Section};
 use crate::error::StudyError;
-use crate::file::{ClaimWritten, Names, PairWritten, StudyFile};
+use crate::file::{ClaimWritten, PairWritten, StudyFile};
 use crate::plan::{Claim, Metric, Pair};
+use crate::read::Line;
 use crate::settings::{Callee, Settings, Timing};
 use crate::words::Word as _;
 
@@ -48,7 +49,7 @@ impl Resolver<'_> {
                         "the claim \"{}\" is there twice; give one another name",
                         claim.name
                     );
-                    return Err(self.source.error(written.span.clone(), message));
+                    return Err(self.source.error(written.of.span(), message));
                 }
                 claims.push(claim);
             }
@@ -62,11 +63,11 @@ impl Resolver<'_> {
         variants: &[Combined],
         written: &PairWritten,
     ) -> Result<Vec<Pair>, StudyError> {
-        let joined = self.join(section, variants, &written.names)?;
+        let joined = self.join(section, variants, [&written.of, &written.against])?;
         let mut pairs = Vec::new();
         for (of, against) in joined {
-            for metric in &written.metrics {
-                self.check_metric(&written.names, [of, against], *metric)?;
+            for metric in &written.metric {
+                self.check_metric(&written.of, [of, against], *metric)?;
                 let mut pair = Pair {
                     headline: written.headline,
                     ..pair_of(of, against, *metric)
@@ -85,10 +86,11 @@ impl Resolver<'_> {
         &self,
         section: &Section<'_>,
         variants: &'v [Combined],
-        names: &Names,
+        names: [&Spanned<Line>; 2],
     ) -> Result<Vec<(&'v Combined, &'v Combined)>, StudyError> {
-        let of = self.find(section, variants, &names.of)?;
-        let against = self.find(section, variants, &names.against)?;
+        let [of_name, against_name] = names;
+        let of = self.find(section, variants, of_name)?;
+        let against = self.find(section, variants, against_name)?;
         let same_factors = matches!((&of, &against), (Meaning::Listed(_), Meaning::Listed(_)));
         let mut joined = Vec::new();
         for of in of.all() {
@@ -102,11 +104,11 @@ impl Resolver<'_> {
         }
         if joined.is_empty() {
             return Err(self.source.error(
-                names.of.span(),
+                of_name.span(),
                 format!(
                     "\"{}\" and \"{}\" have no combination of factors in common",
-                    names.of.get_ref(),
-                    names.against.get_ref()
+                    **of_name.get_ref(),
+                    **against_name.get_ref()
                 ),
             ));
         }
@@ -116,11 +118,11 @@ impl Resolver<'_> {
     /// Refuses what would never have a figure.
     fn check_metric(
         &self,
-        names: &Names,
+        name: &Spanned<Line>,
         variants: [&Combined; 2],
         metric: Metric,
     ) -> Result<(), StudyError> {
-        let refuse = |message: String| Err(self.source.error(names.of.span(), message));
+        let refuse = |message: String| Err(self.source.error(name.span(), message));
         let word = metric.word();
         let [of, against] = variants;
         if is_codec(of) != is_codec(against) {
@@ -160,22 +162,23 @@ impl Resolver<'_> {
         variants: &[Combined],
         written: &ClaimWritten,
     ) -> Result<Claim, StudyError> {
-        let of = self.find_one(section, variants, &written.names.of)?;
-        let against = self.find_one(section, variants, &written.names.against)?;
+        let of = self.find_one(section, variants, &written.of)?;
+        let against = self.find_one(section, variants, &written.against)?;
         let metric = written.metric;
-        self.check_metric(&written.names, [of, against], metric)?;
+        self.check_metric(&written.of, [of, against], metric)?;
         let name = written
             .name
-            .clone()
+            .as_ref()
+            .map(|name| name.to_string())
             .unwrap_or_else(|| pair_name(of, against, metric, true));
         Ok(Claim {
             name,
-            source: written.source.clone(),
-            says: written.says.clone(),
+            source: written.source.to_string(),
+            says: written.says.to_string(),
             of: of.variant.name.clone(),
             against: against.variant.name.clone(),
             metric,
-            published: written.published.clone(),
+            published: written.published.get_ref().clone(),
         })
     }
 
@@ -184,11 +187,11 @@ impl Resolver<'_> {
         &self,
         study: &StudyFile,
         variants: &[Combined],
-        name: &Spanned<String>,
+        name: &Spanned<Line>,
     ) -> Result<String, StudyError> {
         let top = Section {
             group: None,
-            part: &study.top.part,
+            part: &study.part,
         };
         Ok(self.find_one(&top, variants, name)?.variant.name.clone())
     }
@@ -197,7 +200,7 @@ impl Resolver<'_> {
         &self,
         section: &Section<'_>,
         variants: &'v [Combined],
-        name: &Spanned<String>,
+        name: &Spanned<Line>,
     ) -> Result<&'v Combined, StudyError> {
         let all = self.find(section, variants, name)?.all();
         match all.as_slice() {
@@ -206,7 +209,7 @@ impl Resolver<'_> {
                 name.span(),
                 format!(
                     "\"{}\" stands for {} variants here; name one of them, such as \"{}\"",
-                    name.get_ref(),
+                    **name.get_ref(),
                     all.len(),
                     all.first().map_or("", |first| first.local.as_str())
                 ),
@@ -218,7 +221,7 @@ impl Resolver<'_> {
         &self,
         section: &Section<'_>,
         variants: &'v [Combined],
-        name: &Spanned<String>,
+        name: &Spanned<Line>,
     ) -> Result<Meaning<'v>, StudyError> {
         let wanted = name.get_ref().as_str();
         let here = |one: &&Combined| one.variant.group.as_deref() == section.group;
@@ -275,9 +278,9 @@ impl StudyFile {
     fn all_sections(&self) -> Vec<Section<'_>> {
         let own = Section {
             group: None,
-            part: &self.top.part,
+            part: &self.part,
         };
-        let groups = self.top.groups.iter().map(|group| Section {
+        let groups = self.groups.iter().map(|group| Section {
             group: Some(group.name.get_ref()),
             part: &group.part,
         });

@@ -1,6 +1,7 @@
 //! A user's own method: its description compiled, its samples checked, all of it put into the
 //! plan, so that a plan needs no other file.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -11,7 +12,8 @@ use serde_json::Value;
 use toml::Spanned;
 
 use crate::error::{Source, StudyError};
-use crate::file::OwnWritten;
+use crate::file::{OwnWritten, Paths};
+use crate::read::Line;
 use crate::system::sentence;
 
 /// Where a user's own method and its samples are.
@@ -143,9 +145,11 @@ impl<'a> OwnCache<'a> {
         }
     }
 
+    /// The method that stands at `place` of the study.
     pub(super) fn load(
         &mut self,
         study: &Source,
+        place: &Range<usize>,
         own: &OwnWritten,
         scale: Option<Spanned<u32>>,
         limits: Limits,
@@ -154,10 +158,10 @@ impl<'a> OwnCache<'a> {
         let workload = match self.loaded.iter().find(|(known, _)| *known == source) {
             Some((_, workload)) => workload.clone(),
             None => {
-                let workload = self
-                    .loader
-                    .load(&source)
-                    .map_err(|error| study.error(own.span_of(error.key), error.message))?;
+                let workload = self.loader.load(&source).map_err(|error| {
+                    let place = own.place_of(error.key).unwrap_or_else(|| place.clone());
+                    study.error(place, error.message)
+                })?;
                 self.loaded.push((source, workload.clone()));
                 workload
             }
@@ -172,35 +176,30 @@ impl<'a> OwnCache<'a> {
 
 impl OwnWritten {
     fn source(&self) -> OwnSource {
-        let paths = |paths: &[Spanned<String>]| {
-            paths
-                .iter()
-                .map(|path| PathBuf::from(path.get_ref()))
-                .collect()
+        let path = |path: &Spanned<Line>| PathBuf::from(path.get_ref().as_str());
+        let paths = |paths: &Option<Spanned<Paths>>| {
+            let paths = paths.iter().flat_map(|paths| &paths.get_ref().0);
+            paths.map(|path| PathBuf::from(path.as_str())).collect()
         };
         OwnSource {
             proto: paths(&self.proto),
             include: paths(&self.include),
-            descriptor_set: self
-                .descriptor_set
-                .as_ref()
-                .map(|path| PathBuf::from(path.get_ref())),
-            method: self.method.get_ref().clone(),
-            request: PathBuf::from(self.request.get_ref()),
-            response: PathBuf::from(self.response.get_ref()),
+            descriptor_set: self.descriptor_set.as_ref().map(path),
+            method: self.method.get_ref().to_string(),
+            request: path(&self.request),
+            response: path(&self.response),
         }
     }
 
-    fn span_of(&self, key: &str) -> std::ops::Range<usize> {
+    fn place_of(&self, key: &str) -> Option<Range<usize>> {
         match key {
-            "proto" => self.proto.first().map(Spanned::span),
-            "include" => self.include.first().map(Spanned::span),
+            "proto" => self.proto.as_ref().map(Spanned::span),
+            "include" => self.include.as_ref().map(Spanned::span),
             "descriptor-set" => self.descriptor_set.as_ref().map(Spanned::span),
             "method" => Some(self.method.span()),
             "request" => Some(self.request.span()),
             "response" => Some(self.response.span()),
             _ => None,
         }
-        .unwrap_or_else(|| self.span.clone())
     }
 }

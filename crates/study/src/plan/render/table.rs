@@ -14,12 +14,12 @@ const LEAST_PROSE: usize = 30;
 pub(super) struct Table(Vec<Vec<String>>);
 
 impl Table {
-    pub(super) fn of<const N: usize>(head: [&str; N]) -> Self {
-        Self(vec![head.map(str::to_owned).to_vec()])
+    pub(super) fn of(head: impl IntoIterator<Item = String>) -> Self {
+        Self(vec![head.into_iter().collect()])
     }
 
-    pub(super) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.0.push(cells.to_vec());
+    pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.0.push(cells.into_iter().collect());
     }
 
     /// The rows, each in one line where all columns have room in `width`, and otherwise in as many
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     fn table() -> Table {
-        let mut table = Table::of(["name", "calls", "protocol", "question"]);
+        let mut table = Table::of(["name", "calls", "protocol", "question"].map(str::to_owned));
         let row = |cells: [&str; 4]| cells.map(str::to_owned);
         table.row(row([
             "grpc",

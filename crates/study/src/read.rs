@@ -1,0 +1,366 @@
+//! Reading TOML by serde: what is wrong is told with its place, its key and the nearest name.
+
+use std::ops::Range;
+
+use rpcgauge_message::nearest::Nearest;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, IntoDeserializer, Visitor, value};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, ValueDeserializer};
+
+use crate::error::{Source, StudyError};
+use crate::words::parse_time_ms;
+
+/// A table under reading. Each key is taken once; keys that are left at the end are refused.
+pub(crate) struct Table<'a> {
+    pub(crate) source: &'a Source,
+    /// The keys that lead here, as in `groups.base`; empty for the file's own table.
+    path: String,
+    pub(crate) span: Range<usize>,
+    entries: DeTable<'a>,
+    /// The keys that were asked for.
+    known: Vec<&'static str>,
+    /// Where a key belongs that is not known here.
+    elsewhere: fn(&str) -> Option<&'static str>,
+}
+
+/// A table without keys, to refuse those that are left.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+impl<'a> Table<'a> {
+    /// A file's own table.
+    ///
+    /// # Errors
+    /// It is no TOML.
+    pub(crate) fn root(source: &'a Source) -> Result<Self, StudyError> {
+        let table = DeTable::parse(&source.text).map_err(|error| {
+            let place = error.span().unwrap_or(0..0);
+            source.error(place, error.message())
+        })?;
+        Ok(Self {
+            source,
+            path: String::new(),
+            span: table.span(),
+            entries: table.into_inner(),
+            known: Vec::new(),
+            elsewhere: |_| None,
+        })
+    }
+
+    /// The same table, which tells of a key that it does not know where it belongs.
+    pub(crate) fn hinting(self, elsewhere: fn(&str) -> Option<&'static str>) -> Self {
+        Self { elsewhere, ..self }
+    }
+
+    /// An error at the table's own place, which names the table.
+    pub(crate) fn error(&self, message: &str) -> StudyError {
+        self.source.error(
+            self.span.clone(),
+            format!("{} {message}", titled(&self.path)),
+        )
+    }
+
+    /// Where the value of a key stands that was not taken yet.
+    pub(crate) fn place(&self, key: &str) -> Option<Range<usize>> {
+        self.entries.get(key).map(Spanned::span)
+    }
+
+    /// The value of a key.
+    pub(crate) fn take<T: Deserialize<'a>>(
+        &mut self,
+        key: &'static str,
+    ) -> Result<Option<T>, StudyError> {
+        let value = self.value(key).map(ValueDeserializer::from);
+        let read = value.map(T::deserialize).transpose();
+        read.map_err(|error| self.refusal(key, error))
+    }
+
+    /// The value of a key that must be there.
+    pub(crate) fn need<T: Deserialize<'a>>(&mut self, key: &'static str) -> Result<T, StudyError> {
+        match self.take(key)? {
+            Some(value) => Ok(value),
+            None => Err(self.error(&needs(&self.path, key))),
+        }
+    }
+
+    fn value(&mut self, key: &'static str) -> Option<Spanned<DeValue<'a>>> {
+        self.known.push(key);
+        self.entries.remove(key)
+    }
+
+    /// The table under a key.
+    pub(crate) fn table(&mut self, key: &'static str) -> Result<Option<Self>, StudyError> {
+        let value = self.value(key);
+        value.map(|value| self.inner(key, value)).transpose()
+    }
+
+    /// The table under a key, where a value that is no table is taken for `alone` of it.
+    pub(crate) fn table_or(
+        &mut self,
+        key: &'static str,
+        alone: &'static str,
+    ) -> Result<Option<Self>, StudyError> {
+        let Some(value) = self.value(key) else {
+            return Ok(None);
+        };
+        if value.get_ref().is_table() {
+            return self.inner(key, value).map(Some);
+        }
+        let mut table = DeTable::new();
+        let span = value.span();
+        table.insert(Spanned::new(span.clone(), alone.into()), value);
+        let table = Spanned::new(span, DeValue::Table(table));
+        self.inner(key, table).map(Some)
+    }
+
+    /// The tables of `[[key]]`; none where there is no such key.
+    pub(crate) fn tables(&mut self, key: &'static str) -> Result<Vec<Self>, StudyError> {
+        let Some(value) = self.value(key) else {
+            return Ok(Vec::new());
+        };
+        let place = value.span();
+        let DeValue::Array(items) = value.into_inner() else {
+            let message = format!("\"{key}\" must be tables, each under [[{key}]]");
+            return Err(self.source.error(place, message));
+        };
+        items
+            .into_iter()
+            .map(|item| self.inner(key, item))
+            .collect()
+    }
+
+    fn inner(&self, key: &str, value: Spanned<DeValue<'a>>) -> Result<Self, StudyError> {
+        let span = value.span();
+        let DeValue::Table(entries) = value.into_inner() else {
+            return Err(self
+                .source
+                .error(span, format!("\"{key}\" must be a table")));
+        };
+        Ok(Self {
+            source: self.source,
+            path: joined(&[&self.path, key]),
+            span,
+            entries,
+            known: Vec::new(),
+            elsewhere: |_| None,
+        })
+    }
+
+    /// All keys that were not taken yet, as one value.
+    pub(crate) fn rest<T: Deserialize<'a>>(mut self) -> Result<T, StudyError> {
+        let entries = std::mem::take(&mut self.entries);
+        let table = Spanned::new(self.span.clone(), DeValue::Table(entries));
+        T::deserialize(ValueDeserializer::from(table)).map_err(|error| self.refusal("", error))
+    }
+
+    /// Refuses the keys that were not taken.
+    pub(crate) fn end(self) -> Result<(), StudyError> {
+        self.rest::<Nothing>().map(|_| ())
+    }
+
+    /// All keys that were not taken yet, in their order in the file; the table without them.
+    pub(crate) fn entries(mut self) -> (Self, Vec<(Spanned<String>, Spanned<DeValue<'a>>)>) {
+        let entries = std::mem::take(&mut self.entries).into_iter();
+        let owned = |key: Spanned<_>| Spanned::new(key.span(), String::from(key.into_inner()));
+        let mut entries: Vec<_> = entries.map(|(key, value)| (owned(key), value)).collect();
+        entries.sort_by_key(|(key, _)| key.span().start);
+        (self, entries)
+    }
+
+    /// A key is none of those that were asked for, and none of `more`.
+    pub(crate) fn unknown(&self, key: &Spanned<String>, more: &[&'static str]) -> StudyError {
+        let known = [&self.known, more].concat();
+        let message = self.no_key(&self.path, key.get_ref(), &known);
+        self.source.error(key.span(), message)
+    }
+
+    fn no_key(&self, path: &str, name: &str, known: &[&str]) -> String {
+        let elsewhere = (self.elsewhere)(name).filter(|_| path == self.path);
+        let hint = elsewhere.map_or_else(
+            || Nearest::or_known(name, known.iter().copied()).to_string(),
+            |place| format!("; {place}"),
+        );
+        format!("{} has no key \"{name}\"{hint}", titled(path))
+    }
+
+    /// What serde says of the value of `key`, in our words.
+    fn refusal(&self, key: &str, mut error: toml::de::Error) -> StudyError {
+        let place = error.span().unwrap_or_else(|| self.span.clone());
+        // The keys that lead to the place are told only in what the error shows without its input.
+        error.set_input(None);
+        let shown = error.to_string();
+        let keys = shown.rsplit_once("\nin `").map_or("", |(_, keys)| keys);
+        let path = joined(&[&self.path, key, keys.trim_end().trim_end_matches('`')]);
+        let message = self.in_our_words(&path, error.message());
+        self.source.error(place, message)
+    }
+
+    /// A sentence of serde's, whose forms are part of its interface (`serde::de::Error`).
+    fn in_our_words(&self, path: &str, message: &str) -> String {
+        let named = |kind: &str| message.strip_prefix(kind)?.split_once('`');
+        let listed = |names: &str| -> Vec<String> {
+            let names = names.split('`').skip(1).step_by(2);
+            names.map(str::to_owned).collect()
+        };
+        if let Some((name, names)) = named("unknown field `") {
+            let names = listed(names);
+            let mut known: Vec<&str> = names.iter().map(String::as_str).collect();
+            if path == self.path {
+                known.extend(&self.known);
+            }
+            return self.no_key(path, name, &known);
+        }
+        if let Some((name, names)) = named("unknown variant `") {
+            let names = listed(names);
+            let hint = Nearest::or_known(name, names.iter().map(String::as_str));
+            return format!("unknown value \"{name}\"{hint}");
+        }
+        if let Some((name, _)) = named("missing field `") {
+            return format!("{} {}", titled(path), needs(path, name));
+        }
+        let key = path.rsplit('.').next().unwrap_or_default();
+        let invalid = message.strip_prefix("invalid ");
+        let invalid = invalid.and_then(|text| text.split_once(": "));
+        if let Some((found, wanted)) = invalid.and_then(|(_, text)| text.rsplit_once(", expected "))
+        {
+            let found = found.strip_prefix("integer ").unwrap_or(found);
+            let found = found.trim_end_matches(" as i128").replace('`', "");
+            let wanted = match wanted {
+                "a nonzero u32" => "a whole number from 1 to 4294967295",
+                "u32" | "u64" => "a whole number from 0 on",
+                "f64" => "a number",
+                "a boolean" => "true or false",
+                "a sequence" => "a list",
+                wanted if wanted.starts_with("struct ") => "a table",
+                wanted => wanted,
+            };
+            return format!("\"{key}\" must be {wanted}, not {found}");
+        }
+        match message {
+            "wanted string or table" => format!("\"{key}\" must be a string"),
+            message => message.to_owned(),
+        }
+    }
+}
+
+fn joined(keys: &[&str]) -> String {
+    let keys: Vec<&str> = keys.iter().copied().filter(|key| !key.is_empty()).collect();
+    keys.join(".")
+}
+
+/// What a table is called in a sentence.
+fn titled(path: &str) -> String {
+    match path {
+        "" => "the file".to_owned(),
+        path => format!("[{path}]"),
+    }
+}
+
+/// What to write for a key that is missing, by the end of its path.
+const EXAMPLES: [(&str, &str); 17] = [
+    ("variants.name", "name = \"grpc-gzip\""),
+    ("groups.name", "name = \"small-messages\""),
+    ("published.of", "of = 1.5"),
+    ("published.against", "against = 3.0"),
+    (".unit", "unit = \"ms\""),
+    (".of", "of = \"grpc\", a variant's name"),
+    (".against", "against = \"rest-json\", a variant's name"),
+    (".source", "source = \"title, year\""),
+    (".says", "says = \"what was published\""),
+    (".metric", "metric = \"latency-mean\""),
+    (
+        ".published",
+        "published = { of = 1.5, against = 3.0, unit = \"ms\" }",
+    ),
+    (".method", "method = \"package.Service/Method\""),
+    (".request", "request = \"request.json\""),
+    (".response", "response = \"response.json\""),
+    (".language", "language = \"Python\""),
+    (".run", "run = [\"python3\", \"main.py\"]"),
+    (".install", "install = \"apt install python3\""),
+];
+
+fn needs(path: &str, key: &str) -> String {
+    let whole = format!("{path}.{key}");
+    let example = EXAMPLES.iter().find(|(end, _)| whole.ends_with(end));
+    let example = example.map_or(String::new(), |(_, text)| format!("; write {text}"));
+    format!("needs the key \"{key}\"{example}")
+}
+
+/// A text of one line that is not blank and holds no control characters.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct Line(pub(crate) String);
+
+impl TryFrom<String> for Line {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        match text.trim() {
+            "" => Err("this text is empty"),
+            _ if text.chars().any(char::is_control) => Err("this must be one line without tabs"),
+            _ => Ok(Self(text)),
+        }
+    }
+}
+
+impl std::ops::Deref for Line {
+    type Target = String;
+
+    fn deref(&self) -> &String {
+        &self.0
+    }
+}
+
+/// A time such as `150ms`, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct Time(pub(crate) u64);
+
+impl TryFrom<String> for Time {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        parse_time_ms(&text).map(Self)
+    }
+}
+
+/// A list that is not empty.
+pub(crate) fn filled<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    let list = Vec::deserialize(deserializer)?;
+    match list.is_empty() {
+        true => Err(D::Error::custom("this list is empty")),
+        false => Ok(list),
+    }
+}
+
+/// One string alone or a list that is not empty.
+pub(crate) fn one_or_more<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    struct OneOrMore<T>(std::marker::PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrMore<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a string, or a list of them")
+        }
+
+        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Vec<T>, E> {
+            T::deserialize(text.into_deserializer()).map(|one| vec![one])
+        }
+
+        fn visit_seq<A: serde::de::SeqAccess<'de>>(self, items: A) -> Result<Vec<T>, A::Error> {
+            filled(value::SeqAccessDeserializer::new(items))
+        }
+    }
+    deserializer.deserialize_any(OneOrMore(std::marker::PhantomData))
+}

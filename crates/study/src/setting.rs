@@ -1,0 +1,858 @@
+//! The table of settings: a row is all that is said of one setting, wherever it is read, named,
+//! filled in, asked of a subject, or put into words.
+
+use std::fmt;
+
+use rpcgauge_message::nearest::Nearest;
+use rpcgauge_message::{Compression, WorkloadSpec};
+use toml::de::DeValue;
+
+use crate::features::{Features, Role};
+use crate::ramp::parts_word;
+use crate::settings::{
+    Arrivals, Callee, Client, ConnectionUse, DEFAULT_DEADLINE_MS, ENGINE, HttpVersion,
+    MOST_IN_FLIGHT, Operation, Protocol, REFERENCE, Sample, Schedule, Settings, Stop, Style,
+    Transport, usual,
+};
+use crate::words::{Word, parse_time_ms, time_word};
+
+/// Which setting. The order is that of the table, and of their parts in a variant's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Key {
+    Server,
+    Client,
+    Style,
+    Codec,
+    Operation,
+    Sample,
+    Protocol,
+    Http,
+    Encoding,
+    Compression,
+    RequestCompression,
+    ResponseCompression,
+    Transport,
+    Connection,
+    Connections,
+    InFlight,
+    Rate,
+    Arrivals,
+    N,
+    Scale,
+    Calls,
+    Time,
+    Deadline,
+}
+
+/// A row of the table.
+pub struct Setting {
+    pub(crate) key: Key,
+    /// Its key in a study.
+    pub word: &'static str,
+    /// What it can be.
+    pub values: Values,
+    pub(crate) whose: Whose,
+    /// Whether its value is told apart from those of all other settings by its word alone, so that
+    /// a variant's name need not name the setting.
+    pub(crate) speaks_for_itself: bool,
+    /// Settings that may not stand in one table with it, and why.
+    pub(crate) contradicts: &'static [(Key, &'static str)],
+    /// Settings of a lower layer that it takes the place of.
+    pub(crate) pushes_out: &'static [Key],
+    /// Its value, in settings that have one.
+    pub(crate) get: fn(&Settings) -> Option<Value>,
+    /// Puts a value of it into settings, after those of the rows above.
+    pub(crate) set: fn(&mut Settings, &Value),
+    /// The rest of a sentence that begins with a stack which cannot do it in a role.
+    pub(crate) lack: fn(&Settings, &Features, Role) -> Option<String>,
+    /// The column of `rpcgauge plan` that it stands in.
+    column: &'static str,
+    /// What it says there, and in a sentence; nothing where it says nothing.
+    says: fn(&Settings) -> String,
+}
+
+/// What has a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// Calls alone.
+    Call,
+    /// Codecs alone.
+    Codec,
+    Both,
+}
+
+/// What a setting can be.
+pub enum Values {
+    /// `SUBJECT/STACK`.
+    Stack,
+    /// One of these words.
+    Words {
+        /// What a word is called in a sentence.
+        what: &'static str,
+        /// All of them.
+        all: fn() -> Vec<&'static str>,
+    },
+    /// A compression with its level.
+    Compression,
+    /// A whole number within bounds, both included.
+    Whole {
+        /// The least.
+        low: u32,
+        /// The most.
+        high: u32,
+    },
+    /// A number above 0.
+    Rate,
+    /// A time.
+    Time {
+        /// The least, ms.
+        least_ms: u64,
+    },
+}
+
+/// The value of a setting.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// A stack.
+    Stack(String),
+    /// A word of a closed set.
+    Word(&'static str),
+    /// A compression.
+    Compression(Compression),
+    /// A whole number.
+    Whole(u32),
+    /// A number.
+    Rate(f64),
+    /// A time, ms.
+    Time(u64),
+}
+
+/// What most rows have.
+const ROW: Setting = Setting {
+    key: Key::N,
+    word: "",
+    values: Values::Stack,
+    whose: Whose::Call,
+    speaks_for_itself: false,
+    contradicts: &[],
+    pushes_out: &[],
+    get: |_| None,
+    set: |_, _| {},
+    lack: |_, _, _| None,
+    column: "calls",
+    says: |_| String::new(),
+};
+
+const BOTH_WAYS: &str = "\"compression\" sets both directions; write it alone, or each direction";
+
+/// All settings.
+pub static SETTINGS: [Setting; 23] = [
+    Setting {
+        key: Key::Server,
+        word: "server",
+        speaks_for_itself: true,
+        get: |s| match &s.callee {
+            Callee::Subject { server, .. } => Some(Value::Stack(server.clone())),
+            Callee::Codec { .. } | Callee::Live { .. } => None,
+        },
+        set: |s, value| {
+            if let (Callee::Subject { server, .. }, Value::Stack(stack)) = (&mut s.callee, value) {
+                server.clone_from(stack);
+            }
+        },
+        says: |s| match &s.callee {
+            Callee::Subject { server, .. } if server != REFERENCE => format!("of {server}"),
+            _ => String::new(),
+        },
+        ..ROW
+    },
+    Setting {
+        key: Key::Client,
+        word: "client",
+        get: |s| match &s.callee {
+            Callee::Subject { client, .. } => Some(Value::Stack(
+                client
+                    .as_ref()
+                    .map_or(ENGINE, |client| &client.stack)
+                    .into(),
+            )),
+            Callee::Codec { .. } | Callee::Live { .. } => None,
+        },
+        set: |s, value| {
+            if let (Callee::Subject { client, .. }, Value::Stack(stack)) = (&mut s.callee, value) {
+                *client = (stack != ENGINE).then(|| Client {
+                    stack: stack.clone(),
+                    style: Style::Blocking,
+                });
+            }
+        },
+        says: |s| client(s).map_or(String::new(), |client| format!("by {}", client.stack)),
+        ..ROW
+    },
+    Setting {
+        key: Key::Style,
+        word: "style",
+        values: words::<Style>(),
+        speaks_for_itself: true,
+        get: |s| Value::word(client(s)?.style),
+        set: |s, value| {
+            if let Callee::Subject {
+                client: Some(client),
+                ..
+            } = &mut s.callee
+            {
+                value.put(&mut client.style);
+            }
+        },
+        lack: |s, has, role| match role {
+            Role::Client => missing(&has.styles, client(s)?.style),
+            Role::Server | Role::Codec => None,
+        },
+        says: |s| client(s).map_or(String::new(), |client| client.style.word().into()),
+        ..ROW
+    },
+    Setting {
+        key: Key::Codec,
+        word: "codec",
+        whose: Whose::Codec,
+        speaks_for_itself: true,
+        get: |s| match &s.callee {
+            Callee::Codec { codec, .. } => Some(Value::Stack(codec.clone())),
+            Callee::Subject { .. } | Callee::Live { .. } => None,
+        },
+        set: |s, value| {
+            if let (Callee::Subject { workload, .. }, Value::Stack(codec)) = (&s.callee, value) {
+                s.callee = Callee::Codec {
+                    codec: codec.clone(),
+                    operation: Operation::Encode,
+                    sample: Sample::Response,
+                    workload: workload.clone(),
+                };
+            }
+        },
+        says: |s| match &s.callee {
+            Callee::Codec { codec, .. } => format!("by {codec}"),
+            Callee::Subject { .. } | Callee::Live { .. } => String::new(),
+        },
+        ..ROW
+    },
+    Setting {
+        key: Key::Operation,
+        word: "operation",
+        values: words::<Operation>(),
+        whose: Whose::Codec,
+        speaks_for_itself: true,
+        get: |s| match s.callee {
+            Callee::Codec { operation, .. } => Value::word(operation),
+            Callee::Subject { .. } | Callee::Live { .. } => None,
+        },
+        set: |s, value| {
+            if let Callee::Codec { operation, .. } = &mut s.callee {
+                value.put(operation);
+            }
+        },
+        says: |s| match s.callee {
+            Callee::Codec { operation, .. } => format!("to {}", operation.word()),
+            Callee::Subject { .. } | Callee::Live { .. } => String::new(),
+        },
+        ..ROW
+    },
+    Setting {
+        key: Key::Sample,
+        word: "sample",
+        values: words::<Sample>(),
+        whose: Whose::Codec,
+        speaks_for_itself: true,
+        get: |s| match s.callee {
+            Callee::Codec { sample, .. } => Value::word(sample),
+            Callee::Subject { .. } | Callee::Live { .. } => None,
+        },
+        set: |s, value| {
+            if let Callee::Codec { sample, .. } = &mut s.callee {
+                value.put(sample);
+            }
+        },
+        says: |s| match s.callee {
+            Callee::Codec { sample, .. } => format!("the {}", sample.word()),
+            Callee::Subject { .. } | Callee::Live { .. } => String::new(),
+        },
+        ..ROW
+    },
+    Setting {
+        key: Key::Protocol,
+        word: "protocol",
+        values: words::<Protocol>(),
+        speaks_for_itself: true,
+        get: |s| Value::word(s.protocol),
+        set: |s, value| {
+            value.put(&mut s.protocol);
+            let (http, encoding) = usual(s.protocol);
+            (s.http, s.encoding) = (http, Some(encoding));
+        },
+        lack: |s, has, _| {
+            let protocols: Vec<Protocol> = has.protocols.keys().copied().collect();
+            missing(&protocols, s.protocol)
+        },
+        column: "protocol",
+        says: |s| match (s.protocol, s.encoding) {
+            (Protocol::Grpc, _) => "gRPC on".into(),
+            (Protocol::Rest, Some(_)) => "REST on".into(),
+            // Bodies are sent as they are given.
+            (Protocol::Rest, None) => String::new(),
+        },
+        ..ROW
+    },
+    Setting {
+        key: Key::Http,
+        word: "http",
+        values: words::<HttpVersion>(),
+        get: |s| Value::word(s.http),
+        set: |s, value| value.put(&mut s.http),
+        lack: |s, has, _| missing(has.protocols.get(&s.protocol)?, s.http),
+        column: "protocol",
+        says: |s| format!("HTTP/{}", s.http.word()),
+        ..ROW
+    },
+    Setting {
+        key: Key::Encoding,
+        word: "encoding",
+        values: words::<rpcgauge_message::Encoding>(),
+        whose: Whose::Both,
+        speaks_for_itself: true,
+        get: |s| Value::word(s.encoding?),
+        set: |s, value| {
+            if let Some(encoding) = &mut s.encoding {
+                value.put(encoding);
+            }
+        },
+        lack: |s, has, _| missing(&has.encodings, s.encoding?),
+        column: "encoding",
+        says: |s| s.encoding.map_or("", Word::word).into(),
+        ..ROW
+    },
+    Setting {
+        key: Key::Compression,
+        word: "compression",
+        values: Values::Compression,
+        whose: Whose::Both,
+        contradicts: &[
+            (Key::RequestCompression, BOTH_WAYS),
+            (Key::ResponseCompression, BOTH_WAYS),
+        ],
+        pushes_out: &[Key::RequestCompression, Key::ResponseCompression],
+        get: |s| {
+            let is_one = s.request_compression == s.response_compression;
+            is_one.then_some(Value::Compression(s.request_compression))
+        },
+        set: |s, value| {
+            if let Value::Compression(both) = value {
+                (s.request_compression, s.response_compression) = (*both, *both);
+            }
+        },
+        lack: |s, has, role| match role {
+            Role::Codec => missing(&has.compressions, s.request_compression.into()),
+            Role::Server | Role::Client => None,
+        },
+        column: "compression",
+        says: |s| match s.request_compression == s.response_compression {
+            true => compressed("", s.request_compression),
+            false => String::new(),
+        },
+        ..ROW
+    },
+    Setting {
+        key: Key::RequestCompression,
+        word: "request-compression",
+        values: Values::Compression,
+        get: |s| Some(Value::Compression(s.request_compression)),
+        set: |s, value| {
+            if let Value::Compression(compression) = value {
+                s.request_compression = *compression;
+            }
+        },
+        lack: |s, has, _| missing(&has.compressions, s.request_compression.into()),
+        column: "compression",
+        says: |s| match s.request_compression == s.response_compression {
+            true => String::new(),
+            false => compressed("request ", s.request_compression),
+        },
+        ..ROW
+    },
+    Setting {
+        key: Key::ResponseCompression,
+        word: "response-compression",
+        values: Values::Compression,
+        get: |s| Some(Value::Compression(s.response_compression)),
+        set: |s, value| {
+            if let Value::Compression(compression) = value {
+                s.response_compression = *compression;
+            }
+        },
+        lack: |s, has, _| missing(&has.compressions, s.response_compression.into()),
+        column: "compression",
+        says: |s| match s.request_compression == s.response_compression {
+            true => String::new(),
+            false => compressed("response ", s.response_compression),
+        },
+        ..ROW
+    },
+    Setting {
+        key: Key::Transport,
+        word: "transport",
+        values: words::<Transport>(),
+        speaks_for_itself: true,
+        get: |s| Value::word(s.transport),
+        set: |s, value| value.put(&mut s.transport),
+        lack: |s, has, _| missing(&has.transports, s.transport),
+        column: "over",
+        says: |s| match s.transport {
+            Transport::Tcp => "TCP".into(),
+            Transport::Unix => "Unix socket".into(),
+        },
+        ..ROW
+    },
+    Setting {
+        key: Key::Connection,
+        word: "connection",
+        values: words::<ConnectionUse>(),
+        speaks_for_itself: true,
+        get: |s| Value::word(s.connection),
+        set: |s, value| value.put(&mut s.connection),
+        lack: |s, has, role| match role {
+            Role::Client => missing(&has.connections, s.connection),
+            Role::Server | Role::Codec => None,
+        },
+        column: "over",
+        says: |s| match s.connection {
+            ConnectionUse::Reuse => "connection kept".into(),
+            ConnectionUse::PerCall => "connection per call".into(),
+        },
+        ..ROW
+    },
+    Setting {
+        key: Key::Connections,
+        word: "connections",
+        values: COUNT_IN_FLIGHT,
+        get: |s| Some(Value::Whole(s.connections)),
+        set: |s, value| s.connections = value.whole(),
+        column: "over",
+        says: |s| match s.connections {
+            1 => String::new(),
+            connections => format!("× {connections}"),
+        },
+        ..ROW
+    },
+    Setting {
+        key: Key::InFlight,
+        word: "in-flight",
+        values: COUNT_IN_FLIGHT,
+        contradicts: &[
+            (
+                Key::Rate,
+                "calls are sent either at a \"rate\" or with so many \"in-flight\"; keep one of the two",
+            ),
+            (
+                Key::Arrivals,
+                "\"arrivals\" spaces calls at a \"rate\"; \"in-flight\" sends each call when one ends",
+            ),
+        ],
+        pushes_out: &[Key::Rate, Key::Arrivals],
+        get: |s| match s.schedule {
+            Schedule::Closed { in_flight } => Some(Value::Whole(in_flight)),
+            Schedule::Rate { .. } | Schedule::Ramp { .. } => None,
+        },
+        set: |s, value| {
+            s.schedule = Schedule::Closed {
+                in_flight: value.whole(),
+            };
+        },
+        lack: |s, has, role| match (role, &s.schedule) {
+            (Role::Client, Schedule::Closed { in_flight }) if *in_flight > has.in_flight => {
+                Some(format!("has at most {} in flight", has.in_flight))
+            }
+            _ => None,
+        },
+        column: "sent",
+        says: |s| match s.schedule {
+            Schedule::Closed { in_flight } => format!("{in_flight} in flight"),
+            Schedule::Rate { .. } | Schedule::Ramp { .. } => String::new(),
+        },
+        ..ROW
+    },
+    Setting {
+        key: Key::Rate,
+        word: "rate",
+        values: Values::Rate,
+        pushes_out: &[Key::InFlight],
+        get: |s| match s.schedule {
+            Schedule::Rate { per_second, .. } => Some(Value::Rate(per_second)),
+            Schedule::Closed { .. } | Schedule::Ramp { .. } => None,
+        },
+        set: |s, value| {
+            if let Value::Rate(per_second) = value {
+                s.schedule = Schedule::Rate {
+                    per_second: *per_second,
+                    arrivals: Arrivals::Poisson,
+                };
+            }
+        },
+        lack: |s, _, role| match (role, &s.schedule) {
+            (Role::Client, Schedule::Rate { .. } | Schedule::Ramp { .. }) => {
+                Some("sends each call when one ends, and has no rate".into())
+            }
+            _ => None,
+        },
+        column: "sent",
+        says: |s| match &s.schedule {
+            Schedule::Closed { .. } => String::new(),
+            Schedule::Rate { per_second, .. } => format!("{per_second} calls/s"),
+            Schedule::Ramp { parts, .. } => format!("a ramp of calls/s, {}", parts_word(parts)),
+        },
+        ..ROW
+    },
+    Setting {
+        key: Key::Arrivals,
+        word: "arrivals",
+        values: words::<Arrivals>(),
+        get: |s| match s.schedule {
+            Schedule::Closed { .. } => None,
+            Schedule::Rate { arrivals, .. } | Schedule::Ramp { arrivals, .. } => {
+                Value::word(arrivals)
+            }
+        },
+        set: |s, value| match &mut s.schedule {
+            Schedule::Closed { .. } => {}
+            Schedule::Rate { arrivals, .. } | Schedule::Ramp { arrivals, .. } => {
+                value.put(arrivals);
+            }
+        },
+        column: "sent",
+        says: |s| match s.schedule {
+            Schedule::Closed { .. } => String::new(),
+            Schedule::Rate { arrivals, .. } | Schedule::Ramp { arrivals, .. } => match arrivals {
+                Arrivals::Constant => "evenly spaced".into(),
+                Arrivals::Poisson => "at random (Poisson)".into(),
+            },
+        },
+        ..ROW
+    },
+    // The size of the workload, which is made before.
+    Setting {
+        key: Key::N,
+        word: "n",
+        values: COUNT,
+        whose: Whose::Both,
+        ..ROW
+    },
+    Setting {
+        key: Key::Scale,
+        word: "scale",
+        values: COUNT,
+        whose: Whose::Both,
+        ..ROW
+    },
+    Setting {
+        key: Key::Calls,
+        word: "calls",
+        values: COUNT,
+        whose: Whose::Both,
+        pushes_out: &[Key::Time],
+        get: |s| Some(Value::Whole(u32::try_from(s.stop.calls?).ok()?)),
+        set: |s, value| {
+            s.stop = Stop {
+                calls: Some(value.whole().into()),
+                time_ms: None,
+            };
+        },
+        column: "until",
+        says: |s| match s.stop.calls {
+            Some(1) => "1 call".into(),
+            Some(calls) => format!("{calls} calls"),
+            None => String::new(),
+        },
+        ..ROW
+    },
+    Setting {
+        key: Key::Time,
+        word: "time",
+        values: Values::Time { least_ms: 1 },
+        whose: Whose::Both,
+        pushes_out: &[Key::Calls],
+        get: |s| s.stop.time_ms.map(Value::Time),
+        set: |s, value| {
+            if let Value::Time(ms) = value {
+                s.stop.time_ms = Some(*ms);
+            }
+        },
+        column: "until",
+        says: |s| match (s.stop.calls, s.stop.time_ms) {
+            (_, None) => String::new(),
+            (None, Some(ms)) => time_word(ms),
+            (Some(_), Some(ms)) => format!("or {}", time_word(ms)),
+        },
+        ..ROW
+    },
+    Setting {
+        key: Key::Deadline,
+        word: "deadline",
+        // Shorter ones would fail calls for the timer's grain.
+        values: Values::Time { least_ms: 10 },
+        get: |s| Some(Value::Time(s.deadline_ms)),
+        set: |s, value| {
+            if let Value::Time(ms) = value {
+                s.deadline_ms = *ms;
+            }
+        },
+        column: "deadline",
+        says: |s| match s.deadline_ms {
+            DEFAULT_DEADLINE_MS => String::new(),
+            ms => format!("deadline {}", time_word(ms)),
+        },
+        ..ROW
+    },
+];
+
+const COUNT: Values = Values::Whole {
+    low: 1,
+    high: u32::MAX,
+};
+const COUNT_IN_FLIGHT: Values = Values::Whole {
+    low: 1,
+    high: MOST_IN_FLIGHT,
+};
+
+const fn words<T: Word>() -> Values {
+    Values::Words {
+        what: T::WHAT,
+        all: || T::WORDS.iter().map(|(word, _)| *word).collect(),
+    }
+}
+
+fn client(settings: &Settings) -> Option<&Client> {
+    match &settings.callee {
+        Callee::Subject { client, .. } => client.as_ref(),
+        Callee::Codec { .. } | Callee::Live { .. } => None,
+    }
+}
+
+fn compressed(what: &str, compression: Compression) -> String {
+    match compression {
+        Compression::None => String::new(),
+        compression => format!("{what}{compression}"),
+    }
+}
+
+fn missing<T: Word>(has: &[T], needed: T) -> Option<String> {
+    let words: Vec<&str> = has.iter().map(|value| value.word()).collect();
+    (!has.contains(&needed)).then(|| {
+        let (what, needed) = (T::WHAT, needed.word());
+        format!("has no {what} \"{needed}\" (it has: {})", words.join(", "))
+    })
+}
+
+impl Key {
+    pub(crate) fn row(self) -> &'static Setting {
+        // The table is in the keys' order, as a test sees to.
+        &SETTINGS[self as usize]
+    }
+
+    pub(crate) fn from_word(word: &str) -> Option<Self> {
+        let row = SETTINGS.iter().find(|row| row.word == word);
+        row.map(|row| row.key)
+    }
+}
+
+impl Setting {
+    /// Its value in settings to which it applies.
+    pub fn value(&self, settings: &Settings) -> Option<Value> {
+        let is_codec = matches!(settings.callee, Callee::Codec { .. });
+        let applies = match self.whose {
+            Whose::Both => true,
+            Whose::Call => !is_codec,
+            Whose::Codec => is_codec,
+        };
+        (self.get)(settings).filter(|_| applies)
+    }
+
+    /// What it says of settings to which it applies.
+    fn words(&self, settings: &Settings) -> String {
+        let is_codec = matches!(settings.callee, Callee::Codec { .. });
+        match self.whose {
+            Whose::Call if is_codec => String::new(),
+            _ => (self.says)(settings),
+        }
+    }
+
+    /// Its value from what a study writes.
+    pub(crate) fn read(&self, written: &DeValue<'_>) -> Result<Value, String> {
+        let word = self.word;
+        let wrong = |wanted: &str| {
+            let found = match written {
+                DeValue::Integer(number) => number.to_string(),
+                other => format!("of type {}", other.type_str()),
+            };
+            format!("\"{word}\" must be {wanted}, not {found}")
+        };
+        let text = written.as_str();
+        match &self.values {
+            Values::Stack => match text {
+                Some(text) if !text.trim().is_empty() => Ok(Value::Stack(text.to_owned())),
+                _ => Err(wrong("a stack, SUBJECT/STACK")),
+            },
+            Values::Words { what, all } => {
+                let all = all();
+                let quoted: Vec<String> = all.iter().map(|word| format!("\"{word}\"")).collect();
+                let text = text.ok_or_else(|| wrong(&format!("one of {}", quoted.join(", "))))?;
+                let known = all.iter().find(|word| **word == text);
+                known.map(|word| Value::Word(word)).ok_or_else(|| {
+                    let hint = Nearest::or_known(text, all.iter().copied());
+                    format!("unknown {what} \"{text}\"{hint}")
+                })
+            }
+            Values::Compression => {
+                let text = text.ok_or_else(|| wrong("a string, such as \"gzip:6\""))?;
+                let compression = text.parse::<Compression>();
+                compression
+                    .map(Value::Compression)
+                    .map_err(|error| error.to_string())
+            }
+            Values::Whole { low, high } => {
+                let number = written.as_integer();
+                let number = number
+                    .and_then(|number| u32::from_str_radix(number.as_str(), number.radix()).ok());
+                let number = number.filter(|number| (*low..=*high).contains(number));
+                let wanted = || format!("a whole number from {low} to {high}");
+                number.map(Value::Whole).ok_or_else(|| wrong(&wanted()))
+            }
+            Values::Rate => {
+                let number = match written {
+                    DeValue::Float(number) => number.as_str().parse().ok(),
+                    DeValue::Integer(number) => number.as_str().parse().ok(),
+                    _ => None,
+                };
+                let number = number.filter(|number| f64::is_finite(*number) && *number > 0.0);
+                number
+                    .map(Value::Rate)
+                    .ok_or_else(|| wrong("a number that is more than 0"))
+            }
+            Values::Time { least_ms } => {
+                let text = text.ok_or_else(|| wrong("a time with its unit, such as \"150ms\""))?;
+                match parse_time_ms(text)? {
+                    ms if ms < *least_ms => Err(format!(
+                        "\"{word}\" must be at least {}",
+                        time_word(*least_ms)
+                    )),
+                    ms => Ok(Value::Time(ms)),
+                }
+            }
+        }
+    }
+}
+
+impl Value {
+    fn word<T: Word>(value: T) -> Option<Self> {
+        Some(Self::Word(value.word()))
+    }
+
+    fn put<T: Word>(&self, place: &mut T) {
+        if let Self::Word(word) = self
+            && let Some(value) = T::from_word(word)
+        {
+            *place = value;
+        }
+    }
+
+    fn whole(&self) -> u32 {
+        match self {
+            Self::Whole(number) => *number,
+            _ => 0,
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stack(name) => f.write_str(name),
+            Self::Word(word) => f.write_str(word),
+            Self::Compression(value) => value.fmt(f),
+            Self::Whole(number) => number.fmt(f),
+            Self::Rate(number) => number.fmt(f),
+            Self::Time(ms) => f.write_str(&time_word(*ms)),
+        }
+    }
+}
+
+impl Features {
+    /// The first thing that `settings` need of a stack in a role and that it lacks, with its
+    /// setting: the rest of a sentence that begins with the stack.
+    pub(crate) fn lack(&self, role: Role, settings: &Settings) -> Option<(Option<Key>, String)> {
+        let of_role = missing(&self.roles, role);
+        let rows = SETTINGS
+            .iter()
+            .filter(|row| role != Role::Codec || row.whose != Whose::Call);
+        let mut lacks =
+            rows.filter_map(|row| Some((Some(row.key), (row.lack)(settings, self, role)?)));
+        let of_workload = || missing(&self.workloads, settings.callee.workload()?.into());
+        of_role
+            .map(|lack| (None, lack))
+            .or_else(|| lacks.next())
+            .or_else(|| of_workload().map(|lack| (None, lack)))
+    }
+}
+
+impl Settings {
+    /// What is said of these settings, by column, in the table's order; nothing where nothing is.
+    pub fn columns(&self) -> Vec<(&'static str, String)> {
+        let mut columns = vec![("calls", self.callee.called())];
+        for row in &SETTINGS {
+            let words = row.words(self);
+            match columns.iter_mut().find(|(name, _)| *name == row.column) {
+                None => columns.push((row.column, words)),
+                Some((_, cell)) if cell.is_empty() => *cell = words,
+                Some((_, cell)) if !words.is_empty() => *cell += &format!(" {words}"),
+                Some(_) => {}
+            }
+        }
+        columns
+    }
+
+    /// How is called and what, in one line: all but when a trial ends.
+    pub fn sentence(&self) -> String {
+        let mut columns = self.columns();
+        columns.retain(|(name, words)| *name != "until" && !words.is_empty());
+        let called = columns.remove(0).1;
+        let how: Vec<String> = columns.into_iter().map(|(_, words)| words).collect();
+        format!("{}; {called}", how.join(", "))
+    }
+
+    /// The settings in which two variants differ, with both values.
+    pub fn differences(&self, other: &Self) -> Vec<(&'static str, Option<Value>, Option<Value>)> {
+        let rows = SETTINGS
+            .iter()
+            .map(|row| (row.word, row.value(self), row.value(other)));
+        rows.filter(|(_, one, another)| one != another).collect()
+    }
+}
+
+impl Callee {
+    /// What is called: a workload with its size as in `list n=10`, the method's name for a user's
+    /// own, or a live service's target.
+    pub fn called(&self) -> String {
+        match self {
+            Self::Subject { workload, .. } | Self::Codec { workload, .. } => match workload {
+                WorkloadSpec::Echo { n } => format!("echo n={n}"),
+                WorkloadSpec::Hello {} => "hello".to_owned(),
+                WorkloadSpec::List { n } => format!("list n={n}"),
+                WorkloadSpec::Records { n } => format!("records n={n}"),
+                WorkloadSpec::Profile {} => "profile".to_owned(),
+                WorkloadSpec::Followers { n } => format!("followers n={n}"),
+                WorkloadSpec::Own(own) => own.method.clone(),
+            },
+            Self::Live { service } => service.target.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
