@@ -8,7 +8,7 @@ use rpcgauge_wire::Traffic;
 use crate::Histogram;
 use crate::error::LoadError;
 use crate::failure::FailureKind;
-use crate::recorder::histogram;
+use crate::histogram::histogram;
 
 /// Asks for looks at the measured part while it goes on.
 pub struct ProgressHook<'r> {

@@ -4,18 +4,86 @@ use std::time::Duration;
 
 use crate::Histogram;
 use crate::clock::nanos;
-use crate::recorder::{histogram, record};
-use crate::warmup::{WarmupBounds, WarmupSlice};
+use crate::engine::ledger::Ended;
+use crate::histogram::{histogram, record};
+use crate::measurement::WarmupOutcome;
+use crate::warmup::{Settling, WarmupBounds, WarmupSlice};
 
 /// A slice of up to so many calls keeps their latencies as they are. Most slices are small, and
 /// looking through a whole histogram after every few calls would itself disturb the calls.
 const FEW: usize = 1024;
 
-/// What is known of the warm-up so far.
+/// The warm-up of a trial, which may have none.
+pub(super) struct WarmUp<'r> {
+    bounds: Option<WarmupBounds>,
+    settling: Box<dyn FnMut(WarmupSlice) -> Settling + 'r>,
+    /// There is one while it goes on.
+    meter: Option<SliceMeter>,
+    pub(super) outcome: WarmupOutcome,
+    /// Calls of it that have ended since the measured part began.
+    pub(super) ended_after: u64,
+}
+
+impl<'r> WarmUp<'r> {
+    pub(super) fn new(
+        bounds: Option<WarmupBounds>,
+        settling: Box<dyn FnMut(WarmupSlice) -> Settling + 'r>,
+    ) -> WarmUp<'r> {
+        WarmUp {
+            bounds,
+            settling,
+            meter: None,
+            outcome: WarmupOutcome::default(),
+            ended_after: 0,
+        }
+    }
+
+    /// Starts it at `now` (ns); false where there is none.
+    pub(super) fn start(&mut self, now: u64) -> bool {
+        self.meter = self.bounds.map(|bounds| SliceMeter::new(bounds, now));
+        self.meter.is_some()
+    }
+
+    /// Takes note of a call's end, and asks the rule where that ends a slice.
+    pub(super) fn call_ended(&mut self, call: &Ended) -> Settling {
+        let latency = call.done.saturating_sub(call.due);
+        let meter = self.meter.as_mut();
+        match meter.and_then(|meter| meter.call_ended(call.done, latency, call.succeeded)) {
+            Some(slice) => (self.settling)(slice),
+            None => Settling::GoOn,
+        }
+    }
+
+    /// Whether as many calls are begun as it may have.
+    #[inline]
+    pub(super) fn is_all_begun(&self) -> bool {
+        self.bounds
+            .is_some_and(|bounds| self.outcome.calls >= bounds.max_calls)
+    }
+
+    /// Whether a bound is reached, or there is none.
+    pub(super) fn is_over(&self, now: u64) -> bool {
+        self.meter.as_ref().is_none_or(|meter| meter.is_over(now))
+    }
+
+    /// When its bound on time is reached, ns; 0 where there is none.
+    pub(super) fn ends_by(&self) -> u64 {
+        self.meter.as_ref().map_or(0, SliceMeter::ends_by)
+    }
+
+    /// It is over, and took until `now` (ns).
+    pub(super) fn end(&mut self, now: u64) {
+        if let Some(meter) = self.meter.take() {
+            self.outcome.elapsed = Duration::from_nanos(now.saturating_sub(meter.started_at));
+        }
+    }
+}
+
+/// What is known of its slices so far.
 #[derive(Debug)]
-pub(super) struct Warming {
+struct SliceMeter {
     bounds: WarmupBounds,
-    pub(super) started_at: u64,
+    started_at: u64,
     ended: u64,
     slice_started_at: u64,
     slice_calls: u64,
@@ -25,9 +93,9 @@ pub(super) struct Warming {
     many: Histogram,
 }
 
-impl Warming {
-    pub(super) fn new(bounds: WarmupBounds, now: u64) -> Warming {
-        Warming {
+impl SliceMeter {
+    fn new(bounds: WarmupBounds, now: u64) -> SliceMeter {
+        SliceMeter {
             bounds,
             started_at: now,
             ended: 0,
@@ -40,12 +108,7 @@ impl Warming {
     }
 
     /// Takes a call that ended; returns the slice that it completes.
-    pub(super) fn call_ended(
-        &mut self,
-        done: u64,
-        latency: u64,
-        succeeded: bool,
-    ) -> Option<WarmupSlice> {
+    fn call_ended(&mut self, done: u64, latency: u64, succeeded: bool) -> Option<WarmupSlice> {
         self.ended += 1;
         self.slice_calls += 1;
         self.slice_failed += u64::from(!succeeded);
@@ -70,12 +133,12 @@ impl Warming {
     }
 
     /// Whether a bound is reached.
-    pub(super) fn is_over(&self, now: u64) -> bool {
+    fn is_over(&self, now: u64) -> bool {
         self.ended >= self.bounds.max_calls || now >= self.ends_by()
     }
 
     /// When the bound on time is reached.
-    pub(super) fn ends_by(&self) -> u64 {
+    fn ends_by(&self) -> u64 {
         self.started_at.saturating_add(nanos(self.bounds.max_time))
     }
 
@@ -104,30 +167,30 @@ impl Warming {
 mod tests {
     use super::*;
 
-    fn warming() -> Warming {
+    fn meter() -> SliceMeter {
         let bounds = WarmupBounds {
             max_calls: 7,
             max_time: Duration::from_nanos(1000),
             slice_calls: 3,
             slice_time: Duration::from_nanos(100),
         };
-        Warming::new(bounds, 5000)
+        SliceMeter::new(bounds, 5000)
     }
 
     #[test]
     fn a_slice_has_its_calls_and_its_time() {
-        let mut warming = warming();
-        assert_eq!(warming.call_ended(5010, 10, true), None);
-        assert_eq!(warming.call_ended(5020, 30, false), None);
-        assert_eq!(warming.call_ended(5030, 20, true), None, "too short");
+        let mut meter = meter();
+        assert_eq!(meter.call_ended(5010, 10, true), None);
+        assert_eq!(meter.call_ended(5020, 30, false), None);
+        assert_eq!(meter.call_ended(5030, 20, true), None, "too short");
         let slice = WarmupSlice {
             calls: 4,
             failed: 1,
             median_ns: 20,
             elapsed: Duration::from_nanos(100),
         };
-        assert_eq!(warming.call_ended(5100, 40, true), Some(slice));
-        assert_eq!(warming.call_ended(5300, 40, true), None, "too few calls");
+        assert_eq!(meter.call_ended(5100, 40, true), Some(slice));
+        assert_eq!(meter.call_ended(5300, 40, true), None, "too few calls");
     }
 
     #[test]
@@ -139,12 +202,12 @@ mod tests {
                 slice_calls: calls,
                 slice_time: Duration::ZERO,
             };
-            let mut warming = Warming::new(bounds, 0);
+            let mut meter = SliceMeter::new(bounds, 0);
             for round in 0..2 {
                 // 1 to `calls` in some other order.
                 let slices = (0..calls).map(|i| 1 + (i * 7919) % calls);
                 let slice = slices
-                    .filter_map(|latency| warming.call_ended(1, latency, true))
+                    .filter_map(|latency| meter.call_ended(1, latency, true))
                     .next()
                     .expect("a slice of so many calls");
                 let (got, right) = (slice.median_ns as f64, calls.div_ceil(2) as f64);
@@ -158,13 +221,13 @@ mod tests {
 
     #[test]
     fn a_warmup_is_bounded_by_calls_and_time() {
-        let mut warming = warming();
+        let mut meter = meter();
         for _ in 0..6 {
-            warming.call_ended(5001, 1, true);
+            meter.call_ended(5001, 1, true);
         }
-        assert!(!warming.is_over(5999));
-        assert!(warming.is_over(6000));
-        warming.call_ended(5001, 1, true);
-        assert!(warming.is_over(5001));
+        assert!(!meter.is_over(5999));
+        assert!(meter.is_over(6000));
+        meter.call_ended(5001, 1, true);
+        assert!(meter.is_over(5001));
     }
 }

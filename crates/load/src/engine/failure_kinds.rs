@@ -1,4 +1,4 @@
-//! Which kind of failure it is that a connection, the system or the deadline tells of.
+//! Which kind a failure is: of a connection, of the system, or by the deadline.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use rpcgauge_wire::{ErrorCode, Failure};
 use super::stream::TlsFailure;
 use crate::failure::FailureKind;
 
-/// How a call fails that has no complete answer by its deadline.
+/// How a call fails that has no complete response by its deadline.
 pub(super) const TOO_LATE: (FailureKind, &str) = (
     FailureKind::Deadline,
     "the deadline passed before the answer was complete",
@@ -31,14 +31,14 @@ pub(super) const NO_BODY: (FailureKind, &str) = (
     "the deadline passed before the call's body was made: make bodies faster, or beforehand",
 );
 
-/// Whether a connection broke since nothing was heard on it: the keep-alive's time ran out, its own or
+/// Whether a connection broke since nothing came on it: the keep-alive's time ran out, its own or
 /// the system's.
 pub(super) fn is_lost(broken: &io::Error) -> bool {
     broken.kind() == io::ErrorKind::TimedOut
 }
 
 impl FailureKind {
-    /// The kind of a failure that the connection told of; `broken` is what the transport said.
+    /// The kind of a failure of the connection; `broken` is what the transport said.
     pub(super) fn of_wire(failure: &Failure, broken: Option<&io::Error>) -> FailureKind {
         match failure {
             Failure::Closed { .. } => match broken {

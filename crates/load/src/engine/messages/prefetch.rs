@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 use std::vec;
 
-use super::source::{Outgoing, framed};
+use super::{Outgoing, framed};
 use crate::bodies::{Body, CodecError};
 use crate::error::LoadError;
 
@@ -19,17 +19,17 @@ const BATCH_BODIES: usize = 1024;
 const BATCH_BYTES: usize = 1 << 20;
 
 /// Batches that lie ready, beside the one in use.
-const BATCHES_AHEAD: usize = 16;
+const BATCHES_READY: usize = 16;
 
 /// How long the thread may make bodies before the trial begins without all of them.
 const HEAD_START: Duration = Duration::from_secs(1);
 
 /// A body, or why there is none.
-pub(super) type Made = Result<Outgoing, CodecError>;
+pub(in crate::engine) type Made = Result<Outgoing, CodecError>;
 
 /// What is known of the next body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
+pub(in crate::engine) enum Next {
     /// It is there.
     Ready,
     /// It is not made yet.
@@ -40,18 +40,18 @@ pub(super) enum Next {
 
 /// The calling side of the queue.
 #[derive(Debug)]
-pub(super) struct Ahead {
+pub(super) struct Prefetch {
     batches: Receiver<Vec<Made>>,
     batch: vec::IntoIter<Made>,
 }
 
-impl Ahead {
+impl Prefetch {
     /// Starts a thread that makes bodies, framed for gRPC or not, and gives it a head start.
     pub(super) fn start(
         bodies: Box<dyn Iterator<Item = Result<Body, CodecError>> + Send>,
         grpc: bool,
-    ) -> Result<Ahead, LoadError> {
-        let (sender, batches) = sync_channel(BATCHES_AHEAD);
+    ) -> Result<Prefetch, LoadError> {
+        let (sender, batches) = sync_channel(BATCHES_READY);
         let (full, is_full) = sync_channel(1);
         thread::Builder::new()
             .name("bodies".to_owned())
@@ -60,13 +60,13 @@ impl Ahead {
         // Full, at its end, or still not full after so long: the trial goes on with what is there.
         let (Ok(()) | Err(RecvTimeoutError::Disconnected | RecvTimeoutError::Timeout)) =
             is_full.recv_timeout(HEAD_START);
-        Ok(Ahead {
+        Ok(Prefetch {
             batches,
             batch: Vec::new().into_iter(),
         })
     }
 
-    /// Looks whether a body is there; one that is will be taken by [`Ahead::take`].
+    /// Looks whether a body is there; one that is will be taken by [`Prefetch::take`].
     pub(super) fn next(&mut self) -> Next {
         if self.batch.as_slice().is_empty() {
             self.next_batch()
@@ -87,14 +87,14 @@ impl Ahead {
         Next::Ready
     }
 
-    /// Takes the body that [`Ahead::next`] found.
+    /// Takes the body that [`Prefetch::next`] found.
     pub(super) fn take(&mut self) -> Option<Made> {
         self.batch.next()
     }
 }
 
-/// Fills the queue until the bodies end or nobody takes them any more. Tells when it is full for the
-/// first time; when it never is, by letting go of `full`.
+/// Fills the queue until the bodies end or the trial does. Sends on `full` when the queue is full for the first
+/// time, and drops it at the end.
 fn make(
     bodies: impl Iterator<Item = Result<Body, CodecError>>,
     grpc: bool,
@@ -121,7 +121,7 @@ fn make(
             return;
         }
         sent += 1;
-        if sent == BATCHES_AHEAD {
+        if sent == BATCHES_READY {
             let _ = full.try_send(());
         }
     }
@@ -143,11 +143,11 @@ mod tests {
     }
 
     /// Takes all bodies, waiting for those that are late.
-    fn take_all(ahead: &mut Ahead) -> Vec<Made> {
+    fn take_all(prefetch: &mut Prefetch) -> Vec<Made> {
         let mut taken = Vec::new();
         loop {
-            match ahead.next() {
-                Next::Ready => taken.extend(ahead.take()),
+            match prefetch.next() {
+                Next::Ready => taken.extend(prefetch.take()),
                 Next::Late => thread::yield_now(),
                 Next::UsedUp => return taken,
             }
@@ -160,8 +160,8 @@ mod tests {
             let prefix = if grpc { &[0, 0, 0, 0, 4][..] } else { &[] };
             let count = 3 * BATCH_BODIES as u32 + 7;
             let bodies = (0..count).map(|n| Ok(body(&n.to_be_bytes())));
-            let mut ahead = Ahead::start(Box::new(bodies), grpc).unwrap();
-            let taken = take_all(&mut ahead);
+            let mut prefetch = Prefetch::start(Box::new(bodies), grpc).unwrap();
+            let taken = take_all(&mut prefetch);
             assert_eq!(taken.len(), count as usize);
             for (n, made) in (0..count).zip(taken) {
                 let outgoing = made.unwrap();
@@ -172,16 +172,16 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_cannot_be_made_is_told_in_its_place() {
+    fn a_body_that_cannot_be_made_has_its_error_in_its_place() {
         let bodies = [
             Ok(body(b"a")),
             Err(CodecError("row 2".into())),
             Ok(body(b"c")),
         ];
-        let mut ahead = Ahead::start(Box::new(bodies.into_iter()), false).unwrap();
-        let taken = take_all(&mut ahead);
-        let told: Vec<_> = taken.iter().map(|made| made.as_ref().err()).collect();
-        assert_eq!(told, [None, Some(&CodecError("row 2".into())), None]);
+        let mut prefetch = Prefetch::start(Box::new(bodies.into_iter()), false).unwrap();
+        let taken = take_all(&mut prefetch);
+        let errors: Vec<_> = taken.iter().map(|made| made.as_ref().err()).collect();
+        assert_eq!(errors, [None, Some(&CodecError("row 2".into())), None]);
     }
 
     /// The thread stops at the bound: more would fill the memory.
@@ -190,8 +190,8 @@ mod tests {
         let large = vec![0; BATCH_BYTES];
         // One that the thread holds while it waits for room.
         for (bytes, most) in [
-            (&large[..1], (BATCHES_AHEAD + 1) * BATCH_BODIES),
-            (&large[..], BATCHES_AHEAD + 1),
+            (&large[..1], (BATCHES_READY + 1) * BATCH_BODIES),
+            (&large[..], BATCHES_READY + 1),
         ] {
             let made = Arc::new(AtomicUsize::new(0));
             let counter = Arc::clone(&made);
@@ -200,12 +200,12 @@ mod tests {
                 counter.fetch_add(1, Ordering::Relaxed);
                 Ok(body(&bytes))
             });
-            let ahead = Ahead::start(Box::new(bodies), false).unwrap();
+            let prefetch = Prefetch::start(Box::new(bodies), false).unwrap();
             // Until it waits; what it makes beyond the bound in this time would show.
             thread::sleep(Duration::from_millis(50));
             let made = made.load(Ordering::Relaxed);
             assert!(made <= most, "{made} of {most}");
-            drop(ahead);
+            drop(prefetch);
         }
     }
 }

@@ -1,9 +1,8 @@
-//! What a server answers to one call, from its head to whether it is good.
+//! The response to one call, from its head to whether it is good.
 
 use rpcgauge_wire::Fields;
 use rpcgauge_wire::grpc::{Code, GrpcViolation, StatusSource, UnaryAnswer};
 
-use super::checking::Held;
 use crate::account::{MOST_SAMPLE_CHARS, shortened};
 use crate::failure::FailureKind;
 use crate::trial::{CallStyle, Expect};
@@ -12,19 +11,52 @@ use crate::trial::{CallStyle, Expect};
 /// host's CLOCK_MONOTONIC).
 const HANDLER_START: &[u8] = b"rpcgauge-handler-start";
 
-/// And when its handler handed the answer back.
+/// And when its handler handed the response back.
 const HANDLER_END: &[u8] = b"rpcgauge-handler-end";
 
 /// gRPC status codes above this are absurd; they are counted as one kind.
 const LAST_GRPC_CODE: u32 = 16;
 
-/// What answers are held against; the same for all calls of a trial.
+/// What responses are held against; the same for all calls of a trial.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules<'a> {
     pub(super) style: &'a CallStyle,
     pub(super) expect: &'a Expect,
     /// Whether the server's marks are looked for.
     pub(super) marks: bool,
+}
+
+/// Bytes of responses that are held for their checks at a time, at least.
+const LEAST_HELD: usize = 16 << 20;
+
+/// How many bytes of responses are held for their checks, of all calls together.
+#[derive(Debug)]
+pub(super) struct Held {
+    bytes: usize,
+    most: usize,
+}
+
+impl Held {
+    /// Room for one response of `largest` bytes, at least.
+    pub(super) fn new(largest: u32) -> Self {
+        Held {
+            bytes: 0,
+            most: LEAST_HELD.max(largest as usize),
+        }
+    }
+
+    /// Whether there is room for so many more, which it then holds.
+    pub(super) fn take(&mut self, bytes: usize) -> bool {
+        let has_room = bytes <= self.most - self.bytes;
+        if has_room {
+            self.bytes += bytes;
+        }
+        has_room
+    }
+
+    pub(super) fn give_back(&mut self, bytes: usize) {
+        self.bytes -= bytes;
+    }
 }
 
 /// A server's mark of time.
@@ -37,7 +69,7 @@ pub(super) enum Mark {
     At(u64),
 }
 
-/// What becomes of an answer's message as it comes.
+/// What becomes of a response's message as it comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keep {
     /// It is only counted.
@@ -48,9 +80,9 @@ pub(super) enum Keep {
     Compressed,
 }
 
-/// One answer. Reusable: [`Answer::reset`] keeps its memory.
+/// One response. Reusable: [`Response::reset`] keeps its memory.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct Response {
     grpc: Option<UnaryAnswer>,
     keep: Keep,
     /// The first thing that is wrong, and what is said of it.
@@ -69,13 +101,13 @@ pub(super) struct Answer {
     pub(super) handler_end: Mark,
 }
 
-impl Answer {
-    pub(super) fn new(style: &CallStyle, expect: &Expect) -> Answer {
+impl Response {
+    pub(super) fn new(style: &CallStyle, expect: &Expect) -> Response {
         let grpc = match style {
             CallStyle::Http { .. } => None,
             CallStyle::Grpc { .. } => Some(UnaryAnswer::new(expect.max_answer_bytes)),
         };
-        Answer {
+        Response {
             grpc,
             keep: Keep::Nothing,
             problem: None,
@@ -91,7 +123,7 @@ impl Answer {
         }
     }
 
-    /// Makes it ready for another answer to the same call.
+    /// Makes it ready for another response to the same call.
     pub(super) fn begin_again(&mut self) {
         self.reset(self.keep);
     }
@@ -126,7 +158,7 @@ impl Answer {
         let marks = self.marks(rules, fields);
         match (&mut self.grpc, rules.style) {
             (Some(grpc), CallStyle::Grpc { subtype }) => {
-                // What is wrong is told again at the end, together with the status.
+                // What is wrong is found again at the end, together with the status.
                 let _ = grpc.head(status, &fields, end, subtype.as_deref());
                 if grpc.names_encoding() {
                     self.encoding(rules.expect, fields.get(b"grpc-encoding"));
@@ -188,7 +220,7 @@ impl Answer {
         }
     }
 
-    /// The message of a good answer that is to be checked. An HTTP answer without a body, as to HEAD, has
+    /// The message of a good response that is to be checked. An HTTP response without a body, as to HEAD, has
     /// none, whatever its head says.
     pub(super) fn to_check(&self) -> Option<&[u8]> {
         let is_there = self.grpc.is_some() || self.carried > 0;
@@ -205,7 +237,7 @@ impl Answer {
         self.marks(rules, fields)
     }
 
-    /// Says whether the complete answer is good; the text is in [`Answer::text`] when it is not.
+    /// Says whether the complete response is good; the text is in [`Response::text`] when it is not.
     pub(super) fn finish(&mut self) -> Result<(), FailureKind> {
         self.finish_grpc();
         if self.problem.is_none() && self.encoded_otherwise && self.may_be_compressed() {
@@ -217,14 +249,14 @@ impl Answer {
             None => Ok(()),
             Some(kind) => {
                 if let FailureKind::HttpStatus(status) = kind {
-                    self.tell_status(status);
+                    self.quote_status(status);
                 }
                 Err(kind)
             }
         }
     }
 
-    /// What [`Answer::finish`] found wrong. It may hold the server's own words.
+    /// What [`Response::finish`] found wrong. It may hold the server's own words.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
@@ -316,7 +348,7 @@ impl Answer {
         grpc.forget_message();
     }
 
-    fn tell_status(&mut self, status: u16) {
+    fn quote_status(&mut self, status: u16) {
         let said = String::from_utf8_lossy(&self.message);
         let said = shortened(said.trim());
         self.text = match said.is_empty() {

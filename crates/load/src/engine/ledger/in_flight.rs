@@ -1,29 +1,31 @@
 //! The calls in flight, in slots that are used again.
 
-use super::answer::Answer;
-use super::source::Outgoing;
-use super::stamps::Stamps;
+use crate::engine::messages::Outgoing;
+use crate::engine::response::Response;
+use crate::engine::stamps::Stamps;
 
 /// No slot.
 const NONE: u32 = u32::MAX;
 
 /// A call in flight.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(in crate::engine) struct Call {
     /// Its place among all calls, from 0 at the start of the warm-up.
-    pub(super) number: u64,
-    /// Which connection has it.
-    pub(super) connection: usize,
+    pub(in crate::engine) number: u64,
+    /// The place of the connection that has it.
+    pub(in crate::engine) connection: usize,
     pub(super) due: u64,
-    pub(super) measured: bool,
-    /// Whether its answer is compared with the right one.
-    pub(super) verified: bool,
+    /// When its deadline passes, ns.
+    expires_at: u64,
+    pub(in crate::engine) measured: bool,
+    /// Whether its response is compared with the right one.
+    pub(in crate::engine) verified: bool,
     /// How often it was sent again.
-    pub(super) retries: u32,
+    pub(in crate::engine) retries: u32,
     /// Its body where it is streamed, in case it is sent again.
-    pub(super) body: Option<Outgoing>,
-    pub(super) stamps: Stamps,
-    pub(super) answer: Answer,
+    pub(in crate::engine) body: Option<Outgoing>,
+    pub(in crate::engine) stamps: Stamps,
+    pub(in crate::engine) response: Response,
     generation: u32,
     active: bool,
     /// Neighbours by due time; calls are begun in that order.
@@ -31,36 +33,39 @@ pub(super) struct Call {
     after: u32,
 }
 
-/// All calls in flight, the oldest first. Slots and their buffers are kept, so that a steady
-/// trial allocates nothing.
+/// All calls in flight, the one that was due first at the front. Slots and their buffers are kept, so
+/// that a steady trial allocates nothing.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
+pub(super) struct InFlight {
     slots: Vec<Call>,
     free: Vec<u32>,
     oldest: Option<u32>,
     newest: Option<u32>,
 }
 
-/// What is known of a call when it begins.
+/// What is known of a call when it begins. All times are ns.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Beginning {
-    pub(super) number: u64,
-    pub(super) connection: usize,
-    pub(super) due: u64,
-    pub(super) begun: u64,
-    pub(super) measured: bool,
-    pub(super) verified: bool,
+pub(in crate::engine) struct Beginning {
+    /// The place of the connection that is to have it.
+    pub(in crate::engine) connection: usize,
+    pub(in crate::engine) due: u64,
+    pub(in crate::engine) begun: u64,
+    pub(in crate::engine) measured: bool,
+    /// Whether its response is to be compared with the right one.
+    pub(in crate::engine) verified: bool,
 }
 
-impl Calls {
+impl InFlight {
     /// Adds a call and returns its token, which no other call ever has while it is in flight.
     pub(super) fn insert(
         &mut self,
+        number: u64,
         beginning: Beginning,
-        new_answer: impl FnOnce() -> Answer,
+        expires_at: u64,
+        new_response: impl FnOnce() -> Response,
     ) -> u64 {
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Call::vacant(new_answer()));
+            self.slots.push(Call::vacant(new_response()));
             (self.slots.len() - 1) as u32
         });
         let before = self.newest.replace(slot);
@@ -69,9 +74,10 @@ impl Calls {
             None => self.oldest = Some(slot),
         }
         let call = &mut self.slots[slot as usize];
-        call.number = beginning.number;
+        call.number = number;
         call.connection = beginning.connection;
         call.due = beginning.due;
+        call.expires_at = expires_at;
         call.measured = beginning.measured;
         call.verified = beginning.verified;
         call.retries = 0;
@@ -119,18 +125,12 @@ impl Calls {
         }
     }
 
-    /// The call that was due first, as its token and due time.
+    /// The call whose deadline passes first, as its token and when that is, ns.
     pub(super) fn oldest(&self) -> Option<(u64, u64)> {
         let slot = self.oldest?;
         let call = &self.slots[slot as usize];
         let token = u64::from(call.generation) << 32 | u64::from(slot);
-        Some((token, call.due))
-    }
-
-    /// The oldest call if its `deadline` (ns) has passed at `now`.
-    pub(super) fn expired(&self, deadline: u64, now: u64) -> Option<u64> {
-        let (token, due) = self.oldest()?;
-        is_past(deadline, due, now).then_some(token)
+        Some((token, call.expires_at))
     }
 
     /// How many calls are in flight.
@@ -145,28 +145,24 @@ impl Calls {
     }
 }
 
-/// Whether the deadline of a call that was due at `due` has passed at `at`.
-fn is_past(deadline: u64, due: u64, at: u64) -> bool {
-    at.saturating_sub(due) >= deadline
-}
-
 impl Call {
-    /// Whether its `deadline` (ns) has passed at `at`.
-    pub(super) fn is_out_of_time(&self, deadline: u64, at: u64) -> bool {
-        is_past(deadline, self.due, at)
+    /// Whether its deadline has passed at `at`.
+    pub(in crate::engine) fn is_out_of_time(&self, at: u64) -> bool {
+        at >= self.expires_at
     }
 
-    fn vacant(answer: Answer) -> Call {
+    fn vacant(response: Response) -> Call {
         Call {
             number: 0,
             connection: 0,
             due: 0,
+            expires_at: 0,
             measured: false,
             verified: false,
             retries: 0,
             body: None,
             stamps: Stamps::default(),
-            answer,
+            response,
             generation: 0,
             active: false,
             before: NONE,
@@ -182,9 +178,10 @@ mod tests {
     use super::*;
     use crate::trial::{CallStyle, Expect};
 
-    fn insert(calls: &mut Calls, due: u64) -> u64 {
+    const DEADLINE: u64 = 50;
+
+    fn insert(calls: &mut InFlight, due: u64) -> u64 {
         let beginning = Beginning {
-            number: due,
             connection: 0,
             due,
             begun: due,
@@ -194,12 +191,14 @@ mod tests {
         let style = CallStyle::Http {
             method: "GET".to_owned(),
         };
-        calls.insert(beginning, || Answer::new(&style, &Expect::default()))
+        calls.insert(due, beginning, due + DEADLINE, || {
+            Response::new(&style, &Expect::default())
+        })
     }
 
     #[test]
     fn a_token_is_dead_once_its_call_is_out() {
-        let mut calls = Calls::default();
+        let mut calls = InFlight::default();
         let first = insert(&mut calls, 1);
         assert!(calls.remove(first).is_some());
         let second = insert(&mut calls, 2);
@@ -208,20 +207,10 @@ mod tests {
         assert_eq!(calls.get(second).map(|call| call.due), Some(2));
     }
 
-    #[test]
-    fn deadlines_run_from_the_due_time() {
-        let mut calls = Calls::default();
-        let token = insert(&mut calls, 100);
-        insert(&mut calls, 101);
-        let deadline = 50;
-        assert_eq!(calls.expired(deadline, 149), None);
-        assert_eq!(calls.expired(deadline, 150), Some(token));
-    }
-
     proptest! {
         #[test]
         fn the_oldest_is_always_first(steps in prop::collection::vec(any::<Option<u8>>(), 0..100)) {
-            let mut calls = Calls::default();
+            let mut calls = InFlight::default();
             let mut model: Vec<(u64, u64)> = Vec::new();
             for (due, step) in steps.into_iter().enumerate() {
                 match step {
@@ -231,7 +220,8 @@ mod tests {
                     }
                     _ => model.push((insert(&mut calls, due as u64), due as u64)),
                 }
-                prop_assert_eq!(calls.oldest(), model.first().copied());
+                let first = model.first().map(|(token, due)| (*token, due + DEADLINE));
+                prop_assert_eq!(calls.oldest(), first);
                 let measured = model.iter().filter(|(_, due)| due.is_multiple_of(2)).count() as u64;
                 prop_assert_eq!(calls.measured(), measured);
                 prop_assert_eq!(calls.len(), model.len());

@@ -1,15 +1,29 @@
-//! Where requests come from, and what reads their answers. `ahead` has those that are streamed.
+//! The messages: where requests come from, and what reads their responses.
+//!
+//! A request was prepared, or is made ahead of its call on a thread of its own (`prefetch`), or is encoded
+//! within the call. A response is decoded in the last case, and otherwise only where it is verified or,
+//! by samples, checked. The sums of their sizes are of measured calls that were sent or answered.
+
+mod check;
+mod prefetch;
+mod sizes;
 
 use bytes::Bytes;
 use rpcgauge_wire::grpc::{self, MessageTooLong, PREFIX_LENGTH};
 
-use super::ahead::{Ahead, Made, Next};
-use super::answer::Answer;
+use self::check::Checking;
+use self::prefetch::Prefetch;
+pub(super) use self::prefetch::{Made, Next};
+use self::sizes::Sizes;
+use super::response::{Keep, Response};
 use super::stamps::Stamps;
-use crate::bodies::{Bodies, Body, Codec, CodecError};
+use crate::bodies::{AnswerCheck, Bodies, Body, Codec, CodecError};
 use crate::clock;
 use crate::error::LoadError;
 use crate::failure::FailureKind;
+use crate::measurement::Payload;
+use crate::stage::Timing;
+use crate::trial::{CallStyle, Trial};
 
 /// A request that is ready to go.
 #[derive(Debug, Default)]
@@ -17,12 +31,12 @@ pub(super) struct Outgoing {
     /// As given to the connection, with gRPC's prefix.
     pub(super) body: Bytes,
     /// The message's length before compression.
-    pub(super) plain: u64,
+    plain: u64,
     /// And after.
-    pub(super) carried: u64,
+    carried: u64,
 }
 
-/// Why an answer's message was not accepted.
+/// Why a response's message was not accepted.
 #[derive(Debug)]
 pub(super) enum Unread {
     /// The call fails.
@@ -36,31 +50,40 @@ pub(super) enum Unread {
 const ROOM: [u8; PREFIX_LENGTH] = *b"\xffroom";
 
 /// Prepared bodies or a codec, ready for calls.
-pub(super) struct Source<'a> {
-    kind: Kind<'a>,
+pub(super) struct Messages<'b, 'r> {
+    kind: Kind<'b>,
+    checking: Option<Checking<'r>>,
     grpc: bool,
-    /// Whether encoding and decoding are stamped.
+    /// Whether stages are stamped.
     timed: bool,
-    /// The plain request where it is compressed, and the plain answer where it was.
+    /// Whether responses are expected to be compressed.
+    encoding_asked: bool,
+    /// The plain request where it is compressed, and the plain response where it was.
     plain: Vec<u8>,
     /// The request that was encoded last, whose memory is used again once the connection let it go.
     last: Outgoing,
+    sizes: Sizes,
 }
 
-enum Kind<'a> {
+enum Kind<'b> {
     Prepared {
         bodies: Vec<Outgoing>,
-        verifier: Option<&'a mut dyn Codec>,
+        verifier: Option<&'b mut dyn Codec>,
     },
-    Streamed(Ahead),
+    Streamed(Prefetch),
     PerCall {
-        codec: &'a mut dyn Codec,
+        codec: &'b mut dyn Codec,
         compresses: bool,
     },
 }
 
-impl<'a> Source<'a> {
-    pub(super) fn new(bodies: Bodies<'a>, grpc: bool, timed: bool) -> Result<Self, LoadError> {
+impl<'b, 'r> Messages<'b, 'r> {
+    pub(super) fn new(
+        bodies: Bodies<'b>,
+        check: Option<AnswerCheck<'r>>,
+        trial: &Trial,
+    ) -> Result<Self, LoadError> {
+        let grpc = matches!(trial.request.style, CallStyle::Grpc { .. });
         let kind = match bodies {
             Bodies::Prepared { bodies, .. } if bodies.is_empty() => {
                 return Err(LoadError::Setting {
@@ -75,62 +98,93 @@ impl<'a> Source<'a> {
                     .collect::<Result<_, _>>()?,
                 verifier,
             },
-            Bodies::Streamed(bodies) => Kind::Streamed(Ahead::start(bodies, grpc)?),
+            Bodies::Streamed(bodies) => Kind::Streamed(Prefetch::start(bodies, grpc)?),
             Bodies::PerCall(codec) => Kind::PerCall {
                 compresses: codec.compresses(),
                 codec,
             },
         };
-        Ok(Source {
+        Ok(Messages {
             kind,
+            checking: check.map(Checking::new),
             grpc,
-            timed,
+            timed: trial.timing == Timing::Stages,
+            encoding_asked: trial.expect.encoding.is_some(),
             plain: Vec::new(),
             last: Outgoing::default(),
+            sizes: Sizes::default(),
         })
     }
 
-    /// How many answers of the warm-up are to be verified.
-    pub(super) fn to_verify(&self) -> u64 {
+    /// Whether the response to this call of the warm-up is verified: of the first calls, one for each
+    /// message.
+    #[inline]
+    pub(super) fn verifies(&self, number: u64) -> bool {
         match &self.kind {
-            Kind::Prepared { verifier: None, .. } | Kind::Streamed(_) => 0,
-            Kind::Prepared { bodies, .. } => bodies.len() as u64,
-            Kind::PerCall { .. } => 1,
+            Kind::Prepared { verifier: None, .. } | Kind::Streamed(_) => false,
+            Kind::Prepared { bodies, .. } => number < bodies.len() as u64,
+            Kind::PerCall { .. } => number < 1,
         }
     }
 
-    /// Whether answers of calls that are not verified are decoded too.
+    /// Whether responses that are not verified are decoded too.
+    #[inline]
     pub(super) fn decodes(&self) -> bool {
         matches!(self.kind, Kind::PerCall { .. })
     }
 
+    /// Whether responses are checked.
+    pub(super) fn checks(&self) -> bool {
+        self.checking.is_some()
+    }
+
+    /// What is wanted of a response's message.
+    #[inline]
+    pub(super) fn keep(&self, verified: bool) -> Keep {
+        match &self.checking {
+            _ if verified || self.decodes() => Keep::Message,
+            Some(_) => Keep::Compressed,
+            None => Keep::Nothing,
+        }
+    }
+
     /// Whether the next call has a body. Only one that is streamed may have none.
+    #[inline]
     pub(super) fn next(&mut self) -> Next {
         match &mut self.kind {
-            Kind::Streamed(ahead) => ahead.next(),
+            Kind::Streamed(prefetch) => prefetch.next(),
             Kind::Prepared { .. } | Kind::PerCall { .. } => Next::Ready,
         }
     }
 
     /// Takes the next call's body where it is streamed: there it is the call's own, which keeps it
     /// for as long as it may be sent again.
+    #[inline]
     pub(super) fn take_streamed(&mut self) -> Option<Made> {
         match &mut self.kind {
-            Kind::Streamed(ahead) => ahead.take(),
+            Kind::Streamed(prefetch) => prefetch.take(),
             Kind::Prepared { .. } | Kind::PerCall { .. } => None,
         }
     }
 
-    /// Makes the request of the `number`-th call, for which none was streamed.
-    pub(super) fn request(
-        &mut self,
+    /// The request of the `number`-th call: its `own` where that was streamed. Its sizes are counted where
+    /// `counts` says so.
+    pub(super) fn request<'c>(
+        &'c mut self,
         number: u64,
+        own: Option<&'c Outgoing>,
+        counts: bool,
         stamps: &mut Stamps,
-    ) -> Result<&Outgoing, CodecError> {
-        match &mut self.kind {
-            Kind::Prepared { bodies, .. } => Ok(&bodies[(number % bodies.len() as u64) as usize]),
-            Kind::Streamed(_) => Err(CodecError("the call has lost its body".to_owned())),
-            Kind::PerCall { codec, compresses } => {
+    ) -> Result<&'c Outgoing, CodecError> {
+        let outgoing = match (own, &mut self.kind) {
+            (Some(own), _) => own,
+            (None, Kind::Prepared { bodies, .. }) => {
+                &bodies[(number % bodies.len() as u64) as usize]
+            }
+            (None, Kind::Streamed(_)) => {
+                return Err(CodecError("the call has lost its body".to_owned()));
+            }
+            (None, Kind::PerCall { codec, compresses }) => {
                 let mut body = reclaimed(std::mem::take(&mut self.last.body));
                 // Room for the prefix, so that the message is made where it is sent from: moving it
                 // for one protocol and not for the other would be a difference of our own making.
@@ -162,20 +216,56 @@ impl<'a> Source<'a> {
                     plain: plain as u64,
                     carried: carried as u64,
                 };
-                Ok(&self.last)
+                &self.last
             }
+        };
+        if counts {
+            self.sizes.request(outgoing);
         }
+        Ok(outgoing)
     }
 
-    /// Reads a good answer's message. Returns its plain length, where that is known.
+    /// Checks or reads the message of a good response that was read at `read_at` (ns), and counts its
+    /// sizes; `counts` is whether its call is measured and whether it is verified. Returns when that was
+    /// done, as far as it is part of the call.
     pub(super) fn read(
         &mut self,
         number: u64,
+        counts: (bool, bool),
+        response: &Response,
+        stamps: &mut Stamps,
+        read_at: u64,
+    ) -> (u64, Result<(), Unread>) {
+        if let Some(checking) = &mut self.checking
+            && let Err(error) = checking.check(response)
+        {
+            return (read_at, Err(Unread::Failed(FailureKind::Decompress, error)));
+        }
+        let plain = self.decode(number, counts.1, response, stamps);
+        let decodes = self.decodes();
+        let done = if decodes && stamps.decoded != 0 {
+            stamps.decoded
+        } else if decodes || self.timed {
+            clock::now()
+        } else {
+            read_at
+        };
+        let read = plain.map(|plain| {
+            self.sizes
+                .response(counts, response, plain, self.encoding_asked);
+        });
+        (done, read)
+    }
+
+    /// Decodes a response's message where it is to be. Returns its plain length, where that is known.
+    fn decode(
+        &mut self,
+        number: u64,
         verify: bool,
-        answer: &Answer,
+        response: &Response,
         stamps: &mut Stamps,
     ) -> Result<Option<u64>, Unread> {
-        let compressed = answer.is_compressed();
+        let compressed = response.is_compressed();
         let codec = match &mut self.kind {
             Kind::PerCall { codec, .. } => codec,
             Kind::Prepared {
@@ -183,18 +273,18 @@ impl<'a> Source<'a> {
                 ..
             } if verify => codec,
             Kind::Prepared { .. } | Kind::Streamed(_) => {
-                return Ok((!compressed).then_some(answer.carried()));
+                return Ok((!compressed).then_some(response.carried()));
             }
         };
         let plain = if compressed {
             self.plain.clear();
             codec
-                .decompress(answer.message(), &mut self.plain)
+                .decompress(response.message(), &mut self.plain)
                 .map_err(|error| Unread::Failed(FailureKind::Decompress, error))?;
             stamp(self.timed, &mut stamps.decompressed);
             self.plain.as_slice()
         } else {
-            answer.message()
+            response.message()
         };
         codec
             .decode(plain)
@@ -205,6 +295,16 @@ impl<'a> Source<'a> {
         }
         Ok(Some(plain.len() as u64))
     }
+
+    /// Mean sizes of the messages so far.
+    pub(super) fn mean_sizes(&self) -> Payload {
+        self.sizes.means()
+    }
+
+    /// Responses that came uncompressed although an encoding was asked for.
+    pub(super) fn uncompressed(&self) -> u64 {
+        self.sizes.uncompressed
+    }
 }
 
 fn stamp(timed: bool, stamp: &mut u64) {
@@ -214,7 +314,7 @@ fn stamp(timed: bool, stamp: &mut u64) {
 }
 
 /// Frames a body beforehand.
-pub(super) fn framed(body: Body, grpc: bool) -> Result<Outgoing, MessageTooLong> {
+fn framed(body: Body, grpc: bool) -> Result<Outgoing, MessageTooLong> {
     let carried = body.bytes.len() as u64;
     let bytes = if grpc {
         grpc::frame_message(&body.bytes, body.compressed)?
@@ -242,7 +342,7 @@ fn write_prefix(body: &mut [u8], length: usize, compressed: bool) -> Result<(), 
     Ok(())
 }
 
-/// The memory of a body that nobody else holds, emptied; new memory otherwise.
+/// The memory of a body that has no other holder, emptied; new memory otherwise.
 fn reclaimed(body: Bytes) -> Vec<u8> {
     match body.try_into_mut() {
         Ok(body) => {
@@ -257,6 +357,7 @@ fn reclaimed(body: Bytes) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::tests::{trial, unused};
 
     #[test]
     fn a_body_that_was_let_go_lends_its_memory() {
@@ -265,11 +366,31 @@ mod tests {
         let address = memory.as_ptr();
         let body = Bytes::from(memory);
         let held = body.slice(10..20);
-        assert_eq!(reclaimed(body.clone()).capacity(), 0, "somebody holds it");
+        assert_eq!(
+            reclaimed(body.clone()).capacity(),
+            0,
+            "it has another holder"
+        );
         drop((held, body.clone()));
         let again = reclaimed(body);
         assert_eq!((again.len(), again.as_ptr()), (0, address));
         assert!(again.capacity() >= 70_000);
+    }
+
+    /// Messages of a codec, of gRPC or HTTP.
+    fn messages(codec: &mut dyn Codec, grpc: bool) -> Messages<'_, 'static> {
+        let mut trial = trial(unused());
+        if grpc {
+            trial.request.style = CallStyle::Grpc { subtype: None };
+        }
+        Messages::new(Bodies::PerCall(codec), None, &trial).unwrap()
+    }
+
+    fn request<'m>(
+        messages: &'m mut Messages<'_, '_>,
+        call: u64,
+    ) -> Result<&'m Outgoing, CodecError> {
+        messages.request(call, None, false, &mut Stamps::default())
     }
 
     /// Appends, as a codec must.
@@ -298,9 +419,9 @@ mod tests {
     fn each_message_is_made_behind_the_room_for_its_prefix() {
         for (grpc, prefix) in [(true, &[0, 0, 0, 0, 9][..]), (false, &[])] {
             let mut codec = Appending;
-            let mut source = Source::new(Bodies::PerCall(&mut codec), grpc, false).unwrap();
+            let mut messages = messages(&mut codec, grpc);
             for call in 0..3 {
-                let outgoing = source.request(call, &mut Stamps::default()).unwrap();
+                let outgoing = request(&mut messages, call).unwrap();
                 let message = format!("message {call}");
                 assert_eq!(outgoing.body, [prefix, message.as_bytes()].concat());
                 assert_eq!((outgoing.plain, outgoing.carried), (9, 9));
@@ -351,8 +472,8 @@ mod tests {
                     message,
                     compresses,
                 };
-                let mut source = Source::new(Bodies::PerCall(&mut codec), true, false).unwrap();
-                let refused = source.request(0, &mut Stamps::default()).unwrap_err();
+                let mut messages = messages(&mut codec, true);
+                let refused = request(&mut messages, 0).unwrap_err();
                 assert_eq!(
                     refused.0,
                     "the codec removed what was in its output: it must append"

@@ -2,31 +2,28 @@
 //!
 //! All connections are looked through from time to time: one whose received bytes have not grown since
 //! is silent. So a call costs nothing for it, and any byte is a sign of life, the acknowledgement of a
-//! PING as well as an answer.
+//! PING as well as a response.
 
 use std::io;
 use std::time::Duration;
 
-use rpcgauge_wire::Protocol;
-
-use super::Engine;
+use super::Pool;
 use crate::clock::nanos;
-use crate::error::LoadError;
 use crate::trial::Keepalive;
 
 /// Looks within the shorter of the two times: a silence is seen at most this part of it too late.
 const LOOKS: u32 = 16;
 
-/// What was heard of a connection when it was last looked at.
+/// What was known of a connection when it was last looked at.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Hearing {
+pub(super) struct Liveness {
     /// Bytes received until then.
     bytes: u64,
     /// Since when they have not grown, ns; `None` before the first look.
     silent_since: Option<u64>,
     /// When it was asked for a sign of life since then, ns.
     asked_at: Option<u64>,
-    /// Whether the answer was already overdue at the look before. A client that was itself held up
+    /// Whether the sign was already overdue at the look before. A client that was itself held up
     /// finds the time over and what came unread: it reads once more before it ends a connection.
     overdue: bool,
 }
@@ -39,13 +36,13 @@ enum Verdict {
     End,
 }
 
-impl Hearing {
+impl Liveness {
     /// Looks at `now` at a connection that has received `bytes` so far.
-    fn look(&mut self, bytes: u64, now: u64, keepalive: &Keepalive) -> Verdict {
+    fn check(&mut self, bytes: u64, now: u64, keepalive: &Keepalive) -> Verdict {
         let since = match self.silent_since {
             Some(since) if bytes == self.bytes => since,
             _ => {
-                *self = Hearing {
+                *self = Liveness {
                     bytes,
                     silent_since: Some(now),
                     asked_at: None,
@@ -71,41 +68,46 @@ impl Hearing {
     }
 }
 
-impl Engine<'_, '_, '_> {
-    /// Asks silent connections for a sign of life and ends those that gave none.
-    ///
-    /// The loop turns often enough by itself for this: no time of its own is waited for.
-    #[cold]
-    pub(super) fn look_for_silence(&mut self, now: u64) -> Result<(), LoadError> {
-        let Some(keepalive) = self
-            .trial
-            .keepalive
-            .filter(|_| self.trial.target.protocol == Protocol::Http2)
-        else {
-            // HTTP/1.1 has nothing to ask with: the system's probes are all.
-            self.listen_at = u64::MAX;
-            return Ok(());
-        };
-        let rest = keepalive.time.min(keepalive.timeout) / LOOKS;
-        self.listen_at = now.saturating_add(nanos(rest));
-        for index in 0..self.connections.len() {
-            let Some(open) = self.connections[index].open() else {
-                continue;
-            };
-            let bytes = open.client.traffic().received.total();
-            match open.hearing.look(bytes, now, &keepalive) {
-                Verdict::Leave => {}
-                Verdict::Ask => {
-                    if open.client.ping() {
-                        self.mark_dirty(index);
-                    }
-                }
-                Verdict::End => {
-                    self.lose(index, Some(silence(keepalive.timeout)), now)?;
-                }
-            }
+impl Pool<'_> {
+    /// Whether it is time to look for silent connections. Sets when that is next: the loop turns often
+    /// enough by itself, so that no wake-up is asked for.
+    pub(in crate::engine) fn looks_for_silence(&mut self, now: u64) -> bool {
+        if now < self.keepalive_at {
+            return false;
         }
-        Ok(())
+        let between = self.trial.keepalive.map_or(Duration::MAX, |keepalive| {
+            keepalive.time.min(keepalive.timeout) / LOOKS
+        });
+        self.keepalive_at = now.saturating_add(nanos(between));
+        true
+    }
+
+    /// Asks the connection of a place for a sign of life where it is silent. Returns why it is to be
+    /// ended, where it gave none.
+    #[cold]
+    pub(in crate::engine) fn check_liveness(
+        &mut self,
+        index: usize,
+        now: u64,
+    ) -> Option<io::Error> {
+        let keepalive = self.trial.keepalive?;
+        let open = self.places[index].open()?;
+        let bytes = open.client.traffic().received.total();
+        match open.liveness.check(bytes, now, &keepalive) {
+            Verdict::Leave => None,
+            Verdict::Ask => {
+                if open.client.ping() {
+                    self.mark_to_write(index);
+                }
+                None
+            }
+            Verdict::End => Some(silence(keepalive.timeout)),
+        }
+    }
+
+    /// How many places there are.
+    pub(in crate::engine) fn places(&self) -> usize {
+        self.places.len()
     }
 }
 
@@ -126,10 +128,10 @@ mod tests {
 
     /// What is done at each look, given as (bytes so far, when).
     fn looks(looks: &[(u64, u64)]) -> Vec<Verdict> {
-        let mut hearing = Hearing::default();
+        let mut liveness = Liveness::default();
         looks
             .iter()
-            .map(|(bytes, now)| hearing.look(*bytes, *now, &KEEPALIVE))
+            .map(|(bytes, now)| liveness.check(*bytes, *now, &KEEPALIVE))
             .collect()
     }
 
