@@ -124,7 +124,7 @@ fn what_is_no_answer_is_a_broken_contract() {
         ("{\"slice\":{\"records\":-3}}", "does not fit the contract"),
         (
             "{\"slice\":{\"records\":3}}\\n{}",
-            "a line that nobody asked for",
+            "a line without being asked",
         ),
     ] {
         let failure = slice(&format!("read a; printf '{answer}\\n'; read b"), LONG).unwrap_err();

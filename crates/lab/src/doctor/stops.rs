@@ -1,7 +1,7 @@
 //! Whether a core that is kept busy is stopped again and again, as a quota does.
 //!
-//! A quota on processor time is given out anew at fixed times, mostly every 100 ms. Who has used it
-//! up is stopped until then:
+//! A quota on processor time is given out anew at fixed times, mostly every 100 ms. A core
+//! that has used it up is stopped until then:
 //!
 //! ```text
 //! |== runs ==|.stopped.|== runs ==|.stopped.|== runs ==|.stopped.|
@@ -25,7 +25,7 @@ use crate::machine::process::thread_waited;
 /// How long cores are kept busy: ten periods.
 const WATCH: Duration = Duration::from_secs(1);
 
-/// The period of control groups and hypervisors, unless they are told another.
+/// The period of control groups and hypervisors, unless they are set to another.
 const PERIOD: Duration = Duration::from_millis(100);
 
 /// A loop that does nothing else sees itself stopped from here on: interrupts are shorter.
@@ -57,11 +57,11 @@ pub struct Stops {
     pub period_ms: u64,
     /// How long a core is stopped in each, ms: the median.
     pub stopped_ms: f64,
-    /// Who stops it.
+    /// What stops it.
     pub by: StoppedBy,
 }
 
-/// Who stops a core.
+/// What stops a core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StoppedBy {
@@ -132,9 +132,9 @@ pub(super) fn watch(placements: &Placements) -> Option<BusyCores> {
     })
 }
 
-/// Keeps one core busy, and tells when it was stopped.
+/// Keeps one core busy, and returns when it was stopped.
 fn busy(core: &CoreSet) -> Vec<Gap> {
-    // Where it cannot be bound, another core tells as much.
+    // Where the thread cannot be bound, another core shows as much.
     let _ = core.bind_this_thread();
     let waited = || thread_waited().unwrap_or_default();
     let mut gaps = Vec::new();
@@ -150,7 +150,7 @@ fn busy(core: &CoreSet) -> Vec<Gap> {
         last = now;
         if length >= GAP {
             let waited_now = waited();
-            // Whom the host lets go on may still have to wait for its turn.
+            // When the host lets the core go on, this thread may still wait for its turn.
             let queued = waited_now.saturating_sub(waited_before).min(length);
             add(now - queued, length - queued, StoppedBy::Host);
             add(now, queued, StoppedBy::Kernel);

@@ -11,8 +11,8 @@ use super::steal::StealMeter;
 use crate::machine::placement::Layout;
 use crate::machine::process::thread_waited;
 
-/// Follows what disturbs, over a whole run: it looks at the machine at its start and at its end, and
-/// in between at the measuring thread alone.
+/// Follows what disturbs, over a whole run: reads the machine's counters at its start and at its end,
+/// and in between those of the measuring thread alone.
 #[derive(Debug)]
 pub(crate) struct Disturbances {
     steal: Option<StealMeter>,
@@ -55,7 +55,7 @@ pub(crate) struct Waiting {
 
 impl Waiting {
     /// Starts to follow the calling thread. Nothing is followed where client and server share one
-    /// core, since each waits for the other there, and where the kernel does not tell.
+    /// core, since each waits for the other there, and where the kernel does not show it.
     pub(crate) fn start(layout: &Layout) -> Option<Self> {
         let is_shared = layout.client == layout.server && layout.client.ids().len() == 1;
         Some(Self {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn where_client_and_server_share_a_core_their_waiting_tells_nothing() {
+    fn where_client_and_server_share_a_core_their_waiting_is_not_counted() {
         let one = Placements::among(cores::allowed().unwrap()[..1].to_vec());
         assert!(Waiting::start(&one.layout(Placement::OneCore).unwrap()).is_none());
         assert!(Waiting::start(&one.layout(Placement::Free).unwrap()).is_none());

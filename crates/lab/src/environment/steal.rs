@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// A hypervisor that takes more than this share of the time away is told.
+/// A hypervisor that takes more than this share of the time away gets a warning.
 const STEAL_SHARE: f64 = 0.01;
 
 /// The kernel counts stolen time in ticks of 10 ms, and one may be a moment of a much shorter time: fewer
@@ -23,7 +23,7 @@ struct Ticks {
 }
 
 impl StealMeter {
-    /// Starts to follow; `None` where the kernel does not tell.
+    /// Starts to follow; `None` where the kernel does not count it.
     pub(super) fn start() -> Option<Self> {
         Some(Self {
             before: ticks_now()?,

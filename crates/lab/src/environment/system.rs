@@ -23,7 +23,7 @@ fn distribution(release: &str) -> Option<String> {
     Some(value.trim_matches(['"', '\'']).to_owned()).filter(|name| !name.is_empty())
 }
 
-/// The processor's name as the system tells it, the architecture where it tells none.
+/// The processor's name as the system gives it, the architecture where it gives none.
 pub(super) fn processor() -> String {
     let cpuinfo = text_of("/proc/cpuinfo").unwrap_or_default();
     model(&cpuinfo)
@@ -93,7 +93,7 @@ fn governor_warning(governor: &str) -> Option<String> {
     })
 }
 
-/// Whether turbo frequencies are on, where the driver tells.
+/// Whether turbo frequencies are on, where the driver shows it.
 fn turbo() -> Option<bool> {
     let cpu = "/sys/devices/system/cpu";
     let intel = text_of(&format!("{cpu}/intel_pstate/no_turbo")).map(|off| off == "0");
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quota_below_the_cores_is_told() {
+    fn a_quota_below_the_cores_is_a_warning() {
         assert_eq!(cores_of("max 100000"), None);
         assert_eq!(cores_of("150000 100000"), Some(1.5));
         assert_eq!(cores_of("100000 0"), None);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn one_core_and_two_threads_are_told() {
+    fn one_core_and_two_threads_are_warnings() {
         let core = |id, physical| Core {
             id,
             package: 0,

@@ -95,7 +95,7 @@ impl Placements {
     /// Looks at the cores that the calling thread may use.
     ///
     /// # Errors
-    /// [`PlacementError::Refused`] when the kernel does not tell them.
+    /// [`PlacementError::Refused`] when the kernel does not give them.
     pub fn detect() -> Result<Self, PlacementError> {
         let allowed = cores::allowed().map_err(|source| PlacementError::Refused {
             what: "read the allowed cores",

@@ -49,7 +49,7 @@ pub enum SubjectError {
     /// The pipes to it failed.
     #[error("could not talk to the subject: {0}; check the limits of open files and threads")]
     Pipe(#[source] io::Error),
-    /// It listens elsewhere than asked, or its process cannot be looked at.
+    /// The kernel does not show the processor time of its process.
     #[error("the processor time of the subject's process {pid} cannot be read: {source}")]
     Meter {
         /// The process.
@@ -73,7 +73,7 @@ impl SubjectError {
             | Self::Died { .. }
             | Self::Contract(_)
             | Self::Meter { .. } => Fault::Subject,
-            Self::Refused(failed) => recorded(failed.fault),
+            Self::Refused(failed) => failed.fault,
             Self::Stopped => Fault::Instrument,
         }
     }
@@ -82,15 +82,6 @@ impl SubjectError {
 impl From<SubjectError> for TrialFailure {
     fn from(error: SubjectError) -> Self {
         Self::new(error.fault(), error.to_string())
-    }
-}
-
-fn recorded(fault: contract::Fault) -> Fault {
-    match fault {
-        contract::Fault::User => Fault::User,
-        contract::Fault::Instrument => Fault::Instrument,
-        contract::Fault::Subject => Fault::Subject,
-        contract::Fault::Machine => Fault::Machine,
     }
 }
 

@@ -31,8 +31,8 @@ const MARKER: &str = ".built";
 /// A command that takes longer hangs: the slowest builds fetch and compile a few hundred packages.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
-/// How often a command, or another program's lock, is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How often a command, or another program's lock, is polled.
+const POLL_EVERY: Duration = Duration::from_millis(20);
 
 /// The end of a build's log that goes into an error, bytes.
 const TAIL_BYTES: u64 = 4 << 10;
@@ -98,13 +98,13 @@ impl Package {
         })
     }
 
-    /// Builds it, unless that was done before, and tells how far it is.
+    /// Builds it, unless that was done before, and reports each step.
     ///
     /// # Errors
     /// Something that it needs is missing, or a command failed; its log is kept.
     pub fn build(
         &self,
-        tell: &mut dyn FnMut(Step<'_>),
+        report: &mut dyn FnMut(Step<'_>),
         stop: &AtomicBool,
     ) -> Result<Built, SubjectsError> {
         let tools =
@@ -116,8 +116,8 @@ impl Package {
         if is_built(&built) {
             return Ok(built);
         }
-        // Held until the end: who waits for it finds a whole build, or none.
-        let _lock = lock(&beside(&built.folder, "lock"), tell, stop)?;
+        // Held until the end: a program that waits for it finds a whole build, or none.
+        let _lock = lock(&beside(&built.folder, "lock"), report, stop)?;
         if is_built(&built) {
             return Ok(built);
         }
@@ -133,8 +133,8 @@ impl Package {
                 log: log.clone(),
                 tail: tail(&log),
             };
-            let mut tell = |elapsed| {
-                tell(Step::Running {
+            let mut report = |elapsed| {
+                report(Step::Running {
                     number,
                     of: self.manifest.build.len(),
                     command: &command,
@@ -142,7 +142,7 @@ impl Package {
                 });
             };
             writeln!(file, "$ {command}").map_err(unwritable(&log))?;
-            match run(&built, words, &file, &mut tell, stop) {
+            match run(&built, words, &file, &mut report, stop) {
                 Ok(()) => {}
                 Err(Failed::Stopped) => return Err(SubjectsError::Stopped),
                 Err(Failed::How(how)) => return Err(failed(how)),
@@ -222,7 +222,7 @@ fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> SubjectsError {
 /// Takes a lock that the system gives back when this program ends in any way.
 fn lock(
     path: &Path,
-    tell: &mut dyn FnMut(Step<'_>),
+    report: &mut dyn FnMut(Step<'_>),
     stop: &AtomicBool,
 ) -> Result<File, SubjectsError> {
     let folder = path.parent().unwrap_or(path);
@@ -237,8 +237,8 @@ fn lock(
         if stop.load(Ordering::Relaxed) {
             return Err(SubjectsError::Stopped);
         }
-        tell(Step::Waiting);
-        thread::sleep(LOOK_EVERY);
+        report(Step::Waiting);
+        thread::sleep(POLL_EVERY);
     }
 }
 
@@ -252,7 +252,7 @@ fn run(
     built: &Built,
     words: &[String],
     log: &File,
-    tell: &mut dyn FnMut(Duration),
+    report: &mut dyn FnMut(Duration),
     stop: &AtomicBool,
 ) -> Result<(), Failed> {
     let failed = |error: io::Error| Failed::How(format!("could not be started: {error}"));
@@ -264,7 +264,7 @@ fn run(
         .stdout(log.try_clone().map_err(failed)?)
         .stderr(log.try_clone().map_err(failed)?);
     ends_with_lab(&mut command, None);
-    tell(Duration::ZERO);
+    report(Duration::ZERO);
     let mut child = command.spawn().map_err(failed)?;
     let start = Instant::now();
     loop {
@@ -283,8 +283,8 @@ fn run(
                 false => Failed::How(format!("had not ended after {minutes} minutes")),
             });
         }
-        tell(start.elapsed());
-        thread::sleep(LOOK_EVERY);
+        report(start.elapsed());
+        thread::sleep(POLL_EVERY);
     }
 }
 

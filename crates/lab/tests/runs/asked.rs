@@ -125,7 +125,7 @@ fn one_that_fails_in_a_slice_fails_alone_and_keeps_its_log() {
             "out of memory",
         ),
         ("hangs", "did not answer within 3.", "thinking"),
-        ("size", "it tells of", "saving bytes"),
+        ("size", "it reports", "saving bytes"),
         // Seen after its slice, or in the next one: as late as this machine is.
         ("goes-on", "record", "one more"),
         ("none", "it recorded 0 calls", "nothing to tell"),
