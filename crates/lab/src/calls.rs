@@ -93,7 +93,7 @@ pub(crate) fn protocol(http: HttpVersion) -> load::Protocol {
     }
 }
 
-/// The headers that say how a request is compressed and how its response may be.
+/// The headers that name the compression of the request and the one accepted for the response.
 pub(crate) fn coding_headers(settings: &Settings) -> Vec<(&'static str, &'static str)> {
     let (sent, accepted) = match settings.protocol {
         Protocol::Grpc => ("grpc-encoding", "grpc-accept-encoding"),

@@ -1,4 +1,4 @@
-//! The wall clock, for records: no figure is made of it.
+//! The wall clock, for records: no figure rests on it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

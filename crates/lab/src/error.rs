@@ -1,4 +1,4 @@
-//! What goes wrong, and whose fault it is.
+//! The errors of a run and of a trial, and whose fault they are.
 
 use std::path::Path;
 

@@ -233,8 +233,7 @@ impl load::Codec for Exchange {
             .map_err(|error| wrong(&error))
     }
 
-    /// The message before is given back in this stage too, as a service would when it is done
-    /// with it.
+    /// Frees the message before in this stage too, as a service would.
     fn decode(&mut self, plain: &[u8]) -> Result<(), load::CodecError> {
         self.response = Some(
             self.response_codec

@@ -18,7 +18,7 @@ mod caller;
 mod calls;
 mod clock;
 pub mod doctor;
-pub mod environment;
+mod environment;
 mod error;
 mod exchange;
 pub mod live;

@@ -44,7 +44,7 @@ enum Target {
 pub(crate) struct Opened<'s> {
     /// The process behind it, where the lab started it.
     pub(crate) subject: Option<&'s Subject>,
-    /// What it is sent.
+    /// The requests' bodies.
     pub(crate) bodies: load::Bodies<'s>,
     /// What checks its compressed responses.
     pub(crate) check: Option<load::AnswerCheck<'s>>,
@@ -122,8 +122,8 @@ impl Server {
         }
     }
 
-    /// What a trial needs of it. The requests' bodies are made ready before the clock starts, or ahead
-    /// of the calls, where stages are not timed.
+    /// What a trial needs of it. Where stages are not timed, the requests' bodies are made before the
+    /// clock starts, or ahead of the calls.
     ///
     /// # Errors
     /// A request cannot be encoded or compressed.

@@ -148,7 +148,7 @@ impl load::Codec for Prover<'_> {
     }
 }
 
-/// A workload's requests in the proto3 JSON mapping, at most so many that differ.
+/// At most `most` requests of a workload that differ, in the proto3 JSON mapping.
 pub(crate) fn requests(workload: &Workload, most: u64) -> TrialResult<Vec<Value>> {
     let distinct = if workload.request_varies() { most } else { 1 };
     (0..distinct)

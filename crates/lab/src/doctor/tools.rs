@@ -30,7 +30,7 @@ impl Toolchain {
         }
     }
 
-    /// Its version, or why it is of no use here.
+    /// Its version, or why it cannot be used here.
     fn state(&self) -> Result<String, String> {
         let said = version(self.name, self.ask)?;
         match (self.lacks)(&said) {

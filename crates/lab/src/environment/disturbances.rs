@@ -22,8 +22,8 @@ pub(crate) struct Disturbances {
 }
 
 impl Disturbances {
-    /// Starts to follow. What is measured runs on `cores`, and calls services at `called` that are
-    /// no processes of ours.
+    /// Starts to follow. What is measured runs on `cores`, and calls services at `called`, which are no
+    /// processes of this program.
     pub(crate) fn start(cores: BTreeSet<usize>, called: Vec<Address>) -> Self {
         Self {
             steal: StealMeter::start(),
@@ -38,7 +38,7 @@ impl Disturbances {
         self.waited = self.waited.max(share.unwrap_or(0.0));
     }
 
-    /// What was seen since the start, a line each; `when` says when that was.
+    /// A line for each disturbance since the start; `when` names that time.
     pub(crate) fn warnings(&self, when: &str) -> Vec<String> {
         let steal = self.steal.and_then(|steal| steal.warning(when));
         let others = self.others.warning(when, self.waited);

@@ -21,7 +21,7 @@ use crate::machine::idle::IdleHold;
 use crate::machine::process::ProcessMeter;
 
 /// The machine as it is now. [`Disturbances`] covers what else runs on it.
-pub fn examine(idle: Idle) -> Environment {
+pub(crate) fn examine(idle: Idle) -> Environment {
     let allowed = cores::allowed().unwrap_or_default();
     let governor = system::governor(&allowed);
     let idle = IdleHold::ask(idle).outcome().clone();

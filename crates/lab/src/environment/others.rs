@@ -29,8 +29,8 @@ const MOST_NAMED: usize = 3;
 /// go might go in circles.
 const MOST_ANCESTORS: usize = 64;
 
-/// The kernel's mark of its own threads (`PF_KTHREAD` of include/linux/sched.h). What they do may be
-/// the calls' own work.
+/// The kernel's mark of its own threads (`PF_KTHREAD` of include/linux/sched.h). Their work may be
+/// part of the calls.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// Follows what processes use that are not of this program.

@@ -32,7 +32,7 @@ impl Bodies {
     /// The bodies for one more trial.
     ///
     /// # Errors
-    /// What they are made with cannot be had, in one line.
+    /// The codec or compressor cannot be made, in one line.
     pub(crate) fn for_trial<'a>(&self) -> Result<load::Bodies<'a>, String> {
         Ok(match self {
             Self::Ready(bodies) => load::Bodies::Prepared {
@@ -51,7 +51,7 @@ impl Bodies {
     }
 }
 
-/// Bodies, as far as they were made.
+/// The bodies, and one more.
 pub(super) struct Made {
     pub(super) bodies: Bodies,
     /// The body of the call that tries the service. Where every call's text is its own and their
@@ -273,7 +273,7 @@ impl Maker {
     }
 }
 
-/// What is said of a value that does not fit, without the value: the texts of failed calls are kept, and
+/// The message about a value that does not fit, without the value: the texts of failed calls are kept, and
 /// it may be a secret.
 fn without_value(said: &str) -> String {
     match (said.find("invalid "), said.rfind(", expected")) {
@@ -284,7 +284,7 @@ fn without_value(said: &str) -> String {
     }
 }
 
-/// A row that cannot be read, which says itself where it stands.
+/// The error of a row that cannot be read; its text has the place.
 fn of_rows(recipe: &Recipe, error: &DataError) -> LiveError {
     LiveError::Text {
         source_name: recipe.texts.source.clone(),

@@ -62,7 +62,7 @@ pub enum LiveError {
     /// TLS cannot be set up.
     #[error("{0}")]
     Tls(#[from] TlsError),
-    /// The service is there, but is not what was meant.
+    /// The service is there, but every call to it would fail.
     #[error("{target} {what}")]
     Refused {
         /// The target.

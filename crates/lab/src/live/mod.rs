@@ -49,7 +49,7 @@ pub struct LiveInputs {
 pub struct Texts {
     /// The texts themselves.
     pub data: Arc<Data>,
-    /// The type that each is a message of, in JSON; none where a text is sent as it is.
+    /// The message type of each text, in JSON; none where a text is sent as it is.
     pub message_type: Option<MessageType>,
     /// Where they come from, for messages: an option or a file's name.
     pub source: String,

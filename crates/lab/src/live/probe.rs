@@ -88,8 +88,8 @@ fn is_broken_off(kind: FailureKind) -> bool {
     )
 }
 
-/// What is said of a service whose every call would fail like this one; nothing where the failure is
-/// a fact to be measured.
+/// The error of a service whose every call would fail like this one; none where the failure is a fact to
+/// be measured.
 pub(super) fn refusal(
     kind: FailureKind,
     said: &str,
@@ -109,7 +109,7 @@ pub(super) fn refusal(
             version(settings.http),
             other_version(settings)
         ),
-        // It speaks HTTP/2, or the kind would be the one below.
+        // The service speaks HTTP/2, or the kind would be the one below.
         FailureKind::Protocol if is_grpc => format!(
             "breaks a rule of gRPC or HTTP/2{because}; every call would fail so: check the server, and \
              that the method is unary"
@@ -164,7 +164,7 @@ pub(super) fn refusal(
              -H 'content-type: …' and --request-compression",
             service.target.path,
         ),
-        // What the engine says of a connection names what is wrong and the option that helps.
+        // The engine's text about a connection names what is wrong and the option that helps.
         FailureKind::CertificateUnknownIssuer
         | FailureKind::CertificateName
         | FailureKind::CertificateExpired

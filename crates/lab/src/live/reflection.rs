@@ -131,7 +131,7 @@ impl<'a> Asker<'a> {
         }
     }
 
-    /// What is said of a question that failed as a call.
+    /// The error of a question that failed as a call.
     fn failed(&self, kind: FailureKind, said: &str) -> LiveError {
         let target = self.service.target.to_string();
         // A response that breaks a rule says nothing of the method that is called.

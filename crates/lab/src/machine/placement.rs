@@ -6,7 +6,6 @@ use std::io;
 use std::marker::PhantomData;
 
 use rpcgauge_study::settings::Placement;
-use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use thiserror::Error;
 
@@ -57,14 +56,6 @@ impl CoreSet {
     /// The kernel's.
     pub fn bind_this_thread(&self) -> io::Result<()> {
         Ok(sched_setaffinity(None, &self.mask())?)
-    }
-
-    /// Binds one thread of another process.
-    ///
-    /// # Errors
-    /// The kernel's: mostly that there is no such thread any more.
-    pub fn bind_thread(&self, thread: Pid) -> io::Result<()> {
-        Ok(sched_setaffinity(Some(thread), &self.mask())?)
     }
 }
 

@@ -10,7 +10,7 @@ use rpcgauge_study::plan::{TrialSpec, Variant};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::{Callee, Placement, Transport};
 
-use super::Run;
+use super::{REFERENCE, Run};
 use crate::caller::{Caller, Proof};
 use crate::error::{TrialFailure, TrialResult};
 use crate::exchange::REQUESTS;
@@ -213,7 +213,7 @@ impl<'a> Run<'a> {
         let log = format!("{invocation}-floor-{place}-{carrier}");
         let listen = self.listen(transport, &format!("{invocation}-floor-{place}"))?;
         let cores = self.placements.layout(trial.placement)?.server;
-        self.start(&self.options.floor, &role::floor(listen), &cores, &log)
+        self.start(self.command(REFERENCE)?, &role::floor(listen), &cores, &log)
     }
 
     /// How a subject is started.

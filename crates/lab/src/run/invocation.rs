@@ -14,6 +14,10 @@ use super::{Planned, Run};
 use crate::error::{TrialFailure, TrialResult};
 use crate::subject::Subject;
 
+/// How often the instance of a variant is started again after a process of it died: enough for bad
+/// luck, too few to spend a run on a subject that cannot live.
+const RESTARTS: u32 = 2;
+
 /// The processes of one invocation.
 ///
 /// A process belongs to one variant, so that processor time, peak memory and the luck of a start
@@ -97,7 +101,7 @@ impl Run<'_> {
         if is_needed {
             // The dead instance gives up its socket and log before the next one starts.
             invocation.slots.remove(&key);
-            let state = if starts <= self.options.restarts {
+            let state = if starts <= RESTARTS {
                 self.new_instance(invocation.number, trial, variant, starts)
             } else {
                 Err(died_too_often(starts))

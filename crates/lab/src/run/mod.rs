@@ -39,8 +39,6 @@ pub struct Options {
     pub subjects: BTreeMap<String, SubjectCommand>,
     /// The live services, ready to be called, by the name of their variant.
     pub live: BTreeMap<String, Live>,
-    /// The subject that is the answering half of every floor.
-    pub floor: SubjectCommand,
     /// The folder for the subjects' logs, made when it is missing.
     pub logs: PathBuf,
     /// How long a subject may take until it is ready.
@@ -50,28 +48,23 @@ pub struct Options {
     /// How long a client or codec may take to answer a line, beside the time that a slice takes. It has
     /// at least a call's deadline.
     pub answer_timeout: Duration,
-    /// How often the subject of one variant is started again within one invocation after it died.
-    pub restarts: u32,
     /// The environment of the part that is recorded already, when a run is taken up again.
     pub earlier: Option<Environment>,
 }
 
-/// How often a subject that died is started again: enough for bad luck, too few to spend a run on
-/// one that cannot live.
-const RESTARTS: u32 = 2;
+/// The embedded subject, which is also the answering half of every floor.
+const REFERENCE: &str = "reference";
 
 impl Options {
     /// The embedded reference server as the only subject.
     pub fn new(reference: SubjectCommand, logs: PathBuf) -> Self {
         Self {
-            subjects: BTreeMap::from([("reference".to_owned(), reference.clone())]),
+            subjects: BTreeMap::from([(REFERENCE.to_owned(), reference)]),
             live: BTreeMap::new(),
-            floor: reference,
             logs,
             ready_timeout: contract::READY_TIMEOUT,
             end_timeout: contract::END_TIMEOUT,
             answer_timeout: contract::ANSWER_TIMEOUT,
-            restarts: RESTARTS,
             earlier: None,
         }
     }
@@ -208,8 +201,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// One fresh start of the subjects, and the trials of it that are to be run. Its processes end
-    /// with it.
+    /// Starts the subjects afresh, measures these trials, and ends the processes.
     fn invocation(&mut self, trials: &[TrialSpec]) -> Result<(), LabError> {
         let Some(first) = trials.first().filter(|_| !self.is_stopped()) else {
             return Ok(());

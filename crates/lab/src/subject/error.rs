@@ -31,7 +31,7 @@ pub enum SubjectError {
     /// It was not ready in time.
     #[error("the subject was not ready after {} s; see its log", .0.as_secs_f64())]
     NotReady(Duration),
-    /// It did not answer in time what it was asked when it was ready.
+    /// It was ready, and did not answer a later line in time.
     #[error("the subject did not answer within {} s; see its log", .0.as_secs_f64())]
     Silent(Duration),
     /// It ended instead of answering.
@@ -43,7 +43,7 @@ pub enum SubjectError {
     /// What it wrote is not what the contract asks for.
     #[error("the subject broke the contract: {0}; see contract/README.md")]
     Contract(String),
-    /// It said that it cannot do what was asked.
+    /// It refused what was asked.
     #[error("the subject refused: {}", one_line(.0.error.as_str()))]
     Refused(contract::Failed),
     /// The pipes to it failed.
@@ -85,7 +85,7 @@ impl From<SubjectError> for TrialFailure {
     }
 }
 
-/// What a subject says is shown in one line and not longer than this many characters.
+/// A subject's text is shown in one line of at most this many characters.
 const MOST_SHOWN: usize = 400;
 
 /// The other side's text, made fit for one line.

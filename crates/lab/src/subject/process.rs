@@ -41,7 +41,7 @@ pub struct Start<'a> {
     pub settings: &'a Settings,
     /// The cores it may use, from before its first instruction on: runtimes count them then.
     pub cores: Option<&'a CoreSet>,
-    /// The file for its log, made when it says something.
+    /// The file for its log, made with its first output.
     pub log: &'a Path,
     /// How long it may take until it is ready.
     pub ready_timeout: Duration,
@@ -131,7 +131,7 @@ impl Subject {
         refused.map_err(|error| TrialFailure::from(error).with_log(starting.log.tail()))
     }
 
-    /// What it said when it was ready.
+    /// Its ready line.
     pub fn ready(&self) -> &Ready {
         &self.ready
     }
@@ -262,7 +262,7 @@ impl Starting {
         let stdout = if is_asked {
             Some(stdout)
         } else {
-            // Whatever else it writes there belongs to the log, and must not fill the pipe.
+            // The rest of its output belongs to the log, and must not fill the pipe.
             self.log.add(&rest);
             let follower = self.log.follow(stdout).map_err(SubjectError::Pipe)?;
             self.followers.push(follower);
@@ -297,7 +297,7 @@ impl Starting {
         }
     }
 
-    /// A closed output is soon followed by the end of the process, which says more.
+    /// After it closes its output a process soon ends, and how it ends says more.
     fn explained(&self, error: SubjectError) -> SubjectError {
         if !matches!(error, SubjectError::Ended { .. }) {
             return error;
@@ -332,8 +332,8 @@ fn command(start: &Start<'_>) -> Command {
 
 /// Makes a process that ends with this program, on these cores.
 pub(crate) fn ends_with_lab(command: &mut Command, cores: Option<CoreSet>) {
-    // A group of its own: Ctrl-C at the terminal is for the lab, which ends its subjects in
-    // order; and what a wrapper script started can be ended with it.
+    // A group of its own: Ctrl-C at the terminal reaches the lab alone, which ends its subjects in
+    // order, and a signal to the group also ends what a wrapper script started.
     command.process_group(0);
     let lab = getpid();
     // SAFETY: between fork and exec only system calls are made; nothing allocates or locks.
@@ -378,7 +378,7 @@ pub(crate) fn end(child: &mut Child, stdin: &mut Option<ChildStdin>, patience: D
         let _ = kill_process_group(group, Signal::TERM);
         wait_until_ended(child, Instant::now() + TERM_GRACE);
     }
-    // Also for what a wrapper script left behind.
+    // This also ends what a wrapper script left behind.
     let _ = kill_process_group(group, Signal::KILL);
     let _ = child.wait();
 }

@@ -28,11 +28,11 @@ impl RecordsFile {
         File::open(path).map(|file| Self { file }).map_err(no_file)
     }
 
-    /// Reads the records of a slice, that was asked for and answered at these times of the host's
-    /// monotonic clock.
+    /// Reads the records of a slice, whose ask and answer lie at these times of the host's monotonic
+    /// clock.
     ///
     /// # Errors
-    /// They are not as many as it says, are damaged, or lie outside of the slice: it called
+    /// They are not as many as it reports, are damaged, or lie outside of the slice: it called
     /// between slices, or its clock is another.
     pub fn read(
         &mut self,
@@ -41,7 +41,7 @@ impl RecordsFile {
     ) -> Result<Vec<Record>, SubjectError> {
         let said = usize::try_from(done.records).unwrap_or(usize::MAX);
         let mut bytes = Vec::new();
-        // One more than it says, to see that there is none.
+        // One more than it reports, to find one too many.
         let most = done
             .records
             .saturating_add(1)

@@ -3,8 +3,8 @@
 //! ```text
 //! CACHE/rpcgauge/subjects/
 //!   NAME-DIGEST/        the unpacked sources, built where they stay
-//!     .built            made last: a folder without it is taken for nothing
-//!   NAME-DIGEST.log     what the build said
+//!     .built            made last: a folder without it is no build
+//!   NAME-DIGEST.log     the output of the build
 //!   NAME-DIGEST.lock    held by the program that builds
 //! ```
 
@@ -169,7 +169,7 @@ impl Package {
         })
     }
 
-    /// Writes the sources into an empty folder. What a build that broke off left there goes.
+    /// Writes the sources into an empty folder. Removes what an unfinished build left there.
     fn unpack(&self, folder: &Path) -> Result<(), SubjectsError> {
         match fs::remove_dir_all(folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -178,7 +178,7 @@ impl Package {
             _ => {}
         }
         for file in &self.files {
-            let path = folder.join(&file.name);
+            let path = folder.join(&*file.name);
             let parent = path.parent().unwrap_or(folder);
             fs::create_dir_all(parent).map_err(unwritable(parent))?;
             fs::write(&path, &file.bytes).map_err(unwritable(&path))?;
@@ -219,7 +219,7 @@ fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> SubjectsError {
     move |source| SubjectsError::Cache { path, source }
 }
 
-/// Takes a lock that the system gives back when this program ends in any way.
+/// Takes a lock that the system releases when this program ends in any way.
 fn lock(
     path: &Path,
     report: &mut dyn FnMut(Step<'_>),
@@ -242,7 +242,7 @@ fn lock(
     }
 }
 
-/// Why a command of a build did not do it.
+/// Why a command of a build failed.
 enum Failed {
     Stopped,
     How(String),

@@ -86,9 +86,9 @@ pub enum SubjectsError {
         command: String,
         /// How it ended.
         how: String,
-        /// Where what it said is kept.
+        /// The file with its output.
         log: PathBuf,
-        /// The last lines of that.
+        /// The last lines of that file.
         tail: String,
     },
     /// The user's cache folder cannot be used.

@@ -118,7 +118,7 @@ fn a_codec_is_measured_and_calls_nothing() {
 
 #[test]
 fn one_that_fails_in_a_slice_fails_alone_and_keeps_its_log() {
-    for (fault, told, log) in [
+    for (fault, text, log) in [
         (
             "dies",
             "ended instead of answering (exit code 9)",
@@ -135,7 +135,7 @@ fn one_that_fails_in_a_slice_fails_alone_and_keeps_its_log() {
         let left = run(&together(variants), Some(python(fault)));
         for trial in of(&left, "client") {
             let (reason, blamed, kept) = failed(trial);
-            assert!(reason.contains(told), "{fault}: {reason}");
+            assert!(reason.contains(text), "{fault}: {reason}");
             assert_eq!(blamed, Fault::Subject, "{fault}");
             assert!(kept.contains(log), "{fault}: {kept}");
         }

@@ -1,4 +1,4 @@
-//! Whether a subject does what it declares: every way of every stack tried, each with processes of
+//! Checks that a subject does what it declares: tries every way of every stack, each with processes of
 //! its own.
 
 mod client;
@@ -51,7 +51,7 @@ pub struct Tried<'a> {
     pub role: Role,
     /// What was tried, in words.
     pub what: &'a str,
-    /// What came of it.
+    /// How it ended.
     pub outcome: TrialResult,
 }
 
@@ -161,7 +161,7 @@ impl StackCheck<'_> {
         Ok(())
     }
 
-    /// A path that nothing has.
+    /// A path that is not in use.
     fn path(&mut self) -> PathBuf {
         self.files += 1;
         self.scratch.path(&self.files.to_string())
@@ -334,7 +334,7 @@ impl fmt::Display for Way {
 }
 
 impl Way {
-    /// The part of it that a codec has.
+    /// The part that a codec has too.
     fn coded(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let workload = self.workload.word();
         write!(f, "{}, {}, {workload}", self.encoding, self.compression)
@@ -357,7 +357,7 @@ fn workload(spec: &WorkloadSpec) -> TrialResult<Workload> {
     Workload::new(spec).map_err(|error| broken(&error))
 }
 
-/// This side cannot do what every side should.
+/// This program cannot do what it should.
 fn broken(error: &impl ToString) -> TrialFailure {
     TrialFailure::new(Fault::Instrument, error.to_string())
 }

@@ -1,5 +1,5 @@
-//! Slices of clients and codecs: as many records as were asked for, times in order, and silence
-//! between them.
+//! Checks slices of clients and codecs: they have as many records as were asked for, with times in
+//! order, and nothing happens between them.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::{PATIENCE, StackCheck};
 use crate::caller::Caller;
 use crate::error::TrialResult;
 
-/// How long a subject is watched that must do nothing.
+/// How long a subject that must do nothing is watched.
 const SILENCE: Duration = Duration::from_millis(20);
 
 impl StackCheck<'_> {
