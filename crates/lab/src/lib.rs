@@ -16,7 +16,6 @@
 
 mod caller;
 mod calls;
-mod clock;
 pub mod doctor;
 mod environment;
 mod error;

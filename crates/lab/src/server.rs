@@ -42,12 +42,17 @@ enum Target {
 
 /// A server that is about to be called.
 pub(crate) struct Opened<'s> {
-    /// The process behind it, where the lab started it.
+    /// The process behind it; none of a live service.
     pub(crate) subject: Option<&'s Subject>,
     /// The requests' bodies.
     pub(crate) bodies: load::Bodies<'s>,
     /// What checks its compressed responses.
     pub(crate) check: Option<load::AnswerCheck<'s>>,
+    /// Whether generated or dynamic code makes and reads the messages, where it is known.
+    pub(crate) code: Option<Code>,
+    /// The mean size of the right responses, encoded and not compressed, bytes: where it is known, and
+    /// the engine does not read the responses, as it does where stages are timed.
+    pub(crate) response_size: Option<f64>,
 }
 
 impl Server {
@@ -100,28 +105,6 @@ impl Server {
         }
     }
 
-    /// Whether a trial that did not reach its end, or in which no call succeeded, has figures: of a live
-    /// service they are what the user asked for, of a subject they show nothing.
-    pub(crate) fn keeps_what_was_measured(&self) -> bool {
-        matches!(self.target, Target::Live(_))
-    }
-
-    /// Whether generated or dynamic code makes and reads the messages, where it is known.
-    pub(crate) fn code(&self) -> Option<Code> {
-        match &self.target {
-            Target::Subject { exchange, .. } => Some(exchange.code()),
-            Target::Live(_) => None,
-        }
-    }
-
-    /// The mean size of the right responses, encoded and not compressed, bytes, where it is known.
-    pub(crate) fn response_size(&mut self) -> Option<f64> {
-        match &mut self.target {
-            Target::Subject { exchange, .. } => Some(exchange.response_size()),
-            Target::Live(_) => None,
-        }
-    }
-
     /// What a trial needs of it. Where stages are not timed, the requests' bodies are made before the
     /// clock starts, or ahead of the calls.
     ///
@@ -130,27 +113,37 @@ impl Server {
     pub(crate) fn open(&mut self, timing: load::Timing) -> TrialResult<Opened<'_>> {
         let unready = |error: String| TrialFailure::new(Fault::User, error);
         Ok(match &mut self.target {
-            Target::Subject { exchange, process } => Opened {
-                subject: Some(process),
-                bodies: match timing {
-                    load::Timing::Stages => load::Bodies::PerCall(&mut **exchange),
-                    load::Timing::Calls => load::Bodies::Prepared {
-                        bodies: exchange.prepared()?,
-                        verifier: Some(&mut **exchange),
-                    },
-                },
-                check: None,
-            },
-            Target::Live(bodies) => Opened {
-                subject: None,
-                bodies: bodies.for_trial().map_err(unready)?,
-                check: self
-                    .calls
-                    .check
-                    .map(Check::start)
-                    .transpose()
-                    .map_err(unready)?,
-            },
+            Target::Subject { exchange, process } => {
+                let code = Some(exchange.code());
+                let (response_size, bodies) = match timing {
+                    load::Timing::Stages => (None, load::Bodies::PerCall(&mut **exchange)),
+                    load::Timing::Calls => {
+                        let size = exchange.response_size();
+                        let bodies = load::Bodies::Prepared {
+                            bodies: exchange.prepared()?,
+                            verifier: Some(&mut **exchange),
+                        };
+                        (Some(size), bodies)
+                    }
+                };
+                Opened {
+                    subject: Some(process),
+                    bodies,
+                    check: None,
+                    code,
+                    response_size,
+                }
+            }
+            Target::Live(bodies) => {
+                let check = self.calls.check.map(Check::start).transpose();
+                Opened {
+                    subject: None,
+                    bodies: bodies.for_trial().map_err(unready)?,
+                    check: check.map_err(unready)?,
+                    code: None,
+                    response_size: None,
+                }
+            }
         })
     }
 

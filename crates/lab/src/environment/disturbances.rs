@@ -22,12 +22,12 @@ pub(crate) struct Disturbances {
 }
 
 impl Disturbances {
-    /// Starts to follow. What is measured runs on `cores`, and calls services at `called`, which are no
+    /// Starts to follow. What is measured runs on `cores`, and calls services at `targets`, which are no
     /// processes of this program.
-    pub(crate) fn start(cores: BTreeSet<usize>, called: Vec<Address>) -> Self {
+    pub(crate) fn start(cores: BTreeSet<usize>, targets: Vec<Address>) -> Self {
         Self {
             steal: StealMeter::start(),
-            others: Others::start(cores, called),
+            others: Others::start(cores, targets),
             waited: 0.0,
         }
     }

@@ -37,16 +37,16 @@ const KERNEL_THREAD: u64 = 0x0020_0000;
 #[derive(Debug)]
 pub(super) struct Others {
     cores: BTreeSet<usize>,
-    called: Vec<Address>,
+    targets: Vec<Address>,
     before: Processes,
 }
 
 impl Others {
-    /// Starts to follow; see [`super::Disturbances::start`].
-    pub(super) fn start(cores: BTreeSet<usize>, called: Vec<Address>) -> Self {
+    /// Starts to follow what runs on `cores`, except services that listen at `targets`.
+    pub(super) fn start(cores: BTreeSet<usize>, targets: Vec<Address>) -> Self {
         Self {
             cores,
-            called,
+            targets,
             before: Processes::now(),
         }
     }
@@ -57,8 +57,8 @@ impl Others {
         let used = Processes::now().used_since(&self.before, std::process::id());
         let mut named = disturbing(used, &self.cores, waited);
         if !named.is_empty() {
-            let called: Vec<Listeners> = self.called.iter().map(Listeners::at).collect();
-            named.retain(|used| !called.iter().any(|service| service.are_of(used.pid)));
+            let targets: Vec<Listeners> = self.targets.iter().map(Listeners::at).collect();
+            named.retain(|used| !targets.iter().any(|service| service.are_of(used.pid)));
         }
         named_in_a_line(&named, when, waited)
     }

@@ -5,6 +5,7 @@ use std::fs;
 
 use super::text_of;
 use crate::machine::cores::{Core, choose_pair};
+use crate::machine::process::kib_field;
 
 /// The distribution and the kernel: `Debian GNU/Linux 12 (bookworm), Linux 6.1.0 x86_64`.
 pub(super) fn name() -> String {
@@ -44,12 +45,7 @@ fn model(cpuinfo: &str) -> Option<String> {
 
 /// The machine's memory, bytes.
 pub(super) fn memory_bytes() -> Option<u64> {
-    let meminfo = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kib.checked_mul(1024)
+    kib_field(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")
 }
 
 /// The frequency governor of the allowed cores, each one's name where they differ.

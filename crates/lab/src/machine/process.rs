@@ -117,7 +117,8 @@ impl ProcessMeter {
     /// When the process is gone.
     pub fn peak_bytes(&self) -> io::Result<u64> {
         let status = fs::read_to_string(self.folder.join("status"))?;
-        peak(&status).ok_or_else(|| io::Error::other("/proc/<pid>/status has no VmHWM"))
+        kib_field(&status, "VmHWM:")
+            .ok_or_else(|| io::Error::other("/proc/<pid>/status has no VmHWM"))
     }
 }
 
@@ -161,10 +162,9 @@ impl<'s> Stat<'s> {
     }
 }
 
-fn peak(status: &str) -> Option<u64> {
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+/// A size in one of the kernel's tables of names and kB, bytes.
+pub(crate) fn kib_field(table: &str, name: &str) -> Option<u64> {
+    let line = table.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kib.checked_mul(1024)
 }
@@ -184,6 +184,7 @@ mod tests {
 
     #[test]
     fn status_tells_the_peak() {
+        let peak = |status| kib_field(status, "VmHWM:");
         assert_eq!(peak("Name:\ta\nVmHWM:\t    1764 kB\n"), Some(1764 * 1024));
         assert_eq!(peak("Name:\tkernel thread\n"), None);
     }

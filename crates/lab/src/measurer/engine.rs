@@ -12,8 +12,7 @@ use rpcgauge_study::record::{Code, Cpu, Fault, Memory};
 use rpcgauge_study::settings::Schedule;
 
 use super::measured::{Surroundings, measured};
-use super::{Carried, Finished, Measurer, alive, part_done};
-use crate::clock::epoch_ms;
+use super::{Carried, Finished, Measurer, alive, epoch_ms, part_done};
 use crate::error::{TrialFailure, TrialResult};
 use crate::machine::process::{CpuReading, ProcessMeter};
 use crate::observer::Observer;
@@ -28,6 +27,7 @@ pub(crate) struct EngineMeasurer<'s, 'o> {
     trial: &'s load::Trial,
     slice: Option<Slice>,
     observer: &'s RefCell<&'o mut dyn Observer>,
+    /// The server's process; none of a live service.
     subject: Option<&'s Subject>,
     /// Taken when the measuring begins.
     bodies: Option<load::Bodies<'s>>,
@@ -38,7 +38,6 @@ pub(crate) struct EngineMeasurer<'s, 'o> {
     code: Option<Code>,
     /// Mean size of the right responses, where the engine does not read them.
     response_size: Option<f64>,
-    keeps_what_was_measured: bool,
     measured_from: Option<SystemTime>,
     /// How much of the trial is measured, from 0 to 1.
     done: f64,
@@ -64,17 +63,12 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
         slice: Option<Slice>,
         observer: &'s RefCell<&'o mut dyn Observer>,
     ) -> TrialResult<Self> {
-        let code = server.code();
-        // The engine knows the size where it reads responses, which it does where stages are timed.
-        let response_size = match trial.timing {
-            load::Timing::Stages => None,
-            load::Timing::Calls => server.response_size(),
-        };
-        let keeps_what_was_measured = server.keeps_what_was_measured();
         let Opened {
             subject,
             bodies,
             check,
+            code,
+            response_size,
         } = server.open(trial.timing)?;
         Ok(Self {
             variant,
@@ -92,7 +86,6 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
             client: ProcessMeter::of_self().map_err(unmeasured)?,
             code,
             response_size,
-            keeps_what_was_measured,
             measured_from: None,
             done: 0.0,
         })
@@ -136,8 +129,10 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
         result.map_err(|error| verify::failure(error).with_log(log()))
     }
 
+    /// A trial of a subject that did not reach its end, or in which no call succeeded, shows nothing. Of a
+    /// live service its figures are what the user asked for.
     fn checked(&self, measurement: &load::Measurement) -> TrialResult {
-        if self.keeps_what_was_measured && measurement.calls.started > 0 {
+        if self.subject.is_none() && measurement.calls.started > 0 {
             return Ok(());
         }
         if measurement.ending == load::Ending::Interrupted {

@@ -8,7 +8,7 @@ mod rotation;
 mod sum;
 
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rpcgauge_load::floor::Floor;
 use rpcgauge_study::record::{Fault, Measured};
@@ -94,7 +94,13 @@ fn part_done(calls: Option<u64>, time: Option<Duration>, started: u64, elapsed: 
     by_calls.max(by_time)
 }
 
-/// Whether a subject is still there.
+/// Milliseconds since the Unix epoch, for records: no figure rests on the wall clock.
+pub(crate) fn epoch_ms(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Checks that a subject is still there.
 ///
 /// # Errors
 /// It ended, with how and its log.

@@ -179,7 +179,7 @@ impl<'a> Run<'a> {
         std::fs::create_dir_all(&options.logs)
             .map_err(|source| LabError::folder(&options.logs, source))?;
         let placements = Placements::detect()?;
-        let called = options.live.values().map(|live| live.address().clone());
+        let targets = options.live.values().map(|live| live.address().clone());
         let cores = placements.cores(&plan.placements);
         Ok(Self {
             options,
@@ -194,7 +194,7 @@ impl<'a> Run<'a> {
                 None => environment::examine(plan.idle),
                 Some(earlier) => continued(earlier, environment::examine(plan.idle)),
             },
-            disturbances: Disturbances::start(cores, called.collect()),
+            disturbances: Disturbances::start(cores, targets.collect()),
             pace: Pace::new(plan, trials),
             measured: 0,
             failed: 0,

@@ -10,13 +10,13 @@ use rpcgauge_study::settings::{Idle, Placement};
 use super::instance::Instance;
 use super::invocation::{FloorHalves, Invocation};
 use super::{Planned, Run};
-use crate::clock::epoch_ms;
 use crate::environment::Waiting;
 use crate::error::{LabError, TrialFailure, TrialResult};
 use crate::machine::idle::IdleHold;
 use crate::machine::placement::Bound;
 use crate::measurer::{
     CallerMeasurer, EngineMeasurer, Finished, FloorKey, FloorMeasurer, Floors, Member, Rotation,
+    epoch_ms,
 };
 use crate::observer::Event;
 

@@ -126,13 +126,6 @@ impl Package {
         let mut file = File::create(&log).map_err(unwritable(&log))?;
         for (number, words) in (1..).zip(&self.manifest.build) {
             let command = words.join(" ");
-            let failed = |how: String| SubjectsError::Build {
-                subject: self.manifest.name.clone(),
-                command: command.clone(),
-                how,
-                log: log.clone(),
-                tail: tail(&log),
-            };
             let mut report = |elapsed| {
                 report(Step::Running {
                     number,
@@ -142,11 +135,17 @@ impl Package {
                 });
             };
             writeln!(file, "$ {command}").map_err(unwritable(&log))?;
-            match run(&built, words, &file, &mut report, stop) {
-                Ok(()) => {}
-                Err(Failed::Stopped) => return Err(SubjectsError::Stopped),
-                Err(Failed::How(how)) => return Err(failed(how)),
-            }
+            let ended = run(&built, words, &file, &mut report, stop);
+            ended.map_err(|how| match stop.load(Ordering::Relaxed) {
+                true => SubjectsError::Stopped,
+                false => SubjectsError::Build {
+                    subject: self.manifest.name.clone(),
+                    command: command.clone(),
+                    how,
+                    log: log.clone(),
+                    tail: tail(&log),
+                },
+            })?;
         }
         let marker = built.folder.join(MARKER);
         File::create(&marker).map_err(unwritable(&marker))?;
@@ -242,20 +241,15 @@ fn lock(
     }
 }
 
-/// Why a command of a build failed.
-enum Failed {
-    Stopped,
-    How(String),
-}
-
+/// Runs one command of a build until it ends, or `stop` is set; why it failed, in words.
 fn run(
     built: &Built,
     words: &[String],
     log: &File,
     report: &mut dyn FnMut(Duration),
     stop: &AtomicBool,
-) -> Result<(), Failed> {
-    let failed = |error: io::Error| Failed::How(format!("could not be started: {error}"));
+) -> Result<(), String> {
+    let failed = |error: io::Error| format!("could not be started: {error}");
     let mut command = Command::new(built.program(&words[0]));
     command
         .args(&words[1..])
@@ -268,20 +262,15 @@ fn run(
     let mut child = command.spawn().map_err(failed)?;
     let start = Instant::now();
     loop {
-        match child.try_wait() {
-            Ok(None) => {}
-            Ok(Some(status)) if status.success() => return Ok(()),
-            Ok(Some(status)) => return Err(Failed::How(format!("ended with {status}"))),
-            Err(error) => return Err(failed(error)),
+        match child.try_wait().map_err(failed)? {
+            None => {}
+            Some(status) if status.success() => return Ok(()),
+            Some(status) => return Err(format!("ended with {status}")),
         }
-        let is_stopped = stop.load(Ordering::Relaxed);
-        if is_stopped || start.elapsed() >= COMMAND_TIMEOUT {
+        if stop.load(Ordering::Relaxed) || start.elapsed() >= COMMAND_TIMEOUT {
             end(&mut child, &mut None, Duration::ZERO);
             let minutes = COMMAND_TIMEOUT.as_secs() / 60;
-            return Err(match is_stopped {
-                true => Failed::Stopped,
-                false => Failed::How(format!("had not ended after {minutes} minutes")),
-            });
+            return Err(format!("had not ended after {minutes} minutes"));
         }
         report(start.elapsed());
         thread::sleep(POLL_EVERY);
