@@ -240,11 +240,11 @@ fn a_text_that_cannot_be_sent_is_said_beforehand_or_fails_its_call() {
         ..greeting("{}")
     };
     let made = bodies::make(&grpc(), Some(&drawn), &LITTLE, &GO).unwrap();
-    let told = ahead(&made, bad as usize + 1).pop().unwrap();
-    // The value itself may be a secret, and what is said of failed calls is kept.
-    let told = told.unwrap_err();
+    let refused = ahead(&made, bad as usize + 1).pop().unwrap();
+    // The value itself may be a secret, and the texts of failed calls are kept.
+    let text = refused.unwrap_err();
     let without = ", line 3001: $.name: invalid value, expected a string";
-    assert!(told.ends_with(without), "{told}");
+    assert!(text.ends_with(without), "{text}");
 }
 
 #[test]
@@ -262,16 +262,16 @@ fn rows_that_stay_in_their_file_are_read_ahead_of_the_calls() {
     let made = bodies::make(&grpc(), Some(&of_rows(rows)), &LITTLE, &GO).unwrap();
     for _ in 0..2 {
         // Every trial begins with the first row, and goes round at the end.
-        let told = ahead(&made, 1_203);
-        assert_eq!(told[0], Ok("\n\u{3}Ada".to_owned()));
+        let read = ahead(&made, 1_203);
+        assert_eq!(read[0], Ok("\n\u{3}Ada".to_owned()));
         let wrong = "rows.jsonl: line 1201, column 9: not JSON: expected value";
-        assert_eq!(told[1_200], Err(wrong.to_owned()));
-        let unknown = told[1_201].as_ref().unwrap_err();
+        assert_eq!(read[1_200], Err(wrong.to_owned()));
+        let unknown = read[1_201].as_ref().unwrap_err();
         assert!(
             unknown.starts_with("rows.jsonl, line 1202: $.nam"),
             "{unknown}"
         );
-        assert_eq!(told[1_202], told[0]);
+        assert_eq!(read[1_202], read[0]);
     }
     std::fs::write(file.path(), "{\"name\":\"Ada\"}\n{\"name\":}\n").unwrap();
     let rows = Rows::in_file(file.path(), RowFormat::JsonLines).unwrap();
@@ -368,7 +368,7 @@ fn a_head_has_what_the_settings_say_and_what_the_user_gives() {
 }
 
 #[test]
-fn a_host_field_is_what_the_server_is_told() {
+fn a_host_field_is_what_the_server_receives() {
     let request = head(&http(), &with(&[("Host", "shop.example")])).unwrap();
     assert_eq!(request.authority, "shop.example");
     assert!(request.headers.iter().all(|(name, _)| name != "Host"));

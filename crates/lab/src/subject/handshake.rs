@@ -1,4 +1,4 @@
-//! The contract's lines, exchanged two by two with a time limit.
+//! A line of the contract and the subject's reply to it, within a time limit.
 //!
 //! Neither pipe is trusted: a subject that does not read must not block the writing, and one that
 //! does not write must not block the reading. So both are polled together until the deadline.
@@ -15,14 +15,14 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 use super::error::SubjectError;
 
-/// How often the stop flag is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How often the stop flag is read.
+const POLL_EVERY: Duration = Duration::from_millis(50);
 
-/// What came of the wait for a line.
-pub(super) enum Heard {
+/// What a subject wrote in reply to a line.
+pub(super) enum Reply {
     /// A line, without its line feed, and what already followed it.
     Line(String, Vec<u8>),
-    /// The stream ended first; what came before is given.
+    /// The stream ended first, after these bytes.
     End(Vec<u8>),
 }
 
@@ -33,16 +33,16 @@ pub(super) fn exchange(
     line: &str,
     limit: Duration,
     stop: &AtomicBool,
-) -> Result<Heard, SubjectError> {
+) -> Result<Reply, SubjectError> {
     set_blocking(stdin, false)
         .and_then(|()| set_blocking(&*stdout, false))
         .map_err(SubjectError::Pipe)?;
-    let mut talk = Talk {
+    let mut handshake = Handshake {
         stdin,
         stdout,
         to_write: format!("{line}\n").into_bytes(),
         written: 0,
-        heard: Vec::new(),
+        read: Vec::new(),
     };
     let deadline = Instant::now() + limit;
     loop {
@@ -53,23 +53,24 @@ pub(super) fn exchange(
         if left.is_zero() {
             return Err(SubjectError::NotReady(limit));
         }
-        if let Some(heard) = talk.step(left.min(LOOK_EVERY))? {
-            set_blocking(&*talk.stdout, true).map_err(SubjectError::Pipe)?;
-            return Ok(heard);
+        if let Some(reply) = handshake.step(left.min(POLL_EVERY))? {
+            set_blocking(&*handshake.stdout, true).map_err(SubjectError::Pipe)?;
+            return Ok(reply);
         }
     }
 }
 
-struct Talk<'a> {
+struct Handshake<'a> {
     stdin: &'a ChildStdin,
     stdout: &'a mut ChildStdout,
     to_write: Vec<u8>,
     written: usize,
-    heard: Vec<u8>,
+    /// What was read of the reply so far.
+    read: Vec<u8>,
 }
 
-impl Talk<'_> {
-    fn step(&mut self, wait: Duration) -> Result<Option<Heard>, SubjectError> {
+impl Handshake<'_> {
+    fn step(&mut self, wait: Duration) -> Result<Option<Reply>, SubjectError> {
         let (can_read, can_write) = self.wait(wait)?;
         if can_write {
             self.write()?;
@@ -99,7 +100,7 @@ impl Talk<'_> {
         let mut stdin = self.stdin;
         match stdin.write(&self.to_write[self.written..]) {
             Ok(n) => self.written += n,
-            // It closed its input: what it writes, or how it ends, says why.
+            // The subject closed its input: its reply, or how it ends, says why.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 self.written = self.to_write.len();
             }
@@ -109,32 +110,32 @@ impl Talk<'_> {
         Ok(())
     }
 
-    fn read(&mut self) -> Result<Option<Heard>, SubjectError> {
+    fn read(&mut self) -> Result<Option<Reply>, SubjectError> {
         let mut chunk = [0; 16 << 10];
         let n = match self.stdout.read(&mut chunk) {
-            Ok(0) => return Ok(Some(Heard::End(std::mem::take(&mut self.heard)))),
+            Ok(0) => return Ok(Some(Reply::End(std::mem::take(&mut self.read)))),
             Ok(n) => n,
             Err(error) if is_passing(&error) => return Ok(None),
             Err(error) => return Err(SubjectError::Pipe(error)),
         };
-        let from = self.heard.len();
-        self.heard.extend_from_slice(&chunk[..n]);
-        match self.heard[from..].iter().position(|&byte| byte == b'\n') {
+        let from = self.read.len();
+        self.read.extend_from_slice(&chunk[..n]);
+        match self.read[from..].iter().position(|&byte| byte == b'\n') {
             Some(at) => self.line(from + at).map(Some),
-            None if self.heard.len() > MAX_LINE_BYTES => Err(SubjectError::Contract(format!(
-                "a line of it is longer than {MAX_LINE_BYTES} bytes"
+            None if self.read.len() > MAX_LINE_BYTES => Err(SubjectError::Contract(format!(
+                "it wrote a line longer than {MAX_LINE_BYTES} bytes"
             ))),
             None => Ok(None),
         }
     }
 
-    fn line(&mut self, end: usize) -> Result<Heard, SubjectError> {
-        let rest = self.heard.split_off(end + 1);
-        let mut line = std::mem::take(&mut self.heard);
+    fn line(&mut self, end: usize) -> Result<Reply, SubjectError> {
+        let rest = self.read.split_off(end + 1);
+        let mut line = std::mem::take(&mut self.read);
         line.truncate(end);
         String::from_utf8(line)
-            .map(|line| Heard::Line(line, rest))
-            .map_err(|_| SubjectError::Contract("a line of it is not UTF-8".to_owned()))
+            .map(|line| Reply::Line(line, rest))
+            .map_err(|_| SubjectError::Contract("it wrote a line that is not UTF-8".to_owned()))
     }
 }
 

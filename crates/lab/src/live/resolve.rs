@@ -13,7 +13,7 @@ use rpcgauge_study::system::sentence;
 use rpcgauge_study::target::Address;
 
 use super::LiveError;
-use crate::run::MAX_SOCKET_PATH;
+use crate::scratch::MAX_SOCKET_PATH;
 
 /// Finds the address that takes connections. A name may have several, as `localhost` has, and a
 /// service may listen at one of them alone.
@@ -62,7 +62,7 @@ pub(super) fn address(
     })
 }
 
-/// Why nobody can be reached at a socket's path, and what to do.
+/// Why no service can be reached at a socket's path, and what to do.
 fn no_socket(path: &Path, error: &io::Error) -> String {
     let length = path.as_os_str().len();
     if length > MAX_SOCKET_PATH {

@@ -4,31 +4,28 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 
 use rpcgauge_load as load;
-use rpcgauge_message::contract::{self, Record, SliceAsk, SliceDone, Until};
-use rpcgauge_study::histogram::Unpacked;
+use rpcgauge_message::contract::{Record, SliceAsk, SliceDone, Until};
 use rpcgauge_study::plan::Slice;
-use rpcgauge_study::record::{
-    Code, Cpu, CpuTimes, Ending, Fault, Histogram, Measured, Memory, Payload, Slices, Warmup,
-};
+use rpcgauge_study::record::{Cpu, Fault, Memory, Warmup};
 use rpcgauge_study::settings::{Schedule, Settings, Stop};
 
 use super::engine::unmeasured;
-use super::sum::{Sum, Summed};
-use super::warmup::{Rule, bounds};
-use super::{Carried, Finished, Measurer, Trialled, alive};
+use super::measured::Surroundings;
+use super::sum::Sum;
+use super::{Finished, Measurer, alive, epoch_ms, part_done};
 use crate::caller::Caller;
-use crate::clock::epoch_ms;
-use crate::error::TrialFailure;
+use crate::error::{TrialFailure, TrialResult};
 use crate::subject::{Subject, SubjectError};
+use crate::warmup::{Rule, bounds};
 
 /// A batch of a codec takes at least this long, ns: far above what reading the clock takes.
 const BATCH_NS: u64 = 20_000;
 
-/// Calls that tell how long one takes where the plan has no warm-up.
+/// Calls that show how long one takes where the plan has no warm-up.
 const PROBE_CALLS: u64 = 10;
 
 /// Measures one variant by asking a subject.
-pub(crate) struct AskedMeasurer<'s> {
+pub(crate) struct CallerMeasurer<'s> {
     caller: &'s mut Caller,
     settings: &'s Settings,
     /// The server that a client calls.
@@ -47,7 +44,7 @@ pub(crate) struct AskedMeasurer<'s> {
     measured_from: Option<SystemTime>,
 }
 
-impl<'s> AskedMeasurer<'s> {
+impl<'s> CallerMeasurer<'s> {
     /// A measurer by `caller`, which calls `server` where it is a client.
     ///
     /// # Errors
@@ -59,7 +56,7 @@ impl<'s> AskedMeasurer<'s> {
         warmup_plan: Stop,
         slice: Option<Slice>,
         answer_timeout: Duration,
-    ) -> Trialled<Self> {
+    ) -> TrialResult<Self> {
         let (Some(slice), Schedule::Closed { in_flight }) = (slice, &settings.schedule) else {
             let reason = "a client or codec subject is measured in a closed loop only; \
                           give it calls in flight, not a rate";
@@ -94,7 +91,7 @@ impl<'s> AskedMeasurer<'s> {
         skip: u64,
         until: Until,
         stop: &AtomicBool,
-    ) -> Trialled<(SliceDone, Vec<Record>)> {
+    ) -> TrialResult<(SliceDone, Vec<Record>)> {
         let ask = SliceAsk {
             skip,
             until,
@@ -108,7 +105,7 @@ impl<'s> AskedMeasurer<'s> {
             }
         };
         let limit = self.answer_timeout.saturating_add(expected);
-        let (done, records) = self.caller.asked.slice(&ask, limit, stop)?;
+        let (done, records) = self.caller.slice(&ask, limit, stop)?;
         let made = records.len() as u64;
         let batch = self.batch.unwrap_or(1);
         let other = records.iter().find(|record| record.operations != batch);
@@ -122,7 +119,7 @@ impl<'s> AskedMeasurer<'s> {
             }
             (_, None) => return Ok((done, records)),
         };
-        let subject = &mut self.caller.asked.subject;
+        let subject = &mut self.caller.subject;
         Err(subject.broken_off(SubjectError::Contract(wrong)))
     }
 
@@ -132,7 +129,7 @@ impl<'s> AskedMeasurer<'s> {
     }
 
     /// Warms up in slices of a hundredth of the plan's warm-up, until the drift rule has enough.
-    fn warm_up(&mut self, stop: &AtomicBool) -> Trialled<()> {
+    fn warm_up(&mut self, stop: &AtomicBool) -> TrialResult {
         let Some(bounds) = bounds(self.warmup_plan) else {
             // The second one with the right batch.
             for _ in 0..2 {
@@ -185,15 +182,12 @@ impl<'s> AskedMeasurer<'s> {
         self.batch = self.batch.map(|batch| batch.max(needed));
     }
 
-    /// How much of the trial is measured: by its calls or its time, whichever ends it first.
+    /// How much of the trial is measured, from 0 to 1.
     fn done(&self) -> f64 {
         let Stop { calls, time_ms } = self.settings.stop;
-        let part = |of: u64, all: u64| of as f64 / all.max(1) as f64;
-        let by_calls = calls.map_or(0.0, |calls| part(self.sum.started(), calls));
-        let by_time = time_ms.map_or(0.0, |ms| {
-            part(self.sum.elapsed_ns(), ms.saturating_mul(1_000_000))
-        });
-        by_calls.max(by_time)
+        let time = time_ms.map(Duration::from_millis);
+        let elapsed = Duration::from_nanos(self.sum.elapsed_ns());
+        part_done(calls, time, self.sum.started(), elapsed)
     }
 
     /// Calls (batches) of a slice: how many are skipped, and what ends those that count.
@@ -214,7 +208,7 @@ impl<'s> AskedMeasurer<'s> {
         (skip, until)
     }
 
-    fn server_ns(&self) -> Trialled<Option<u64>> {
+    fn server_ns(&self) -> TrialResult<Option<u64>> {
         let Some(server) = self.server else {
             return Ok(None);
         };
@@ -225,23 +219,23 @@ impl<'s> AskedMeasurer<'s> {
     fn memory(&self) -> std::io::Result<Memory> {
         let server = self.server.map(|server| server.meter().peak_bytes());
         Ok(Memory {
-            client_peak: self.caller.asked.subject.meter().peak_bytes()?,
+            client_peak: self.caller.subject.meter().peak_bytes()?,
             server_peak: server.transpose()?,
         })
     }
 }
 
-impl Measurer for AskedMeasurer<'_> {
-    fn get_ready(&mut self, stop: &AtomicBool) -> Trialled<()> {
+impl Measurer for CallerMeasurer<'_> {
+    fn get_ready(&mut self, stop: &AtomicBool) -> TrialResult {
         self.caller.prove(self.answer_timeout, stop)?;
-        self.caller.asked.subject.meter().reset_peak();
+        self.caller.subject.meter().reset_peak();
         if let Some(server) = &self.server {
             server.meter().reset_peak();
         }
         self.warm_up(stop)
     }
 
-    fn slice(&mut self, stop: &AtomicBool) -> Trialled<f64> {
+    fn slice(&mut self, stop: &AtomicBool) -> TrialResult<f64> {
         self.measured_from.get_or_insert_with(SystemTime::now);
         let (skip, until) = self.plan();
         let before = self.server_ns()?;
@@ -262,113 +256,41 @@ impl Measurer for AskedMeasurer<'_> {
         Ok(self.done())
     }
 
-    /// What is on a client's connections is not known.
-    fn carried(&self) -> Option<Carried> {
-        None
-    }
-
-    fn finish(self: Box<Self>) -> Trialled<Finished> {
+    fn finish(self: Box<Self>) -> TrialResult<Finished> {
         if self.done() < 1.0 {
             let reason = "stopped while it was measured";
             return Err(TrialFailure::new(Fault::Instrument, reason));
         }
-        self.caller.asked.silent()?;
-        let caller = &mut self.caller.asked.subject;
+        self.caller.silent()?;
+        let caller = &mut self.caller.subject;
         if let Some(status) = caller.ended() {
             return Err(caller.broken_off(SubjectError::Died { status }));
         }
         self.server.map_or(Ok(()), alive)?;
-        let memory = self.memory().map_err(unmeasured)?;
-        let code = self.caller.asked.subject.ready().code;
-        let Summed {
-            calls,
-            elapsed_ns,
-            latency,
-            failed_latency,
-            stages,
-            timeline,
-            payload,
-            client_cpu_ns,
-            error_samples,
-            errors_without_sample,
-            reopened,
-            slices,
-            skipped,
-        } = self.sum.finish();
-        if calls.answered == 0 {
-            let said = error_samples.first().map(|sample| &*sample.text);
-            let said = said.unwrap_or("the subject does not say why");
-            let reason = format!("all of {} calls failed: {said}", calls.started);
-            let log = self.caller.asked.subject.log_tail();
-            return Err(TrialFailure::new(Fault::Subject, reason).with_log(log));
+        if let Some(reason) = self.sum.failure() {
+            return Err(self.caller.wrong(reason));
         }
-        let plain = |carried, is_plain| Option::filter(carried, |_: &f64| is_plain);
-        let cpu = |total_ns| Cpu {
-            total_ns,
+        let server_cpu = self.server.map(|_| Cpu {
+            total_ns: self.server_cpu_ns,
             user_ns: None,
             system_ns: None,
-        };
-        let none = || Histogram::from(nothing());
-        Ok(Finished::Trial(Box::new(Measured {
-            calls,
-            warmup: self.warmup,
-            elapsed_ns,
-            latency,
-            failed_latency,
-            send_delay: none(),
-            stages,
-            timeline,
+        });
+        let around = Surroundings {
+            server_cpu,
+            memory: self.memory().map_err(unmeasured)?,
+            code: self.caller.subject.ready().code,
+            response_size: None,
             steps: Vec::new(),
-            warmup_ended_after: 0,
-            slices: Some(Slices {
-                count: slices,
-                each: self.slice,
-                skipped,
-                // Not recorded by a subject.
-                skipped_failed: 0,
-            }),
+            slice: Some(self.slice),
             measured_from_ms: self.measured_from.map(epoch_ms),
-            bytes: None,
-            payload: Payload {
-                request: plain(
-                    payload.request_compressed,
-                    self.settings.request_compression.is_none(),
-                ),
-                response: plain(
-                    payload.response_compressed,
-                    self.settings.response_compression.is_none(),
-                ),
-                ..payload
-            },
-            cpu: CpuTimes {
-                client: client_cpu_ns.map(cpu),
-                server: self.server.is_some().then(|| cpu(self.server_cpu_ns)),
-            },
-            memory,
-            client_share: None,
-            code: code.map(|code| match code {
-                contract::Code::Generated => Code::Generated,
-                contract::Code::Dynamic => Code::Dynamic,
-            }),
-            ending: Ending::Complete,
-            connections_at_start: None,
-            connections_opened: None,
-            connections_reopened: reopened,
-            tls_resumed: 0,
-            connects_failed: 0,
-            uncompressed_answers: 0,
-            bodies_late: 0,
-            most_in_flight: None,
-            error_samples,
-            errors_without_sample,
-        })))
-    }
-}
-
-/// A histogram of no values: what is not known.
-fn nothing() -> Unpacked {
-    match Unpacked::new(1) {
-        Ok(histogram) => histogram,
-        Err(problem) => unreachable!("one digit is few enough: {problem}"),
+        };
+        let Settings {
+            request_compression,
+            response_compression,
+            ..
+        } = self.settings;
+        let codings = (*request_compression, *response_compression);
+        let measured = self.sum.into_measured(codings, self.warmup, around);
+        Ok(Finished::Trial(Box::new(measured)))
     }
 }
