@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use rpcgauge_message::{Compression, Encoding, Message, MessageType, SizeRow};
+use rpcgauge_message::{Codec, Compression, Encoding, Message, MessageType, SizeRow};
 use serde::Serialize;
 
 use crate::args::SizeArgs;
@@ -20,12 +20,10 @@ pub(crate) fn run(args: SizeArgs) -> Outcome {
         .from_json(&text)
         .map_err(|error| Failure::input(error.in_file(&inputs::name(&args.sample))))?;
     for encoding in Encoding::ALL {
-        message
-            .check_limits(encoding, Compression::None, limits)
-            .map_err(|limit| {
-                let sample = inputs::name(&args.sample);
-                Failure::input(format!("{sample}: as {encoding}, {limit}"))
-            })?;
+        Codec::check_limits(&message, encoding, Compression::None, limits).map_err(|limit| {
+            let sample = inputs::name(&args.sample);
+            Failure::input(format!("{sample}: as {encoding}, {limit}"))
+        })?;
     }
     let rows = rpcgauge_message::sizes(&message, &COMPRESSIONS).map_err(Failure::input)?;
     if args.json {

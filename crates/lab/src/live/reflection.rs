@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use rpcgauge_load::{self as load, FailureKind};
-use rpcgauge_message::reflection::{Files, METHOD_PATHS, NoSchema, Question, Untold, inquire};
+use rpcgauge_message::reflection::{Files, METHOD_PATHS, FetchError, ReflectionRequest, ReflectionError, fetch_schema};
 use rpcgauge_message::{Compression, Limits, Schema};
 use rpcgauge_study::settings::{LiveService, Settings};
 
@@ -81,22 +81,22 @@ impl<'a> Asker<'a> {
 
     /// Asks until the schema of a service is whole.
     fn schema(mut self, name: &str) -> Result<Schema, LiveError> {
-        match inquire(name, Files::default(), |question| self.ask(question)) {
+        match fetch_schema(name, Files::default(), |question| self.ask(question)) {
             Ok(schema) => Ok(schema),
-            Err(NoSchema::Unanswered(error)) => Err(error),
-            Err(NoSchema::Untold(Untold::NoService { service, nearest })) => {
+            Err(FetchError::Call(error)) => Err(error),
+            Err(FetchError::Reflection(ReflectionError::NoService { service, nearest })) => {
                 Err(LiveError::UnknownService {
                     target: self.service.target.to_string(),
                     service,
                     nearest,
                 })
             }
-            Err(NoSchema::Untold(untold)) => Err(self.error(untold.to_string())),
+            Err(FetchError::Reflection(error)) => Err(self.error(error.to_string())),
         }
     }
 
     /// Asks one question, in the newest version that the service has.
-    fn ask(&mut self, question: Question<'_>) -> Result<Vec<u8>, LiveError> {
+    fn ask(&mut self, question: ReflectionRequest<'_>) -> Result<Vec<u8>, LiveError> {
         while let Some((path, older)) = self.paths.split_first() {
             if let Some(response) = self.ask_at(path, question)? {
                 return Ok(response);
@@ -107,7 +107,7 @@ impl<'a> Asker<'a> {
     }
 
     /// The response's bytes; none where the service does not have this version.
-    fn ask_at(&self, path: &str, question: Question<'_>) -> Result<Option<Vec<u8>>, LiveError> {
+    fn ask_at(&self, path: &str, question: ReflectionRequest<'_>) -> Result<Option<Vec<u8>>, LiveError> {
         let left = self.until.saturating_duration_since(Instant::now());
         let mut trial = self.calls.trial(&self.settings);
         path.clone_into(&mut trial.request.path);
@@ -115,7 +115,7 @@ impl<'a> Asker<'a> {
         if trial.deadline.is_zero() {
             let seconds = PATIENCE.as_secs();
             return Err(self.error(format!(
-                "has not described all its messages within {seconds} s"
+                "has not sent all its descriptors within {seconds} s"
             )));
         }
         let mut one = OneCall {

@@ -119,7 +119,7 @@ fn without_texts_there_is_one_empty_body() {
 
 #[test]
 fn rows_are_made_once_each() {
-    let rows = Rows::from_json_lines("{\"a\":1}\n\n{\"a\":2}\n").unwrap();
+    let rows = Rows::in_memory(b"{\"a\":1}\n\n{\"a\":2}\n", RowFormat::JsonLines).unwrap();
     let made = bodies::make(&http(), Some(&texts(None, Some(rows))), &EXTENT, &GO).unwrap();
     assert_eq!(sent(&made), ["{\"a\":1}", "{\"a\":2}"]);
 }
@@ -156,7 +156,7 @@ fn a_rate_tells_how_many_texts_there_must_be() {
 fn making_many_texts_can_be_ended() {
     let stopped = AtomicBool::new(true);
     let (many, rows) = (Some("{{n}}"), "{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n");
-    let of_rows = texts(None, Some(Rows::from_json_lines(rows).unwrap()));
+    let of_rows = texts(None, Some(Rows::in_memory(rows.as_bytes(), RowFormat::JsonLines).unwrap()));
     for (texts, extent) in [(texts(many, None), &EXTENT), (of_rows, &LITTLE)] {
         let ended = bodies::make(&http(), Some(&texts), extent, &stopped);
         assert!(matches!(ended.err(), Some(LiveError::Interrupted)));
@@ -188,7 +188,7 @@ const LITTLE: Extent = Extent {
 
 #[test]
 fn texts_beyond_memory_are_made_ahead_of_the_calls() {
-    let rows = Rows::from_json_lines("{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n").unwrap();
+    let rows = Rows::in_memory(b"{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n", RowFormat::JsonLines).unwrap();
     let of_rows = texts(None, Some(rows));
     let made = bodies::make(&http(), Some(&of_rows), &LITTLE, &GO).unwrap();
     let first: Vec<_> = ahead(&made, 4).into_iter().map(Result::unwrap).collect();
@@ -207,7 +207,7 @@ fn a_text_that_cannot_be_sent_is_said_beforehand_or_fails_its_call() {
         let mut lines = String::new();
         (0..count).for_each(|_| lines.push_str("{\"name\":\"Ada\"}\n"));
         lines.push_str("{\"name\":1}\n");
-        Rows::from_json_lines(&lines).unwrap()
+        Rows::in_memory(lines.as_bytes(), RowFormat::JsonLines).unwrap()
     };
     let data = Data::new(None, Some(greetings(5)), Form::Json, Order::InTurn, 1).unwrap();
     let in_turn = Texts {
@@ -292,7 +292,7 @@ fn messages_are_encoded_and_what_is_none_is_named_by_its_place() {
         made.err().unwrap().to_string()
     };
     insta::assert_snapshot!(why(&greeting("{\"name\":1}")), @"--data: $.name: invalid value: integer `1`, expected a string");
-    let rows = Rows::from_json_lines("{\"name\":\"Ada\"}\n{\"nam\":\"Bob\"}\n").unwrap();
+    let rows = Rows::in_memory(b"{\"name\":\"Ada\"}\n{\"nam\":\"Bob\"}\n", RowFormat::JsonLines).unwrap();
     let of_rows = Texts {
         data: Arc::new(Data::new(None, Some(rows), Form::Json, Order::InTurn, 1).unwrap()),
         source: "rows.jsonl".to_owned(),

@@ -171,7 +171,7 @@ fn read_rows(path: &Path) -> Result<Rows, Failure> {
     };
     let rows = match inputs::is_larger_than_memory(path) {
         true => Rows::in_file(path, format),
-        false => Rows::from_text(&inputs::text(path)?, format),
+        false => Rows::in_memory(inputs::text(path)?.as_bytes(), format),
     };
     rows.map_err(|error| Failure::input(format!("{}: {error}", inputs::name(path))))
 }

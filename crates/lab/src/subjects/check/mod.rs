@@ -344,7 +344,7 @@ impl Way {
 /// A method of a user's own: the greeting's, as a user would hand it over.
 fn own() -> TrialResult<WorkloadSpec> {
     let hello = workload(&WorkloadSpec::Hello {})?;
-    let descriptor_set = hello.request_type().schema().descriptor_set().to_vec();
+    let descriptor_set = hello.schema().descriptor_set().to_vec();
     Ok(WorkloadSpec::Own(Box::new(OwnWorkload {
         descriptor_set: STANDARD.encode(descriptor_set),
         method: "hello.Hello/SayHello".to_owned(),

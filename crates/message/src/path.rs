@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use buffa_descriptor::MapKey;
+use buffa_descriptor::{DynamicMessage, FieldDescriptor, MapKey, ReflectMessage, Value};
 
 /// One step down into a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +37,56 @@ fn is_plain(name: &str) -> bool {
         && name
             .bytes()
             .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'@')
+}
+
+/// The first field that `check` finds in a message or in one that it holds, with its path and what
+/// `check` says of it. A message comes before those that it holds.
+pub(crate) fn find_field<T>(
+    message: &DynamicMessage,
+    check: &dyn Fn(&DynamicMessage) -> Option<(&FieldDescriptor, T)>,
+) -> Option<(String, T)> {
+    let mut steps = Vec::new();
+    let found = find_under(message, check, &mut steps)?;
+    steps.reverse();
+    Some((shown(&steps), found))
+}
+
+/// Puts the path together from the inside out.
+fn find_under<T>(
+    message: &DynamicMessage,
+    check: &dyn Fn(&DynamicMessage) -> Option<(&FieldDescriptor, T)>,
+    steps: &mut Vec<Step<'static>>,
+) -> Option<T> {
+    let name = |field: &FieldDescriptor| Step::Name(field.json_name().to_owned().into());
+    if let Some((field, found)) = check(message) {
+        steps.push(name(field));
+        return Some(found);
+    }
+    for field in message.message_descriptor().fields() {
+        let mut within = |value: &Value, step: &dyn Fn() -> Step<'static>| match value {
+            Value::Message(child) => {
+                find_under(child, check, steps).inspect(|_| steps.push(step()))
+            }
+            _ => None,
+        };
+        let found = match message.field_by_number(field.number()) {
+            None => None,
+            Some(Value::List(items)) => {
+                let mut items = items.iter().enumerate();
+                items.find_map(|(index, item)| within(item, &|| Step::Index(index)))
+            }
+            Some(Value::Map(entries)) => entries
+                .iter()
+                .find_map(|(key, value)| within(value, &|| Step::Name(key_text(key).into()))),
+            Some(Value::Message(child)) => find_under(child, check, steps),
+            Some(_) => None,
+        };
+        if found.is_some() {
+            steps.push(name(field));
+            return found;
+        }
+    }
+    None
 }
 
 /// A map's key as JSON shows it.

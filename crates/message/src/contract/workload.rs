@@ -1,4 +1,4 @@
-//! Which workload, as a study or the subject contract names it.
+//! Which workload is called, as studies name it too.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -7,31 +7,31 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum WorkloadSpec {
-    /// `several.SeveralService/GetSeveralData`: the answer is the request.
+    /// `several.SeveralService/GetSeveralData`: the response is the request.
     Echo {
         /// Strings in the message's list.
         n: u32,
     },
     /// `hello.Hello/SayHello`: a name, and a greeting of it. Its braces let unknown keys be refused.
     Hello {},
-    /// `ExampleService/ExampleResponse1List`: a short request, an answer of `n` items.
+    /// `ExampleService/ExampleResponse1List`: a short request, a response of `n` items.
     List {
-        /// Items in the answer.
+        /// Items in the response.
         n: u32,
     },
     /// Rows of the bird strikes data file.
     Records {
-        /// Rows in the answer: the first `n` of the file.
+        /// Rows in the response: the first `n` of the file.
         n: u32,
     },
     /// `GetMemberProfileService/GetMemberProfileCall`: an id, and a member's profile.
     Profile {},
     /// `GetFollowerService/GetFollowerCall`: an id, and `n` ids.
     Followers {
-        /// Ids in the answer.
+        /// Ids in the response.
         n: u32,
     },
-    /// A user's own method with a request sample and the answer to give.
+    /// A user's own method with a request sample and the response to give.
     Own(Box<OwnWorkload>),
 }
 
@@ -45,6 +45,6 @@ pub struct OwnWorkload {
     pub method: String,
     /// The request, in the proto3 JSON mapping.
     pub request: Value,
-    /// The answer, in the proto3 JSON mapping.
+    /// The response, in the proto3 JSON mapping.
     pub response: Value,
 }

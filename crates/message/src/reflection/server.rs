@@ -1,4 +1,4 @@
-//! What a server tells of itself.
+//! The server's side of reflection.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -18,7 +18,7 @@ use crate::Encoding;
 use crate::error::DecodeError;
 use crate::schema::Schema;
 
-const NOT_FOUND: i32 = super::Answer::NOT_FOUND as i32;
+const NOT_FOUND: i32 = super::ReflectionResponse::NOT_FOUND as i32;
 const INVALID_ARGUMENT: i32 = 3;
 
 /// The reflection service's own file.
@@ -31,9 +31,9 @@ static OWN: LazyLock<Arc<DescriptorPool>> = LazyLock::new(|| {
 /// The reflection service, as it is listed among a server's.
 const OWN_SERVICE: &str = "grpc.reflection.v1.ServerReflection";
 
-/// Answers questions about a server's services. Cheap to clone.
+/// Sends the descriptors of a server's services. Cheap to clone.
 #[derive(Clone)]
-pub struct Reflected(Arc<Known>);
+pub struct ReflectionServer(Arc<Known>);
 
 struct Known {
     /// The files of what is served, and the reflection service's own.
@@ -41,9 +41,9 @@ struct Known {
     services: Vec<String>,
 }
 
-impl Reflected {
-    /// Tells of a schema's files, and that `services` of them are served; beside them of the
-    /// reflection service itself.
+impl ReflectionServer {
+    /// Has a schema's files, of which `services` are served, and those of the reflection service
+    /// itself.
     pub fn new(schema: &Schema, services: impl IntoIterator<Item = String>) -> Self {
         let mut services: Vec<String> = services.into_iter().collect();
         services.push(OWN_SERVICE.to_owned());
@@ -54,11 +54,11 @@ impl Reflected {
         }))
     }
 
-    /// Answers one message of the stream with one.
+    /// The response to one message of the stream.
     ///
     /// # Errors
     /// Bytes that are no such message.
-    pub fn answer(&self, request: &[u8]) -> Result<Vec<u8>, DecodeError> {
+    pub fn respond(&self, request: &[u8]) -> Result<Vec<u8>, DecodeError> {
         let request = ServerReflectionRequest::decode_from_slice(request).map_err(|error| {
             DecodeError::Malformed {
                 message_type: ServerReflectionRequest::FULL_NAME.to_owned(),
@@ -66,11 +66,11 @@ impl Reflected {
                 what: error.to_string(),
             }
         })?;
-        let answer = self.0.answer(&request);
+        let found = self.0.respond(&request);
         let response = ServerReflectionResponse {
             valid_host: request.host.clone(),
             original_request: buffa::MessageField::some(request),
-            message_response: Some(answer.unwrap_or_else(|(code, message)| {
+            message_response: Some(found.unwrap_or_else(|(code, message)| {
                 MessageResponse::from(ErrorResponse {
                     error_code: code,
                     error_message: message,
@@ -83,17 +83,17 @@ impl Reflected {
     }
 }
 
-impl fmt::Debug for Reflected {
+impl fmt::Debug for ReflectionServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Reflected({})", self.0.services.join(", "))
+        write!(f, "ReflectionServer({})", self.0.services.join(", "))
     }
 }
 
-/// A gRPC code and what is wrong.
+/// A gRPC status code and what is wrong.
 type Refusal = (i32, String);
 
 impl Known {
-    fn answer(&self, request: &ServerReflectionRequest) -> Result<MessageResponse, Refusal> {
+    fn respond(&self, request: &ServerReflectionRequest) -> Result<MessageResponse, Refusal> {
         match &request.message_request {
             Some(MessageRequest::FileByFilename(name)) => {
                 self.file(|pool| pool.file_by_name(name), || format!("no file {name}"))
@@ -125,7 +125,7 @@ impl Known {
                     ..Default::default()
                 }))
             }
-            None => Err((INVALID_ARGUMENT, "the request asks nothing".to_owned())),
+            None => Err((INVALID_ARGUMENT, "the request is empty".to_owned())),
         }
     }
 
