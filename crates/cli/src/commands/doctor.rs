@@ -2,7 +2,7 @@
 
 use rpcgauge_lab::{Options, doctor};
 
-use super::measure;
+use super::subjects;
 use crate::args::DoctorArgs;
 use crate::exit::{Failure, Outcome, print_json, print_plain};
 
@@ -15,7 +15,7 @@ pub(crate) fn run(args: DoctorArgs) -> Outcome {
                 "cannot make a temporary folder: {error}; set TMPDIR"
             ))
         })?;
-    let options = Options::new(measure::reference()?, logs.path().to_owned());
+    let options = Options::new(subjects::reference()?, logs.path().to_owned());
     let findings = doctor::examine(&options, !args.no_noise);
     if args.json {
         print_json(&findings)
