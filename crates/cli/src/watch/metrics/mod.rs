@@ -7,10 +7,13 @@ mod buckets;
 mod endpoint;
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -84,17 +87,32 @@ struct Counts {
     current: HashMap<Labels, u64>,
 }
 
+/// What each target is. The library's own info has one set of labels.
+#[derive(Debug)]
+struct Targets(Vec<Labels>);
+
+impl EncodeMetric for Targets {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
+        let mut targets = self.0.iter();
+        targets.try_for_each(|labels| encoder.encode_info(labels))
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Info
+    }
+}
+
 impl Metrics {
     /// Of these targets, each with its name and its URL.
     pub(super) fn new(targets: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut figures = Figures::new();
-        let infos = Family::new_with_constructor(|| Info::new(Labels::new()));
+        let mut infos = Vec::new();
         for (name, url) in targets {
             figures.update(&Snapshot::empty(&name));
-            drop(infos.get_or_create(&vec![("target", name), ("called", url)]));
+            infos.push(vec![("target", name), ("called", url)]);
         }
         let load = figures.registry.sub_registry_with_prefix("load");
-        load.register("target", "What is called", infos);
+        load.register("target", "What is called", Targets(infos));
         Self(Arc::new(Mutex::new(figures)))
     }
 

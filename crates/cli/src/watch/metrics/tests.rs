@@ -60,13 +60,16 @@ fn failures_have_their_kind_as_a_label() {
     assert_eq!(value(&text, &of("deadline")), 2.0);
 }
 
-/// The samples of a family come in any order.
+/// The samples of a family come in any order. Of the histograms one bucket will do.
 #[test]
 fn every_family_has_its_name_its_type_and_its_unit() {
     let metrics = Metrics::new([("a".to_owned(), "http://x/\"q\"\\".to_owned())]);
     metrics.update(&Snapshot::example([20, 30, 5_000]));
     let text = metrics.text();
-    let mut lines: Vec<&str> = text.lines().collect();
+    let shown = text
+        .lines()
+        .filter(|line| !line.contains("le=") || line.contains("=\"0.0015\""));
+    let mut lines: Vec<&str> = shown.collect();
     lines.sort_unstable();
     insta::assert_snapshot!(lines.join("\n"));
 }
