@@ -2,12 +2,12 @@
 
 use rpcgauge_lab::doctor;
 
-use super::measure;
+use super::subjects;
 use crate::args::DoctorArgs;
 use crate::exit::{Outcome, print_json, print_plain};
 
 pub(crate) fn run(args: DoctorArgs) -> Outcome {
-    let findings = doctor::examine(&measure::reference()?, !args.no_noise);
+    let findings = doctor::examine(&subjects::reference()?, !args.no_noise);
     if args.json {
         print_json(&findings)
     } else {

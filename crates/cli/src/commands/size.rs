@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use rpcgauge_message::{Codec, Compression, Encoding, Message, MessageType, SizeRow};
+use rpcgauge_report::units;
 use serde::Serialize;
 
 use crate::args::SizeArgs;
@@ -42,7 +43,7 @@ fn message_type(args: &SizeArgs) -> Result<MessageType, Failure> {
     let method = schema
         .method(args.method.as_deref().unwrap_or_default())
         .map_err(Failure::input)?;
-    Ok(if args.answer {
+    Ok(if args.response {
         method.response
     } else {
         method.request
@@ -103,7 +104,7 @@ fn table(message: &Message, rows: &[SizeRow]) -> String {
     for row in rows {
         let _ = write!(text, "{:<18}", row.encoding.to_string());
         for bytes in &row.bytes {
-            let _ = write!(text, "{:>12}", grouped(*bytes));
+            let _ = write!(text, "{:>12}", units::count(*bytes as u64));
         }
         match (row.bytes.first(), json) {
             (Some(&plain), Some(json)) if json > 0 => {
@@ -113,34 +114,4 @@ fn table(message: &Message, rows: &[SizeRow]) -> String {
         }
     }
     text
-}
-
-/// `1,234,567`.
-fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::grouped;
-
-    #[test]
-    fn digits_stand_in_threes() {
-        for (number, text) in [
-            (0, "0"),
-            (999, "999"),
-            (1_000, "1,000"),
-            (1_234_567, "1,234,567"),
-        ] {
-            assert_eq!(grouped(number), text);
-        }
-    }
 }

@@ -8,9 +8,9 @@ use rpcgauge_message::contract::{self, Listen};
 use rpcgauge_message::{Workload, WorkloadSpec};
 use rpcgauge_study::plan::{TrialSpec, Variant};
 use rpcgauge_study::record::Fault;
-use rpcgauge_study::settings::{Callee, Placement, Transport};
+use rpcgauge_study::settings::{Callee, Placement, REFERENCE, Transport};
 
-use super::{REFERENCE, Run};
+use super::Run;
 use crate::caller::{Caller, Proof};
 use crate::error::{TrialFailure, TrialResult};
 use crate::exchange::REQUESTS;

@@ -15,7 +15,7 @@ use std::time::Duration;
 use rpcgauge_message::{Workload, WorkloadSpec, contract};
 use rpcgauge_study::plan::{Plan, TrialSpec, Variant};
 use rpcgauge_study::record::{Environment, Outcome, Record, TrialRecord};
-use rpcgauge_study::settings::Callee;
+use rpcgauge_study::settings::{Callee, REFERENCE};
 
 use crate::environment::{self, Disturbances, continued};
 use crate::error::LabError;
@@ -51,9 +51,6 @@ pub struct Options {
     /// The environment of the part that is recorded already, when a run is taken up again.
     pub earlier: Option<Environment>,
 }
-
-/// The embedded subject, which is also the answering half of every floor.
-const REFERENCE: &str = "reference";
 
 impl Options {
     /// The embedded reference server as the only subject.

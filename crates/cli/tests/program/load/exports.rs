@@ -264,7 +264,7 @@ fn metrics_are_collected_while_a_load_runs() {
     assert_eq!(now[&of("latency_seconds_count")], answered);
     assert!(now[&of("latency_seconds_sum")] > 0.0);
     let bucket = |le: &str| {
-        now[&format!("rpcgauge_load_latency_seconds_bucket{{target=\"target\",le=\"{le}\"}}")]
+        now[&format!("rpcgauge_load_latency_seconds_bucket{{le=\"{le}\",target=\"target\"}}")]
     };
     assert_eq!(bucket("+Inf"), answered);
     assert_eq!(now[&of("send_delay_seconds_count")], now[&started]);

@@ -4,15 +4,15 @@ use std::io::Write as _;
 
 use rpcgauge_study::run::Run;
 
-use crate::args::OutletArgs;
+use super::hgrm;
+use super::metrics::Endpoint;
+use super::output_file::OutputFile;
+use crate::args::ExportArgs;
 use crate::exit::Failure;
-use crate::hgrm;
-use crate::metrics::Endpoint;
-use crate::output_file::OutputFile;
 
-/// Files that can be written and an address that is ours, as was made sure before anything is called.
+/// Files that can be written and an address that is bound, before anything is called.
 #[derive(Debug, Default)]
-pub(crate) struct Outlets {
+pub(crate) struct Exports {
     /// Latency percentiles of the whole run.
     hgrm: Option<OutputFile>,
     /// Latencies of each second.
@@ -21,9 +21,9 @@ pub(crate) struct Outlets {
     pub(super) metrics: Option<Endpoint>,
 }
 
-impl Outlets {
+impl Exports {
     /// Opens what is asked for.
-    pub(crate) fn open(args: &OutletArgs) -> Result<Self, Failure> {
+    pub(crate) fn open(args: &ExportArgs) -> Result<Self, Failure> {
         let file = |option, path: &Option<_>| {
             let path = path.clone();
             path.map(|path| OutputFile::open(option, path)).transpose()

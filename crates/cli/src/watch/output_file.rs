@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use crate::exit::Failure;
 
-/// A file that can be written, as was made sure before anything is measured. What stands in it is
-/// replaced with the first byte that is written; a new file that nothing is written to is taken away.
+/// A file that is opened before anything is measured, so that one that cannot be written is refused then. The
+/// first byte that is written replaces its old content; a new file that nothing is written to is removed.
 #[derive(Debug)]
 pub(crate) struct OutputFile {
     path: PathBuf,
@@ -51,7 +51,7 @@ impl OutputFile {
         identity(&self.file).is_some_and(|this| identity(&other.file) == Some(this))
     }
 
-    /// What is said when writing failed.
+    /// The failure of a write.
     pub(crate) fn failure(&self, error: &io::Error) -> Failure {
         Failure::cannot(format!(
             "{}: cannot be written, and is not complete: {error}",
@@ -80,7 +80,7 @@ impl Write for OutputFile {
 impl Drop for OutputFile {
     fn drop(&mut self) {
         if self.is_new && !self.is_begun {
-            // It was only to be tried.
+            // It was only opened to see whether it can be.
             let _ = fs::remove_file(&self.path);
         }
     }

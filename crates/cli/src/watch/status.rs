@@ -1,9 +1,9 @@
-//! How a load stands, in words.
+//! How a load goes, in words.
 
 use rpcgauge_load::Histogram;
 use rpcgauge_report::units;
 
-use super::look::Look;
+use super::snapshot::Snapshot;
 
 /// A percentile is shown where at least one call in so many lies beyond it.
 const CALLS_FOR_P99: u64 = 100;
@@ -13,26 +13,26 @@ const MOST_KINDS: usize = 3;
 
 /// How the last interval went.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Standing {
+pub(super) struct Status {
     /// `0:07 left`.
     left: String,
     /// Calls a second, and in flight.
     rate: String,
-    /// Latency of the calls that were answered in it.
+    /// Latency of the calls that succeeded in it.
     latency: String,
     /// Failures since the measured part began, by kind.
     failures: String,
 }
 
-impl Standing {
-    /// From a look, with the calls that had been sent by the look before.
-    pub(super) fn new(look: &Look, sent_before: u64, left: String) -> Self {
-        let seconds = look.interval.as_secs_f64();
+impl Status {
+    /// From a snapshot, with the calls that had been sent by the snapshot before.
+    pub(super) fn new(snapshot: &Snapshot, sent_before: u64, left: String) -> Self {
+        let seconds = snapshot.interval.as_secs_f64();
         let rate = |calls: u64| match seconds > 0.0 {
             true => units::number(calls as f64 / seconds),
             false => units::NONE.to_owned(),
         };
-        let not_sent = match look.started.saturating_sub(look.sent) {
+        let not_sent = match snapshot.started.saturating_sub(snapshot.sent) {
             0 => String::new(),
             calls => format!(", {} not sent", units::count(calls)),
         };
@@ -40,16 +40,16 @@ impl Standing {
             left,
             rate: format!(
                 "sent {}/s, answered {}/s, {} in flight{not_sent}",
-                rate(look.sent.saturating_sub(sent_before)),
-                rate(look.times.latency.len()),
-                units::count(look.in_flight)
+                rate(snapshot.sent.saturating_sub(sent_before)),
+                rate(snapshot.times.latency.len()),
+                units::count(snapshot.in_flight)
             ),
-            latency: latency(&look.times.latency),
-            failures: failures(look),
+            latency: latency(&snapshot.times.latency),
+            failures: failures(snapshot),
         }
     }
 
-    /// On one line, for those who read no terminal.
+    /// On one line, where there is no terminal.
     pub(super) fn line(&self, target: Option<&str>) -> String {
         format!("{}; {}", self.head(target), self.details())
     }
@@ -82,11 +82,11 @@ fn latency(of: &Histogram) -> String {
     )
 }
 
-fn failures(look: &Look) -> String {
-    if look.failed.is_empty() {
+fn failures(snapshot: &Snapshot) -> String {
+    if snapshot.failed.is_empty() {
         return "0 failed".to_owned();
     }
-    let mut kinds: Vec<_> = look.failed.iter().collect();
+    let mut kinds: Vec<_> = snapshot.failed.iter().collect();
     kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     let rest: u64 = kinds.iter().skip(MOST_KINDS).map(|(_, count)| *count).sum();
     let shown = kinds.iter().take(MOST_KINDS);
@@ -107,14 +107,14 @@ mod tests {
 
     use super::*;
 
-    fn line(look: &Look) -> String {
-        Standing::new(look, 1_000, "1:07 left".to_owned()).line(None)
+    fn line(snapshot: &Snapshot) -> String {
+        Status::new(snapshot, 1_000, "1:07 left".to_owned()).line(None)
     }
 
     #[test]
     fn a_steady_second_reads_as_rate_latency_and_failures() {
         insta::assert_snapshot!(
-            line(&Look::example((1..=500).map(|i| i * 10))),
+            line(&Snapshot::example((1..=500).map(|i| i * 10))),
             @"1:07 left; sent 504/s, answered 500/s, 12 in flight; p50 2.50 ms, p99 4.95 ms; 0 failed"
         );
     }
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn a_second_without_answers_shows_no_percentile() {
         insta::assert_snapshot!(
-            line(&Look::example([])),
+            line(&Snapshot::example([])),
             @"1:07 left; sent 504/s, answered 0/s, 12 in flight; p50 –, p99 –; 0 failed"
         );
     }
@@ -130,32 +130,32 @@ mod tests {
     #[test]
     fn of_few_answers_the_longest_is_shown() {
         insta::assert_snapshot!(
-            line(&Look::example([10, 20, 5_000])),
+            line(&Snapshot::example([10, 20, 5_000])),
             @"1:07 left; sent 504/s, answered 3.00/s, 12 in flight; p50 20.0 µs, max 5.00 ms; 0 failed"
         );
     }
 
     #[test]
     fn calls_that_were_not_sent_have_a_count_of_their_own() {
-        let mut look = Look::example([10]);
-        look.started = 4_000;
+        let mut snapshot = Snapshot::example([10]);
+        snapshot.started = 4_000;
         insta::assert_snapshot!(
-            line(&look),
+            line(&snapshot),
             @"1:07 left; sent 504/s, answered 1.00/s, 12 in flight, 2,496 not sent; p50 10.0 µs, max 10.0 µs; 0 failed"
         );
     }
 
     #[test]
     fn failures_stand_by_kind_the_most_frequent_first() {
-        let mut look = Look::example([10]);
-        look.failed = BTreeMap::from([
+        let mut snapshot = Snapshot::example([10]);
+        snapshot.failed = BTreeMap::from([
             (FailureKind::Deadline, 2),
             (FailureKind::HttpStatus(503), 1_200),
             (FailureKind::ConnectRefused, 1),
             (FailureKind::ConnectionReset, 3),
             (FailureKind::Protocol, 1),
         ]);
-        let shown = Standing::new(&look, 1_000, "0:00 left".to_owned());
+        let shown = Status::new(&snapshot, 1_000, "0:00 left".to_owned());
         insta::assert_snapshot!(
             shown.line(Some("b")),
             @"b: 0:00 left; sent 504/s, answered 1.00/s, 12 in flight; p50 10.0 µs, max 10.0 µs; failed: 1,200 × http-503, 3 × connection-reset, 2 × deadline, 2 others"
