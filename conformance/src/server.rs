@@ -9,7 +9,7 @@ use buffa::Message;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use rpcgauge_message::contract::Address;
 use rpcgauge_message::{Compression, WorkloadSpec};
-use rpcgauge_reference::grpc::{Code, MethodAnswer, MethodCall, Methods, Status};
+use rpcgauge_reference::grpc::{Code, MethodCall, MethodResponse, Methods, Status};
 use rpcgauge_reference::{Server, Settings};
 
 use crate::suites::connectrpc::conformance::v1 as suite;
@@ -95,7 +95,7 @@ fn methods() -> Methods {
         let answer = move |call| async move {
             answer(call, method)
                 .await
-                .unwrap_or_else(|status| MethodAnswer {
+                .unwrap_or_else(|status| MethodResponse {
                     initial_metadata: HeaderMap::new(),
                     result: Err(status),
                     trailing_metadata: HeaderMap::new(),
@@ -107,7 +107,7 @@ fn methods() -> Methods {
 }
 
 /// Answers as the request itself defines. Both methods' messages have the same fields.
-async fn answer(mut call: MethodCall, method: &str) -> Result<MethodAnswer, Status> {
+async fn answer(mut call: MethodCall, method: &str) -> Result<MethodResponse, Status> {
     let encoding = call.encoding;
     let request_type = format!("{method}Request");
     call.message = codec::to_protobuf(&request_type, call.message, encoding)
@@ -130,7 +130,7 @@ async fn answer(mut call: MethodCall, method: &str) -> Result<MethodAnswer, Stat
         codec::from_protobuf(&format!("{method}Response"), payload(data, info), encoding)
             .map_err(|error| Status::new(Code::Internal, error.to_string()))
     };
-    Ok(MethodAnswer {
+    Ok(MethodResponse {
         initial_metadata: metadata(&definition.response_headers)?,
         result: data.and_then(encoded),
         trailing_metadata: metadata(&definition.response_trailers)?,

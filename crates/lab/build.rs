@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for watched in [&subjects, &contract] {
         println!("cargo::rerun-if-changed={}", watched.display());
     }
-    let mut text = String::from("const BUILT_IN: &[(&str, &[Embedded])] = &[\n");
+    let mut text = String::from("const BUILT_IN: &[(&str, &[SourceFile])] = &[\n");
     let mut folders: Vec<PathBuf> = fs::read_dir(&subjects)?
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<Result<_, _>>()?;
@@ -29,19 +29,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (golden, proto) = (contract.join("golden"), contract.join("proto"));
     writeln!(
         text,
-        "];\nconst GOLDEN: &[Embedded] = &{};",
+        "];\nconst GOLDEN: &[SourceFile] = &{};",
         table(&golden, "contract/golden/")?
     )?;
     writeln!(
         text,
-        "const PROTO: &[Embedded] = &{};",
+        "const PROTO: &[SourceFile] = &{};",
         table(&proto, "contract/proto/")?
     )?;
     fs::write(Path::new(&env::var("OUT_DIR")?).join("subjects.rs"), text)?;
     Ok(())
 }
 
-/// The files of a folder as a list of `Embedded`, their names within `within`.
+/// The files of a folder as a list of `SourceFile`, their names within `within`.
 fn table(folder: &Path, within: &str) -> Result<String, Box<dyn Error>> {
     let mut text = String::from("[");
     for file in walk::walk(folder)? {
@@ -49,7 +49,8 @@ fn table(folder: &Path, within: &str) -> Result<String, Box<dyn Error>> {
         let executable = file.executable;
         write!(
             text,
-            "Embedded {{ name: {name:?}, bytes: include_bytes!({path:?}), executable: {executable} }},"
+            "SourceFile {{ name: Cow::Borrowed({name:?}), bytes: Cow::Borrowed(include_bytes!({path:?})), \
+             executable: {executable} }},"
         )?;
     }
     text.push(']');

@@ -33,7 +33,7 @@ impl Failure {
         }
     }
 
-    /// It was done, and what came of it is not what was asked for.
+    /// It was done, and its result is not what was asked for.
     pub(crate) fn not_all_well(what: impl Display) -> Self {
         Self {
             line: what.to_string(),
@@ -66,13 +66,16 @@ impl Failure {
 /// What every command gives back.
 pub(crate) type Outcome = Result<ExitCode, Failure>;
 
-/// Prints the one line and turns it into the exit code. Names in it may hold anything; it stays one
-/// line.
+/// Prints the one line and turns it into the exit code.
 pub(crate) fn report_failure(failure: Failure) -> ExitCode {
-    let line = escape::terminal(&failure.line);
-    // A closed standard error leaves nobody to tell; the code still says it.
-    let _ = writeln!(std::io::stderr(), "rpcgauge: {line}");
+    note(&failure.line);
     ExitCode::from(failure.code)
+}
+
+/// Prints a line on standard error. Names in it may hold anything; it stays one line.
+pub(crate) fn note(line: &str) {
+    // Where standard error is closed, the exit code still says how it ended.
+    let _ = writeln!(std::io::stderr(), "rpcgauge: {}", escape::terminal(line));
 }
 
 /// Writes a command's output; a reader that went away (`| head`) is no error.

@@ -1,4 +1,4 @@
-//! What several commands take from files: a schema, a sample, a method of the user's own, a study.
+//! Inputs from files that several commands take: a schema, a sample, a method of the user's own, a study.
 
 use std::fs;
 use std::num::NonZeroU32;
@@ -172,7 +172,7 @@ pub(crate) fn same_limits(args: &LimitArgs, recorded: Limits) -> Result<(), Fail
 }
 
 /// A message over a limit, with the file that it was read from, if any: the request's or the
-/// answer's.
+/// response's.
 pub(crate) fn over_limit(over: &OverLimit, files: Option<(&PathBuf, &PathBuf)>) -> Failure {
     let file = files.map(|(request, response)| match over.sample {
         Sample::Request => request,

@@ -3,10 +3,7 @@
 mod args;
 mod commands;
 mod exit;
-mod hgrm;
 mod inputs;
-mod metrics;
-mod output_file;
 mod progress;
 mod screen;
 mod show;
@@ -19,9 +16,7 @@ use args::Command;
 use exit::{Outcome, report_failure};
 
 fn main() -> ExitCode {
-    args::parse()
-        .and_then(|arguments| run(arguments.command))
-        .unwrap_or_else(report_failure)
+    run(args::parse().command).unwrap_or_else(report_failure)
 }
 
 fn run(command: Command) -> Outcome {
@@ -38,6 +33,6 @@ fn run(command: Command) -> Outcome {
         Command::Serve(args) => commands::serve::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
         Command::Completions(args) => commands::completions::run(args),
-        Command::Subject => commands::subject::run(),
+        Command::Subject => Ok(rpcgauge_reference::subject_main()),
     }
 }

@@ -1,4 +1,4 @@
-//! How far a run of a study is, on standard error.
+//! A run of a study on standard error.
 
 use rpcgauge_lab::{Event, Observer, Progress};
 use rpcgauge_report::escape;
@@ -8,8 +8,8 @@ use crate::screen::{Screen, clock};
 
 const BAR: &str = "{bar:28} {pos}/{len} {prefix:>14}  {wide_msg}";
 
-/// Draws only when the lab tells something, which is between trials: no thread of its own ticks
-/// while calls are timed.
+/// Draws only at events of the lab, which come between trials: no thread of its own draws while calls are
+/// timed.
 pub(crate) struct ProgressView {
     screen: Screen,
     failed: usize,
@@ -26,19 +26,19 @@ impl ProgressView {
 
     fn show(&self, progress: Progress, what: &str) {
         let what = escape::terminal(what);
-        let bar = &self.screen.bar;
-        bar.set_length(progress.total as u64);
-        bar.set_position(progress.done as u64);
-        bar.set_prefix(format!("{} left", clock(progress.remaining)));
-        bar.set_message(match self.failed {
-            0 => what,
-            1 => format!("{what} · 1 trial failed"),
-            n => format!("{what} · {n} trials failed"),
+        self.screen.draw(|bar| {
+            bar.set_length(progress.total as u64);
+            bar.set_position(progress.done as u64);
+            bar.set_prefix(format!("{} left", clock(progress.remaining)));
+            bar.set_message(match self.failed {
+                0 => what,
+                1 => format!("{what} · 1 trial failed"),
+                n => format!("{what} · {n} trials failed"),
+            });
         });
-        bar.tick();
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn finish(self) {
         self.screen.finish();
     }
@@ -83,7 +83,7 @@ impl Observer for ProgressView {
                 }
                 self.show(*progress, &record.variant);
             }
-            Event::Warning { text } => self.screen.line(&format!("warning: {text}")),
+            Event::Warning { text } => self.screen.warning(text),
             _ => {}
         }
     }

@@ -1,16 +1,16 @@
 //! Standard error: a bar on a terminal, lines elsewhere.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rpcgauge_report::escape;
 
-/// Where a run is shown while it goes on. Copies draw on the same screen.
+/// Shows a run while it goes on. Copies draw on the same screen.
 #[derive(Clone)]
 pub(crate) struct Screen {
     /// Hidden where nothing is drawn.
-    pub(crate) bar: ProgressBar,
+    bar: ProgressBar,
     form: Form,
 }
 
@@ -43,7 +43,7 @@ impl Screen {
         Self { bar, form }
     }
 
-    /// Whether the run is told line by line.
+    /// Whether the run is shown line by line.
     pub(crate) fn has_lines(&self) -> bool {
         self.form == Form::Lines
     }
@@ -53,19 +53,44 @@ impl Screen {
         self.form == Form::Nothing
     }
 
+    /// Draws the bar as `change` leaves it.
+    pub(crate) fn draw(&self, change: impl FnOnce(&ProgressBar)) {
+        change(&self.bar);
+        self.bar.tick();
+        self.rest_at_line_start();
+    }
+
+    /// A bar fills its last line. The `^C` that the terminal echoes for Ctrl-C would wrap it, and clearing would
+    /// leave a line behind.
+    fn rest_at_line_start(&self) {
+        if self.form == Form::Bar {
+            let _ = std::io::stderr().write_all(b"\r");
+        }
+    }
+
+    /// A warning, which the report has too: it is not shown twice on one terminal.
+    pub(crate) fn warning(&self, text: &str) {
+        if !(std::io::stdout().is_terminal() && std::io::stderr().is_terminal()) {
+            self.line(&format!("warning: {text}"));
+        }
+    }
+
     /// Names and reasons may come from a server or a study file; each text stays one harmless line.
     pub(crate) fn line(&self, text: &str) {
         let text = escape::terminal(text);
         match self.form {
-            Form::Bar => self.bar.println(text),
+            Form::Bar => {
+                self.bar.println(text);
+                self.rest_at_line_start();
+            }
             Form::Lines | Form::Nothing => {
-                // Nobody reads standard error any more: nobody is left to tell.
+                // Where standard error is closed there is no place to say so.
                 let _ = writeln!(std::io::stderr(), "{text}");
             }
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }

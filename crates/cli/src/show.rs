@@ -1,10 +1,20 @@
-//! Findings on standard output, as text for whoever reads it or as JSON.
+//! Plans and findings on standard output, as text or as JSON.
 
 use std::io::IsTerminal as _;
 
 use rpcgauge_report::{Findings, Style, json, terminal};
 
-use crate::exit::{Failure, print};
+use rpcgauge_study::plan::Plan;
+
+use crate::exit::{Failure, Outcome, print, print_json, print_plain};
+
+/// Prints a plan.
+pub(crate) fn plan(plan: &Plan, as_json: bool) -> Outcome {
+    match as_json {
+        true => print_json(plan),
+        false => print_plain(&plan.text(columns())),
+    }
+}
 
 /// Prints findings.
 pub(crate) fn findings(findings: &Findings, as_json: bool) -> Result<(), Failure> {
@@ -27,7 +37,7 @@ pub(crate) fn style() -> Style {
 }
 
 /// Columns of the terminal that standard output is; none where it is no terminal.
-pub(crate) fn columns() -> Option<usize> {
+fn columns() -> Option<usize> {
     rustix::termios::tcgetwinsize(std::io::stdout())
         .ok()
         .map(|size| usize::from(size.ws_col))

@@ -1,13 +1,33 @@
 //! The signals that end the program.
 
 use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-/// What asks the program to end. A hang-up does not where it was ignored from the start: `nohup` was
-/// to keep the program running when its terminal is closed.
+use crate::exit::{Failure, INTERRUPTED};
+
+/// A flag that Ctrl-C sets; a second Ctrl-C ends the program at once.
+pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in ending() {
+        // The order matters: the second signal finds the flag set.
+        signal_hook::flag::register_conditional_shutdown(
+            signal,
+            i32::from(INTERRUPTED),
+            Arc::clone(&stop),
+        )
+        .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
+        .map_err(|error| Failure::cannot(format!("cannot listen for Ctrl-C: {error}")))?;
+    }
+    Ok(stop)
+}
+
+/// The signals that end the program. A hang-up does not where it was ignored from the start: `nohup` is to
+/// keep the program running when its terminal is closed.
 pub(crate) fn ending() -> Vec<i32> {
-    // Where the system does not tell, nothing was ignored.
+    // Without a readable status, none counts as ignored.
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mut signals = vec![SIGINT, SIGTERM];
     if !is_ignored(SIGHUP, &status) {

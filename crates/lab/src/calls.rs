@@ -3,25 +3,26 @@
 use std::time::Duration;
 
 use rpcgauge_load as load;
-use rpcgauge_message::{Compression, Decompressor, Limits};
-use rpcgauge_study::settings::{self, HttpVersion, Settings};
+use rpcgauge_message::{Compression, Decompressor, Limits, content_type};
+use rpcgauge_study::settings::{self, HttpVersion, Protocol, Settings};
 
-use crate::exchange::Exchange;
-
-/// A trial in which nothing but failures came for this long is over: more of them tell nothing new.
+/// A trial in which only failures came for this long is over: more of them add nothing.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Where calls go, with which head, and what their answers must be like.
+/// What the client calls itself.
+pub(crate) const USER_AGENT: &str = concat!("rpcgauge/", env!("CARGO_PKG_VERSION"));
+
+/// Where calls go, with which head, and what their responses must be like.
 #[derive(Debug, Clone)]
 pub(crate) struct Calls {
     pub(crate) target: load::Target,
     pub(crate) request: load::Request,
     pub(crate) expect: load::Expect,
-    /// How answers that come compressed are checked, where nobody decodes them.
+    /// How compressed responses are checked, where no codec decodes them.
     pub(crate) check: Option<Check>,
 }
 
-/// Checks compressed answers: by this compression, within these limits.
+/// Checks compressed responses: by this compression, within these limits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Check {
     pub(crate) compression: Compression,
@@ -44,29 +45,7 @@ impl Check {
 }
 
 impl Calls {
-    /// The calls of a subject that listens at `address`.
-    pub(crate) fn of_subject(
-        address: load::Address,
-        exchange: &Exchange,
-        http: HttpVersion,
-    ) -> Self {
-        let authority = match &address {
-            load::Address::Tcp(address) => address.to_string(),
-            load::Address::Unix(_) => "localhost".to_owned(),
-        };
-        Self {
-            target: load::Target {
-                address,
-                tls: None,
-                protocol: protocol(http),
-            },
-            request: exchange.request(authority),
-            expect: exchange.expect(),
-            check: None,
-        }
-    }
-
-    /// A trial of one call. Whoever measures more says so.
+    /// A trial of one call; a longer one starts from it.
     pub(crate) fn trial(&self, settings: &Settings) -> load::Trial {
         let deadline = Duration::from_millis(settings.deadline_ms);
         load::Trial {
@@ -111,5 +90,35 @@ pub(crate) fn protocol(http: HttpVersion) -> load::Protocol {
     match http {
         HttpVersion::Http1 => load::Protocol::Http1,
         HttpVersion::Http2 => load::Protocol::Http2,
+    }
+}
+
+/// The headers that name the compression of the request and the one accepted for the response.
+pub(crate) fn coding_headers(settings: &Settings) -> Vec<(&'static str, &'static str)> {
+    let (sent, accepted) = match settings.protocol {
+        Protocol::Grpc => ("grpc-encoding", "grpc-accept-encoding"),
+        Protocol::Rest => ("content-encoding", "accept-encoding"),
+    };
+    [
+        (sent, settings.request_compression),
+        (accepted, settings.response_compression),
+    ]
+    .into_iter()
+    .filter(|(_, compression)| !compression.is_none())
+    .map(|(name, compression)| (name, compression.coding()))
+    .collect()
+}
+
+/// What a response must be like, beside a good status. Its media type is known of a subject alone: a
+/// live service's bodies have no encoding over REST.
+pub(crate) fn expect(settings: &Settings, limits: Limits) -> load::Expect {
+    let compression = settings.response_compression;
+    let encoding = settings
+        .encoding
+        .filter(|_| settings.protocol == Protocol::Rest);
+    load::Expect {
+        content_type: encoding.map(|encoding| content_type::rest(encoding).to_owned()),
+        encoding: (!compression.is_none()).then(|| compression.coding().to_owned()),
+        max_answer_bytes: u32::try_from(limits.max_message_bytes).unwrap_or(u32::MAX),
     }
 }

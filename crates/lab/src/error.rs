@@ -1,4 +1,4 @@
-//! What goes wrong, and whose fault it is.
+//! The errors of a run and of a trial, and whose fault they are.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ pub enum LabError {
     /// A record could not be kept.
     #[error("could not keep a record of the run: {0}")]
     Records(#[from] RecordsError),
-    /// The machine does not tell or allow what every trial needs.
+    /// The machine does not show or allow what every trial needs.
     #[error(transparent)]
     Placement(#[from] PlacementError),
     /// The plan does not hold together: it was written by hand or damaged.
@@ -38,6 +38,9 @@ impl LabError {
         }
     }
 }
+
+/// What can fail one trial.
+pub(crate) type TrialResult<T = ()> = Result<T, TrialFailure>;
 
 /// Why one trial could not be measured. The run goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

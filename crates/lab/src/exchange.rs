@@ -1,5 +1,7 @@
-//! One variant's calls: their head, their messages, and what their answers must be.
+//! One variant's calls: their head, their messages, and what their responses must be.
 
+use crate::calls::{Calls, USER_AGENT, coding_headers, expect, protocol};
+use crate::error::{TrialFailure, TrialResult};
 use rpcgauge_load as load;
 use rpcgauge_message::{
     Codec, Encoding, Limits, Message, Workload, content_type, first_difference,
@@ -7,14 +9,9 @@ use rpcgauge_message::{
 use rpcgauge_study::record::{Code, Fault};
 use rpcgauge_study::settings::{Protocol, Settings};
 
-use crate::error::TrialFailure;
-
 /// Requests that are made beforehand where each call's differs, so that making them is no part of
 /// a call. They are used in turn.
 pub(crate) const REQUESTS: u64 = 256;
-
-/// What the client calls itself.
-pub(crate) const USER_AGENT: &str = concat!("rpcgauge/", env!("CARGO_PKG_VERSION"));
 
 /// What a content type of gRPC starts with when it names a subtype.
 const GRPC_SUBTYPE: &str = "application/grpc+";
@@ -29,7 +26,7 @@ pub(crate) struct Exchange {
     expected: Vec<Message>,
     request_codec: Codec,
     response_codec: Codec,
-    answer: Option<Message>,
+    response: Option<Message>,
 }
 
 impl Exchange {
@@ -41,7 +38,7 @@ impl Exchange {
         workload: Workload,
         settings: &Settings,
         limits: Limits,
-    ) -> Result<Self, TrialFailure> {
+    ) -> TrialResult<Self> {
         let refused = |error: &dyn ToString| TrialFailure::new(Fault::User, error.to_string());
         let encoding = encoding(settings)?;
         let codec = |message_type: &rpcgauge_message::MessageType, compression| {
@@ -66,7 +63,7 @@ impl Exchange {
             expected,
             request_codec,
             response_codec,
-            answer: None,
+            response: None,
         })
     }
 
@@ -78,8 +75,25 @@ impl Exchange {
         }
     }
 
-    /// The head of the calls, as `authority` is to see it.
-    pub(crate) fn request(&self, authority: String) -> load::Request {
+    /// The calls to a subject that listens at `address`.
+    pub(crate) fn calls(&self, address: load::Address) -> Calls {
+        let authority = match &address {
+            load::Address::Tcp(address) => address.to_string(),
+            load::Address::Unix(_) => "localhost".to_owned(),
+        };
+        Calls {
+            target: load::Target {
+                address,
+                tls: None,
+                protocol: protocol(self.settings.http),
+            },
+            request: self.request(authority),
+            expect: expect(&self.settings, self.limits),
+            check: None,
+        }
+    }
+
+    fn request(&self, authority: String) -> load::Request {
         let (style, path) = match self.settings.protocol {
             Protocol::Grpc => {
                 let subtype = content_type::grpc(self.encoding);
@@ -106,24 +120,13 @@ impl Exchange {
 
     fn headers(&self) -> Vec<(String, String)> {
         let settings = &self.settings;
-        let (sent, accepted) = match settings.protocol {
-            Protocol::Grpc => ("grpc-encoding", "grpc-accept-encoding"),
-            Protocol::Rest => ("content-encoding", "accept-encoding"),
-        };
         let mut headers = Vec::new();
         if settings.protocol == Protocol::Rest {
             let media_type = content_type::rest(self.encoding);
             headers.push(("content-type", media_type));
             headers.push(("accept", media_type));
         }
-        for (name, compression) in [
-            (sent, settings.request_compression),
-            (accepted, settings.response_compression),
-        ] {
-            if !compression.is_none() {
-                headers.push((name, compression.coding()));
-            }
-        }
+        headers.extend(coding_headers(settings));
         headers.push(("user-agent", USER_AGENT));
         headers
             .into_iter()
@@ -131,22 +134,11 @@ impl Exchange {
             .collect()
     }
 
-    /// What the answers must be like.
-    pub(crate) fn expect(&self) -> load::Expect {
-        let compression = self.settings.response_compression;
-        load::Expect {
-            content_type: (self.settings.protocol == Protocol::Rest)
-                .then(|| content_type::rest(self.encoding).to_owned()),
-            encoding: (!compression.is_none()).then(|| compression.coding().to_owned()),
-            max_answer_bytes: u32::try_from(self.limits.max_message_bytes).unwrap_or(u32::MAX),
-        }
-    }
-
     /// The requests' bodies, made ready: each one that differs, once.
     ///
     /// # Errors
     /// A request cannot be encoded or compressed.
-    pub(crate) fn prepared(&mut self) -> Result<Vec<load::Body>, TrialFailure> {
+    pub(crate) fn prepared(&mut self) -> TrialResult<Vec<load::Body>> {
         let compressed = !self.settings.request_compression.is_none();
         let codec = &mut self.request_codec;
         let made = self.requests.iter().map(|request| {
@@ -168,12 +160,12 @@ impl Exchange {
             .map_err(|error| TrialFailure::new(Fault::User, error.to_string()))
     }
 
-    /// The mean size of the right answers, encoded and not compressed, bytes.
-    pub(crate) fn answer_size(&mut self) -> f64 {
+    /// The mean size of the right responses, encoded and not compressed, bytes.
+    pub(crate) fn response_size(&mut self) -> f64 {
         let mut out = Vec::new();
         let mut total = 0;
         for expected in &self.expected {
-            // An answer that this side cannot encode came from a server that could: it has no
+            // A response that this side cannot encode came from a server that could: it has no
             // size here, and its calls are verified all the same.
             out.clear();
             if self.response_codec.encode(expected, &mut out).is_err() {
@@ -184,14 +176,14 @@ impl Exchange {
         total as f64 / self.expected.len() as f64
     }
 
-    /// Whether the first right answer becomes smaller by its compression. Some libraries leave an
-    /// answer as it is where it does not.
+    /// Whether compression makes the first right response smaller. Some libraries send a response as
+    /// it is where it does not.
     pub(crate) fn compression_pays(&mut self) -> bool {
         let (mut plain, mut carried) = (Vec::new(), Vec::new());
         let codec = &mut self.response_codec;
         let made = codec.encode(&self.expected[0], &mut plain).is_ok()
             && codec.compress(&plain, &mut carried).is_ok();
-        // What this side cannot encode came compressed from others.
+        // A message that this side cannot encode counts as one that compression makes smaller.
         !made || carried.len() < plain.len()
     }
 
@@ -200,11 +192,11 @@ impl Exchange {
     }
 }
 
-/// A subject's calls are messages, so that they have an encoding.
+/// The encoding of a subject's messages.
 ///
 /// # Errors
-/// The plan names none: it was written by hand.
-pub(crate) fn encoding(settings: &Settings) -> Result<Encoding, TrialFailure> {
+/// The plan has none: it was written by hand.
+pub(crate) fn encoding(settings: &Settings) -> TrialResult<Encoding> {
     settings.encoding.ok_or_else(|| {
         TrialFailure::new(
             Fault::User,
@@ -241,10 +233,9 @@ impl load::Codec for Exchange {
             .map_err(|error| wrong(&error))
     }
 
-    /// The message before is given back in this stage too, as a service would when it is done
-    /// with it.
+    /// Frees the message before in this stage too, as a service would.
     fn decode(&mut self, plain: &[u8]) -> Result<(), load::CodecError> {
-        self.answer = Some(
+        self.response = Some(
             self.response_codec
                 .decode(plain)
                 .map_err(|error| wrong(&error))?,
@@ -254,10 +245,10 @@ impl load::Codec for Exchange {
 
     fn verify(&mut self, call: u64) -> Result<(), load::CodecError> {
         let expected = Self::in_turn(&self.expected, call);
-        let Some(answer) = &self.answer else {
+        let Some(response) = &self.response else {
             return Err(load::CodecError("nothing was decoded".to_owned()));
         };
-        match first_difference(expected, answer) {
+        match first_difference(expected, response) {
             None => Ok(()),
             Some(difference) => Err(load::CodecError(difference.to_string())),
         }

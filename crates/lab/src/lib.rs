@@ -4,36 +4,39 @@
 //! ```text
 //! Lab::run
 //!   for each invocation: fresh subject processes
-//!     for each variant:   start, prove its answers right          (subject, verify)
+//!     for each variant:   start, prove its responses right        (subject, verify)
 //!     for each block:
 //!       for the trials that are measured in turn: place, hold idle     (machine)
 //!         warm each up, then go round them, a slice each, with the     (measurer)
 //!         floors under them
 //! ```
 //!
-//! The lab judges nothing and draws nothing: what it learns goes to the [`Records`] it is given,
-//! and how far it is to an [`Observer`]. Only this crate starts processes.
+//! The lab judges nothing and draws nothing: its records go to [`Records`], and its events to an
+//! [`Observer`]. Only this crate starts processes.
 
 mod caller;
 mod calls;
-mod clock;
 pub mod doctor;
-pub mod environment;
+mod environment;
 mod error;
 mod exchange;
 pub mod live;
 pub mod machine;
 mod measurer;
 mod observer;
+mod program;
 mod records;
+mod role;
 mod run;
+mod scratch;
 mod server;
 pub mod subject;
 pub mod subjects;
 mod verify;
+mod warmup;
 
 pub use error::{LabError, TrialFailure};
 pub use observer::{Event, Observer, Progress, Watch};
 pub use records::{Records, RecordsError};
-pub use run::{Course, Ending, Lab, Options, Summary};
+pub use run::{Ending, Lab, Options, RateSearch, Summary};
 pub use subject::SubjectCommand;

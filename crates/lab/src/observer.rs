@@ -1,4 +1,4 @@
-//! What a run tells while it goes on. Nothing is drawn here.
+//! The events of a run while it goes on. Nothing is drawn here.
 
 use std::time::Duration;
 
@@ -6,33 +6,33 @@ use rpcgauge_load as load;
 use rpcgauge_study::plan::{TrialSpec, Variant};
 use rpcgauge_study::record::TrialRecord;
 
-/// Is told how a run goes.
+/// Takes the events of a run.
 ///
-/// It is told between trials, never while one is measured, on the thread that measures: what it
-/// does takes time from the run but disturbs no figure.
+/// They come between trials, never while one is measured, on the thread that measures: what an
+/// observer does takes time from the run but disturbs no figure.
 pub trait Observer {
     /// Something happened.
     fn notice(&mut self, event: &Event<'_>);
 
-    /// Who looks at the trial that is about to be measured, while it is measured. Nobody, unless it
-    /// is said: looks take time from the calls.
+    /// What takes snapshots of the trial that is about to be measured. Snapshots take time from the
+    /// calls, so that there are none by default.
     fn watch(&mut self) -> Option<&mut dyn Watch> {
         None
     }
 }
 
-/// Looks at a trial while it is measured.
+/// Takes snapshots of a trial while it is measured.
 pub trait Watch {
-    /// The time between two looks, more than 0.
+    /// The time between two snapshots, more than 0.
     fn every(&self) -> Duration;
 
-    /// How the measured part of `variant`'s trial stands. It is called by the thread that measures, between
-    /// two turns of its loop, and holds up the calls that become due meanwhile: it may hand
+    /// Takes a snapshot of the measured part of `variant`'s trial. The thread that measures calls it
+    /// between two turns of its loop, and the calls that become due meanwhile are late: it may hand
     /// something over, and wait for nothing.
     fn look(&mut self, variant: &Variant, progress: &mut load::Progress<'_>);
 }
 
-/// An observer that does not look.
+/// An observer that takes no snapshots.
 impl Observer for () {
     fn notice(&mut self, _: &Event<'_>) {}
 }

@@ -1,4 +1,4 @@
-//! Where records go as they come.
+//! The destination of a run's records.
 
 use std::error::Error;
 

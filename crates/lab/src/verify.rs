@@ -11,24 +11,24 @@ use rpcgauge_study::record::Fault;
 use rpcgauge_study::words::Word as _;
 use serde_json::Value;
 
-use crate::error::TrialFailure;
+use crate::error::{TrialFailure, TrialResult};
 use crate::exchange::Exchange;
 use crate::subject::one_line;
 
-/// Calls whose answers are compared. A first answer can differ from later ones: connections are
+/// Calls whose responses are compared. A first response can differ from later ones: connections are
 /// set up, and compressors and caches are empty.
 const CALLS: u64 = 3;
 
-/// Makes a few calls as `trial` would, compares every answer with the right one, and gives what was
+/// Makes a few calls as `trial` would, compares every response with the right one, and returns what was
 /// measured of them.
 ///
 /// # Errors
-/// The first wrong answer with its JSON path, or why calls failed.
+/// The first wrong response with its JSON path, or why calls failed.
 pub(crate) fn prove(
     exchange: &mut Exchange,
     trial: &load::Trial,
     stop: &AtomicBool,
-) -> Result<load::Measurement, TrialFailure> {
+) -> TrialResult<load::Measurement> {
     let trial = load::Trial {
         stop: load::Stop {
             calls: Some(CALLS),
@@ -47,7 +47,7 @@ pub(crate) fn prove(
     if let Some(wrong) = prover.wrong {
         return Err(TrialFailure::new(
             Fault::Subject,
-            format!("the server's answer is wrong at {wrong}"),
+            format!("the server's response is wrong at {wrong}"),
         ));
     }
     let measurement = result.map_err(failure)?;
@@ -64,7 +64,7 @@ pub(crate) fn prove(
         Some(coding) if measurement.uncompressed_answers > 0 && exchange.compression_pays() => {
             Err(TrialFailure::new(
                 Fault::Subject,
-                format!("the server answers without compression although {coding} was asked for"),
+                format!("the server responds without compression although {coding} was asked for"),
             ))
         }
         _ => Ok(measurement),
@@ -111,7 +111,7 @@ fn blamed(blame: load::Blame) -> Fault {
     }
 }
 
-/// Compares every answer as it is decoded; the first difference is kept.
+/// Compares every response as it is decoded, and keeps the first difference.
 struct Prover<'a> {
     exchange: &'a mut Exchange,
     wrong: Option<String>,
@@ -148,8 +148,8 @@ impl load::Codec for Prover<'_> {
     }
 }
 
-/// A workload's requests in the proto3 JSON mapping, at most so many that differ.
-pub(crate) fn requests(workload: &Workload, most: u64) -> Result<Vec<Value>, TrialFailure> {
+/// At most `most` requests of a workload that differ, in the proto3 JSON mapping.
+pub(crate) fn requests(workload: &Workload, most: u64) -> TrialResult<Vec<Value>> {
     let distinct = if workload.request_varies() { most } else { 1 };
     (0..distinct)
         .map(|call| as_json(&workload.request(call)))
@@ -157,7 +157,7 @@ pub(crate) fn requests(workload: &Workload, most: u64) -> Result<Vec<Value>, Tri
 }
 
 /// A message in the proto3 JSON mapping.
-pub(crate) fn as_json(message: &Message) -> Result<Value, TrialFailure> {
+pub(crate) fn as_json(message: &Message) -> TrialResult<Value> {
     let broken = |error: &dyn ToString| TrialFailure::new(Fault::Instrument, error.to_string());
     let bytes = message
         .to_bytes(Encoding::Json)
@@ -165,15 +165,15 @@ pub(crate) fn as_json(message: &Message) -> Result<Value, TrialFailure> {
     serde_json::from_slice(&bytes).map_err(|error| broken(&error))
 }
 
-/// Whether what a client decoded is the answer to the first request.
-pub(crate) fn right_answer(verified: &Verified, workload: &Workload) -> Result<(), String> {
+/// Whether what a client decoded is the response to the first request.
+pub(crate) fn right_response(verified: &Verified, workload: &Workload) -> Result<(), String> {
     let Verified::Message(message) = verified else {
         return Err("it proves itself by bytes, and not by the message it decoded".to_owned());
     };
     let message = workload
         .response_type()
         .from_json(&message.to_string())
-        .map_err(|error| format!("what it decoded is no answer: {error}"))?;
+        .map_err(|error| format!("what it decoded is no response: {error}"))?;
     match first_difference(&workload.expected(0), &message) {
         None => Ok(()),
         Some(difference) => Err(format!("what it decoded is wrong at {difference}")),
@@ -181,7 +181,7 @@ pub(crate) fn right_answer(verified: &Verified, workload: &Workload) -> Result<(
 }
 
 /// What a codec encodes or decodes.
-pub(crate) struct Sample {
+pub(crate) struct CodecSample {
     pub(crate) message: Message,
     pub(crate) operation: Operation,
     pub(crate) encoding: Encoding,
@@ -189,7 +189,7 @@ pub(crate) struct Sample {
     pub(crate) limits: Limits,
 }
 
-impl Sample {
+impl CodecSample {
     /// Whether what the codec made is the sample.
     pub(crate) fn right(&self, verified: &Verified) -> Result<(), String> {
         let of = self.message.message_type();

@@ -81,7 +81,7 @@ fn one_line_in_is_one_line_out() {
 }
 
 #[test]
-fn one_that_hangs_is_ended_and_told() {
+fn one_that_hangs_is_ended() {
     let failure = slice("read a; echo working >&2; sleep 1000", SHORT).unwrap_err();
     assert_eq!(
         failure.reason,
@@ -94,7 +94,7 @@ fn one_that_hangs_is_ended_and_told() {
 }
 
 #[test]
-fn one_that_dies_in_a_slice_or_between_two_is_told_with_its_log() {
+fn one_that_dies_in_a_slice_or_between_two_is_reported_with_its_log() {
     for script in [
         "read a; echo 'out of memory' >&2; exit 9",
         "echo 'out of memory' >&2; exit 9",
@@ -124,7 +124,7 @@ fn what_is_no_answer_is_a_broken_contract() {
         ("{\"slice\":{\"records\":-3}}", "does not fit the contract"),
         (
             "{\"slice\":{\"records\":3}}\\n{}",
-            "a line that nobody asked for",
+            "a line without being asked",
         ),
     ] {
         let failure = slice(&format!("read a; printf '{answer}\\n'; read b"), LONG).unwrap_err();

@@ -128,7 +128,7 @@ fn one_that_is_killed_says_so() {
 
 #[test]
 fn garbage_is_a_broken_contract() {
-    for (script, told) in [
+    for (script, text) in [
         ("echo hello", "it wrote: hello"),
         ("echo '{\"ready\":true}'", "version"),
         ("echo '{\"contract\":9,\"ready\":true}'", "version 9"),
@@ -142,7 +142,7 @@ fn garbage_is_a_broken_contract() {
         let failure = failure(script);
         assert_eq!(failure.fault, Fault::Subject, "{script}");
         assert!(
-            failure.reason.contains(told),
+            failure.reason.contains(text),
             "{script}: {}",
             failure.reason
         );
@@ -249,7 +249,7 @@ fn one_that_will_not_end_is_killed_with_what_it_started() {
     let child = subject.log_tail().trim().to_owned();
     assert!(is_alive(&child));
     drop(subject);
-    // It was told to die; its new parent reaps it when it comes to that.
+    // A signal ended it, and its new parent reaps it at some time.
     eventually(|| !is_alive(&child));
 }
 
@@ -262,7 +262,7 @@ fn one_that_dies_later_is_noticed() {
 
     let script = format!("{READY} exit 7");
     let subject = Case::new(&script).start(folder.path());
-    // It may be gone before its processor time can be looked up, which is told as well.
+    // It may be gone before its processor time can be looked up, which is an error as well.
     if let Ok(subject) = subject {
         eventually(|| subject.ended().is_some());
         assert_eq!(subject.ended().as_deref(), Some("exit code 7"));

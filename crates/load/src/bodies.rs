@@ -5,10 +5,10 @@
 #[error("{0}")]
 pub struct CodecError(pub String);
 
-/// Makes requests and reads answers, on the calling thread and inside the clock.
+/// Makes requests and reads responses, on the calling thread and inside the clock.
 ///
-/// Each call goes through `encode`, `compress` (where [`Codec::compresses`]), then, once the answer
-/// is there, `decompress` (where the answer says that it is compressed), `decode`, and for the
+/// Each call goes through `encode`, `compress` (where [`Codec::compresses`]), then, once the response
+/// is there, `decompress` (where the response says that it is compressed), `decode`, and for the
 /// calls that are verified `verify`. gRPC's message prefix is no part of any of these bytes.
 ///
 /// A call that is sent again is encoded and compressed again, inside its clock like all that a
@@ -36,13 +36,13 @@ pub trait Codec {
         Ok(())
     }
 
-    /// Restores a compressed answer into `out`, which is empty. Its encoding is [`crate::Expect::encoding`].
+    /// Restores a compressed response into `out`, which is empty. Its encoding is [`crate::Expect::encoding`].
     ///
     /// # Errors
     /// The call fails as `decompress`.
     fn decompress(&mut self, carried: &[u8], out: &mut Vec<u8>) -> Result<(), CodecError>;
 
-    /// Reads an answer's message.
+    /// Reads a response's message.
     ///
     /// # Errors
     /// The call fails as `decode`.
@@ -51,11 +51,11 @@ pub trait Codec {
     /// Compares what was decoded last with what the `call`-th call must answer.
     ///
     /// # Errors
-    /// The trial ends: a wrong answer's time means nothing.
+    /// The trial ends: a wrong response's time means nothing.
     fn verify(&mut self, call: u64) -> Result<(), CodecError>;
 }
 
-/// Says whether a compressed message can be decompressed, of an answer that nobody decodes.
+/// Says whether a compressed message can be decompressed, of a response that is not decoded.
 pub type AnswerCheck<'a> = Box<dyn FnMut(&[u8]) -> Result<(), CodecError> + 'a>;
 
 /// A request body made ready beforehand.
@@ -69,18 +69,18 @@ pub struct Body {
     pub plain_len: u64,
 }
 
-/// Where request bodies come from and what becomes of answers.
+/// Where request bodies come from and what becomes of responses.
 pub enum Bodies<'a> {
-    /// Bodies made ready beforehand, used in turn. Answers are checked by status and headers and
+    /// Bodies made ready beforehand, used in turn. Responses are checked by status and headers and
     /// counted, not decoded.
     Prepared {
         /// At least one body.
         bodies: Vec<Body>,
-        /// Verifies the first answers of the warm-up, one for each body, where there is a warm-up.
+        /// Verifies the first responses of the warm-up, one for each body, where there is a warm-up.
         verifier: Option<&'a mut dyn Codec>,
     },
     /// Made ahead of the calls on a thread of its own, each used once: for more than memory holds.
-    /// Answers are treated as those to prepared bodies. About 18 MiB of bodies are held at
+    /// Responses are treated as those to prepared bodies. About 18 MiB of bodies are held at
     /// most, or 18 bodies where each is larger than 1 MiB. The trial begins when so many lie ready,
     /// the iterator has ended, or a second has passed.
     ///
@@ -90,6 +90,6 @@ pub enum Bodies<'a> {
     /// trial ([`crate::Ending::BodiesUsedUp`]). The thread outlives the trial until its next
     /// bodies are made.
     Streamed(Box<dyn Iterator<Item = Result<Body, CodecError>> + Send>),
-    /// Encoded and decoded inside each call. The first answer of the warm-up is verified.
+    /// Encoded and decoded inside each call. The first response of the warm-up is verified.
     PerCall(&'a mut dyn Codec),
 }

@@ -3,10 +3,19 @@
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-use crate::measurement::Cpu;
-
 /// Nanoseconds in a second.
 pub(crate) const SECOND: u64 = 1_000_000_000;
+
+/// Processor time, ns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cpu {
+    /// User and system together.
+    pub total_ns: u64,
+    /// In user mode, by the kernel's estimate.
+    pub user_ns: u64,
+    /// In the kernel, by the kernel's estimate.
+    pub system_ns: u64,
+}
 
 /// Nanoseconds of CLOCK_MONOTONIC. The same clock gives the server's marks on the same host.
 pub fn now() -> u64 {

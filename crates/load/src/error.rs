@@ -43,7 +43,7 @@ pub enum LoadError {
         /// What the system said.
         source: io::Error,
     },
-    /// A verified answer was wrong.
+    /// A verified response was wrong.
     #[error("the server's answer to call {call} is wrong: {error}")]
     WrongAnswer {
         /// The call, counted from 0 at the start of the warm-up.

@@ -30,7 +30,7 @@ pub enum FailureKind {
     CertificateExpired,
     /// The server's certificate is for another name.
     CertificateName,
-    /// Nobody who is trusted vouches for the server's certificate.
+    /// No authority that is trusted has signed the server's certificate.
     CertificateUnknownIssuer,
     /// The server's certificate cannot be verified for another reason.
     CertificateInvalid,
@@ -42,9 +42,9 @@ pub enum FailureKind {
     TlsHandshake,
     /// The connection was reset, or ended by a TLS alert.
     ConnectionReset,
-    /// The connection was closed before the answer was complete.
+    /// The connection was closed before the response was complete.
     ConnectionClosed,
-    /// Nothing was heard on the connection for so long that it was ended: no acknowledgement of a PING
+    /// Nothing came on the connection for so long that it was ended: no acknowledgement of a PING
     /// in time, or the system gave up to reach the other side.
     ConnectionLost,
     /// The deadline passed after the call was handed to its connection, made or being made for it.
@@ -61,9 +61,9 @@ pub enum FailureKind {
     WrongProtocol,
     /// What the server sent is not the protocol.
     Protocol,
-    /// The answer is over one of the client's limits.
+    /// The response is over one of the client's limits.
     TooLarge,
-    /// The server sends without end what no answer needs: interim answers, chunk extensions,
+    /// The server sends without end what no response needs: interim responses, chunk extensions,
     /// CONTINUATION, or frames to be acknowledged whose acknowledgements it does not read.
     Flood,
     /// The server accepts no request head of this size.
@@ -73,15 +73,15 @@ pub enum FailureKind {
     /// A gRPC status other than OK, sent by the server. Codes above 16 are absurd and all counted
     /// as 17.
     GrpcStatus(u32),
-    /// The answer is of another media type than expected.
+    /// The response is of another media type than expected.
     ContentType,
-    /// The answer is compressed in a way that was not asked for.
+    /// The response is compressed in a way that was not asked for.
     ContentEncoding,
     /// The request could not be encoded or compressed.
     Encode,
-    /// The answer could not be decompressed.
+    /// The response could not be decompressed.
     Decompress,
-    /// The answer could not be decoded.
+    /// The response could not be decoded.
     Decode,
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::Histogram;
 use crate::clock;
-use crate::recorder::{histogram, record};
+use crate::histogram::{histogram, record};
 use crate::trial::Address;
 use crate::unix::connect_unix;
 

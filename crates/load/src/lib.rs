@@ -66,6 +66,7 @@ mod clock;
 mod engine;
 mod error;
 mod failure;
+mod histogram;
 mod measurement;
 mod progress;
 mod recorder;
@@ -81,11 +82,11 @@ mod warmup;
 pub mod floor;
 
 pub use bodies::{AnswerCheck, Bodies, Body, Codec, CodecError};
-pub use clock::now as monotonic_ns;
-pub use engine::{Counted, Hooks, Session, SliceBounds, measure, measure_with};
+pub use clock::{Cpu, now as monotonic_ns};
+pub use engine::{Counted, Hooks, Session, measure, measure_with};
 pub use error::{Blame, LoadError};
 pub use failure::{ErrorSample, FailureKind, Fault};
-pub use measurement::{Calls, Cpu, Ending, Marks, Measurement, Payload, SliceCount, WarmupOutcome};
+pub use measurement::{Calls, Ending, Marks, Measurement, Payload, SliceCount, WarmupOutcome};
 pub use progress::{IntervalTimes, Progress, ProgressHook};
 pub use rpcgauge_wire::{ByteCount, Limits, Protocol, Traffic};
 pub use schedule::{Arrivals, MOST_IN_FLIGHT, Schedule, Segment};
@@ -94,7 +95,7 @@ pub use stage::{Stage, Stages, Timing};
 pub use timeline::{Slice, Timeline, TimelineRecorder};
 pub use tls::{Identity, Roots, Tls, TlsError, TlsSettings};
 pub use trial::{
-    Address, CallStyle, ConnectionUse, Expect, Keepalive, Request, Stop, Target, Trial,
+    Address, CallStyle, ConnectionUse, Expect, Keepalive, Request, SliceBounds, Stop, Target, Trial,
 };
 pub use unix::connect_unix;
 pub use warmup::{Settling, WarmupBounds, WarmupSlice};

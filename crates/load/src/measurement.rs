@@ -6,6 +6,7 @@ use std::time::Duration;
 use rpcgauge_wire::Traffic;
 
 use crate::Histogram;
+use crate::clock::Cpu;
 use crate::failure::{ErrorSample, FailureKind};
 use crate::segments::SegmentFigures;
 use crate::stage::Stages;
@@ -72,7 +73,7 @@ pub struct Measurement {
     /// The most calls that were in flight at a time in the measured part. Fewer than a closed loop
     /// asks for where a server allows fewer streams on its connections, say.
     pub most_in_flight: u64,
-    /// Answers that came uncompressed although [`crate::Expect::encoding`] names an encoding.
+    /// Responses that came uncompressed although [`crate::Expect::encoding`] names an encoding.
     pub uncompressed_answers: u64,
     /// Up to ten distinct error texts with how often each came.
     pub error_samples: Vec<ErrorSample>,
@@ -125,7 +126,7 @@ pub struct Calls {
     pub never_sent: u64,
     /// Sends of calls beyond their first: calls that the server said it did not process (GOAWAY,
     /// REFUSED_STREAM) and, in HTTP/1.1, calls of an idempotent method on a kept connection that
-    /// the server closed before any byte of the answer. A call is sent again three times at most,
+    /// the server closed before any byte of the response. A call is sent again three times at most,
     /// keeps its due time and deadline, and is one call in every other number.
     pub retried: u64,
     /// How many of the answered ones were sent more than once. Their stages are left out.
@@ -171,19 +172,8 @@ pub struct Payload {
     pub request: f64,
     /// Request, as carried after compression.
     pub request_carried: f64,
-    /// Answer, encoded. `None` when no answer was decompressed or decoded, and it was compressed.
+    /// Response, encoded. `None` when no response was decompressed or decoded, and it was compressed.
     pub response: Option<f64>,
-    /// Answer, as carried after compression.
+    /// Response, as carried after compression.
     pub response_carried: f64,
-}
-
-/// Processor time, ns.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Cpu {
-    /// User and system together.
-    pub total_ns: u64,
-    /// In user mode, by the kernel's estimate.
-    pub user_ns: u64,
-    /// In the kernel, by the kernel's estimate.
-    pub system_ns: u64,
 }

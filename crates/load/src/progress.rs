@@ -8,18 +8,18 @@ use rpcgauge_wire::Traffic;
 use crate::Histogram;
 use crate::error::LoadError;
 use crate::failure::FailureKind;
-use crate::recorder::histogram;
+use crate::histogram::histogram;
 
-/// Asks for looks at the measured part while it goes on.
+/// Takes snapshots of the measured part while it goes on.
 pub struct ProgressHook<'r> {
-    /// The time between two looks, more than 0.
+    /// The time between two snapshots, more than 0.
     pub every: Duration,
     /// Called on the measuring thread, between the turns of its loop. Calls that become due while
     /// it runs are begun late by as much, which is in their latency and their send delay: what
     /// takes long belongs on another thread. It is called once more at the end of the trial, so
     /// that the intervals together hold every call.
     ///
-    /// A trial with a hook counts every call in a second set of histograms, and at each look sums the
+    /// A trial with a hook counts every call in a second set of histograms, and at each snapshot sums the
     /// bytes of its connections.
     pub look: Box<dyn FnMut(&mut Progress<'_>) + 'r>,
 }
@@ -28,7 +28,7 @@ impl ProgressHook<'_> {
     pub(crate) fn check(&self) -> Result<(), LoadError> {
         match self.every.is_zero() {
             true => Err(LoadError::Setting {
-                what: "the time between looks at the trial",
+                what: "the time between snapshots of a trial",
                 allowed: "more than 0",
             }),
             false => Ok(()),
@@ -41,7 +41,7 @@ impl ProgressHook<'_> {
 pub struct Progress<'a> {
     /// Since the measured part began.
     pub elapsed: Duration,
-    /// Since the look before, or since the measured part began.
+    /// Since the snapshot before, or since the measured part began.
     pub interval: Duration,
     /// Calls started.
     pub started: u64,
@@ -55,8 +55,8 @@ pub struct Progress<'a> {
     pub retried: u64,
     /// Calls that were begun and have not ended.
     pub in_flight: u64,
-    /// Times of the interval's calls. They are emptied after the look. Who wants to keep them swaps
-    /// them for an empty set, which takes no longer the more calls there are.
+    /// Times of the interval's calls, emptied after the snapshot. To keep them, swap them for an empty set, which
+    /// takes no longer the more calls there are.
     pub times: &'a mut IntervalTimes,
     /// Bytes on the connections.
     pub traffic: Traffic,
@@ -69,7 +69,7 @@ impl Progress<'_> {
     }
 }
 
-/// Times of the calls between two looks, ns.
+/// Times of the calls between two snapshots, ns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IntervalTimes {
     /// Latency of the calls that succeeded in the interval, by when they ended.

@@ -6,43 +6,13 @@ mod tests;
 use crate::Histogram;
 use crate::account::{Account, ErrorSamples};
 use crate::failure::FailureKind;
+use crate::histogram::{histogram, record, small_histogram};
 use crate::measurement::Marks;
 use crate::progress::IntervalTimes;
 use crate::schedule::Schedule;
 use crate::segments::{SegmentFigures, SegmentRecorder};
 use crate::stage::{Stage, Stages, Timing};
 use crate::timeline::TimelineRecorder;
-
-/// Histograms of latency have room for this from the start, ns: one second, in 170 KB. They grow
-/// when a call takes longer, so that nothing is capped.
-const ROOM_AT_FIRST_NS: u64 = 1_000_000_000;
-
-/// Those of which there are many, stages and segments: a millisecond, in 90 KB.
-const SMALL_ROOM_AT_FIRST_NS: u64 = 1_000_000;
-
-/// An empty histogram of nanoseconds, three significant digits, that grows.
-pub(crate) fn histogram() -> Histogram {
-    growing(ROOM_AT_FIRST_NS)
-}
-
-/// The same, with less room at first.
-pub(crate) fn small_histogram() -> Histogram {
-    growing(SMALL_ROOM_AT_FIRST_NS)
-}
-
-fn growing(room_ns: u64) -> Histogram {
-    let mut histogram =
-        Histogram::new_with_bounds(1, room_ns, 3).expect("the constant bounds above are valid");
-    histogram.auto(true);
-    histogram
-}
-
-/// Counts `ns` in a histogram that grows.
-pub(crate) fn record(histogram: &mut Histogram, ns: u64) {
-    histogram
-        .record(ns)
-        .expect("a histogram that grows takes every 64-bit value");
-}
 
 /// A succeeded call's times in its stages, ns; `None` for what it did not have.
 #[derive(Debug, Clone, Copy, Default)]

@@ -119,8 +119,8 @@ fn check_ramp(segments: &[Segment]) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// The due times of a trial's calls, in order. A closed loop is told of every end; arrivals go
-/// their own way. However far they get ahead, the queue of due calls is only a counter.
+/// The due times of a trial's calls, in order. Each end of a call makes one of a closed loop due;
+/// arrivals do not wait. However far they get ahead, the queue of due calls is only a counter.
 #[derive(Debug)]
 pub(crate) enum Dues {
     /// The due times of calls that were not taken yet.
@@ -171,7 +171,7 @@ impl Dues {
         }
     }
 
-    /// Tells that a call that was taken has ended at `at`.
+    /// A call that was taken has ended at `at`.
     pub(crate) fn call_ended(&mut self, at: u64) {
         if let Dues::Closed(waiting) = self {
             waiting.push_back(at);
@@ -179,7 +179,7 @@ impl Dues {
     }
 
     /// Makes the calls of a closed loop that wait due at `at`, as if the loop began there. Arrivals
-    /// go their own way.
+    /// stay where they are.
     pub(crate) fn start_again(&mut self, at: u64) {
         if let Dues::Closed(waiting) = self {
             waiting.iter_mut().for_each(|due| *due = at);
@@ -187,7 +187,7 @@ impl Dues {
     }
 
     /// How many calls were due by `now` and not taken: at most the loop's in a closed loop. For
-    /// arrivals only whether it is none is told exactly; more are `usize::MAX`.
+    /// arrivals only none is exact; more are `usize::MAX`.
     pub(crate) fn waiting(&self, now: u64) -> usize {
         match self {
             Dues::Closed(waiting) => waiting.len(),

@@ -2,7 +2,7 @@
 
 use crate::Histogram;
 use crate::clock::nanos;
-use crate::recorder::small_histogram;
+use crate::histogram::small_histogram;
 use crate::schedule::Schedule;
 
 /// What became of the calls that were due in one segment of a ramp.

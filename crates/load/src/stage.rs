@@ -25,7 +25,7 @@ pub enum Stage {
     /// From the request's bytes, over their framing and first write, until the last byte is handed
     /// to the kernel.
     Send,
-    /// Until the first byte of the answer is read.
+    /// Until the first byte of the response is read.
     Wait,
     /// Until its last byte is read and its framing understood.
     Receive,

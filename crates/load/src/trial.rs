@@ -28,7 +28,7 @@ impl Address {
     /// the trial: a look-up is no part of a call.
     ///
     /// # Errors
-    /// [`LoadError::Resolve`] when the name has no address, or nobody can be asked for it.
+    /// [`LoadError::Resolve`] when the name has no address, or the system cannot be asked.
     pub fn resolve(host: &str, port: u16) -> Result<Address, LoadError> {
         let unresolved = |source| LoadError::Resolve {
             host: host.to_owned(),
@@ -62,7 +62,7 @@ pub struct Target {
     pub tls: Option<Tls>,
 }
 
-/// What kind of call a request is: how its body is framed and how an answer says that it failed.
+/// What kind of call a request is: how its body is framed and how a response says that it failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallStyle {
     /// The body is the message; a status outside 200 to 299 is a failure.
@@ -115,17 +115,17 @@ impl Request {
     }
 }
 
-/// What an answer must be like, beside a good status.
+/// What a response must be like, beside a good status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expect {
-    /// The media type of the answer (parameters are ignored); `None` takes any. gRPC calls check
+    /// The media type of the response (parameters are ignored); `None` takes any. gRPC calls check
     /// theirs by [`CallStyle::Grpc`] and do not look at this.
     pub content_type: Option<String>,
-    /// The `content-encoding` (HTTP) or `grpc-encoding` (gRPC) that the answer may have. An answer
+    /// The `content-encoding` (HTTP) or `grpc-encoding` (gRPC) that the response may have. A response
     /// may always be uncompressed; those are counted in
     /// [`crate::Measurement::uncompressed_answers`] when an encoding is named here.
     pub encoding: Option<String>,
-    /// Bytes of an answer's message, as carried, at most. Larger ones fail their call.
+    /// Bytes of a response's message, as carried, at most. Larger ones fail their call.
     pub max_answer_bytes: u32,
 }
 
@@ -133,7 +133,7 @@ pub struct Expect {
 const DEFAULT_MAX_ANSWER_BYTES: u32 = 64 << 20;
 
 impl Default for Expect {
-    /// Any content type, no encoding, answers of up to 64 MiB.
+    /// Any content type, no encoding, responses of up to 64 MiB.
     fn default() -> Self {
         Expect {
             content_type: None,
@@ -162,7 +162,22 @@ pub struct Stop {
     pub time: Option<Duration>,
 }
 
-/// How connections are kept alive, and found dead, while nothing is heard on them.
+/// A slice of a [`crate::Session`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SliceBounds {
+    /// Calls at its start that are left out of the figures, at least.
+    pub skip_calls: u64,
+    /// And so long calls are left out, at least.
+    pub skip_time: Duration,
+    /// Calls that count, at least; 1 or more.
+    pub least_calls: u64,
+    /// Calls that count, at most; not fewer than [`SliceBounds::least_calls`].
+    pub most_calls: u64,
+    /// After this time of counted calls, and its least number of them, the slice ends.
+    pub time: Duration,
+}
+
+/// How connections are kept alive, and found dead, while nothing comes on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keepalive {
     /// A connection on which nothing came for this long is asked for a sign of life: by PING in HTTP/2,
@@ -181,7 +196,7 @@ pub struct Trial {
     pub target: Target,
     /// With which head.
     pub request: Request,
-    /// What its answers must be like.
+    /// What its responses must be like.
     pub expect: Expect,
     /// When calls are due.
     pub schedule: Schedule,

@@ -15,7 +15,7 @@ use rustix::net::{
 /// must be more than 0. The stream itself blocks without a time.
 ///
 /// # Errors
-/// Nobody listens there, the path is too long, or the queue stayed full
+/// Nothing listens there, the path is too long, or the queue stayed full
 /// ([`ErrorKind::TimedOut`]).
 pub fn connect_unix(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
     let address = SocketAddrUnix::new(path)?;

@@ -207,7 +207,7 @@ fn stages_are_timed_and_lie_inside_the_call() {
     }
 }
 
-/// An answer with marks that no clock of this host says.
+/// A response with marks that no clock of this host says.
 const STRANGELY_MARKED: &[u8] =
     b"HTTP/1.1 200 OK\r\nrpcgauge-handler-start: 5\r\nrpcgauge-handler-end: 7\r\n\
       content-type: text/plain\r\ncontent-length: 6\r\n\r\ncall 1";

@@ -166,7 +166,7 @@ fn what_a_warmup_left_waiting_is_not_measured() {
         assert!(warmup >= 200, "all that were due in 200 ms, not {warmup}");
         let elapsed = measurement.elapsed;
         assert!(elapsed <= since, "{elapsed:?} of {since:?}");
-        // On a busy machine an answer is read when its call is out of time.
+        // On a busy machine a response is read when its call is out of time.
         let late = measurement.calls.failed.get(&FailureKind::Deadline);
         let ended = measurement.calls.answered + measurement.warmup_ended_after;
         let ended = ended + late.copied().unwrap_or_default();

@@ -157,7 +157,7 @@ fn what_the_other_side_used_is_read_at_the_edges_of_what_counts() {
 
 #[test]
 fn what_the_last_call_of_a_slice_takes_counts_until_its_answer_is_read() {
-    // The answer's end comes long after its beginning.
+    // The response's end comes long after its beginning.
     let ended = Arc::new(AtomicU64::new(0));
     let answered = Arc::clone(&ended);
     let trial = trial(serve(move |mut stream| {

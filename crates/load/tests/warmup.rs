@@ -1,5 +1,5 @@
 //! What is before the first measured call: warm-ups that settle, never do, or are interrupted, and
-//! the answers that are verified meanwhile.
+//! the responses that are verified meanwhile.
 
 mod support;
 

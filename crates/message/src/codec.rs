@@ -3,7 +3,7 @@
 use crate::compress::{Compressor, Decompressor};
 use crate::error::{DecodeError, EncodeError};
 use crate::message::{Message, MessageType};
-use crate::{Compression, Encoding, Limits};
+use crate::{BrokenLimit, Compression, Encoding, Limits};
 
 /// One message type's way to bytes and back, with everything that can be kept from call to call:
 /// compressors, decompressors and their windows. Its four stages are called apart, so that each
@@ -95,5 +95,33 @@ impl Codec {
     /// As [`MessageType::decode`].
     pub fn decode(&mut self, bytes: &[u8]) -> Result<Message, DecodeError> {
         self.message_type.decode(bytes, self.encoding, &self.limits)
+    }
+
+    /// Checks that a reader with these limits takes the message as it would be sent. A message that
+    /// cannot be sent at all passes: encoding it says why.
+    ///
+    /// # Errors
+    /// The limit that it breaks.
+    pub fn check_limits(
+        message: &Message,
+        encoding: Encoding,
+        compression: Compression,
+        limits: Limits,
+    ) -> Result<(), BrokenLimit> {
+        let (mut plain, mut carried) = (Vec::new(), Vec::new());
+        let message_type = message.message_type().clone();
+        let sent = Self::new(message_type, encoding, compression, limits).and_then(|mut codec| {
+            codec.encode(message, &mut plain)?;
+            codec.compress(&plain, &mut carried)?;
+            Ok(codec)
+        });
+        let Ok(mut codec) = sent else { return Ok(()) };
+        let read = codec
+            .decompress(&carried, &mut plain)
+            .and_then(|()| codec.decode(&plain));
+        match read {
+            Err(DecodeError::Limit(limit)) => Err(limit),
+            _ => Ok(()),
+        }
     }
 }

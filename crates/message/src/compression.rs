@@ -7,10 +7,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::nearest::Nearest;
 
-/// gzip's level when none is said: zlib's own default.
+/// gzip's default level: zlib's own default.
 pub const DEFAULT_GZIP_LEVEL: u32 = 6;
 
-/// zstd's level when none is said: the library's own default.
+/// zstd's default level: the library's own default.
 pub const DEFAULT_ZSTD_LEVEL: i32 = 3;
 
 /// How encoded bytes become fewer.

@@ -32,43 +32,31 @@ pub const fn rest(encoding: Encoding) -> &'static str {
 }
 
 /// The encoding of a gRPC call's `content-type`; `None` when it is not gRPC's, or a subtype that
-/// is not known here. Case does not matter and parameters are passed over.
+/// is not known here. Case does not matter, and parameters are skipped.
 pub fn parse_grpc(content_type: &str) -> Option<Encoding> {
     let essence = essence(content_type);
-    let rest = strip_prefix_ignore_case(essence, GRPC)?;
-    if rest.is_empty() {
-        return Some(Encoding::Protobuf);
+    match essence.eq_ignore_ascii_case(GRPC) {
+        true => Some(Encoding::Protobuf),
+        false => named(essence, grpc),
     }
-    let subtype = rest.strip_prefix('+')?;
-    first_named(
-        subtype,
-        &[
-            ("proto", Encoding::Protobuf),
-            ("json", Encoding::Json),
-            ("msgpack", Encoding::Msgpack),
-            ("cbor", Encoding::Cbor),
-            ("hybrid", Encoding::Hybrid),
-        ],
-    )
 }
 
 /// The encoding of a REST call's `content-type`; `None` for a media type that is not known here.
-/// Case does not matter and parameters are passed over. The older unregistered names
+/// Case does not matter, and parameters are skipped. The older unregistered names
 /// (`application/x-protobuf`, `application/x-msgpack`, `application/vnd.msgpack`) are understood.
 pub fn parse_rest(content_type: &str) -> Option<Encoding> {
-    first_named(
-        essence(content_type),
-        &[
-            ("application/json", Encoding::Json),
-            ("application/msgpack", Encoding::Msgpack),
-            ("application/vnd.msgpack", Encoding::Msgpack),
-            ("application/x-msgpack", Encoding::Msgpack),
-            ("application/cbor", Encoding::Cbor),
-            ("application/protobuf", Encoding::Protobuf),
-            ("application/x-protobuf", Encoding::Protobuf),
-            ("application/vnd.rpcgauge.hybrid+protobuf", Encoding::Hybrid),
-        ],
-    )
+    let essence = essence(content_type);
+    named(essence, rest).or_else(|| match essence.to_ascii_lowercase().as_str() {
+        "application/vnd.msgpack" | "application/x-msgpack" => Some(Encoding::Msgpack),
+        "application/x-protobuf" => Some(Encoding::Protobuf),
+        _ => None,
+    })
+}
+
+/// The first encoding of a name.
+fn named(essence: &str, name: fn(Encoding) -> &'static str) -> Option<Encoding> {
+    let mut encodings = Encoding::ALL.into_iter();
+    encodings.find(|encoding| name(*encoding).eq_ignore_ascii_case(essence))
 }
 
 /// The media type without its parameters (RFC 9110, section 8.3.1).
@@ -78,19 +66,6 @@ fn essence(content_type: &str) -> &str {
         .next()
         .unwrap_or_default()
         .trim_matches([' ', '\t'])
-}
-
-fn first_named(name: &str, names: &[(&str, Encoding)]) -> Option<Encoding> {
-    names
-        .iter()
-        .find(|(known, _)| known.eq_ignore_ascii_case(name))
-        .map(|(_, encoding)| *encoding)
-}
-
-fn strip_prefix_ignore_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
-    let head = text.get(..prefix.len())?;
-    head.eq_ignore_ascii_case(prefix)
-        .then(|| &text[prefix.len()..])
 }
 
 #[cfg(test)]

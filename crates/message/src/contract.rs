@@ -4,7 +4,7 @@
 //! to its standard output. A client or codec then answers each [`Ask`] by one [`Answer`], and
 //! appends a [`Record`] of each call to a file. The prose and the JSON schemas are in `contract/`. What a subject obeys
 //! is strict: a setting that it does not know is refused, since ignoring it would measure
-//! something else than was asked. What it tells is lenient: unknown keys of a reply are skipped.
+//! something else than is wanted. What it writes is read leniently: unknown keys of a reply are skipped.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,6 +18,7 @@ mod error;
 mod line;
 mod record;
 mod slice;
+mod workload;
 
 #[cfg(test)]
 mod tests;
@@ -26,8 +27,8 @@ pub use address::Address;
 pub use error::ContractError;
 pub use record::{RECORD_BYTES, Record, RecordError};
 pub use slice::{Answer, Ask, SliceAsk, SliceDone, Until, Verified};
+pub use workload::{OwnWorkload, WorkloadSpec};
 
-use crate::workload::WorkloadSpec;
 use crate::{Compression, Encoding};
 
 /// The contract's version. A subject refuses every other one.
@@ -51,7 +52,7 @@ pub const MAX_LINE_BYTES: usize = 64 << 20;
 pub const HANDLER_START: &str = "rpcgauge-handler-start";
 
 /// Response header: the host's monotonic clock in decimal nanoseconds when the handler handed its
-/// answer back, before it was encoded.
+/// response back, before it was encoded.
 pub const HANDLER_END: &str = "rpcgauge-handler-end";
 
 /// What one subject process is asked to do: its role and that role's settings.
@@ -80,17 +81,17 @@ pub struct ServerSettings {
     pub protocol: Protocol,
     /// The HTTP version that will carry it.
     pub http: HttpVersion,
-    /// The encoding of request and answer.
+    /// The encoding of request and response.
     pub encoding: Encoding,
     /// Where to listen.
     pub listen: Listen,
-    /// How answers are compressed for a client that accepts it.
+    /// How responses are compressed for a client that accepts it.
     #[serde(default = "no_compression", skip_serializing_if = "is_no_compression")]
     pub response_compression: Compression,
     /// Threads that serve.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub threads: u32,
-    /// Whether successful answers carry [`HANDLER_START`] and [`HANDLER_END`].
+    /// Whether successful responses carry [`HANDLER_START`] and [`HANDLER_END`].
     #[serde(default, skip_serializing_if = "is_false")]
     pub marks: bool,
     /// Bounds of what is accepted, where they differ from the subject's defaults.
@@ -119,7 +120,7 @@ pub struct ClientSettings {
     pub protocol: Protocol,
     /// The HTTP version that carries it.
     pub http: HttpVersion,
-    /// The encoding of request and answer.
+    /// The encoding of request and response.
     pub encoding: Encoding,
     /// Where the server listens.
     pub address: Address,
@@ -129,7 +130,7 @@ pub struct ClientSettings {
     /// How requests are compressed.
     #[serde(default = "no_compression", skip_serializing_if = "is_no_compression")]
     pub request_compression: Compression,
-    /// How answers are asked to be compressed.
+    /// How responses are asked to be compressed.
     #[serde(default = "no_compression", skip_serializing_if = "is_no_compression")]
     pub response_compression: Compression,
     /// Whether a connection serves many calls or one.
@@ -143,7 +144,7 @@ pub struct ClientSettings {
     pub in_flight: u32,
     /// A call that has not ended after this many milliseconds has failed.
     pub deadline_ms: u64,
-    /// Whether answers carry [`HANDLER_START`] and [`HANDLER_END`], to be recorded.
+    /// Whether responses carry [`HANDLER_START`] and [`HANDLER_END`], to be recorded.
     #[serde(default, skip_serializing_if = "is_false")]
     pub marks: bool,
     /// The file that [`Record`]s are appended to, absolute.
@@ -160,9 +161,9 @@ pub struct CodecSettings {
     /// Which of the subject's stacks, by its name in `subject.toml`; absent for its first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<String>,
-    /// Whose sample is used: it tells the sample's type.
+    /// Whose sample is used, which gives the sample's type.
     pub workload: WorkloadSpec,
-    /// The request's sample or the answer's.
+    /// The request's sample or the response's.
     pub sample: Sample,
     /// The sample itself, in the proto3 JSON mapping. To decode, the subject encodes it once,
     /// beforehand.
@@ -252,7 +253,7 @@ pub enum Style {
 pub enum Sample {
     /// What a client sends.
     Request,
-    /// What a server answers.
+    /// What a server sends back.
     Response,
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use buffa_descriptor::{DynamicMessage, FieldDescriptor, MapKey, MapValue, ReflectMessage, Value};
 
 use crate::Message;
-use crate::mapping::path::{Step, clip, key_text};
+use crate::path::{Step, clip, key_text};
 
 /// The first difference between two messages.
 #[derive(Debug, Clone, PartialEq, Eq)]

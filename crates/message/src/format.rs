@@ -3,6 +3,7 @@
 //! Generated messages are plain structs with serde's derives, as an application has them. What their
 //! readers refuse is read once more by dynamic code, which knows where in the message it is.
 
+mod erased;
 mod wire_type;
 
 use std::cell::RefCell;
@@ -19,10 +20,12 @@ use crate::error::{DecodeError, EncodeError};
 use crate::generated::GeneratedMessage;
 use crate::generated::workloads::rpcgauge::Hybrid;
 use crate::limits::{BrokenLimit, Limits};
-use crate::mapping::path::clip;
-use crate::mapping::read::{Reading, Unread};
+use crate::mapping::read::{ReadError, Reading};
 use crate::mapping::write::WriteMessage;
-use crate::schema::Types;
+use crate::path::clip;
+use crate::schema::types::Types;
+
+pub(crate) use erased::{Generated, GeneratedType};
 
 thread_local! {
     /// Sizes of nested messages, kept so that long lists allocate nothing when they are encoded.
@@ -170,12 +173,12 @@ pub(crate) fn decode_dynamic(
             } else {
                 (bytes, encoding)
             };
-            read_dynamic(types, index, bytes, inner, limits).map_err(|unread| {
-                refused(match unread {
-                    Unread::Limit(limit) => Refusal::Limit(limit),
-                    Unread::At { path, what } if path == "$" => Refusal::Malformed(what),
-                    Unread::At { path, what } => Refusal::Malformed(format!("{path}: {what}")),
-                    Unread::NotJson(what) => Refusal::Malformed(what),
+            read_dynamic(types, index, bytes, inner, limits).map_err(|error| {
+                refused(match error {
+                    ReadError::Limit(limit) => Refusal::Limit(limit),
+                    ReadError::At { path, what } if path == "$" => Refusal::Malformed(what),
+                    ReadError::At { path, what } => Refusal::Malformed(format!("{path}: {what}")),
+                    ReadError::NotJson(what) => Refusal::Malformed(what),
                 })
             })?
         }
@@ -222,7 +225,7 @@ pub(crate) fn read_dynamic(
     bytes: &[u8],
     encoding: Encoding,
     limits: &Limits,
-) -> Result<DynamicMessage, Unread> {
+) -> Result<DynamicMessage, ReadError> {
     let reading = Reading::new(types, index, limits);
     let mut is_json = true;
     let read = match encoding {
@@ -236,7 +239,7 @@ pub(crate) fn read_dynamic(
     match read {
         Ok(message) => reading.finish(message),
         Err(said) if is_json => Err(reading.refused(said)),
-        Err(said) => Err(Unread::NotJson(clip(&said))),
+        Err(said) => Err(ReadError::NotJson(clip(&said))),
     }
 }
 
@@ -299,7 +302,7 @@ fn read_msgpack<'de, S: DeserializeSeed<'de>>(
     let value = seed
         .deserialize(&mut deserializer)
         .map_err(|e| msgpack_error(&e))?;
-    // The library does not tell how much it has read: nothing is left when a marker cannot be had.
+    // The library does not return how much it has read: nothing is left when it can read no marker.
     match <u8 as serde::Deserialize>::deserialize(&mut deserializer) {
         Err(MsgpackError::InvalidMarkerRead(_)) => Ok(value),
         _ => Err("there are bytes after the message".to_owned()),

@@ -1,18 +1,12 @@
-//! The generated messages, behind one trait.
+//! The messages of generated code.
 
 mod records;
 
-use std::any::Any;
 use std::fmt;
-use std::sync::Arc;
 
 use buffa::MessageName;
 use serde::de::{self, DeserializeOwned, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-
-use crate::error::{DecodeError, EncodeError};
-use crate::format;
-use crate::{Encoding, Limits};
 
 /// Generated protobuf code of the workloads and of the `hybrid` encoding's envelope.
 #[allow(
@@ -30,42 +24,6 @@ pub(crate) mod workloads {
 /// The compiled .proto files of the workloads.
 pub(crate) const WORKLOADS_DESCRIPTOR_SET: &[u8] =
     include_bytes!(concat!(env!("OUT_DIR"), "/workloads.binpb"));
-
-/// A generated message of any type.
-pub(crate) trait Generated: fmt::Debug + Send + Sync {
-    fn encode(&self, encoding: Encoding, out: &mut Vec<u8>) -> Result<(), EncodeError>;
-    fn as_any(&self) -> &dyn Any;
-}
-
-/// What the code of one generated type can do.
-#[derive(Clone, Copy)]
-pub(crate) struct GeneratedType {
-    pub(crate) full_name: &'static str,
-    pub(crate) decode: DecodeFn,
-    pub(crate) empty: fn() -> Arc<dyn Generated>,
-}
-
-type DecodeFn = fn(&[u8], Encoding, &Limits) -> Result<Arc<dyn Generated>, DecodeError>;
-
-impl fmt::Debug for GeneratedType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "GeneratedType({})", self.full_name)
-    }
-}
-
-impl GeneratedType {
-    pub(crate) const fn of<M: GeneratedMessage>() -> Self {
-        Self {
-            full_name: M::FULL_NAME,
-            decode: |bytes, encoding, limits| {
-                Ok(Arc::new(format::decode_generated::<M>(
-                    bytes, encoding, limits,
-                )?))
-            },
-            empty: || Arc::new(M::default()),
-        }
-    }
-}
 
 /// What a type needs to be a generated message.
 pub(crate) trait GeneratedMessage:
@@ -94,16 +52,6 @@ same_names!(
     workloads::GetFollowerRequest,
     workloads::GetFollowerResponse,
 );
-
-impl<M: GeneratedMessage> Generated for M {
-    fn encode(&self, encoding: Encoding, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        format::encode_generated(self, encoding, out)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
 
 /// Whether a field without presence is left out.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -4,7 +4,7 @@
 //! A [`Schema`] has [`MessageType`]s and [`Method`]s; a [`MessageType`] reads a [`Message`] from a
 //! sample or from bytes; a [`Codec`] turns messages into bytes and back stage by stage. A
 //! [`Workload`] puts these together: what is called, with which requests, and what is the right
-//! answer. Which protobuf library is used stays inside this crate.
+//! response. Which protobuf library is used stays inside this crate.
 
 pub mod codec;
 pub mod compress;
@@ -22,6 +22,7 @@ pub mod limits;
 mod mapping;
 pub mod message;
 pub mod nearest;
+mod path;
 mod random;
 pub mod reflection;
 pub mod schema;

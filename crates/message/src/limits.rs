@@ -50,8 +50,8 @@ pub const MEMORY_FREE_BYTES: usize = 1 << 20;
 /// readers take some of a thread's stack for each level.
 pub const MOST_DEPTH: usize = 100;
 
-/// The most that [`Limits::max_message_bytes`] may be, in bytes: gRPC tells a message's length in
-/// 32 bits.
+/// The most that [`Limits::max_message_bytes`] may be, in bytes: gRPC has 32 bits for a
+/// message's length.
 pub const MOST_MESSAGE_BYTES: usize = u32::MAX as usize;
 
 /// A limit that cannot be set so.

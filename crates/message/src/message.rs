@@ -7,13 +7,12 @@ use buffa_descriptor::{DynamicMessage, MessageIndex};
 
 pub use crate::contract::Code;
 use crate::error::{DecodeError, EncodeError, SampleError};
-use crate::format;
-use crate::generated::{Generated, GeneratedMessage, GeneratedType};
+use crate::format::{self, Generated, GeneratedType};
 use crate::limits::MOST_DEPTH;
-use crate::mapping::read::Unread;
-use crate::schema::{Schema, Types};
+use crate::mapping::read::ReadError;
+use crate::schema::types::Types;
 use crate::whole_file::without_mark;
-use crate::{BrokenLimit, Codec, Compression, Encoding, Limits};
+use crate::{Encoding, Limits};
 
 /// Levels of objects in the deepest of the workloads' messages, that of `list`.
 const GENERATED_LEVELS: usize = 4;
@@ -37,14 +36,6 @@ impl MessageType {
         }
     }
 
-    /// One of the workloads' generated types.
-    pub(crate) fn generated<M: GeneratedMessage>() -> Self {
-        Schema::workloads()
-            .message_type(M::FULL_NAME)
-            .expect("the generated code comes from the same files as the schema")
-            .with_generated(GeneratedType::of::<M>())
-    }
-
     pub(crate) fn with_generated(self, generated: GeneratedType) -> Self {
         Self {
             generated: Some(generated),
@@ -52,22 +43,9 @@ impl MessageType {
         }
     }
 
-    /// The same type without its generated code.
-    pub fn without_generated(self) -> Self {
-        Self {
-            generated: None,
-            ..self
-        }
-    }
-
     /// `package.Message`.
     pub fn full_name(&self) -> &str {
         self.types.pool.message(self.index).full_name()
-    }
-
-    /// The schema that it is from.
-    pub fn schema(&self) -> Schema {
-        Schema::of_types(Arc::clone(&self.types))
     }
 
     /// Whether generated or dynamic code reads and writes messages of this type.
@@ -92,10 +70,10 @@ impl MessageType {
     /// Text that is no JSON, and a value that does not fit, with its JSON path.
     pub fn from_json(&self, json: &str) -> Result<Message, SampleError> {
         let json = without_mark(json);
-        let unread = |unread| match unread {
-            Unread::Limit(limit) => SampleError::Limit(limit),
-            Unread::At { path, what } => SampleError::At { path, what },
-            Unread::NotJson(what) => SampleError::not_json(json, &what),
+        let sample_error = |error| match error {
+            ReadError::Limit(limit) => SampleError::Limit(limit),
+            ReadError::At { path, what } => SampleError::At { path, what },
+            ReadError::NotJson(what) => SampleError::not_json(json, &what),
         };
         // A sample is the user's own text: what is sent of it meets the limits later.
         let limits = Limits {
@@ -110,7 +88,7 @@ impl MessageType {
             Encoding::Json,
             &limits,
         )
-        .map_err(unread)?;
+        .map_err(sample_error)?;
         if let Some(path) = self.types.missing_required(&message) {
             return Err(SampleError::At {
                 path,
@@ -176,7 +154,7 @@ impl MessageType {
         }
     }
 
-    fn of_generated(&self, message: Arc<dyn Generated>) -> Message {
+    pub(crate) fn of_generated(&self, message: Arc<dyn Generated>) -> Message {
         Message {
             message_type: self.clone(),
             value: Value::Generated(message),
@@ -216,11 +194,6 @@ struct Dynamic {
 }
 
 impl Message {
-    /// A message of one of the workloads' generated types.
-    pub(crate) fn generated<M: GeneratedMessage>(message: M) -> Self {
-        MessageType::generated::<M>().of_generated(Arc::new(message))
-    }
-
     /// Its type.
     pub fn message_type(&self) -> &MessageType {
         &self.message_type
@@ -279,34 +252,6 @@ impl Message {
         let mut out = Vec::new();
         self.encode(encoding, &mut out)?;
         Ok(out)
-    }
-
-    /// Checks that a reader with these limits takes the message as it would be sent. What else may
-    /// stand in its way, such as a value that the encoding has no form for, is not asked here.
-    ///
-    /// # Errors
-    /// The limit that it breaks.
-    pub fn check_limits(
-        &self,
-        encoding: Encoding,
-        compression: Compression,
-        limits: Limits,
-    ) -> Result<(), BrokenLimit> {
-        let (mut plain, mut carried) = (Vec::new(), Vec::new());
-        let codec = Codec::new(self.message_type.clone(), encoding, compression, limits);
-        let sent = codec.and_then(|mut codec| {
-            codec.encode(self, &mut plain)?;
-            codec.compress(&plain, &mut carried)?;
-            Ok(codec)
-        });
-        let Ok(mut codec) = sent else { return Ok(()) };
-        let read = codec
-            .decompress(&carried, &mut plain)
-            .and_then(|()| codec.decode(&plain));
-        match read {
-            Err(DecodeError::Limit(limit)) => Err(limit),
-            _ => Ok(()),
-        }
     }
 
     /// The generated message, where it is one of type `M`.

@@ -148,6 +148,20 @@ fn an_error_in_an_imported_file_names_that_file() {
     assert!(error.starts_with("DIR/b.proto:2:9: "), "{error}");
 }
 
+/// The compiler looks through all places for each error, which takes minutes where both are many.
+#[test]
+fn an_error_in_very_large_files_is_named_without_its_place() {
+    let wrong = |values: usize| {
+        let values: String = (0..values).map(|n| format!("V{n} = {n};\n")).collect();
+        let text = format!(
+            "syntax = \"proto3\";\nenum E {{\n{values}}}\nmessage M {{\n  Nope x = 1;\n}}\n"
+        );
+        refused(&[("a.proto", &text)])
+    };
+    assert_eq!(wrong(10), "DIR/a.proto:15:3: name 'Nope' is not defined");
+    assert_eq!(wrong(40_000), "DIR/a.proto: name 'Nope' is not defined");
+}
+
 #[test]
 fn a_missing_import_is_named_with_its_importer_and_the_paths() {
     assert_eq!(

@@ -83,7 +83,7 @@ fn every_call_goes_both_ways_in_every_encoding_and_compression() {
                 let mut answers = codec(workload.response_type());
                 for call in [0, 1, 7] {
                     let request = through(&mut requests, &workload.request(call));
-                    let answer = workload.answer(&request).unwrap();
+                    let answer = workload.respond(&request).unwrap();
                     let answer = through(&mut answers, &answer);
                     assert_eq!(
                         first_difference(&workload.expected(call), &answer),
@@ -127,7 +127,7 @@ fn a_codec_takes_only_its_own_type() {
         error.to_string(),
         "a hello.HelloRequest was given where a hello.HelloReply is encoded"
     );
-    let error = hello.answer(&hello.expected(0)).unwrap_err();
+    let error = hello.respond(&hello.expected(0)).unwrap_err();
     assert_eq!(
         error.to_string(),
         "a hello.HelloReply was sent where a hello.HelloRequest is answered"
@@ -207,7 +207,7 @@ fn the_depth_of_built_in_messages_is_bounded() {
     }
 }
 
-/// Bytes of the answer in JSON and protobuf.
+/// Bytes of the response in JSON and protobuf.
 fn answer_sizes(spec: &WorkloadSpec) -> [usize; 2] {
     let answer = workload(spec).expected(0);
     [Encoding::Json, Encoding::Protobuf].map(|e| answer.to_bytes(e).unwrap().len())
@@ -306,12 +306,12 @@ fn a_server_answers_other_counts_and_refuses_impossible_ones() {
             .from_json(&format!("{{\"id\":{n}}}"))
             .unwrap()
     };
-    let answer = list.answer(&request(5)).unwrap();
+    let answer = list.respond(&request(5)).unwrap();
     assert_eq!(
         first_difference(&workload(&WorkloadSpec::List { n: 5 }).expected(0), &answer),
         None
     );
-    let error = list.answer(&request(-1)).unwrap_err().to_string();
+    let error = list.respond(&request(-1)).unwrap_err().to_string();
     assert_eq!(error, "id is -1, and asks for 0 to 100000 items");
     let records = workload(&WorkloadSpec::Records { n: 3 });
     let request = records
@@ -319,7 +319,7 @@ fn a_server_answers_other_counts_and_refuses_impossible_ones() {
         .from_json(r#"{"count":10001}"#)
         .unwrap();
     assert_eq!(
-        records.answer(&request).unwrap_err().to_string(),
+        records.respond(&request).unwrap_err().to_string(),
         "count is 10001, and the data has 10000 rows"
     );
 }

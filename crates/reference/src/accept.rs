@@ -21,8 +21,8 @@ use crate::{connection, log};
 /// After a failed accept (no file descriptors left, for one) the next is tried this much later.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// A TCP client that was silent for this long is asked whether it is still there. The kernel does
-/// that, so that no call pays for it.
+/// TCP keepalive: the kernel probes a client that was silent for this long, so that no call pays for
+/// it.
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(60);
 
 /// A thread that serves: its runtime and its own service.

@@ -1,4 +1,4 @@
-//! Bodies: a request's, read within bounds, and an answer's, written in one piece.
+//! Bodies: a request's, read within bounds, and a response's, written in one piece.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -12,7 +12,6 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use rpcgauge_message::Limits;
 
 use crate::budget::{Charge, Exhausted, Ledger};
-use crate::grpc::reflection::Dialogue;
 
 /// Room that is taken at once for a body that says how long it is: the longest message, unless
 /// another limit is set. Beyond it room follows what has come, since saying is cheap.
@@ -32,7 +31,7 @@ enum Read {
 }
 
 /// Why a body did not come whole.
-pub(crate) enum Unread {
+pub(crate) enum BodyError {
     BrokenOff(hyper::Error),
     Exhausted(Exhausted),
 }
@@ -53,7 +52,7 @@ impl RequestBody {
 
     /// Waits for more; false at the body's end. `whole` is how many bytes it should have in all, 0
     /// where that is not known.
-    pub(crate) async fn more(&mut self, whole: usize) -> Result<bool, Unread> {
+    pub(crate) async fn more(&mut self, whole: usize) -> Result<bool, BodyError> {
         loop {
             if self.incoming.is_end_stream() {
                 return Ok(false);
@@ -65,16 +64,16 @@ impl RequestBody {
                 }
                 polled.map(Ok::<_, Exhausted>)
             });
-            let Some(frame) = frame.await.map_err(Unread::Exhausted)? else {
+            let Some(frame) = frame.await.map_err(BodyError::Exhausted)? else {
                 return Ok(false);
             };
             // Trailers of a request say nothing to this server.
-            if let Ok(data) = frame.map_err(Unread::BrokenOff)?.into_data()
+            if let Ok(data) = frame.map_err(BodyError::BrokenOff)?.into_data()
                 && !data.is_empty()
             {
                 self.read
                     .append(data, whole, &mut self.charge)
-                    .map_err(Unread::Exhausted)?;
+                    .map_err(BodyError::Exhausted)?;
                 return Ok(true);
             }
         }
@@ -120,19 +119,21 @@ impl Read {
     }
 }
 
-/// An answer's body.
-#[derive(Debug)]
-pub(crate) enum AnswerBody {
+/// A response's body.
+pub(crate) enum ResponseBody {
     /// All its bytes, then trailers if it has any.
     Whole {
         data: Piece,
         trailers: Option<HeaderMap>,
     },
-    /// Answers to questions as they come.
-    Answering(Box<Dialogue>),
+    /// Frames that are made while the call lasts.
+    Streamed(Pin<Box<Streamed>>),
 }
 
-/// Bytes of an answer, with what they hold of the budget until they have been sent. A refusal holds
+/// A body whose frames come one by one.
+pub(crate) type Streamed = dyn Body<Data = Piece, Error = Infallible> + Send;
+
+/// Bytes of a response, with what they hold of the budget until they have been sent. A refusal holds
 /// nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Piece {
@@ -164,14 +165,14 @@ impl Buf for Piece {
     }
 }
 
-impl Default for AnswerBody {
+impl Default for ResponseBody {
     /// No body.
     fn default() -> Self {
         Self::new(Piece::default())
     }
 }
 
-impl AnswerBody {
+impl ResponseBody {
     pub(crate) fn new(data: Piece) -> Self {
         Self::Whole {
             data,
@@ -193,12 +194,14 @@ impl AnswerBody {
         }
     }
 
-    pub(crate) fn answering(dialogue: Dialogue) -> Self {
-        Self::Answering(Box::new(dialogue))
+    pub(crate) fn streamed(
+        body: impl Body<Data = Piece, Error = Infallible> + Send + 'static,
+    ) -> Self {
+        Self::Streamed(Box::pin(body))
     }
 }
 
-impl Body for AnswerBody {
+impl Body for ResponseBody {
     type Data = Piece;
     type Error = Infallible;
 
@@ -208,7 +211,7 @@ impl Body for AnswerBody {
     ) -> Poll<Option<Result<Frame<Piece>, Infallible>>> {
         let (data, trailers) = match self.get_mut() {
             Self::Whole { data, trailers } => (data, trailers),
-            Self::Answering(dialogue) => return dialogue.poll_frame(context),
+            Self::Streamed(body) => return body.as_mut().poll_frame(context),
         };
         let frame = if data.has_remaining() {
             Some(Frame::data(std::mem::take(data)))
@@ -221,7 +224,7 @@ impl Body for AnswerBody {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Whole { data, trailers } => !data.has_remaining() && trailers.is_none(),
-            Self::Answering(dialogue) => dialogue.is_over(),
+            Self::Streamed(body) => body.is_end_stream(),
         }
     }
 

@@ -1,8 +1,8 @@
-//! How much memory all calls together may hold: bodies on their way in, answers on their way out.
+//! How much memory all calls together may hold: request bodies on their way in, responses on
+//! their way out.
 //!
-//! A body that has come whole with its head is worked on at once and is not counted. An answer is
-//! counted, which by [`Ledger`] touches nothing that threads share as long as clients take their
-//! answers.
+//! A request body that arrived whole with its head is handled at once and is not counted. A response
+//! is counted: [`Ledger`] touches nothing that threads share while clients read their responses.
 
 use std::fs;
 use std::sync::Arc;

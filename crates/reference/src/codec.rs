@@ -7,13 +7,13 @@ use std::io::{self, Write as _};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rpcgauge_message::contract::{
-    Code, CodecSettings, Fault, Operation, Record, Sample, SliceAsk, SliceDone, Until, Verified,
+    Code, CodecSettings, Failed, Fault, Operation, Record, Sample, SliceAsk, SliceDone, Until,
+    Verified,
 };
 use rpcgauge_message::error::{DecodeError, EncodeError};
-use rpcgauge_message::{Codec, Encoding, Message, Workload};
+use rpcgauge_message::{Codec, Encoding, Limits, Message, Workload};
 
 use crate::clock::{monotonic_ns, process_cpu_ns};
-use crate::subject::{Ended, checked};
 
 /// A sample, its bytes, and the buffers that are kept from operation to operation.
 pub(crate) struct Bench {
@@ -28,28 +28,26 @@ pub(crate) struct Bench {
 
 impl Bench {
     /// Makes the sample ready in both forms, and checks that it decodes.
-    pub(crate) fn new(asked: &CodecSettings) -> Result<Self, Ended> {
-        let refused = |error: String| Ended::Refused(error, Fault::User);
-        let workload =
-            Workload::new(&asked.workload).map_err(|error| refused(error.to_string()))?;
+    pub(crate) fn new(asked: &CodecSettings) -> Result<Self, Failed> {
+        let workload = Workload::new(&asked.workload).map_err(refused)?;
         let message_type = match asked.sample {
             Sample::Request => workload.request_type(),
             Sample::Response => workload.response_type(),
         };
         let message = message_type
             .from_json(&asked.message.to_string())
-            .map_err(|error| refused(error.to_string()))?;
-        let limits = checked(asked.limits)?;
+            .map_err(refused)?;
+        let limits = Limits::try_from(asked.limits).map_err(refused)?;
         let codec = Codec::new(
             message_type.clone(),
             asked.encoding,
             asked.compression,
             limits,
         )
-        .map_err(|error| refused(error.to_string()))?;
-        let records = File::create(&asked.records).map_err(|error| {
-            let error = format!("cannot make {}: {error}", asked.records.display());
-            Ended::Refused(error, Fault::Machine)
+        .map_err(refused)?;
+        let records = File::create(&asked.records).map_err(|error| Failed {
+            error: format!("cannot make {}: {error}", asked.records.display()),
+            fault: Fault::Machine,
         })?;
         let mut bench = Self {
             codec,
@@ -60,9 +58,9 @@ impl Bench {
             compressed: Vec::new(),
             records,
         };
-        bench.encode().map_err(|error| refused(error.to_string()))?;
+        bench.encode().map_err(refused)?;
         bench.sample.clone_from(&bench.compressed);
-        bench.decode().map_err(|error| refused(error.to_string()))?;
+        bench.decode().map_err(refused)?;
         Ok(bench)
     }
 
@@ -72,7 +70,7 @@ impl Bench {
     }
 
     /// What the operation makes, so that it can be held against what is right.
-    pub(crate) fn verify(&mut self) -> Result<Verified, Ended> {
+    pub(crate) fn verify(&mut self) -> Result<Verified, Failed> {
         match self.operation {
             Operation::Encode => {
                 self.encode().map_err(broke)?;
@@ -88,7 +86,7 @@ impl Bench {
     }
 
     /// Makes one slice of batches and appends their records.
-    pub(crate) fn slice(&mut self, asked: &SliceAsk) -> Result<SliceDone, Ended> {
+    pub(crate) fn slice(&mut self, asked: &SliceAsk) -> Result<SliceDone, Failed> {
         let operations = asked.batch.unwrap_or(1);
         for _ in 0..asked.skip {
             self.batch(operations)?;
@@ -107,8 +105,9 @@ impl Bench {
             }
         }
         let cpu = process_cpu_ns().saturating_sub(cpu);
-        self.append(&batches).map_err(|error| {
-            Ended::Refused(format!("cannot write records: {error}"), Fault::Machine)
+        self.append(&batches).map_err(|error| Failed {
+            error: format!("cannot write records: {error}"),
+            fault: Fault::Machine,
         })?;
         Ok(SliceDone {
             records: batches.len() as u64,
@@ -122,7 +121,7 @@ impl Bench {
         self.records.write_all(&bytes)
     }
 
-    fn batch(&mut self, operations: u32) -> Result<Record, Ended> {
+    fn batch(&mut self, operations: u32) -> Result<Record, Failed> {
         let begin = monotonic_ns();
         for _ in 0..operations {
             match self.operation {
@@ -165,6 +164,16 @@ impl Bench {
     }
 }
 
-fn broke(error: impl ToString) -> Ended {
-    Ended::Refused(error.to_string(), Fault::Subject)
+fn refused(error: impl ToString) -> Failed {
+    Failed {
+        error: error.to_string(),
+        fault: Fault::User,
+    }
+}
+
+fn broke(error: impl ToString) -> Failed {
+    Failed {
+        error: error.to_string(),
+        fault: Fault::Subject,
+    }
 }

@@ -15,7 +15,7 @@ use hyper_util::server::conn::auto;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::body::AnswerBody;
+use crate::body::ResponseBody;
 use crate::service::Service;
 use crate::{grpc, log, rest};
 
@@ -50,14 +50,14 @@ impl Calls {
         counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// Calls so far, where none is being answered.
+    /// Calls so far, where none is in flight.
     fn at_rest(&self) -> Option<u64> {
         let begun = self.begun.load(Ordering::Relaxed);
         (begun == self.ended.load(Ordering::Relaxed)).then_some(begun)
     }
 }
 
-/// Serves one connection to its end. When `stop` changes, calls in flight are answered and no new
+/// Serves one connection to its end. When `stop` changes, calls in flight are finished and no new
 /// ones are taken.
 pub(crate) async fn serve<I>(
     io: I,
@@ -76,9 +76,9 @@ pub(crate) async fn serve<I>(
         let by_http1 = request.version() < Version::HTTP_2;
         calls.by_http1.store(by_http1, Ordering::Relaxed);
         async move {
-            let answer = answer(service, request).await;
+            let response = respond(service, request).await;
             Calls::count(&calls.ended);
-            answer
+            response
         }
     });
     let mut connection = pin!(builder.serve_connection(io, handler));
@@ -116,15 +116,15 @@ pub(crate) async fn serve<I>(
     }
 }
 
-/// Either protocol on any connection: content type and path tell gRPC from REST.
-async fn answer(
+/// Either protocol on any connection: content type and path distinguish gRPC from REST.
+async fn respond(
     service: Arc<Service>,
     request: Request<Incoming>,
-) -> Result<Response<AnswerBody>, Infallible> {
+) -> Result<Response<ResponseBody>, Infallible> {
     Ok(if grpc::is_meant(&service, &request) {
-        grpc::answer(&service, request).await
+        grpc::respond(&service, request).await
     } else {
-        rest::answer(&service, request).await
+        rest::respond(&service, request).await
     })
 }
 

@@ -1,4 +1,4 @@
-//! The answering half of the floor's calibration: so many bytes in, so many out.
+//! The server of the floor's calibration: so many bytes in, so many out.
 //!
 //! Nothing is framed or parsed, so that what a call over this loop costs is the kernel's, and no
 //! client or server can be faster on the same transport. The protocol is in `contract/README.md`.
@@ -11,10 +11,10 @@ use crate::listen::{Listener, Socket};
 mod tests;
 
 /// A connection's first bytes: two unsigned 64-bit little-endian numbers, the request's and the
-/// answer's length in bytes.
+/// response's length in bytes.
 pub const HEADER_BYTES: usize = 16;
 
-/// Longest request and longest answer, in bytes: more than any message of a study.
+/// Longest request and longest response, in bytes: more than any message of a study.
 pub const MAX_BYTES: u64 = 64 << 20;
 
 /// Serves one connection after the other, each until its client closes it, with blocking calls on
@@ -25,11 +25,11 @@ pub fn serve(listener: &Listener) -> io::Error {
             Socket::Tcp(socket) => socket.accept().map(|(stream, _)| {
                 // Best effort: without it the figures are wrong, but the bytes are right.
                 let _ = stream.set_nodelay(true);
-                answer_until_closed(stream)
+                respond_until_closed(stream)
             }),
             Socket::Unix(socket) => socket
                 .accept()
-                .map(|(stream, _)| answer_until_closed(stream)),
+                .map(|(stream, _)| respond_until_closed(stream)),
         };
         match accepted {
             Ok(Ok(())) => {}
@@ -42,7 +42,7 @@ pub fn serve(listener: &Listener) -> io::Error {
 }
 
 /// Answers requests until the client closes the connection.
-fn answer_until_closed(mut stream: impl Read + Write) -> io::Result<()> {
+fn respond_until_closed(mut stream: impl Read + Write) -> io::Result<()> {
     let mut header = [0; HEADER_BYTES];
     stream.read_exact(&mut header)?;
     let (request_bytes, response_bytes) = lengths(&header)?;
@@ -72,10 +72,10 @@ fn read_request(stream: &mut impl Read, request: &mut [u8]) -> io::Result<bool> 
     Ok(true)
 }
 
-/// The request's and the answer's length, each from 1 to [`MAX_BYTES`].
+/// The request's and the response's length, each from 1 to [`MAX_BYTES`].
 fn lengths(header: &[u8; HEADER_BYTES]) -> io::Result<(usize, usize)> {
     let (request, response) = header.split_at(HEADER_BYTES / 2);
-    Ok((length("request", request)?, length("answer", response)?))
+    Ok((length("request", request)?, length("response", response)?))
 }
 
 fn length(what: &str, bytes: &[u8]) -> io::Result<usize> {

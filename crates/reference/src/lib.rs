@@ -1,8 +1,8 @@
 //! The embedded reference server: the subject that is always there.
 //!
-//! [`server`] answers gRPC and REST calls of one workload, in every encoding that
+//! [`server`] serves gRPC and REST calls of one workload, in every encoding that
 //! `rpcgauge-message` has, over TCP or a Unix domain socket; more methods can be given to it, see
-//! [`grpc::Methods`]. [`floor`] is the answering half of the floor's calibration. [`subject`]
+//! [`grpc::Methods`]. [`floor`] is the server of the floor's calibration. [`subject`]
 //! starts either through the subject contract (`contract/README.md`), which is the only way that
 //! the lab uses.
 //!
@@ -25,11 +25,13 @@ mod marks;
 mod rest;
 pub mod server;
 mod service;
+pub mod settings;
 pub mod subject;
 mod timeouts;
 
 pub use budget::default_memory;
 pub use listen::{ListenError, ListenOn};
-pub use server::{ServeError, Server, Settings};
+pub use server::{ServeError, Server};
+pub use settings::Settings;
 pub use subject::subject_main;
 pub use timeouts::Timeouts;

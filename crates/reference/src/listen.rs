@@ -19,7 +19,7 @@ mod tests;
 /// the terminating zero (unix(7)).
 pub const MAX_SOCKET_PATH_BYTES: usize = 107;
 
-/// Where to listen, as it was asked for.
+/// Where a server should listen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListenOn {
     /// TCP.
@@ -93,7 +93,7 @@ impl fmt::Display for ListenOn {
     }
 }
 
-/// Why the server cannot listen where it was told to.
+/// Why the server cannot listen where it should.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
     /// The text is no address.
@@ -134,7 +134,7 @@ pub enum ListenError {
     /// Something else has the path.
     #[error("{} is there and is no socket: it is left alone, use another path", .0.display())]
     NotASocket(PathBuf),
-    /// A server answers on the socket.
+    /// Another server listens on the socket.
     #[error("socket {} is in use: stop the server that listens there, or use another path", .0.display())]
     SocketInUse(PathBuf),
     /// The path's folder is missing.
@@ -183,7 +183,7 @@ pub(crate) enum Socket {
 }
 
 impl Listener {
-    /// Listens. A stale socket file (nobody listens there any more) is replaced; anything else
+    /// Listens. A stale socket file (without a listener) is replaced; anything else
     /// that has the path is left alone.
     pub fn bind(on: &ListenOn) -> Result<Self, ListenError> {
         match on {
@@ -266,7 +266,7 @@ fn bind_unix(on: &ListenOn, path: &Path) -> Result<Listener, ListenError> {
     })
 }
 
-/// Removes a socket file that nobody listens on; refuses everything else that has the path.
+/// Removes a socket file without a listener; refuses everything else that has the path.
 fn clear_stale_socket(
     path: &Path,
     system: &impl Fn(io::Error) -> ListenError,
@@ -312,7 +312,7 @@ impl Drop for SocketFile {
         let ours = fs::symlink_metadata(&self.path)
             .is_ok_and(|now| now.dev() == self.device && now.ino() == self.inode);
         if ours {
-            // Nobody is left to tell; a file that stays is taken for stale by the next server.
+            // The next server takes a file that stays for stale.
             let _ = fs::remove_file(&self.path);
         }
     }

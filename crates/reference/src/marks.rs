@@ -1,4 +1,4 @@
-//! The handler marks of an answer (contract/README.md, "Marks").
+//! The handler marks of a response (contract/README.md, "Marks").
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use rpcgauge_message::contract::{HANDLER_END, HANDLER_START};
@@ -16,16 +16,16 @@ impl Marks {
     /// Carries the handler out between two readings of the clock.
     pub(crate) fn around<T>(handler: impl FnOnce() -> T) -> (T, Marks) {
         let start_ns = monotonic_ns();
-        let answer = handler();
+        let result = handler();
         let end_ns = monotonic_ns();
-        (answer, Marks { start_ns, end_ns })
+        (result, Marks { start_ns, end_ns })
     }
 
-    /// Puts them into an answer's initial headers.
+    /// Puts them into a response's initial headers.
     pub(crate) fn insert(self, headers: &mut HeaderMap) {
         for (name, ns) in [(HANDLER_START, self.start_ns), (HANDLER_END, self.end_ns)] {
             let mut value = HeaderValue::from(ns);
-            // Never indexed in HTTP/2: new in each answer, they would push the answer's own fields
+            // Never indexed in HTTP/2: new in each response, they would push the response's own fields
             // out of HPACK's table.
             value.set_sensitive(true);
             headers.insert(HeaderName::from_static(name), value);
@@ -39,10 +39,10 @@ mod tests {
 
     #[test]
     fn marks_are_in_order_and_never_indexed() {
-        let (answer, marks) = Marks::around(|| 7);
+        let (result, marks) = Marks::around(|| 7);
         let mut headers = HeaderMap::new();
         marks.insert(&mut headers);
-        assert_eq!(answer, 7);
+        assert_eq!(result, 7);
         let read = |name: &str| -> u64 { headers[name].to_str().unwrap().parse().unwrap() };
         assert!(0 < read(HANDLER_START) && read(HANDLER_START) <= read(HANDLER_END));
         assert!(headers.values().all(HeaderValue::is_sensitive));

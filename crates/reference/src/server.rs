@@ -9,71 +9,21 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use rpcgauge_message::Workload;
 use rpcgauge_message::contract::{Address, Code, Fault};
 use rpcgauge_message::workload::WorkloadError;
-use rpcgauge_message::{Compression, Limits, Workload, WorkloadSpec};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{oneshot, watch};
 
 use crate::accept::{Worker, accept};
-use crate::budget::{Ledger, default_memory};
+use crate::budget::Ledger;
 use crate::grpc::Methods;
-use crate::listen::{ListenError, ListenOn, Listener};
+use crate::listen::{ListenError, Listener};
 use crate::service::Service;
-use crate::timeouts::Timeouts;
+use crate::settings::{MAX_THREADS, Settings};
 
-/// Calls in flight have this long to be answered after the server was told to end.
+/// Calls in flight have this long to finish when the server ends.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Most threads that serve.
-pub const MAX_THREADS: u32 = 1024;
-
-/// What is served, where and how.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// What is called.
-    pub workload: WorkloadSpec,
-    /// Where to listen.
-    pub listen: ListenOn,
-    /// How answers are compressed for a client that accepts it.
-    pub response_compression: Compression,
-    /// Whether JSON is answered with the field names as written in the .proto file. Content types
-    /// do not tell the two kinds apart; both are always read.
-    pub json_proto_names: bool,
-    /// Threads that serve, 1 to [`MAX_THREADS`].
-    pub threads: u32,
-    /// Whether successful answers carry the handler's times (contract/README.md, "Marks").
-    pub marks: bool,
-    /// Whether clients are told what the method and its messages are (gRPC Server Reflection, v1 and
-    /// v1alpha).
-    pub reflection: bool,
-    /// Bounds of what is accepted.
-    pub limits: Limits,
-    /// Bytes that the calls of all connections may hold together, of requests that are not whole and
-    /// of answers that are not taken. A call beyond it is refused.
-    pub memory: usize,
-    /// How long clients may take.
-    pub timeouts: Timeouts,
-}
-
-impl Settings {
-    /// A workload on the loopback interface at a free port: uncompressed, one thread, the default
-    /// limits, a quarter of the machine's memory, no marks, no reflection.
-    pub fn new(workload: WorkloadSpec) -> Self {
-        Self {
-            workload,
-            listen: ListenOn::loopback(),
-            response_compression: Compression::None,
-            json_proto_names: false,
-            threads: 1,
-            marks: false,
-            reflection: false,
-            limits: Limits::DEFAULT,
-            memory: default_memory(),
-            timeouts: Timeouts::DEFAULT,
-        }
-    }
-}
 
 /// Why the server cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -84,7 +34,7 @@ pub enum ServeError {
     /// The workload cannot be made.
     #[error("cannot serve the workload: {0}")]
     Workload(#[from] WorkloadError),
-    /// The compression of answers does not exist, or no compressor can be had.
+    /// The compression of responses does not exist, or no compressor can be had.
     #[error("cannot compress or decompress: {0}")]
     Compression(String),
     /// No such number of threads.
@@ -106,7 +56,7 @@ impl ServeError {
     }
 }
 
-/// A server that listens but does not serve yet: calls made now are answered once it does.
+/// A server that listens but does not serve yet: calls made now wait until it does.
 pub struct Server {
     listener: Listener,
     /// One for each thread.
@@ -174,7 +124,7 @@ impl Server {
             .name("wait-for-end".to_owned())
             .spawn(move || {
                 wait();
-                // The server has ended already if nobody listens.
+                // Without a receiver the server has ended already.
                 let _ = done.send(());
             })?;
         self.serve(async move {
@@ -183,7 +133,7 @@ impl Server {
         })
     }
 
-    /// Serves until `shutdown` is done; then answers the calls that are in flight, for at most two
+    /// Serves until `shutdown` is done; then finishes the calls that are in flight, for at most two
     /// seconds, and removes a Unix domain socket's file. Blocks its thread, which must not belong
     /// to an async runtime.
     pub fn serve(self, shutdown: impl Future<Output = ()>) -> Result<(), ServeError> {
@@ -247,7 +197,7 @@ impl Helper {
     /// Ends the thread and what is left of its connections.
     fn end(self) {
         drop(self.end);
-        // It panics only where a connection's task cannot, and it holds nothing that is missed.
+        // A panic of the thread loses nothing that is still needed.
         let _ = self.thread.join();
     }
 }

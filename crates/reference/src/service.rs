@@ -1,4 +1,4 @@
-//! A workload behind bytes: request bytes in, answer bytes and handler marks out.
+//! A workload behind bytes: request bytes in, response bytes and handler marks out.
 //!
 //! Both protocols come here with the body of a call; what differs between them (framing, headers,
 //! statuses) stays in [`crate::grpc`] and [`crate::rest`].
@@ -7,18 +7,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rpcgauge_message::error::{DecodeError, EncodeError};
-use rpcgauge_message::reflection::Reflected;
-use rpcgauge_message::workload::AnswerError;
+use rpcgauge_message::reflection::ReflectionServer;
+use rpcgauge_message::workload::BadRequest;
 use rpcgauge_message::{
-    BrokenLimit, Compression, Compressor, Decompressor, Encoding, Limits, Workload,
+    BrokenLimit, Compression, Compressor, Decompressor, Encoding, Limits, Message, Workload,
 };
 
 use crate::body::Piece;
 use crate::budget::{Exhausted, Ledger};
-use crate::grpc::Methods;
+use crate::grpc::method::Methods;
 use crate::marks::Marks;
 use crate::rest::negotiation::Accepted;
-use crate::server::Settings;
+use crate::settings::Settings;
 use crate::timeouts::Timeouts;
 
 /// A workload, how it is served, and what is kept from call to call. Each serving thread has its
@@ -31,15 +31,15 @@ pub(crate) struct Service {
     pub(crate) timeouts: Timeouts,
     /// Memory for calls that wait.
     pub(crate) ledger: Arc<Ledger>,
-    /// What is told of the workload's method and messages, where it is.
-    pub(crate) reflected: Option<Reflected>,
-    /// How answers are compressed for a client that accepts it.
+    /// Server reflection, where it is offered.
+    pub(crate) reflected: Option<ReflectionServer>,
+    /// How responses are compressed for a client that accepts it.
     pub(crate) response_compression: Compression,
-    /// [`Encoding::Json`] or [`Encoding::JsonProtoNames`]: content types do not tell them apart.
+    /// [`Encoding::Json`] or [`Encoding::JsonProtoNames`]: they share a content type.
     json: Encoding,
-    /// Whether successful answers carry the handler's marks.
+    /// Whether successful responses carry the handler's marks.
     marks: bool,
-    /// How long the handler works before it answers: a twin that is slower by a known time.
+    /// How long the handler works before it returns: a twin that is slower by a known time.
     handler_spin: Duration,
     /// What REST's clients accept.
     pub(crate) accepted: Accepted,
@@ -54,35 +54,35 @@ pub(crate) struct Call<'a> {
     pub(crate) request_compression: Compression,
     /// Their encoding.
     pub(crate) request_encoding: Encoding,
-    /// The answer's encoding.
+    /// The response's encoding.
     pub(crate) response_encoding: Encoding,
-    /// Whether the answer is compressed with [`Service::response_compression`].
+    /// Whether the response is compressed with [`Service::response_compression`].
     pub(crate) compress_response: bool,
-    /// Zero bytes to leave before the answer's bytes, for the protocol's framing.
+    /// Zero bytes to leave before the response's bytes, for the protocol's framing.
     pub(crate) prefix_bytes: usize,
 }
 
-/// A call's answer.
-pub(crate) struct Answered {
-    /// The prefix, then the encoded and compressed answer.
+/// A successful call's response.
+pub(crate) struct CallResponse {
+    /// The prefix, then the encoded and compressed response.
     pub(crate) bytes: Vec<u8>,
-    /// When the handler worked, where answers carry marks.
+    /// When the handler worked, where responses carry marks.
     pub(crate) marks: Option<Marks>,
 }
 
-/// Why a call has no answer.
+/// Why a call has no response.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CallError {
     /// The request cannot be decompressed or decoded.
     #[error(transparent)]
     Decode(#[from] DecodeError),
-    /// The workload has no answer to this request.
+    /// The workload has no response to this request.
     #[error(transparent)]
-    Answer(#[from] AnswerError),
-    /// The answer cannot be encoded or compressed.
+    BadRequest(#[from] BadRequest),
+    /// The response cannot be encoded or compressed.
     #[error(transparent)]
     Encode(#[from] EncodeError),
-    /// There is no room for the answer.
+    /// There is no room for the response.
     #[error(transparent)]
     Exhausted(#[from] Exhausted),
 }
@@ -107,14 +107,14 @@ struct Kept {
     compressor: Compressor,
     decompressed: Vec<u8>,
     encoded: Vec<u8>,
-    /// Lengths of the last uncompressed and compressed answer: most workloads' answers are alike,
+    /// Lengths of the last uncompressed and compressed response: most workloads' responses are alike,
     /// so that room for one is taken in one piece.
-    last_answer_bytes: usize,
+    last_response_bytes: usize,
     last_compressed_bytes: usize,
 }
 
 /// Set for a server that `make bench-sharp` compares with one that is not: nanoseconds of work before
-/// each answer.
+/// each response.
 const HANDLER_SPIN: &str = "RPCGAUGE_HANDLER_SPIN_NS";
 
 fn handler_spin() -> Duration {
@@ -147,7 +147,7 @@ impl Service {
             compressor: Compressor::new(settings.response_compression)?,
             decompressed: Vec::new(),
             encoded: Vec::new(),
-            last_answer_bytes: 0,
+            last_response_bytes: 0,
             last_compressed_bytes: 0,
         };
         let reflected = settings.reflection.then(|| reflected(&workload));
@@ -171,7 +171,7 @@ impl Service {
         })
     }
 
-    /// The encoding to answer in where the content type says `encoding`.
+    /// The encoding of the response where the content type says `encoding`.
     pub(crate) fn named_as_set(&self, encoding: Encoding) -> Encoding {
         match encoding {
             Encoding::Json | Encoding::JsonProtoNames => self.json,
@@ -179,8 +179,8 @@ impl Service {
         }
     }
 
-    /// Decodes, answers and encodes one call.
-    pub(crate) fn call(&self, call: &Call<'_>) -> Result<Answered, CallError> {
+    /// Decodes, handles and encodes one call.
+    pub(crate) fn call(&self, call: &Call<'_>) -> Result<CallResponse, CallError> {
         let mut kept = self.kept();
         let plain = kept.decompress(call.request, call.request_compression)?;
         let request =
@@ -189,16 +189,16 @@ impl Service {
                 .decode(plain, call.request_encoding, &self.limits)?;
         let handler = || {
             spin(self.handler_spin);
-            self.workload.answer(&request)
+            self.workload.respond(&request)
         };
-        let (answer, marks) = if self.marks {
-            let (answer, marks) = Marks::around(handler);
-            (answer, Some(marks))
+        let (response, marks) = if self.marks {
+            let (response, marks) = Marks::around(handler);
+            (response, Some(marks))
         } else {
             (handler(), None)
         };
-        let bytes = kept.encode(&answer?, call)?;
-        Ok(Answered { bytes, marks })
+        let bytes = kept.encode(&response?, call)?;
+        Ok(CallResponse { bytes, marks })
     }
 
     /// A request's bytes decompressed, for a method that decodes them itself.
@@ -211,12 +211,12 @@ impl Service {
         Ok(kept.decompress(request, compression)?.to_vec())
     }
 
-    /// An answer's bytes, charged until they have been sent.
+    /// A response's bytes, charged until they have been sent.
     pub(crate) fn charged(&self, bytes: Vec<u8>) -> Result<Piece, CallError> {
         Ok(Piece::charged(bytes, &self.ledger)?)
     }
 
-    /// Zero bytes for a prefix, then an encoded answer, compressed or as it is.
+    /// Zero bytes for a prefix, then an encoded response, compressed or as it is.
     pub(crate) fn compress(
         &self,
         encoded: &[u8],
@@ -238,11 +238,11 @@ impl Service {
     }
 }
 
-/// Tells of a workload's service.
-fn reflected(workload: &Workload) -> Reflected {
+/// The reflection of a workload's service.
+fn reflected(workload: &Workload) -> ReflectionServer {
     let path = workload.method_path().trim_start_matches('/');
     let service = path.split('/').next().map(str::to_owned);
-    Reflected::new(&workload.request_type().schema(), service)
+    ReflectionServer::new(workload.schema(), service)
 }
 
 impl Kept {
@@ -261,21 +261,17 @@ impl Kept {
         Ok(&self.decompressed)
     }
 
-    /// The prefix and the answer's bytes.
-    fn encode(
-        &mut self,
-        answer: &rpcgauge_message::Message,
-        call: &Call<'_>,
-    ) -> Result<Vec<u8>, EncodeError> {
+    /// The prefix and the response's bytes.
+    fn encode(&mut self, response: &Message, call: &Call<'_>) -> Result<Vec<u8>, EncodeError> {
         if !call.compress_response {
-            let mut bytes = Vec::with_capacity(call.prefix_bytes + self.last_answer_bytes);
+            let mut bytes = Vec::with_capacity(call.prefix_bytes + self.last_response_bytes);
             bytes.resize(call.prefix_bytes, 0);
-            answer.encode(call.response_encoding, &mut bytes)?;
-            self.last_answer_bytes = bytes.len() - call.prefix_bytes;
+            response.encode(call.response_encoding, &mut bytes)?;
+            self.last_response_bytes = bytes.len() - call.prefix_bytes;
             return Ok(bytes);
         }
         self.encoded.clear();
-        answer.encode(call.response_encoding, &mut self.encoded)?;
+        response.encode(call.response_encoding, &mut self.encoded)?;
         let mut bytes = Vec::with_capacity(call.prefix_bytes + self.last_compressed_bytes);
         bytes.resize(call.prefix_bytes, 0);
         self.compressor.compress(&self.encoded, &mut bytes)?;

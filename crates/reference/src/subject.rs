@@ -14,7 +14,8 @@ use rpcgauge_message::{Encoding, Limits};
 
 use crate::budget::default_memory;
 use crate::listen::{ListenError, Listener};
-use crate::server::{ServeError, Server, Settings};
+use crate::server::{ServeError, Server};
+use crate::settings::Settings;
 use crate::timeouts::Timeouts;
 use crate::{codec, floor};
 
@@ -37,7 +38,7 @@ pub fn subject_main() -> ExitCode {
 pub fn run(mut input: impl BufRead + Send + 'static, mut output: impl Write) -> u8 {
     let ended = match contract::Settings::read(&mut input) {
         Ok(contract::Settings::Server(settings)) => serve(*settings, input, &mut output),
-        Ok(contract::Settings::Floor(settings)) => answer_floor(&settings, input, &mut output),
+        Ok(contract::Settings::Floor(settings)) => serve_floor(&settings, input, &mut output),
         Ok(contract::Settings::Client(_)) => {
             let error = "this subject has no client: the load engine is the one that there is";
             Err(Ended::Refused(error.to_owned(), Fault::User))
@@ -63,11 +64,17 @@ pub fn run(mut input: impl BufRead + Send + 'static, mut output: impl Write) -> 
 
 /// Why a role ended other than by the closing of its input.
 #[derive(Debug)]
-pub(crate) enum Ended {
-    /// Before it was ready, or instead of an answer: the error line says why.
+enum Ended {
+    /// Before it was ready, or instead of a response: the error line says why.
     Refused(String, Fault),
     /// While it served: the one reply is used up, so that the log says why.
     Broke(String, Fault),
+}
+
+impl From<Failed> for Ended {
+    fn from(failed: Failed) -> Self {
+        Self::Refused(failed.error, failed.fault)
+    }
 }
 
 impl From<ServeError> for Ended {
@@ -93,7 +100,8 @@ fn serve(
         let error = "gRPC needs HTTP/2: set http to \"2\"".to_owned();
         return Err(Ended::Refused(error, Fault::User));
     }
-    let limits = checked(asked.limits)?;
+    let limits = Limits::try_from(asked.limits)
+        .map_err(|error| Ended::Refused(error.to_string(), Fault::User))?;
     let server = Server::bind(&Settings {
         workload: asked.workload,
         listen: asked.listen.into(),
@@ -112,20 +120,20 @@ fn serve(
         versions: versions(),
         code: Some(server.code()),
     };
-    tell(output, ready)?;
+    write_ready(output, ready)?;
     server
         .serve_until(move || drain(input))
         .map_err(|error| Ended::Broke(error.to_string(), error.fault()))
 }
 
 /// Role `floor`.
-fn answer_floor(
+fn serve_floor(
     asked: &FloorSettings,
     input: impl BufRead + Send + 'static,
     output: &mut impl Write,
 ) -> Result<(), Ended> {
     let mut listener = Listener::bind(&asked.listen.clone().into())?;
-    // The floor's thread is never told to end: the process ends around it, and the file with it.
+    // The floor's thread never ends by itself: the process ends, and the file with it.
     let _file = listener.take_file();
     let ready = Ready {
         address: Some(listener.address().clone()),
@@ -133,12 +141,12 @@ fn answer_floor(
         versions: versions(),
         code: None,
     };
-    tell(output, ready)?;
+    write_ready(output, ready)?;
     let (ended, end) = mpsc::channel();
     let closed = ended.clone();
     spawn("floor", move || {
         let error = format!("the floor's socket failed: {}", floor::serve(&listener));
-        // Nobody listens when the input has closed already.
+        // Without a receiver the input has closed already.
         let _ = ended.send(Err(Ended::Broke(error, Fault::Machine)));
     })?;
     spawn("wait-for-end", move || {
@@ -163,21 +171,16 @@ fn run_codec(
         versions: versions(),
         code: Some(bench.code()),
     };
-    tell(output, ready)?;
+    write_ready(output, ready)?;
     let wrong = |error: contract::ContractError| Ended::Refused(error.to_string(), error.fault());
     while let Some(ask) = Ask::read(&mut input).map_err(wrong)? {
-        let answer = match ask {
+        let reply = match ask {
             Ask::Verify => Answer::Verified(bench.verify()?),
             Ask::Slice(slice) => Answer::Slice(bench.slice(&slice)?),
         };
-        write_line(output, &answer.to_line()).map_err(|error| cannot_tell(&error))?;
+        write_line(output, &reply.to_line()).map_err(|error| cannot_write(&error))?;
     }
     Ok(())
-}
-
-/// The limits that are asked for, the defaults in place of those that are not.
-pub(crate) fn checked(asked: contract::Limits) -> Result<Limits, Ended> {
-    Limits::try_from(asked).map_err(|error| Ended::Refused(error.to_string(), Fault::User))
 }
 
 fn check_stack(asked: Option<&str>) -> Result<(), Ended> {
@@ -191,11 +194,11 @@ fn check_stack(asked: Option<&str>) -> Result<(), Ended> {
 }
 
 /// Writes the ready line.
-fn tell(output: &mut impl Write, ready: Ready) -> Result<(), Ended> {
-    write_line(output, &Reply::Ready(ready).to_line()).map_err(|error| cannot_tell(&error))
+fn write_ready(output: &mut impl Write, ready: Ready) -> Result<(), Ended> {
+    write_line(output, &Reply::Ready(ready).to_line()).map_err(|error| cannot_write(&error))
 }
 
-fn cannot_tell(error: &io::Error) -> Ended {
+fn cannot_write(error: &io::Error) -> Ended {
     Ended::Broke(
         format!("cannot write to standard output: {error}"),
         Fault::Machine,

@@ -10,23 +10,23 @@ use common::{Http, Running, framed, post};
 use http::{HeaderMap, HeaderValue};
 use rpcgauge_message::{Compression, Compressor, Encoding, WorkloadSpec};
 use rpcgauge_reference::Settings;
-use rpcgauge_reference::grpc::{Code, MethodAnswer, MethodCall, Methods, Status};
+use rpcgauge_reference::grpc::{Code, MethodCall, MethodResponse, Methods, Status};
 
 const PATH: &str = "/test.Test/Call";
 const GRPC: [(&str, &str); 2] = [("content-type", "application/grpc"), ("te", "trailers")];
 
 fn method<A>(answer: impl Fn(MethodCall) -> A + Send + Sync + 'static) -> Methods
 where
-    A: Future<Output = MethodAnswer> + Send + 'static,
+    A: Future<Output = MethodResponse> + Send + 'static,
 {
     Methods::from([(PATH.to_owned(), Arc::new(answer) as _)])
 }
 
-fn answered(result: Result<Vec<u8>, Status>) -> MethodAnswer {
+fn answered(result: Result<Vec<u8>, Status>) -> MethodResponse {
     let fields = |name: &'static str| {
         HeaderMap::from_iter([(name.parse().unwrap(), HeaderValue::from_static("a"))])
     };
-    MethodAnswer {
+    MethodResponse {
         initial_metadata: fields("x-first"),
         result,
         trailing_metadata: fields("x-last"),

@@ -4,14 +4,10 @@
 
 mod common;
 
-use std::convert::Infallible;
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
 use bytes::Bytes;
-use common::{Answer, Http, Running, framed, post, request};
+use common::{Answer, Http, InFrames, Running, framed, post, request};
 use http::{HeaderMap, Method, Request};
-use hyper::body::{Body, Frame};
+use hyper::body::Frame;
 use rpcgauge_message::{Compression, Compressor, Encoding, WorkloadSpec};
 use rpcgauge_reference::Settings;
 
@@ -265,41 +261,6 @@ fn what_http_forbids_gets_an_http_status() {
     assert_eq!(answer.status, 505);
 }
 
-/// A body that gives some bytes and then never ends.
-struct NeverEnding(Option<Bytes>);
-
-impl Body for NeverEnding {
-    type Data = Bytes;
-    type Error = Infallible;
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        match self.0.take() {
-            Some(bytes) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
-            None => Poll::Pending,
-        }
-    }
-}
-
-/// Bytes in several frames, then trailers.
-struct InPieces(Vec<Frame<Bytes>>);
-
-impl Body for InPieces {
-    type Data = Bytes;
-    type Error = Infallible;
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(if self.0.is_empty() {
-            None
-        } else {
-            Some(Ok(self.0.remove(0)))
-        })
-    }
-}
-
 fn with_body<B>(server: &Running, more: &[(&str, &str)], body: B) -> Request<B> {
     let mut headers = vec![("content-type", "application/grpc"), ("te", "trailers")];
     headers.extend_from_slice(more);
@@ -310,7 +271,11 @@ fn with_body<B>(server: &Running, more: &[(&str, &str)], body: B) -> Request<B> 
 fn a_deadline_ends_a_call_whose_message_does_not_come() {
     let server = Running::hello();
     for sent in [Bytes::new(), Bytes::from_static(&[0, 0, 0, 0, 9, 1])] {
-        let request = with_body(&server, &[("grpc-timeout", "50m")], NeverEnding(Some(sent)));
+        let request = with_body(
+            &server,
+            &[("grpc-timeout", "50m")],
+            InFrames::without_end([sent]),
+        );
         let answer = common::call(&server.address, Http::Two, request);
         assert_failed(&answer, DEADLINE_EXCEEDED, "grpc-timeout");
     }
@@ -345,7 +310,7 @@ fn a_message_in_pieces_is_put_together() {
             .map(|piece| Frame::data(Bytes::copy_from_slice(piece)))
             .collect();
         frames.push(Frame::trailers(trailers.clone()));
-        let request = with_body(&server, &[], InPieces(frames));
+        let request = with_body(&server, &[], InFrames::new(frames));
         let answer = common::call(&server.address, Http::Two, request);
         assert_eq!(answer.grpc_status(), "0", "{}", answer.grpc_message());
     }
@@ -355,7 +320,7 @@ fn a_message_in_pieces_is_put_together() {
 fn a_second_message_is_refused_without_waiting_for_its_end() {
     let server = Running::hello();
     let more = [framed(false, &hello()), vec![0]].concat();
-    let request = with_body(&server, &[], NeverEnding(Some(more.into())));
+    let request = with_body(&server, &[], InFrames::without_end([more.into()]));
     let answer = common::call(&server.address, Http::Two, request);
     assert_failed(&answer, UNIMPLEMENTED, "more than one message");
 }

@@ -6,15 +6,13 @@ mod common;
 use std::convert::Infallible;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bytes::Bytes;
-use common::{PATIENCE, Running, block_on, framed, post, read_to_close};
+use common::{InFrames, PATIENCE, Running, block_on, framed, post, read_to_close};
 use http::Request;
 use http_body_util::Full;
-use hyper::body::{Body, Frame};
+use hyper::body::Body;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rpcgauge_message::{Encoding, WorkloadSpec};
@@ -97,23 +95,6 @@ fn rest_bodies_beyond_the_budget_are_refused() {
     ended(stream);
 }
 
-/// Pieces of a body that goes on after them.
-struct Unended(Vec<Bytes>);
-
-impl Body for Unended {
-    type Data = Bytes;
-    type Error = Infallible;
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        match self.0.pop() {
-            Some(bytes) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
-            None => Poll::Pending,
-        }
-    }
-}
-
 /// An HTTP/2 connection, on which answers may have so many bytes before they are read.
 async fn connected<B>(server: &Running, window: u32) -> SendRequest<B>
 where
@@ -146,8 +127,8 @@ fn grpc_messages_beyond_the_budget_are_refused() {
         let mut sender = connected(&server, 1 << 20).await;
         let (tell, mut told) = mpsc::unbounded_channel();
         for _ in 0..CALLS {
-            let pieces = vec![message.slice(10_000..20_000), message.slice(..10_000)];
-            let answer = sender.send_request(grpc(&server, Unended(pieces)));
+            let pieces = [message.slice(..10_000), message.slice(10_000..20_000)];
+            let answer = sender.send_request(grpc(&server, InFrames::without_end(pieces)));
             let tell = tell.clone();
             tokio::spawn(async move {
                 let _ = tell.send(answer.await.expect("an answer"));

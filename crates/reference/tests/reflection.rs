@@ -8,12 +8,12 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use common::{Answer as Answered, Http, Running, block_on, framed, post};
+use common::{Answer, Http, Running, block_on, framed, post};
 use http::Request;
 use http_body_util::BodyExt as _;
 use hyper::body::{Body, Frame};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use rpcgauge_message::reflection::{Answer, METHOD_PATHS, Question};
+use rpcgauge_message::reflection::{METHOD_PATHS, ReflectionRequest, ReflectionResponse};
 use rpcgauge_message::{Compression, Compressor, WorkloadSpec};
 use rpcgauge_reference::{Settings, Timeouts};
 use tokio::sync::mpsc;
@@ -27,25 +27,25 @@ fn settings() -> Settings {
     }
 }
 
-fn asked(question: Question<'_>) -> Vec<u8> {
+fn asked(question: ReflectionRequest<'_>) -> Vec<u8> {
     framed(false, &question.to_bytes())
 }
 
 /// The answers in a body.
-fn answers(mut body: &[u8]) -> Vec<Answer> {
+fn answers(mut body: &[u8]) -> Vec<ReflectionResponse> {
     let mut answers = Vec::new();
     while let Some((prefix, rest)) = body.split_first_chunk::<5>() {
         assert_eq!(prefix[0], 0, "not compressed");
         let length = u32::from_be_bytes([prefix[1], prefix[2], prefix[3], prefix[4]]) as usize;
         let (message, rest) = rest.split_at(length);
-        answers.push(Answer::from_bytes(message).expect("an answer"));
+        answers.push(ReflectionResponse::from_bytes(message).expect("an answer"));
         body = rest;
     }
     assert!(body.is_empty(), "a whole number of messages");
     answers
 }
 
-fn call(server: &Running, path: &str, body: Vec<u8>) -> Answered {
+fn call(server: &Running, path: &str, body: Vec<u8>) -> Answer {
     server.call(Http::Two, post(path, &GRPC, body))
 }
 
@@ -54,18 +54,18 @@ fn every_question_of_a_stream_is_answered_in_both_versions() {
     let server = Running::start(&settings());
     for path in METHOD_PATHS {
         let questions = [
-            asked(Question::Services),
-            asked(Question::FileContaining("hello.Hello")),
-            asked(Question::FileContaining("a.B")),
+            asked(ReflectionRequest::Services),
+            asked(ReflectionRequest::FileContaining("hello.Hello")),
+            asked(ReflectionRequest::FileContaining("a.B")),
         ];
         let answer = call(&server, path, questions.concat());
         assert_eq!(answer.header("content-type"), "application/grpc");
         assert_eq!(answer.grpc_status(), "0");
         match &answers(&answer.body)[..] {
             [
-                Answer::Services(names),
-                Answer::Files(files),
-                Answer::Error { code: 5, .. },
+                ReflectionResponse::Services(names),
+                ReflectionResponse::Files(files),
+                ReflectionResponse::Error { code: 5, .. },
             ] => {
                 let wanted = ["grpc.reflection.v1.ServerReflection", "hello.Hello"];
                 assert_eq!(names, &wanted);
@@ -88,18 +88,21 @@ fn compressed_questions_are_answered() {
     let server = Running::start(&settings());
     let mut compressed = Vec::new();
     let mut gzip = Compressor::new(Compression::GZIP).expect("a compressor");
-    gzip.compress(&Question::Services.to_bytes(), &mut compressed)
+    gzip.compress(&ReflectionRequest::Services.to_bytes(), &mut compressed)
         .expect("compressed");
     let headers = [&GRPC[..], &[("grpc-encoding", "gzip")]].concat();
     let request = post(METHOD_PATHS[0], &headers, framed(true, &compressed));
     let answer = server.call(Http::Two, request);
-    assert!(matches!(&answers(&answer.body)[..], [Answer::Services(_)]));
+    assert!(matches!(
+        &answers(&answer.body)[..],
+        [ReflectionResponse::Services(_)]
+    ));
 }
 
 #[test]
 fn what_is_no_question_ends_the_stream_with_a_status() {
     let server = Running::start(&settings());
-    let good = asked(Question::Services);
+    let good = asked(ReflectionRequest::Services);
     let cases: [(Vec<u8>, &str); 4] = [
         (framed(false, b"\xff\xff"), "13"),
         (vec![7, 0, 0, 0, 0], "13"),
@@ -118,7 +121,7 @@ fn what_is_no_question_ends_the_stream_with_a_status() {
 fn it_is_not_there_unless_it_is_offered() {
     let server = Running::hello();
     for path in METHOD_PATHS {
-        let answer = call(&server, path, asked(Question::Services));
+        let answer = call(&server, path, asked(ReflectionRequest::Services));
         assert_eq!(answer.grpc_status(), "12");
     }
 }
@@ -158,7 +161,10 @@ fn an_answer_comes_before_the_next_question() {
     let server = Running::start(&settings());
     block_on(async {
         let (sender, mut body) = open(&server).await;
-        for question in [Question::Services, Question::File("hello.proto")] {
+        for question in [
+            ReflectionRequest::Services,
+            ReflectionRequest::File("hello.proto"),
+        ] {
             sender.send(asked(question)).await.expect("sent");
             let frame = body.frame().await.expect("a frame").expect("whole");
             let data = frame.into_data().expect("an answer");

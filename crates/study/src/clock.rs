@@ -71,6 +71,15 @@ impl Utc {
         } = self;
         format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
     }
+
+    /// `2026-11-20 10:15`, for people.
+    pub fn to_minute(self) -> String {
+        let (hour, minute, _) = self.time();
+        let Self {
+            year, month, day, ..
+        } = self;
+        format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}")
+    }
 }
 
 /// `2026-11-20T10:15:00Z` (RFC 3339).
@@ -109,6 +118,11 @@ mod tests {
         ] {
             assert_eq!(at(seconds).to_string(), text);
         }
+    }
+
+    #[test]
+    fn the_form_for_people_ends_with_the_minute() {
+        assert_eq!(at(1_795_170_900).to_minute(), "2026-11-20 10:35");
     }
 
     #[test]

@@ -192,7 +192,8 @@ fn port(authority: &http::uri::Authority, scheme: Scheme) -> Result<u16, String>
     match given.and_then(|given| given.strip_prefix(':')) {
         Some(port) => match port.parse() {
             Ok(port) if port > 0 => Ok(port),
-            _ => Err(format!("\"{port}\" is no port from 1 to 65535")),
+            // Without its text: a password with a slash in it begins like a port.
+            _ => Err("its port is not a number from 1 to 65535".to_owned()),
         },
         None => scheme
             .default_port()
@@ -323,7 +324,8 @@ mod tests {
         insta::assert_snapshot!(why("u:p@h:1/x"), @r#""…@h:1/x" is no target: it has no scheme"#);
         insta::assert_snapshot!(why("ftp://u:p@h/"), @r#""ftp://…@h/" is no target: there is no scheme "ftp"; known are grpc, grpcs, http, https"#);
         insta::assert_snapshot!(why("http://:80/"), @r#""http://:80/" is no target: it has no host"#);
-        insta::assert_snapshot!(why("http://h:99999/"), @r#""http://h:99999/" is no target: "99999" is no port from 1 to 65535"#);
+        insta::assert_snapshot!(why("http://h:99999/"), @r#""http://h:99999/" is no target: its port is not a number from 1 to 65535"#);
+        insta::assert_snapshot!(why("http://u:pass/word@h/"), @r#""http://…@h/" is no target: its port is not a number from 1 to 65535"#);
         insta::assert_snapshot!(why("http://a b/"), @r#""http://a b/" is no target: invalid uri character"#);
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use rpcgauge_fuzz::reflection::{bit, option, outcome, setup, step};
 use rpcgauge_fuzz::script::Script;
 use rpcgauge_message::Schema;
-use rpcgauge_message::reflection::{Answer, Question, Reflected};
+use rpcgauge_message::reflection::{ReflectionResponse, ReflectionRequest, ReflectionServer};
 
 use crate::{Seed, named};
 
@@ -114,24 +114,24 @@ fn every_kind() -> Script {
 }
 
 /// What an honest server answers to a question.
-fn honest(reflected: &Reflected, question: Question<'_>) -> Vec<u8> {
-    reflected.answer(&question.to_bytes()).expect("a question")
+fn honest(reflected: &ReflectionServer, question: ReflectionRequest<'_>) -> Vec<u8> {
+    reflected.respond(&question.to_bytes()).expect("a question")
 }
 
 /// A schema of the crates' tests, told by an honest server.
 fn tests(path: &str, service: &str) -> Vec<u8> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/message/tests/proto");
     let schema = Schema::compile(&[folder.join(path)], &[folder]).expect("the tests' own schema");
-    let reflected = Reflected::new(&schema, [service.to_owned()]);
-    let answer = honest(&reflected, Question::FileContaining(service));
+    let reflected = ReflectionServer::new(&schema, [service.to_owned()]);
+    let answer = honest(&reflected, ReflectionRequest::FileContaining(service));
     asks(0, service).step(step::ANSWER, &answer).bytes()
 }
 
 /// The files of a workload, one in each answer.
 fn one_by_one() -> Vec<u8> {
-    let reflected = Reflected::new(Schema::workloads(), ["hello.Hello".to_owned()]);
-    let answer = honest(&reflected, Question::FileContaining("hello.Hello"));
-    let Ok(Answer::Files(files)) = Answer::from_bytes(&answer) else {
+    let reflected = ReflectionServer::new(Schema::workloads(), ["hello.Hello".to_owned()]);
+    let answer = honest(&reflected, ReflectionRequest::FileContaining("hello.Hello"));
+    let Ok(ReflectionResponse::Files(files)) = ReflectionResponse::from_bytes(&answer) else {
         panic!("an honest server tells its files");
     };
     let add =
@@ -174,7 +174,7 @@ pub(crate) fn reflection() -> Vec<Seed> {
             .bytes(),
         ),
         (
-            "well-known-untold",
+            "well-known-error",
             imports(&[(
                 "a.proto",
                 &[
@@ -217,19 +217,19 @@ pub(crate) fn reflection() -> Vec<Seed> {
             panic!("{name}: {error}");
         }
     }
-    let untold = untold(files);
-    for (name, seed, part) in &untold {
+    let error = error(files);
+    for (name, seed, part) in &error {
         let error = outcome(seed).expect_err(name).to_string();
         assert!(error.contains(part), "{name}: {error}");
     }
-    let untold = untold
+    let error = error
         .into_iter()
         .map(|(name, seed, _)| (name.to_owned(), seed));
-    told.into_iter().chain(untold).collect()
+    told.into_iter().chain(error).collect()
 }
 
 /// Servers that tell no schema, with a part of what is said of each.
-fn untold(files: impl Fn() -> Script) -> Vec<(&'static str, Vec<u8>, &'static str)> {
+fn error(files: impl Fn() -> Script) -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let unknown = asks(0, "a.S").step(step::ERROR, b"\x05no\nsuch symbol");
     let endless = |bits| asks(bits | setup::ENDLESS, "a.S");
     let first = |script: Script| {

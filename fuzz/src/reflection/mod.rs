@@ -9,7 +9,7 @@ use buffa::Message as _;
 use buffa_descriptor::generated::descriptor::{
     DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet,
 };
-use rpcgauge_message::reflection::{Answer, Files, NoSchema, Question, Reflected, Untold, inquire};
+use rpcgauge_message::reflection::{ReflectionResponse, Files, FetchError, ReflectionRequest, ReflectionServer, ReflectionError, fetch_schema};
 use rpcgauge_message::{
     DecodeError, Encoding, Limits, MessageType, Schema, SchemaError, first_difference,
 };
@@ -46,7 +46,7 @@ pub fn reflection(input: &[u8]) {
     check_kept(&case.told);
     match case.ask() {
         Ok(schema) => check_schema(&schema, &case.service, &case.told.payloads),
-        Err(untold) => check_line(&untold),
+        Err(error) => check_line(&error),
     }
 }
 
@@ -54,7 +54,7 @@ pub fn reflection(input: &[u8]) {
 ///
 /// # Errors
 /// What the server does instead of telling a schema.
-pub fn outcome(input: &[u8]) -> Result<Schema, Untold> {
+pub fn outcome(input: &[u8]) -> Result<Schema, ReflectionError> {
     Case::read(input).ask()
 }
 
@@ -79,7 +79,7 @@ impl Case {
         }
     }
 
-    fn ask(&self) -> Result<Schema, Untold> {
+    fn ask(&self) -> Result<Schema, ReflectionError> {
         let (most_files, most_bytes) = match self.is_small {
             true => (5, 1000),
             false => (60, 1 << 20),
@@ -93,7 +93,7 @@ impl Case {
         meter::reset();
         let asked = meter::metered(|| {
             let files = Files::at_most(most_files, most_bytes);
-            inquire(&self.service, files, |question| server.answer(question))
+            fetch_schema(&self.service, files, |question| server.answer(question))
         });
         let most = MEMORY_AT_LEAST + MEMORY_FOR_A_BYTE * server.bytes;
         let peak = meter::peak();
@@ -101,8 +101,8 @@ impl Case {
         let questions = server.asked.len();
         assert!(questions <= most_files + 2, "{questions} questions");
         asked.map_err(|error| match error {
-            NoSchema::Untold(untold) => untold,
-            NoSchema::Unanswered(never) => match never {},
+            FetchError::Reflection(error) => error,
+            FetchError::Call(never) => match never {},
         })
     }
 }
@@ -123,15 +123,15 @@ struct Server<'a> {
 }
 
 impl Server<'_> {
-    fn answer(&mut self, question: Question<'_>) -> Result<Vec<u8>, Infallible> {
+    fn answer(&mut self, question: ReflectionRequest<'_>) -> Result<Vec<u8>, Infallible> {
         let is_new = meter::unmetered(|| self.asked.insert(format!("{question:?}")));
         assert!(is_new, "asked twice: {question:?}");
         let answer = match (self.answers.next(), question) {
             (Some(answer), _) => answer.clone(),
-            (None, Question::File(name)) if self.is_endless => {
+            (None, ReflectionRequest::File(name)) if self.is_endless => {
                 answer_files(&[importing(name, format!("{name}+"))])
             }
-            _ => answer_error(Answer::NOT_FOUND as u8, b"no more"),
+            _ => answer_error(ReflectionResponse::NOT_FOUND as u8, b"no more"),
         };
         self.bytes += answer.len();
         Ok(answer)
@@ -143,8 +143,8 @@ fn check_kept(told: &Told) {
     let files: Vec<Vec<u8>> = told
         .answers
         .iter()
-        .filter_map(|answer| match Answer::from_bytes(answer) {
-            Ok(Answer::Files(files)) => Some(files),
+        .filter_map(|answer| match ReflectionResponse::from_bytes(answer) {
+            Ok(ReflectionResponse::Files(files)) => Some(files),
             _ => None,
         })
         .flatten()
@@ -216,20 +216,20 @@ fn check_order(schema: &Schema) {
 
 /// A server that tells of the schema answers whatever it is asked.
 fn check_reflected(schema: &Schema, service: &str, questions: &[Vec<u8>]) {
-    let reflected = Reflected::new(schema, [service.to_owned()]);
-    let asked = inquire(service, Files::default(), |question| {
-        reflected.answer(&question.to_bytes())
+    let reflected = ReflectionServer::new(schema, [service.to_owned()]);
+    let asked = fetch_schema(service, Files::default(), |question| {
+        reflected.respond(&question.to_bytes())
     });
     match asked {
         Ok(_) => {}
         // A file that uses what it does not import, and a service that no file has.
-        Err(NoSchema::Untold(untold)) => check_line(&untold),
-        Err(NoSchema::Unanswered(error)) => panic!("{error}"),
+        Err(FetchError::Reflection(error)) => check_line(&error),
+        Err(FetchError::Call(error)) => panic!("{error}"),
     }
     for question in questions {
-        match reflected.answer(question) {
+        match reflected.respond(question) {
             Ok(answer) => {
-                if let Err(error) = Answer::from_bytes(&answer) {
+                if let Err(error) = ReflectionResponse::from_bytes(&answer) {
                     check_line(&error);
                 }
             }

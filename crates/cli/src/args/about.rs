@@ -1,4 +1,4 @@
-//! What tells about the program and the machine: `studies`, `doctor`, `completions`.
+//! `studies`, `doctor`, `completions`.
 
 use clap::{Args, Subcommand};
 
@@ -24,7 +24,7 @@ pub(crate) enum StudiesCommand {
 /// `rpcgauge doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Only look; skip the short measurement of noise
+    /// Skip the short measurement of noise
     #[arg(long)]
     pub(crate) no_noise: bool,
     /// Print what was found as JSON

@@ -19,7 +19,7 @@ pub(crate) struct CompareArgs {
     /// The request, as a JSON file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Message")]
     pub(crate) request: PathBuf,
-    /// The answer to give, as a JSON file
+    /// The response, as a JSON file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Message")]
     pub(crate) response: PathBuf,
     /// Only these variants: rest-json, grpc, grpc-gzip, grpc-unix, msgpack, hybrid
@@ -38,7 +38,7 @@ pub(crate) struct CompareArgs {
         help_heading = "Comparison"
     )]
     pub(crate) against: String,
-    /// Compare at several sizes: the answer's repeated fields made this many times as long
+    /// Compare at several sizes: the response's repeated fields made this many times as long
     #[arg(
         long,
         value_name = "FACTOR",

@@ -10,7 +10,7 @@ use rpcgauge_study::ramp::Ramp;
 use rpcgauge_study::target::Target;
 use rpcgauge_study::words::parse_time_ms;
 
-use super::{LimitArgs, OutletArgs, OutputArgs, SchemaArgs};
+use super::{LimitArgs, OutputArgs, SchemaArgs};
 
 /// `rpcgauge load`.
 #[derive(Debug, Args)]
@@ -44,12 +44,12 @@ pub(crate) struct LoadArgs {
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     #[command(flatten)]
-    pub(crate) outlets: OutletArgs,
+    pub(crate) exports: ExportArgs,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
 }
 
-/// What of the service is called, and how.
+/// The part of the service that is called, and how.
 #[derive(Debug, Args)]
 pub(crate) struct ServiceArgs {
     /// The gRPC method, package.Service/Method, where the target names none
@@ -62,7 +62,7 @@ pub(crate) struct ServiceArgs {
     /// other one); its value is kept nowhere
     #[arg(long, short = 'H', value_name = "NAME: VALUE", value_parser = parse_header, help_heading = "Service")]
     pub(crate) header: Vec<(String, String)>,
-    /// Connect to this Unix domain socket; the target is then only what the server is told
+    /// Connect to this Unix domain socket; the target's host is then only sent to the server
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, help_heading = "Service")]
     pub(crate) unix_socket: Option<PathBuf>,
     /// The version of HTTP [default: 2 for gRPC, otherwise 1.1]
@@ -71,7 +71,7 @@ pub(crate) struct ServiceArgs {
     /// How requests are compressed: none, gzip[:level], zstd[:level]
     #[arg(long, value_name = "COMPRESSION", default_value = "none", value_parser = parse_compression, help_heading = "Service")]
     pub(crate) request_compression: Compression,
-    /// How answers are asked for: none, gzip, zstd
+    /// The compression that responses are asked for in: none, gzip, zstd
     #[arg(long, value_name = "COMPRESSION", default_value = "none", value_parser = parse_compression, help_heading = "Service")]
     pub(crate) response_compression: Compression,
 }
@@ -102,7 +102,7 @@ pub(crate) struct TlsArgs {
     /// The name to ask for and to expect [default: the target's host]
     #[arg(long, value_name = "NAME", help_heading = "TLS")]
     pub(crate) server_name: Option<String>,
-    /// Verify nothing; the report says so
+    /// Verify no certificate; the report says so
     #[arg(long, help_heading = "TLS")]
     pub(crate) insecure: bool,
 }
@@ -162,7 +162,7 @@ pub(crate) struct PaceArgs {
         long,
         value_name = "R",
         value_parser = parse_rate,
-        // So that a rate below 0 is told as what it is, not as an unknown option.
+        // So that the error for a rate below 0 is about the rate, not about an unknown option.
         allow_negative_numbers = true,
         group = "arrivals",
         help_heading = "Load"
@@ -198,19 +198,33 @@ pub(crate) struct PaceArgs {
     /// ask it by PING (HTTP/2), and have the system probe (TCP)
     #[arg(long, value_name = "TIME", value_parser = parse_ms, help_heading = "Load")]
     pub(crate) keepalive: Option<u64>,
-    /// How long an answer to that may take [default: 20s]
+    /// How long the server may take to reply to that [default: 20s]
     #[arg(long, value_name = "TIME", value_parser = parse_ms, requires = "keepalive", help_heading = "Load")]
     pub(crate) keepalive_timeout: Option<u64>,
     /// Longest warm-up, whose calls are not measured; 0s for none [default: until latency has
     /// settled, at most 5s, nor longer or with more calls than are measured]
     #[arg(long, value_name = "TIME", value_parser = parse_warmup, help_heading = "Load")]
     pub(crate) warmup: Option<u64>,
-    /// A call without an answer by then has failed [default: 10s]
+    /// A call without a response by then has failed [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = parse_ms, help_heading = "Load")]
     pub(crate) deadline: Option<u64>,
     /// What becomes of calls in flight when the duration is over
     #[arg(long, value_enum, default_value_t = AtEnd::Wait, help_heading = "Load")]
     pub(crate) at_end: AtEnd,
+}
+
+/// Where a load's figures go beside its run directory.
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// Write the latency percentiles here, as HdrHistogram's plotting tools read them (ms)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["vs", "find_capacity"], value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) hgrm: Option<PathBuf>,
+    /// Write the latencies of each second here, as an HdrHistogram interval log (.hlog)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) interval_log: Option<PathBuf>,
+    /// Serve OpenMetrics at http://HOST:PORT/metrics while it runs; port 0 is any that is free
+    #[arg(long, value_name = "HOST:PORT", help_heading = "Output")]
+    pub(crate) metrics: Option<String>,
 }
 
 /// What becomes of calls in flight at the end.
@@ -261,7 +275,7 @@ fn parse_compression(text: &str) -> Result<Compression, String> {
 
 /// A field's name and value.
 fn parse_header(text: &str) -> Result<(String, String), String> {
-    // What stands there may be a secret: it is not shown.
+    // The text may be a secret: no error shows it.
     let (name, value) = text
         .split_once(':')
         .ok_or("a header field is written as 'name: value'")?;

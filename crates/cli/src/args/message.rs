@@ -1,4 +1,4 @@
-//! What describes a message, bounds it, and tells its sizes.
+//! A message's description and bounds, and `rpcgauge size`.
 
 use std::path::PathBuf;
 
@@ -58,7 +58,7 @@ pub(crate) struct SizeArgs {
         help_heading = "Message"
     )]
     pub(crate) message: Option<String>,
-    /// A method, to take its request message (or, with --answer, its answer)
+    /// A method, to take its request message (or, with --response, its response)
     #[arg(
         long,
         value_name = "METHOD",
@@ -66,9 +66,9 @@ pub(crate) struct SizeArgs {
         help_heading = "Message"
     )]
     pub(crate) method: Option<String>,
-    /// The sample is the method's answer, not its request
+    /// The sample is the method's response, not its request
     #[arg(long, requires = "method", help_heading = "Message")]
-    pub(crate) answer: bool,
+    pub(crate) response: bool,
     /// The sample, as a JSON file (- for standard input)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Message")]
     pub(crate) sample: PathBuf,

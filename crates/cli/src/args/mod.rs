@@ -1,33 +1,30 @@
-//! The command line as written: flags, their help, their examples, and what is said when it is
-//! wrong. No decisions here.
+//! The command line as written: flags, their help and their examples. No decisions here.
 
 mod about;
 mod compare;
 mod load;
 mod message;
-mod outlets;
-mod refusal;
 mod report;
 mod run;
 mod serve;
 mod subjects;
 
-use std::ffi::OsString;
+use std::io::Write as _;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
+use rpcgauge_report::escape;
 
 pub(crate) use about::{CompletionsArgs, DoctorArgs, StudiesArgs, StudiesCommand};
 pub(crate) use compare::CompareArgs;
-pub(crate) use load::{AtEnd, DataArgs, Http, LoadArgs, Order, PaceArgs};
+pub(crate) use load::{AtEnd, DataArgs, ExportArgs, Http, LoadArgs, Order, PaceArgs};
 pub(crate) use message::{LimitArgs, SchemaArgs, SizeArgs};
-pub(crate) use outlets::OutletArgs;
 pub(crate) use report::{DiffArgs, Format, ReportArgs};
 pub(crate) use run::{OutputArgs, OverrideArgs, PlanArgs, RunArgs};
 pub(crate) use serve::{ServeArgs, ServedWorkload};
 pub(crate) use subjects::{SubjectFolders, SubjectsArgs, SubjectsCommand};
 
-use crate::exit::Failure;
+use crate::exit::BAD_INPUT;
 
 /// Which way to call a service: protocol, encoding, compression, transport and connection
 /// handling, measured on your own messages.
@@ -38,15 +35,34 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
-/// Reads the command line. Help and version are printed, and end the program.
-pub(crate) fn parse() -> Result<Arguments, Failure> {
-    let words: Vec<OsString> = std::env::args_os().collect();
-    Arguments::try_parse_from(&words).map_err(|error| match error.kind() {
-        ErrorKind::DisplayHelp
-        | ErrorKind::DisplayVersion
-        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
-        _ => Failure::input(refusal::line(&error, &words)),
+/// Reads the command line. Help and version are printed, and end the program; so do mistakes, with clap's own
+/// words.
+pub(crate) fn parse() -> Arguments {
+    Arguments::try_parse().unwrap_or_else(|mut error| {
+        if matches!(
+            error.kind(),
+            ErrorKind::DisplayHelp
+                | ErrorKind::DisplayVersion
+                | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+        ) {
+            error.exit();
+        }
+        hide_secret(&mut error);
+        let text = escape::page(&error.render().to_string());
+        // Where standard error is closed, the exit code still says it.
+        let _ = std::io::stderr().write_all(text.as_bytes());
+        std::process::exit(i32::from(BAD_INPUT))
     })
+}
+
+/// Takes a refused value out of the error where it may hold a secret: a URL a password, a header field a token.
+fn hide_secret(error: &mut clap::Error) {
+    let argument = error.get(ContextKind::InvalidArg).map(ToString::to_string);
+    let argument = argument.unwrap_or_default();
+    if argument.ends_with("<TARGET>") || argument.ends_with("<NAME: VALUE>") {
+        let hidden = ContextValue::String("…".to_owned());
+        error.insert(ContextKind::InvalidValue, hidden);
+    }
 }
 
 const EXAMPLES: &str = "\
@@ -56,7 +72,7 @@ Examples:
       --request req.json --response resp.json
                                             the sensible ways to make your own call
   rpcgauge load http://localhost:8080/health --rate 500 --slo 'p99<20ms'
-                                            how a service that is there already answers
+                                            how a service that runs already responds
   rpcgauge size --proto orders.proto --message shop.Order --sample order.json
                                             encoded sizes only; runs nothing
   rpcgauge doctor                           what this machine can measure, and how quietly
@@ -82,7 +98,7 @@ Examples:
   rpcgauge compare ... --only rest-json,grpc --against rest-json
   rpcgauge compare ... --size-sweep 1,10,100 --budget 3m")]
     Compare(Box<CompareArgs>),
-    /// Call a service that is there already and report what its callers see
+    /// Call a service that runs already and report what its callers see
     #[command(after_help = "\
 Examples:
   rpcgauge load http://localhost:8080/health
@@ -145,11 +161,11 @@ Examples:
   rpcgauge serve --proto orders.proto --method shop.Orders/Get \\
       --request req.json --response resp.json")]
     Serve(ServeArgs),
-    /// Say what this machine can measure, how quietly, and what more would unlock
+    /// Say what this machine can measure, how quietly, and what would help
     #[command(after_help = "\
 Examples:
   rpcgauge doctor
-  rpcgauge doctor --no-noise --json         only look, do not measure")]
+  rpcgauge doctor --no-noise --json         without the short measurement of noise")]
     Doctor(DoctorArgs),
     /// Print a completion script for a shell
     #[command(after_help = "\

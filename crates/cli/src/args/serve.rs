@@ -28,7 +28,7 @@ pub(crate) struct ServeArgs {
     /// A request, as a JSON file
     #[arg(long, value_name = "FILE", requires = "method", value_hint = ValueHint::FilePath, help_heading = "Message")]
     pub(crate) request: Option<PathBuf>,
-    /// The answer to give, as a JSON file
+    /// The response, as a JSON file
     #[arg(long, value_name = "FILE", requires = "method", value_hint = ValueHint::FilePath, help_heading = "Message")]
     pub(crate) response: Option<PathBuf>,
     /// Where to listen: host:port, or unix:/path
@@ -39,7 +39,7 @@ pub(crate) struct ServeArgs {
         help_heading = "Server"
     )]
     pub(crate) listen: String,
-    /// How answers are compressed for a client that accepts it: none, gzip[:level], zstd[:level]
+    /// How responses are compressed for a client that accepts it: none, gzip[:level], zstd[:level]
     #[arg(
         long,
         value_name = "COMPRESSION",
@@ -50,10 +50,10 @@ pub(crate) struct ServeArgs {
     /// Threads that serve
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Server")]
     pub(crate) threads: u32,
-    /// Do not tell clients what the method and its messages are (gRPC Server Reflection)
+    /// Do not describe the method and its messages to clients (gRPC Server Reflection)
     #[arg(long, help_heading = "Server")]
     pub(crate) no_reflection: bool,
-    /// Bytes that unfinished requests and answers may hold together; calls beyond are refused
+    /// Bytes that unfinished requests and responses may hold together; calls beyond are refused
     /// [default: a quarter of the machine's memory]
     #[arg(long, value_name = "BYTES", help_heading = "Limits")]
     pub(crate) max_memory: Option<usize>,
@@ -67,11 +67,11 @@ pub(crate) struct ServeArgs {
 /// The built-in workloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ServedWorkload {
-    /// The answer is the request
+    /// The response is the request
     Echo,
     /// A name, and a greeting of it
     Hello,
-    /// A short request, an answer of n items
+    /// A short request, a response of n items
     List,
     /// n rows of the bird strikes data
     Records,

@@ -31,7 +31,7 @@ pub(crate) enum SubjectsCommand {
         /// Their names; all where there is none
         names: Vec<String>,
     },
-    /// Try all that one declares: right answers, refusals, slices, a clean end
+    /// Try all that one declares: right responses, refusals, slices, a clean end
     Check {
         /// Its name
         name: String,

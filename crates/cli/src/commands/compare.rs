@@ -6,9 +6,10 @@ use rpcgauge_study::compare::{self, CompareError, CompareOptions};
 
 use super::measure::{self, Ended, How};
 use crate::args::CompareArgs;
-use crate::exit::{Failure, Outcome, print_json, print_plain};
+use crate::exit::{Failure, Outcome};
 use crate::inputs::{self, Resolved};
 use crate::show;
+use crate::signals;
 
 pub(crate) fn run(args: CompareArgs) -> Outcome {
     let own = inputs::own_workload(&args.schema, &args.method, &args.request, &args.response)?;
@@ -28,13 +29,9 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
         error => Failure::input(error),
     })?;
     if args.plan {
-        return if args.output.json {
-            print_json(&plan)
-        } else {
-            print_plain(&plan.text(show::columns()))
-        };
+        return show::plan(&plan, args.output.json);
     }
-    let stop = measure::stop_flag()?;
+    let stop = signals::stop_flag()?;
     let how = How {
         output: &args.output,
         stop: &stop,

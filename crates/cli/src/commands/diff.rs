@@ -28,7 +28,7 @@ pub(crate) fn run(args: DiffArgs) -> Outcome {
     let difference = diff::compare(&before, &after);
     if args.fail_if_slower && !difference.judges_speed() {
         return Err(Failure::input(
-            "--fail-if-slower cannot tell: no latency and no calls a second can be held against what both runs \
+            "--fail-if-slower cannot be judged: no latency and no calls a second can be held against what both runs \
              share; that takes at least two invocations, a floor, an A/A pair and a second variant that calls in \
              the same way in both. A live service has no floor: give rpcgauge load an objective (--slo)",
         ));
@@ -54,11 +54,11 @@ fn findings(directory: &Path) -> Result<Findings, Failure> {
 fn variants(findings: &Findings) -> String {
     const MOST: usize = 3;
     let names = findings.variants.iter().map(|variant| &*variant.name);
-    let mut told: Vec<&str> = names.take(MOST).collect();
+    let mut shown: Vec<&str> = names.take(MOST).collect();
     if findings.variants.len() > MOST {
-        told.push("…");
+        shown.push("…");
     }
-    told.join(", ")
+    shown.join(", ")
 }
 
 /// Which variants got slower, in one line.

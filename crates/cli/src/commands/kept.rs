@@ -1,5 +1,5 @@
 //! The records of a load. They go to its run directory, and stay in memory as well: a load cannot be
-//! taken up again, so that what its calls told must outlive a disk that is full.
+//! resumed, so that its results must outlive a disk that is full.
 
 use rpcgauge_lab::{Records, RecordsError};
 use rpcgauge_study::record::{Environment, Record};
@@ -49,7 +49,7 @@ impl Records for Kept {
         match record {
             Record::Trial(trial) => self.run.trials.push((**trial).clone()),
             Record::Floor(floor) => self.run.floors.push(floor.clone()),
-            // Only a run that was taken up again has one.
+            // Only a resumed run has one.
             Record::Restart { .. } => {}
         }
         if self.unwritten.is_none() {

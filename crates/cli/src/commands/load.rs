@@ -1,4 +1,4 @@
-//! `rpcgauge load`: calls to a service that is there already.
+//! `rpcgauge load`: calls to a service that runs already.
 
 mod messages;
 
@@ -21,7 +21,8 @@ use super::measure::{self, Ended, How};
 use crate::args::{self, LoadArgs, PaceArgs};
 use crate::exit::{self, Failure, Outcome};
 use crate::inputs::{self, Resolved};
-use crate::watch::Outlets;
+use crate::signals;
+use crate::watch::Exports;
 
 pub(crate) fn run(args: LoadArgs) -> Outcome {
     let template = Template::read(&args.data)?;
@@ -29,8 +30,8 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
     let plan = live::plan(&options).map_err(Failure::input)?;
     let data = data(&args, template, &plan)?;
     let schema = schema(&args)?;
-    let outlets = Outlets::open(&args.outlets)?;
-    let stop = measure::stop_flag()?;
+    let exports = Exports::open(&args.exports)?;
+    let stop = signals::stop_flag()?;
     let mut found = BTreeMap::new();
     for variant in plan.variants.iter().filter(|v| v.repeats.is_none()) {
         let is_vs = variant.name == live::VS;
@@ -48,8 +49,8 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
             Err(Unready::Interrupted) => return Ok(ExitCode::from(exit::INTERRUPTED)),
             // The second target's headers have an option of their own.
             Err(Unready::Uncallable(error)) if is_vs => {
-                let said = error.to_string().replace("-H '", "--vs-header '");
-                return Err(Failure::input(said));
+                let text = error.to_string().replace("-H '", "--vs-header '");
+                return Err(Failure::input(text));
             }
             Err(Unready::Uncallable(error)) => return Err(Failure::input(error)),
             Err(Unready::Failed(failure)) => return Err(failure),
@@ -61,14 +62,14 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
         live: &found,
         subjects: &BTreeMap::new(),
     };
-    measure::start_with(&Resolved { plan, text: None }, how, outlets).map(Ended::code)
+    measure::start_with(&Resolved { plan, text: None }, how, exports).map(Ended::code)
 }
 
 /// What a target's calls are made of.
 struct Sources<'a> {
     headers: &'a [(String, String)],
     data: Option<&'a Source>,
-    /// What the user's files say; each gRPC target is asked itself where there are none.
+    /// From the user's files; without them each gRPC target is asked itself, by reflection.
     schema: Option<&'a Schema>,
 }
 
@@ -123,8 +124,8 @@ fn find(
 }
 
 /// The settings of a variant's largest trial: every trial has the same texts, as many as that needs.
-/// Nobody knows how many those of a search without a highest rate are, nor of a trial in slices, each
-/// of which leaves calls out.
+/// How many those are is not known for a search without a highest rate, nor for a trial in slices, each of
+/// which leaves calls out.
 fn largest(plan: &Plan, variant: &Variant) -> Settings {
     let settings = &variant.settings;
     let highest = plan.capacity.map(|search| (search, search.highest));

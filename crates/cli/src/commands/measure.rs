@@ -1,17 +1,15 @@
 //! From a plan to a run directory with its report: what `run`, `compare` and `--resume` share.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 use rpcgauge_lab::live::Live;
 use rpcgauge_lab::subjects::Subjects;
 use rpcgauge_lab::{Ending, Lab, LabError, Options, SubjectCommand, Summary};
-use rpcgauge_report::findings::capacity::Course;
+use rpcgauge_report::findings::capacity::RateSearch;
 use rpcgauge_report::{Findings, closing, escape, files};
 use rpcgauge_study::plan::{Plan, TrialSpec};
 use rpcgauge_study::record::{Environment, TrialRecord};
@@ -24,8 +22,7 @@ use crate::exit::{self, Failure};
 use crate::inputs::{self, Resolved};
 use crate::progress::ProgressView;
 use crate::show;
-use crate::signals;
-use crate::watch::{LoadView, Outlets};
+use crate::watch::{Exports, LoadView};
 
 /// Where runs go when no place is given.
 const RUNS: &str = "runs";
@@ -37,7 +34,7 @@ pub(crate) enum Ended {
     Well,
     /// Every trial was run, now or before it was resumed, and some failed.
     WithFailures,
-    /// An objective was not reached, no rate held them all, or a live service answered no call.
+    /// An objective was not reached, no rate held them all, or no call of a live service succeeded.
     NotReached,
     /// It was interrupted.
     Interrupted,
@@ -63,23 +60,7 @@ impl Ended {
     }
 }
 
-/// Set by Ctrl-C; a second one ends the program at once.
-pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in signals::ending() {
-        // The order matters: the second signal finds the flag set.
-        signal_hook::flag::register_conditional_shutdown(
-            signal,
-            i32::from(exit::INTERRUPTED),
-            Arc::clone(&stop),
-        )
-        .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
-        .map_err(|error| Failure::cannot(format!("cannot listen for Ctrl-C: {error}")))?;
-    }
-    Ok(stop)
-}
-
-/// What the command line says of any run.
+/// The part of the command line that any run has.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct How<'a> {
     /// Where the run goes and how it is shown.
@@ -94,14 +75,14 @@ pub(crate) struct How<'a> {
 
 /// Runs a plan in a new run directory and shows its report.
 pub(crate) fn start(study: &Resolved, how: How<'_>) -> Result<Ended, Failure> {
-    start_with(study, how, Outlets::default())
+    start_with(study, how, Exports::default())
 }
 
-/// As [`start`], with figures that go elsewhere too.
+/// As [`start`], with exports.
 pub(crate) fn start_with(
     study: &Resolved,
     how: How<'_>,
-    outlets: Outlets,
+    exports: Exports,
 ) -> Result<Ended, Failure> {
     let now = SystemTime::now();
     let directory = match &how.output.out {
@@ -121,7 +102,7 @@ pub(crate) fn start_with(
         )),
         error => Failure::input(error),
     })?;
-    carry_out(&study.plan, &study.plan.trials, writer, None, how, outlets)
+    carry_out(&study.plan, &study.plan.trials, writer, None, how, exports)
 }
 
 /// Which run is gone on with, and how.
@@ -164,8 +145,8 @@ pub(crate) fn resume(resuming: Resuming<'_>, how: How<'_>) -> Result<Ended, Fail
         missing,
         ..
     } = resumed;
-    let outlets = Outlets::default();
-    carry_out(&run.plan, &missing, writer, run.environment, how, outlets)
+    let exports = Exports::default();
+    carry_out(&run.plan, &missing, writer, run.environment, how, exports)
 }
 
 fn carry_out(
@@ -174,18 +155,18 @@ fn carry_out(
     mut writer: RunWriter,
     earlier: Option<Environment>,
     how: How<'_>,
-    outlets: Outlets,
+    exports: Exports,
 ) -> Result<Ended, Failure> {
     let directory = writer.directory().to_owned();
     let mut options = Options {
         earlier,
         live: how.live.clone(),
-        ..Options::new(reference()?, directory.join(names::LOGS))
+        ..Options::new(subjects::reference()?, directory.join(names::LOGS))
     };
     options.subjects.extend(how.subjects.clone());
     let lab = Lab::new(options);
     if plan.is_live() {
-        return carry_out_load(&lab, plan, trials, writer, how, outlets);
+        return carry_out_load(&lab, plan, trials, writer, how, exports);
     }
     let mut view = ProgressView::new(how.output.quiet);
     let summary = lab.run(plan, trials, &mut writer, &mut view, how.stop);
@@ -193,7 +174,7 @@ fn carry_out(
     // The lock is released before the report is written: the report only reads.
     drop(writer);
     let summary = summary.map_err(|error| match error {
-        // It says already that what was written is kept, and how to go on.
+        // Its text says already that what was written is kept, and how to go on.
         LabError::Records(error) => Failure::cannot(error),
         error => Failure::cannot(format!(
             "{error}; what was measured is in {}, and `rpcgauge run --resume` goes on",
@@ -212,14 +193,14 @@ fn carry_out_load(
     trials: &[TrialSpec],
     writer: RunWriter,
     how: How<'_>,
-    mut outlets: Outlets,
+    mut exports: Exports,
 ) -> Result<Ended, Failure> {
     let mut kept = Kept::new(writer)?;
-    let mut view = LoadView::start(plan, how.output.quiet, &mut outlets)?;
-    let summary = match Course::of(plan) {
-        Some(course) => {
-            let mut course = Searching(course);
-            lab.search(plan, &mut course, &mut kept, &mut view, how.stop)
+    let mut view = LoadView::start(plan, how.output.quiet, &mut exports)?;
+    let summary = match RateSearch::of(plan) {
+        Some(search) => {
+            let mut search = Searching(search);
+            lab.search(plan, &mut search, &mut kept, &mut view, how.stop)
         }
         None => lab.run(plan, trials, &mut kept, &mut view, how.stop),
     };
@@ -235,16 +216,16 @@ fn carry_out_load(
         None => report(&run, &findings, how.output),
         Some(unwritten) => show::findings(&findings, how.output.json).and(Err(unwritten)),
     };
-    let written = seen.and(outlets.finish(&run));
+    let written = seen.and(exports.finish(&run));
     reported?;
     written?;
     Ok(ended(plan, &run.directory, summary, &findings))
 }
 
 /// The lab asks for rates, and the report's rules choose them.
-struct Searching(Course);
+struct Searching(RateSearch);
 
-impl rpcgauge_lab::Course for Searching {
+impl rpcgauge_lab::RateSearch for Searching {
     fn next_rate(&mut self) -> Option<f64> {
         self.0.next_rate()
     }
@@ -268,10 +249,10 @@ fn report(run: &Run, findings: &Findings, output: &OutputArgs) -> Result<(), Fai
         let page = written.iter().find(|path| path.ends_with(files::HTML));
         if let Some(page) = page {
             let page = escape::terminal(&page.display().to_string());
-            let told = closing(findings).map_or_else(String::new, |told| {
-                format!("\n{}", show::wrapped("", &told))
+            let closing = closing(findings).map_or_else(String::new, |text| {
+                format!("\n{}", show::wrapped("", &text))
             });
-            exit::print(&format!("{told}\nReport: {page}\n"))?;
+            exit::print(&format!("{closing}\nReport: {page}\n"))?;
         }
     }
     Ok(())
@@ -281,39 +262,26 @@ fn report(run: &Run, findings: &Findings, output: &OutputArgs) -> Result<(), Fai
 fn ended(plan: &Plan, directory: &Path, summary: Summary, findings: &Findings) -> Ended {
     match summary.ending {
         Ending::Stopped if plan.is_live() => {
-            let _ = writeln!(
-                std::io::stderr(),
-                "rpcgauge: interrupted; what was measured until then is reported"
-            );
+            exit::note("interrupted; what was measured until then is reported");
             Ended::Interrupted
         }
         Ending::Stopped => {
-            // A closed standard error leaves nobody to tell; the code still says it.
-            let _ = writeln!(
-                std::io::stderr(),
-                "rpcgauge: interrupted; what was measured is kept. Go on with: rpcgauge run --resume {}",
-                escape::terminal(&directory.display().to_string())
-            );
+            exit::note(&format!(
+                "interrupted; what was measured is kept. Go on with: rpcgauge run --resume {}",
+                directory.display()
+            ));
             Ended::Interrupted
         }
         Ending::Complete if findings.progress.failed > 0 => {
             if !plan.is_live() {
-                let _ = writeln!(
-                    std::io::stderr(),
-                    "rpcgauge: trials failed; when that is mended: rpcgauge run --resume {} --retry-failed",
-                    escape::terminal(&directory.display().to_string())
-                );
+                exit::note(&format!(
+                    "trials failed; when that is mended: rpcgauge run --resume {} --retry-failed",
+                    directory.display()
+                ));
             }
             Ended::WithFailures
         }
         Ending::Complete if !findings.is_reached() => Ended::NotReached,
         Ending::Complete => Ended::Well,
     }
-}
-
-/// The embedded reference server as the lab starts it: this program, by the subject contract.
-pub(crate) fn reference() -> Result<SubjectCommand, Failure> {
-    let program: PathBuf = std::env::current_exe()
-        .map_err(|error| Failure::cannot(format!("cannot find this program itself: {error}")))?;
-    Ok(SubjectCommand::new(program, ["subject"]))
 }

@@ -13,5 +13,4 @@ pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod size;
 pub(crate) mod studies;
-pub(crate) mod subject;
 pub(crate) mod subjects;

@@ -2,7 +2,7 @@
 
 use super::subjects;
 use crate::args::PlanArgs;
-use crate::exit::{Outcome, print_json, print_plain};
+use crate::exit::Outcome;
 use crate::inputs;
 use crate::show;
 
@@ -10,9 +10,5 @@ pub(crate) fn run(args: PlanArgs) -> Outcome {
     let limits = inputs::limits(&args.limits)?;
     let subjects = subjects::load(&args.subjects)?;
     let plan = inputs::study(&args.study, &args.overrides, limits, &subjects)?.plan;
-    if args.json {
-        print_json(&plan)
-    } else {
-        print_plain(&plan.text(show::columns()))
-    }
+    show::plan(&plan, args.json)
 }

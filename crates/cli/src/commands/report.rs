@@ -1,12 +1,10 @@
 //! `rpcgauge report`: the report of a run, from its directory alone.
 
-use std::io::Write as _;
-
-use rpcgauge_report::{Findings, csv, escape, files, html, json, markdown};
+use rpcgauge_report::{Findings, csv, files, html, json, markdown};
 use rpcgauge_study::run::Run;
 
 use crate::args::{Format, ReportArgs};
-use crate::exit::{Failure, Outcome, print};
+use crate::exit::{Failure, Outcome, note, print};
 use crate::show;
 
 pub(crate) fn run(args: ReportArgs) -> Outcome {
@@ -22,11 +20,9 @@ pub(crate) fn run(args: ReportArgs) -> Outcome {
     let printed = print(&text)?;
     if let Err(error) = files::write_all(&args.run, &findings) {
         // What was asked for is printed; a run that was archived read-only is no mistake.
-        let _ = writeln!(
-            std::io::stderr(),
-            "rpcgauge: warning: {}; the report is printed all the same",
-            escape::terminal(&error.to_string())
-        );
+        note(&format!(
+            "warning: {error}; the report is printed all the same"
+        ));
     }
     Ok(printed)
 }

@@ -1,16 +1,14 @@
 //! `rpcgauge run`: studies from file to report.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::sync::atomic::Ordering;
-
-use rpcgauge_report::escape;
 
 use super::measure::{self, Ended, How, Resuming};
 use super::subjects;
 use crate::args::RunArgs;
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Failure, Outcome, note};
 use crate::inputs::{self, Resolved};
+use crate::signals;
 
 pub(crate) fn run(args: RunArgs) -> Outcome {
     if args.output.out.is_some() && args.studies.len() > 1 {
@@ -18,7 +16,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
             "--out names one directory, but there are several studies; run them one by one",
         ));
     }
-    let stop = measure::stop_flag()?;
+    let stop = signals::stop_flag()?;
     let subjects = subjects::load(&args.subjects)?;
     let (none, live) = (BTreeMap::new(), BTreeMap::new());
     let how = How {
@@ -52,7 +50,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     for (number, study) in studies.iter().enumerate() {
         // Ctrl-C may have come when the study before was measured and its report was written.
         if stop.load(Ordering::Relaxed) {
-            tell_left_out(&studies[number..]);
+            name_left_out(&studies[number..]);
             return Ok(Ended::Interrupted.code());
         }
         ended = ended.worst(measure::start(study, how)?);
@@ -60,13 +58,8 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     Ok(ended.code())
 }
 
-/// Says which studies were not begun.
-fn tell_left_out(studies: &[Resolved]) {
+/// Names the studies that were not begun.
+fn name_left_out(studies: &[Resolved]) {
     let names: Vec<&str> = studies.iter().map(|study| &*study.plan.name).collect();
-    let names = escape::terminal(&names.join(", "));
-    // A closed standard error leaves nobody to tell; the code still says it.
-    let _ = writeln!(
-        std::io::stderr(),
-        "rpcgauge: interrupted; not begun: {names}"
-    );
+    note(&format!("interrupted; not begun: {}", names.join(", ")));
 }

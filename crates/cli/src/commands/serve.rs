@@ -1,4 +1,4 @@
-//! `rpcgauge serve`: the embedded reference server for whoever wants to call it.
+//! `rpcgauge serve`: the embedded reference server for any client.
 
 use std::process::ExitCode;
 use std::str::FromStr as _;
@@ -121,10 +121,8 @@ fn check_limits(args: &ServeArgs, settings: &Settings) -> Result<(), Failure> {
 
 fn failure(error: ServeError) -> Failure {
     match error.fault() {
-        Fault::User | Fault::Machine if matches!(error, ServeError::Listen(_)) => {
-            Failure::input(error)
-        }
         Fault::User => Failure::input(error),
+        Fault::Machine if matches!(error, ServeError::Listen(_)) => Failure::input(error),
         _ => Failure::cannot(error),
     }
 }

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use rpcgauge_message::{Compression, Encoding, Message, MessageType, SizeRow};
+use rpcgauge_message::{Codec, Compression, Encoding, Message, MessageType, SizeRow};
+use rpcgauge_report::units;
 use serde::Serialize;
 
 use crate::args::SizeArgs;
@@ -20,12 +21,10 @@ pub(crate) fn run(args: SizeArgs) -> Outcome {
         .from_json(&text)
         .map_err(|error| Failure::input(error.in_file(&inputs::name(&args.sample))))?;
     for encoding in Encoding::ALL {
-        message
-            .check_limits(encoding, Compression::None, limits)
-            .map_err(|limit| {
-                let sample = inputs::name(&args.sample);
-                Failure::input(format!("{sample}: as {encoding}, {limit}"))
-            })?;
+        Codec::check_limits(&message, encoding, Compression::None, limits).map_err(|limit| {
+            let sample = inputs::name(&args.sample);
+            Failure::input(format!("{sample}: as {encoding}, {limit}"))
+        })?;
     }
     let rows = rpcgauge_message::sizes(&message, &COMPRESSIONS).map_err(Failure::input)?;
     if args.json {
@@ -44,7 +43,7 @@ fn message_type(args: &SizeArgs) -> Result<MessageType, Failure> {
     let method = schema
         .method(args.method.as_deref().unwrap_or_default())
         .map_err(Failure::input)?;
-    Ok(if args.answer {
+    Ok(if args.response {
         method.response
     } else {
         method.request
@@ -105,7 +104,7 @@ fn table(message: &Message, rows: &[SizeRow]) -> String {
     for row in rows {
         let _ = write!(text, "{:<18}", row.encoding.to_string());
         for bytes in &row.bytes {
-            let _ = write!(text, "{:>12}", grouped(*bytes));
+            let _ = write!(text, "{:>12}", units::count(*bytes as u64));
         }
         match (row.bytes.first(), json) {
             (Some(&plain), Some(json)) if json > 0 => {
@@ -115,34 +114,4 @@ fn table(message: &Message, rows: &[SizeRow]) -> String {
         }
     }
     text
-}
-
-/// `1,234,567`.
-fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::grouped;
-
-    #[test]
-    fn digits_stand_in_threes() {
-        for (number, text) in [
-            (0, "0"),
-            (999, "999"),
-            (1_000, "1,000"),
-            (1_234_567, "1,234,567"),
-        ] {
-            assert_eq!(grouped(number), text);
-        }
-    }
 }

@@ -8,17 +8,18 @@ use std::sync::atomic::AtomicBool;
 use rpcgauge_lab::SubjectCommand;
 use rpcgauge_lab::subjects::{Built, Check, Package, State, Step, Subjects, SubjectsError, Tried};
 use rpcgauge_report::escape;
-use rpcgauge_study::features::{Features, REFERENCE, embedded_only};
+use rpcgauge_study::features::{Features, embedded_only};
 use rpcgauge_study::plan::Plan;
 use rpcgauge_study::record::Fault;
+use rpcgauge_study::settings::REFERENCE;
 use rpcgauge_study::subject::Recommended;
 use rpcgauge_study::words::Word;
 use serde::Serialize;
 
-use super::measure;
 use crate::args::{SubjectFolders, SubjectsArgs, SubjectsCommand};
 use crate::exit::{Failure, Outcome, print_json, print_plain, report_failure};
 use crate::screen::{Screen, clock};
+use crate::signals;
 
 pub(crate) fn run(args: SubjectsArgs) -> Outcome {
     let subjects = load(&args.subjects)?;
@@ -61,6 +62,13 @@ pub(crate) fn commands<'p>(
     Ok(commands)
 }
 
+/// The embedded reference server as the lab starts it: this program, by the subject contract.
+pub(crate) fn reference() -> Result<SubjectCommand, Failure> {
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::cannot(format!("cannot find this program itself: {error}")))?;
+    Ok(SubjectCommand::new(program, ["subject"]))
+}
+
 fn failure(error: SubjectsError) -> Failure {
     match error.fault() {
         _ if matches!(error, SubjectsError::Stopped) => Failure::interrupted(error),
@@ -69,12 +77,12 @@ fn failure(error: SubjectsError) -> Failure {
     }
 }
 
-/// Builds one, and shows how far it is; what its build said last, where it failed.
+/// Builds one, and shows how far it is; where it fails, the last lines of its output.
 fn build(package: &Package, quiet: bool, stop: &AtomicBool) -> Result<Built, Failure> {
     let screen = Screen::new(quiet, "{spinner} {wide_msg}");
     let name = &package.manifest().name;
-    let mut told = String::new();
-    let mut tell = |step: Step<'_>| {
+    let mut shown = String::new();
+    let mut show = |step: Step<'_>| {
         let (line, time) = match step {
             Step::Waiting => (format!("{name}: another rpcgauge builds it"), None),
             Step::Running {
@@ -87,17 +95,14 @@ fn build(package: &Package, quiet: bool, stop: &AtomicBool) -> Result<Built, Fai
                 Some(clock(elapsed)),
             ),
         };
-        if screen.has_lines() && line != told {
+        if screen.has_lines() && line != shown {
             screen.line(&line);
         }
         let time = time.map_or_else(String::new, |time| format!("{time} "));
-        screen
-            .bar
-            .set_message(escape::terminal(&format!("{time}{line}")));
-        screen.bar.tick();
-        told = line;
+        screen.draw(|bar| bar.set_message(escape::terminal(&format!("{time}{line}"))));
+        shown = line;
     };
-    let built = package.build(&mut tell, stop);
+    let built = package.build(&mut show, stop);
     screen.finish();
     built.map_err(|error| {
         if let SubjectsError::Build { tail, .. } = &error {
@@ -116,7 +121,7 @@ fn build_all(subjects: &Subjects, names: &[String]) -> Outcome {
         [] => subjects.all().collect(),
         _ => named.collect::<Result<_, _>>().map_err(failure)?,
     };
-    let stop = measure::stop_flag()?;
+    let stop = signals::stop_flag()?;
     let mut code = ExitCode::SUCCESS;
     for package in packages {
         match build(package, false, &stop) {
@@ -134,23 +139,22 @@ fn build_all(subjects: &Subjects, names: &[String]) -> Outcome {
 /// Tries all that a subject declares. What fails is printed as it comes, then how much was right.
 fn check(subjects: &Subjects, name: &str, stack: Option<&str>) -> Outcome {
     let package = subjects.find(name).map_err(failure)?;
-    let stop = measure::stop_flag()?;
+    let stop = signals::stop_flag()?;
     let built = build(package, false, &stop)?;
     let check = Check {
         package,
         built: &built,
-        reference: &measure::reference()?,
+        reference: &reference()?,
         stop: &stop,
     };
     let screen = Screen::new(false, "{spinner} {wide_msg}");
     let mut counts: Vec<(String, usize, usize)> = Vec::new();
-    let mut tell = |tried: &Tried<'_>| {
-        let who = format!("{} as {}", tried.stack, tried.role.word());
-        let what = escape::terminal(&format!("{who}: {}", tried.what));
-        screen.bar.set_message(what.clone());
-        screen.bar.tick();
-        if counts.last().is_none_or(|(last, ..)| *last != who) {
-            counts.push((who, 0, 0));
+    let mut show = |tried: &Tried<'_>| {
+        let role = format!("{} as {}", tried.stack, tried.role.word());
+        let what = escape::terminal(&format!("{role}: {}", tried.what));
+        screen.draw(|bar| bar.set_message(what.clone()));
+        if counts.last().is_none_or(|(last, ..)| *last != role) {
+            counts.push((role, 0, 0));
         }
         if let Some((_, right, all)) = counts.last_mut() {
             *all += 1;
@@ -163,13 +167,13 @@ fn check(subjects: &Subjects, name: &str, stack: Option<&str>) -> Outcome {
             }
         }
     };
-    let ended = check.run(stack, &mut tell);
+    let ended = check.run(stack, &mut show);
     screen.finish();
     ended.map_err(failure)?;
     let mut text = String::new();
-    for (who, right, all) in &counts {
+    for (role, right, all) in &counts {
         // Writing into a String cannot fail.
-        let _ = writeln!(text, "{who}: {right} of {all} right");
+        let _ = writeln!(text, "{role}: {right} of {all} right");
     }
     print_plain(&text)?;
     let failed: usize = counts.iter().map(|(_, right, all)| all - right).sum();

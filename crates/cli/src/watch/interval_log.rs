@@ -9,7 +9,7 @@ use hdrhistogram::serialization::interval_log::{
 };
 use rpcgauge_load::Histogram;
 
-use super::look::Look;
+use super::snapshot::Snapshot;
 
 /// Histograms hold ns; the longest time beside them, which is there for people, is in ms.
 const NS_PER_MS: f64 = 1e6;
@@ -45,21 +45,21 @@ impl<'a, W: Write> IntervalLog<'a, W> {
 
     /// Writes an interval of the calls to `target`, which is named where there are several: one line
     /// for the calls that succeeded, and one for those that failed, if any did.
-    pub(super) fn write(&mut self, look: &Look, target: Option<&str>) -> io::Result<()> {
-        let ended = look.at.saturating_duration_since(self.began);
-        let start = ended.saturating_sub(look.interval);
+    pub(super) fn write(&mut self, snapshot: &Snapshot, target: Option<&str>) -> io::Result<()> {
+        let ended = snapshot.at.saturating_duration_since(self.began);
+        let start = ended.saturating_sub(snapshot.interval);
         let failed = match target {
             Some(target) => format!("{target}-failed"),
             None => "failed".to_owned(),
         };
-        self.line(&look.times.latency, start, look.interval, target)?;
-        if look.times.failed_latency.is_empty() {
+        self.line(&snapshot.times.latency, start, snapshot.interval, target)?;
+        if snapshot.times.failed_latency.is_empty() {
             return Ok(());
         }
         self.line(
-            &look.times.failed_latency,
+            &snapshot.times.failed_latency,
             start,
-            look.interval,
+            snapshot.interval,
             Some(&failed),
         )
     }

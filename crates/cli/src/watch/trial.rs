@@ -6,7 +6,7 @@ use rpcgauge_lab::Progress;
 use rpcgauge_study::plan::Variant;
 use rpcgauge_study::settings::Stop;
 
-use super::look::Look;
+use super::snapshot::Snapshot;
 use crate::screen::clock;
 
 /// A trial that is about to begin.
@@ -18,7 +18,7 @@ pub(crate) struct TrialStart {
     stop: Stop,
     /// How long the trials after it will take, about.
     after: Duration,
-    /// How long it and those after it will take, about; none where nobody knows how many there are.
+    /// How long it and those after it will take, about; none in a search, which has as many trials as it needs.
     remaining: Option<Duration>,
 }
 
@@ -51,19 +51,19 @@ impl TrialStart {
         format!("{} left{of}", clock(left))
     }
 
-    /// How long the run, or of a search the trial, will go on, about, seen from `look`.
-    pub(super) fn left(&self, look: &Look) -> Duration {
+    /// How long the run, or of a search the trial, will go on, about, as of `snapshot`.
+    pub(super) fn left(&self, snapshot: &Snapshot) -> Duration {
         let by_time = self.stop.time_ms.map(Duration::from_millis);
-        let by_time = by_time.map(|time| time.saturating_sub(look.elapsed));
+        let by_time = by_time.map(|time| time.saturating_sub(snapshot.elapsed));
         let by_calls = self.stop.calls.and_then(|calls| {
-            let each = look.elapsed.as_secs_f64() / look.started as f64;
-            let left = calls.saturating_sub(look.started) as f64 * each;
+            let each = snapshot.elapsed.as_secs_f64() / snapshot.started as f64;
+            let left = calls.saturating_sub(snapshot.started) as f64 * each;
             Duration::try_from_secs_f64(left).ok()
         });
         match by_time.into_iter().chain(by_calls).min() {
             Some(of_the_trial) => of_the_trial + self.after,
             // It ends for another reason: its schedule's, say.
-            None => self.remaining().saturating_sub(look.elapsed),
+            None => self.remaining().saturating_sub(snapshot.elapsed),
         }
     }
 }
@@ -82,27 +82,30 @@ mod tests {
     }
 
     #[test]
-    fn of_a_search_the_trial_is_told() {
+    fn a_search_shows_what_is_left_of_its_trial() {
         let search = TrialStart {
             remaining: None,
             after: Duration::ZERO,
             ..trial(None, Some(10_000))
         };
-        let left = search.left(&Look::example([]));
+        let left = search.left(&Snapshot::example([]));
         assert_eq!(search.words(left), "0:07 left of this trial");
     }
 
     #[test]
     fn what_is_left_is_what_ends_first_and_the_trials_after_it() {
         // 1,504 calls in 3 s.
-        let look = Look::example([]);
-        let left = |calls, time_ms| trial(calls, time_ms).left(&look).as_millis();
+        let snapshot = Snapshot::example([]);
+        let left = |calls, time_ms| trial(calls, time_ms).left(&snapshot).as_millis();
         assert_eq!(left(None, Some(10_000)), 27_000);
         assert_eq!(left(Some(3_008), None), 23_000);
         assert_eq!(left(Some(3_008), Some(10_000)), 23_000);
         assert_eq!(left(Some(1_000), Some(2_000)), 20_000, "it drains");
         assert_eq!(left(None, None), 27_000, "by the estimate");
-        let nothing = Look { started: 0, ..look };
+        let nothing = Snapshot {
+            started: 0,
+            ..snapshot
+        };
         assert_eq!(trial(Some(5), None).left(&nothing), Duration::from_secs(27));
     }
 }

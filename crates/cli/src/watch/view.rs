@@ -1,87 +1,63 @@
-//! How a load goes, from what the lab tells and what the looks show.
-
-use std::io::Write as _;
-use std::thread::JoinHandle;
+//! A load on standard error, from the events of the lab and the snapshots.
 
 use rpcgauge_lab::{Event, Observer, Watch};
 use rpcgauge_report::units;
 use rpcgauge_study::plan::Plan;
 use rpcgauge_study::record::Outcome;
 
-use super::look::Taker;
+use super::exports::Exports;
+use super::metrics::{Endpoint, Metrics};
 use super::trial::TrialStart;
-use super::{Outlets, Watcher};
-use crate::exit::Failure;
-use crate::metrics::{Endpoint, Metrics};
+use super::watcher::Watcher;
+use crate::exit::{Failure, note};
 use crate::screen::{Screen, clock};
 
 const BAR: &str = "{bar:12} {prefix}\n{wide_msg}";
 
-/// Follows a load.
+/// Shows a load.
 pub(crate) struct LoadView {
     screen: Screen,
-    /// None where nobody wants to know. Looks cost the calls a little, and so may a second thread: with
-    /// one, the kernel counts a reference to the file at every read and write.
-    watching: Option<Watching>,
+    /// None where there is nothing to show or write. Snapshots cost the calls a little, and so may a second thread:
+    /// with one, the kernel counts a reference to the file at every read and write.
+    watcher: Option<Watcher>,
     /// Blocks of a comparison; 1 without one.
     blocks: u32,
-    /// The first of them that no line has told.
+    /// The first of them without a line of its own yet.
     next_block: u32,
 }
 
-/// The thread that watches, and who takes looks for it.
-pub(super) struct Watching {
-    pub(super) taker: Taker,
-    pub(super) thread: JoinHandle<Result<(), Failure>>,
-}
-
 impl LoadView {
-    /// Starts to follow `plan` on standard error, where `quiet` shows warnings only, and in what is
-    /// written while it runs.
-    pub(crate) fn start(plan: &Plan, quiet: bool, outlets: &mut Outlets) -> Result<Self, Failure> {
+    /// Starts to show `plan` on standard error, where `quiet` shows warnings only, and to write the exports of
+    /// each second.
+    pub(crate) fn start(plan: &Plan, quiet: bool, exports: &mut Exports) -> Result<Self, Failure> {
         let screen = Screen::new(quiet, BAR);
         let several = plan.variants.len() > 1;
-        let log = outlets.interval_log.take();
-        let metrics = outlets.metrics.take();
+        let log = exports.interval_log.take();
+        let metrics = exports.metrics.take();
         let metrics = metrics.map(|endpoint| serve(plan, endpoint)).transpose()?;
         let is_wanted = !screen.is_quiet() || log.is_some() || metrics.is_some();
-        let watching = match is_wanted {
-            true => Some(Watcher::start(screen.clone(), several, metrics, log)?),
-            false => None,
-        };
+        let watcher = is_wanted.then(|| Watcher::start(screen.clone(), several, metrics, log));
         Ok(Self {
             screen,
-            watching,
+            watcher: watcher.transpose()?,
             blocks: plan.capacity.map_or(plan.blocks, |_| 1),
             next_block: 0,
         })
     }
 
-    /// Waits until everything that was seen is shown and written, and takes the bar away.
+    /// Waits until everything is shown and written, and removes the bar.
     pub(crate) fn finish(self) -> Result<(), Failure> {
-        let ended = match self.watching {
-            Some(watching) => watching.finish(),
-            None => Ok(()),
-        };
+        let ended = self.watcher.map_or(Ok(()), Watcher::finish);
         self.screen.finish();
         ended
     }
 }
 
-impl Watching {
-    /// Waits until everything that was seen is shown and written.
-    fn finish(self) -> Result<(), Failure> {
-        drop(self.taker);
-        let ended = self.thread.join();
-        ended.unwrap_or_else(|_| Err(Failure::cannot("what was seen of the load is not complete")))
-    }
-}
-
-/// Lets the metrics of a load be collected, and says where: the port may be one that was free.
+/// Serves the metrics of a load, and says where: with port 0 the system has chosen one.
 fn serve(plan: &Plan, endpoint: Endpoint) -> Result<Metrics, Failure> {
     let targets = plan.variants.iter().map(|variant| {
         let service = variant.settings.callee.live();
-        // Anybody who reaches the port can read it.
+        // Any program that reaches the port can read it.
         let called = service.map(|service| service.target.clone().without_query().to_string());
         (variant.name.clone(), called.unwrap_or_default())
     });
@@ -89,8 +65,8 @@ fn serve(plan: &Plan, endpoint: Endpoint) -> Result<Metrics, Failure> {
     let url = endpoint.url();
     endpoint
         .serve(metrics.clone())
-        .map_err(|error| Failure::cannot(format!("cannot start a thread: {error}")))?;
-    let _ = writeln!(std::io::stderr(), "rpcgauge: metrics are at {url}");
+        .map_err(|error| Failure::cannot(format!("cannot serve metrics: {error}")))?;
+    note(&format!("metrics are at {url}"));
     Ok(metrics)
 }
 
@@ -119,8 +95,8 @@ impl Observer for LoadView {
                     let line = format!("block {} of {of}: about {left} left", self.next_block);
                     self.screen.line(&line);
                 }
-                if let Some(watching) = &self.watching {
-                    watching.taker.begin(TrialStart::new(variant, *progress));
+                if let Some(watcher) = &self.watcher {
+                    watcher.begin(TrialStart::new(variant, *progress));
                 }
             }
             Event::TrialEnded { record, .. } => {
@@ -129,13 +105,13 @@ impl Observer for LoadView {
                         .line(&format!("failed: {}: {reason}", record.variant));
                 }
             }
-            Event::Warning { text } => self.screen.line(&format!("warning: {text}")),
+            Event::Warning { text } => self.screen.warning(text),
             _ => {}
         }
     }
 
     fn watch(&mut self) -> Option<&mut dyn Watch> {
-        let watching = self.watching.as_mut()?;
-        Some(&mut watching.taker)
+        let watcher = self.watcher.as_mut()?;
+        Some(watcher.sampler())
     }
 }

@@ -130,8 +130,8 @@ impl Finished {
         self.stdout
     }
 
-    /// It was refused as bad input: exit code 2, nothing on standard output, and one line that
-    /// holds each of `parts`.
+    /// It was refused as bad input: exit code 2, nothing on standard output, and each of `parts` on standard
+    /// error, in one line unless the command line itself is wrong.
     #[track_caller]
     pub(crate) fn refused(self, parts: &[&str]) {
         assert_eq!(
@@ -142,11 +142,13 @@ impl Finished {
             self.stderr
         );
         assert_eq!(self.stdout, "", "nothing is printed beside the error");
-        let line = self.stderr.strip_suffix('\n').expect("a line");
-        assert!(!line.contains('\n'), "more than one line:\n{line}");
-        assert!(line.starts_with("rpcgauge: "), "{line}");
+        let said = self.stderr.trim_end();
+        assert!(
+            said.starts_with("error: ") || said.starts_with("rpcgauge: ") && !said.contains('\n'),
+            "neither clap's nor one line:\n{said}"
+        );
         for part in parts {
-            assert!(line.contains(part), "\"{part}\" is not in: {line}");
+            assert!(said.contains(part), "\"{part}\" is not in: {said}");
         }
     }
 }

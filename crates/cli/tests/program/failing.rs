@@ -1,6 +1,9 @@
 //! `run` where the machine stands in the way: what is kept, what is said, and how it is mended.
 
 use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -51,7 +54,6 @@ fn a_report_that_cannot_be_written_is_shown_all_the_same() {
     assert!(told.well().contains('|'));
 }
 
-/// Nor does one that is killed leave a folder behind.
 #[test]
 fn a_run_over_tcp_needs_no_temporary_folder() {
     let place = Place::with_study();
@@ -76,6 +78,45 @@ fn a_temporary_folder_with_a_long_path_fails_no_trial() {
         .output()
         .expect("the program starts");
     Finished::from(output).well();
+}
+
+/// A program that is killed cannot remove its folder of sockets: the next one does.
+#[test]
+fn a_run_that_was_killed_leaves_a_folder_until_the_next_one() {
+    let place = Place::with_study();
+    let study = SMALL_STUDY.replace("[[pairs]]", UNIX_VARIANT);
+    place.file("study.toml", &study);
+    let temporary = place.path().join("t");
+    fs::create_dir(&temporary).expect("a folder");
+    let command = |arguments: &[&str]| {
+        let mut command = place.command(arguments);
+        command.env("TMPDIR", &temporary);
+        command
+    };
+    let files = |folder: &Path| -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
+    };
+    let has_socket = || {
+        let folders = files(&temporary);
+        let mut sockets = folders.iter().flat_map(|folder| files(folder));
+        sockets.any(|path| path.extension().is_some_and(|ending| ending == "sock"))
+    };
+    let mut killed = command(&["run", "study.toml", "--out", "run", "--quiet"])
+        .spawn()
+        .expect("the program starts");
+    while !has_socket() {
+        let ended = killed.try_wait().expect("its status");
+        assert!(ended.is_none(), "it ended without a socket: {ended:?}");
+        thread::sleep(Duration::from_millis(1));
+    }
+    killed.kill().expect("killed");
+    killed.wait().expect("its status");
+    assert_eq!(files(&temporary).len(), 1);
+
+    let resumed = command(&["run", "--resume", "run", "--quiet"]).output();
+    Finished::from(resumed.expect("the program starts")).well();
+    assert_eq!(files(&temporary), Vec::<PathBuf>::new());
 }
 
 const UNIX_VARIANT: &str = r#"

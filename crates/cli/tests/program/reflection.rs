@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, mpsc};
 
-use rpcgauge_message::reflection::{METHOD_PATHS, Reflected};
+use rpcgauge_message::reflection::{METHOD_PATHS, ReflectionServer};
 use rpcgauge_message::{Schema, WorkloadSpec};
-use rpcgauge_reference::grpc::{Code, MethodAnswer, MethodCall, Methods, Status};
+use rpcgauge_reference::grpc::{Code, MethodCall, MethodResponse, Methods, Status};
 use rpcgauge_reference::{Server, Settings};
 
 use crate::common::{Finished, Place, orders, report};
@@ -99,15 +99,15 @@ fn reflection_that_is_switched_off_is_said() {
 }
 
 /// What one reflection call is answered.
-type Told = fn(&Reflected, Vec<u8>) -> Result<Vec<u8>, Status>;
+type Told = fn(&ReflectionServer, Vec<u8>) -> Result<Vec<u8>, Status>;
 
 /// The hello workload's server, with a reflection method of its own at one path.
 fn telling(path: &str, told: Told) -> (String, mpsc::Sender<()>) {
-    let reflected = Reflected::new(Schema::workloads(), ["hello.Hello".to_owned()]);
+    let reflected = ReflectionServer::new(Schema::workloads(), ["hello.Hello".to_owned()]);
     let method = move |call: MethodCall| {
         let result = told(&reflected, call.message);
         async {
-            MethodAnswer {
+            MethodResponse {
                 initial_metadata: Default::default(),
                 result,
                 trailing_metadata: Default::default(),
@@ -128,8 +128,8 @@ fn telling(path: &str, told: Told) -> (String, mpsc::Sender<()>) {
     (format!("grpc://{address}/{HELLO}"), stop)
 }
 
-fn honest(reflected: &Reflected, question: Vec<u8>) -> Result<Vec<u8>, Status> {
-    let answer = reflected.answer(&question);
+fn honest(reflected: &ReflectionServer, question: Vec<u8>) -> Result<Vec<u8>, Status> {
+    let answer = reflected.respond(&question);
     answer.map_err(|error| Status::new(Code::Internal, error.to_string()))
 }
 
@@ -144,9 +144,12 @@ fn a_server_that_has_the_older_version_alone_is_asked_in_it() {
 fn damage_and_refusals_are_said_in_one_line() {
     let place = Place::new();
     let cases: [(Told, &[&str]); 3] = [
-        (|_, _| Ok(vec![0xff]), &["with damage"]),
+        (|_, _| Ok(vec![0xff]), &["a damaged reflection response"]),
         // Nothing but the question comes back, which is no answer.
-        (|_, _| Ok(Vec::new()), &["with damage", "answers nothing"]),
+        (
+            |_, _| Ok(Vec::new()),
+            &["a damaged reflection response", "it is empty"],
+        ),
         (
             |_, _| Err(Status::new(Code::PermissionDenied, "only for\nadmins")),
             &["grpc-permission-denied", "only for admins"],

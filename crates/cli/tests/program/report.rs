@@ -176,6 +176,6 @@ fn runs_that_cannot_be_compared_are_refused() {
         .refused(&["run and other share no variant", "grpc, rest"]);
     place
         .run(&["diff", "once", "once", "--fail-if-slower"])
-        .refused(&["--fail-if-slower cannot tell", "two invocations"]);
+        .refused(&["--fail-if-slower cannot be judged", "two invocations"]);
     place.run(&["diff", "once", "once"]).well();
 }

@@ -292,7 +292,7 @@ fn a_sample_over_a_limit_is_refused_before_anything_runs() {
             &proto,
             "--method",
             "shop.Orders/Get",
-            "--answer",
+            "--response",
             "--sample",
             &response,
         ],

@@ -11,7 +11,7 @@ fn sizes_are_printed_for_every_encoding_and_compression() {
         &orders("orders.proto"),
         "--method",
         "shop.Orders/Get",
-        "--answer",
+        "--response",
         "--sample",
         &orders("response.json"),
     ];

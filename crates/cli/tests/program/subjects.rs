@@ -346,7 +346,7 @@ fn a_server_that_answers_wrongly_or_takes_anything_fails_its_check() {
     check_fails(
         &lax,
         "server",
-        &["refuses a body that is no message: it answers it as if it were right"],
+        &["refuses a body that is no message: it responds to it as if it were right"],
     );
     let lax = greeter_with(
         "main.py",
@@ -396,13 +396,13 @@ fn a_codec_that_dies_between_slices_or_writes_other_records_fails_its_check() {
     check_fails(
         &short,
         "json",
-        &["it tells of 5 × 80 bytes of records, and wrote 380"],
+        &["it reports 5 × 80 bytes of records, and wrote 380"],
     );
     let lies = greeter_with("slices.py", "\"records\": len(records)", "\"records\": 4");
     check_fails(
         &lies,
         "json",
-        &["it tells of 4 × 80 bytes of records, and wrote 400"],
+        &["it reports 4 × 80 bytes of records, and wrote 400"],
     );
     let back = greeter_with(
         "codec.py",
@@ -424,7 +424,7 @@ fn a_codec_that_dies_between_slices_or_writes_other_records_fails_its_check() {
     check_fails(
         &newer,
         "json",
-        &["it says that python is 3.", "its subject.toml says 1.0"],
+        &["it reports python 3.", "its subject.toml says 1.0"],
     );
     let wrong = greeter_with("codec.py", "json.dumps(message)", "json.dumps({})");
     check_fails(&wrong, "json", &["it makes a wrong message, at"]);

@@ -79,8 +79,12 @@ pub(super) fn privileges() -> Vec<Capability> {
 
 fn root() -> Result<String, String> {
     let user = rustix::process::geteuid();
-    let told = format!("user {user}");
-    if user.is_root() { Ok(told) } else { Err(told) }
+    let detail = format!("user {user}");
+    if user.is_root() {
+        Ok(detail)
+    } else {
+        Err(detail)
+    }
 }
 
 /// The effective capabilities of this process.
@@ -136,11 +140,11 @@ fn perf(held: u64) -> Result<String, String> {
     let is_held = [bit::PERFMON, bit::SYS_ADMIN]
         .iter()
         .any(|bit| has(held, *bit, "").is_ok());
-    let told = format!("perf_event_paranoid is {level}");
+    let detail = format!("perf_event_paranoid is {level}");
     if is_held || level <= PARANOID_KERNEL {
-        Ok(told)
+        Ok(detail)
     } else {
-        Err(told)
+        Err(detail)
     }
 }
 
@@ -160,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_is_not_there_is_told() {
+    fn a_device_that_is_not_there_says_so() {
         assert_eq!(
             writable("/nonexistent/device"),
             Err("is not there".to_owned())

@@ -17,9 +17,9 @@ pub use capability::Capability;
 pub use noise::{Noise, NoiseResult};
 pub use stops::{BusyCores, StoppedBy, Stops};
 
-use crate::environment::{Disturbances, look};
+use crate::environment::{self, Disturbances};
 use crate::machine::placement::Placements;
-use crate::run::Options;
+use crate::subject::SubjectCommand;
 
 /// What the doctor found. `Display` is the text for a terminal.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -41,15 +41,15 @@ pub struct Findings {
 /// What else runs is watched for as long, at least.
 const WATCH: Duration = Duration::from_millis(250);
 
-/// Looks at the machine, and with `measure_noise` keeps its cores busy for a second and runs a short
+/// Examines the machine, and with `measure_noise` keeps its cores busy for a second and runs a short
 /// A/A of some seconds against the reference subject.
-pub fn examine(options: &Options, measure_noise: bool) -> Findings {
+pub fn examine(reference: &SubjectCommand, measure_noise: bool) -> Findings {
     let placements = Placements::detect().unwrap_or_else(|_| Placements::among(Vec::new()));
     let cores = placements.cores(&[Placement::TwoCores, Placement::OneCore]);
     let disturbances = Disturbances::start(cores, Vec::new());
-    let mut environment = look(Idle::Held);
+    let mut environment = environment::examine(Idle::Held);
     let busy_cores = measure_noise.then(|| stops::watch(&placements)).flatten();
-    let noise = measure_noise.then(|| noise::measure(options));
+    let noise = measure_noise.then(|| noise::measure(reference));
     if !measure_noise {
         thread::sleep(WATCH);
     }

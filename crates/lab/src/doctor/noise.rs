@@ -1,6 +1,5 @@
 //! How much two measurements of the same thing differ here.
 
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use rpcgauge_message::{Compression, Encoding, Limits, WorkloadSpec};
@@ -14,6 +13,8 @@ use serde::Serialize;
 
 use crate::machine::placement::Placements;
 use crate::run::{Lab, Options};
+use crate::scratch::Scratch;
+use crate::subject::SubjectCommand;
 
 /// What a short A/A measured: the same call under two names, in turns.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -58,24 +59,21 @@ const WARMUP_MS: u64 = 200;
 /// The seed of a measurement that makes no random choice.
 const SEED: u64 = 0;
 
-pub(super) fn measure(options: &Options) -> NoiseResult {
-    try_measure(options).map_or_else(
+pub(super) fn measure(reference: &SubjectCommand) -> NoiseResult {
+    try_measure(reference).map_or_else(
         |failure| NoiseResult::Failed { failure },
         NoiseResult::Measured,
     )
 }
 
-fn try_measure(options: &Options) -> Result<Noise, String> {
+fn try_measure(reference: &SubjectCommand) -> Result<Noise, String> {
     let placements = Placements::detect().map_err(|error| error.to_string())?;
     let placement = match placements.pair() {
         Some(_) => Placement::TwoCores,
         None => Placement::OneCore,
     };
-    let logs = tempfile::tempdir().map_err(|error| format!("could not make a folder: {error}"))?;
-    let options = Options {
-        logs: PathBuf::from(logs.path()),
-        ..options.clone()
-    };
+    let logs = Scratch::make().map_err(|error| error.to_string())?;
+    let options = Options::new(reference.clone(), logs.folder().to_owned());
     let plan = plan(placement);
     let mut records: Vec<Record> = Vec::new();
     Lab::new(options)

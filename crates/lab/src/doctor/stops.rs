@@ -1,15 +1,15 @@
 //! Whether a core that is kept busy is stopped again and again, as a quota does.
 //!
-//! A quota on processor time is given out anew at fixed times, mostly every 100 ms. Who has used it
-//! up is stopped until then:
+//! The system renews a quota on processor time at fixed times, mostly every 100 ms. A core that has
+//! used it up is stopped until then:
 //!
 //! ```text
 //! |== runs ==|.stopped.|== runs ==|.stopped.|== runs ==|.stopped.|
 //! 0                    100                  200                  300 ms
 //! ```
 //!
-//! So what stops a quota's cores ends at one place of the period, time after time. Other programs
-//! and interrupts stop them anywhere.
+//! So the stops that a quota makes end at the same place of every period. Other programs and interrupts
+//! stop a core anywhere.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -25,7 +25,7 @@ use crate::machine::process::thread_waited;
 /// How long cores are kept busy: ten periods.
 const WATCH: Duration = Duration::from_secs(1);
 
-/// The period of control groups and hypervisors, unless they are told another.
+/// The period of control groups and hypervisors, unless they are set to another.
 const PERIOD: Duration = Duration::from_millis(100);
 
 /// A loop that does nothing else sees itself stopped from here on: interrupts are shorter.
@@ -37,13 +37,13 @@ const SHORTEST_STOP: Duration = Duration::from_millis(1);
 /// Stops of one place end within this time before or after it.
 const PLACE: Duration = Duration::from_millis(2);
 
-/// The part of the periods that a quota stops, at least: it may not be used up in one of them.
+/// The part of the periods in which a quota stops a core, at least: in some it may not be used up.
 const MOST_PERIODS: f64 = 0.8;
 
-/// What became of cores that were kept busy.
+/// What happened to cores that were kept busy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BusyCores {
-    /// How long they were watched, ms.
+    /// How long the cores were watched, ms.
     pub watched_ms: u64,
     /// The stops that a quota makes; none were found where this is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,11 +57,11 @@ pub struct Stops {
     pub period_ms: u64,
     /// How long a core is stopped in each, ms: the median.
     pub stopped_ms: f64,
-    /// Who stops it.
+    /// What stops it.
     pub by: StoppedBy,
 }
 
-/// Who stops a core.
+/// What stops a core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StoppedBy {
@@ -116,7 +116,7 @@ pub(super) fn watch(placements: &Placements) -> Option<BusyCores> {
         .ok()?;
     let mut sides = vec![&layout.client, &layout.server];
     sides.dedup();
-    // Both at once: one of them alone may not use a quota up.
+    // Both at once: one core alone may not use a quota up.
     let found: Vec<Stops> = thread::scope(|scope| {
         let loops = sides
             .iter()
@@ -132,9 +132,9 @@ pub(super) fn watch(placements: &Placements) -> Option<BusyCores> {
     })
 }
 
-/// Keeps one core busy, and tells when it was stopped.
+/// Keeps one core busy, and returns when it was stopped.
 fn busy(core: &CoreSet) -> Vec<Gap> {
-    // Where it cannot be bound, another core tells as much.
+    // Where the thread cannot be bound, another core shows as much.
     let _ = core.bind_this_thread();
     let waited = || thread_waited().unwrap_or_default();
     let mut gaps = Vec::new();
@@ -150,7 +150,7 @@ fn busy(core: &CoreSet) -> Vec<Gap> {
         last = now;
         if length >= GAP {
             let waited_now = waited();
-            // Whom the host lets go on may still have to wait for its turn.
+            // When the host lets the core go on, this thread may still wait for its turn.
             let queued = waited_now.saturating_sub(waited_before).min(length);
             add(now - queued, length - queued, StoppedBy::Host);
             add(now, queued, StoppedBy::Kernel);

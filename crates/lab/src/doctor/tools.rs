@@ -1,26 +1,11 @@
 //! Toolchains: which are there, in which version, and what each unlocks.
 
-use std::env;
-use std::fs;
-use std::io::Read as _;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use rpcgauge_message::schema::{FIRST_PROTOC, protoc_release};
 
 use super::capability::Capability;
-
-/// A toolchain that does not tell its version in this time tells none.
-const LIMIT: Duration = Duration::from_secs(5);
-
-/// How often it is looked whether it has.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
-
-/// The most that is read of what it says, bytes.
-const MOST_READ: u64 = 4 << 10;
+use crate::program::{in_path, version_text};
 
 /// A toolchain that may be on the PATH.
 #[derive(Clone, Copy)]
@@ -30,7 +15,7 @@ struct Toolchain {
     ask: &'static [&'static str],
     /// What it unlocks.
     unlocks: &'static str,
-    /// What a version, as it tells it, cannot do of that.
+    /// What a version cannot do of that; the version is as the program prints it.
     lacks: fn(&str) -> Option<String>,
 }
 
@@ -45,7 +30,7 @@ impl Toolchain {
         }
     }
 
-    /// Its version, or why it is of no use here.
+    /// Its version, or why it cannot be used here.
     fn state(&self) -> Result<String, String> {
         let said = version(self.name, self.ask)?;
         match (self.lacks)(&said) {
@@ -110,7 +95,7 @@ fn minor(version: &str) -> Option<(u32, u32)> {
     Some((numbers.next()??, numbers.next()??))
 }
 
-/// Looks for every toolchain. They are asked at the same time: a JVM takes a while to answer.
+/// Looks for every toolchain, at the same time for all: a JVM takes a while to print its version.
 pub(super) fn toolchains() -> Vec<Capability> {
     let asked = TOOLCHAINS.map(|toolchain| {
         let asked = thread::spawn(move || toolchain.state());
@@ -127,63 +112,13 @@ pub(super) fn toolchains() -> Vec<Capability> {
         .collect()
 }
 
+/// The first line that is not empty.
 fn version(name: &str, args: &[&str]) -> Result<String, String> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    let program = find(name, &env::split_paths(&path).collect::<Vec<_>>())
-        .ok_or_else(|| "is not on the PATH".to_owned())?;
-    let said = ask(&program, args).map_err(|reason| format!("{}: {reason}", program.display()))?;
-    Ok(said)
-}
-
-/// The first executable file of that name.
-fn find(name: &str, folders: &[PathBuf]) -> Option<PathBuf> {
-    let is_program = |path: &PathBuf| {
-        fs::metadata(path)
-            .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-    };
-    folders
-        .iter()
-        .map(|folder| folder.join(name))
-        .find(is_program)
-}
-
-/// The first line that it says, on either stream.
-fn ask(program: &Path, args: &[&str]) -> Result<String, String> {
-    let mut child = Command::new(program)
-        .args(args)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| error.to_string())?;
-    let deadline = Instant::now() + LIMIT;
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) if status.success() => break,
-            Ok(Some(status)) => return Err(format!("failed with {status}")),
-            Ok(None) if Instant::now() < deadline => thread::sleep(LOOK_EVERY),
-            _ => {
-                // Ours, and of no use any more.
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(format!("gave no version in {} s", LIMIT.as_secs()));
-            }
-        }
-    }
-    first_line(&mut child).ok_or_else(|| "said nothing".to_owned())
-}
-
-/// It has ended, so that what it said is in the pipes.
-fn first_line(child: &mut Child) -> Option<String> {
-    let mut said = String::new();
-    if let Some(stdout) = child.stdout.take() {
-        let _ = stdout.take(MOST_READ).read_to_string(&mut said);
-    }
-    if let Some(stderr) = child.stderr.take() {
-        let _ = stderr.take(MOST_READ).read_to_string(&mut said);
-    }
-    let line = said.lines().map(plain).find(|line| !line.is_empty())?;
-    Some(line)
+    let program = in_path(name).ok_or_else(|| "is not on the PATH".to_owned())?;
+    let at = program.display();
+    let text = version_text(&program, args).map_err(|reason| format!("{at}: {reason}"))?;
+    let line = text.lines().map(plain).find(|line| !line.is_empty());
+    line.ok_or_else(|| format!("{at}: said nothing"))
 }
 
 /// Without control characters, and without the colours that some tools write to any stream.
@@ -208,36 +143,6 @@ fn plain(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn script(folder: &Path, name: &str, text: &str) -> PathBuf {
-        let path = folder.join(name);
-        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        path
-    }
-
-    #[test]
-    fn the_first_executable_on_the_path_is_taken() {
-        let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        fs::write(a.path().join("tool"), "no program").unwrap();
-        let expected = script(b.path(), "tool", "");
-        let folders = [a.path().to_owned(), b.path().to_owned()];
-        assert_eq!(find("tool", &folders), Some(expected));
-        assert_eq!(find("other", &folders), None);
-    }
-
-    #[test]
-    fn the_first_line_is_the_version_on_either_stream() {
-        // A copy of the shell is run, since a script that was just written may still be busy.
-        let shell = Path::new("/bin/sh");
-        assert_eq!(
-            ask(shell, &["-c", "echo; echo v1; echo more"]),
-            Ok("v1".to_owned())
-        );
-        assert_eq!(ask(shell, &["-c", "echo v2 >&2"]), Ok("v2".to_owned()));
-        assert_eq!(ask(shell, &["-c", "true"]), Err("said nothing".to_owned()));
-        assert!(ask(shell, &["-c", "exit 3"]).unwrap_err().contains('3'));
-    }
 
     #[test]
     fn a_version_that_lacks_what_it_would_unlock_says_so() {

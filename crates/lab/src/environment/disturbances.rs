@@ -11,8 +11,8 @@ use super::steal::StealMeter;
 use crate::machine::placement::Layout;
 use crate::machine::process::thread_waited;
 
-/// Follows what disturbs, over a whole run: it looks at the machine at its start and at its end, and
-/// in between at the measuring thread alone.
+/// Follows what disturbs, over a whole run: reads the machine's counters at its start and at its end,
+/// and in between those of the measuring thread alone.
 #[derive(Debug)]
 pub(crate) struct Disturbances {
     steal: Option<StealMeter>,
@@ -22,12 +22,12 @@ pub(crate) struct Disturbances {
 }
 
 impl Disturbances {
-    /// Starts to follow. What is measured runs on `cores`, and calls services at `called` that are
-    /// no processes of ours.
-    pub(crate) fn start(cores: BTreeSet<usize>, called: Vec<Address>) -> Self {
+    /// Starts to follow. What is measured runs on `cores`, and calls services at `targets`, which are no
+    /// processes of this program.
+    pub(crate) fn start(cores: BTreeSet<usize>, targets: Vec<Address>) -> Self {
         Self {
             steal: StealMeter::start(),
-            others: Others::start(cores, called),
+            others: Others::start(cores, targets),
             waited: 0.0,
         }
     }
@@ -38,7 +38,7 @@ impl Disturbances {
         self.waited = self.waited.max(share.unwrap_or(0.0));
     }
 
-    /// What was seen since the start, a line each; `when` says when that was.
+    /// A line for each disturbance since the start; `when` names that time.
     pub(crate) fn warnings(&self, when: &str) -> Vec<String> {
         let steal = self.steal.and_then(|steal| steal.warning(when));
         let others = self.others.warning(when, self.waited);
@@ -55,7 +55,7 @@ pub(crate) struct Waiting {
 
 impl Waiting {
     /// Starts to follow the calling thread. Nothing is followed where client and server share one
-    /// core, since each waits for the other there, and where the kernel does not tell.
+    /// core, since each waits for the other there, and where the kernel does not show it.
     pub(crate) fn start(layout: &Layout) -> Option<Self> {
         let is_shared = layout.client == layout.server && layout.client.ids().len() == 1;
         Some(Self {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn where_client_and_server_share_a_core_their_waiting_tells_nothing() {
+    fn where_client_and_server_share_a_core_their_waiting_is_not_counted() {
         let one = Placements::among(cores::allowed().unwrap()[..1].to_vec());
         assert!(Waiting::start(&one.layout(Placement::OneCore).unwrap()).is_none());
         assert!(Waiting::start(&one.layout(Placement::Free).unwrap()).is_none());

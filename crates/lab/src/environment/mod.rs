@@ -1,6 +1,6 @@
 //! The machine that a run was measured on, as the report shows it.
 //!
-//! Everything comes from files that the kernel keeps; what a machine does not tell is left out,
+//! Everything comes from files that the kernel keeps; what a machine does not show is left out,
 //! never guessed.
 
 mod disturbances;
@@ -20,8 +20,8 @@ use crate::machine::cores;
 use crate::machine::idle::IdleHold;
 use crate::machine::process::ProcessMeter;
 
-/// Looks at the machine. What else runs on it is told by [`Disturbances`].
-pub fn look(idle: Idle) -> Environment {
+/// The machine as it is now. [`Disturbances`] covers what else runs on it.
+pub(crate) fn examine(idle: Idle) -> Environment {
     let allowed = cores::allowed().unwrap_or_default();
     let governor = system::governor(&allowed);
     let idle = IdleHold::ask(idle).outcome().clone();
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_run_taken_up_elsewhere_keeps_both_machines_notes() {
-        let mut earlier = look(Idle::AsIs);
+        let mut earlier = examine(Idle::AsIs);
         earlier.warnings = vec!["it was cold".to_owned()];
         earlier.subjects = BTreeMap::from([("reference".to_owned(), BTreeMap::new())]);
         let same = continued(earlier.clone(), earlier.clone());
@@ -141,8 +141,8 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_tells_something() {
-        let environment = look(Idle::AsIs);
+    fn this_machine_shows_something() {
+        let environment = examine(Idle::AsIs);
         assert!(
             environment.system.contains("Linux"),
             "{}",

@@ -9,13 +9,14 @@ use std::time::Instant;
 use rpcgauge_load::Address;
 
 use crate::machine::listener::Listeners;
+use crate::machine::process::Stat;
 
-/// Where the measuring thread waited for its core for more than this share of a trial, whoever used
-/// as much of a core is named.
+/// Where the measuring thread waited for its core for more than this share of a trial, every program
+/// that used as much of a core is named.
 const WAITED_SHARE: f64 = 0.01;
 
-/// Whoever used more than this of a core that is measured on is named in any case: the server may
-/// have waited, or both sides where they share a core.
+/// A program that used more than this of a measured core is named in any case: the server may have
+/// waited, or both sides where they share a core.
 const BUSY_SHARE: f64 = 0.10;
 
 /// The kernel counts processor time in ticks of 10 ms: less is no share worth a word.
@@ -28,24 +29,24 @@ const MOST_NAMED: usize = 3;
 /// go might go in circles.
 const MOST_ANCESTORS: usize = 64;
 
-/// The kernel's mark of its own threads (`PF_KTHREAD` of include/linux/sched.h). What they do may be
-/// the calls' own work.
+/// The kernel's mark of its own threads (`PF_KTHREAD` of include/linux/sched.h). Their work may be
+/// part of the calls.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// Follows what processes use that are not of this program.
 #[derive(Debug)]
 pub(super) struct Others {
     cores: BTreeSet<usize>,
-    called: Vec<Address>,
+    targets: Vec<Address>,
     before: Processes,
 }
 
 impl Others {
-    /// Starts to follow; see [`super::Disturbances::start`].
-    pub(super) fn start(cores: BTreeSet<usize>, called: Vec<Address>) -> Self {
+    /// Starts to follow what runs on `cores`, except services that listen at `targets`.
+    pub(super) fn start(cores: BTreeSet<usize>, targets: Vec<Address>) -> Self {
         Self {
             cores,
-            called,
+            targets,
             before: Processes::now(),
         }
     }
@@ -56,14 +57,15 @@ impl Others {
         let used = Processes::now().used_since(&self.before, std::process::id());
         let mut named = disturbing(used, &self.cores, waited);
         if !named.is_empty() {
-            let called: Vec<Listeners> = self.called.iter().map(Listeners::at).collect();
-            named.retain(|used| !called.iter().any(|service| service.are_of(used.pid)));
+            let targets: Vec<Listeners> = self.targets.iter().map(Listeners::at).collect();
+            named.retain(|used| !targets.iter().any(|service| service.are_of(used.pid)));
         }
-        told(&named, when, waited)
+        named_in_a_line(&named, when, waited)
     }
 }
 
-/// Who disturbs what runs on `cores`, first who ran there last, the busiest first.
+/// The programs that disturb what runs on `cores`: those that ran there last come first, and the
+/// busiest of them before the others.
 fn disturbing(mut used: Vec<Used>, cores: &BTreeSet<usize>, waited: f64) -> Vec<Used> {
     let was_there = |used: &Used| cores.contains(&used.core);
     used.retain(|used| {
@@ -77,7 +79,7 @@ fn disturbing(mut used: Vec<Used>, cores: &BTreeSet<usize>, waited: f64) -> Vec<
     used
 }
 
-fn told(used: &[Used], when: &str, waited: f64) -> Option<String> {
+fn named_in_a_line(used: &[Used], when: &str, waited: f64) -> Option<String> {
     let named: Vec<String> = used.iter().take(MOST_NAMED).map(Used::to_string).collect();
     let waited = match waited > WAITED_SHARE {
         true => format!(
@@ -167,10 +169,10 @@ impl Processes {
             let known = earlier.map_or(0, |earlier| earlier.ticks)
                 + inherited.get(&pid).copied().unwrap_or(0);
             let ticks = process.ticks.saturating_sub(known);
-            let is_told = ticks >= FEWEST_TICKS
+            let is_counted = ticks >= FEWEST_TICKS
                 && !process.is_kernels
                 && !self.ancestry(pid).any(|ancestor| ancestor == own);
-            is_told.then(|| Used {
+            is_counted.then(|| Used {
                 name: process.name.clone(),
                 pid,
                 core: process.core,
@@ -181,7 +183,7 @@ impl Processes {
     }
 
     /// What processes had used already at `before` that have ended since: it stands in the account
-    /// of who waited for them now, the nearest of their ancestors that is left.
+    /// of the process that waited for them now: the nearest of their ancestors that is left.
     fn inherited_since(&self, before: &Self) -> BTreeMap<u32, u64> {
         let is_left = |pid: u32| {
             let started = |all: &Self| all.by_pid.get(&pid).map(|process| process.started);
@@ -205,22 +207,17 @@ impl Processes {
     }
 }
 
-/// The second field is a name in parentheses, which may hold spaces and parentheses itself. The
-/// fields after it are numbered as proc(5) does.
 fn process(stat: &str) -> Option<Process> {
-    let (start, rest) = stat.rsplit_once(')')?;
-    let (_, name) = start.split_once('(')?;
-    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-    let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+    let stat = Stat::parse(stat)?;
     let clean = |c: char| if c.is_control() { '?' } else { c };
     Some(Process {
-        name: name.chars().map(clean).collect(),
-        parent: u32::try_from(field(4)?).ok()?,
-        is_kernels: field(9)? & KERNEL_THREAD != 0,
+        name: stat.name.chars().map(clean).collect(),
+        parent: u32::try_from(stat.field(4)?).ok()?,
+        is_kernels: stat.field(9)? & KERNEL_THREAD != 0,
         // utime, stime, cutime, cstime
-        ticks: field(14)? + field(15)? + field(16)? + field(17)?,
-        started: field(22)?,
-        core: usize::try_from(field(39)?).ok()?,
+        ticks: stat.field(14)? + stat.field(15)? + stat.field(16)? + stat.field(17)?,
+        started: stat.field(22)?,
+        core: usize::try_from(stat.field(39)?).ok()?,
     })
 }
 
@@ -307,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ours_and_the_kernel_use_is_not_told() {
+    fn what_ours_and_the_kernel_use_is_left_out() {
         let kernels = Process {
             is_kernels: true,
             ..of(0, 90)
@@ -322,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn time_from_before_is_nobodys_when_its_process_ends() {
+    fn time_from_before_is_left_out_when_its_process_ends() {
         let second = ticks_a_second() as u64;
         // 1 waited for 2, which waited for 3: what both had used before stands in the account of 1.
         let before = [(1, of(0, 0)), (2, of(1, 2 * second)), (3, of(2, second))];
@@ -331,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn who_disturbs_is_named() {
+    fn a_program_that_disturbs_is_named() {
         let used = |pid, core, share| Used {
             name: "make".to_owned(),
             pid,
@@ -351,11 +348,11 @@ mod tests {
         assert_eq!(named(0.002), [4, 1]);
         assert_eq!(named(0.02), [4, 1, 2, 3]);
         assert_eq!(
-            told(&all[..2], "during the run", 0.0814).unwrap(),
+            named_in_a_line(&all[..2], "during the run", 0.0814).unwrap(),
             "during the run other programs were busy: make (pid 1, last on core 0) with 12% of a \
              core, make (pid 2, last on core 0) with 5% of a core; up to 8.1% of a trial the \
              measuring thread waited for its core; stop them for steadier figures"
         );
-        assert_eq!(told(&[], "during the run", 0.5), None);
+        assert_eq!(named_in_a_line(&[], "during the run", 0.5), None);
     }
 }

@@ -2,11 +2,11 @@
 
 use std::fs;
 
-/// A hypervisor that takes more than this share of the time away is told.
+/// A hypervisor that takes more than this share of the time away gets a warning.
 const STEAL_SHARE: f64 = 0.01;
 
-/// The kernel counts stolen time in ticks of 10 ms, and one may be a moment of a much shorter time: fewer
-/// say nothing of a share.
+/// The kernel counts stolen time in ticks of 10 ms, and one tick may stand for a much shorter time: a
+/// share of fewer ticks means nothing.
 const FEWEST_STOLEN_TICKS: u64 = 5;
 
 /// Follows how much time the hypervisor gives to others.
@@ -23,14 +23,14 @@ struct Ticks {
 }
 
 impl StealMeter {
-    /// Starts to follow; `None` where the kernel does not tell.
+    /// Starts to follow; `None` where the kernel does not count it.
     pub(super) fn start() -> Option<Self> {
         Some(Self {
             before: ticks_now()?,
         })
     }
 
-    /// A warning, when too much was taken away since the start; `when` says when that was.
+    /// A warning, where too much was taken away since the start; `when` names that time.
     pub(super) fn warning(&self, when: &str) -> Option<String> {
         let share = stolen_share(self.before, ticks_now()?)?;
         Some(format!(
@@ -59,7 +59,7 @@ fn ticks(stat: &str) -> Option<Ticks> {
     })
 }
 
-/// The share of the time that was taken away, where it is known well enough and too much.
+/// The share of the time that was taken away, where it is large and enough ticks were counted.
 fn stolen_share(before: Ticks, after: Ticks) -> Option<f64> {
     let stolen = after.stolen.saturating_sub(before.stolen);
     let share = stolen as f64 / after.all.saturating_sub(before.all).max(1) as f64;

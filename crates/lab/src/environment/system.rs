@@ -5,6 +5,7 @@ use std::fs;
 
 use super::text_of;
 use crate::machine::cores::{Core, choose_pair};
+use crate::machine::process::kib_field;
 
 /// The distribution and the kernel: `Debian GNU/Linux 12 (bookworm), Linux 6.1.0 x86_64`.
 pub(super) fn name() -> String {
@@ -23,7 +24,7 @@ fn distribution(release: &str) -> Option<String> {
     Some(value.trim_matches(['"', '\'']).to_owned()).filter(|name| !name.is_empty())
 }
 
-/// The processor's name as the system tells it, the architecture where it tells none.
+/// The processor's name as the system gives it, the architecture where it gives none.
 pub(super) fn processor() -> String {
     let cpuinfo = text_of("/proc/cpuinfo").unwrap_or_default();
     model(&cpuinfo)
@@ -44,12 +45,7 @@ fn model(cpuinfo: &str) -> Option<String> {
 
 /// The machine's memory, bytes.
 pub(super) fn memory_bytes() -> Option<u64> {
-    let meminfo = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kib.checked_mul(1024)
+    kib_field(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")
 }
 
 /// The frequency governor of the allowed cores, each one's name where they differ.
@@ -93,7 +89,7 @@ fn governor_warning(governor: &str) -> Option<String> {
     })
 }
 
-/// Whether turbo frequencies are on, where the driver tells.
+/// Whether turbo frequencies are on, where the driver shows it.
 fn turbo() -> Option<bool> {
     let cpu = "/sys/devices/system/cpu";
     let intel = text_of(&format!("{cpu}/intel_pstate/no_turbo")).map(|off| off == "0");
@@ -183,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quota_below_the_cores_is_told() {
+    fn a_quota_below_the_cores_is_a_warning() {
         assert_eq!(cores_of("max 100000"), None);
         assert_eq!(cores_of("150000 100000"), Some(1.5));
         assert_eq!(cores_of("100000 0"), None);
@@ -192,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn one_core_and_two_threads_are_told() {
+    fn one_core_and_two_threads_are_warnings() {
         let core = |id, physical| Core {
             id,
             package: 0,

@@ -1,4 +1,4 @@
-//! Whether this is a virtual machine or a container, where that can be told.
+//! Whether this is a virtual machine or a container, as far as the machine shows it.
 
 use std::path::Path;
 

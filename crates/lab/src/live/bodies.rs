@@ -12,9 +12,9 @@ use rpcgauge_study::settings::{Schedule, Settings, Stop};
 
 use super::{Extent, LiveError, Texts};
 
-/// Texts that are looked at beforehand where each call has its own and they are not kept. One after
-/// them that cannot be sent fails its call.
-const LOOKED_AT: u64 = 1_000;
+/// Texts that are checked beforehand where each call has its own and they are not kept. A later one
+/// that cannot be sent fails its call.
+const CHECKED: u64 = 1_000;
 
 /// What a body takes beside its bytes.
 const BODY_BYTES: u64 = 64;
@@ -24,7 +24,7 @@ const BODY_BYTES: u64 = 64;
 pub(crate) enum Bodies {
     /// All that differ, used in turn.
     Ready(Arc<[load::Body]>),
-    /// More than fit into memory, or nobody knows how many: made anew for each trial.
+    /// More than fit into memory, or an unknown number: made anew for each trial.
     Ahead(Arc<Recipe>),
 }
 
@@ -32,7 +32,7 @@ impl Bodies {
     /// The bodies for one more trial.
     ///
     /// # Errors
-    /// What they are made with cannot be had, in one line.
+    /// The codec or compressor cannot be made, in one line.
     pub(crate) fn for_trial<'a>(&self) -> Result<load::Bodies<'a>, String> {
         Ok(match self {
             Self::Ready(bodies) => load::Bodies::Prepared {
@@ -42,19 +42,19 @@ impl Bodies {
             Self::Ahead(recipe) => {
                 let mut maker = Maker::new(recipe).map_err(|error| error.to_string())?;
                 let made = move |call| maker.body(call);
-                let told = |made: Result<load::Body, LiveError>| {
+                let sendable = |made: Result<load::Body, LiveError>| {
                     made.map_err(|error| load::CodecError(without_value(&error.to_string())))
                 };
-                load::Bodies::Streamed(Box::new((0..).map(made).map(told)))
+                load::Bodies::Streamed(Box::new((0..).map(made).map(sendable)))
             }
         })
     }
 }
 
-/// Bodies, as far as they were made.
+/// The bodies, and one more.
 pub(super) struct Made {
     pub(super) bodies: Bodies,
-    /// That of the call that looks at the service. Where every call's text is its own and their
+    /// The body of the call that tries the service. Where every call's text is its own and their
     /// number is known, no other call has this one.
     pub(super) probe: load::Body,
 }
@@ -100,14 +100,14 @@ pub(super) fn make(
         Some(all) => Bodies::Ready(all.into()),
         None => {
             // Each begins with the first row of a file again.
-            Maker::new(&recipe)?.check(distinct.unwrap_or(LOOKED_AT), stop)?;
+            Maker::new(&recipe)?.check(distinct.unwrap_or(CHECKED), stop)?;
             Bodies::Ahead(recipe)
         }
     };
     Ok(Made { bodies, probe })
 }
 
-/// How many calls a trial makes at most, its warm-up included, where that can be told.
+/// How many calls a trial makes at most, its warm-up included, where that follows from its schedule.
 fn most_calls(settings: &Settings, warmup: Stop) -> Option<u64> {
     let most = |stop: Stop| {
         let by_time = match (&settings.schedule, stop.time_ms) {
@@ -273,7 +273,7 @@ impl Maker {
     }
 }
 
-/// What is said of a value that does not fit, without the value: the texts of failed calls are kept, and
+/// The message about a value that does not fit, without the value: the texts of failed calls are kept, and
 /// it may be a secret.
 fn without_value(said: &str) -> String {
     match (said.find("invalid "), said.rfind(", expected")) {
@@ -284,7 +284,7 @@ fn without_value(said: &str) -> String {
     }
 }
 
-/// A row that cannot be read, which says itself where it stands.
+/// The error of a row that cannot be read; its text has the place.
 fn of_rows(recipe: &Recipe, error: &DataError) -> LiveError {
     LiveError::Text {
         source_name: recipe.texts.source.clone(),

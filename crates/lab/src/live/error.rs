@@ -38,7 +38,7 @@ pub enum LiveError {
         /// What the system said.
         source: io::Error,
     },
-    /// Nobody can be reached there.
+    /// No connection can be made there.
     #[error(
         "cannot connect to {target} at {address}: {}; is the service running there?",
         sentence(source)
@@ -62,7 +62,7 @@ pub enum LiveError {
     /// TLS cannot be set up.
     #[error("{0}")]
     Tls(#[from] TlsError),
-    /// The service is there, but is not what was meant.
+    /// The service is there, but every call to it would fail.
     #[error("{target} {what}")]
     Refused {
         /// The target.
@@ -70,7 +70,7 @@ pub enum LiveError {
         /// What it did, and what to do.
         what: String,
     },
-    /// The service does not tell what its messages are.
+    /// The service does not describe its messages.
     #[error("{target} {what}; give --proto FILE or --descriptor-set FILE")]
     Reflection {
         /// The target.
@@ -78,7 +78,7 @@ pub enum LiveError {
         /// What it did instead.
         what: String,
     },
-    /// The service tells of other services, and not of this one.
+    /// The service has others, and not this one.
     #[error("{target} has no service \"{service}\"{nearest}")]
     UnknownService {
         /// The target.

@@ -1,11 +1,10 @@
-//! The head of a live service's calls, and what is expected of its answers.
+//! The head of a live service's calls.
 
 use rpcgauge_load as load;
-use rpcgauge_message::Limits;
 use rpcgauge_study::settings::{LiveService, Protocol, Settings};
 
 use super::{LiveError, LiveInputs};
-use crate::exchange::USER_AGENT;
+use crate::calls::{USER_AGENT, coding_headers};
 
 /// The media type of a body where the user names none: what most services take.
 const JSON: &str = "application/json";
@@ -41,17 +40,8 @@ pub(super) fn request(
     } else if inputs.texts.is_some() {
         add("content-type", JSON);
     }
-    let (sent, accepted) = match settings.protocol {
-        Protocol::Grpc => ("grpc-encoding", "grpc-accept-encoding"),
-        Protocol::Rest => ("content-encoding", "accept-encoding"),
-    };
-    for (name, compression) in [
-        (sent, settings.request_compression),
-        (accepted, settings.response_compression),
-    ] {
-        if !compression.is_none() {
-            add(name, compression.coding());
-        }
+    for (name, coding) in coding_headers(settings) {
+        add(name, coding);
     }
     add("user-agent", USER_AGENT);
     let own = inputs.headers.iter();
@@ -72,21 +62,11 @@ pub(super) fn request(
     })
 }
 
-/// What an answer must be like, beside a good status.
-pub(super) fn expect(settings: &Settings, limits: Limits) -> load::Expect {
-    let compression = settings.response_compression;
-    load::Expect {
-        content_type: None,
-        encoding: (!compression.is_none()).then(|| compression.coding().to_owned()),
-        max_answer_bytes: u32::try_from(limits.max_message_bytes).unwrap_or(u32::MAX),
-    }
-}
-
 /// Why a field cannot be the user's, if so: what is set by an option must not be set twice.
 fn set_elsewhere(name: &str, is_grpc: bool) -> Option<&'static str> {
     match name {
         "accept-encoding" | "grpc-accept-encoding" => {
-            Some("answers are asked for compressed with --response-compression")
+            Some("responses are compressed with --response-compression")
         }
         "grpc-encoding" => Some("requests are compressed with --request-compression"),
         "grpc-timeout" => Some("it is set from --deadline"),
@@ -95,7 +75,7 @@ fn set_elsewhere(name: &str, is_grpc: bool) -> Option<&'static str> {
     }
 }
 
-/// A deadline as gRPC tells it (gRPC over HTTP/2, `Timeout`): at most eight digits and a unit.
+/// A deadline as gRPC writes it (gRPC over HTTP/2, `Timeout`): at most eight digits and a unit.
 fn grpc_timeout(deadline_ms: u64) -> String {
     const MOST: u64 = 99_999_999;
     if deadline_ms <= MOST {

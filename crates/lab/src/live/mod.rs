@@ -1,9 +1,9 @@
-//! Live services: found, looked at with one call, and then called like any other callee.
+//! Live services: found, tried with one call, and then called like any other target.
 //!
 //! ```text
 //! settings, headers ─► reflection (where no file describes the messages: the service is asked)
 //! settings, headers, texts ─► bodies (texts checked against their type, nothing sent)
-//!                          ─► where (name looked up once, TLS files read)
+//!                          ─► resolve (name looked up once, TLS files read)
 //!                          ─► probe (one call) ─► Live, ready for its trials
 //! ```
 //!
@@ -15,7 +15,7 @@ mod error;
 mod head;
 mod probe;
 mod reflection;
-mod whereabouts;
+mod resolve;
 
 #[cfg(test)]
 mod tests;
@@ -33,7 +33,7 @@ pub(crate) use bodies::Bodies;
 pub use error::LiveError;
 pub use reflection::reflect;
 
-use crate::calls::{Calls, Check, protocol};
+use crate::calls::{Calls, Check, expect, protocol};
 
 /// What a live service is called with beside its settings.
 #[derive(Clone, Default)]
@@ -49,7 +49,7 @@ pub struct LiveInputs {
 pub struct Texts {
     /// The texts themselves.
     pub data: Arc<Data>,
-    /// The type that each is a message of, in JSON; none where a text is sent as it is.
+    /// The message type of each text, in JSON; none where a text is sent as it is.
     pub message_type: Option<MessageType>,
     /// Where they come from, for messages: an option or a file's name.
     pub source: String,
@@ -68,11 +68,11 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// What [`Extent::prepared_bytes`] is where nobody says otherwise: 256 MiB.
+    /// The default of [`Extent::prepared_bytes`]: 256 MiB.
     pub const PREPARED_BYTES: u64 = 256 << 20;
 }
 
-/// A live service that answers, and the calls for it.
+/// A live service that took a first call, and the calls for it.
 #[derive(Clone)]
 pub struct Live {
     calls: Calls,
@@ -80,7 +80,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// Makes messages ready, finds the service, and looks at it with one call.
+    /// Makes messages ready, finds the service, and tries it with one call.
     ///
     /// # Errors
     /// [`LiveError`], one line: a text that is no message, a name without an address, TLS that cannot
@@ -96,7 +96,7 @@ impl Live {
         };
         let bodies = bodies::make(settings, inputs.texts.as_ref(), extent, stop)?;
         let calls = calls(settings, service, inputs, extent.limits)?;
-        probe::look(&calls, settings, service, bodies.probe, stop)?;
+        probe::probe(&calls, settings, service, bodies.probe, stop)?;
         Ok(Self {
             calls,
             bodies: bodies.bodies,
@@ -123,14 +123,14 @@ fn calls(
 ) -> Result<Calls, LiveError> {
     Ok(Calls {
         request: head::request(settings, service, inputs)?,
-        expect: head::expect(settings, limits),
+        expect: expect(settings, limits),
         check: (!settings.response_compression.is_none()).then_some(Check {
             compression: settings.response_compression,
             limits,
         }),
         target: load::Target {
-            tls: whereabouts::tls(service)?,
-            address: whereabouts::address(service, settings)?,
+            tls: resolve::tls(service)?,
+            address: resolve::address(service, settings)?,
             protocol: protocol(settings.http),
         },
     })

@@ -1,7 +1,7 @@
-//! The first call: is the service there, and is it what was meant?
+//! The first call to a live service: is the service there, and is it what was meant?
 //!
 //! A status such as 503 is a fact of the service and is measured. What would fail every call for a
-//! reason that the user can mend is said before anything is measured: of statuses those that depend
+//! reason that the user can mend is an error before anything is measured: of statuses those that depend
 //! on the request's head alone, which is the same in every call. 403 and 422, for two, can depend on
 //! the message.
 
@@ -14,8 +14,8 @@ use super::LiveError;
 use crate::calls::{Calls, Check};
 use crate::subject::one_line;
 
-/// Makes one call and looks at how it ends.
-pub(super) fn look(
+/// Makes one call and checks how it ends.
+pub(super) fn probe(
     calls: &Calls,
     settings: &Settings,
     service: &LiveService,
@@ -26,34 +26,17 @@ pub(super) fn look(
         bodies: vec![body],
         verifier: None,
     };
-    let uncallable = |what: String| LiveError::Uncallable {
-        target: service.target.to_string(),
-        what,
-    };
     let check = calls.check.map(Check::start).transpose();
-    let hooks = load::Hooks {
-        settling: Box::new(|_| load::Settling::Settled),
-        measuring: Box::new(|_| ()),
-        progress: None,
-        check: check.map_err(uncallable)?,
-    };
-    let measured = load::measure_with(&calls.trial(settings), bodies, hooks, stop);
-    let measured = measured.map_err(|error| uncallable(error.to_string()))?;
-    if measured.ending == load::Ending::Interrupted {
-        return Err(LiveError::Interrupted);
-    }
-    let Some(kind) = measured.calls.failed.keys().next() else {
+    let check = check.map_err(|what| uncallable(service, what))?;
+    let (measured, failure) = one_call(&calls.trial(settings), bodies, check, service, stop)?;
+    let Some((kind, said)) = failure else {
         return Ok(());
     };
-    if measured.traffic.received.header > 0 && is_broken_off(*kind) {
-        // It began to answer, and by this protocol: that it breaks off is its own fault, and a fact.
+    if measured.traffic.received.header > 0 && is_broken_off(kind) {
+        // The service began to respond by this protocol: that it breaks off is a fact to be measured.
         return Ok(());
     }
-    let said = measured.error_samples.first();
-    let said = said
-        .map(|sample| one_line(&sample.text))
-        .unwrap_or_default();
-    match refusal(*kind, &said, settings, service) {
+    match refusal(kind, &said, settings, service) {
         None => Ok(()),
         Some(what) => Err(LiveError::Refused {
             target: service.target.to_string(),
@@ -62,7 +45,42 @@ pub(super) fn look(
     }
 }
 
-/// Whether the connection ended before an answer did.
+/// Makes one call. With what was measured comes why the call failed, if it did: the kind, and one line
+/// from the engine or the server, which may be empty.
+pub(super) fn one_call<'b>(
+    trial: &load::Trial,
+    bodies: load::Bodies<'b>,
+    check: Option<load::AnswerCheck<'b>>,
+    service: &LiveService,
+    stop: &AtomicBool,
+) -> Result<(load::Measurement, Option<(FailureKind, String)>), LiveError> {
+    let hooks = load::Hooks {
+        settling: Box::new(|_| load::Settling::Settled),
+        measuring: Box::new(|_| ()),
+        progress: None,
+        check,
+    };
+    let measured = load::measure_with(trial, bodies, hooks, stop)
+        .map_err(|error| uncallable(service, error.to_string()))?;
+    if measured.ending == load::Ending::Interrupted {
+        return Err(LiveError::Interrupted);
+    }
+    let failure = measured.calls.failed.keys().next().map(|kind| {
+        let sample = measured.error_samples.first();
+        let said = sample.map_or_else(String::new, |sample| one_line(&sample.text));
+        (*kind, said)
+    });
+    Ok((measured, failure))
+}
+
+fn uncallable(service: &LiveService, what: String) -> LiveError {
+    LiveError::Uncallable {
+        target: service.target.to_string(),
+        what,
+    }
+}
+
+/// Whether the connection ended before the response did.
 fn is_broken_off(kind: FailureKind) -> bool {
     matches!(
         kind,
@@ -70,8 +88,8 @@ fn is_broken_off(kind: FailureKind) -> bool {
     )
 }
 
-/// What is said of a service whose every call would fail like this one; nothing where the failure is
-/// a fact to be measured.
+/// The error of a service whose every call would fail like this one; none where the failure is a fact to
+/// be measured.
 pub(super) fn refusal(
     kind: FailureKind,
     said: &str,
@@ -91,7 +109,7 @@ pub(super) fn refusal(
             version(settings.http),
             other_version(settings)
         ),
-        // It speaks HTTP/2, or the kind would be the one below.
+        // The service speaks HTTP/2, or the kind would be the one below.
         FailureKind::Protocol if is_grpc => format!(
             "breaks a rule of gRPC or HTTP/2{because}; every call would fail so: check the server, and \
              that the method is unary"
@@ -100,16 +118,16 @@ pub(super) fn refusal(
             format!("breaks a rule of HTTP/2{because}; every call would fail so: check the server")
         }
         FailureKind::Protocol => format!(
-            "does not answer as HTTP/1.1 asks{because}; check the server, the port, and whether it wants \
+            "does not respond as HTTP/1.1 requires{because}; check the server, the port, and whether it wants \
              TLS (https://) or none (http://)"
         ),
         FailureKind::WrongProtocol => format!(
-            "does not answer in {}{because}; {}",
+            "does not respond in {}{because}; {}",
             version(settings.http),
             other_version(settings)
         ),
         FailureKind::ConnectionClosed | FailureKind::ConnectionReset => format!(
-            "ends the connection without an answer to {}{because}; {}",
+            "ends the connection without a response to {}{because}; {}",
             version(settings.http),
             other_version(settings)
         ),
@@ -122,7 +140,7 @@ pub(super) fn refusal(
             }
         ),
         FailureKind::HttpStatus(status @ (404 | 405 | 415)) if is_grpc => format!(
-            "answers {status}, and not by gRPC{because}; is this the port of the gRPC server?"
+            "responds with {status}, and not by gRPC{because}; is this the port of the gRPC server?"
         ),
         FailureKind::HttpStatus(401) | FailureKind::GrpcStatus(UNAUTHENTICATED) => format!(
             "does not know who calls ({kind}){because}; give what it wants to know, as in \
@@ -130,23 +148,23 @@ pub(super) fn refusal(
         ),
         FailureKind::ContentType if is_grpc => {
             format!(
-                "does not answer by gRPC with protobuf{because}; is this the port of the gRPC server?"
+                "does not respond by gRPC with protobuf{because}; is this the port of the gRPC server?"
             )
         }
         FailureKind::HttpStatus(404) => format!(
-            "answers 404: there is nothing at {}; check the path and its method, {method}",
+            "responds with 404: there is nothing at {}; check the path and its method, {method}",
             service.target.path,
         ),
         FailureKind::HttpStatus(405) => format!(
-            "answers 405: {} does not take {method}; choose another method with -X",
+            "responds with 405: {} does not take {method}; choose another method with -X",
             service.target.path,
         ),
         FailureKind::HttpStatus(415) => format!(
-            "answers 415: {} does not take bodies of this type or compression; check \
+            "responds with 415: {} does not take bodies of this type or compression; check \
              -H 'content-type: …' and --request-compression",
             service.target.path,
         ),
-        // What the engine says of a connection names what is wrong and the option that helps.
+        // The engine's text about a connection names what is wrong and the option that helps.
         FailureKind::CertificateUnknownIssuer
         | FailureKind::CertificateName
         | FailureKind::CertificateExpired
@@ -161,7 +179,7 @@ pub(super) fn refusal(
     })
 }
 
-/// gRPC's code for a caller who did not say who it is, or is not known.
+/// gRPC's code for a caller that gave no identity, or one that is not known.
 const UNAUTHENTICATED: u32 = 16;
 
 /// gRPC's code for a method that a server does not have.

@@ -2,32 +2,33 @@
 //!
 //! Each question is a call of its own, made by the engine as the measured ones are: with the same
 //! address, TLS and metadata. A stream of one question is a unary call on the wire, and most servers
-//! answer the first one with everything that its file imports.
+//! respond to the first one with everything that its file imports.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use rpcgauge_load::{self as load, FailureKind};
-use rpcgauge_message::reflection::{Files, METHOD_PATHS, NoSchema, Question, Untold, inquire};
+use rpcgauge_message::reflection::{
+    FetchError, Files, METHOD_PATHS, ReflectionError, ReflectionRequest, fetch_schema,
+};
 use rpcgauge_message::{Compression, Limits, Schema};
 use rpcgauge_study::settings::{LiveService, Settings};
 
 use super::{LiveError, LiveInputs, calls, probe};
 use crate::calls::Calls;
-use crate::subject::one_line;
 
 /// How long a service is asked in all.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Most bytes of an answer, whatever the limit of the calls themselves is: it can hold every file.
+/// Most bytes of a response, whatever the limit of the calls themselves is: it can hold every file.
 const MOST_ANSWER_BYTES: usize = Files::MOST_BYTES;
 
 /// The schema of the service that is called: its file, and what that imports. `headers` are the
-/// user's own fields, which a service may want to see before it tells anything.
+/// user's own fields, which a service may require before it responds.
 ///
 /// # Errors
 /// [`LiveError`], one line: a service that is not there or does not offer reflection, does not have
-/// the service that is called, or tells what makes no schema.
+/// the service that is called, or whose descriptors make no schema.
 pub fn reflect(
     settings: &Settings,
     headers: &[(String, String)],
@@ -82,33 +83,37 @@ impl<'a> Asker<'a> {
 
     /// Asks until the schema of a service is whole.
     fn schema(mut self, name: &str) -> Result<Schema, LiveError> {
-        match inquire(name, Files::default(), |question| self.ask(question)) {
+        match fetch_schema(name, Files::default(), |question| self.ask(question)) {
             Ok(schema) => Ok(schema),
-            Err(NoSchema::Unanswered(error)) => Err(error),
-            Err(NoSchema::Untold(Untold::NoService { service, nearest })) => {
+            Err(FetchError::Call(error)) => Err(error),
+            Err(FetchError::Reflection(ReflectionError::NoService { service, nearest })) => {
                 Err(LiveError::UnknownService {
                     target: self.service.target.to_string(),
                     service,
                     nearest,
                 })
             }
-            Err(NoSchema::Untold(untold)) => Err(self.error(untold.to_string())),
+            Err(FetchError::Reflection(error)) => Err(self.error(error.to_string())),
         }
     }
 
     /// Asks one question, in the newest version that the service has.
-    fn ask(&mut self, question: Question<'_>) -> Result<Vec<u8>, LiveError> {
+    fn ask(&mut self, question: ReflectionRequest<'_>) -> Result<Vec<u8>, LiveError> {
         while let Some((path, older)) = self.paths.split_first() {
-            if let Some(answer) = self.ask_at(path, question)? {
-                return Ok(answer);
+            if let Some(response) = self.ask_at(path, question)? {
+                return Ok(response);
             }
             self.paths = older;
         }
         Err(self.error("does not offer server reflection".to_owned()))
     }
 
-    /// The answer's bytes; none where the service does not have this version.
-    fn ask_at(&self, path: &str, question: Question<'_>) -> Result<Option<Vec<u8>>, LiveError> {
+    /// The response's bytes; none where the service does not have this version.
+    fn ask_at(
+        &self,
+        path: &str,
+        question: ReflectionRequest<'_>,
+    ) -> Result<Option<Vec<u8>>, LiveError> {
         let left = self.until.saturating_duration_since(Instant::now());
         let mut trial = self.calls.trial(&self.settings);
         path.clone_into(&mut trial.request.path);
@@ -116,38 +121,26 @@ impl<'a> Asker<'a> {
         if trial.deadline.is_zero() {
             let seconds = PATIENCE.as_secs();
             return Err(self.error(format!(
-                "has not told of all its messages within {seconds} s"
+                "has not sent all its descriptors within {seconds} s"
             )));
         }
         let mut one = OneCall {
             question: question.to_bytes(),
-            answer: None,
+            response: None,
         };
-        let mut rule = |_: load::WarmupSlice| load::Settling::Settled;
         let bodies = load::Bodies::PerCall(&mut one);
-        let measured = load::measure(&trial, bodies, &mut rule, self.stop);
-        let measured = measured.map_err(|error| LiveError::Uncallable {
-            target: self.service.target.to_string(),
-            what: error.to_string(),
-        })?;
-        if measured.ending == load::Ending::Interrupted {
-            return Err(LiveError::Interrupted);
-        }
-        match measured.calls.failed.keys().next() {
-            None => Ok(one.answer),
-            Some(FailureKind::GrpcStatus(probe::UNIMPLEMENTED)) => Ok(None),
-            Some(kind) => {
-                let said = measured.error_samples.first();
-                let said = said.map(|sample| one_line(&sample.text));
-                Err(self.failed(*kind, &said.unwrap_or_default()))
-            }
+        let (_, failure) = probe::one_call(&trial, bodies, None, self.service, self.stop)?;
+        match failure {
+            None => Ok(one.response),
+            Some((FailureKind::GrpcStatus(probe::UNIMPLEMENTED), _)) => Ok(None),
+            Some((kind, said)) => Err(self.failed(kind, &said)),
         }
     }
 
-    /// What is said of a question that failed as a call.
+    /// The error of a question that failed as a call.
     fn failed(&self, kind: FailureKind, said: &str) -> LiveError {
         let target = self.service.target.to_string();
-        // An answer that breaks a rule says nothing of the method that is called.
+        // A response that breaks a rule says nothing of the method that is called.
         let refusal = match kind {
             FailureKind::Protocol => None,
             kind => probe::refusal(kind, said, &self.settings, self.service),
@@ -159,7 +152,9 @@ impl<'a> Asker<'a> {
                     "" => String::new(),
                     said => format!(" ({said})"),
                 };
-                self.error(format!("does not answer server reflection: {kind}{said}"))
+                self.error(format!(
+                    "does not respond to server reflection: {kind}{said}"
+                ))
             }
         }
     }
@@ -172,10 +167,10 @@ impl<'a> Asker<'a> {
     }
 }
 
-/// Sends one question and keeps the answer.
+/// Sends one question and keeps the response.
 struct OneCall {
     question: Vec<u8>,
-    answer: Option<Vec<u8>>,
+    response: Option<Vec<u8>>,
 }
 
 impl load::Codec for OneCall {
@@ -186,12 +181,12 @@ impl load::Codec for OneCall {
 
     fn decompress(&mut self, _: &[u8], _: &mut Vec<u8>) -> Result<(), load::CodecError> {
         Err(load::CodecError(
-            "the answer is compressed in a way that was not asked for".to_owned(),
+            "the response is compressed in a way that was not asked for".to_owned(),
         ))
     }
 
     fn decode(&mut self, plain: &[u8]) -> Result<(), load::CodecError> {
-        self.answer = Some(plain.to_vec());
+        self.response = Some(plain.to_vec());
         Ok(())
     }
 

@@ -119,7 +119,7 @@ fn without_texts_there_is_one_empty_body() {
 
 #[test]
 fn rows_are_made_once_each() {
-    let rows = Rows::from_json_lines("{\"a\":1}\n\n{\"a\":2}\n").unwrap();
+    let rows = Rows::in_memory(b"{\"a\":1}\n\n{\"a\":2}\n", RowFormat::JsonLines).unwrap();
     let made = bodies::make(&http(), Some(&texts(None, Some(rows))), &EXTENT, &GO).unwrap();
     assert_eq!(sent(&made), ["{\"a\":1}", "{\"a\":2}"]);
 }
@@ -156,7 +156,10 @@ fn a_rate_tells_how_many_texts_there_must_be() {
 fn making_many_texts_can_be_ended() {
     let stopped = AtomicBool::new(true);
     let (many, rows) = (Some("{{n}}"), "{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n");
-    let of_rows = texts(None, Some(Rows::from_json_lines(rows).unwrap()));
+    let of_rows = texts(
+        None,
+        Some(Rows::in_memory(rows.as_bytes(), RowFormat::JsonLines).unwrap()),
+    );
     for (texts, extent) in [(texts(many, None), &EXTENT), (of_rows, &LITTLE)] {
         let ended = bodies::make(&http(), Some(&texts), extent, &stopped);
         assert!(matches!(ended.err(), Some(LiveError::Interrupted)));
@@ -188,7 +191,7 @@ const LITTLE: Extent = Extent {
 
 #[test]
 fn texts_beyond_memory_are_made_ahead_of_the_calls() {
-    let rows = Rows::from_json_lines("{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n").unwrap();
+    let rows = Rows::in_memory(b"{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n", RowFormat::JsonLines).unwrap();
     let of_rows = texts(None, Some(rows));
     let made = bodies::make(&http(), Some(&of_rows), &LITTLE, &GO).unwrap();
     let first: Vec<_> = ahead(&made, 4).into_iter().map(Result::unwrap).collect();
@@ -207,7 +210,7 @@ fn a_text_that_cannot_be_sent_is_said_beforehand_or_fails_its_call() {
         let mut lines = String::new();
         (0..count).for_each(|_| lines.push_str("{\"name\":\"Ada\"}\n"));
         lines.push_str("{\"name\":1}\n");
-        Rows::from_json_lines(&lines).unwrap()
+        Rows::in_memory(lines.as_bytes(), RowFormat::JsonLines).unwrap()
     };
     let data = Data::new(None, Some(greetings(5)), Form::Json, Order::InTurn, 1).unwrap();
     let in_turn = Texts {
@@ -240,11 +243,11 @@ fn a_text_that_cannot_be_sent_is_said_beforehand_or_fails_its_call() {
         ..greeting("{}")
     };
     let made = bodies::make(&grpc(), Some(&drawn), &LITTLE, &GO).unwrap();
-    let told = ahead(&made, bad as usize + 1).pop().unwrap();
-    // The value itself may be a secret, and what is said of failed calls is kept.
-    let told = told.unwrap_err();
+    let refused = ahead(&made, bad as usize + 1).pop().unwrap();
+    // The value itself may be a secret, and the texts of failed calls are kept.
+    let text = refused.unwrap_err();
     let without = ", line 3001: $.name: invalid value, expected a string";
-    assert!(told.ends_with(without), "{told}");
+    assert!(text.ends_with(without), "{text}");
 }
 
 #[test]
@@ -262,16 +265,16 @@ fn rows_that_stay_in_their_file_are_read_ahead_of_the_calls() {
     let made = bodies::make(&grpc(), Some(&of_rows(rows)), &LITTLE, &GO).unwrap();
     for _ in 0..2 {
         // Every trial begins with the first row, and goes round at the end.
-        let told = ahead(&made, 1_203);
-        assert_eq!(told[0], Ok("\n\u{3}Ada".to_owned()));
+        let read = ahead(&made, 1_203);
+        assert_eq!(read[0], Ok("\n\u{3}Ada".to_owned()));
         let wrong = "rows.jsonl: line 1201, column 9: not JSON: expected value";
-        assert_eq!(told[1_200], Err(wrong.to_owned()));
-        let unknown = told[1_201].as_ref().unwrap_err();
+        assert_eq!(read[1_200], Err(wrong.to_owned()));
+        let unknown = read[1_201].as_ref().unwrap_err();
         assert!(
             unknown.starts_with("rows.jsonl, line 1202: $.nam"),
             "{unknown}"
         );
-        assert_eq!(told[1_202], told[0]);
+        assert_eq!(read[1_202], read[0]);
     }
     std::fs::write(file.path(), "{\"name\":\"Ada\"}\n{\"name\":}\n").unwrap();
     let rows = Rows::in_file(file.path(), RowFormat::JsonLines).unwrap();
@@ -292,7 +295,11 @@ fn messages_are_encoded_and_what_is_none_is_named_by_its_place() {
         made.err().unwrap().to_string()
     };
     insta::assert_snapshot!(why(&greeting("{\"name\":1}")), @"--data: $.name: invalid value: integer `1`, expected a string");
-    let rows = Rows::from_json_lines("{\"name\":\"Ada\"}\n{\"nam\":\"Bob\"}\n").unwrap();
+    let rows = Rows::in_memory(
+        b"{\"name\":\"Ada\"}\n{\"nam\":\"Bob\"}\n",
+        RowFormat::JsonLines,
+    )
+    .unwrap();
     let of_rows = Texts {
         data: Arc::new(Data::new(None, Some(rows), Form::Json, Order::InTurn, 1).unwrap()),
         source: "rows.jsonl".to_owned(),
@@ -368,7 +375,7 @@ fn a_head_has_what_the_settings_say_and_what_the_user_gives() {
 }
 
 #[test]
-fn a_host_field_is_what_the_server_is_told() {
+fn a_host_field_is_what_the_server_receives() {
     let request = head(&http(), &with(&[("Host", "shop.example")])).unwrap();
     assert_eq!(request.authority, "shop.example");
     assert!(request.headers.iter().all(|(name, _)| name != "Host"));

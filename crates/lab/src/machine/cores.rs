@@ -43,7 +43,7 @@ impl CorePair {
 /// The cores that the calling thread may run on, in the kernel's order.
 ///
 /// # Errors
-/// When the kernel does not tell the thread's affinity.
+/// When the kernel does not give the thread's affinity.
 pub fn allowed() -> io::Result<Vec<Core>> {
     let set = sched_getaffinity(None)?;
     let base = Path::new("/sys/devices/system/cpu");
@@ -53,7 +53,7 @@ pub fn allowed() -> io::Result<Vec<Core>> {
         .collect())
 }
 
-/// Where the system does not tell the topology, each logical processor counts as a core.
+/// Where the system does not show the topology, each logical processor counts as a core.
 fn described(base: &Path, id: usize) -> Core {
     let read = |name: &str| -> Option<u32> {
         let path = base.join(format!("cpu{id}/topology/{name}"));

@@ -26,7 +26,8 @@ pub struct IdleHold {
 }
 
 impl IdleHold {
-    /// Asks for `asked`. What cannot be had is left as it is, with the reason.
+    /// Asks the kernel for `asked`. Where it refuses, idle states stay as they are, and the outcome has the
+    /// reason.
     pub fn ask(asked: Idle) -> Self {
         Self::ask_at(asked, Path::new(DEVICE))
     }

@@ -33,7 +33,7 @@ impl Listeners {
         )
     }
 
-    /// Whether a process has one of them open; false where it may not be looked into.
+    /// Whether a process has one of them open; false where this program may not read its files.
     pub fn are_of(&self, pid: u32) -> bool {
         if self.0.is_empty() {
             return false;
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_listens_is_found() {
+    fn the_process_that_listens_is_found() {
         let ours = std::process::id();
         let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = tcp.local_addr().unwrap();

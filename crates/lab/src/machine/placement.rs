@@ -6,7 +6,6 @@ use std::io;
 use std::marker::PhantomData;
 
 use rpcgauge_study::settings::Placement;
-use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use thiserror::Error;
 
@@ -58,14 +57,6 @@ impl CoreSet {
     pub fn bind_this_thread(&self) -> io::Result<()> {
         Ok(sched_setaffinity(None, &self.mask())?)
     }
-
-    /// Binds one thread of another process.
-    ///
-    /// # Errors
-    /// The kernel's: mostly that there is no such thread any more.
-    pub fn bind_thread(&self, thread: Pid) -> io::Result<()> {
-        Ok(sched_setaffinity(Some(thread), &self.mask())?)
-    }
 }
 
 impl fmt::Display for CoreSet {
@@ -95,7 +86,7 @@ impl Placements {
     /// Looks at the cores that the calling thread may use.
     ///
     /// # Errors
-    /// [`PlacementError::Refused`] when the kernel does not tell them.
+    /// [`PlacementError::Refused`] when the kernel does not give them.
     pub fn detect() -> Result<Self, PlacementError> {
         let allowed = cores::allowed().map_err(|source| PlacementError::Refused {
             what: "read the allowed cores",

@@ -51,7 +51,7 @@ impl ProcessMeter {
     /// A meter of the process `pid`.
     ///
     /// # Errors
-    /// When there is no such process, or it may not be looked at.
+    /// When there is no such process, or this program may not read it.
     pub fn of(pid: u32) -> io::Result<Self> {
         let mut clock: libc::clockid_t = 0;
         let id = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
@@ -79,7 +79,8 @@ impl ProcessMeter {
     /// When the process is gone.
     pub fn cpu(&self) -> io::Result<CpuReading> {
         let stat = fs::read_to_string(self.folder.join("stat"))?;
-        let (user_ticks, system_ticks) = ticks(&stat)
+        let (user_ticks, system_ticks) = Stat::parse(&stat)
+            .and_then(|stat| stat.ticks())
             .ok_or_else(|| io::Error::other("/proc/<pid>/stat has no processor times"))?;
         Ok(CpuReading {
             total_ns: self.total_ns()?,
@@ -116,31 +117,54 @@ impl ProcessMeter {
     /// When the process is gone.
     pub fn peak_bytes(&self) -> io::Result<u64> {
         let status = fs::read_to_string(self.folder.join("status"))?;
-        peak(&status).ok_or_else(|| io::Error::other("/proc/<pid>/status has no VmHWM"))
+        kib_field(&status, "VmHWM:")
+            .ok_or_else(|| io::Error::other("/proc/<pid>/status has no VmHWM"))
     }
 }
 
 /// How long the calling thread was ready to run so far, and others had its core: the second number
 /// of its `schedstat` (the kernel's Documentation/scheduler/sched-stats.rst). `None` where the
-/// kernel does not tell.
+/// kernel does not count it.
 pub fn thread_waited() -> Option<Duration> {
     let schedstat = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let waited_ns = schedstat.split_ascii_whitespace().nth(1)?;
     Some(Duration::from_nanos(waited_ns.parse().ok()?))
 }
 
-/// Fields 14 and 15 of proc(5)'s `stat`. The second field is a name in parentheses, which may hold
-/// spaces and parentheses itself.
-fn ticks(stat: &str) -> Option<(u64, u64)> {
-    let (_, after_name) = stat.rsplit_once(')')?;
-    let mut fields = after_name.split_ascii_whitespace().skip(11);
-    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+/// Of proc(5)'s `stat`.
+#[derive(Debug)]
+pub(crate) struct Stat<'s> {
+    /// The program's name, which may hold spaces and parentheses.
+    pub(crate) name: &'s str,
+    /// From the third on.
+    fields: Vec<&'s str>,
 }
 
-fn peak(status: &str) -> Option<u64> {
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+impl<'s> Stat<'s> {
+    /// Reads the file's text.
+    pub(crate) fn parse(text: &'s str) -> Option<Self> {
+        let (before, after) = text.rsplit_once(')')?;
+        let (_, name) = before.split_once('(')?;
+        Some(Self {
+            name,
+            fields: after.split_ascii_whitespace().collect(),
+        })
+    }
+
+    /// A field that is a number, by its place in proc(5).
+    pub(crate) fn field(&self, place: usize) -> Option<u64> {
+        self.fields.get(place.checked_sub(3)?)?.parse().ok()
+    }
+
+    /// User and kernel time, clock ticks.
+    fn ticks(&self) -> Option<(u64, u64)> {
+        Some((self.field(14)?, self.field(15)?))
+    }
+}
+
+/// A size in one of the kernel's tables of names and kB, bytes.
+pub(crate) fn kib_field(table: &str, name: &str) -> Option<u64> {
+    let line = table.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kib.checked_mul(1024)
 }
@@ -152,13 +176,15 @@ mod tests {
     #[test]
     fn stat_is_read_past_a_name_with_spaces_and_parentheses() {
         let stat = "42 (a) b) (c) S 1 42 42 0 -1 4194560 99 0 0 0 17 23 0 0 20 0 1 0 100 0 0";
-        assert_eq!(ticks(stat), Some((17, 23)));
-        assert_eq!(ticks("42 (cut"), None);
-        assert_eq!(ticks("42 (cut) S 1"), None);
+        let stat = Stat::parse(stat).unwrap();
+        assert_eq!((stat.name, stat.ticks()), ("a) b) (c", Some((17, 23))));
+        assert!(Stat::parse("42 (cut").is_none());
+        assert_eq!(Stat::parse("42 (cut) S 1").unwrap().ticks(), None);
     }
 
     #[test]
     fn status_tells_the_peak() {
+        let peak = |status| kib_field(status, "VmHWM:");
         assert_eq!(peak("Name:\ta\nVmHWM:\t    1764 kB\n"), Some(1764 * 1024));
         assert_eq!(peak("Name:\tkernel thread\n"), None);
     }

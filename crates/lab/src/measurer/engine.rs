@@ -8,19 +8,18 @@ use std::time::{Duration, SystemTime};
 use rpcgauge_load as load;
 use rpcgauge_study::plan::{Slice, Variant};
 use rpcgauge_study::ramp;
-use rpcgauge_study::record::{Code, Cpu, Fault, Memory, Slices};
+use rpcgauge_study::record::{Code, Cpu, Fault, Memory};
 use rpcgauge_study::settings::Schedule;
 
 use super::measured::{Surroundings, measured};
-use super::warmup::Rule;
-use super::{Carried, Finished, Measurer, Trialled, alive};
-use crate::clock::epoch_ms;
-use crate::error::TrialFailure;
+use super::{Carried, Finished, Measurer, alive, epoch_ms, part_done};
+use crate::error::{TrialFailure, TrialResult};
 use crate::machine::process::{CpuReading, ProcessMeter};
 use crate::observer::Observer;
 use crate::server::{Opened, Server};
 use crate::subject::Subject;
 use crate::verify;
+use crate::warmup::Rule;
 
 /// Measures one variant by the engine.
 pub(crate) struct EngineMeasurer<'s, 'o> {
@@ -28,6 +27,7 @@ pub(crate) struct EngineMeasurer<'s, 'o> {
     trial: &'s load::Trial,
     slice: Option<Slice>,
     observer: &'s RefCell<&'o mut dyn Observer>,
+    /// The server's process; none of a live service.
     subject: Option<&'s Subject>,
     /// Taken when the measuring begins.
     bodies: Option<load::Bodies<'s>>,
@@ -36,9 +36,8 @@ pub(crate) struct EngineMeasurer<'s, 'o> {
     server_cpu: Option<Rc<ServerCpu>>,
     client: ProcessMeter,
     code: Option<Code>,
-    /// Mean size of the right answers, where the engine does not read them.
-    answer_size: Option<f64>,
-    keeps_what_was_measured: bool,
+    /// Mean size of the right responses, where the engine does not read them.
+    response_size: Option<f64>,
     measured_from: Option<SystemTime>,
     /// How much of the trial is measured, from 0 to 1.
     done: f64,
@@ -63,18 +62,13 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
         trial: &'s load::Trial,
         slice: Option<Slice>,
         observer: &'s RefCell<&'o mut dyn Observer>,
-    ) -> Trialled<Self> {
-        let code = server.code();
-        // The engine knows it wherever it reads answers, which it does where stages are timed.
-        let answer_size = match trial.timing {
-            load::Timing::Stages => None,
-            load::Timing::Calls => server.answer_size(),
-        };
-        let keeps_what_was_measured = server.keeps_what_was_measured();
+    ) -> TrialResult<Self> {
         let Opened {
             subject,
             bodies,
             check,
+            code,
+            response_size,
         } = server.open(trial.timing)?;
         Ok(Self {
             variant,
@@ -91,15 +85,14 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
             server_cpu: subject.map(|subject| Rc::new(ServerCpu::new(subject.meter()))),
             client: ProcessMeter::of_self().map_err(unmeasured)?,
             code,
-            answer_size,
-            keeps_what_was_measured,
+            response_size,
             measured_from: None,
             done: 0.0,
         })
     }
 
-    /// What the engine tells while it measures: of the warm-up, of where calls begin to count, and how
-    /// it goes.
+    /// What the engine calls while it measures: after each part of the warm-up, where calls begin to
+    /// count, and for snapshots.
     fn hooks(&mut self) -> load::Hooks<'s> {
         let mut rule = Rule::new();
         let server_cpu = self.server_cpu.clone();
@@ -124,21 +117,22 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
         }
     }
 
-    fn bodies(&mut self) -> Trialled<load::Bodies<'s>> {
+    fn bodies(&mut self) -> TrialResult<load::Bodies<'s>> {
         let twice = || TrialFailure::new(Fault::Instrument, "a trial was measured twice");
         self.bodies.take().ok_or_else(twice)
     }
 
-    /// A subject that died, or answered no call, fails its trial; the reason is looked for in its end
-    /// and its log. Of a live service everything that was measured is kept.
-    fn explained<T>(&self, result: Result<T, load::LoadError>) -> Trialled<T> {
+    /// A subject that died fails its trial, whatever the engine says: how it ended and its log say why.
+    fn explained<T>(&self, result: Result<T, load::LoadError>) -> TrialResult<T> {
         let log = || self.subject.map(Subject::log_tail).unwrap_or_default();
         self.subject.map_or(Ok(()), alive)?;
         result.map_err(|error| verify::failure(error).with_log(log()))
     }
 
-    fn checked(&self, measurement: &load::Measurement) -> Trialled<()> {
-        if self.keeps_what_was_measured && measurement.calls.started > 0 {
+    /// A trial of a subject that did not reach its end, or in which no call succeeded, shows nothing. Of a
+    /// live service its figures are what the user asked for.
+    fn checked(&self, measurement: &load::Measurement) -> TrialResult {
+        if self.subject.is_none() && measurement.calls.started > 0 {
             return Ok(());
         }
         if measurement.ending == load::Ending::Interrupted {
@@ -151,18 +145,10 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
         }
         Ok(())
     }
-
-    /// How much of the trial is measured: by its calls or its time, whichever ends it first.
-    fn done(&self, counted: &load::Counted) -> f64 {
-        let load::Stop { calls, time } = self.trial.stop;
-        let by_calls = calls.map_or(0.0, |calls| counted.started as f64 / calls.max(1) as f64);
-        let by_time = time.map_or(0.0, |time| counted.time.as_secs_f64() / time.as_secs_f64());
-        by_calls.max(by_time)
-    }
 }
 
 impl Measurer for EngineMeasurer<'_, '_> {
-    fn get_ready(&mut self, stop: &AtomicBool) -> Trialled<()> {
+    fn get_ready(&mut self, stop: &AtomicBool) -> TrialResult {
         self.client.reset_peak();
         if let Some(subject) = self.subject {
             subject.meter().reset_peak();
@@ -178,7 +164,7 @@ impl Measurer for EngineMeasurer<'_, '_> {
         Ok(())
     }
 
-    fn slice(&mut self, stop: &AtomicBool) -> Trialled<f64> {
+    fn slice(&mut self, stop: &AtomicBool) -> TrialResult<f64> {
         self.measured_from.get_or_insert_with(SystemTime::now);
         if let Part::Whole(_) = self.part {
             let (bodies, hooks) = (self.bodies()?, self.hooks());
@@ -193,7 +179,13 @@ impl Measurer for EngineMeasurer<'_, '_> {
         let sliced = session.slice(&bounds(slice, left), stop);
         let (counted, is_over) = (session.counted(), session.is_over());
         self.explained(sliced)?;
-        self.done = if is_over { 1.0 } else { self.done(&counted) };
+        self.done = match is_over {
+            true => 1.0,
+            false => {
+                let load::Stop { calls, time } = self.trial.stop;
+                part_done(calls, time, counted.started, counted.time)
+            }
+        };
         Ok(self.done)
     }
 
@@ -215,7 +207,7 @@ impl Measurer for EngineMeasurer<'_, '_> {
         })
     }
 
-    fn finish(mut self: Box<Self>) -> Trialled<Finished> {
+    fn finish(mut self: Box<Self>) -> TrialResult<Finished> {
         let measurement = match std::mem::replace(&mut self.part, Part::Whole(None)) {
             Part::Whole(measurement) => *measurement.ok_or_else(not_ready)?,
             Part::Slices(session) => {
@@ -230,7 +222,6 @@ impl Measurer for EngineMeasurer<'_, '_> {
         };
         self.checked(&measurement)?;
         let server_peak = self.subject.map(|subject| subject.meter().peak_bytes());
-        let slices = measurement.slices.zip(self.slice);
         let around = Surroundings {
             server_cpu: match &self.server_cpu {
                 Some(server_cpu) => Some(server_cpu.total().map_err(unmeasured)?),
@@ -241,20 +232,15 @@ impl Measurer for EngineMeasurer<'_, '_> {
                 server_peak: server_peak.transpose().map_err(unmeasured)?,
             },
             code: self.code,
-            answer_size: measurement.payload.response.or(self.answer_size),
+            response_size: measurement.payload.response.or(self.response_size),
             steps: match &self.variant.settings.schedule {
                 Schedule::Ramp { parts, .. } => ramp::steps(parts),
                 Schedule::Closed { .. } | Schedule::Rate { .. } => Vec::new(),
             },
-            slices: slices.map(|(count, each)| Slices {
-                count: count.slices,
-                each,
-                skipped: count.skipped,
-                skipped_failed: count.skipped_failed,
-            }),
+            slice: self.slice,
             measured_from_ms: self.measured_from.map(epoch_ms),
         };
-        Ok(Finished::Trial(Box::new(measured(measurement, &around))))
+        Ok(Finished::Trial(Box::new(measured(measurement, around))))
     }
 }
 
@@ -312,7 +298,7 @@ impl ServerCpu {
         Ok(())
     }
 
-    /// A process that is gone is found when its trial is looked at.
+    /// A process that is gone fails its trial later, in [`EngineMeasurer::explained`].
     fn note(&self, begins: bool) {
         let now = self.meter.total_ns().ok();
         if begins {

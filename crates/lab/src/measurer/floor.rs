@@ -12,8 +12,8 @@ use rpcgauge_load::floor::{Floor, FloorCall, ping_pong};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::Transport;
 
-use super::{Carried, Finished, Measurer, Trialled};
-use crate::error::TrialFailure;
+use super::{Carried, Finished, Measurer};
+use crate::error::{TrialFailure, TrialResult};
 
 /// Two calls may differ by this part and still stand on one floor: moving 5% more bytes costs a bare
 /// loop less than its own noise.
@@ -35,7 +35,7 @@ const LEAST_CALLS: u64 = 5;
 /// Most of them.
 const MOST_CALLS: u64 = 10_000;
 
-/// Round trips that tell how long one takes.
+/// Round trips that show how long one takes.
 const PROBE_CALLS: u64 = 10;
 
 /// A round trip that takes longer than this is a failure.
@@ -110,7 +110,7 @@ pub(crate) struct FloorMeasurer {
 }
 
 impl FloorMeasurer {
-    /// Of the calls that `key` tells, against the half at `address`.
+    /// The floor of `key`, against the answering half at `address`.
     pub(crate) fn new(address: Address, key: FloorKey) -> Self {
         Self {
             address,
@@ -121,7 +121,7 @@ impl FloorMeasurer {
         }
     }
 
-    fn play(&self) -> Trialled<Floor> {
+    fn play(&self) -> TrialResult<Floor> {
         let call = FloorCall {
             request_bytes: self.key.request_bytes,
             response_bytes: self.key.response_bytes,
@@ -141,14 +141,14 @@ impl FloorMeasurer {
 }
 
 impl Measurer for FloorMeasurer {
-    fn get_ready(&mut self, _: &AtomicBool) -> Trialled<()> {
+    fn get_ready(&mut self, _: &AtomicBool) -> TrialResult {
         let probe = self.play()?;
         self.calls = slice_calls(probe.latency.value_at_quantile(0.5));
         Ok(())
     }
 
     /// There is no end to it: it goes on for as long as the variants do.
-    fn slice(&mut self, _: &AtomicBool) -> Trialled<f64> {
+    fn slice(&mut self, _: &AtomicBool) -> TrialResult<f64> {
         let next = self.play()?;
         self.slices += 1;
         let Some(whole) = &mut self.whole else {
@@ -164,11 +164,7 @@ impl Measurer for FloorMeasurer {
         Ok(0.0)
     }
 
-    fn carried(&self) -> Option<Carried> {
-        None
-    }
-
-    fn finish(self: Box<Self>) -> Trialled<Finished> {
+    fn finish(self: Box<Self>) -> TrialResult<Finished> {
         let none = || TrialFailure::new(Fault::Instrument, "the floor was not measured");
         Ok(Finished::Floor(Box::new(self.whole.ok_or_else(none)?)))
     }

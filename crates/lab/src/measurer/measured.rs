@@ -1,6 +1,7 @@
 //! The engine's measurement as it stands in a record.
 
 use rpcgauge_load as load;
+use rpcgauge_study::plan::Slice;
 use rpcgauge_study::ramp::RampStep;
 use rpcgauge_study::record::{
     Bytes, Calls, Code, Cpu, CpuTimes, Ending, ErrorSample, Histogram, Measured, Memory, Payload,
@@ -13,17 +14,18 @@ pub(super) struct Surroundings {
     pub(super) server_cpu: Option<Cpu>,
     pub(super) memory: Memory,
     pub(super) code: Option<Code>,
-    /// Mean size of the answers, encoded and not compressed, bytes.
-    pub(super) answer_size: Option<f64>,
+    /// Mean size of the responses, encoded and not compressed, bytes.
+    pub(super) response_size: Option<f64>,
     /// The steps of a ramp as they were asked for; empty for other schedules.
     pub(super) steps: Vec<RampStep>,
-    pub(super) slices: Option<Slices>,
+    /// What each slice was to be, where the trial was measured in slices.
+    pub(super) slice: Option<Slice>,
     pub(super) measured_from_ms: Option<u64>,
 }
 
-/// Puts both together. Every field is named, so that a fact that the engine learns to tell cannot
-/// get lost here.
-pub(super) fn measured(from: load::Measurement, around: &Surroundings) -> Measured {
+/// Puts both together. Every field is named, so that one that is new in the engine cannot get lost
+/// here.
+pub(super) fn measured(from: load::Measurement, around: Surroundings) -> Measured {
     let load::Measurement {
         calls,
         warmup,
@@ -38,8 +40,7 @@ pub(super) fn measured(from: load::Measurement, around: &Surroundings) -> Measur
         segments,
         traffic,
         warmup_ended_after,
-        // As in the surroundings, with what each was to be.
-        slices: _,
+        slices,
         payload,
         cpu,
         connections_at_start,
@@ -71,7 +72,12 @@ pub(super) fn measured(from: load::Measurement, around: &Surroundings) -> Measur
         timeline: self::timeline(&timeline),
         steps: steps(segments, &around.steps),
         warmup_ended_after,
-        slices: around.slices,
+        slices: slices.zip(around.slice).map(|(count, each)| Slices {
+            count: count.slices,
+            each,
+            skipped: count.skipped,
+            skipped_failed: count.skipped_failed,
+        }),
         measured_from_ms: around.measured_from_ms,
         bytes: Some(Bytes {
             sent: bytes(&traffic.sent),
@@ -80,7 +86,7 @@ pub(super) fn measured(from: load::Measurement, around: &Surroundings) -> Measur
         payload: Payload {
             request: Some(payload.request),
             request_compressed: Some(payload.request_carried),
-            response: around.answer_size,
+            response: around.response_size,
             response_compressed: Some(payload.response_carried),
         },
         cpu: CpuTimes {

@@ -1,24 +1,23 @@
 //! What measures one variant of a block, a slice at a time.
 
-mod asked;
+mod caller;
 mod engine;
 mod floor;
 mod measured;
 mod rotation;
 mod sum;
-mod warmup;
 
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rpcgauge_load::floor::Floor;
 use rpcgauge_study::record::{Fault, Measured};
 
-pub(crate) use self::asked::AskedMeasurer;
+pub(crate) use self::caller::CallerMeasurer;
 pub(crate) use self::engine::EngineMeasurer;
 pub(crate) use self::floor::{FloorKey, FloorMeasurer, Floors};
 pub(crate) use self::rotation::{Member, Rotation};
-pub(crate) use self::warmup::bounds as warmup_bounds;
-use crate::error::TrialFailure;
+use crate::error::{TrialFailure, TrialResult};
 use crate::subject::Subject;
 
 /// Measures one variant, so that several can be measured in turn on one thread: the engine that calls
@@ -28,23 +27,26 @@ pub(crate) trait Measurer {
     ///
     /// # Errors
     /// Why the variant cannot be measured; the others of its block can.
-    fn get_ready(&mut self, stop: &AtomicBool) -> Result<(), TrialFailure>;
+    fn get_ready(&mut self, stop: &AtomicBool) -> TrialResult;
 
     /// Measures one slice. Returns how much of what is to be measured is measured by now, from 0 to 1;
     /// at 1 no slice is needed any more.
     ///
     /// # Errors
     /// As [`Measurer::get_ready`].
-    fn slice(&mut self, stop: &AtomicBool) -> Result<f64, TrialFailure>;
+    fn slice(&mut self, stop: &AtomicBool) -> TrialResult<f64>;
 
-    /// What the calls of the slices so far carried, where it is known.
-    fn carried(&self) -> Option<Carried>;
+    /// What the calls of the slices so far carried, where it is known. It is not known of a subject's
+    /// own connections.
+    fn carried(&self) -> Option<Carried> {
+        None
+    }
 
     /// Ends, with all slices together.
     ///
     /// # Errors
     /// As [`Measurer::get_ready`].
-    fn finish(self: Box<Self>) -> Result<Finished, TrialFailure>;
+    fn finish(self: Box<Self>) -> TrialResult<Finished>;
 }
 
 /// Bytes of calls on their connections, the handler marks with them.
@@ -69,7 +71,7 @@ pub(crate) enum Finished {
 
 impl Finished {
     /// A variant's figures.
-    pub(crate) fn into_measured(self) -> Trialled<Box<Measured>> {
+    pub(crate) fn into_measured(self) -> TrialResult<Box<Measured>> {
         match self {
             Finished::Trial(measured) => Ok(measured),
             Finished::Floor(_) => Err(mixed_up()),
@@ -77,7 +79,7 @@ impl Finished {
     }
 
     /// A floor's figures.
-    pub(crate) fn into_floor(self) -> Trialled<Box<Floor>> {
+    pub(crate) fn into_floor(self) -> TrialResult<Box<Floor>> {
         match self {
             Finished::Floor(floor) => Ok(floor),
             Finished::Trial(_) => Err(mixed_up()),
@@ -85,11 +87,24 @@ impl Finished {
     }
 }
 
-/// Whether a subject is still there.
+/// How much of a trial is measured, from 0 to 1: by its calls or its time, whichever ends it first.
+fn part_done(calls: Option<u64>, time: Option<Duration>, started: u64, elapsed: Duration) -> f64 {
+    let by_calls = calls.map_or(0.0, |calls| started as f64 / calls.max(1) as f64);
+    let by_time = time.map_or(0.0, |time| elapsed.as_secs_f64() / time.as_secs_f64());
+    by_calls.max(by_time)
+}
+
+/// Milliseconds since the Unix epoch, for records: no figure rests on the wall clock.
+pub(crate) fn epoch_ms(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Checks that a subject is still there.
 ///
 /// # Errors
 /// It ended, with how and its log.
-fn alive(subject: &Subject) -> Trialled<()> {
+fn alive(subject: &Subject) -> TrialResult {
     let Some(how) = subject.ended() else {
         return Ok(());
     };
@@ -100,6 +115,3 @@ fn alive(subject: &Subject) -> Trialled<()> {
 fn mixed_up() -> TrialFailure {
     TrialFailure::new(Fault::Instrument, "a floor and a trial were mixed up")
 }
-
-/// Shortens the type of what can fail one trial.
-type Trialled<T> = Result<T, TrialFailure>;

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Carried, Finished, Measurer, Trialled};
+use super::{Carried, Finished, Measurer};
+use crate::error::TrialResult;
 use rpcgauge_stats::SplitMix64;
 
 /// Variants that are measured in turn.
@@ -14,7 +15,7 @@ pub(crate) struct Rotation<'m> {
 /// One of them.
 pub(crate) struct Member<'m> {
     /// What measures it, or why it cannot be measured.
-    measurer: Trialled<Box<dyn Measurer + 'm>>,
+    measurer: TrialResult<Box<dyn Measurer + 'm>>,
     /// Whether the rotation goes on until it is measured. What only keeps others company, a floor, has
     /// a slice in every round.
     decides: bool,
@@ -25,7 +26,7 @@ pub(crate) struct Member<'m> {
 
 impl<'m> Member<'m> {
     /// A variant that is to be measured to its end.
-    pub(crate) fn variant(measurer: Trialled<impl Measurer + 'm>) -> Self {
+    pub(crate) fn variant(measurer: TrialResult<impl Measurer + 'm>) -> Self {
         Self {
             measurer: measurer.map(|measurer| Box::new(measurer) as Box<dyn Measurer + 'm>),
             decides: true,
@@ -35,7 +36,7 @@ impl<'m> Member<'m> {
     }
 
     /// What is measured for as long as the variants are.
-    pub(crate) fn company(measurer: Trialled<impl Measurer + 'm>) -> Self {
+    pub(crate) fn company(measurer: TrialResult<impl Measurer + 'm>) -> Self {
         Self {
             decides: false,
             ..Self::variant(measurer)
@@ -47,7 +48,7 @@ impl<'m> Member<'m> {
     }
 
     /// Lets the measurer work. One that fails leaves.
-    fn attempt<T>(&mut self, work: impl FnOnce(&mut dyn Measurer) -> Trialled<T>) -> Option<T> {
+    fn attempt<T>(&mut self, work: impl FnOnce(&mut dyn Measurer) -> TrialResult<T>) -> Option<T> {
         match work(self.measurer.as_mut().ok()?.as_mut()) {
             Ok(value) => Some(value),
             Err(failure) => {
@@ -120,7 +121,7 @@ impl<'m> Rotation<'m> {
     }
 
     /// What each came to, in the order in which they were added.
-    pub(crate) fn finish(self) -> Vec<Trialled<Finished>> {
+    pub(crate) fn finish(self) -> Vec<TrialResult<Finished>> {
         let finish = |member: Member<'m>| member.measurer?.finish();
         self.members.into_iter().map(finish).collect()
     }
@@ -145,14 +146,14 @@ mod tests {
     }
 
     impl Measurer for Values<'_> {
-        fn get_ready(&mut self, _: &AtomicBool) -> Trialled<()> {
+        fn get_ready(&mut self, _: &AtomicBool) -> TrialResult {
             match self.fails_at {
                 Some(0) => Err(TrialFailure::new(Fault::Subject, "not ready")),
                 _ => Ok(()),
             }
         }
 
-        fn slice(&mut self, _: &AtomicBool) -> Trialled<f64> {
+        fn slice(&mut self, _: &AtomicBool) -> TrialResult<f64> {
             self.slices += 1;
             self.log.borrow_mut().push(self.name);
             match self.fails_at {
@@ -161,11 +162,7 @@ mod tests {
             }
         }
 
-        fn carried(&self) -> Option<Carried> {
-            None
-        }
-
-        fn finish(self: Box<Self>) -> Trialled<Finished> {
+        fn finish(self: Box<Self>) -> TrialResult<Finished> {
             Err(TrialFailure::new(Fault::Instrument, "values only"))
         }
     }

@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 
 use rpcgauge_load::TimelineRecorder;
+use rpcgauge_message::Compression;
 use rpcgauge_message::contract::{Operation, Record, SliceDone};
 use rpcgauge_study::histogram::Unpacked;
-use rpcgauge_study::record::{Calls, ErrorSample, Histogram, Payload, Stage, Timeline};
+use rpcgauge_study::record::{
+    Calls, Cpu, CpuTimes, Ending, ErrorSample, Histogram, Measured, Payload, Slices, Stage, Warmup,
+};
 
-use super::measured::timeline;
+use super::measured::{Surroundings, timeline as timeline_record};
 use crate::subject::one_line;
 
 /// How calls that failed are counted: a client's library has its own names for the reasons.
@@ -42,24 +45,6 @@ pub(super) struct Sum {
     reopened: u64,
     slices: u64,
     skipped: u64,
-}
-
-/// The sum as it stands in a record.
-pub(super) struct Summed {
-    pub(super) calls: Calls,
-    pub(super) elapsed_ns: u64,
-    pub(super) latency: Histogram,
-    pub(super) failed_latency: Option<Histogram>,
-    pub(super) stages: BTreeMap<Stage, Histogram>,
-    pub(super) timeline: Timeline,
-    /// As carried; without compression that is what was encoded.
-    pub(super) payload: Payload,
-    pub(super) client_cpu_ns: Option<u64>,
-    pub(super) error_samples: Vec<ErrorSample>,
-    pub(super) errors_without_sample: u64,
-    pub(super) reopened: u64,
-    pub(super) slices: u64,
-    pub(super) skipped: u64,
 }
 
 impl Sum {
@@ -146,7 +131,7 @@ impl Sum {
         0
     }
 
-    /// A slice tells the reason of its first failed call alone.
+    /// A slice gives the reason of its first failed call alone.
     fn failed(&mut self, count: u64, reason: Option<&str>) {
         *self.calls.failed.entry(FAILED.to_owned()).or_default() += count;
         let text =
@@ -175,31 +160,98 @@ impl Sum {
         self.elapsed_ns
     }
 
-    pub(super) fn finish(self) -> Summed {
-        let stages = self.stages.into_iter();
-        let wall_ns = self.ended.saturating_sub(self.began.unwrap_or(self.ended));
-        Summed {
-            calls: self.calls,
-            elapsed_ns: self.elapsed_ns,
-            latency: Histogram::from(self.latency.0),
-            failed_latency: Some(self.failed_latency.0)
-                .filter(|times| !times.is_empty())
+    /// Why every operation failed, where all did.
+    pub(super) fn failure(&self) -> Option<String> {
+        let said = self.error_samples.first();
+        let said = said.map_or("the subject does not say why", |sample| &sample.text);
+        let started = self.calls.started;
+        (self.calls.answered == 0).then(|| format!("all of {started} calls failed: {said}"))
+    }
+
+    /// The sum as a record has it. Every field is named, so that none can get lost here.
+    pub(super) fn into_measured(
+        self,
+        (request_coding, response_coding): (Compression, Compression),
+        warmup: Warmup,
+        around: Surroundings,
+    ) -> Measured {
+        let Self {
+            operation: _,
+            calls,
+            latency,
+            failed_latency,
+            stages,
+            timeline,
+            elapsed_ns,
+            began,
+            ended,
+            request_bytes,
+            response_bytes,
+            client_cpu_ns,
+            error_samples,
+            errors_without_sample,
+            reopened,
+            slices,
+            skipped,
+        } = self;
+        let wall_ns = ended.saturating_sub(began.unwrap_or(ended));
+        let (request, response) = (request_bytes.mean(), response_bytes.mean());
+        let cpu = |total_ns| Cpu {
+            total_ns,
+            user_ns: None,
+            system_ns: None,
+        };
+        Measured {
+            calls,
+            warmup,
+            elapsed_ns,
+            latency: latency.into(),
+            failed_latency: Some(failed_latency)
+                .filter(|times| !times.0.is_empty())
                 .map(Histogram::from),
+            // A subject sends a call when it is due: the one before it has ended.
+            send_delay: Times::new().into(),
             stages: stages
-                .map(|(stage, times)| (stage, Histogram::from(times.0)))
+                .into_iter()
+                .map(|(stage, times)| (stage, times.into()))
                 .collect(),
-            timeline: timeline(&self.timeline.finish(wall_ns)),
+            timeline: timeline_record(&timeline.finish(wall_ns)),
+            steps: Vec::new(),
+            warmup_ended_after: 0,
+            slices: around.slice.map(|each| Slices {
+                count: slices,
+                each,
+                skipped,
+                // A subject does not record the calls that it skips.
+                skipped_failed: 0,
+            }),
+            measured_from_ms: around.measured_from_ms,
+            bytes: None,
+            // Without compression the bytes that were carried are those that were encoded.
             payload: Payload {
-                request_compressed: self.request_bytes.of(),
-                response_compressed: self.response_bytes.of(),
-                ..Payload::default()
+                request: request.filter(|_| request_coding.is_none()),
+                request_compressed: request,
+                response: response.filter(|_| response_coding.is_none()),
+                response_compressed: response,
             },
-            client_cpu_ns: self.client_cpu_ns.filter(|_| self.slices > 0),
-            error_samples: self.error_samples,
-            errors_without_sample: self.errors_without_sample,
-            reopened: self.reopened,
-            slices: self.slices,
-            skipped: self.skipped,
+            cpu: CpuTimes {
+                client: client_cpu_ns.filter(|_| slices > 0).map(cpu),
+                server: around.server_cpu,
+            },
+            memory: around.memory,
+            client_share: None,
+            code: around.code,
+            ending: Ending::Complete,
+            connections_at_start: None,
+            connections_opened: None,
+            connections_reopened: reopened,
+            tls_resumed: 0,
+            connects_failed: 0,
+            uncompressed_answers: 0,
+            bodies_late: 0,
+            most_in_flight: None,
+            error_samples,
+            errors_without_sample,
         }
     }
 }
@@ -234,8 +286,14 @@ impl Times {
     }
 
     fn add(&mut self, ns: u64, count: u64) {
-        // One that grows takes every number.
+        // A histogram that grows takes every number.
         let _ = self.0.record_n(ns, count);
+    }
+}
+
+impl From<Times> for Histogram {
+    fn from(times: Times) -> Self {
+        Self::from(times.0)
     }
 }
 
@@ -255,13 +313,16 @@ impl Mean {
         self.total = self.total.saturating_add(all);
     }
 
-    fn of(&self) -> Option<f64> {
+    fn mean(&self) -> Option<f64> {
         (!self.unknown && self.count > 0).then(|| self.total as f64 / self.count as f64)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use rpcgauge_study::plan::Slice;
+    use rpcgauge_study::record::Memory;
+
     use super::*;
 
     fn record(begin: u64, end: u64) -> Record {
@@ -279,6 +340,33 @@ mod tests {
             failed: false,
             operations: 1,
         }
+    }
+
+    fn finish(sum: Sum) -> Measured {
+        let warmup = Warmup {
+            calls: 0,
+            failed: 0,
+            elapsed_ns: 0,
+            settled: true,
+        };
+        let around = Surroundings {
+            server_cpu: None,
+            memory: Memory {
+                client_peak: 1,
+                server_peak: None,
+            },
+            code: None,
+            response_size: None,
+            steps: Vec::new(),
+            slice: Some(Slice {
+                skip_calls: 1,
+                skip_us: 0,
+                least_calls: 1,
+                time_us: 1,
+            }),
+            measured_from_ms: None,
+        };
+        sum.into_measured((Compression::None, Compression::None), warmup, around)
     }
 
     fn done(cpu_ns: Option<u64>, error: Option<&str>) -> SliceDone {
@@ -301,10 +389,12 @@ mod tests {
         sum.add(&[record(5_000, 5_050)], &done(Some(12), None), 1);
         // Of two calls in flight, a third would have been due when the first one ended.
         assert_eq!((sum.started(), sum.elapsed_ns()), (3, 50 + 50));
-        let all = sum.finish();
+        let all = finish(sum);
         assert_eq!((all.calls.answered, all.calls.failed_total()), (3, 0));
-        assert_eq!((all.slices, all.skipped, all.reopened), (2, 3, 2));
-        assert_eq!(all.client_cpu_ns, Some(42));
+        let slices = all.slices.unwrap();
+        assert_eq!((slices.count, slices.skipped), (2, 3));
+        assert_eq!(all.connections_reopened, 2);
+        assert_eq!(all.cpu.client.map(|cpu| cpu.total_ns), Some(42));
         assert_eq!(all.failed_latency, None);
         let latency = all.latency.unpack();
         assert_eq!((latency.len(), latency.min(), latency.max()), (3, 50, 80));
@@ -324,6 +414,7 @@ mod tests {
             "only between times that are there"
         );
         assert_eq!(all.payload.request_compressed, Some(6.0));
+        assert_eq!(all.payload.request, Some(6.0), "without compression");
         assert_eq!(all.payload.response_compressed, None, "absent is not 0");
         // The timeline is on the run's clock.
         let answered = all.timeline.slices.iter().map(|slice| slice.answered);
@@ -339,12 +430,12 @@ mod tests {
             ..record(1_000, 1_100)
         };
         sum.add(&[batch], &done(None, None), 0);
-        let all = sum.finish();
+        let all = finish(sum);
         assert_eq!(all.calls.answered, 4);
         let latency = all.latency.unpack();
         assert_eq!((latency.len(), latency.min(), latency.max()), (4, 25, 25));
         assert_eq!(all.stages.keys().collect::<Vec<_>>(), [&Stage::Decode]);
-        assert_eq!(all.client_cpu_ns, None, "a slice did not tell it");
+        assert_eq!(all.cpu.client, None, "a slice did not give it");
     }
 
     #[test]
@@ -358,7 +449,7 @@ mod tests {
         sum.add(&slice, &done(None, Some("refused\n")), 0);
         sum.add(&slice[..1], &done(None, Some("refused")), 0);
         sum.add(&slice[..1], &done(None, None), 0);
-        let all = sum.finish();
+        let all = finish(sum);
         assert_eq!((all.calls.started, all.calls.answered), (5, 1));
         assert_eq!(all.calls.failed.get(FAILED), Some(&4));
         assert_eq!(all.failed_latency.map(|h| h.unpack().len()), Some(4));

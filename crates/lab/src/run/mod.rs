@@ -1,10 +1,10 @@
 //! The run: invocations, blocks, trials, in the plan's order.
 
+mod instance;
 mod invocation;
 mod pace;
 mod rotation;
 mod search;
-mod sockets;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -15,64 +15,53 @@ use std::time::Duration;
 use rpcgauge_message::{Workload, WorkloadSpec, contract};
 use rpcgauge_study::plan::{Plan, TrialSpec, Variant};
 use rpcgauge_study::record::{Environment, Outcome, Record, TrialRecord};
-use rpcgauge_study::settings::Callee;
+use rpcgauge_study::settings::{Callee, REFERENCE};
 
-use crate::environment::{Disturbances, continued, look};
-use crate::error::{LabError, TrialFailure};
+use crate::environment::{self, Disturbances, continued};
+use crate::error::LabError;
 use crate::live::Live;
 use crate::machine::placement::Placements;
 use crate::observer::{Event, Observer};
 use crate::records::Records;
+use crate::scratch::Scratch;
 use crate::subject::SubjectCommand;
 
 use invocation::Invocation;
 use pace::Pace;
-use rotation::{Planned, go_together};
-use sockets::Sockets;
+use rotation::go_together;
 
-pub use search::Course;
-pub(crate) use sockets::MAX_SOCKET_PATH;
+pub use search::RateSearch;
 
 /// What a lab needs to know beside the plan.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// How each stack is started, by SUBJECT/STACK as in a variant's settings.
     pub subjects: BTreeMap<String, SubjectCommand>,
-    /// The live services, looked at and ready to be called, by the name of their variant.
+    /// The live services, ready to be called, by the name of their variant.
     pub live: BTreeMap<String, Live>,
-    /// The subject that answers for the floor's calibration.
-    pub floor: SubjectCommand,
     /// The folder for the subjects' logs, made when it is missing.
     pub logs: PathBuf,
     /// How long a subject may take until it is ready.
     pub ready_timeout: Duration,
     /// How long a subject may take to end when it is asked to.
     pub end_timeout: Duration,
-    /// How long a client or codec may take to answer, beside the time that it was asked to measure. A
-    /// call's deadline is given it in any case.
+    /// How long a client or codec may take to answer a line, beside the time that a slice takes. It has
+    /// at least a call's deadline.
     pub answer_timeout: Duration,
-    /// How often the subject of one variant is started again within one invocation after it died.
-    pub restarts: u32,
     /// The environment of the part that is recorded already, when a run is taken up again.
     pub earlier: Option<Environment>,
 }
-
-/// How often a subject that died is started again: enough for bad luck, too few to spend a run on
-/// one that cannot live.
-const RESTARTS: u32 = 2;
 
 impl Options {
     /// The embedded reference server as the only subject.
     pub fn new(reference: SubjectCommand, logs: PathBuf) -> Self {
         Self {
-            subjects: BTreeMap::from([("reference".to_owned(), reference.clone())]),
+            subjects: BTreeMap::from([(REFERENCE.to_owned(), reference)]),
             live: BTreeMap::new(),
-            floor: reference,
             logs,
             ready_timeout: contract::READY_TIMEOUT,
             end_timeout: contract::END_TIMEOUT,
             answer_timeout: contract::ANSWER_TIMEOUT,
-            restarts: RESTARTS,
             earlier: None,
         }
     }
@@ -113,8 +102,8 @@ impl Lab {
     /// Runs `trials`, which are those of `plan` that are not recorded yet, in the plan's order:
     /// `plan.trials` for a new run, what is missing for one that is taken up again.
     ///
-    /// `stop` is looked at during and between trials: once it is true, the trial that runs is given
-    /// up unrecorded and the run ends. The calling thread measures; it must live until this
+    /// The lab reads `stop` during and between trials: once it is true, the lab gives up the trial that
+    /// runs, records nothing of it, and ends the run. The calling thread measures; it must live until this
     /// returns, since the subjects are bound to its life.
     ///
     /// # Errors
@@ -129,7 +118,7 @@ impl Lab {
     ) -> Result<Summary, LabError> {
         check(plan, trials)?;
         if trials.is_empty() {
-            // Whatever this machine is now, nothing of the run was measured on it.
+            // Nothing is measured on this machine, so that the environment stays as it is.
             return Ok(Summary {
                 ending: Ending::Complete,
                 measured: 0,
@@ -146,17 +135,26 @@ impl Lab {
     }
 }
 
+/// A trial that is to be measured.
+#[derive(Clone, Copy)]
+struct Planned<'p> {
+    spec: &'p TrialSpec,
+    variant: &'p Variant,
+    /// The rate that a search chose; the variant's settings have the same.
+    rate: Option<f64>,
+}
+
 /// What all invocations of one run share.
 struct Run<'a> {
     options: &'a Options,
     plan: &'a Plan,
     records: &'a mut dyn Records,
-    /// Is told of events, and looks at trials while they are measured.
+    /// Gets every event, and snapshots of trials while they are measured.
     observer: RefCell<&'a mut dyn Observer>,
     stop: &'a AtomicBool,
     placements: Placements,
-    /// Where subjects' sockets and records lie, once there is one.
-    sockets: OnceCell<Sockets>,
+    /// Where the subjects' sockets and records lie, once there are any.
+    scratch: OnceCell<Scratch>,
     /// The workloads that were needed so far.
     workloads: Vec<(WorkloadSpec, Workload)>,
     environment: Environment,
@@ -178,7 +176,7 @@ impl<'a> Run<'a> {
         std::fs::create_dir_all(&options.logs)
             .map_err(|source| LabError::folder(&options.logs, source))?;
         let placements = Placements::detect()?;
-        let called = options.live.values().map(|live| live.address().clone());
+        let targets = options.live.values().map(|live| live.address().clone());
         let cores = placements.cores(&plan.placements);
         Ok(Self {
             options,
@@ -187,26 +185,25 @@ impl<'a> Run<'a> {
             observer: RefCell::new(observer),
             stop,
             placements,
-            sockets: OnceCell::new(),
+            scratch: OnceCell::new(),
             workloads: Vec::new(),
             environment: match options.earlier.clone() {
-                None => look(plan.idle),
-                Some(earlier) => continued(earlier, look(plan.idle)),
+                None => environment::examine(plan.idle),
+                Some(earlier) => continued(earlier, environment::examine(plan.idle)),
             },
-            disturbances: Disturbances::start(cores, called.collect()),
+            disturbances: Disturbances::start(cores, targets.collect()),
             pace: Pace::new(plan, trials),
             measured: 0,
             failed: 0,
         })
     }
 
-    /// One fresh start of the subjects, and the trials of it that are to be run. Its processes end
-    /// with it.
+    /// Starts the subjects afresh, measures these trials, and ends the processes.
     fn invocation(&mut self, trials: &[TrialSpec]) -> Result<(), LabError> {
         let Some(first) = trials.first().filter(|_| !self.is_stopped()) else {
             return Ok(());
         };
-        self.tell(&Event::InvocationStarted {
+        self.notify(&Event::InvocationStarted {
             invocation: first.invocation,
             of: self.plan.invocations,
             progress: self.pace.progress(),
@@ -237,15 +234,15 @@ impl<'a> Run<'a> {
         let kept = Record::Trial(Box::new(record.clone()));
         self.records.append(&kept)?;
         self.pace.ended(&record.trial, took);
-        self.tell(&Event::TrialEnded {
+        self.notify(&Event::TrialEnded {
             record: &record,
             progress: self.pace.progress(),
         });
         Ok(record)
     }
 
-    /// Keeps what a variant's subjects said of themselves, the first time they say it: its server
-    /// first, then its client, or its codec.
+    /// Keeps the versions that a variant's subjects gave, the first time they give them: its server's
+    /// first, then its client's, or its codec's.
     fn keep_versions(
         &mut self,
         variant: &Variant,
@@ -273,16 +270,16 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What disturbed the run is known only at its end.
+    /// The end of the run shows what disturbed it.
     fn keep_disturbances(&mut self) -> Result<(), LabError> {
         let seen = self.disturbances.warnings("during the run");
         seen.into_iter()
             .try_for_each(|text| self.keep_warning(text))
     }
 
-    /// Tells that something went wrong that fails no trial, and keeps it for the report.
+    /// Sends a warning of something that fails no trial, and keeps it for the report.
     fn keep_warning(&mut self, text: String) -> Result<(), LabError> {
-        self.tell(&Event::Warning { text: &text });
+        self.notify(&Event::Warning { text: &text });
         if self.environment.warnings.contains(&text) {
             return Ok(());
         }
@@ -294,7 +291,7 @@ impl<'a> Run<'a> {
         Ok(self.records.environment(&self.environment)?)
     }
 
-    fn tell(&self, event: &Event<'_>) {
+    fn notify(&self, event: &Event<'_>) {
         self.observer.borrow_mut().notice(event);
     }
 
@@ -316,7 +313,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// A plan is read from a file too: what the run rests on is looked at once.
+/// A plan may come from a file: checks once what the run relies on.
 fn check(plan: &Plan, trials: &[TrialSpec]) -> Result<(), LabError> {
     for trial in trials {
         if trial.variant as usize >= plan.variants.len() {
@@ -330,6 +327,3 @@ fn check(plan: &Plan, trials: &[TrialSpec]) -> Result<(), LabError> {
     }
     Ok(())
 }
-
-/// Shortens the type of what can fail one trial.
-type Trialled<T> = Result<T, TrialFailure>;

@@ -7,48 +7,39 @@ use rpcgauge_study::plan::{TrialSpec, Variant};
 use rpcgauge_study::record::{Fault, FloorRecord, Histogram, Outcome, Record, TrialRecord};
 use rpcgauge_study::settings::{Idle, Placement};
 
-use super::invocation::{Halves, Invocation};
-use super::{Run, Trialled};
-use crate::caller::Up;
-use crate::clock::epoch_ms;
+use super::instance::Instance;
+use super::invocation::{FloorHalves, Invocation};
+use super::{Planned, Run};
 use crate::environment::Waiting;
-use crate::error::{LabError, TrialFailure};
+use crate::error::{LabError, TrialFailure, TrialResult};
 use crate::machine::idle::IdleHold;
 use crate::machine::placement::Bound;
 use crate::measurer::{
-    AskedMeasurer, EngineMeasurer, Finished, FloorKey, FloorMeasurer, Floors, Member, Rotation,
+    CallerMeasurer, EngineMeasurer, Finished, FloorKey, FloorMeasurer, Floors, Member, Rotation,
+    epoch_ms,
 };
 use crate::observer::Event;
 
 /// A floor has at least this many slices, however few the variants on it take.
 const LEAST_FLOOR_SLICES: u32 = 10;
 
-/// A trial that is to be measured.
-#[derive(Clone, Copy)]
-pub(super) struct Planned<'p> {
-    pub(super) spec: &'p TrialSpec,
-    pub(super) variant: &'p Variant,
-    /// Where a search chose it; it is that of the variant's settings, too.
-    pub(super) rate: Option<f64>,
-}
-
 /// A floor, and the variants that stand on it.
 type FloorUnder = (FloorKey, Vec<String>);
 
-/// What measuring a rotation left, before it is recorded.
-struct Left {
+/// What a rotation measured, before it is recorded.
+struct RotationResult {
     idle: Idle,
     /// How long the measuring thread waited for its core.
     waiting: Option<Waiting>,
     /// In the order of the trials.
     started_at: Vec<SystemTime>,
-    trials: Vec<Trialled<Finished>>,
-    floors: Vec<(FloorUnder, Trialled<Finished>)>,
+    trials: Vec<TrialResult<Finished>>,
+    floors: Vec<(FloorUnder, TrialResult<Finished>)>,
 }
 
 impl<'a> Run<'a> {
-    /// Measures `trials`, all under one placement, in turn, and records them; those that were given
-    /// up are left out.
+    /// Measures `trials`, all under one placement, in turn, and records them, except those that a stop
+    /// of the run broke off.
     pub(super) fn rotation(
         &mut self,
         invocation: &mut Invocation,
@@ -59,11 +50,11 @@ impl<'a> Run<'a> {
         };
         let began = Instant::now();
         for Planned { spec, variant, .. } in trials {
-            let versions = self.start_callee(invocation, spec, variant);
+            let versions = self.start_instance(invocation, spec, variant);
             self.keep_versions(variant, versions)?;
         }
         let left = self.measure(invocation, first.spec, trials);
-        let left = left.unwrap_or_else(|failure| Left {
+        let left = left.unwrap_or_else(|failure| RotationResult {
             idle: Idle::AsIs,
             waiting: None,
             started_at: vec![SystemTime::now(); trials.len()],
@@ -76,7 +67,7 @@ impl<'a> Run<'a> {
         for ((planned, started_at), ended) in trials.iter().zip(left.started_at).zip(left.trials) {
             let (idle, outcome) = match ended.and_then(Finished::into_measured) {
                 Ok(measured) => (left.idle, Outcome::Measured(measured)),
-                // Given up, not failed: it is run when the run is taken up again.
+                // The stop broke it off: `--resume` runs it.
                 Err(_) if self.is_stopped() => continue,
                 Err(failure) => (Idle::AsIs, failure.into_outcome()),
             };
@@ -99,26 +90,26 @@ impl<'a> Run<'a> {
         Ok(records)
     }
 
-    /// Goes round the trials whose servers are up until all are measured.
+    /// Goes round the trials whose subjects are up until all are measured.
     fn measure(
         &self,
         invocation: &mut Invocation,
         first: &TrialSpec,
         trials: &[Planned<'_>],
-    ) -> Trialled<Left> {
+    ) -> TrialResult<RotationResult> {
         let layout = self.placements.layout(first.placement)?;
-        let (mut callees, halves) = invocation.callees(trials);
-        // None where another client calls, or a codec does not call at all.
+        let (mut instances, halves) = invocation.instances(trials);
+        // None where a client subject or a codec makes the slices.
         let engine_trials: Vec<Option<load::Trial>> = trials
             .iter()
-            .zip(&callees)
-            .map(|(planned, up)| match up {
-                Ok(Up::Server(server)) => {
+            .zip(&instances)
+            .map(|(planned, instance)| match instance {
+                Ok(Instance::Server(server)) => {
                     let settings = &planned.variant.settings;
                     let trial = server.planned(self.plan, planned.spec, settings);
                     Some(match self.plan.slice(settings) {
                         None => trial,
-                        // However the trial is to end: no call goes on while others are measured.
+                        // No call may go on while other variants are measured.
                         Some(_) => load::Trial {
                             drain: trial.deadline,
                             ..trial
@@ -133,17 +124,20 @@ impl<'a> Run<'a> {
         let waiting = Waiting::start(&layout);
         let mut rotation = Rotation::new(self.plan.seed ^ u64::from(first.index));
         let mut started_at = Vec::new();
-        for ((planned, up), trial) in trials.iter().zip(&mut callees).zip(&engine_trials) {
+        for ((planned, instance), trial) in trials.iter().zip(&mut instances).zip(&engine_trials) {
             if self.is_stopped() {
                 break;
             }
-            self.tell(&Event::TrialStarted {
+            self.notify(&Event::TrialStarted {
                 trial: planned.spec,
                 variant: planned.variant,
                 progress: self.pace.progress(),
             });
             started_at.push(SystemTime::now());
-            rotation.add(self.member(planned.variant, up, trial.as_ref()), self.stop);
+            rotation.add(
+                self.member(planned.variant, instance, trial.as_ref()),
+                self.stop,
+            );
         }
         let mut floors = Vec::new();
         let mut rounds = 0;
@@ -156,7 +150,7 @@ impl<'a> Run<'a> {
         }
         let mut ended = rotation.finish();
         let of_floors = ended.split_off(started_at.len());
-        let left = Left {
+        let left = RotationResult {
             idle: idle.got(),
             waiting,
             started_at,
@@ -170,19 +164,19 @@ impl<'a> Run<'a> {
     fn member<'m>(
         &'m self,
         variant: &'m Variant,
-        up: &'m mut Trialled<&mut Up>,
+        instance: &'m mut TrialResult<&mut Instance>,
         trial: Option<&'m load::Trial>,
     ) -> Member<'m>
     where
         'a: 'm,
     {
         let slice = self.plan.slice(&variant.settings);
-        let (caller, server) = match up {
+        let (caller, server) = match instance {
             Err(failure) => {
-                let failure: Trialled<AskedMeasurer<'m>> = Err(failure.clone());
+                let failure: TrialResult<CallerMeasurer<'m>> = Err(failure.clone());
                 return Member::variant(failure);
             }
-            Ok(Up::Server(server)) => {
+            Ok(Instance::Server(server)) => {
                 let unplanned =
                     || TrialFailure::new(Fault::Instrument, "the trial was not planned");
                 let measurer = trial.ok_or_else(unplanned).and_then(|trial| {
@@ -190,10 +184,10 @@ impl<'a> Run<'a> {
                 });
                 return Member::variant(measurer);
             }
-            Ok(Up::Client(server, client)) => (client, server.process()),
-            Ok(Up::Codec(codec)) => (codec, None),
+            Ok(Instance::Client(server, client)) => (client, server.process()),
+            Ok(Instance::Codec(codec)) => (codec, None),
         };
-        Member::variant(AskedMeasurer::new(
+        Member::variant(CallerMeasurer::new(
             caller,
             server,
             &variant.settings,
@@ -203,15 +197,14 @@ impl<'a> Run<'a> {
         ))
     }
 
-    /// Takes the floors under the trials into the rotation, once it is known what their calls carry.
-    /// There is none under a live service: what lies between here and there cannot be played by two
-    /// bare loops on this machine.
+    /// Adds the floors under the trials to the rotation, once it is known what their calls carry. A live
+    /// service has none: two bare loops on this machine cannot play the network to it.
     fn add_floors<'m>(
         &'m self,
         rotation: &mut Rotation<'m>,
         first: &TrialSpec,
         trials: &[Planned<'_>],
-        halves: &mut Halves,
+        halves: &mut FloorHalves,
     ) -> Vec<FloorUnder> {
         let mut floors = Floors::default();
         for (planned, carried) in trials.iter().zip(rotation.carried()) {
@@ -224,7 +217,7 @@ impl<'a> Run<'a> {
         }
         let floors = floors.into_list();
         for (key, _) in &floors {
-            let half = self.floor_half(halves, first, key.transport);
+            let half = self.floor_address(halves, first, key.transport);
             let measurer = half.map(|address| FloorMeasurer::new(address, key.clone()));
             rotation.add(Member::company(measurer), self.stop);
         }
@@ -236,7 +229,7 @@ impl<'a> Run<'a> {
         first: &TrialSpec,
         idle: Idle,
         (key, variants): FloorUnder,
-        ended: Trialled<Finished>,
+        ended: TrialResult<Finished>,
     ) -> Result<(), LabError> {
         let floor = match ended.and_then(Finished::into_floor) {
             Ok(floor) => floor,

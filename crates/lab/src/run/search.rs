@@ -7,23 +7,22 @@ use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::record::TrialRecord;
 
 use super::invocation::Invocation;
-use super::rotation::Planned;
-use super::{Lab, Run, Summary, check};
+use super::{Lab, Planned, Run, Summary, check};
 use crate::error::LabError;
 use crate::observer::{Event, Observer};
 use crate::records::Records;
 
 /// Chooses the rates of a search, trial by trial. What a trial proves is not for the lab to judge.
-pub trait Course {
+pub trait RateSearch {
     /// The rate of the next trial, calls a second; none where the search is over.
     fn next_rate(&mut self) -> Option<f64>;
 
-    /// Is told of each trial that ended, well or not.
+    /// Takes each trial that ended, well or not.
     fn ended(&mut self, record: &TrialRecord);
 }
 
 impl Lab {
-    /// Carries out the search of a plan: its trials in their order, as many as `course` asks for.
+    /// Carries out the search of a plan: its trials in their order, as many as `rates` asks for.
     ///
     /// `stop` and the calling thread are as in [`Lab::run`].
     ///
@@ -33,7 +32,7 @@ impl Lab {
     pub fn search(
         &self,
         plan: &Plan,
-        course: &mut dyn Course,
+        rates: &mut dyn RateSearch,
         records: &mut dyn Records,
         observer: &mut dyn Observer,
         stop: &AtomicBool,
@@ -47,7 +46,7 @@ impl Lab {
         run.keep_environment()?;
         let mut invocation = Invocation::new(0);
         for (index, trial) in trials.iter().enumerate() {
-            let Some(rate) = course.next_rate().filter(|_| !run.is_stopped()) else {
+            let Some(rate) = rates.next_rate().filter(|_| !run.is_stopped()) else {
                 break;
             };
             let planned = &plan.variants[trial.variant as usize];
@@ -55,7 +54,7 @@ impl Lab {
                 settings: at_rate(&planned.settings, &search, rate),
                 ..planned.clone()
             };
-            run.tell(&Event::RateChosen {
+            run.notify(&Event::RateChosen {
                 rate,
                 number: index + 1,
             });
@@ -65,7 +64,7 @@ impl Lab {
                 rate: Some(rate),
             };
             for record in run.rotation(&mut invocation, &[planned])? {
-                course.ended(&record);
+                rates.ended(&record);
             }
         }
         invocation.end();

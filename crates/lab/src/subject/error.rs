@@ -31,7 +31,7 @@ pub enum SubjectError {
     /// It was not ready in time.
     #[error("the subject was not ready after {} s; see its log", .0.as_secs_f64())]
     NotReady(Duration),
-    /// It did not answer in time what it was asked when it was ready.
+    /// It was ready, and did not answer a later line in time.
     #[error("the subject did not answer within {} s; see its log", .0.as_secs_f64())]
     Silent(Duration),
     /// It ended instead of answering.
@@ -43,13 +43,13 @@ pub enum SubjectError {
     /// What it wrote is not what the contract asks for.
     #[error("the subject broke the contract: {0}; see contract/README.md")]
     Contract(String),
-    /// It said that it cannot do what was asked.
+    /// It refused what was asked.
     #[error("the subject refused: {}", one_line(.0.error.as_str()))]
     Refused(contract::Failed),
     /// The pipes to it failed.
     #[error("could not talk to the subject: {0}; check the limits of open files and threads")]
     Pipe(#[source] io::Error),
-    /// It listens elsewhere than asked, or its process cannot be looked at.
+    /// The kernel does not show the processor time of its process.
     #[error("the processor time of the subject's process {pid} cannot be read: {source}")]
     Meter {
         /// The process.
@@ -73,7 +73,7 @@ impl SubjectError {
             | Self::Died { .. }
             | Self::Contract(_)
             | Self::Meter { .. } => Fault::Subject,
-            Self::Refused(failed) => recorded(failed.fault),
+            Self::Refused(failed) => failed.fault,
             Self::Stopped => Fault::Instrument,
         }
     }
@@ -85,16 +85,7 @@ impl From<SubjectError> for TrialFailure {
     }
 }
 
-fn recorded(fault: contract::Fault) -> Fault {
-    match fault {
-        contract::Fault::User => Fault::User,
-        contract::Fault::Instrument => Fault::Instrument,
-        contract::Fault::Subject => Fault::Subject,
-        contract::Fault::Machine => Fault::Machine,
-    }
-}
-
-/// What a subject says is shown in one line and not longer than this many characters.
+/// A subject's text is shown in one line of at most this many characters.
 const MOST_SHOWN: usize = 400;
 
 /// The other side's text, made fit for one line.

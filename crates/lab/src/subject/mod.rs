@@ -1,8 +1,8 @@
 //! Subject processes: started, asked, ended (contract/README.md).
 
-mod asked;
-mod conversation;
+mod ask;
 mod error;
+mod handshake;
 mod log;
 pub(crate) mod process;
 mod records;
@@ -11,7 +11,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub(crate) use asked::Asked;
 pub use error::SubjectError;
 pub(crate) use error::one_line;
 pub use process::{Start, Subject};

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rpcgauge_load as load;
-use rpcgauge_message::contract::{Address, Failed, Ready, Reply, Settings};
+use rpcgauge_message::contract::{self, Address, Failed, Ready, Settings};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::Transport;
 use rustix::process::{
@@ -18,18 +18,19 @@ use rustix::process::{
 };
 
 use super::SubjectCommand;
-use super::conversation::{Heard, exchange};
+
 use super::error::{SubjectError, one_line};
+use super::handshake::{Reply, exchange};
 use super::log::Log;
-use crate::error::TrialFailure;
+use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::CoreSet;
 use crate::machine::process::ProcessMeter;
 
-/// A process that was told to end by signal has this long before it is killed.
+/// A process has this long to end after SIGTERM before it is killed.
 pub(super) const TERM_GRACE: Duration = Duration::from_secs(1);
 
-/// How often an ending process is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(1);
+/// How often an ending process is polled.
+const POLL_EVERY: Duration = Duration::from_millis(1);
 
 /// What is needed to start a subject.
 #[derive(Debug)]
@@ -40,7 +41,7 @@ pub struct Start<'a> {
     pub settings: &'a Settings,
     /// The cores it may use, from before its first instruction on: runtimes count them then.
     pub cores: Option<&'a CoreSet>,
-    /// The file for its log, made when it says something.
+    /// The file for its log, made with its first output.
     pub log: &'a Path,
     /// How long it may take until it is ready.
     pub ready_timeout: Duration,
@@ -54,7 +55,7 @@ pub struct Start<'a> {
 pub struct Subject {
     pub(super) child: Child,
     pub(super) stdin: Option<ChildStdin>,
-    /// A client's or codec's output, which answers what it is asked.
+    /// The output of a client or codec, where it answers lines.
     pub(super) stdout: Option<ChildStdout>,
     log: Log,
     followers: Vec<JoinHandle<()>>,
@@ -80,9 +81,9 @@ impl Subject {
     /// # Errors
     /// A [`TrialFailure`] with the last lines of its log; no process is left then. It is
     /// [`SubjectError::Stopped`]'s when `stop` became true meanwhile.
-    pub fn start(start: &Start<'_>, stop: &AtomicBool) -> Result<Self, TrialFailure> {
+    pub fn start(start: &Start<'_>, stop: &AtomicBool) -> TrialResult<Self> {
         let mut starting = Starting::spawn(start)?;
-        match starting.hear(start, stop) {
+        match starting.wait_until_ready(start, stop) {
             Ok((ready, meter, stdout)) => {
                 let Starting {
                     child,
@@ -111,20 +112,16 @@ impl Subject {
         }
     }
 
-    /// Starts a subject with a line that it must refuse; what it says to that.
+    /// Starts a subject with a line that it must refuse, and returns how it refuses.
     ///
     /// # Errors
-    /// It takes the line, or says nothing, or something else.
-    pub(crate) fn refusal(
-        start: &Start<'_>,
-        line: &str,
-        stop: &AtomicBool,
-    ) -> Result<Failed, TrialFailure> {
+    /// It accepts the line, or replies with nothing or something else.
+    pub(crate) fn refusal(start: &Start<'_>, line: &str, stop: &AtomicBool) -> TrialResult<Failed> {
         let mut starting = Starting::spawn(start)?;
-        let heard = starting.first_line(line, start.ready_timeout, stop);
-        let refused = heard.and_then(|(line, ..)| match Reply::parse(&line) {
-            Ok(Reply::Failed(failed)) => Ok(failed),
-            Ok(Reply::Ready(_)) => Err(SubjectError::Contract(
+        let reply = starting.first_line(line, start.ready_timeout, stop);
+        let refused = reply.and_then(|(line, ..)| match contract::Reply::parse(&line) {
+            Ok(contract::Reply::Failed(failed)) => Ok(failed),
+            Ok(contract::Reply::Ready(_)) => Err(SubjectError::Contract(
                 "it is ready, although it must refuse its settings".to_owned(),
             )),
             Err(error) => Err(SubjectError::Contract(wrong_line(&error, &line))),
@@ -134,7 +131,7 @@ impl Subject {
         refused.map_err(|error| TrialFailure::from(error).with_log(starting.log.tail()))
     }
 
-    /// What it said when it was ready.
+    /// Its ready line.
     pub fn ready(&self) -> &Ready {
         &self.ready
     }
@@ -168,7 +165,7 @@ impl Subject {
     ///
     /// # Errors
     /// It listens elsewhere.
-    pub(crate) fn listening(&self, transport: Transport) -> Result<load::Address, TrialFailure> {
+    pub(crate) fn listening(&self, transport: Transport) -> TrialResult<load::Address> {
         match (&self.ready.address, transport) {
             (Some(Address::Tcp(address)), Transport::Tcp) => Ok(load::Address::Tcp(*address)),
             (Some(Address::Unix(path)), Transport::Unix) => Ok(load::Address::Unix(path.clone())),
@@ -186,11 +183,11 @@ impl Subject {
         }
     }
 
-    /// Ends it, and sees whether it ends as the contract says.
+    /// Ends it, and checks that it ends as the contract says.
     ///
     /// # Errors
     /// It does not end in time, or with another exit code than 0.
-    pub(crate) fn end_well(mut self) -> Result<(), TrialFailure> {
+    pub(crate) fn end_well(mut self) -> TrialResult {
         self.ask_to_end();
         let patience = self.end_timeout;
         wait_until_ended(&self.child, Instant::now() + patience);
@@ -224,7 +221,7 @@ impl Drop for Subject {
 }
 
 pub(super) fn unasked_lines() -> SubjectError {
-    SubjectError::Contract("it wrote a line that nobody asked for".to_owned())
+    SubjectError::Contract("it wrote a line without being asked".to_owned())
 }
 
 impl Starting {
@@ -254,7 +251,7 @@ impl Starting {
         }
     }
 
-    fn hear(
+    fn wait_until_ready(
         &mut self,
         start: &Start<'_>,
         stop: &AtomicBool,
@@ -265,15 +262,15 @@ impl Starting {
         let stdout = if is_asked {
             Some(stdout)
         } else {
-            // Whatever else it writes there belongs to the log, and must not fill the pipe.
+            // The rest of its output belongs to the log, and must not fill the pipe.
             self.log.add(&rest);
             let follower = self.log.follow(stdout).map_err(SubjectError::Pipe)?;
             self.followers.push(follower);
             None
         };
-        let ready = match Reply::parse(&line) {
-            Ok(Reply::Ready(ready)) => ready,
-            Ok(Reply::Failed(failed)) => return Err(SubjectError::Refused(failed)),
+        let ready = match contract::Reply::parse(&line) {
+            Ok(contract::Reply::Ready(ready)) => ready,
+            Ok(contract::Reply::Failed(failed)) => return Err(SubjectError::Refused(failed)),
             Err(error) => return Err(SubjectError::Contract(wrong_line(&error, &line))),
         };
         if stdout.is_some() && !rest.is_empty() {
@@ -295,12 +292,12 @@ impl Starting {
         let stdin = self.stdin.as_ref().ok_or_else(no_pipe)?;
         let mut stdout = self.child.stdout.take().ok_or_else(no_pipe)?;
         match exchange(stdin, &mut stdout, line, limit, stop)? {
-            Heard::Line(line, rest) => Ok((line, rest, stdout)),
-            Heard::End(before) => Err(ended_early(&before)),
+            Reply::Line(line, rest) => Ok((line, rest, stdout)),
+            Reply::End(before) => Err(ended_early(&before)),
         }
     }
 
-    /// A closed output is soon followed by the end of the process, which says more.
+    /// After it closes its output a process soon ends, and how it ends says more.
     fn explained(&self, error: SubjectError) -> SubjectError {
         if !matches!(error, SubjectError::Ended { .. }) {
             return error;
@@ -335,8 +332,8 @@ fn command(start: &Start<'_>) -> Command {
 
 /// Makes a process that ends with this program, on these cores.
 pub(crate) fn ends_with_lab(command: &mut Command, cores: Option<CoreSet>) {
-    // A group of its own: Ctrl-C at the terminal is for the lab, which ends its subjects in
-    // order; and what a wrapper script started can be ended with it.
+    // A group of its own: Ctrl-C at the terminal reaches the lab alone, which ends its subjects in
+    // order, and a signal to the group also ends what a wrapper script started.
     command.process_group(0);
     let lab = getpid();
     // SAFETY: between fork and exec only system calls are made; nothing allocates or locks.
@@ -377,11 +374,11 @@ pub(crate) fn end(child: &mut Child, stdin: &mut Option<ChildStdin>, patience: D
     drop(stdin.take());
     let group = Pid::from_child(child);
     if !wait_until_ended(child, Instant::now() + patience) {
-        // It fails only where nobody is left, here and below.
+        // The signal fails only where no process is left, here and below.
         let _ = kill_process_group(group, Signal::TERM);
         wait_until_ended(child, Instant::now() + TERM_GRACE);
     }
-    // Also for what a wrapper script left behind.
+    // This also ends what a wrapper script left behind.
     let _ = kill_process_group(group, Signal::KILL);
     let _ = child.wait();
 }
@@ -391,7 +388,7 @@ pub(crate) fn end(child: &mut Child, stdin: &mut Option<ChildStdin>, patience: D
 fn finish_log(log: &Log, followers: &mut Vec<JoinHandle<()>>) {
     let deadline = Instant::now() + TERM_GRACE;
     while followers.iter().any(|follower| !follower.is_finished()) && Instant::now() < deadline {
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(POLL_EVERY);
     }
     followers.clear();
     log.finish();
@@ -403,7 +400,7 @@ pub(super) fn wait_until_ended(child: &Child, deadline: Instant) -> bool {
         if Instant::now() >= deadline {
             return false;
         }
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(POLL_EVERY);
     }
     true
 }

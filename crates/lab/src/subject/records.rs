@@ -28,11 +28,11 @@ impl RecordsFile {
         File::open(path).map(|file| Self { file }).map_err(no_file)
     }
 
-    /// Reads the records of a slice, that was asked for and answered at these times of the host's
-    /// monotonic clock.
+    /// Reads the records of a slice, whose ask and answer lie at these times of the host's monotonic
+    /// clock.
     ///
     /// # Errors
-    /// They are not as many as it says, are damaged, or lie outside of the slice: it called
+    /// They are not as many as it reports, are damaged, or lie outside of the slice: it called
     /// between slices, or its clock is another.
     pub fn read(
         &mut self,
@@ -41,7 +41,7 @@ impl RecordsFile {
     ) -> Result<Vec<Record>, SubjectError> {
         let said = usize::try_from(done.records).unwrap_or(usize::MAX);
         let mut bytes = Vec::new();
-        // One more than it says, to see that there is none.
+        // One more than it reports, to find one too many.
         let most = done
             .records
             .saturating_add(1)
@@ -52,7 +52,7 @@ impl RecordsFile {
             .map_err(SubjectError::Pipe)?;
         if Some(bytes.len()) != said.checked_mul(RECORD_BYTES) {
             return Err(SubjectError::Contract(format!(
-                "it tells of {said} × {RECORD_BYTES} bytes of records, and wrote {}{}",
+                "it reports {said} × {RECORD_BYTES} bytes of records, and wrote {}{}",
                 bytes.len(),
                 if bytes.len() as u64 == most {
                     " or more"
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn each_slice_is_read_once_and_a_wrong_one_is_told() {
+    fn each_slice_is_read_once_and_a_wrong_one_is_refused() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         let mut records = RecordsFile::open(file.path()).unwrap();
         let mut write = |bytes: &[u8]| file.write_all(bytes).unwrap();
@@ -116,38 +116,38 @@ mod tests {
         let read = records.read(&done(2), 10..=30).unwrap();
         assert_eq!(read, [record(10, 20), record(20, 30)]);
 
-        let mut told = |bytes: &[u8], said, slice| {
+        let mut refused = |bytes: &[u8], said, slice| {
             write(bytes);
             records.read(&done(said), slice).unwrap_err().to_string()
         };
-        let early = told(&record(30, 50).to_bytes(), 1, 40..=60);
+        let early = refused(&record(30, 50).to_bytes(), 1, 40..=60);
         assert!(
             early.contains("record 0 lies outside of its slice"),
             "{early}"
         );
-        let late = told(&record(50, 70).to_bytes(), 1, 40..=60);
+        let late = refused(&record(50, 70).to_bytes(), 1, 40..=60);
         assert!(
             late.contains("record 0 lies outside of its slice"),
             "{late}"
         );
-        let few = told(&record(50, 55).to_bytes(), 2, 40..=60);
+        let few = refused(&record(50, 55).to_bytes(), 2, 40..=60);
         assert!(
-            few.contains("it tells of 2 × 80 bytes of records, and wrote 80"),
+            few.contains("it reports 2 × 80 bytes of records, and wrote 80"),
             "{few}"
         );
-        let many = told(&[record(50, 55).to_bytes(); 3].concat(), 1, 40..=60);
+        let many = refused(&[record(50, 55).to_bytes(); 3].concat(), 1, 40..=60);
         assert!(many.contains("and wrote 160 or more"), "{many}");
     }
 
     #[test]
-    fn records_of_the_wrong_size_are_told() {
+    fn records_of_the_wrong_size_are_refused() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         let mut records = RecordsFile::open(file.path()).unwrap();
         file.write_all(&[1; 72]).unwrap();
-        let told = records.read(&done(1), 0..=9).unwrap_err().to_string();
+        let refused = records.read(&done(1), 0..=9).unwrap_err().to_string();
         assert!(
-            told.contains("it tells of 1 × 80 bytes of records, and wrote 72"),
-            "{told}"
+            refused.contains("it reports 1 × 80 bytes of records, and wrote 72"),
+            "{refused}"
         );
     }
 }

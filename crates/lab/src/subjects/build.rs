@@ -3,8 +3,8 @@
 //! ```text
 //! CACHE/rpcgauge/subjects/
 //!   NAME-DIGEST/        the unpacked sources, built where they stay
-//!     .built            made last: a folder without it is taken for nothing
-//!   NAME-DIGEST.log     what the build said
+//!     .built            made last: a folder without it is no build
+//!   NAME-DIGEST.log     the output of the build
 //!   NAME-DIGEST.lock    held by the program that builds
 //! ```
 
@@ -31,8 +31,8 @@ const MARKER: &str = ".built";
 /// A command that takes longer hangs: the slowest builds fetch and compile a few hundred packages.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
-/// How often a command, or another program's lock, is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How often a command, or another program's lock, is polled.
+const POLL_EVERY: Duration = Duration::from_millis(20);
 
 /// The end of a build's log that goes into an error, bytes.
 const TAIL_BYTES: u64 = 4 << 10;
@@ -98,13 +98,13 @@ impl Package {
         })
     }
 
-    /// Builds it, unless that was done before, and tells how far it is.
+    /// Builds it, unless that was done before, and reports each step.
     ///
     /// # Errors
     /// Something that it needs is missing, or a command failed; its log is kept.
     pub fn build(
         &self,
-        tell: &mut dyn FnMut(Step<'_>),
+        report: &mut dyn FnMut(Step<'_>),
         stop: &AtomicBool,
     ) -> Result<Built, SubjectsError> {
         let tools =
@@ -116,8 +116,8 @@ impl Package {
         if is_built(&built) {
             return Ok(built);
         }
-        // Held until the end: who waits for it finds a whole build, or none.
-        let _lock = lock(&beside(&built.folder, "lock"), tell, stop)?;
+        // Held until the end: a program that waits for it finds a whole build, or none.
+        let _lock = lock(&beside(&built.folder, "lock"), report, stop)?;
         if is_built(&built) {
             return Ok(built);
         }
@@ -126,15 +126,8 @@ impl Package {
         let mut file = File::create(&log).map_err(unwritable(&log))?;
         for (number, words) in (1..).zip(&self.manifest.build) {
             let command = words.join(" ");
-            let failed = |how: String| SubjectsError::Build {
-                subject: self.manifest.name.clone(),
-                command: command.clone(),
-                how,
-                log: log.clone(),
-                tail: tail(&log),
-            };
-            let mut tell = |elapsed| {
-                tell(Step::Running {
+            let mut report = |elapsed| {
+                report(Step::Running {
                     number,
                     of: self.manifest.build.len(),
                     command: &command,
@@ -142,11 +135,17 @@ impl Package {
                 });
             };
             writeln!(file, "$ {command}").map_err(unwritable(&log))?;
-            match run(&built, words, &file, &mut tell, stop) {
-                Ok(()) => {}
-                Err(Failed::Stopped) => return Err(SubjectsError::Stopped),
-                Err(Failed::How(how)) => return Err(failed(how)),
-            }
+            let ended = run(&built, words, &file, &mut report, stop);
+            ended.map_err(|how| match stop.load(Ordering::Relaxed) {
+                true => SubjectsError::Stopped,
+                false => SubjectsError::Build {
+                    subject: self.manifest.name.clone(),
+                    command: command.clone(),
+                    how,
+                    log: log.clone(),
+                    tail: tail(&log),
+                },
+            })?;
         }
         let marker = built.folder.join(MARKER);
         File::create(&marker).map_err(unwritable(&marker))?;
@@ -169,7 +168,7 @@ impl Package {
         })
     }
 
-    /// Writes the sources into an empty folder. What a build that broke off left there goes.
+    /// Writes the sources into an empty folder. Removes what an unfinished build left there.
     fn unpack(&self, folder: &Path) -> Result<(), SubjectsError> {
         match fs::remove_dir_all(folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -178,7 +177,7 @@ impl Package {
             _ => {}
         }
         for file in &self.files {
-            let path = folder.join(&file.name);
+            let path = folder.join(&*file.name);
             let parent = path.parent().unwrap_or(folder);
             fs::create_dir_all(parent).map_err(unwritable(parent))?;
             fs::write(&path, &file.bytes).map_err(unwritable(&path))?;
@@ -219,10 +218,10 @@ fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> SubjectsError {
     move |source| SubjectsError::Cache { path, source }
 }
 
-/// Takes a lock that the system gives back when this program ends in any way.
+/// Takes a lock that the system releases when this program ends in any way.
 fn lock(
     path: &Path,
-    tell: &mut dyn FnMut(Step<'_>),
+    report: &mut dyn FnMut(Step<'_>),
     stop: &AtomicBool,
 ) -> Result<File, SubjectsError> {
     let folder = path.parent().unwrap_or(path);
@@ -237,25 +236,20 @@ fn lock(
         if stop.load(Ordering::Relaxed) {
             return Err(SubjectsError::Stopped);
         }
-        tell(Step::Waiting);
-        thread::sleep(LOOK_EVERY);
+        report(Step::Waiting);
+        thread::sleep(POLL_EVERY);
     }
 }
 
-/// Why a command of a build did not do it.
-enum Failed {
-    Stopped,
-    How(String),
-}
-
+/// Runs one command of a build until it ends, or `stop` is set; why it failed, in words.
 fn run(
     built: &Built,
     words: &[String],
     log: &File,
-    tell: &mut dyn FnMut(Duration),
+    report: &mut dyn FnMut(Duration),
     stop: &AtomicBool,
-) -> Result<(), Failed> {
-    let failed = |error: io::Error| Failed::How(format!("could not be started: {error}"));
+) -> Result<(), String> {
+    let failed = |error: io::Error| format!("could not be started: {error}");
     let mut command = Command::new(built.program(&words[0]));
     command
         .args(&words[1..])
@@ -264,27 +258,22 @@ fn run(
         .stdout(log.try_clone().map_err(failed)?)
         .stderr(log.try_clone().map_err(failed)?);
     ends_with_lab(&mut command, None);
-    tell(Duration::ZERO);
+    report(Duration::ZERO);
     let mut child = command.spawn().map_err(failed)?;
     let start = Instant::now();
     loop {
-        match child.try_wait() {
-            Ok(None) => {}
-            Ok(Some(status)) if status.success() => return Ok(()),
-            Ok(Some(status)) => return Err(Failed::How(format!("ended with {status}"))),
-            Err(error) => return Err(failed(error)),
+        match child.try_wait().map_err(failed)? {
+            None => {}
+            Some(status) if status.success() => return Ok(()),
+            Some(status) => return Err(format!("ended with {status}")),
         }
-        let is_stopped = stop.load(Ordering::Relaxed);
-        if is_stopped || start.elapsed() >= COMMAND_TIMEOUT {
+        if stop.load(Ordering::Relaxed) || start.elapsed() >= COMMAND_TIMEOUT {
             end(&mut child, &mut None, Duration::ZERO);
             let minutes = COMMAND_TIMEOUT.as_secs() / 60;
-            return Err(match is_stopped {
-                true => Failed::Stopped,
-                false => Failed::How(format!("had not ended after {minutes} minutes")),
-            });
+            return Err(format!("had not ended after {minutes} minutes"));
         }
-        tell(start.elapsed());
-        thread::sleep(LOOK_EVERY);
+        report(start.elapsed());
+        thread::sleep(POLL_EVERY);
     }
 }
 

@@ -7,6 +7,8 @@ use rpcgauge_message::nearest::Nearest;
 use rpcgauge_study::StudyError;
 use rpcgauge_study::record::Fault;
 
+use crate::error::LabError;
+
 /// Why a subject cannot be had: one line.
 #[derive(Debug, thiserror::Error)]
 pub enum SubjectsError {
@@ -84,9 +86,9 @@ pub enum SubjectsError {
         command: String,
         /// How it ended.
         how: String,
-        /// Where what it said is kept.
+        /// The file with its output.
         log: PathBuf,
-        /// The last lines of that.
+        /// The last lines of that file.
         tail: String,
     },
     /// The user's cache folder cannot be used.
@@ -100,6 +102,9 @@ pub enum SubjectsError {
     /// There is no place for a cache.
     #[error("there is no folder to build subjects in: set HOME or XDG_CACHE_HOME")]
     NoCache,
+    /// There is no folder for sockets and records.
+    #[error(transparent)]
+    Scratch(#[from] LabError),
     /// It was asked to stop meanwhile.
     #[error("stopped while a subject was built")]
     Stopped,
@@ -116,7 +121,9 @@ impl SubjectsError {
             | Self::Taken { .. }
             | Self::TooLarge { .. }
             | Self::Unknown { .. } => Fault::User,
-            Self::Missing { .. } | Self::Cache { .. } | Self::NoCache => Fault::Machine,
+            Self::Missing { .. } | Self::Cache { .. } | Self::NoCache | Self::Scratch(_) => {
+                Fault::Machine
+            }
             Self::Build { .. } => Fault::Subject,
             Self::Stopped => Fault::Instrument,
         }

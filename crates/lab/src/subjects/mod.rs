@@ -27,32 +27,17 @@ use crate::subject::SubjectCommand;
 /// The most that a user's subject may hold, bytes: more are no sources.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// A file that the program carries.
-struct Embedded {
-    name: &'static str,
-    bytes: &'static [u8],
-    executable: bool,
-}
-
-include!(concat!(env!("OUT_DIR"), "/subjects.rs"));
-
 /// A file of a subject's sources.
+#[derive(Clone)]
 struct SourceFile {
     /// Its path within the folder.
-    name: String,
+    name: Cow<'static, str>,
     bytes: Cow<'static, [u8]>,
     executable: bool,
 }
 
-impl From<&Embedded> for SourceFile {
-    fn from(file: &Embedded) -> Self {
-        Self {
-            name: file.name.to_owned(),
-            bytes: file.bytes.into(),
-            executable: file.executable,
-        }
-    }
-}
+// The files that the program carries: `BUILT_IN`, `GOLDEN` and `PROTO`.
+include!(concat!(env!("OUT_DIR"), "/subjects.rs"));
 
 /// A subject's sources.
 pub struct Package {
@@ -84,8 +69,8 @@ impl Subjects {
     pub fn load(folders: &[PathBuf]) -> Result<Self, SubjectsError> {
         let mut packages = BTreeMap::new();
         for (name, files) in BUILT_IN {
-            let files = files.iter().map(SourceFile::from).collect();
-            let package = Package::new(&format!("subjects/{name}/{MANIFEST}"), files)?;
+            let manifest = format!("subjects/{name}/{MANIFEST}");
+            let package = Package::new(&manifest, files.to_vec())?;
             packages.insert((*name).to_owned(), package);
         }
         let mut subjects = Self { packages };
@@ -156,9 +141,9 @@ impl Package {
         let manifest = files.iter().find(|file| file.name == MANIFEST);
         let bytes = manifest.map(|file| &*file.bytes).unwrap_or_default();
         let manifest = Manifest::parse(&String::from_utf8_lossy(bytes), file)?;
-        let shared = GOLDEN.iter().chain(PROTO).map(SourceFile::from);
+        let shared = GOLDEN.iter().chain(PROTO).cloned();
         let records = SourceFile {
-            name: "contract/data/birdstrikes.csv".to_owned(),
+            name: "contract/data/birdstrikes.csv".into(),
             bytes: RECORDS_CSV.as_bytes().into(),
             executable: false,
         };
@@ -184,7 +169,7 @@ impl Package {
                 let bytes =
                     fs::read(&file.path).map_err(|source| unreadable(&file.path, source))?;
                 Ok(SourceFile {
-                    name: file.name,
+                    name: file.name.into(),
                     bytes: bytes.into(),
                     executable: file.executable,
                 })
@@ -193,7 +178,7 @@ impl Package {
         Self::new(&folder.join(MANIFEST).display().to_string(), files)
     }
 
-    /// What its `subject.toml` says.
+    /// Its `subject.toml`.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }

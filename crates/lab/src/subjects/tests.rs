@@ -44,7 +44,7 @@ fn a_folder_s_subjects_are_there_beside_the_built_in_ones() {
 }
 
 #[test]
-fn what_is_wrong_with_a_folder_is_told() {
+fn what_is_wrong_with_a_folder_is_an_error() {
     assert_eq!(
         refused(&[]),
         "DIR: there is no subject in this folder; give the folder that holds NAME/subject.toml"
@@ -76,7 +76,7 @@ fn what_a_build_leaves_and_what_is_hidden_is_no_source() {
     let own: Vec<&str> = package
         .files
         .iter()
-        .map(|file| file.name.as_str())
+        .map(|file| &*file.name)
         .filter(|name| !name.starts_with("contract/"))
         .collect();
     assert_eq!(own, ["src/main.sh", "subject.toml"]);

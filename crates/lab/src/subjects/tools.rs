@@ -1,24 +1,10 @@
-//! The toolchain that a subject needs: looked for in `PATH`, and asked for its version.
+//! The toolchain that a subject needs, and whether its versions are new enough.
 
-use std::env;
-use std::io::{Read as _, Seek as _, SeekFrom};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
 
 use rpcgauge_study::subject::{Tool, Version};
-use rustix::fs::{Access, access};
 
-use crate::subject::process::{end, ends_with_lab};
-
-/// A program that does not tell its version in this time tells none. A JVM needs a good part of it.
-const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
-
-/// The most that is read of what a program says of its version, bytes.
-const MOST_SAID: u64 = 64 << 10;
-
-/// How often a program that is asked for its version is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+use crate::program::{in_path, version_text};
 
 /// A program of the toolchain that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,10 +40,11 @@ fn find(tool: &Tool) -> Result<FoundTool, String> {
             continue;
         };
         let at = path.display();
-        let version = said_by(&path, &tool.version).and_then(|said| Version::find(&said));
+        let version = version_text(&path, &tool.version).ok();
+        let version = version.and_then(|text| Version::find(&text));
         match (&version, &tool.least) {
             (None, Some(least)) => {
-                why = format!("{at} tells no version, and {least} is needed");
+                why = format!("{at} prints no version, and {least} is needed");
             }
             (Some(version), Some(least)) if version < least => {
                 why = format!("{at} is {version}, and {least} is needed");
@@ -72,36 +59,4 @@ fn find(tool: &Tool) -> Result<FoundTool, String> {
         }
     }
     Err(why)
-}
-
-fn in_path(program: &str) -> Option<PathBuf> {
-    env::split_paths(&env::var_os("PATH")?)
-        .map(|folder| folder.join(program))
-        .find(|path| path.is_file() && access(path, Access::EXEC_OK).is_ok())
-}
-
-/// What a program says when it is asked for its version; none where it fails or hangs.
-fn said_by(program: &Path, args: &[String]) -> Option<String> {
-    // A file and no pipe: what it may leave running would keep a pipe open.
-    let mut said = tempfile::tempfile().ok()?;
-    let mut command = Command::new(program);
-    command
-        .args(args)
-        .stdin(Stdio::null())
-        .stdout(said.try_clone().ok()?)
-        .stderr(said.try_clone().ok()?);
-    ends_with_lab(&mut command, None);
-    let mut child = command.spawn().ok()?;
-    let deadline = Instant::now() + VERSION_TIMEOUT;
-    while child.try_wait().ok()?.is_none() {
-        if Instant::now() >= deadline {
-            end(&mut child, &mut None, Duration::ZERO);
-            return None;
-        }
-        std::thread::sleep(LOOK_EVERY);
-    }
-    let mut text = String::new();
-    said.seek(SeekFrom::Start(0)).ok()?;
-    said.take(MOST_SAID).read_to_string(&mut text).ok()?;
-    Some(text)
 }

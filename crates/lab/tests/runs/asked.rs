@@ -118,14 +118,14 @@ fn a_codec_is_measured_and_calls_nothing() {
 
 #[test]
 fn one_that_fails_in_a_slice_fails_alone_and_keeps_its_log() {
-    for (fault, told, log) in [
+    for (fault, text, log) in [
         (
             "dies",
             "ended instead of answering (exit code 9)",
             "out of memory",
         ),
         ("hangs", "did not answer within 3.", "thinking"),
-        ("size", "it tells of", "saving bytes"),
+        ("size", "it reports", "saving bytes"),
         // Seen after its slice, or in the next one: as late as this machine is.
         ("goes-on", "record", "one more"),
         ("none", "it recorded 0 calls", "nothing to tell"),
@@ -135,7 +135,7 @@ fn one_that_fails_in_a_slice_fails_alone_and_keeps_its_log() {
         let left = run(&together(variants), Some(python(fault)));
         for trial in of(&left, "client") {
             let (reason, blamed, kept) = failed(trial);
-            assert!(reason.contains(told), "{fault}: {reason}");
+            assert!(reason.contains(text), "{fault}: {reason}");
             assert_eq!(blamed, Fault::Subject, "{fault}");
             assert!(kept.contains(log), "{fault}: {kept}");
         }

@@ -13,8 +13,8 @@ use crate::common::{called, failed, measured, options, plan, run, settings, sett
 #[test]
 fn a_failing_subject_fails_its_trials_and_the_rest_goes_on() {
     let other = settings_of("other");
-    // An address that nobody listens on: it was free a moment ago.
-    let nobody = TcpListener::bind("127.0.0.1:0")
+    // An address that no process listens on: it was free a moment ago.
+    let closed = TcpListener::bind("127.0.0.1:0")
         .and_then(|free| free.local_addr())
         .unwrap();
     let cases = [
@@ -39,14 +39,14 @@ fn a_failing_subject_fails_its_trials_and_the_rest_goes_on() {
         ),
         (
             &format!(
-                r#"echo '{{"contract":1,"ready":true,"address":"{nobody}"}}'; read a; read b"#
+                r#"echo '{{"contract":1,"ready":true,"address":"{closed}"}}'; read a; read b"#
             ),
             "connect-refused",
             Fault::Subject,
             "",
         ),
     ];
-    for (script, told, fault, log) in cases {
+    for (script, text, fault, log) in cases {
         let plan = plan(vec![("bad", other.clone()), ("good", settings())], 1, 2);
         let left = run(&plan, Some(shell(script)));
         assert_eq!(
@@ -55,7 +55,7 @@ fn a_failing_subject_fails_its_trials_and_the_rest_goes_on() {
             "{script}"
         );
         let (reason, blamed, kept) = failed(&left.trials[0]);
-        assert!(reason.contains(told), "{script}: {reason}");
+        assert!(reason.contains(text), "{script}: {reason}");
         assert_eq!((blamed, kept), (fault, log), "{script}");
         // What cannot start is not started again for every trial.
         assert_eq!(
@@ -159,7 +159,7 @@ fn one_that_dies_again_and_again_is_given_up() {
 }
 
 #[test]
-fn an_unknown_subject_is_told_with_the_known_ones() {
+fn an_unknown_subject_is_refused_with_the_known_ones() {
     let unknown = settings_of("go");
     let left = run(&plan(vec![("go", unknown)], 1, 1), None);
     let (reason, fault, _) = failed(&left.trials[0]);

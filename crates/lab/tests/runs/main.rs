@@ -86,7 +86,7 @@ fn a_small_plan_runs_to_a_run_directory_whose_sums_hold() {
         assert_eq!(figures.warmup.failed, 0);
         assert_eq!(figures.connections_at_start, Some(1));
         assert_eq!(figures.most_in_flight, Some(1));
-        let amiss = [
+        let problems = [
             figures.connects_failed,
             figures.uncompressed_answers,
             figures.errors_without_sample,
@@ -94,7 +94,7 @@ fn a_small_plan_runs_to_a_run_directory_whose_sums_hold() {
             calls.retried,
             figures.bodies_late,
         ];
-        assert_eq!(amiss, [0; 6]);
+        assert_eq!(problems, [0; 6]);
     }
     let environment = run.environment.unwrap();
     assert!(environment.subjects["reference"].contains_key("hyper"));

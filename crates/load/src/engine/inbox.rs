@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 
-/// Bytes that may wait: thousands of short answers, which stay in the nearer caches.
+/// Bytes that may wait: thousands of short responses, which stay in the nearer caches.
 const ROOM: usize = 256 * 1024;
 
 /// Bytes read at once, more than the longest record of TLS has. Several connections share the room.
 const READ: usize = 64 * 1024;
 
-/// Bytes worked through at once, about a hundred short answers.
+/// Bytes worked through at once, about a hundred short responses.
 const PORTION: usize = 8 * 1024;
 
 /// Which connection something came on: its place, and which of those that stood there one after the

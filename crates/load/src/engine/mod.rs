@@ -1,84 +1,58 @@
 //! Carries a trial out: one event loop on the calling thread.
 //!
-//! Each turn begins the calls that are due on the connections that have room, writes what
-//! connections have to write, waits for the system, reads what came, and works it through. What the
-//! turn decides stands in files by concern: `phases` (which part of the trial it is), `opening` and
-//! `retiring` (connections), `keepalive` (silent ones), `calling` (calls), `retrying` (calls that are
-//! sent again), `checking` (answers that nobody decodes), `writing`, `waiting` (for the network and for
-//! time), `reading` (into the `inbox`), `following` (what came into the calls).
+//! Four parts own what a trial holds, each with its states and what always holds of it at its head:
+//!
+//! - `pool`: the connections; how they are opened, lost, drained, kept alive, read and written.
+//! - `ledger`: the calls; which are due, in flight, to be sent again, answered, failed.
+//! - `phases`: which part of the trial it is, what counts, and when that ends.
+//! - `event_loop`: the turns; it waits for the network and for time. Its `run` is where to start reading.
+//!
+//! Beside them stand `messages` (what calls carry, and what reads it), `inbox` (what was read and is not
+//! processed yet) and `snapshots` (how the trial goes, shown while it does). The engine is what joins them:
+//! `requests` has a call's way from its due time to its connection, `responses` the way back.
 
-mod ahead;
-mod answer;
-mod calling;
-mod calls;
-mod checking;
-mod connection;
-mod following;
-mod horizon;
+mod event_loop;
+mod failure_kinds;
 mod inbox;
-mod keepalive;
-mod kinds;
-mod opening;
-mod outcome;
+mod ledger;
+mod messages;
 mod phases;
-mod progressing;
-mod reading;
-mod retiring;
-mod retrying;
+mod pool;
+mod requests;
+mod response;
+mod responses;
 mod session;
-mod setup;
-mod sizes;
-mod slicing;
-mod source;
-mod spent;
+mod snapshots;
 mod stamps;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod timer;
-mod waiting;
-mod warming;
-mod writing;
 
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use mio::{Events, Poll, Token};
-use rpcgauge_wire::{Head, Limits, Traffic};
+use mio::Registry;
+use rpcgauge_wire::{Head, Protocol};
 
-pub use self::session::{Counted, Session, SliceBounds};
+pub use self::session::{Counted, Session};
 
-use self::answer::Rules;
-use self::calls::Calls;
-use self::checking::{Checking, Held};
-use self::connection::Connection;
-use self::following::Ended;
-use self::horizon::Horizon;
+use self::event_loop::EventLoop;
+use self::failure_kinds::{NOT_CONNECTED, TOO_LATE};
 use self::inbox::Inbox;
-use self::phases::{Failing, Phase};
-use self::progressing::Looks;
-use self::setup::{closes_after_call, limits, places};
-use self::sizes::Sizes;
-use self::slicing::Slicing;
-use self::source::Source;
-use self::spent::Spent;
-use self::timer::Timer;
-use self::warming::Warming;
+use self::ledger::{CallFailure, Ledger};
+use self::messages::Messages;
+use self::phases::{Phase, Phases};
+use self::pool::{Attempt, Pool};
+use self::snapshots::Snapshots;
 use crate::bodies::{AnswerCheck, Bodies};
-use crate::clock::{self, nanos};
+use crate::clock;
 use crate::error::LoadError;
-use crate::measurement::{Ending, Measurement, WarmupOutcome};
+use crate::measurement::{Ending, Measurement};
 use crate::progress::ProgressHook;
-use crate::recorder::Recorder;
-use crate::schedule::Dues;
 use crate::stage::Timing;
-use crate::tls::TlsClient;
-use crate::trial::{CallStyle, ConnectionUse, Trial};
+use crate::trial::{ConnectionUse, Trial};
 use crate::warmup::{Settling, WarmupSlice};
-
-/// Events taken from the system at once.
-const EVENTS_A_TURN: usize = 1024;
-
-/// The timer's token; connections have their index.
-const TIMER: Token = Token(usize::MAX);
 
 /// Carries `trial` out on the calling thread.
 ///
@@ -112,7 +86,7 @@ pub struct Hooks<'r> {
     pub measuring: Box<dyn FnMut(bool) + 'r>,
     /// Shown how the measured part stands, at intervals; `None` costs nothing.
     pub progress: Option<ProgressHook<'r>>,
-    /// Checks answers that come compressed and that nobody decodes; one that it refuses fails its call as
+    /// Checks responses that come compressed and are not decoded; one that it refuses fails its call as
     /// [`crate::FailureKind::Decompress`]. The first is checked, then as many as a hundredth of the time is
     /// enough for and, from a damaged one on, each. `None` takes them as they are.
     pub check: Option<AnswerCheck<'r>>,
@@ -128,238 +102,202 @@ pub fn measure_with(
     hooks: Hooks<'_>,
     stop: &AtomicBool,
 ) -> Result<Measurement, LoadError> {
-    let mut engine = Engine::checked(trial, bodies, hooks)?;
-    engine.run(&mut Events::with_capacity(EVENTS_A_TURN), stop)?;
-    engine.outcome()
+    let mut event_loop = EventLoop::new(trial, bodies, hooks)?;
+    event_loop.run(stop)?;
+    event_loop.into_engine().finish()
 }
 
-/// Everything that one trial holds: the trial for `'t`, its bodies' codec for `'b`, its hooks for
-/// `'r`.
+/// The parts of one trial, joined: the trial for `'t`, its bodies' codec for `'b`, its hooks for `'r`.
 struct Engine<'t, 'b, 'r> {
     trial: &'t Trial,
     head: Head,
-    tls: Option<TlsClient>,
-    limits: Limits,
-    rules: Rules<'t>,
-    source: Source<'b>,
-    hooks: Hooks<'r>,
-    checking: Option<Checking<'r>>,
-    held: Held,
     /// Whether stages are stamped.
     timed: bool,
-    /// The trial's deadline of each call, ns.
-    deadline: u64,
-    /// The trial's patience, ns.
-    patience: u64,
-
-    poll: Poll,
-    /// How often the loop waited for events while calls counted.
-    #[cfg(test)]
-    polled: u64,
-    timer: Timer,
+    pool: Pool<'t>,
+    ledger: Ledger<'t>,
+    phases: Phases<'t, 'r>,
+    messages: Messages<'b, 'r>,
     inbox: Inbox,
-
-    connections: Vec<Connection>,
-    /// Connections that may have room for a call, in turn.
-    with_room: VecDeque<usize>,
-    /// Connections with something to write.
-    dirty: Vec<usize>,
-    /// Connections with more to read.
-    unread: VecDeque<usize>,
-    /// Connections that are closed or being made, where somebody must look after them.
-    not_open: Vec<usize>,
-    /// Connections that the server is about to end, with calls in flight on them.
-    going_away: Vec<usize>,
-    /// When connections are looked through for silent ones, ns; never without a keep-alive.
-    listen_at: u64,
-    connecting: usize,
-    open: usize,
-    /// Opened over the whole trial.
-    connections_opened: u64,
-    connections_at_start: usize,
-    /// How many of [`Engine::connections_opened`] go on with a TLS session of an earlier one.
-    tls_resumed: u64,
-    /// How many of them were opened between slices, since the server had closed one.
-    connections_reopened: u64,
-    /// Attempts to open a connection that failed, over the whole trial.
-    connects_failed: u64,
-    /// Bytes of connections that are closed.
-    traffic_closed: Traffic,
-
-    dues: Dues,
-    calls: Calls,
-    calls_begun: u64,
-    measured_in_flight: u64,
-    /// Calls of the warm-up that have ended since the measured part began.
-    warmup_ended_after: u64,
-    /// The most calls that were in flight at a time in the measured part.
-    most_in_flight: usize,
-    /// Answers of the warm-up that are verified.
-    to_verify: u64,
-    /// Calls that wait to be sent again, and some whose deadline has passed meanwhile.
-    to_retry: VecDeque<u64>,
+    /// `None` without a hook.
+    snapshots: Option<Snapshots<'r>>,
     /// The turn took as many calls as one may, and others are due.
     more_are_due: bool,
-    /// The call that is due next has no body yet.
-    waits_for_body: bool,
-    /// There are no more bodies.
-    used_up: bool,
-    /// The call whose last byte is not handed to the kernel yet, where stages are stamped.
-    unsent: Option<u64>,
-    /// Calls that the input just read has ended.
-    ended: Vec<Ended>,
-
-    horizon: Horizon,
-    /// Where a session stands between its slices; `None` where the measured part is one piece.
-    slicing: Option<Slicing>,
-    phase: Phase,
-    phase_started_at: u64,
-    /// Calls that are due from here on are measured, ns; there are none before the measured part.
-    measured_from: u64,
-    failing: Failing,
-    drained_by: u64,
-    warming: Option<Warming>,
-    warmup: WarmupOutcome,
-    ending: Ending,
-
-    /// When the caller is shown how the trial stands; `None` without a hook.
-    looks: Option<Looks>,
-    recorder: Recorder,
-    sizes: Sizes,
-    spent: Spent,
 }
 
 impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
-    /// As [`Engine::new`], for what can be carried out.
-    fn checked(trial: &'t Trial, bodies: Bodies<'b>, hooks: Hooks<'r>) -> Result<Self, LoadError> {
-        trial.check()?;
-        if let Some(hook) = &hooks.progress {
-            hook.check()?;
-        }
-        Self::new(trial, bodies, hooks)
-    }
-
-    fn new(trial: &'t Trial, bodies: Bodies<'b>, mut hooks: Hooks<'r>) -> Result<Self, LoadError> {
-        let timed = trial.timing == Timing::Stages;
-        let grpc = matches!(trial.request.style, CallStyle::Grpc { .. });
-        let source = Source::new(bodies, grpc, timed)?;
-        let poll = Poll::new().map_err(LoadError::machine("make an event loop"))?;
-        let timer =
-            Timer::new(poll.registry(), TIMER).map_err(LoadError::machine("make a timer"))?;
-        let connections = places(trial);
-        let target = &trial.target;
-        let now = clock::now();
-        let mut engine = Engine {
+    fn new(
+        trial: &'t Trial,
+        bodies: Bodies<'b>,
+        hooks: Hooks<'r>,
+        registry: Registry,
+    ) -> Result<Self, LoadError> {
+        let messages = Messages::new(bodies, hooks.check, trial)?;
+        // HTTP/1.1 has a header for it.
+        let close = trial.connection_use == ConnectionUse::PerCall
+            && trial.target.protocol == Protocol::Http1;
+        Ok(Engine {
             trial,
-            head: trial
-                .request
-                .prepare(closes_after_call(trial), target.tls.is_some())?,
-            tls: target.tls.as_ref().map(|tls| tls.client(target.protocol)),
-            limits: limits(trial),
-            rules: Rules {
-                style: &trial.request.style,
-                expect: &trial.expect,
-                marks: timed,
-            },
-            to_verify: source.to_verify(),
-            source,
-            looks: hooks.progress.as_ref().map(|hook| Looks::new(hook.every)),
-            recorder: Recorder::new(trial.timing, &trial.schedule, hooks.progress.is_some()),
-            checking: hooks.check.take().map(Checking::new),
-            held: Held::new(trial.expect.max_answer_bytes),
-            hooks,
-            timed,
-            deadline: nanos(trial.deadline),
-            patience: nanos(trial.patience),
-            poll,
-            #[cfg(test)]
-            polled: 0,
-            timer,
+            head: trial.request.prepare(close, trial.target.tls.is_some())?,
+            timed: trial.timing == Timing::Stages,
+            pool: Pool::new(trial, registry),
+            ledger: Ledger::new(trial, messages.checks(), hooks.progress.is_some()),
+            phases: Phases::new(trial, hooks.settling, hooks.measuring, clock::now()),
+            messages,
             inbox: Inbox::new(),
-            with_room: VecDeque::with_capacity(connections.len()),
-            dirty: Vec::with_capacity(connections.len()),
-            unread: VecDeque::new(),
-            not_open: Vec::new(),
-            going_away: Vec::new(),
-            connections,
-            listen_at: trial.keepalive.map_or(u64::MAX, |_| now),
-            connecting: 0,
-            open: 0,
-            connections_opened: 0,
-            connections_at_start: 0,
-            tls_resumed: 0,
-            connections_reopened: 0,
-            connects_failed: 0,
-            traffic_closed: Traffic::default(),
-            dues: Dues::new(&trial.schedule, u64::MAX),
-            calls: Calls::default(),
-            calls_begun: 0,
-            measured_in_flight: 0,
-            warmup_ended_after: 0,
-            most_in_flight: 0,
-            to_retry: VecDeque::new(),
+            snapshots: hooks.progress.map(Snapshots::new),
             more_are_due: false,
-            waits_for_body: false,
-            used_up: false,
-            unsent: None,
-            ended: Vec::new(),
-            horizon: Horizon::new(trial),
-            slicing: None,
-            phase: Phase::Opening,
-            phase_started_at: now,
-            measured_from: u64::MAX,
-            failing: Failing::default(),
-            drained_by: u64::MAX,
-            warming: None,
-            warmup: WarmupOutcome::default(),
-            ending: Ending::Complete,
-            sizes: Sizes::default(),
-            spent: Spent::default(),
+        })
+    }
+
+    /// Looks after connections: those that the server is about to end, those that are not open, and
+    /// those on which nothing comes.
+    fn tend_connections(&mut self, now: u64) -> Result<(), LoadError> {
+        if self.pool.has_going_away() {
+            while let Some((from, to)) = self.pool.drain_next(self.wants_connections())? {
+                self.ledger.move_all(from, to);
+            }
+        }
+        if self.pool.has_not_open() {
+            self.open_connections(now)?;
+        }
+        if self.pool.looks_for_silence(now) {
+            for index in 0..self.pool.places() {
+                if let Some(silence) = self.pool.check_liveness(index, now) {
+                    self.lose(index, Some(silence), now)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn open_connections(&mut self, now: u64) -> Result<(), LoadError> {
+        let places = self.pool.take_not_open();
+        for &index in &places {
+            let attempt = self.pool.tend(index, self.wants_connections(), now)?;
+            self.follow(attempt);
+        }
+        self.pool.put_back_not_open(places, now);
+        Ok(())
+    }
+
+    /// Whether a connection that is closed is wanted again: calls are begun, or sent again.
+    fn wants_connections(&self) -> bool {
+        self.phases.phase() != Phase::Draining || self.ledger.next_retry().is_some()
+    }
+
+    /// Does what follows for calls from an attempt to open a connection.
+    fn follow(&mut self, attempt: Attempt) {
+        match attempt {
+            Attempt::Underway | Attempt::Open { call: None } => {}
+            Attempt::Open { call: Some(token) } => self.send(token),
+            Attempt::Failed {
+                call,
+                kind,
+                text,
+                at,
+            } => match call {
+                Some(token) => self.end_call(token, at, Err((kind, &text))),
+                None if self.pool.is_empty() => self.fail_waiting((kind, &text), at),
+                None => self.ledger.note_error((kind, &text)),
+            },
+        }
+    }
+
+    /// Fails the calls whose deadline has passed.
+    fn expire(&mut self, now: u64) {
+        while let Some(token) = self.ledger.expired(now) {
+            self.fail_late(token, now);
+        }
+    }
+
+    #[cold]
+    fn fail_late(&mut self, token: u64, now: u64) {
+        let index = self.ledger.call(token).map_or(0, |call| call.connection);
+        let failure = match self.pool.is_connecting_for(index, token) {
+            true => NOT_CONNECTED,
+            false => TOO_LATE,
         };
-        for index in 0..engine.connections.len() {
-            match trial.connection_use {
-                ConnectionUse::Reuse => engine.not_open.push(index),
-                ConnectionUse::PerCall => engine.queue(index),
-            }
-        }
-        Ok(engine)
+        self.end_call(token, now, Err(failure));
+        self.pool.give_up_call(index, token, now);
     }
 
-    fn run(&mut self, events: &mut Events, stop: &AtomicBool) -> Result<(), LoadError> {
-        loop {
-            if stop.load(Ordering::Relaxed) {
-                self.ending = Ending::Interrupted;
-                return Ok(());
-            }
-            let now = clock::now();
-            if !self.going_away.is_empty() {
-                self.retire_connections()?;
-            }
-            if !self.not_open.is_empty() {
-                self.tend_connections(now)?;
-            }
-            if now >= self.listen_at {
-                self.look_for_silence(now)?;
-            }
-            self.expire(now);
-            if self.advance(now) {
-                return Ok(());
-            }
-            // Going on to another part takes time of its own.
-            let now = self.phase_started_at.max(now);
-            self.begin_due(now)?;
-            self.write_all()?;
-            self.look(now);
-            self.wait_and_read(events, now)?;
+    /// Counts the end of a call, good or not, and lets the schedule know.
+    fn end_call(&mut self, token: u64, done: u64, result: Result<(), CallFailure<'_>>) {
+        if let Some(ended) = self.ledger.end(token, done, result) {
+            self.phases.call_ended(&ended);
         }
     }
 
-    /// Bytes on all connections so far.
-    fn traffic(&self) -> Traffic {
-        let mut sum = self.traffic_closed;
-        for connection in &self.connections {
-            sum += connection.traffic();
+    /// Writes what connections have to write, many calls in one write.
+    fn write_all(&mut self) -> Result<(), LoadError> {
+        while let Some(index) = self.pool.next_to_write() {
+            self.write(index)?;
         }
-        sum
+        Ok(())
+    }
+
+    fn write(&mut self, index: usize) -> Result<(), LoadError> {
+        if self.pool.write(index)? {
+            self.ledger.stamp_sent(index);
+        }
+        Ok(())
+    }
+
+    /// Shows how the trial goes, if it is time.
+    fn take_snapshot(&mut self, now: u64) {
+        if let Some(snapshots) = &mut self.snapshots
+            && now >= snapshots.next_at(&self.phases)
+        {
+            snapshots.take(now, &self.phases, &self.pool, &mut self.ledger);
+        }
+    }
+
+    /// Closes the account and gathers the figures.
+    fn finish(mut self) -> Result<Measurement, LoadError> {
+        // Before what the instrument has to do at the end, which is no time of the trial.
+        let now = clock::now();
+        self.phases.end_span(&self.pool);
+        let spent = self.phases.spent(&self.pool);
+        if let Some(snapshots) = &mut self.snapshots {
+            snapshots.take_last(&self.phases, &self.pool, &mut self.ledger);
+        }
+        self.pool.end_transports();
+        self.phases.abandon_the_rest(now, &mut self.ledger);
+        let ending = self.phases.ending();
+        let slicing = self.phases.slicing();
+        let (warmup, warmup_ended_after) = self.phases.warmup();
+        let most_in_flight = self.ledger.most_in_flight();
+        let recorded = self.ledger.finish(
+            matches!(ending, Ending::Complete | Ending::BodiesUsedUp),
+            slicing.map(|slicing| slicing.counted_ns),
+        );
+        Ok(Measurement {
+            calls: recorded.account.close()?,
+            warmup,
+            elapsed: Duration::from_nanos(recorded.elapsed_ns),
+            latency: recorded.latency,
+            failed_latency: recorded.failed_latency,
+            send_delay: recorded.send_delay,
+            stages: recorded.stages,
+            marks: recorded.marks,
+            timeline: recorded.timeline,
+            segments: recorded.segments,
+            traffic: slicing.map_or(spent.traffic, |slicing| slicing.traffic),
+            payload: self.messages.mean_sizes(),
+            cpu: spent.cpu,
+            connections_at_start: self.phases.connections_at_start() as u64,
+            connections_opened: spent.connections_opened,
+            connections_reopened: slicing.map_or(0, |slicing| slicing.reopened),
+            tls_resumed: spent.tls_resumed,
+            slices: slicing.map(|slicing| slicing.count),
+            connects_failed: self.pool.failed(),
+            bodies_late: recorded.bodies_late,
+            warmup_ended_after,
+            most_in_flight,
+            uncompressed_answers: self.messages.uncompressed(),
+            error_samples: recorded.errors.samples,
+            errors_without_sample: recorded.errors.without_sample,
+            ending,
+        })
     }
 }

@@ -3,25 +3,22 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use mio::Events;
 use rpcgauge_wire::Traffic;
 
-use super::slicing::Slicing;
-use super::{EVENTS_A_TURN, Engine, Hooks};
+use super::Hooks;
+use super::event_loop::EventLoop;
+use super::phases::Slicing;
 use crate::bodies::Bodies;
 use crate::clock;
 use crate::error::LoadError;
-use crate::measurement::{Ending, Measurement};
+use crate::measurement::Measurement;
 use crate::schedule::Schedule;
-use crate::trial::Trial;
-
-pub use super::slicing::SliceBounds;
+use crate::trial::{SliceBounds, Trial};
 
 /// A closed loop that is measured in slices. Between them no call is in flight, and the connections
 /// stay open: others can be measured meanwhile, on the same thread.
 pub struct Session<'t, 'b, 'r> {
-    engine: Engine<'t, 'b, 'r>,
-    events: Events,
+    event_loop: EventLoop<'t, 'b, 'r>,
 }
 
 /// What a session's slices add up to so far.
@@ -57,14 +54,10 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
                 allowed: "a closed loop",
             });
         }
-        let mut engine = Engine::checked(trial, bodies, hooks)?;
-        engine.slicing = Some(Slicing::default());
-        let mut session = Session {
-            engine,
-            events: Events::with_capacity(EVENTS_A_TURN),
-        };
-        session.engine.run(&mut session.events, stop)?;
-        Ok(session)
+        let mut event_loop = EventLoop::new(trial, bodies, hooks)?;
+        event_loop.engine.phases.slice();
+        event_loop.run(stop)?;
+        Ok(Session { event_loop })
     }
 
     /// Measures one slice.
@@ -75,32 +68,34 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
         if self.is_over() {
             return Ok(());
         }
-        let Session { engine, events } = self;
         // What came meanwhile, the end of a connection for one, is known before the first call.
-        engine.poll(events, Some(Duration::ZERO))?;
-        engine.read_all(events)?;
-        engine.work_through(events)?;
-        engine.begin_slice(bounds, clock::now());
-        let ran = engine.run(events, stop);
-        engine.end_slice(clock::now());
+        self.event_loop.catch_up()?;
+        let engine = &mut self.event_loop.engine;
+        engine
+            .phases
+            .begin_slice(bounds, clock::now(), &mut engine.pool, &engine.ledger);
+        let ran = self.event_loop.run(stop);
+        let engine = &mut self.event_loop.engine;
+        engine
+            .phases
+            .end_slice(clock::now(), &engine.pool, &engine.ledger);
         ran
     }
 
     /// Whether nothing but failures came for too long, the bodies are used up, or it was stopped: no
     /// slice adds anything any more.
     pub fn is_over(&self) -> bool {
-        self.engine.ending != Ending::Complete
+        !self.event_loop.engine.phases.goes_on()
     }
 
     /// What the slices add up to so far.
     pub fn counted(&self) -> Counted {
-        let account = &self.engine.recorder.account;
-        let slicing = self.slicing();
+        let (ledger, slicing) = (&self.event_loop.engine.ledger, self.slicing());
         Counted {
             time: Duration::from_nanos(slicing.counted_ns),
-            started: account.started,
-            answered: account.answered,
-            skipped: slicing.skipped,
+            started: ledger.started(),
+            answered: ledger.answered(),
+            skipped: slicing.count.skipped,
             traffic: slicing.traffic,
         }
     }
@@ -110,13 +105,12 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
     ///
     /// # Errors
     /// [`LoadError::Accounting`] when calls got lost.
-    pub fn finish(mut self) -> Result<Measurement, LoadError> {
-        self.engine.recorder.counted_ns = Some(self.slicing().counted_ns);
-        self.engine.outcome()
+    pub fn finish(self) -> Result<Measurement, LoadError> {
+        self.event_loop.into_engine().finish()
     }
 
     fn slicing(&self) -> &Slicing {
-        let slicing = self.engine.slicing.as_ref();
+        let slicing = self.event_loop.engine.phases.slicing();
         slicing.expect("a session is made with it, and nothing takes it away")
     }
 }

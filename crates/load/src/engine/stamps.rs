@@ -1,7 +1,6 @@
 //! From the stamps of a call to the time in its stages.
 
-use super::answer::Mark;
-use super::calls::Call;
+use super::response::{Mark, Response};
 use crate::recorder::{MarkTimes, StageTimes};
 
 /// When a call passed its marks, ns. 0 is not yet, or not taken.
@@ -21,8 +20,7 @@ pub(super) struct Stamps {
 }
 
 /// Where the time of a succeeded call went.
-pub(super) fn stage_times(call: &Call, done: u64) -> StageTimes {
-    let stamps = &call.stamps;
+pub(super) fn stage_times(stamps: &Stamps, response: &Response, done: u64) -> StageTimes {
     let optional = |stamp: u64, from: u64| (stamp != 0).then(|| stamp.saturating_sub(from));
     // A stage that a call did not have passes its start on to the next.
     let next = |stamp: u64, from: u64| if stamp == 0 { from } else { stamp };
@@ -31,10 +29,10 @@ pub(super) fn stage_times(call: &Call, done: u64) -> StageTimes {
     let encoding = next(stamps.encoding, connected);
     let encoded = next(stamps.encoded, encoding);
     let compressed = next(stamps.compressed, encoded);
-    // An answer may come before its request is sent whole.
+    // A response may come before its request is sent whole.
     let sent = next(stamps.sent, stamps.first_byte).min(stamps.first_byte);
     let decompressed = next(stamps.decompressed, stamps.received);
-    let server = match (call.answer.handler_start, call.answer.handler_end) {
+    let server = match (response.handler_start, response.handler_end) {
         (Mark::At(start), Mark::At(end)) => MarkTimes::from_marks((start, end), encoding, done),
         (Mark::Damaged, _) | (_, Mark::Damaged) => MarkTimes::Implausible,
         _ => MarkTimes::Absent,
@@ -55,27 +53,11 @@ pub(super) fn stage_times(call: &Call, done: u64) -> StageTimes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::answer::Answer;
-    use crate::engine::calls::{Beginning, Calls};
     use crate::trial::{CallStyle, Expect};
 
     fn times(stamps: Stamps, done: u64) -> StageTimes {
-        let mut calls = Calls::default();
-        let beginning = Beginning {
-            number: 0,
-            connection: 0,
-            due: stamps.begun,
-            begun: stamps.begun,
-            measured: true,
-            verified: false,
-        };
-        let style = CallStyle::Http {
-            method: "POST".to_owned(),
-        };
-        let token = calls.insert(beginning, || Answer::new(&style, &Expect::default()));
-        let call = calls.get(token).unwrap();
-        call.stamps = stamps;
-        stage_times(call, done)
+        let style = CallStyle::Grpc { subtype: None };
+        stage_times(&stamps, &Response::new(&style, &Expect::default()), done)
     }
 
     #[test]
@@ -121,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_before_the_request_is_sent_has_no_wait() {
+    fn a_response_before_the_request_is_sent_has_no_wait() {
         let stamps = Stamps {
             begun: 100,
             sent: 0,

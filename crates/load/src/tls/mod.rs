@@ -90,7 +90,7 @@ pub enum TlsError {
         /// What is wrong with it.
         source: rustls::Error,
     },
-    /// This machine trusts nobody.
+    /// This machine trusts no authority.
     #[error("no CA certificates were found on this machine: install them, or give your own file")]
     NoSystemRoots,
     /// The certificate and the key do not belong together, or cannot be used.

@@ -69,7 +69,7 @@ fn a_reset_that_is_found_in_writing_ends_no_body_well() {
         let mut some = [0; 20];
         let _ = stream.read_exact(&mut some);
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\nhalf a bo");
-        // The answer's part is read before.
+        // The response's part is read before.
         thread::sleep(Duration::from_millis(20));
     });
     let measurement = run(&short(address), &[&vec![b'x'; 20 << 20]]);

@@ -1,4 +1,4 @@
-//! Answers that grow when they are decompressed.
+//! Responses that grow when they are decompressed.
 
 use rpcgauge_load::{AnswerCheck, Codec, CodecError};
 use rpcgauge_message::{Compression, Compressor, Decompressor, Limits};
@@ -55,7 +55,7 @@ impl Codec for Bounded {
     }
 }
 
-/// An answer whose compression is this, over one version of HTTP.
+/// A response whose compression is this, over one version of HTTP.
 fn case(
     name: &'static str,
     over: Over,

@@ -90,7 +90,7 @@ impl fmt::Display for Outcome {
 /// Starts a server.
 type Server = Box<dyn Fn() -> Address + Send>;
 
-/// Makes what reads the answers.
+/// Makes what reads the responses.
 type MakeCodec = fn() -> Box<dyn Codec>;
 
 /// Makes what checks answers that nobody reads.
@@ -170,13 +170,13 @@ impl Case {
         self
     }
 
-    /// Answers are read by this.
+    /// Responses are read by this.
     pub(crate) fn codec(mut self, codec: MakeCodec) -> Case {
         self.codec = Some(codec);
         self
     }
 
-    /// Answers are not read, and checked by this.
+    /// Responses are not read, and checked by this.
     pub(crate) fn checked(mut self, check: MakeCheck) -> Case {
         self.check = Some(check);
         self

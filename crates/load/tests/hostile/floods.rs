@@ -1,4 +1,4 @@
-//! Servers that send without end, or more than an answer can be.
+//! Servers that send without end, or more than a response can be.
 
 use std::io::Write;
 

@@ -1,5 +1,5 @@
 //! SETTINGS that change in mid-flight, and flow control: servers that hold the client to every
-//! byte, and blame it in their answers.
+//! byte, and blame it in their responses.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;

@@ -17,7 +17,7 @@ fn saying(case: Case, sayings: Vec<fn(u32) -> Vec<u8>>) -> Case {
         .fold(case, |case, answer| case.server(answers(answer)))
 }
 
-/// Servers whose answers have these trailers, in place of `grpc-status: 0`.
+/// Servers whose responses have these trailers, in place of `grpc-status: 0`.
 fn ending(case: Case, ends: &[&'static [(&'static str, &'static str)]]) -> Case {
     ends.iter().fold(case, |case, &fields| {
         case.server(answers(move |id| grpc_with(id, fields)))
@@ -175,7 +175,7 @@ fn messages() -> Vec<Case> {
     ]
 }
 
-/// An answer of eight bytes that states another number.
+/// A response of eight bytes that states another number.
 fn stated(stream: u32, length: &str) -> Vec<u8> {
     let head = headers(stream, 0, &[OK, GRPC, ("content-length", length)]);
     let end = trailers(stream, &[("grpc-status", "0")]);

@@ -104,11 +104,11 @@ fn cuts() -> Vec<Case> {
     ]
 }
 
-/// An answer of each kind of part, cut after each of its bytes.
+/// A response of each kind of part, cut after each of its bytes.
 fn every_cut() -> Case {
     const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\
         transfer-encoding: chunked\r\n\r\n3;x\r\nabc\r\n2\r\nde\r\n0\r\nx-t: u\r\n\r\n";
-    // Each connection has one good answer first: else the client would rest between them.
+    // Each connection has one good response first: else the client would rest between them.
     let server = || {
         let next = Arc::new(AtomicUsize::new(0));
         serve(move |mut stream| {
@@ -169,7 +169,7 @@ fn lengths() -> Vec<Case> {
     ]
 }
 
-/// A good answer of so many bytes in all.
+/// A good response of so many bytes in all.
 fn long_answer(length: usize) -> Vec<u8> {
     let head = |body: usize| format!("{HEAD}content-length: {body}\r\n\r\n");
     // The two lengths have as many digits.

@@ -109,7 +109,7 @@ fn cuts() -> Vec<Case> {
     ]
 }
 
-/// A whole answer, cut after each of its bytes; the request before it on each connection has it
+/// A whole response, cut after each of its bytes; the request before it on each connection has it
 /// whole.
 fn every_cut() -> Case {
     let calls = 2 * grpc(1).len() as u64;

@@ -316,7 +316,7 @@ pub(crate) fn grpc(stream: u32) -> Vec<u8> {
     grpc_with(stream, &[("grpc-status", "0")])
 }
 
-/// An answer that says what a client has done wrong.
+/// A response that says what a client has done wrong.
 pub(crate) fn blames(stream: u32, why: &str) -> Vec<u8> {
     let fields = [OK, GRPC, ("grpc-status", "13"), ("grpc-message", why)];
     trailers(stream, &fields)

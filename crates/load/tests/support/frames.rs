@@ -29,7 +29,7 @@ pub(crate) fn settings() -> Vec<u8> {
     frame(4, 0, 0, &[])
 }
 
-/// An answer of status 200 and nothing else.
+/// A response of status 200 and nothing else.
 pub(crate) fn ok_frame(stream: u32) -> Vec<u8> {
     frame(HEADERS, 5, stream, &[0x88])
 }

@@ -278,7 +278,7 @@ pub(crate) fn assert_sums_hold(measurement: &Measurement) {
     }
 }
 
-/// A codec that takes any answer.
+/// A codec that takes any response.
 #[derive(Debug)]
 pub(crate) struct Lenient;
 
@@ -318,7 +318,7 @@ pub(crate) struct Echo {
     pub(crate) compresses: bool,
     pub(crate) verified: Vec<u64>,
     pub(crate) decoded: Vec<u8>,
-    /// The answer to this call counts as wrong.
+    /// The response to this call counts as wrong.
     pub(crate) wrong: Option<u64>,
 }
 

@@ -176,7 +176,7 @@ pub(crate) fn serve_tls_over<S: Read + Write + 'static>(
 ) -> Address {
     let config = Arc::new(config);
     serve(move |stream| {
-        // Otherwise an answer waits for the client to acknowledge the tickets before it.
+        // Otherwise a response waits for the client to acknowledge the tickets before it.
         stream.set_nodelay(true).unwrap();
         let session = ServerConnection::new(Arc::clone(&config)).unwrap();
         each(StreamOwned::new(session, wrap(stream)));
@@ -189,7 +189,7 @@ pub(crate) fn end<S: Read + Write>(mut tunnel: Tunnel<S>) {
     let _ = tunnel.flush();
 }
 
-/// Serves HTTP/2 over TLS (hyper); each answer is its request's body, and its status 421 where the
+/// Serves HTTP/2 over TLS (hyper); each response is its request's body, and its status 421 where the
 /// request is not for `https` (RFC 9110, 7.4).
 pub(crate) fn serve_http2(config: ServerConfig) -> Address {
     let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));

@@ -20,7 +20,7 @@ const RECORD_OVERHEAD: u64 = 5 + 1 + 16;
 fn records_are_counted_as_overhead_and_the_rest_as_without_tls() {
     let authority = Authority::new();
     let mut config = authority.server(&Serving::default());
-    // Tickets come with the first answer, or before it.
+    // Tickets come with the first response, or before it.
     config.send_tls13_tickets = 0;
     let address = serve_tls(config, answer_with(ok));
     let measurement = run(&authority.trial(address), &[b"hello", b"longer text"]);

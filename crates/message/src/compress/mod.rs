@@ -171,7 +171,7 @@ impl Room {
     }
 
     /// Makes sure that there is room to write into, one byte more than is allowed at most: that
-    /// byte tells a message that is too large from one that just fits.
+    /// byte distinguishes a message that is too large from one that just fits.
     fn grow(&self, out: &mut Vec<u8>) -> Result<(), Stop> {
         if out.len() > self.most {
             return Err(Stop::Limit(self.limit));

@@ -3,10 +3,11 @@
 //! A call's text is a message in JSON or a body as it is sent. What it holds follows from the
 //! call's number and the seed alone, so that a run can be repeated, and so that texts can be made
 //! in any order and on any thread. Rows that are taken in turn from a file too large for memory are
-//! the exception: they come in the order of the file, whichever call asks.
+//! the exception: they come in the order of the file, not of the calls.
 
 mod bounded;
 mod error;
+mod index;
 mod reader;
 mod row;
 mod rows;
@@ -19,7 +20,8 @@ mod tests;
 use std::sync::Arc;
 
 pub use error::DataError;
-pub use rows::{RowFormat, Rows};
+pub use reader::RowFormat;
+pub use rows::Rows;
 pub use writer::Writer;
 
 use self::template::Template;

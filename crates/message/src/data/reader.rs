@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Cursor, Seek as _, SeekFrom};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use csv::StringRecord;
 
 use super::bounded::{Bounded, Bytes, TOO_LONG};
 use super::error::DataError;
+use super::index::{FilePlace, Index};
 use super::row::Row;
-use super::rows::{FilePlace, RowFormat, Rows, Source};
 
 /// Bytes that are read of a file at once.
 const READ_BYTES: usize = 64 << 10;
@@ -20,6 +21,28 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Bytes that are copied at once where they are in memory.
 const COPIED_BYTES: usize = 4 << 10;
+
+/// How the rows of a data file are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowFormat {
+    /// One JSON object a line. Empty lines are passed over.
+    JsonLines,
+    /// Comma-separated values (RFC 4180). The first line names the columns.
+    Csv,
+}
+
+/// Where rows are.
+#[derive(Debug, Clone)]
+pub(super) enum Source {
+    /// Their text is in memory, and every one of them was read and found good.
+    Memory(Arc<[u8]>),
+    /// In their file, which is read as they are wanted.
+    File {
+        path: PathBuf,
+        /// The most bytes of one row.
+        most_row_bytes: u64,
+    },
+}
 
 /// Reads rows.
 #[derive(Debug)]
@@ -53,8 +76,8 @@ enum Input {
 }
 
 impl RowReader {
-    pub(super) fn open(rows: &Rows) -> Result<Self, DataError> {
-        let (inner, most, capacity) = match &rows.source {
+    pub(super) fn open(source: &Source, format: RowFormat) -> Result<Self, DataError> {
+        let (inner, most, capacity) = match source {
             Source::Memory(bytes) => {
                 let bytes = Cursor::new(Arc::clone(bytes));
                 (Bytes::Memory(bytes), u64::MAX, COPIED_BYTES)
@@ -68,7 +91,7 @@ impl RowReader {
             }
         };
         let bounded = Bounded::new(inner, most);
-        let (input, first) = match rows.format {
+        let (input, first) = match format {
             RowFormat::JsonLines => {
                 let mut lines = BufReader::with_capacity(capacity, bounded);
                 let begin = lines.fill_buf().map_err(|error| unreadable(&error))?;
@@ -122,10 +145,10 @@ impl RowReader {
         self.next()?.ok_or(DataError::NoRows)
     }
 
-    /// A row by its number, from 0, of rows that have an index.
-    pub(super) fn row(&mut self, rows: &Rows, number: u64) -> Result<Row, DataError> {
+    /// A row by its number, from 0.
+    pub(super) fn row(&mut self, index: &Index, number: u64) -> Result<Row, DataError> {
         if self.number != number {
-            let (place, between) = rows.find(number).ok_or(DataError::NoRows)?;
+            let (place, between) = index.find(number).ok_or(DataError::NoRows)?;
             self.go_to(place)?;
             self.number = number - between;
             for _ in 0..between {

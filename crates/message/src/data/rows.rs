@@ -4,11 +4,12 @@
 //! places where they begin; what a row holds is read from its text when a call wants it. Kept apart
 //! in memory, short rows would take many times their text.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
 use super::error::DataError;
-use super::reader::RowReader;
+use super::index::Index;
+use super::reader::{RowFormat, RowReader, Source};
+use super::row::Row;
 
 /// The most bytes of one row of a file that is not read into memory. A quote that is never closed
 /// must not read the whole file into memory after all.
@@ -17,37 +18,15 @@ const MOST_ROW_BYTES: u64 = 64 << 20;
 /// The most places that an index has, 16 bytes each.
 const MOST_PLACES: usize = 1 << 20;
 
-/// How the rows of a data file are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RowFormat {
-    /// One JSON object a line. Empty lines are passed over.
-    JsonLines,
-    /// Comma-separated values (RFC 4180). The first line names the columns.
-    Csv,
-}
-
 /// The rows of a data file.
 #[derive(Debug, Clone)]
 pub struct Rows {
-    pub(super) source: Source,
-    pub(super) format: RowFormat,
+    source: Source,
+    format: RowFormat,
     /// The names that the first row has.
     columns: Vec<String>,
     /// Where its rows are: all that are in memory, and those of a file that are drawn at random.
     index: Option<Index>,
-}
-
-/// Where rows are.
-#[derive(Debug, Clone)]
-pub(super) enum Source {
-    /// Their text is in memory, and every one of them was read and found good.
-    Memory(Arc<[u8]>),
-    /// In their file, which is read as they are wanted.
-    File {
-        path: PathBuf,
-        /// The most bytes of one row.
-        most_row_bytes: u64,
-    },
 }
 
 impl Rows {
@@ -79,32 +58,12 @@ impl Rows {
         Ok(rows)
     }
 
-    /// Reads all rows of a text.
+    /// Reads all rows of a text in UTF-8.
     ///
     /// # Errors
-    /// As [`Rows::from_json_lines`] and [`Rows::from_csv`].
-    pub fn from_text(text: &str, format: RowFormat) -> Result<Self, DataError> {
-        Self::in_memory(text.as_bytes(), format)
-    }
-
-    /// Reads one JSON object a line. Empty lines are passed over.
-    ///
-    /// # Errors
-    /// A line that is no JSON object, with its line and column.
-    pub fn from_json_lines(text: &str) -> Result<Self, DataError> {
-        Self::in_memory(text.as_bytes(), RowFormat::JsonLines)
-    }
-
-    /// Reads comma-separated values (RFC 4180). The first line names the columns.
-    ///
-    /// # Errors
-    /// A row with more or fewer values than there are columns, bytes that are no UTF-8, two columns
-    /// with one name.
-    pub fn from_csv(bytes: &[u8]) -> Result<Self, DataError> {
-        Self::in_memory(bytes, RowFormat::Csv)
-    }
-
-    fn in_memory(bytes: &[u8], format: RowFormat) -> Result<Self, DataError> {
+    /// A row that is no JSON object, that has more or fewer values than there are columns, or that
+    /// is no UTF-8, with its line; two columns with one name.
+    pub fn in_memory(bytes: &[u8], format: RowFormat) -> Result<Self, DataError> {
         let mut rows = Self {
             source: Source::Memory(bytes.into()),
             format,
@@ -114,7 +73,7 @@ impl Rows {
         let mut index = Index::default();
         let mut reader = rows.reader()?;
         while let Some(row) = reader.next()? {
-            if index.rows == 0 {
+            if index.rows() == 0 {
                 rows.columns = row.columns().map(str::to_owned).collect();
             }
             index.add(reader.begins(), MOST_PLACES);
@@ -135,7 +94,7 @@ impl Rows {
         while reader.pass()? {
             index.add(reader.begins(), most_places);
         }
-        if index.rows == 0 {
+        if index.rows() == 0 {
             return Err(DataError::NoRows);
         }
         self.index = Some(index);
@@ -144,7 +103,13 @@ impl Rows {
 
     /// Reads them, from the first on.
     pub(super) fn reader(&self) -> Result<RowReader, DataError> {
-        RowReader::open(self)
+        RowReader::open(&self.source, self.format)
+    }
+
+    /// A row by its number, from 0, of rows that have an index.
+    pub(super) fn row(&self, reader: &mut RowReader, number: u64) -> Result<Row, DataError> {
+        let index = self.index.as_ref().ok_or(DataError::NoRows)?;
+        reader.row(index, number)
     }
 
     /// How many there are, where they are in memory.
@@ -155,14 +120,9 @@ impl Rows {
         }
     }
 
-    /// How many rows the index tells of.
+    /// How many rows the index has.
     pub(super) fn count(&self) -> u64 {
-        self.index.as_ref().map_or(0, |index| index.rows)
-    }
-
-    /// The place to go to for a row, and how many rows lie between.
-    pub(super) fn find(&self, row: u64) -> Option<(FilePlace, u64)> {
-        self.index.as_ref()?.find(row)
+        self.index.as_ref().map_or(0, Index::rows)
     }
 
     /// The names that the first row has.
@@ -181,57 +141,6 @@ impl Rows {
             reader.check(&row, columns.iter().copied())?;
         }
         Ok(())
-    }
-}
-
-/// Where a row begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct FilePlace {
-    pub(super) byte: u64,
-    /// From 1.
-    pub(super) line: u64,
-}
-
-/// Where each row, or one row in so many, begins.
-#[derive(Debug, Clone, PartialEq)]
-struct Index {
-    places: Vec<FilePlace>,
-    /// One row in so many has its place here.
-    every: u64,
-    rows: u64,
-}
-
-impl Default for Index {
-    fn default() -> Self {
-        Index {
-            places: Vec::new(),
-            every: 1,
-            rows: 0,
-        }
-    }
-}
-
-impl Index {
-    /// Adds the next row. Where there are `most` places already, every other one is given up.
-    fn add(&mut self, place: FilePlace, most: usize) {
-        if self.rows.is_multiple_of(self.every) && self.places.len() == most {
-            let mut keep = false;
-            self.places.retain(|_| {
-                keep = !keep;
-                keep
-            });
-            self.every *= 2;
-        }
-        if self.rows.is_multiple_of(self.every) {
-            self.places.push(place);
-        }
-        self.rows += 1;
-    }
-
-    /// The place to go to for a row, and how many rows lie between.
-    fn find(&self, row: u64) -> Option<(FilePlace, u64)> {
-        let place = self.places.get((row / self.every) as usize)?;
-        Some((*place, row % self.every))
     }
 }
 

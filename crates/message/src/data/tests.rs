@@ -26,7 +26,7 @@ fn place(data: &Data, call: u64) -> String {
 }
 
 fn refused(template: &str) -> String {
-    let rows = Rows::from_csv(b"name,city\nAda,London\n").unwrap();
+    let rows = Rows::in_memory(b"name,city\nAda,London\n", RowFormat::Csv).unwrap();
     data(template, Some(rows)).unwrap_err().to_string()
 }
 
@@ -76,7 +76,11 @@ fn a_seed_repeats_its_texts_and_another_does_not() {
 
 #[test]
 fn rows_fill_their_columns_escaped_inside_a_string() {
-    let rows = Rows::from_csv(b"name,age\n\"Ada \"\"the first\"\"\",36\nBob,7\n").unwrap();
+    let rows = Rows::in_memory(
+        b"name,age\n\"Ada \"\"the first\"\"\",36\nBob,7\n",
+        RowFormat::Csv,
+    )
+    .unwrap();
     let data = data(r#"{"name": "Dr {{name}}", "age": {{age}}}"#, Some(rows)).unwrap();
     assert_eq!(data.distinct(), Some(2));
     let expected = [
@@ -90,7 +94,7 @@ fn rows_fill_their_columns_escaped_inside_a_string() {
 
 #[test]
 fn a_body_that_is_no_json_takes_values_as_they_are() {
-    let rows = Rows::from_csv(b"name\n\"a\"\"b\"\n").unwrap();
+    let rows = Rows::in_memory(b"name\n\"a\"\"b\"\n", RowFormat::Csv).unwrap();
     let data = Data::new(
         Some("x=\"{{name}}\""),
         Some(rows),
@@ -104,7 +108,7 @@ fn a_body_that_is_no_json_takes_values_as_they_are() {
 #[test]
 fn json_lines_are_messages_or_fill_a_template() {
     let text = "{\"a\": {\"b\": [1, 2]}, \"s\": \"x\\ny\"}\n\n  {\"a\":null,\"s\":\"\"}\n";
-    let rows = Rows::from_json_lines(text).unwrap();
+    let rows = Rows::in_memory(text.as_bytes(), RowFormat::JsonLines).unwrap();
     let whole = Data::new(None, Some(rows.clone()), Form::Json, Order::InTurn, 0).unwrap();
     assert_eq!(texts(&whole, 2)[1], "  {\"a\":null,\"s\":\"\"}");
     assert_eq!(place(&whole, 1), ", line 3");
@@ -119,7 +123,7 @@ fn json_lines_are_messages_or_fill_a_template() {
 #[test]
 fn values_of_json_stand_as_they_were_written() {
     let line = r#"{"id": 12345678901234567890123, "price": 1.10, "of": {"b": 1, "a": 2}}"#;
-    let rows = Rows::from_json_lines(line).unwrap();
+    let rows = Rows::in_memory(line.as_bytes(), RowFormat::JsonLines).unwrap();
     let template = r#"{"id": {{id}}, "price": "{{price}} EUR", "of": {{of}}, "text": "{{of}}"}"#;
     let data = data(template, Some(rows)).unwrap();
     assert_eq!(
@@ -132,7 +136,7 @@ fn values_of_json_stand_as_they_were_written() {
 
 #[test]
 fn a_column_may_have_a_built_in_name_where_nothing_asks_for_it() {
-    let rows = Rows::from_csv(b"n,name\n7,Ada\n").unwrap();
+    let rows = Rows::in_memory(b"n,name\n7,Ada\n", RowFormat::Csv).unwrap();
     let whole = Data::new(None, Some(rows.clone()), Form::Json, Order::InTurn, 0).unwrap();
     assert_eq!(texts(&whole, 1), [r#"{"n":"7","name":"Ada"}"#]);
     let filled = data("{{name}}", Some(rows)).unwrap();
@@ -141,14 +145,14 @@ fn a_column_may_have_a_built_in_name_where_nothing_asks_for_it() {
 
 #[test]
 fn a_row_of_csv_is_an_object_of_strings() {
-    let rows = Rows::from_csv(b"id,name\n7,Ada\n").unwrap();
+    let rows = Rows::in_memory(b"id,name\n7,Ada\n", RowFormat::Csv).unwrap();
     let data = Data::new(None, Some(rows), Form::Json, Order::InTurn, 0).unwrap();
     assert_eq!(texts(&data, 1), [r#"{"id":"7","name":"Ada"}"#]);
 }
 
 #[test]
 fn rows_drawn_at_random_all_come() {
-    let rows = Rows::from_csv(b"x\na\nb\nc\n").unwrap();
+    let rows = Rows::in_memory(b"x\na\nb\nc\n", RowFormat::Csv).unwrap();
     let data = Data::new(Some("{{x}}"), Some(rows), Form::Plain, Order::Random, 3).unwrap();
     assert_eq!(data.distinct(), None);
     let texts = texts(&data, 300);
@@ -169,19 +173,27 @@ fn what_is_wrong_with_a_template_has_its_place() {
 
 #[test]
 fn what_is_wrong_with_rows_has_its_place() {
-    let csv = |text: &[u8]| Rows::from_csv(text).unwrap_err().to_string();
+    let csv = |text: &[u8]| {
+        Rows::in_memory(text, RowFormat::Csv)
+            .unwrap_err()
+            .to_string()
+    };
     insta::assert_snapshot!(csv(b"a,b\n1,2\n3\n"), @r#"line 3: 1 of 2 values: none for the column "b""#);
     insta::assert_snapshot!(csv(b"a,b\n1,\xff\n"), @r#"line 2: the value of "b" is not UTF-8"#);
     insta::assert_snapshot!(csv(b"a,\xff\n1,2\n"), @"line 1: value 2 is not UTF-8");
     insta::assert_snapshot!(csv(b"a,a\n1,2\n"), @r#"line 1: two columns have the name "a""#);
-    let lines = |text: &str| Rows::from_json_lines(text).unwrap_err().to_string();
+    let lines = |text: &str| {
+        Rows::in_memory(text.as_bytes(), RowFormat::JsonLines)
+            .unwrap_err()
+            .to_string()
+    };
     insta::assert_snapshot!(lines("{\"a\": 1}\n{\"a\": }\n"), @"line 2, column 7: not JSON: expected value");
     insta::assert_snapshot!(lines("[1]\n"), @"line 1: not a JSON object: invalid type: sequence, expected a map");
-    let missing = Rows::from_json_lines("{\"a\": 1}\n{\"b\": 1}\n").unwrap();
+    let missing = Rows::in_memory(b"{\"a\": 1}\n{\"b\": 1}\n", RowFormat::JsonLines).unwrap();
     insta::assert_snapshot!(data("{{a}}", Some(missing)).unwrap_err(), @r#"line 2: the row has no "a", which the template asks for"#);
-    let taken = Rows::from_csv(b"uuid\n1\n").unwrap();
+    let taken = Rows::in_memory(b"uuid\n1\n", RowFormat::Csv).unwrap();
     insta::assert_snapshot!(data("{{uuid}}", Some(taken)).unwrap_err(), @r#"line 1, column 1: the rows have a column "uuid", and {{uuid}} is built in; rename the column"#);
-    let none = Rows::from_csv(b"a\n").unwrap();
+    let none = Rows::in_memory(b"a\n", RowFormat::Csv).unwrap();
     insta::assert_snapshot!(data("{{a}}", Some(none)).unwrap_err(), @"there are no rows; give a file with at least one row, or a text without rows");
 }
 
@@ -196,7 +208,7 @@ proptest! {
     #[test]
     fn a_value_inside_a_string_never_leaves_it(value in any::<String>()) {
         let line = serde_json::json!({ "v": value }).to_string();
-        let rows = Rows::from_json_lines(&line).unwrap();
+        let rows = Rows::in_memory(line.as_bytes(), RowFormat::JsonLines).unwrap();
         let data = data(r#"{"a": "{{v}}"}"#, Some(rows)).unwrap();
         let read: serde_json::Value = serde_json::from_str(&texts(&data, 1)[0]).unwrap();
         prop_assert_eq!(read["a"].as_str(), Some(value.as_str()));

@@ -34,9 +34,9 @@ impl Writer {
         let row = match (&data.rows, &mut self.reader) {
             (Some(rows), Some(reader)) => {
                 let row = match (data.order, rows.in_memory_count()) {
-                    (Order::InTurn, Some(count)) => reader.row(rows, call % count)?,
+                    (Order::InTurn, Some(count)) => rows.row(reader, call % count)?,
                     (Order::InTurn, None) => reader.next_around()?,
-                    (Order::Random, _) => reader.row(rows, random.u64(..rows.count()))?,
+                    (Order::Random, _) => rows.row(reader, random.u64(..rows.count()))?,
                 };
                 let asked = data.template.iter().flat_map(Template::columns);
                 reader.check(&row, asked)?;

@@ -2,46 +2,21 @@
 
 use buffa::unknown_fields::{UnknownField, UnknownFieldData};
 use buffa_descriptor::{
-    DynamicMessage, FieldDescriptor, FieldKind, ReflectMessage, ScalarType, SingularKind, Value,
+    DynamicMessage, FieldDescriptor, FieldKind, ReflectMessage, ScalarType, SingularKind,
 };
+
+use crate::path::find_field;
 
 /// What is wrong, with its path, when an unknown field has the number of a known one.
 pub(super) fn mismatch(message: &DynamicMessage) -> Option<String> {
-    find(message).map(|(path, what)| format!("${path}: {what}"))
-}
-
-fn find(message: &DynamicMessage) -> Option<(String, String)> {
-    let descriptor = message.message_descriptor();
-    for unknown in message.unknown_fields().iter() {
-        if let Some(field) = descriptor.field(unknown.number)
-            && !may_be(field, unknown)
-        {
-            let what = format!("wrong wire type: {}", shown(unknown));
-            return Some((format!(".{}", field.json_name()), what));
-        }
-    }
-    for field in descriptor.fields() {
-        let name = field.json_name();
-        let found = match message.field_by_number(field.number()) {
-            Some(Value::Message(child)) => find(child),
-            Some(Value::List(items)) => items.iter().enumerate().find_map(|(i, item)| match item {
-                Value::Message(child) => find(child).map(|(p, what)| (format!("[{i}]{p}"), what)),
-                _ => None,
-            }),
-            Some(Value::Map(entries)) => entries.iter().find_map(|(key, value)| match value {
-                Value::Message(child) => {
-                    let key = crate::mapping::path::key_text(key);
-                    find(child).map(|(p, what)| (format!("[{key:?}]{p}"), what))
-                }
-                _ => None,
-            }),
-            _ => None,
-        };
-        if let Some((path, what)) = found {
-            return Some((format!(".{name}{path}"), what));
-        }
-    }
-    None
+    let (path, what) = find_field(message, &|message| {
+        let descriptor = message.message_descriptor();
+        message.unknown_fields().iter().find_map(|unknown| {
+            let field = descriptor.field(unknown.number)?;
+            (!may_be(field, unknown)).then_some((field, shown(unknown)))
+        })
+    })?;
+    Some(format!("{path}: wrong wire type: {what}"))
 }
 
 /// Whether a field may be unknown with this wire type: a closed enum's value without a name is.

@@ -1,4 +1,4 @@
-//! The answer of `records` with the names of the .proto file: the structs once more, as an
+//! The response of `records` with the names of the .proto file: the structs once more, as an
 //! application that keeps to these names would have them.
 
 use serde::{Serialize, Serializer};

@@ -1,7 +1,7 @@
-//! Between a format and the library that reads messages from it. The library takes whatever comes
-//! and says what is wrong, but not where. The guard passes everything on, and meanwhile counts
-//! levels and memory, knows the path to an error, and gives map keys and bytes the forms that the
-//! library takes. The path costs nothing until it is needed: it is put together from the inside
+//! Between a format and the library that reads messages from it. The library has no
+//! limits, and its errors have no path. The guard passes everything on, and meanwhile counts levels
+//! and memory, keeps the path to an error, and gives map keys and bytes the forms that the library
+//! takes. The path costs nothing until it is needed: it is put together from the inside
 //! out while an error, or a value that is set aside, is on its way up.
 
 use std::borrow::Cow;
@@ -16,8 +16,8 @@ use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Unexpected, Visito
 use serde::{Deserializer, forward_to_deserialize_any};
 
 use super::memory::Memory;
-use super::path::Step;
 use crate::limits::{BrokenLimit, Limits};
+use crate::path::Step;
 
 /// Bytes that the library did not see.
 pub(crate) struct Aside {

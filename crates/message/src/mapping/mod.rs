@@ -8,7 +8,6 @@
 
 pub(crate) mod guard;
 mod memory;
-pub(crate) mod path;
 pub(crate) mod read;
 pub(crate) mod well_known;
 pub(crate) mod write;

@@ -11,14 +11,14 @@ use buffa_descriptor::{
 };
 
 use super::guard::{Aside, Fault, Watch, Watched};
-use super::path::{self, Step, key_text};
 use super::well_known::{self, ONLY_FIELD, WellKnown};
 use crate::limits::{BrokenLimit, Limits};
 use crate::nearest::Nearest;
-use crate::schema::Types;
+use crate::path::{self, Step, key_text};
+use crate::schema::types::Types;
 
 /// Why a message could not be read.
-pub(crate) enum Unread {
+pub(crate) enum ReadError {
     Limit(BrokenLimit),
     /// A value does not fit.
     At {
@@ -53,7 +53,7 @@ impl<'a> Reading<'a> {
     }
 
     /// The message, with the bytes that were set aside.
-    pub(crate) fn finish(self, mut message: DynamicMessage) -> Result<DynamicMessage, Unread> {
+    pub(crate) fn finish(self, mut message: DynamicMessage) -> Result<DynamicMessage, ReadError> {
         let (types, index) = (self.types, self.index);
         match put(&mut message, &mut self.watch.into_aside(), 0) {
             Ok(()) => Ok(message),
@@ -63,23 +63,23 @@ impl<'a> Reading<'a> {
                     said: None,
                     value: Some("byte array".to_owned()),
                 };
-                Err(unread(types, index, fault, "bytes do not fit here"))
+                Err(read_error(types, index, fault, "bytes do not fit here"))
             }
         }
     }
 
     /// Why it could not be read, from a parser's words.
-    pub(crate) fn refused(self, said: String) -> Unread {
+    pub(crate) fn refused(self, said: String) -> ReadError {
         if let Some(broken) = self.watch.broken() {
-            return Unread::Limit(broken);
+            return ReadError::Limit(broken);
         }
-        unread(self.types, self.index, self.watch.into_fault(), &said)
+        read_error(self.types, self.index, self.watch.into_fault(), &said)
     }
 }
 
 /// A value that does not fit: the library's words, with what the descriptors know of that place.
 /// `said` stands where the whole message is at fault.
-fn unread(types: &Types, index: MessageIndex, fault: Fault, said: &str) -> Unread {
+fn read_error(types: &Types, index: MessageIndex, fault: Fault, said: &str) -> ReadError {
     let pool = &*types.pool;
     let mut steps = fault.path;
     let said = path::tidy(fault.said.as_deref().unwrap_or(said));
@@ -127,7 +127,7 @@ fn unread(types: &Types, index: MessageIndex, fault: Fault, said: &str) -> Unrea
         }
         _ => said.clone(),
     };
-    Unread::At {
+    ReadError::At {
         path: path::shown(&steps),
         what,
     }

@@ -1,4 +1,4 @@
-//! The files that a server has told, until none is missing.
+//! The files that a server has sent, until none is missing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use buffa::{Message as _, MessageField};
 use buffa_descriptor::generated::descriptor::{FileDescriptorProto, FileDescriptorSet};
 use protox::file::GoogleFileResolver;
 
-use crate::mapping::path::clip;
+use crate::path::clip;
 use crate::schema::{Schema, SchemaError, descriptor_set};
 
 /// Files with their imports, as they come from a server, within bounds.
@@ -22,7 +22,7 @@ pub struct Files {
     most_bytes: usize,
 }
 
-/// Why a server's files are no schema. One line each; what a server said is shown escaped.
+/// Why a server's files are no schema. One line each; a server's own words are escaped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FilesError {
     /// Bytes that are no file descriptor.
@@ -63,12 +63,12 @@ impl Files {
     }
 
     /// Adds an encoded `google.protobuf.FileDescriptorProto`. Of a file that comes again, the first
-    /// stays. Says whether it is new.
+    /// stays. Returns whether it is new.
     ///
     /// # Errors
     /// Bytes that are no such thing, and more than the bounds allow.
     pub fn add(&mut self, bytes: &[u8]) -> Result<bool, FilesError> {
-        // Looked at first, so that no more is decoded than is allowed.
+        // Checked first, so that no more is decoded than is allowed.
         self.bytes = self.bytes.saturating_add(bytes.len());
         if self.bytes > self.most_bytes {
             return Err(FilesError::TooLarge(self.most_bytes));
@@ -96,7 +96,7 @@ impl Files {
         Ok(true)
     }
 
-    /// What is missing has to come too, so that it counts before it is there.
+    /// A missing file counts too: it has to come.
     fn check_number(&self) -> Result<(), FilesError> {
         match self.by_name.len() + self.missing.len() > self.most_files {
             true => Err(FilesError::TooMany(self.most_files)),
@@ -105,11 +105,11 @@ impl Files {
     }
 
     /// Adds a file of the well-known types, as `google/protobuf/timestamp.proto`, with its imports:
-    /// they are the same everywhere, and some servers do not tell them. Says whether it is one.
+    /// they are the same everywhere, and some servers do not send them. Returns whether it is one.
     ///
     /// # Errors
     /// More than the bounds allow.
-    pub fn add_well_known(&mut self, name: &str) -> Result<bool, FilesError> {
+    pub(crate) fn add_well_known(&mut self, name: &str) -> Result<bool, FilesError> {
         let mut compiler = protox::Compiler::with_file_resolver(GoogleFileResolver::new());
         if compiler.include_imports(true).open_file(name).is_err() {
             return Ok(false);
@@ -123,7 +123,7 @@ impl Files {
     }
 
     /// Whether a file of this name is there.
-    pub fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.by_name.contains_key(name)
     }
 

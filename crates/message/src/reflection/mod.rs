@@ -1,27 +1,29 @@
-//! gRPC Server Reflection (the gRPC project's doc/server-reflection.md): what a server's methods and
-//! messages are, asked of the server itself.
+//! gRPC Server Reflection (the gRPC project's doc/server-reflection.md): the descriptors of a server's
+//! methods and messages, from the server itself.
 //!
 //! ```text
-//! asking:    Question ─► bytes ─► (a server) ─► bytes ─► Answer ─► Files, until none is missing ─► Schema
-//!            └──────────────────────────────── inquire ────────────────────────────────┘
-//! answering: bytes ─► Reflected ─► bytes
+//! client: ReflectionRequest ─► bytes ─► (a server) ─► bytes ─► ReflectionResponse ─► Files ─► Schema
+//!         └──────────────────── fetch_schema, until no import is missing ────────────────────┘
+//! server: bytes ─► ReflectionServer ─► bytes
 //! ```
 //!
-//! Each message of the stream is answered by one message, so that a stream of one question is a
-//! unary call on the wire. Versions v1 and v1alpha differ in nothing but their service's name.
+//! A server responds to each message of the stream by one message, so that a stream of one request is
+//! a unary call on the wire. Versions v1 and v1alpha differ in nothing but their service's name.
 
-mod answering;
-mod asking;
+mod error;
+mod exchange;
+mod fetch;
 mod files;
-mod inquiry;
+mod server;
 
 #[cfg(test)]
 mod tests;
 
-pub use answering::Reflected;
-pub use asking::{Answer, BadAnswer, Question};
+pub use error::ReflectionError;
+pub use exchange::{ReflectionRequest, ReflectionResponse};
+pub use fetch::{FetchError, fetch_schema};
 pub use files::{Files, FilesError};
-pub use inquiry::{NoSchema, Untold, inquire};
+pub use server::ReflectionServer;
 
 /// Generated protobuf code of the reflection service.
 #[allow(

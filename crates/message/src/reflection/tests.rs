@@ -15,18 +15,18 @@ use crate::Schema;
 
 const HELLO: &str = "hello.Hello";
 
-fn workloads() -> Reflected {
-    Reflected::new(Schema::workloads(), [HELLO.to_owned()])
+fn workloads() -> ReflectionServer {
+    ReflectionServer::new(Schema::workloads(), [HELLO.to_owned()])
 }
 
-fn answer(question: Question<'_>) -> Answer {
-    let bytes = workloads().answer(&question.to_bytes()).unwrap();
-    Answer::from_bytes(&bytes).unwrap()
+fn answer(question: ReflectionRequest<'_>) -> ReflectionResponse {
+    let bytes = workloads().respond(&question.to_bytes()).unwrap();
+    ReflectionResponse::from_bytes(&bytes).unwrap()
 }
 
-fn files(question: Question<'_>) -> Vec<Vec<u8>> {
+fn files(question: ReflectionRequest<'_>) -> Vec<Vec<u8>> {
     match answer(question) {
-        Answer::Files(files) => files,
+        ReflectionResponse::Files(files) => files,
         other => panic!("{other:?}"),
     }
 }
@@ -34,7 +34,7 @@ fn files(question: Question<'_>) -> Vec<Vec<u8>> {
 #[test]
 fn what_a_server_tells_of_a_service_makes_a_schema() {
     let mut told = Files::default();
-    for file in files(Question::FileContaining(HELLO)) {
+    for file in files(ReflectionRequest::FileContaining(HELLO)) {
         assert!(told.add(&file).unwrap());
         assert!(!told.add(&file).unwrap(), "it is there already");
     }
@@ -48,17 +48,29 @@ fn what_a_server_tells_of_a_service_makes_a_schema() {
 fn services_and_files_are_told_by_their_names() {
     let services = ["grpc.reflection.v1.ServerReflection", HELLO];
     assert_eq!(
-        answer(Question::Services),
-        Answer::Services(services.map(str::to_owned).to_vec())
+        answer(ReflectionRequest::Services),
+        ReflectionResponse::Services(services.map(str::to_owned).to_vec())
     );
-    let by_name = files(Question::File("hello.proto"));
+    let by_name = files(ReflectionRequest::File("hello.proto"));
     for symbol in ["hello.Hello.SayHello", "hello.HelloRequest", HELLO] {
-        assert_eq!(files(Question::FileContaining(symbol)), by_name, "{symbol}");
+        assert_eq!(
+            files(ReflectionRequest::FileContaining(symbol)),
+            by_name,
+            "{symbol}"
+        );
     }
-    assert_eq!(files(Question::FileContaining(services[0])).len(), 1);
-    for question in [Question::FileContaining("a.B"), Question::File("a.proto")] {
+    assert_eq!(
+        files(ReflectionRequest::FileContaining(services[0])).len(),
+        1
+    );
+    for question in [
+        ReflectionRequest::FileContaining("a.B"),
+        ReflectionRequest::File("a.proto"),
+    ] {
         match answer(question) {
-            Answer::Error { code, .. } => assert_eq!(code, Answer::NOT_FOUND),
+            ReflectionResponse::Error { code, .. } => {
+                assert_eq!(code, ReflectionResponse::NOT_FOUND)
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -68,13 +80,13 @@ fn services_and_files_are_told_by_their_names() {
 #[test]
 fn every_kind_of_question_has_an_answer() {
     let schema = Schema::compile(&["tests/proto/reflected.proto".into()], &[]).unwrap();
-    let reflected = Reflected::new(&schema, []);
+    let reflected = ReflectionServer::new(&schema, []);
     let ask = |asked| {
         let request = ServerReflectionRequest {
             message_request: asked,
             ..Default::default()
         };
-        reflected.answer(&request.encode_to_vec()).unwrap()
+        reflected.respond(&request.encode_to_vec()).unwrap()
     };
     let extension = |number| {
         let bytes = ask(Some(MessageRequest::from(ExtensionRequest {
@@ -82,19 +94,24 @@ fn every_kind_of_question_has_an_answer() {
             extension_number: number,
             ..Default::default()
         })));
-        Answer::from_bytes(&bytes).unwrap()
+        ReflectionResponse::from_bytes(&bytes).unwrap()
     };
-    assert!(matches!(extension(100), Answer::Files(files) if files.len() == 2));
-    assert!(matches!(extension(101), Answer::Error { code: 5, .. }));
+    assert!(matches!(extension(100), ReflectionResponse::Files(files) if files.len() == 2));
+    assert!(matches!(
+        extension(101),
+        ReflectionResponse::Error { code: 5, .. }
+    ));
     let numbers = ask(Some(MessageRequest::AllExtensionNumbersOfType(
         "reflected.Open".to_owned(),
     )));
     assert_eq!(
-        Answer::from_bytes(&numbers).unwrap_err().to_string(),
-        "it lists extension numbers, which were not asked for"
+        ReflectionResponse::from_bytes(&numbers)
+            .unwrap_err()
+            .to_string(),
+        "sends a damaged reflection response: it lists extension numbers, which were not asked for"
     );
-    let nothing = Answer::from_bytes(&ask(None)).unwrap();
-    assert!(matches!(nothing, Answer::Error { code: 3, .. }));
+    let nothing = ReflectionResponse::from_bytes(&ask(None)).unwrap();
+    assert!(matches!(nothing, ReflectionResponse::Error { code: 3, .. }));
 }
 
 /// A server may tell a file without its imports.
@@ -114,16 +131,16 @@ fn a_missing_import_is_named_until_it_is_there() {
 }
 
 /// Asks a server that answers so, one answer after the other, and then not any more.
-fn asked_of(answers: &[&[u8]]) -> (Result<Schema, Untold>, Vec<String>) {
+fn asked_of(answers: &[&[u8]]) -> (Result<Schema, ReflectionError>, Vec<String>) {
     let mut answers = answers.iter();
     let mut asked = Vec::new();
-    let schema = inquire(HELLO, Files::at_most(10, 1 << 20), |question| {
+    let schema = fetch_schema(HELLO, Files::at_most(10, 1 << 20), |question| {
         asked.push(format!("{question:?}"));
         Ok::<_, std::convert::Infallible>(answers.next().expect("an answer").to_vec())
     });
     let schema = schema.map_err(|error| match error {
-        NoSchema::Untold(untold) => untold,
-        NoSchema::Unanswered(never) => match never {},
+        FetchError::Reflection(error) => error,
+        FetchError::Call(never) => match never {},
     });
     (schema, asked)
 }
@@ -199,7 +216,7 @@ fn files_without_end_are_not_asked_for() {
     let chain: Vec<&[u8]> = chain.iter().map(Vec::as_slice).collect();
     let (schema, asked) = asked_of(&chain);
     let error = schema.unwrap_err().to_string();
-    assert!(error.ends_with("damage: more than 10 files"), "{error}");
+    assert!(error.ends_with("response: more than 10 files"), "{error}");
     assert_eq!(asked.len(), 10);
     // Nor is any of more imports than may come.
     let imports: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -252,14 +269,14 @@ fn nesting_is_bounded_and_chains_need_not_be() {
 fn what_a_server_says_makes_no_second_line() {
     let unknown = error(5, "no\nsuch symbol");
     let table: [(&[&[u8]], &str); 8] = [
-        (&[b"\xff"], "answers server reflection with damage: "),
+        (&[b"\xff"], "sends a damaged reflection response: "),
         (
             &[&error(7, "only\u{1b}[31m for\nadmins")],
-            r"does not tell of its messages: status 7 (only\u{1b}[31m for\nadmins)",
+            r"refuses server reflection: status 7 (only\u{1b}[31m for\nadmins)",
         ),
         (
             &[&services(&[HELLO])],
-            "answers server reflection with what was not asked for",
+            "sends a reflection response that was not asked for",
         ),
         (
             &[&unknown, &services(&["hello.Hallo\n"])],
@@ -267,19 +284,19 @@ fn what_a_server_says_makes_no_second_line() {
         ),
         (
             &[&unknown, &services(&[HELLO])],
-            r#"has "hello.Hello", but does not tell of it (no\nsuch symbol)"#,
+            r#"lists "hello.Hello", but sends no descriptor of it (no\nsuch symbol)"#,
         ),
         (
             &[&unknown, &error(12, "")],
-            "does not tell of its messages: status 12",
+            "refuses server reflection: status 12",
         ),
         (
             &[&telling(&[("a\n", &["b\n"])]), &unknown],
-            r#"does not tell of the file "b\n", which "a\n" imports"#,
+            r#"sends no descriptor of the file "b\n", which "a\n" imports"#,
         ),
         (
             &[&telling(&[("a", &["b"])]), &telling(&[("c", &[])])],
-            r#"does not tell of the file "b", which "a" imports"#,
+            r#"sends no descriptor of the file "b", which "a" imports"#,
         ),
     ];
     for (answers, text) in table {
@@ -291,7 +308,7 @@ fn what_a_server_says_makes_no_second_line() {
 
 #[test]
 fn what_is_no_schema_says_why() {
-    let hello = &files(Question::FileContaining(HELLO))[0];
+    let hello = &files(ReflectionRequest::FileContaining(HELLO))[0];
     let why = |result: Result<bool, FilesError>| result.unwrap_err().to_string();
     assert_eq!(
         why(Files::at_most(0, 1 << 20).add(hello)),
@@ -324,9 +341,9 @@ fn what_is_no_schema_says_why() {
 proptest! {
     #[test]
     fn no_bytes_break_it(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-        let _ = Answer::from_bytes(&bytes);
+        let _ = ReflectionResponse::from_bytes(&bytes);
         let _ = Files::default().add(&bytes);
-        if let Ok(answer) = workloads().answer(&bytes) {
+        if let Ok(answer) = workloads().respond(&bytes) {
             prop_assert!(!answer.is_empty());
         }
     }

@@ -1,8 +1,11 @@
 //! Compiles .proto files with the compiler inside, and hands files with editions on.
 
-use std::path::{Component, Path, PathBuf};
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-use super::sources::{Places, Sources, located, refused, source_of};
+use super::includes::{find, import_name, include_paths, list};
+use super::sources::{Places, Sources, refused, source_of};
 use super::{SchemaError, descriptor_set, editions};
 
 /// Compiles files into an encoded descriptor set with its imports.
@@ -24,84 +27,32 @@ pub(super) fn compile(files: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>
     }
 }
 
-/// Where the files are not right they are compiled once more, for the place of what is wrong.
+/// Most places that are kept for the error of a second compilation: some 15,000 lines have so many.
+/// The compiler looks through all of them for each error.
+const MOST_PLACES: usize = 100_000;
+
+/// Compiles without places, which take most of the compiler's memory. An error that needs its place
+/// is found once more in a second compilation.
 fn compile_inside(names: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>, protox::Error> {
+    let found = Rc::new(Cell::new(0));
     let compile = |places| {
-        let mut compiler = protox::Compiler::with_file_resolver(Sources::new(includes, places));
+        let sources = Sources::new(includes, places, Rc::clone(&found));
+        let mut compiler = protox::Compiler::with_file_resolver(sources);
         compiler.open_files(names)?;
         let pool = compiler.descriptor_pool();
         Ok(descriptor_set(
             pool.files().map(|file| file.encode_to_vec()),
         ))
     };
-    compile(Places::LeftOut).map_err(|error: protox::Error| match refused(&error) {
-        Some(_) => error,
-        None => compile(Places::Kept).err().unwrap_or(error),
-    })
-}
-
-/// The include paths, or the folder of each file where there are none.
-fn include_paths(files: &[PathBuf], includes: &[PathBuf]) -> Vec<PathBuf> {
-    if !includes.is_empty() {
-        return includes.to_vec();
-    }
-    let mut folders: Vec<PathBuf> = Vec::new();
-    for file in files {
-        let folder = match file.parent() {
-            Some(folder) if folder != Path::new("") => folder,
-            _ => Path::new("."),
-        };
-        if !folders.iter().any(|known| known == folder) {
-            folders.push(folder.to_owned());
+    compile(Places::LeftOut).map_err(|error: protox::Error| {
+        if refused(&error).is_some() || error.is_parse() || found.get() > MOST_PLACES {
+            return error;
         }
-    }
-    folders
-}
-
-/// The name that a file would be imported by: its path from the first include path it is in,
-/// however either is spelled. A link is a file where it lies; where it leads is tried last.
-fn import_name(file: &Path, includes: &[PathBuf]) -> Result<PathBuf, SchemaError> {
-    let wrong = |what: String| SchemaError::File {
-        file: file.display().to_string(),
-        what,
-    };
-    if file.is_dir() {
-        return Err(wrong("is a folder; name the .proto files in it".to_owned()));
-    }
-    if !file.exists() {
-        let by_import = |include: &PathBuf| file.is_relative() && include.join(file).is_file();
-        return match includes.iter().any(by_import) {
-            true => Ok(file.to_owned()),
-            false => Err(wrong("no such file".to_owned())),
+        let places = match error.to_string().starts_with("import ") {
+            true => Places::InText,
+            false => Places::Kept,
         };
-    }
-    let spellings: [fn(&Path) -> Option<PathBuf>; 3] = [
-        |file| std::path::absolute(file).ok(),
-        |file| {
-            let folder = std::path::absolute(file).ok()?.parent()?.canonicalize();
-            Some(folder.ok()?.join(file.file_name()?))
-        },
-        |file| file.canonicalize().ok(),
-    ];
-    let name_in = |include: &PathBuf| {
-        let folders = [
-            std::path::absolute(include).ok(),
-            include.canonicalize().ok(),
-        ];
-        let mut paths = spellings.iter().filter_map(|spelled| spelled(file));
-        paths.find_map(|path| {
-            let mut folders = folders.iter().flatten();
-            let name = folders.find_map(|folder| path.strip_prefix(folder).ok())?;
-            let is_name = |part| matches!(part, Component::Normal(_));
-            name.components().all(is_name).then(|| name.to_owned())
-        })
-    };
-    includes.iter().find_map(name_in).ok_or_else(|| {
-        wrong(format!(
-            "is in none of the include paths ({}); add the folder that imports start from with \
-             --include",
-            list(includes)
-        ))
+        compile(places).err().unwrap_or(error)
     })
 }
 
@@ -169,7 +120,7 @@ fn describe(error: &protox::Error, includes: &[PathBuf]) -> SchemaError {
     }
 }
 
-/// What the compiler says wrongly of an import, in our own words.
+/// The right words for an error of the compiler that misleads.
 const IMPORT_PATHS: &str = "an import is a path from an include path on, without \"..\", \".\", \
                             \"//\" or \"\\\"; name the folder that it starts from with --include";
 
@@ -179,25 +130,4 @@ fn is_text(file: &str, line: usize, column: usize) -> bool {
     let line = source.lines().nth(line.saturating_sub(1));
     let found = line.and_then(|line| line.chars().nth(column.saturating_sub(1)));
     found.is_some_and(|found| ['"', '\''].contains(&found))
-}
-
-/// A file's path on disk from the name it is imported by.
-pub(super) fn find(name: &str, includes: &[PathBuf]) -> String {
-    located(name, includes).map_or_else(|| name.to_owned(), |path| shown(&path))
-}
-
-/// A path without a leading `./`.
-pub(super) fn shown(path: &Path) -> String {
-    path.strip_prefix("./")
-        .unwrap_or(path)
-        .display()
-        .to_string()
-}
-
-pub(super) fn list(includes: &[PathBuf]) -> String {
-    let paths: Vec<String> = includes
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
-    paths.join(", ")
 }

@@ -3,13 +3,16 @@
 
 use std::collections::HashSet;
 use std::ffi::OsString;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::process::{ExitStatus, Stdio};
 use std::{env, fs, io};
 
-use super::SchemaError;
-use super::compile::{find, list};
+use super::includes::{find, list};
 use super::sources::source_of;
+use super::{FIRST_PROTOC, SchemaError};
+use crate::path::clip;
 use crate::whole_file;
 
 /// The first of the files, or of what they import, that declares an edition.
@@ -39,9 +42,6 @@ fn is_statement(line: &str, keyword: &str) -> bool {
         .and_then(|rest| rest.trim_start().strip_prefix('='))
         .is_some_and(|rest| rest.trim_start().starts_with(['"', '\'']))
 }
-
-/// The first release of protoc that takes .proto files with editions without being asked to.
-pub const FIRST_PROTOC: u32 = 27;
 
 /// The release of a protoc by its answer to `--version`: 29 for `libprotoc 29.3`, and 3 for all
 /// before 22, as in `libprotoc 3.21.12`.
@@ -85,7 +85,7 @@ type Compiler = fn(&[PathBuf], &[PathBuf]) -> io::Result<Outcome>;
 enum Outcome {
     Compiled(Vec<u8>),
     TooOld,
-    /// The compiler's first complaint.
+    /// The compiler's first line of errors.
     Refused(String),
 }
 
@@ -104,10 +104,10 @@ fn protoc(files: &[PathBuf], includes: &[PathBuf]) -> io::Result<Outcome> {
 }
 
 fn is_protoc_too_old() -> bool {
-    let output = Command::new("protoc").arg("--version").output();
-    output
+    let ended = output(Command::new("protoc").arg("--version"));
+    ended
         .ok()
-        .and_then(|output| protoc_release(&String::from_utf8_lossy(&output.stdout)))
+        .and_then(|(_, words)| protoc_release(&words))
         .is_some_and(|release| release < FIRST_PROTOC)
 }
 
@@ -140,11 +140,10 @@ fn option(name: &str, path: &Path) -> OsString {
 }
 
 fn run(mut command: Command, out: &Scratch) -> io::Result<Outcome> {
-    let output = command.output()?;
-    if output.status.success() {
+    let (status, words) = output(&mut command)?;
+    if status.success() {
         return whole_file::read(&out.file).map(Outcome::Compiled);
     }
-    let words = String::from_utf8_lossy(&output.stderr);
     // An edition that is younger than the compiler.
     let too_old = words.contains("unknown edition")
         || words.contains("later than the maximum supported edition");
@@ -155,7 +154,32 @@ fn run(mut command: Command, out: &Scratch) -> io::Result<Outcome> {
         .lines()
         .find(|line| !line.trim().is_empty() && !line.contains("WARNING"))
         .unwrap_or("it failed");
-    Ok(Outcome::Refused(first.trim().to_owned()))
+    Ok(Outcome::Refused(clip(first.trim())))
+}
+
+/// Most bytes of a compiler's output that are read.
+const MOST_OUTPUT: u64 = 1 << 20;
+
+/// Runs a compiler to its end, and reads what it writes to its two streams. One that writes more
+/// than [`MOST_OUTPUT`] is killed.
+fn output(command: &mut Command) -> io::Result<(ExitStatus, String)> {
+    let (reader, writer) = io::pipe()?;
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(writer.try_clone()?)
+        .stderr(writer)
+        .spawn()?;
+    // The command has the writing ends, without which reading ends when the compiler does.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut words = Vec::new();
+    let read = reader.take(MOST_OUTPUT).read_to_end(&mut words);
+    if read.is_err() || words.len() as u64 == MOST_OUTPUT {
+        // It may have ended by itself.
+        let _ = child.kill();
+    }
+    let status = child.wait()?;
+    read?;
+    Ok((status, String::from_utf8_lossy(&words).into_owned()))
 }
 
 /// A file that is gone when this is dropped.
@@ -197,6 +221,15 @@ impl Drop for Scratch {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_compiler_that_does_not_stop_writing_is_killed() {
+        let endless = "while :; do echo wrong; done";
+        let (status, words) = output(Command::new("sh").args(["-c", endless])).unwrap();
+        assert!(!status.success());
+        assert_eq!(words.len() as u64, MOST_OUTPUT);
+        assert!(words.starts_with("wrong\nwrong\n"));
+    }
 
     #[test]
     fn the_release_of_a_protoc_is_its_first_number() {

@@ -1,6 +1,6 @@
 //! What can be wrong with a schema.
 
-use super::editions::FIRST_PROTOC;
+use super::FIRST_PROTOC;
 use crate::nearest::Nearest;
 
 /// A schema that cannot be had, or that does not have what was asked for. One line each.
@@ -78,7 +78,7 @@ pub enum SchemaError {
     },
     /// A method that streams.
     #[error(
-        "\"{name}\" is a {kind}-streaming method; only unary methods (one request, one answer) can be called for now"
+        "\"{name}\" is a {kind}-streaming method; only unary methods (one request, one response) can be called for now"
     )]
     Streaming {
         /// The method.

@@ -3,9 +3,10 @@
 mod compile;
 mod editions;
 mod error;
+mod includes;
 mod names;
 mod sources;
-mod types;
+pub(crate) mod types;
 
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
@@ -14,13 +15,16 @@ use buffa::encoding::{Tag, WireType};
 use buffa::types::encode_bytes;
 use buffa_descriptor::{DescriptorPool, MethodDescriptor, ServiceDescriptor};
 
-pub use editions::{FIRST_PROTOC, protoc_release};
+pub use editions::protoc_release;
 pub use error::SchemaError;
-pub(crate) use types::Types;
+use types::Types;
 
 use crate::generated::WORKLOADS_DESCRIPTOR_SET;
 use crate::message::MessageType;
 use crate::nearest::{Nearest, or_list};
+
+/// The first release of protoc that takes .proto files with editions without an option for it.
+pub const FIRST_PROTOC: u32 = 27;
 
 /// Message types and methods of compiled .proto files. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -35,7 +39,7 @@ pub struct Method {
     pub name: String,
     /// The type of the request.
     pub request: MessageType,
-    /// The type of the answer.
+    /// The type of the response.
     pub response: MessageType,
 }
 
@@ -89,11 +93,6 @@ impl Schema {
     /// The linked descriptors.
     pub(crate) fn pool(&self) -> Arc<DescriptorPool> {
         Arc::clone(&self.types.pool)
-    }
-
-    /// The schema that a type belongs to.
-    pub(crate) fn of_types(types: Arc<Types>) -> Self {
-        Self { types }
     }
 
     /// Finds a method by `package.Service/Method` (a leading `/`, or a `.` in place of the `/`, is

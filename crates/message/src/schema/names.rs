@@ -11,7 +11,7 @@ use buffa_descriptor::generated::descriptor::{
 
 use protox::file::GoogleFileResolver;
 
-use crate::mapping::path::clip;
+use crate::path::clip;
 
 /// Says which name no .proto file could give.
 pub(super) fn check(set: &FileDescriptorSet) -> Result<(), String> {

@@ -6,12 +6,13 @@ use std::collections::HashMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use protox::Error;
 use protox::file::{File, FileResolver, GoogleFileResolver};
 
 use super::SchemaError;
-use super::compile::shown;
+use super::includes::{located, shown};
 use crate::whole_file::{text_within, without_mark};
 
 /// Most bytes of all files together.
@@ -24,12 +25,16 @@ const MOST_CHAINED: usize = 200;
 /// stand in them.
 const MOST_NESTED: usize = 64;
 
-/// Whether the compiler knows where in the source each name, type and number stands. It is most of
-/// what it holds, and only errors need it.
+/// Whether the compiler has the place of each name, type and number in its file. Places take most of
+/// its memory, and only errors need them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Places {
-    Kept,
     LeftOut,
+    /// As line and column.
+    Kept,
+    /// With the file's text, which the place of an import needs. The compiler goes through the text
+    /// for each error.
+    InText,
 }
 
 /// The .proto files in the include paths, and the well-known ones.
@@ -37,17 +42,20 @@ pub(super) struct Sources {
     includes: Vec<PathBuf>,
     well_known: GoogleFileResolver,
     places: Places,
+    /// How many places the files have.
+    found: Rc<Cell<usize>>,
     bytes_left: Cell<u64>,
     /// How long the chain of imports is that leads to a file which is still to be opened.
     chained: RefCell<HashMap<String, usize>>,
 }
 
 impl Sources {
-    pub(super) fn new(includes: &[PathBuf], places: Places) -> Self {
+    pub(super) fn new(includes: &[PathBuf], places: Places, found: Rc<Cell<usize>>) -> Self {
         Self {
             includes: includes.to_vec(),
             well_known: GoogleFileResolver::new(),
             places,
+            found,
             bytes_left: Cell::new(MOST_BYTES),
             chained: RefCell::default(),
         }
@@ -98,13 +106,19 @@ impl FileResolver for Sources {
         };
         let source = self.read(&path).map_err(refusal)?;
         let file = File::from_source(name, &source)?;
-        let imports = &file.file_descriptor_proto().dependency;
-        self.chain(name, &path, imports).map_err(refusal)?;
-        if self.places == Places::Kept {
+        let descriptor = file.file_descriptor_proto();
+        self.chain(name, &path, &descriptor.dependency)
+            .map_err(refusal)?;
+        let places = descriptor.source_code_info.as_ref();
+        let places = places.map_or(0, |places| places.location.len());
+        self.found.set(self.found.get() + places);
+        if self.places == Places::InText {
             return Ok(file);
         }
-        let mut descriptor = file.file_descriptor_proto().clone();
-        descriptor.source_code_info = None;
+        let mut descriptor = descriptor.clone();
+        if self.places == Places::LeftOut {
+            descriptor.source_code_info = None;
+        }
         Ok(File::from_file_descriptor_proto(descriptor))
     }
 }
@@ -122,13 +136,6 @@ fn refusal(error: SchemaError) -> Error {
 pub(super) fn refused(error: &Error) -> Option<SchemaError> {
     let source = std::error::Error::source(error)?;
     source.downcast_ref::<SchemaError>().cloned()
-}
-
-/// Where the file lies that is imported by a name.
-pub(super) fn located(name: &str, includes: &[PathBuf]) -> Option<PathBuf> {
-    let is_there = |path: &PathBuf| fs::metadata(path).is_ok_and(|found| !found.is_dir());
-    let mut paths = includes.iter().map(|include| include.join(name));
-    paths.find(is_there)
 }
 
 /// A file's text without a byte order mark; empty where it cannot be read.

@@ -6,10 +6,10 @@ use std::sync::{Arc, OnceLock};
 use buffa::DecodeOptions;
 use buffa::editions::FieldPresence;
 use buffa_descriptor::generated::descriptor::FileDescriptorSet;
-use buffa_descriptor::{DescriptorPool, DynamicMessage, PoolError, ReflectMessage, Value};
+use buffa_descriptor::{DescriptorPool, DynamicMessage, PoolError, ReflectMessage};
 
 use super::{SchemaError, names};
-use crate::mapping::path::clip;
+use crate::path::{self, clip};
 
 /// The linked descriptors of a schema, with the bytes that they came from.
 pub(crate) struct Types {
@@ -97,31 +97,13 @@ impl Types {
         if !self.has_required {
             return None;
         }
-        missing(message).map(|path| format!("${path}"))
+        let found = path::find_field(message, &|message| {
+            let fields = message.message_descriptor().fields().iter();
+            fields
+                .filter(|field| field.presence() == FieldPresence::LegacyRequired)
+                .find(|field| message.field_by_number(field.number()).is_none())
+                .map(|field| (field, ()))
+        });
+        found.map(|(path, ())| path)
     }
-}
-
-fn missing(message: &DynamicMessage) -> Option<String> {
-    for field in message.message_descriptor().fields() {
-        let name = field.json_name();
-        let found = match message.field_by_number(field.number()) {
-            None if field.presence() == FieldPresence::LegacyRequired => Some(String::new()),
-            None => None,
-            Some(Value::Message(child)) => missing(child),
-            Some(Value::List(items)) => items.iter().enumerate().find_map(|(i, item)| match item {
-                Value::Message(child) => missing(child).map(|path| format!("[{i}]{path}")),
-                _ => None,
-            }),
-            Some(Value::Map(entries)) => entries.iter().find_map(|(key, value)| match value {
-                Value::Message(child) => missing(child)
-                    .map(|path| format!("[{:?}]{path}", crate::mapping::path::key_text(key))),
-                _ => None,
-            }),
-            Some(_) => None,
-        };
-        if let Some(path) = found {
-            return Some(format!(".{name}{path}"));
-        }
-    }
-    None
 }

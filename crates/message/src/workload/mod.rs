@@ -4,30 +4,71 @@
 mod builtin;
 mod own;
 mod records;
-mod spec;
 
 use std::sync::Arc;
 
+pub use crate::contract::{OwnWorkload, WorkloadSpec};
 pub use records::CSV as RECORDS_CSV;
-pub use spec::{OwnWorkload, WorkloadSpec};
 
 use crate::contract::Sample;
+use crate::format::GeneratedType;
+use crate::generated::GeneratedMessage;
 use crate::message::{Code, Message, MessageType};
-use crate::{BrokenLimit, Compression, Encoding, Limits};
+use crate::schema::Schema;
+use crate::{BrokenLimit, Codec, Compression, Encoding, Limits};
 
 /// A workload that is ready to be served and called. Cheap to clone.
 #[derive(Clone)]
-pub struct Workload(Arc<dyn Calls>);
+pub struct Workload(Arc<Parts>);
 
-/// One workload: its names, its requests and its answers.
-trait Calls: Send + Sync {
-    fn method_path(&self) -> &str;
-    fn rest_path(&self) -> &str;
-    fn request_type(&self) -> &MessageType;
-    fn response_type(&self) -> &MessageType;
+struct Parts {
+    endpoint: Endpoint,
+    calls: Box<dyn Calls>,
+}
+
+/// Where a workload is called, and with which messages.
+struct Endpoint {
+    schema: Schema,
+    method_path: String,
+    rest_path: String,
+    request_type: MessageType,
+    response_type: MessageType,
+    /// Whether each call's request differs.
+    request_varies: bool,
+}
+
+impl Endpoint {
+    /// A built-in workload's, whose requests are all the same.
+    fn generated<Q: GeneratedMessage, R: GeneratedMessage>(
+        method_path: &str,
+        rest_path: &str,
+    ) -> Self {
+        Self {
+            schema: Schema::workloads().clone(),
+            method_path: method_path.to_owned(),
+            rest_path: rest_path.to_owned(),
+            request_type: generated_type::<Q>(),
+            response_type: generated_type::<R>(),
+            request_varies: false,
+        }
+    }
+}
+
+/// The messages of a workload's calls.
+trait Calls: Send + Sync + 'static {
     fn request(&self, call: u64) -> Message;
-    fn request_varies(&self) -> bool;
-    fn answer(&self, request: &Message) -> Result<Message, AnswerError>;
+    fn respond(&self, request: &Message) -> Result<Message, BadRequest>;
+}
+
+fn generated_type<M: GeneratedMessage>() -> MessageType {
+    Schema::workloads()
+        .message_type(M::FULL_NAME)
+        .expect("the generated code comes from the same files as the schema")
+        .with_generated(GeneratedType::of::<M>())
+}
+
+fn generated<M: GeneratedMessage>(message: M) -> Message {
+    generated_type::<M>().of_generated(Arc::new(message))
 }
 
 impl Workload {
@@ -37,36 +78,48 @@ impl Workload {
     /// More items than the workload has or allows, and a user's method or sample that is not
     /// right.
     pub fn new(spec: &WorkloadSpec) -> Result<Self, WorkloadError> {
-        Ok(Self(match spec {
-            WorkloadSpec::Echo { n } => Arc::new(builtin::Echo::new(*n)?),
-            WorkloadSpec::Hello {} => Arc::new(builtin::Hello::new()),
-            WorkloadSpec::List { n } => Arc::new(builtin::List::new(*n)?),
-            WorkloadSpec::Records { n } => Arc::new(records::Records::new(*n)?),
-            WorkloadSpec::Profile {} => Arc::new(builtin::Profile::new()),
-            WorkloadSpec::Followers { n } => Arc::new(builtin::Followers::new(*n)?),
-            WorkloadSpec::Own(own) => Arc::new(own::Own::new(own)?),
+        match spec {
+            WorkloadSpec::Echo { n } => builtin::echo(*n),
+            WorkloadSpec::Hello {} => Ok(builtin::hello()),
+            WorkloadSpec::List { n } => builtin::list(*n),
+            WorkloadSpec::Records { n } => records::records(*n),
+            WorkloadSpec::Profile {} => Ok(builtin::profile()),
+            WorkloadSpec::Followers { n } => builtin::followers(*n),
+            WorkloadSpec::Own(own) => own::own(own),
+        }
+    }
+
+    fn of(endpoint: Endpoint, calls: impl Calls) -> Self {
+        Self(Arc::new(Parts {
+            endpoint,
+            calls: Box::new(calls),
         }))
     }
 
     /// The path of a gRPC call: `/several.SeveralService/GetSeveralData`.
     pub fn method_path(&self) -> &str {
-        self.0.method_path()
+        &self.0.endpoint.method_path
     }
 
     /// The path of a REST call, always by `POST`: `/several/data`. A user's own method has its
     /// gRPC path.
     pub fn rest_path(&self) -> &str {
-        self.0.rest_path()
+        &self.0.endpoint.rest_path
+    }
+
+    /// The schema of its method and messages.
+    pub fn schema(&self) -> &Schema {
+        &self.0.endpoint.schema
     }
 
     /// The type of the request.
     pub fn request_type(&self) -> &MessageType {
-        self.0.request_type()
+        &self.0.endpoint.request_type
     }
 
-    /// The type of the answer.
+    /// The type of the response.
     pub fn response_type(&self) -> &MessageType {
-        self.0.response_type()
+        &self.0.endpoint.response_type
     }
 
     /// Whether generated or dynamic code reads and writes its messages.
@@ -76,17 +129,17 @@ impl Workload {
 
     /// Whether each call's request differs. Where not, one encoding serves every call.
     pub fn request_varies(&self) -> bool {
-        self.0.request_varies()
+        self.0.endpoint.request_varies
     }
 
     /// The request of the `call`-th call, counted from 0.
     pub fn request(&self, call: u64) -> Message {
-        self.0.request(call)
+        self.0.calls.request(call)
     }
 
-    /// The right answer to the `call`-th request.
+    /// The right response to the `call`-th request.
     pub fn expected(&self, call: u64) -> Message {
-        self.answer(&self.request(call))
+        self.respond(&self.request(call))
             .expect("a workload answers its own requests")
     }
 
@@ -108,11 +161,9 @@ impl Workload {
                 limit,
             }
         };
-        self.request(0)
-            .check_limits(encoding, request, limits)
+        Codec::check_limits(&self.request(0), encoding, request, limits)
             .map_err(over(Sample::Request))?;
-        self.expected(0)
-            .check_limits(encoding, response, limits)
+        Codec::check_limits(&self.expected(0), encoding, response, limits)
             .map_err(over(Sample::Response))
     }
 
@@ -120,15 +171,15 @@ impl Workload {
     ///
     /// # Errors
     /// A request of another type, or for more than the workload has.
-    pub fn answer(&self, request: &Message) -> Result<Message, AnswerError> {
+    pub fn respond(&self, request: &Message) -> Result<Message, BadRequest> {
         if !request.message_type().is_same(self.request_type()) {
-            return Err(AnswerError(format!(
+            return Err(BadRequest(format!(
                 "a {} was sent where a {} is answered",
                 request.type_name(),
                 self.request_type().full_name()
             )));
         }
-        self.0.answer(request)
+        self.0.calls.respond(request)
     }
 }
 
@@ -158,18 +209,18 @@ pub struct OverLimit {
 fn sample_word(sample: Sample) -> &'static str {
     match sample {
         Sample::Request => "request",
-        Sample::Response => "answer",
+        Sample::Response => "response",
     }
 }
 
-/// A request that has no answer: gRPC's INVALID_ARGUMENT, HTTP's 400.
+/// A request that has no response: gRPC's INVALID_ARGUMENT, HTTP's 400.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct AnswerError(String);
+pub struct BadRequest(String);
 
 /// A request that arrived as dynamic code's message where generated code serves.
-fn not_generated(request: &Message) -> AnswerError {
-    AnswerError(format!(
+fn not_generated(request: &Message) -> BadRequest {
+    BadRequest(format!(
         "the {} was not read by the workload's own code",
         request.type_name()
     ))

@@ -4,10 +4,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::{AnswerError, Calls, OwnWorkload, WorkloadError};
+use super::{BadRequest, Calls, Endpoint, OwnWorkload, Workload, WorkloadError};
 use crate::error::SampleError;
 use crate::message::{Message, MessageType};
-use crate::schema::Schema;
+use crate::schema::{Schema, SchemaError};
 use crate::whole_file::without_mark;
 
 impl OwnWorkload {
@@ -64,68 +64,46 @@ fn levels(value: &Value) -> usize {
     }
 }
 
-fn read_sample(
-    what: &str,
-    message_type: &MessageType,
-    json: &str,
-) -> Result<Message, WorkloadError> {
-    message_type
-        .from_json(json)
-        .map_err(|e| WorkloadError(format!("{what} sample: {e}")))
-}
-
-/// A user's own method: always the same request, always the same answer.
-pub(super) struct Own {
-    path: String,
+/// A user's own method: always the same request, always the same response.
+struct Own {
     request: Message,
     response: Message,
 }
 
-impl Own {
-    pub(super) fn new(spec: &OwnWorkload) -> Result<Self, WorkloadError> {
-        let set = STANDARD
-            .decode(&spec.descriptor_set)
-            .map_err(|e| WorkloadError(format!("the descriptor set is no base64: {e}")))?;
-        let method = Schema::from_descriptor_set(&set)
-            .and_then(|schema| schema.method(&spec.method))
-            .map_err(|e| WorkloadError(e.to_string()))?;
-        let sample = |what, message_type: &MessageType, json: &Value| {
-            read_sample(what, message_type, &json.to_string())
-        };
-        Ok(Self {
-            path: format!("/{}", method.name),
-            request: sample("request", &method.request, &spec.request)?,
-            response: sample("response", &method.response, &spec.response)?,
-        })
-    }
+pub(super) fn own(spec: &OwnWorkload) -> Result<Workload, WorkloadError> {
+    let set = STANDARD
+        .decode(&spec.descriptor_set)
+        .map_err(|e| WorkloadError(format!("the descriptor set is no base64: {e}")))?;
+    let wrong = |e: SchemaError| WorkloadError(e.to_string());
+    let schema = Schema::from_descriptor_set(&set).map_err(wrong)?;
+    let method = schema.method(&spec.method).map_err(wrong)?;
+    let sample = |what, message_type: &MessageType, json: &Value| {
+        message_type
+            .from_json(&json.to_string())
+            .map_err(|e| WorkloadError(format!("{what} sample: {e}")))
+    };
+    let own = Own {
+        request: sample("request", &method.request, &spec.request)?,
+        response: sample("response", &method.response, &spec.response)?,
+    };
+    let path = format!("/{}", method.name);
+    let endpoint = Endpoint {
+        schema,
+        method_path: path.clone(),
+        rest_path: path,
+        request_type: method.request,
+        response_type: method.response,
+        request_varies: false,
+    };
+    Ok(Workload::of(endpoint, own))
 }
 
 impl Calls for Own {
-    fn method_path(&self) -> &str {
-        &self.path
-    }
-
-    fn rest_path(&self) -> &str {
-        &self.path
-    }
-
-    fn request_type(&self) -> &MessageType {
-        self.request.message_type()
-    }
-
-    fn response_type(&self) -> &MessageType {
-        self.response.message_type()
-    }
-
     fn request(&self, _call: u64) -> Message {
         self.request.clone()
     }
 
-    fn request_varies(&self) -> bool {
-        false
-    }
-
-    fn answer(&self, _request: &Message) -> Result<Message, AnswerError> {
+    fn respond(&self, _request: &Message) -> Result<Message, BadRequest> {
         Ok(self.response.clone())
     }
 }

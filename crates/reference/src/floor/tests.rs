@@ -46,7 +46,7 @@ fn run(input: Vec<u8>) -> (io::Result<()>, usize) {
         input: Cursor::new(input),
         output: Vec::new(),
     };
-    let result = answer_until_closed(&mut duplex);
+    let result = respond_until_closed(&mut duplex);
     (result, duplex.output.len())
 }
 

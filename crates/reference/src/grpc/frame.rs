@@ -53,7 +53,7 @@ pub(super) fn first(bytes: &[u8], most: usize) -> Result<Option<Prefix>, Status>
     Ok(prefix.filter(|prefix| bytes.len() - PREFIX_BYTES >= prefix.message_bytes))
 }
 
-/// How long a body will be in all, 0 while its prefix does not tell. It is refused as soon as it
+/// How long a body will be in all, 0 while its prefix is not there. It is refused as soon as it
 /// cannot become exactly one message of at most `most` bytes.
 pub(super) fn announced_bytes(bytes: &[u8], most: usize) -> Result<usize, Status> {
     let Some(prefix) = prefix(bytes, most)? else {
@@ -92,12 +92,12 @@ fn cardinality(what: &str) -> Status {
     )
 }
 
-/// Fills in the prefix that was left free before an answer.
+/// Fills in the prefix that was left free before a response.
 pub(super) fn write(bytes: &mut [u8], compressed: bool) -> Result<(), Status> {
     let length = u32::try_from(bytes.len() - PREFIX_BYTES).map_err(|_| {
         Status::new(
             Code::ResourceExhausted,
-            "the answer is longer than gRPC's 4 GiB for a message",
+            "the response is longer than gRPC's 4 GiB for a message",
         )
     })?;
     bytes[0] = u8::from(compressed);

@@ -2,8 +2,8 @@
 //! one method that streams: server reflection.
 
 mod frame;
-mod method;
-pub(crate) mod reflection;
+pub(crate) mod method;
+mod reflection;
 mod status;
 mod timeout;
 
@@ -16,12 +16,12 @@ use hyper::body::Incoming;
 use rpcgauge_message::{Compression, Encoding, content_type};
 use tokio::time::Instant;
 
-use crate::body::{AnswerBody, RequestBody, Unread};
-use crate::service::{Answered, Call, CallError, Service};
+use crate::body::{BodyError, RequestBody, ResponseBody};
+use crate::service::{Call, CallError, CallResponse, Service};
 use crate::timeouts::within;
 use frame::{PREFIX_BYTES, Prefix};
 
-pub use method::{MethodAnswer, MethodCall, Methods, UnaryMethod};
+pub use method::{MethodCall, MethodResponse, Methods, UnaryMethod};
 pub use status::{Code, Status};
 
 const GRPC_ENCODING: &str = "grpc-encoding";
@@ -32,7 +32,7 @@ const GRPC_TIMEOUT: &str = "grpc-timeout";
 const ACCEPTED_CODINGS: HeaderValue = HeaderValue::from_static("identity,gzip,zstd");
 
 /// Whether a request is meant as gRPC's: by its content type, or by the path of a method that is
-/// not REST's too. Another content type there is answered with HTTP's 415.
+/// not REST's too. Another content type there gets HTTP's 415.
 pub(crate) fn is_meant(service: &Service, request: &Request<Incoming>) -> bool {
     let prefix = content_type::GRPC.as_bytes();
     let typed = request.headers().get(CONTENT_TYPE).is_some_and(|value| {
@@ -53,10 +53,10 @@ fn is_methods_alone(service: &Service, path: &str) -> bool {
 
 /// Answers one call. What HTTP itself forbids gets an HTTP status; everything else is HTTP's 200
 /// with a gRPC status.
-pub(crate) async fn answer(
+pub(crate) async fn respond(
     service: &Arc<Service>,
     request: Request<Incoming>,
-) -> Response<AnswerBody> {
+) -> Response<ResponseBody> {
     let content_type = request
         .headers()
         .get(CONTENT_TYPE)
@@ -79,12 +79,12 @@ pub(crate) async fn answer(
         return response;
     }
     let reply_type = reply_type(content_type, encoding);
-    answer_call(service, encoding, &reply_type, request)
+    serve_call(service, encoding, &reply_type, request)
         .await
-        .unwrap_or_else(|status| status.into_response(reply_type))
+        .unwrap_or_else(|status| failed(status, reply_type))
 }
 
-/// The answer's content type: the request's own, without a subtype where it had none.
+/// The response's content type: the request's own, without a subtype where it had none.
 fn reply_type(asked: &str, encoding: Encoding) -> HeaderValue {
     HeaderValue::from_static(match asked.contains('+') {
         true => content_type::grpc(encoding),
@@ -92,13 +92,13 @@ fn reply_type(asked: &str, encoding: Encoding) -> HeaderValue {
     })
 }
 
-/// Reads, answers and encodes within the client's deadline.
-async fn answer_call(
+/// Reads, handles and encodes within the client's deadline.
+async fn serve_call(
     service: &Arc<Service>,
     encoding: Encoding,
     reply_type: &HeaderValue,
     request: Request<Incoming>,
-) -> Result<Response<AnswerBody>, Status> {
+) -> Result<Response<ResponseBody>, Status> {
     let (head, body) = request.into_parts();
     let timeout = timeout(&head.headers)?;
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
@@ -113,9 +113,9 @@ async fn answer_call(
                         coding: request_coding,
                         deadline,
                         reply_type: reply_type.clone(),
-                        questions: body,
+                        requests: body,
                     };
-                    reflection::answer(service, reflected, opening)
+                    reflection::respond(service, reflected, opening)
                 }
                 _ => Err(unknown_method(service, path)),
             };
@@ -137,9 +137,9 @@ async fn answer_call(
     let reply_type = reply_type.clone();
     let response = match method {
         None => {
-            let mut answered = service.call(&call)?;
-            frame::write(&mut answered.bytes, compress_response)?;
-            succeeded(service, answered, compress_response, reply_type)?
+            let mut called = service.call(&call)?;
+            frame::write(&mut called.bytes, compress_response)?;
+            succeeded(service, called, compress_response, reply_type)?
         }
         Some(method) => {
             let call = MethodCall {
@@ -148,8 +148,8 @@ async fn answer_call(
                 message: service.decompress(call.request, call.request_compression)?,
                 fields: head.headers,
             };
-            let answer = before(deadline, method.call(call)).await?;
-            answer.into_response(service, compress_response, reply_type)?
+            let returned = before(deadline, method.call(call)).await?;
+            of_method(service, returned, compress_response, reply_type)?
         }
     };
     match deadline {
@@ -180,13 +180,10 @@ fn unknown_method(service: &Service, path: &str) -> Status {
 }
 
 /// Waits for what must be there before the deadline, if there is one.
-async fn before<T>(
-    deadline: Option<Instant>,
-    answer: impl Future<Output = T>,
-) -> Result<T, Status> {
+async fn before<T>(deadline: Option<Instant>, work: impl Future<Output = T>) -> Result<T, Status> {
     match deadline {
-        None => Ok(answer.await),
-        Some(deadline) => tokio::time::timeout_at(deadline, answer)
+        None => Ok(work.await),
+        Some(deadline) => tokio::time::timeout_at(deadline, work)
             .await
             .map_err(|_| deadline_exceeded()),
     }
@@ -276,11 +273,11 @@ fn accepts(headers: &HeaderMap, compression: Compression) -> bool {
         })
 }
 
-impl From<Unread> for Status {
-    fn from(unread: Unread) -> Self {
-        match unread {
-            Unread::BrokenOff(error) => broken_off(error),
-            Unread::Exhausted(error) => CallError::from(error).into(),
+impl From<BodyError> for Status {
+    fn from(error: BodyError) -> Self {
+        match error {
+            BodyError::BrokenOff(error) => broken_off(error),
+            BodyError::Exhausted(error) => CallError::from(error).into(),
         }
     }
 }
@@ -293,7 +290,7 @@ impl From<CallError> for Status {
         let code = match &error {
             error if error.is_too_large() => Code::ResourceExhausted,
             CallError::Exhausted(_) => Code::ResourceExhausted,
-            CallError::Answer(_) => Code::InvalidArgument,
+            CallError::BadRequest(_) => Code::InvalidArgument,
             CallError::Decode(_) | CallError::Encode(_) => Code::Internal,
         };
         Self::new(code, error.to_string())
@@ -303,29 +300,70 @@ impl From<CallError> for Status {
 /// The initial headers, the message, and the trailers with status OK.
 fn succeeded(
     service: &Service,
-    answered: Answered,
+    called: CallResponse,
     compressed: bool,
     reply_type: HeaderValue,
-) -> Result<Response<AnswerBody>, Status> {
+) -> Result<Response<ResponseBody>, Status> {
     let mut trailers = HeaderMap::with_capacity(1);
     status::insert_ok(&mut trailers);
-    let data = service.charged(answered.bytes)?;
-    let mut response = Response::new(AnswerBody::with_trailers(data, trailers));
+    let data = service.charged(called.bytes)?;
+    let mut response = Response::new(ResponseBody::with_trailers(data, trailers));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, reply_type);
     if compressed {
         let coding = service.response_compression.coding();
         headers.insert(GRPC_ENCODING, HeaderValue::from_static(coding));
     }
-    if let Some(marks) = answered.marks {
+    if let Some(marks) = called.marks {
         marks.insert(headers);
     }
     Ok(response)
 }
 
+/// The response of a method beside the workload's: a head, the message if there is one, and trailers
+/// with the status.
+fn of_method(
+    service: &Service,
+    returned: MethodResponse,
+    compress: bool,
+    reply_type: HeaderValue,
+) -> Result<Response<ResponseBody>, Status> {
+    let (mut head, mut trailers) = (returned.initial_metadata, returned.trailing_metadata);
+    head.insert(CONTENT_TYPE, reply_type);
+    let bytes = match returned.result {
+        Ok(message) => {
+            if compress {
+                let coding = service.response_compression.coding();
+                head.insert(GRPC_ENCODING, HeaderValue::from_static(coding));
+            }
+            let mut bytes = service.compress(&message, compress, PREFIX_BYTES)?;
+            frame::write(&mut bytes, compress)?;
+            status::insert_ok(&mut trailers);
+            bytes
+        }
+        Err(status) => {
+            status.insert_into(&mut trailers);
+            Vec::new()
+        }
+    };
+    let data = service.charged(bytes)?;
+    let mut response = Response::new(ResponseBody::with_trailers(data, trailers));
+    *response.headers_mut() = head;
+    Ok(response)
+}
+
+/// A failed call's response, all in one header block: "Trailers-Only".
+fn failed(status: Status, content_type: HeaderValue) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::default());
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, content_type);
+    status.insert_into(headers);
+    response
+}
+
 /// A refusal by HTTP itself.
-fn refused(status: StatusCode) -> Response<AnswerBody> {
-    let mut response = Response::new(AnswerBody::default());
+fn refused(status: StatusCode) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::default());
     *response.status_mut() = status;
     response
 }

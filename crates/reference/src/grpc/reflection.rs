@@ -1,23 +1,22 @@
-//! Server reflection: a stream of questions, each answered by one message as it comes.
+//! Server reflection: a stream of requests, with one response to each as it comes.
 
 use std::convert::Infallible;
-use std::fmt;
 use std::future::Future as _;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Response};
-use hyper::body::{Body as _, Frame, Incoming};
-use rpcgauge_message::reflection::{METHOD_PATHS, Reflected};
+use hyper::body::{Body, Frame, Incoming};
+use rpcgauge_message::reflection::{METHOD_PATHS, ReflectionServer};
 use rpcgauge_message::{Compression, Encoding};
 use tokio::time::{Instant, Sleep};
 
 use super::frame::{self, PREFIX_BYTES};
 use super::status::{Code, Status, insert_ok};
 use super::{broken_off, deadline_exceeded, message_compression};
-use crate::body::{AnswerBody, Piece};
+use crate::body::{Piece, ResponseBody};
 use crate::budget::Charge;
 use crate::service::{CallError, Service};
 
@@ -32,27 +31,27 @@ pub(super) struct Opening {
     pub(super) coding: Compression,
     pub(super) deadline: Option<Instant>,
     pub(super) reply_type: HeaderValue,
-    pub(super) questions: Incoming,
+    pub(super) requests: Incoming,
 }
 
-/// Answers a stream of questions for as long as it lasts.
-pub(super) fn answer(
+/// Responds to a stream of requests for as long as it lasts.
+pub(super) fn respond(
     service: &Arc<Service>,
-    reflected: &Reflected,
+    reflected: &ReflectionServer,
     opening: Opening,
-) -> Result<Response<AnswerBody>, Status> {
+) -> Result<Response<ResponseBody>, Status> {
     if opening.encoding != Encoding::Protobuf {
         return Err(Status::new(
             Code::Unimplemented,
-            "server reflection has its messages in protobuf; ask with application/grpc",
+            "server reflection has its messages in protobuf; use application/grpc",
         ));
     }
     let until = next_until(service, opening.deadline);
-    let mut response = Response::new(AnswerBody::answering(Dialogue {
+    let mut response = Response::new(ResponseBody::streamed(ReflectionStream {
         service: Arc::clone(service),
         reflected: reflected.clone(),
         coding: opening.coding,
-        questions: opening.questions,
+        requests: opening.requests,
         received: Vec::new(),
         charge: Charge::of(&service.ledger, 0).map_err(CallError::from)?,
         deadline: opening.deadline,
@@ -64,20 +63,20 @@ pub(super) fn answer(
     Ok(response)
 }
 
-/// When the next question must be there: a stream that nobody asks on is not kept for ever.
+/// When the next request must be there: an idle stream is not kept for ever.
 fn next_until(service: &Service, deadline: Option<Instant>) -> Instant {
     let patience = Instant::now() + service.timeouts.request_body;
     deadline.map_or(patience, |deadline| deadline.min(patience))
 }
 
-/// The answering side of a stream: questions are read as its body is asked for more.
-pub(crate) struct Dialogue {
+/// The response's body. It reads requests when the connection polls it.
+struct ReflectionStream {
     service: Arc<Service>,
-    reflected: Reflected,
-    /// What compressed questions are compressed with.
+    reflected: ReflectionServer,
+    /// What compressed requests are compressed with.
     coding: Compression,
-    questions: Incoming,
-    /// What has come and is not answered yet: never more than one message and a piece of the next.
+    requests: Incoming,
+    /// Bytes of requests without a response yet: at most one message and a piece of the next.
     received: Vec<u8>,
     /// What the stream holds of the budget.
     charge: Charge,
@@ -86,39 +85,39 @@ pub(crate) struct Dialogue {
     is_over: bool,
 }
 
-impl Dialogue {
-    /// The next answer, the trailers at the end, and then nothing.
-    pub(crate) fn poll_frame(
-        &mut self,
+impl Body for ReflectionStream {
+    type Data = Piece;
+    type Error = Infallible;
+
+    /// The next response, the trailers at the end, and then nothing.
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Piece>, Infallible>>> {
         if self.is_over {
             return Poll::Ready(None);
         }
-        let answer = match self.poll_answer(context) {
-            Poll::Pending => return Poll::Pending,
-            Poll::Ready(answer) => answer,
-        };
-        let frame = match answer {
-            Ok(Some(answer)) => Frame::data(answer),
+        let frame = match ready!(self.poll_response(context)) {
+            Ok(Some(response)) => Frame::data(response),
             Ok(None) => self.end(None),
             Err(status) => self.end(Some(status)),
         };
         Poll::Ready(Some(Ok(frame)))
     }
 
-    /// Whether nothing more will come.
-    pub(crate) fn is_over(&self) -> bool {
+    fn is_end_stream(&self) -> bool {
         self.is_over
     }
+}
 
-    /// The next answer, framed; none when the client has asked its last question.
-    fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Piece>, Status>> {
+impl ReflectionStream {
+    /// The next response, framed; none after the client's last request.
+    fn poll_response(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Piece>, Status>> {
         loop {
-            if let Some(answer) = self.answer_received()? {
-                return Poll::Ready(Ok(Some(answer)));
+            if let Some(response) = self.respond_to_received()? {
+                return Poll::Ready(Ok(Some(response)));
             }
-            match Pin::new(&mut self.questions).poll_frame(context) {
+            match Pin::new(&mut self.requests).poll_frame(context) {
                 Poll::Ready(Some(Ok(frame))) => {
                     if let Ok(data) = frame.into_data() {
                         self.received.extend_from_slice(&data);
@@ -142,8 +141,8 @@ impl Dialogue {
         }
     }
 
-    /// Answers the question that has come whole, if one has.
-    fn answer_received(&mut self) -> Result<Option<Piece>, Status> {
+    /// The response to the request that has arrived whole, if one has.
+    fn respond_to_received(&mut self) -> Result<Option<Piece>, Status> {
         let most = self.service.limits.max_message_bytes;
         let Some(prefix) = frame::first(&self.received, most)? else {
             return Ok(None);
@@ -151,10 +150,10 @@ impl Dialogue {
         let end = PREFIX_BYTES + prefix.message_bytes;
         let compression = message_compression(&prefix, self.coding)?;
         let message = &self.received[PREFIX_BYTES..end];
-        let question = self.service.decompress(message, compression)?;
+        let request = self.service.decompress(message, compression)?;
         self.received.drain(..end);
-        let answer = self.reflected.answer(&question).map_err(CallError::from)?;
-        let mut framed = self.service.compress(&answer, false, PREFIX_BYTES)?;
+        let response = self.reflected.respond(&request).map_err(CallError::from)?;
+        let mut framed = self.service.compress(&response, false, PREFIX_BYTES)?;
         frame::write(&mut framed, false)?;
         let until = next_until(&self.service, self.deadline);
         self.patience.as_mut().reset(until);
@@ -166,7 +165,7 @@ impl Dialogue {
             Some(deadline) if deadline <= Instant::now() => deadline_exceeded(),
             _ => {
                 let patience = self.service.timeouts.request_body;
-                let detail = format!("no question came within {patience:?}");
+                let detail = format!("no request came within {patience:?}");
                 Status::new(Code::Cancelled, detail)
             }
         }
@@ -181,11 +180,5 @@ impl Dialogue {
             Some(status) => status.insert_into(&mut trailers),
         }
         Frame::trailers(trailers)
-    }
-}
-
-impl fmt::Debug for Dialogue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Dialogue({:?})", self.reflected)
     }
 }

@@ -1,10 +1,7 @@
 //! gRPC statuses and how they are sent (PROTOCOL-HTTP2.md, "Trailers-Only" and "Status-Message").
 
 use base64::Engine as _;
-use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderName, HeaderValue, Response};
-
-use crate::body::AnswerBody;
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
@@ -113,15 +110,6 @@ impl Status {
     #[cfg(test)]
     pub(super) fn code(&self) -> Code {
         self.code
-    }
-
-    /// The whole answer in one header block: "Trailers-Only".
-    pub(super) fn into_response(self, content_type: HeaderValue) -> Response<AnswerBody> {
-        let mut response = Response::new(AnswerBody::default());
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, content_type);
-        self.insert_into(headers);
-        response
     }
 
     /// Adds its fields to a header block or to trailers.

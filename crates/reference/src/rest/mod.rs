@@ -11,8 +11,8 @@ use hyper::body::Incoming;
 use rpcgauge_message::{Compression, Encoding, content_type};
 use tokio::time::Instant;
 
-use crate::body::{AnswerBody, RequestBody, Unread};
-use crate::service::{Answered, Call, CallError, Service};
+use crate::body::{BodyError, RequestBody, ResponseBody};
+use crate::service::{Call, CallError, CallResponse, Service};
 use crate::timeouts::within;
 use problem::Problem;
 
@@ -20,8 +20,11 @@ use problem::Problem;
 const ACCEPTED_CODINGS: HeaderValue = HeaderValue::from_static("gzip, zstd");
 
 /// Answers one call.
-pub(crate) async fn answer(service: &Service, request: Request<Incoming>) -> Response<AnswerBody> {
-    match answer_call(service, request).await {
+pub(crate) async fn respond(
+    service: &Service,
+    request: Request<Incoming>,
+) -> Response<ResponseBody> {
+    match serve_call(service, request).await {
         Ok(response) => response,
         Err(problem) => problem.into_response(),
     }
@@ -35,10 +38,10 @@ struct Agreed {
     compress_response: bool,
 }
 
-async fn answer_call(
+async fn serve_call(
     service: &Service,
     request: Request<Incoming>,
-) -> Result<Response<AnswerBody>, Problem> {
+) -> Result<Response<ResponseBody>, Problem> {
     let (head, body) = request.into_parts();
     if head.uri.path() != service.workload.rest_path() {
         let detail = format!(
@@ -55,7 +58,7 @@ async fn answer_call(
     }
     let agreed = agree(service, &head.headers)?;
     let body = read_body(service, body).await?;
-    let answered = service.call(&Call {
+    let called = service.call(&Call {
         request: body.bytes(),
         request_compression: agreed.request_compression,
         request_encoding: agreed.request_encoding,
@@ -63,10 +66,10 @@ async fn answer_call(
         compress_response: agreed.compress_response,
         prefix_bytes: 0,
     })?;
-    succeeded(service, answered, &agreed)
+    succeeded(service, called, &agreed)
 }
 
-/// Settles encodings and codings, or says what there is to choose from.
+/// Settles encodings and codings, or fails with what there is to choose from.
 fn agree(service: &Service, headers: &HeaderMap) -> Result<Agreed, Problem> {
     let request_encoding = request_encoding(headers)?;
     let request_compression = request_compression(headers)?;
@@ -156,14 +159,14 @@ fn too_large(most: usize) -> Problem {
     Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
 }
 
-impl From<Unread> for Problem {
-    fn from(unread: Unread) -> Self {
-        match unread {
-            Unread::BrokenOff(error) => {
+impl From<BodyError> for Problem {
+    fn from(error: BodyError) -> Self {
+        match error {
+            BodyError::BrokenOff(error) => {
                 let detail = format!("the body broke off: {error}");
                 Self::new(StatusCode::BAD_REQUEST, detail)
             }
-            Unread::Exhausted(error) => CallError::from(error).into(),
+            BodyError::Exhausted(error) => CallError::from(error).into(),
         }
     }
 }
@@ -172,7 +175,7 @@ impl From<CallError> for Problem {
     fn from(error: CallError) -> Self {
         let status = match &error {
             error if error.is_too_large() => StatusCode::PAYLOAD_TOO_LARGE,
-            CallError::Decode(_) | CallError::Answer(_) => StatusCode::BAD_REQUEST,
+            CallError::Decode(_) | CallError::BadRequest(_) => StatusCode::BAD_REQUEST,
             CallError::Encode(_) => StatusCode::INTERNAL_SERVER_ERROR,
             CallError::Exhausted(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
@@ -182,10 +185,10 @@ impl From<CallError> for Problem {
 
 fn succeeded(
     service: &Service,
-    answered: Answered,
+    called: CallResponse,
     agreed: &Agreed,
-) -> Result<Response<AnswerBody>, Problem> {
-    let mut response = Response::new(AnswerBody::new(service.charged(answered.bytes)?));
+) -> Result<Response<ResponseBody>, Problem> {
+    let mut response = Response::new(ResponseBody::new(service.charged(called.bytes)?));
     let headers = response.headers_mut();
     let media_type = content_type::rest(agreed.response_encoding);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
@@ -196,13 +199,13 @@ fn succeeded(
             HeaderValue::from_static(compression.coding()),
         );
     }
-    // No cache keeps the answer to a POST that does not allow it (RFC 9110, section 9.3.3), so that
+    // No cache keeps the response to a POST that does not allow it (RFC 9110, section 9.3.3), so that
     // `vary` may be left out. Servers that compress commonly send it all the same, those that only
     // write JSON do not, and what they send is what is to be measured.
     if !compression.is_none() {
         headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
     }
-    if let Some(marks) = answered.marks {
+    if let Some(marks) = called.marks {
         marks.insert(headers);
     }
     Ok(response)

@@ -48,7 +48,7 @@ impl Accepted {
     }
 }
 
-/// The encoding to answer in; `None` when `accept` allows no served one. Between equals the
+/// The encoding of the response; `None` when `accept` allows no served one. Between equals the
 /// request's own wins, and without `accept` it is always that.
 pub(super) fn encoding(headers: &HeaderMap, request: Encoding) -> Option<Encoding> {
     if !headers.contains_key(ACCEPT) {
@@ -84,8 +84,8 @@ fn weight_of_encoding(ranges: &[(&str, Weight)], encoding: Encoding) -> Weight {
         .unwrap_or(0)
 }
 
-/// Whether the answer is compressed; `None` when the client allows neither that nor the plain
-/// bytes. A client that says nothing, or likes the plain bytes better, gets them plain.
+/// Whether the response is compressed; `None` when the client allows neither that nor the plain
+/// bytes. A client without a preference, or with one for plain bytes, gets them plain.
 pub(super) fn compress(headers: &HeaderMap, compression: Compression) -> Option<bool> {
     if !headers.contains_key(ACCEPT_ENCODING) {
         return Some(false);
@@ -319,7 +319,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_answer_is_never_in_an_encoding_that_was_refused(text in "[ -~]{0,60}") {
+        fn a_response_is_never_in_an_encoding_that_was_refused(text in "[ -~]{0,60}") {
             let headers = headers(ACCEPT, &[&text]);
             let ranges: Vec<_> = weighted(&headers, &ACCEPT).collect();
             if let Some(chosen) = encoding(&headers, Encoding::Json) {

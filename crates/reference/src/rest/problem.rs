@@ -4,7 +4,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use serde_json::{Map, Value};
 
-use crate::body::AnswerBody;
+use crate::body::ResponseBody;
 
 /// Why a call failed.
 #[derive(Debug)]
@@ -29,8 +29,9 @@ impl Problem {
         self
     }
 
-    pub(super) fn into_response(self) -> Response<AnswerBody> {
-        let mut response = Response::new(AnswerBody::refusal(self.body().to_string().into_bytes()));
+    pub(super) fn into_response(self) -> Response<ResponseBody> {
+        let mut response =
+            Response::new(ResponseBody::refusal(self.body().to_string().into_bytes()));
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         headers.insert(

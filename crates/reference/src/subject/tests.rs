@@ -205,7 +205,7 @@ impl Subject {
             .write_all(format!("{line}\n").as_bytes())
             .expect("sent");
         let mut answer = String::new();
-        self.output.read_line(&mut answer).expect("an answer");
+        self.output.read_line(&mut answer).expect("a response");
         serde_json::from_str(&answer).expect("JSON")
     }
 }

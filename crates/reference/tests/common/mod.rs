@@ -3,18 +3,22 @@
 // Each test program uses a part of this.
 #![allow(dead_code, reason = "each test program uses its part")]
 
+use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::future::Future;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
+use std::pin::Pin;
 use std::sync::mpsc;
+use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
-use hyper::body::Body;
+use hyper::body::{Body, Frame};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rpcgauge_message::contract::Address;
 use rpcgauge_message::{Workload, WorkloadSpec};
@@ -227,6 +231,44 @@ pub(crate) fn framed(compressed: bool, message: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// A body of prepared frames.
+pub(crate) struct InFrames {
+    frames: VecDeque<Frame<Bytes>>,
+    ends: bool,
+}
+
+impl InFrames {
+    pub(crate) fn new(frames: impl IntoIterator<Item = Frame<Bytes>>) -> Self {
+        Self {
+            frames: frames.into_iter().collect(),
+            ends: true,
+        }
+    }
+
+    /// A body that stays open after these pieces.
+    pub(crate) fn without_end(pieces: impl IntoIterator<Item = Bytes>) -> Self {
+        Self {
+            ends: false,
+            ..Self::new(pieces.into_iter().map(Frame::data))
+        }
+    }
+}
+
+impl Body for InFrames {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match self.frames.pop_front() {
+            None if !self.ends => Poll::Pending,
+            frame => Poll::Ready(frame.map(Ok)),
+        }
+    }
+}
+
 /// Runs a future on this thread, for at most [`PATIENCE`].
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
@@ -242,7 +284,7 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
 
 pub(crate) fn call<B>(address: &Address, http: Http, request: Request<B>) -> Answer
 where
-    B: Body<Data = Bytes, Error = std::convert::Infallible> + Send + Unpin + 'static,
+    B: Body<Data = Bytes, Error = Infallible> + Send + Unpin + 'static,
 {
     block_on(async {
         match address {
@@ -267,7 +309,7 @@ where
 async fn exchange<I, B>(io: I, http: Http, mut request: Request<B>) -> Answer
 where
     I: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
-    B: Body<Data = Bytes, Error = std::convert::Infallible> + Send + Unpin + 'static,
+    B: Body<Data = Bytes, Error = Infallible> + Send + Unpin + 'static,
 {
     let response = match http {
         Http::One => {

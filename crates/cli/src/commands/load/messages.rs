@@ -114,7 +114,7 @@ pub(super) fn data(
     let text = template.as_ref().map(|template| &*template.text);
     let data = Data::new(text, rows_read, form(args), order, plan.seed);
     let data = data.map_err(|error| {
-        // What is wrong with a row stands in its file, and the rest in the template.
+        // A mistake in a row is in its file, any other in the template.
         let place = match (&error, rows, &template) {
             (
                 DataError::Row { .. } | DataError::NoRows | DataError::Unreadable { .. },
@@ -171,12 +171,12 @@ fn read_rows(path: &Path) -> Result<Rows, Failure> {
     };
     let rows = match inputs::is_larger_than_memory(path) {
         true => Rows::in_file(path, format),
-        false => Rows::from_text(&inputs::text(path)?, format),
+        false => Rows::in_memory(inputs::text(path)?.as_bytes(), format),
     };
     rows.map_err(|error| Failure::input(format!("{}: {error}", inputs::name(path))))
 }
 
-/// What the user's files say of gRPC messages.
+/// The user's description of gRPC messages.
 pub(super) fn schema(args: &LoadArgs) -> Result<Option<Schema>, Failure> {
     match (is_grpc(args), args.schema.is_empty()) {
         (_, true) => Ok(None),

@@ -116,7 +116,7 @@ fn reflection_that_ends_without_an_answer_is_no_other_protocol() {
     let finished = place.run(&short(&target, &["--data", "{}"]));
     assert!(!finished.stderr.contains("HTTP/1.1"), "{}", finished.stderr);
     finished.refused(&[
-        "does not answer server reflection",
+        "does not respond to server reflection",
         "has no message",
         "give --proto FILE",
     ]);

@@ -2,9 +2,9 @@
 
 mod beside;
 mod damaged;
+mod exports;
 mod keepalive;
 mod messages;
-mod outlets;
 mod refused;
 mod result;
 mod tls;

@@ -63,6 +63,10 @@ fn a_terminal_shows_how_the_last_second_went() {
         seen.wait_for(part);
     }
     assert!(seen.text().contains('\x1b'), "a bar is drawn");
+    // There an echoed ^C wraps no line.
+    wait_until("the cursor at the start of a line", || {
+        seen.text().ends_with('\r')
+    });
     stop(child);
 }
 

@@ -3,19 +3,16 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use rpcgauge_message::WorkloadSpec;
-use rpcgauge_message::contract::{
-    Address, ClientSettings, ConnectionUse, Settings, SliceAsk, Style, Until,
-};
-use rpcgauge_study::settings::Transport;
+use rpcgauge_message::Workload;
+use rpcgauge_message::contract::{self, Address, ConnectionUse, SliceAsk, Style, Until};
+use rpcgauge_study::settings::{Schedule, Settings, Transport};
 use rpcgauge_study::words::Word as _;
 
-use super::{
-    DEADLINE_MS, LIMITS, PATIENCE, Stopped, Trial, Trialled, Way, broken, workload, wrong,
-};
-use crate::server::{listen, server_settings};
-use crate::subject::{Asked, Subject};
-use crate::verify;
+use super::{LIMITS, PATIENCE, StackCheck, Stopped, Way, broken, workload};
+use crate::caller::{Caller, Proof};
+use crate::error::TrialResult;
+use crate::role;
+use crate::subject::Subject;
 
 /// Requests that a client is given, where each call's differs.
 const REQUESTS: u64 = 3;
@@ -34,11 +31,11 @@ const PLAIN: Manner = Manner {
     in_flight: 1,
 };
 
-impl Trial<'_> {
+impl StackCheck<'_> {
     pub(super) fn client(&mut self) -> Result<(), Stopped> {
         let ways = Way::calls(self.features);
         for way in &ways {
-            self.attempt(&way.to_string(), |trial| trial.calls(way, PLAIN))?;
+            self.attempt(&way.to_string(), |check| check.calls(way, PLAIN))?;
         }
         let Some(first) = ways.first() else {
             return Ok(());
@@ -55,7 +52,7 @@ impl Trial<'_> {
                     in_flight,
                     ..PLAIN
                 };
-                self.attempt(&what, |trial| trial.calls(first, manner))?;
+                self.attempt(&what, |check| check.calls(first, manner))?;
             }
         }
         if self.features.connections.contains(&ConnectionUse::PerCall) {
@@ -63,114 +60,102 @@ impl Trial<'_> {
                 connection: ConnectionUse::PerCall,
                 ..PLAIN
             };
-            self.attempt("a connection a call", |trial| trial.calls(first, manner))?;
+            self.attempt("a connection a call", |check| check.calls(first, manner))?;
         }
         let unix = ways.iter().find(|way| way.transport == Transport::Unix);
         if let Some(unix) = unix {
-            self.attempt("opens a connection again that was lost", |trial| {
-                trial.opens_again(unix)
+            self.attempt("opens a connection again that was lost", |check| {
+                check.opens_again(unix)
             })?;
         }
-        self.attempt("refuses a slice that it does not understand", |trial| {
-            let path = trial.path();
-            let server = trial.serve(first, path)?;
-            let mut asked = trial.ask(first, PLAIN, &server)?;
+        self.attempt("refuses a slice that it does not understand", |check| {
+            let path = check.path();
+            let server = check.serve(first, path)?;
+            let mut client = check.up_client(first, PLAIN, &server)?;
             let line = r#"{"slice":{"skip":0,"calls":1,"pace":3}}"#;
-            asked.subject.refuses(line, PATIENCE, trial.stop)
+            client.subject.refuses(line, PATIENCE, check.stop)
         })?;
         // Nothing is called: it must refuse before.
         let nowhere = Address::Tcp(([127, 0, 0, 1], 9).into());
-        match self.asks(first, PLAIN, nowhere) {
-            Ok((settings, _)) => self.refusals(&settings),
+        match self.client_line(first, PLAIN, nowhere) {
+            Ok((line, ..)) => self.refusals(&line),
             Err(failure) => self.attempt("settings", |_| Err(failure)),
         }
     }
 
-    fn calls(&mut self, way: &Way, manner: Manner) -> Trialled {
+    fn calls(&mut self, way: &Way, manner: Manner) -> TrialResult {
         let path = self.path();
         let server = self.serve(way, path)?;
-        let mut asked = self.ask(way, manner, &server)?;
-        let verified = asked.subject.verify(PATIENCE, self.stop)?;
-        let workload = workload(&way.spec()?)?;
-        verify::right_answer(&verified, &workload)
-            .map_err(|reason| wrong(reason).with_log(asked.subject.log_tail()))?;
-        asked.try_all(self, None, manner.in_flight)
+        let mut client = self.up_client(way, manner, &server)?;
+        client.prove(PATIENCE, self.stop)?;
+        self.try_slices(client, None, manner.in_flight)
     }
 
     /// Whether it survives that its server goes and comes back where it was.
-    fn opens_again(&mut self, way: &Way) -> Trialled {
+    fn opens_again(&mut self, way: &Way) -> TrialResult {
         let path = self.path();
         let server = self.serve(way, path.clone())?;
-        let mut asked = self.ask(way, PLAIN, &server)?;
+        let mut client = self.up_client(way, PLAIN, &server)?;
         let ask = SliceAsk {
             skip: 0,
             until: Until::Calls(1),
             batch: None,
         };
-        asked.slice(&ask, PATIENCE, self.stop)?;
+        client.slice(&ask, PATIENCE, self.stop)?;
         drop(server);
         let _server = self.serve(way, path)?;
-        let (done, records) = asked.slice(&ask, PATIENCE, self.stop)?;
+        let (done, records) = client.slice(&ask, PATIENCE, self.stop)?;
         let reason = match records.iter().any(|record| record.failed) {
             true => {
                 "its call fails after the server came back: it must open its connection again \
                      before the first recorded call"
             }
             false if done.reopened == 0 => {
-                "it does not tell that it opened a connection again: \"reopened\" is 0"
+                "it does not report that it opened a connection again: \"reopened\" is 0"
             }
-            false => return asked.subject.end_well(),
+            false => return client.subject.end_well(),
         };
-        Err(wrong(reason).with_log(asked.subject.log_tail()))
+        Err(client.wrong(reason))
     }
 
     /// The embedded server.
-    fn serve(&self, way: &Way, path: PathBuf) -> Trialled<Subject> {
-        let spec = way.spec()?;
-        let settings = way.settings(&spec);
-        let listen = listen(way.transport, path);
-        let asked = server_settings(&settings, &spec, way.encoding, listen, None, LIMITS);
-        Subject::start(&self.starts(self.reference, &asked), self.stop)
+    fn serve(&self, way: &Way, path: PathBuf) -> TrialResult<Subject> {
+        let listen = role::listen(way.transport, path);
+        let line = role::server(&way.call(None)?, listen, None, LIMITS)?;
+        Subject::start(&self.starts(self.reference, &line), self.stop)
     }
 
     /// A client that is ready to call the server.
-    fn ask(&mut self, way: &Way, manner: Manner, server: &Subject) -> Trialled<Asked> {
+    fn up_client(&mut self, way: &Way, manner: Manner, server: &Subject) -> TrialResult<Caller> {
         let address = server.ready().address.clone();
         let address = address.ok_or_else(|| broken(&"the embedded server has no address"))?;
-        let (settings, records) = self.asks(way, manner, address)?;
-        Asked::new(self.start(&settings)?, &records)
+        let (line, workload, records) = self.client_line(way, manner, address)?;
+        Caller::new(self.start(&line)?, &records, Proof::Response(workload))
     }
 
-    fn asks(
+    fn client_line(
         &mut self,
         way: &Way,
         manner: Manner,
         address: Address,
-    ) -> Trialled<(Settings, PathBuf)> {
-        let spec = way.spec()?;
-        let records = self.path();
-        let settings = ClientSettings {
-            stack: self.command.stack.clone(),
-            protocol: way.protocol,
-            http: way.http,
-            encoding: way.encoding,
-            address,
-            requests: requests(&spec)?,
-            workload: spec,
-            request_compression: way.compression,
-            response_compression: way.compression,
+    ) -> TrialResult<(contract::Settings, Workload, PathBuf)> {
+        let settings = Settings {
             connection: manner.connection,
-            style: manner.style,
-            in_flight: manner.in_flight,
-            deadline_ms: DEADLINE_MS,
-            marks: true,
-            records: records.clone(),
-            limits: Default::default(),
+            schedule: Schedule::Closed {
+                in_flight: manner.in_flight,
+            },
+            ..way.call(manner.style)?
         };
-        Ok((Settings::Client(Box::new(settings)), records))
+        let workload = workload(&way.spec()?)?;
+        let records = self.path();
+        let line = role::client(
+            &settings,
+            (&workload, REQUESTS),
+            address,
+            self.command.stack.clone(),
+            &records,
+            LIMITS,
+        )?;
+        Ok((line, workload, records))
     }
-}
-
-fn requests(spec: &WorkloadSpec) -> Trialled<Vec<serde_json::Value>> {
-    verify::requests(&workload(spec)?, REQUESTS)
 }

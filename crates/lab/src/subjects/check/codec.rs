@@ -1,14 +1,17 @@
 //! Codecs: held against this program's own.
 
 use std::fmt;
+use std::path::PathBuf;
 
-use rpcgauge_message::Message;
-use rpcgauge_message::contract::{CodecSettings, Operation, Sample, Settings};
+use rpcgauge_message::contract::{self, Operation, Sample};
+use rpcgauge_study::settings::Callee;
 use rpcgauge_study::words::Word as _;
 
-use super::{LIMITS, PATIENCE, Stopped, Trial, Trialled, Way, workload, wrong};
-use crate::subject::Asked;
-use crate::verify;
+use super::{LIMITS, PATIENCE, StackCheck, Stopped, Way, workload};
+use crate::caller::{Caller, Proof};
+use crate::error::TrialResult;
+use crate::role;
+use crate::verify::CodecSample;
 
 /// Operations of a batch.
 const BATCH: u32 = 4;
@@ -28,7 +31,7 @@ impl fmt::Display for Task {
     }
 }
 
-impl Trial<'_> {
+impl StackCheck<'_> {
     pub(super) fn codec(&mut self) -> Result<(), Stopped> {
         let mut tasks = Vec::new();
         for way in Way::codecs(self.features) {
@@ -43,63 +46,53 @@ impl Trial<'_> {
             }
         }
         for task in &tasks {
-            self.attempt(&task.to_string(), |trial| trial.codes(task))?;
+            self.attempt(&task.to_string(), |check| check.codes(task))?;
         }
         let Some(first) = tasks.first() else {
             return Ok(());
         };
-        self.attempt("refuses a slice that it does not understand", |trial| {
-            let (_, mut asked) = trial.ready(first)?;
+        self.attempt("refuses a slice that it does not understand", |check| {
+            let mut codec = check.up_codec(first)?;
             let line = r#"{"slice":{"skip":0,"calls":1,"batch":1,"pace":3}}"#;
-            asked.subject.refuses(line, PATIENCE, trial.stop)
+            codec.subject.refuses(line, PATIENCE, check.stop)
         })?;
-        match self.asks_codec(first) {
-            Ok((settings, ..)) => self.refusals(&settings),
+        match self.codec_line(first) {
+            Ok((line, ..)) => self.refusals(&line),
             Err(failure) => self.attempt("settings", |_| Err(failure)),
         }
     }
 
-    fn codes(&mut self, task: &Task) -> Trialled {
-        let (message, mut asked) = self.ready(task)?;
-        let verified = asked.subject.verify(PATIENCE, self.stop)?;
-        let sample = verify::Sample {
-            message,
-            operation: task.operation,
-            encoding: task.way.encoding,
-            compression: task.way.compression,
-            limits: LIMITS,
-        };
-        sample
-            .right(&verified)
-            .map_err(|reason| wrong(reason).with_log(asked.subject.log_tail()))?;
-        asked.try_all(self, Some(BATCH), 1)
+    fn codes(&mut self, task: &Task) -> TrialResult {
+        let mut codec = self.up_codec(task)?;
+        codec.prove(PATIENCE, self.stop)?;
+        self.try_slices(codec, Some(BATCH), 1)
     }
 
-    /// The sample, and a codec that is ready for it.
-    fn ready(&mut self, task: &Task) -> Trialled<(Message, Asked)> {
-        let (settings, message, records) = self.asks_codec(task)?;
-        Ok((message, Asked::new(self.start(&settings)?, &records)?))
+    /// A codec that is ready.
+    fn up_codec(&mut self, task: &Task) -> TrialResult<Caller> {
+        let (line, sample, records) = self.codec_line(task)?;
+        Caller::new(
+            self.start(&line)?,
+            &records,
+            Proof::Sample(Box::new(sample)),
+        )
     }
 
-    fn asks_codec(&mut self, task: &Task) -> Trialled<(Settings, Message, std::path::PathBuf)> {
+    fn codec_line(
+        &mut self,
+        task: &Task,
+    ) -> TrialResult<(contract::Settings, CodecSample, PathBuf)> {
         let spec = task.way.spec()?;
         let workload = workload(&spec)?;
-        let message = match task.sample {
-            Sample::Request => workload.request(0),
-            Sample::Response => workload.expected(0),
-        };
-        let records = self.path();
-        let settings = CodecSettings {
-            stack: self.command.stack.clone(),
-            workload: spec,
-            sample: task.sample,
-            message: verify::as_json(&message)?,
-            encoding: task.way.encoding,
+        let settings = task.way.settings(Callee::Codec {
+            codec: String::new(),
             operation: task.operation,
-            compression: task.way.compression,
-            records: records.clone(),
-            limits: Default::default(),
-        };
-        Ok((Settings::Codec(Box::new(settings)), message, records))
+            sample: task.sample,
+            workload: spec,
+        });
+        let records = self.path();
+        let stack = self.command.stack.clone();
+        let (line, sample) = role::codec(&settings, &workload, stack, &records, LIMITS)?;
+        Ok((line, sample, records))
     }
 }

@@ -1,4 +1,4 @@
-//! Whether a subject does what it declares: every way of every stack tried, each with processes of
+//! Checks that a subject does what it declares: tries every way of every stack, each with processes of
 //! its own.
 
 mod client;
@@ -20,14 +20,16 @@ use rpcgauge_message::{Compression, Encoding, Limits, Workload, WorkloadSpec};
 use rpcgauge_study::features::{CompressionKind, Features, Role, WorkloadKind};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::{
-    Callee, ConnectionUse, HttpVersion, Protocol, Schedule, Settings, Stop, Transport,
+    Callee, Client, ConnectionUse, HttpVersion, Protocol, Schedule, Settings, Stop, Style,
+    Transport,
 };
 use rpcgauge_study::subject::Stack;
 use rpcgauge_study::words::Word as _;
 use serde_json::{Value, json};
 
 use super::{Built, Package, SubjectsError};
-use crate::TrialFailure;
+use crate::error::{TrialFailure, TrialResult};
+use crate::scratch::Scratch;
 use crate::subject::{Start, Subject, SubjectCommand};
 
 /// Rows of the workloads: enough to see that lists are lists.
@@ -36,11 +38,9 @@ const ROWS: u32 = 3;
 /// A call that has not ended after this has failed, ms.
 const DEADLINE_MS: u64 = 10_000;
 
-/// A client or codec that has not answered after this hangs: a few calls are all it is asked for. It
-/// may have to wait a while until its library connects anew.
+/// A client or codec that has not answered a line after this hangs: a slice is a few calls. Its library
+/// may need a while to connect anew.
 const PATIENCE: Duration = Duration::from_secs(15);
-
-type Trialled<T = ()> = Result<T, TrialFailure>;
 
 /// One thing that a stack was tried in.
 #[derive(Debug)]
@@ -51,8 +51,8 @@ pub struct Tried<'a> {
     pub role: Role,
     /// What was tried, in words.
     pub what: &'a str,
-    /// What came of it.
-    pub outcome: Result<(), TrialFailure>,
+    /// How it ended.
+    pub outcome: TrialResult,
 }
 
 /// What a check needs beside the subject.
@@ -68,14 +68,14 @@ pub struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Tries all that the stack declares, or all stacks, and tells each thing that was tried.
+    /// Tries all that the stack declares, or all stacks, and reports each thing that was tried.
     ///
     /// # Errors
     /// There is no such stack, it was asked to stop, or no folder can be made for sockets.
     pub fn run(
         &self,
         only: Option<&str>,
-        tell: &mut dyn FnMut(&Tried<'_>),
+        report: &mut dyn FnMut(&Tried<'_>),
     ) -> Result<(), SubjectsError> {
         let manifest = &self.package.manifest;
         let stacks: Vec<&Stack> = match only {
@@ -85,35 +85,33 @@ impl Check<'_> {
                 hint: manifest.nearest_stack(name),
             })?],
         };
-        let unwritable = |path: PathBuf| move |source| SubjectsError::Cache { path, source };
         let log = self.built.check_log();
         match std::fs::remove_file(&log) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(unwritable(log)(error));
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                return Err(SubjectsError::Cache { path: log, source });
             }
             _ => {}
         }
         for stack in stacks {
             let name = format!("{}/{}", manifest.name, stack.name);
             for role in &stack.features.roles {
-                let folder = tempfile::tempdir().map_err(unwritable(std::env::temp_dir()))?;
-                let mut trial = Trial {
+                let mut check = StackCheck {
                     command: self.built.command(manifest, &stack.name),
                     stack: &name,
                     features: &stack.features,
                     versions: &manifest.versions,
                     role: *role,
                     reference: self.reference,
-                    folder: folder.path().to_owned(),
+                    scratch: Scratch::make()?,
                     log: log.clone(),
                     files: 0,
                     stop: self.stop,
-                    tell,
+                    report,
                 };
                 let ended = match role {
-                    Role::Server => trial.server(),
-                    Role::Client => trial.client(),
-                    Role::Codec => trial.codec(),
+                    Role::Server => check.server(),
+                    Role::Client => check.client(),
+                    Role::Codec => check.codec(),
                 };
                 ended.map_err(|Stopped| SubjectsError::Stopped)?;
             }
@@ -125,8 +123,8 @@ impl Check<'_> {
 /// It was asked to stop.
 struct Stopped;
 
-/// One stack under trial in one role.
-struct Trial<'a> {
+/// The check of one stack in one role.
+struct StackCheck<'a> {
     command: SubjectCommand,
     stack: &'a str,
     features: &'a Features,
@@ -134,26 +132,27 @@ struct Trial<'a> {
     versions: &'a BTreeMap<String, String>,
     role: Role,
     reference: &'a SubjectCommand,
-    folder: PathBuf,
+    /// Where sockets and records lie.
+    scratch: Scratch,
     log: PathBuf,
     /// Sockets and records so far.
     files: u32,
     stop: &'a AtomicBool,
-    tell: &'a mut dyn FnMut(&Tried<'_>),
+    report: &'a mut dyn FnMut(&Tried<'_>),
 }
 
-impl Trial<'_> {
-    /// Tries one thing and tells what came of it.
+impl StackCheck<'_> {
+    /// Tries one thing and reports the outcome.
     fn attempt(
         &mut self,
         what: &str,
-        attempt: impl FnOnce(&mut Self) -> Trialled,
+        attempt: impl FnOnce(&mut Self) -> TrialResult,
     ) -> Result<(), Stopped> {
         let outcome = attempt(self);
         if self.stop.load(Ordering::Relaxed) {
             return Err(Stopped);
         }
-        (self.tell)(&Tried {
+        (self.report)(&Tried {
             stack: self.stack,
             role: self.role,
             what,
@@ -162,10 +161,10 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// A path that nothing has.
+    /// A path that is not in use.
     fn path(&mut self) -> PathBuf {
         self.files += 1;
-        self.folder.join(self.files.to_string())
+        self.scratch.path(&self.files.to_string())
     }
 
     fn starts<'s>(
@@ -183,20 +182,21 @@ impl Trial<'_> {
         }
     }
 
-    fn start(&self, settings: &contract::Settings) -> Trialled<Subject> {
+    fn start(&self, settings: &contract::Settings) -> TrialResult<Subject> {
         let subject = Subject::start(&self.starts(&self.command, settings), self.stop)?;
-        let told = &subject.ready().versions;
+        let given = &subject.ready().versions;
         let mut pinned = self.versions.iter();
-        match pinned.find(|(name, version)| told.get(*name).is_some_and(|told| told != *version)) {
+        match pinned.find(|(name, version)| given.get(*name).is_some_and(|given| given != *version))
+        {
             None => Ok(subject),
             Some((name, version)) => Err(wrong(format!(
-                "it says that {name} is {}, and its subject.toml says {version}",
-                told[name]
+                "it reports {name} {}, and its subject.toml says {version}",
+                given[name]
             ))),
         }
     }
 
-    /// What every subject must refuse, told by an error line.
+    /// What every subject must refuse with an error line.
     fn refusals(&mut self, settings: &contract::Settings) -> Result<(), Stopped> {
         let line: Value = serde_json::from_str(&settings.to_line()).unwrap_or_default();
         for (what, key, value) in [
@@ -216,9 +216,9 @@ impl Trial<'_> {
         ] {
             let mut line = line.clone();
             line[key] = value;
-            self.attempt(what, |trial| {
-                let start = trial.starts(&trial.command, settings);
-                Subject::refusal(&start, &line.to_string(), trial.stop).map(|_| ())
+            self.attempt(what, |check| {
+                let start = check.starts(&check.command, settings);
+                Subject::refusal(&start, &line.to_string(), check.stop).map(|_| ())
             })?;
         }
         Ok(())
@@ -279,7 +279,7 @@ impl Way {
         ways
     }
 
-    fn spec(&self) -> Trialled<WorkloadSpec> {
+    fn spec(&self) -> TrialResult<WorkloadSpec> {
         Ok(match self.workload {
             WorkloadKind::Echo => WorkloadSpec::Echo { n: ROWS },
             WorkloadKind::Hello => WorkloadSpec::Hello {},
@@ -291,13 +291,21 @@ impl Way {
         })
     }
 
-    fn settings(&self, spec: &WorkloadSpec) -> Settings {
+    /// The settings of a server, or of a client that calls it in this style.
+    fn call(&self, style: Option<Style>) -> TrialResult<Settings> {
+        Ok(self.settings(Callee::Subject {
+            server: String::new(),
+            client: style.map(|style| Client {
+                stack: String::new(),
+                style,
+            }),
+            workload: self.spec()?,
+        }))
+    }
+
+    fn settings(&self, callee: Callee) -> Settings {
         Settings {
-            callee: Callee::Subject {
-                server: String::new(),
-                client: None,
-                workload: spec.clone(),
-            },
+            callee,
             protocol: self.protocol,
             http: self.http,
             encoding: Some(self.encoding),
@@ -326,7 +334,7 @@ impl fmt::Display for Way {
 }
 
 impl Way {
-    /// The part of it that a codec has.
+    /// The part that a codec has too.
     fn coded(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let workload = self.workload.word();
         write!(f, "{}, {}, {workload}", self.encoding, self.compression)
@@ -334,9 +342,9 @@ impl Way {
 }
 
 /// A method of a user's own: the greeting's, as a user would hand it over.
-fn own() -> Trialled<WorkloadSpec> {
+fn own() -> TrialResult<WorkloadSpec> {
     let hello = workload(&WorkloadSpec::Hello {})?;
-    let descriptor_set = hello.request_type().schema().descriptor_set().to_vec();
+    let descriptor_set = hello.schema().descriptor_set().to_vec();
     Ok(WorkloadSpec::Own(Box::new(OwnWorkload {
         descriptor_set: STANDARD.encode(descriptor_set),
         method: "hello.Hello/SayHello".to_owned(),
@@ -345,11 +353,11 @@ fn own() -> Trialled<WorkloadSpec> {
     })))
 }
 
-fn workload(spec: &WorkloadSpec) -> Trialled<Workload> {
+fn workload(spec: &WorkloadSpec) -> TrialResult<Workload> {
     Workload::new(spec).map_err(|error| broken(&error))
 }
 
-/// This side cannot do what every side should.
+/// This program cannot do what it should.
 fn broken(error: &impl ToString) -> TrialFailure {
     TrialFailure::new(Fault::Instrument, error.to_string())
 }

@@ -1,14 +1,16 @@
 //! Servers: called by the engine.
 
 use rpcgauge_load as load;
+use rpcgauge_message::contract;
 use rpcgauge_study::features::WorkloadKind;
 use rpcgauge_study::settings::Settings;
 use serde_json::json;
 
-use super::{LIMITS, Stopped, Trial, Trialled, Way, broken, workload, wrong};
+use super::{LIMITS, StackCheck, Stopped, Way, broken, workload, wrong};
 use crate::calls::Calls;
+use crate::error::TrialResult;
 use crate::exchange::Exchange;
-use crate::server::{listen, server_settings};
+use crate::role;
 use crate::subject::Subject;
 use crate::verify;
 
@@ -22,26 +24,26 @@ const INVALID_ARGUMENT: u32 = 3;
 /// HTTP's 400 Bad Request.
 const BAD_REQUEST: u16 = 400;
 
-impl Trial<'_> {
+impl StackCheck<'_> {
     pub(super) fn server(&mut self) -> Result<(), Stopped> {
         let ways = Way::calls(self.features);
         for way in &ways {
-            self.attempt(&way.to_string(), |trial| trial.answers(way))?;
+            self.attempt(&way.to_string(), |check| check.responds(way))?;
         }
         let Some(first) = ways.first() else {
             return Ok(());
         };
-        self.attempt("refuses a body that is no message", |trial| {
+        self.attempt("refuses a body that is no message", |check| {
             let body = NO_MESSAGE.to_vec();
-            trial.turns_down(first, body, |kind| match kind {
+            check.turns_down(first, body, |kind| match kind {
                 load::FailureKind::HttpStatus(status) => (400..500).contains(&status),
                 kind => matches!(kind, load::FailureKind::GrpcStatus(_)),
             })
         })?;
         let list = ways.iter().find(|way| way.workload == WorkloadKind::List);
         if let Some(list) = list {
-            self.attempt("refuses a request that has no answer", |trial| {
-                trial.turns_down(list, too_few(list)?, |kind| {
+            self.attempt("refuses a request that has no answer", |check| {
+                check.turns_down(list, too_few(list)?, |kind| {
                     matches!(
                         kind,
                         load::FailureKind::HttpStatus(BAD_REQUEST)
@@ -50,23 +52,18 @@ impl Trial<'_> {
                 })
             })?;
         }
-        let (spec, path) = match first.spec() {
-            Ok(spec) => (spec, self.path()),
-            Err(_) => return Ok(()),
-        };
-        let settings = first.settings(&spec);
-        let listen = listen(first.transport, path);
-        let stack = self.command.stack.clone();
-        let line = server_settings(&settings, &spec, first.encoding, listen, stack, LIMITS);
-        self.refusals(&line)
+        match self.server_line(first) {
+            Ok((line, _)) => self.refusals(&line),
+            Err(failure) => self.attempt("settings", |_| Err(failure)),
+        }
     }
 
-    /// Whether it answers rightly, with marks that can be, and ends well.
-    fn answers(&mut self, way: &Way) -> Trialled {
+    /// Whether its responses are right, with marks that are possible, and it ends well.
+    fn responds(&mut self, way: &Way) -> TrialResult {
         let mut up = self.up(way)?;
         up.prove(self)?;
         let path = match up.subject.ready().address.clone() {
-            Some(rpcgauge_message::contract::Address::Unix(path)) => Some(path),
+            Some(contract::Address::Unix(path)) => Some(path),
             _ => None,
         };
         up.subject.end_well()?;
@@ -76,13 +73,13 @@ impl Trial<'_> {
         }
     }
 
-    /// Whether it refuses a request as `is_right` says, and answers the next one.
+    /// Whether it refuses a request as `is_right` says, and responds to the next one.
     fn turns_down(
         &mut self,
         way: &Way,
         body: Vec<u8>,
         is_right: impl Fn(load::FailureKind) -> bool,
-    ) -> Trialled {
+    ) -> TrialResult {
         let mut up = self.up(way)?;
         let bodies = load::Bodies::Prepared {
             bodies: vec![load::Body {
@@ -101,27 +98,30 @@ impl Trial<'_> {
         let mut failed = measured.calls.failed.keys();
         match failed.next() {
             Some(kind) if is_right(*kind) => up.prove(self),
-            Some(kind) => Err(wrong(format!("it answers it with {kind}"))),
-            None => Err(wrong("it answers it as if it were right")),
+            Some(kind) => Err(wrong(format!("it responds to it with {kind}"))),
+            None => Err(wrong("it responds to it as if it were right")),
         }
         .map_err(|failure| failure.with_log(up.subject.log_tail()))
     }
 
-    fn up(&mut self, way: &Way) -> Trialled<Up> {
-        let spec = way.spec()?;
-        let settings = way.settings(&spec);
-        let listen = listen(way.transport, self.path());
-        let stack = self.command.stack.clone();
-        let asked = server_settings(&settings, &spec, way.encoding, listen, stack, LIMITS);
-        let subject = self.start(&asked)?;
-        let exchange = Exchange::new(workload(&spec)?, &settings, LIMITS)?;
+    fn up(&mut self, way: &Way) -> TrialResult<Up> {
+        let (line, settings) = self.server_line(way)?;
+        let subject = self.start(&line)?;
+        let exchange = Exchange::new(workload(&way.spec()?)?, &settings, LIMITS)?;
         let address = subject.listening(way.transport)?;
         Ok(Up {
-            calls: Calls::of_subject(address, &exchange, way.http),
+            calls: exchange.calls(address),
             subject,
             exchange,
             settings,
         })
+    }
+
+    fn server_line(&mut self, way: &Way) -> TrialResult<(contract::Settings, Settings)> {
+        let settings = way.call(None)?;
+        let listen = role::listen(way.transport, self.path());
+        let stack = self.command.stack.clone();
+        Ok((role::server(&settings, listen, stack, LIMITS)?, settings))
     }
 }
 
@@ -134,12 +134,12 @@ struct Up {
 }
 
 impl Up {
-    fn prove(&mut self, trial: &Trial<'_>) -> Trialled {
+    fn prove(&mut self, check: &StackCheck<'_>) -> TrialResult {
         let calls = load::Trial {
             timing: load::Timing::Stages,
             ..self.calls.trial(&self.settings)
         };
-        let measured = verify::prove(&mut self.exchange, &calls, trial.stop)
+        let measured = verify::prove(&mut self.exchange, &calls, check.stop)
             .map_err(|failure| failure.with_log(self.subject.log_tail()))?;
         match measured.marks.implausible {
             0 => Ok(()),
@@ -151,7 +151,7 @@ impl Up {
 }
 
 /// A request for fewer items than none.
-fn too_few(way: &Way) -> Trialled<Vec<u8>> {
+fn too_few(way: &Way) -> TrialResult<Vec<u8>> {
     let workload = workload(&way.spec()?)?;
     let request = json!({"id": -1}).to_string();
     let request = workload

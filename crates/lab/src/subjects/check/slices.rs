@@ -1,32 +1,33 @@
-//! Slices of clients and codecs: as many records as were asked for, times in order, and silence
-//! between them.
+//! Checks slices of clients and codecs: they have as many records as were asked for, with times in
+//! order, and nothing happens between them.
 
 use std::time::Duration;
 
 use rpcgauge_message::contract::{Record, SliceAsk, Until};
 
-use super::{PATIENCE, Trial, Trialled, wrong};
-use crate::subject::Asked;
+use super::{PATIENCE, StackCheck};
+use crate::caller::Caller;
+use crate::error::TrialResult;
 
-/// How long a subject is watched that must do nothing.
+/// How long a subject that must do nothing is watched.
 const SILENCE: Duration = Duration::from_millis(20);
 
-impl Asked {
+impl StackCheck<'_> {
     /// Tries slices of each kind. Of a codec `batch` operations are one record; calls of which only
     /// one is `in_flight` follow each other.
-    pub(super) fn try_all(
-        mut self,
-        trial: &Trial<'_>,
+    pub(super) fn try_slices(
+        &self,
+        mut caller: Caller,
         batch: Option<u32>,
         in_flight: u32,
-    ) -> Trialled {
+    ) -> TrialResult {
         for (skip, until) in [
             (2, Until::Calls(5)),
             (0, Until::Calls(1)),
             (1, Until::Time(Duration::from_millis(2))),
         ] {
             let ask = SliceAsk { skip, until, batch };
-            let (done, records) = self.slice(&ask, PATIENCE, trial.stop)?;
+            let (done, records) = caller.slice(&ask, PATIENCE, self.stop)?;
             let count = records.len() as u64;
             let is_right = match until {
                 Until::Calls(calls) => count == calls,
@@ -41,11 +42,11 @@ impl Asked {
                 )),
                 _ => in_order(&records, batch.unwrap_or(1), in_flight),
             };
-            right.map_err(|reason| wrong(reason).with_log(self.subject.log_tail()))?;
+            right.map_err(|reason| caller.wrong(reason))?;
             std::thread::sleep(SILENCE);
-            self.silent()?;
+            caller.silent()?;
         }
-        self.subject.end_well()
+        caller.subject.end_well()
     }
 }
 

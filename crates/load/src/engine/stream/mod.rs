@@ -29,14 +29,14 @@ pub(super) enum Stream {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Input {
     /// So many bytes, which may be none where TLS spoke for itself. Unless there is `more`, nothing
-    /// is left behind, and what comes later is told of anew.
+    /// is left behind, and there is an event for what comes later.
     Data { n: usize, more: bool },
     /// The other side has closed in order.
     End,
 }
 
 impl Stream {
-    /// Starts to connect; [`Stream::go_on_connecting`] tells when it is done.
+    /// Starts to connect; [`Stream::go_on_connecting`] says when it is done.
     pub(super) fn connect(
         address: &Address,
         tls: Option<&TlsClient>,
@@ -66,7 +66,7 @@ impl Stream {
         }
     }
 
-    /// Whether bytes may have come with the handshake, of which no event will tell.
+    /// Whether bytes may have come with the handshake, of which no event will come.
     pub(super) fn may_hold_input(&self) -> bool {
         matches!(self, Stream::Tls(_))
     }
@@ -145,9 +145,9 @@ impl Stream {
         }
     }
 
-    /// Has the loop told of what can be read, and of room for writing if `writable`. A Unix socket
-    /// tells of room after every request that the server reads, so that being told unasked costs a
-    /// wake-up a call.
+    /// Asks for events when there is something to read and, if `writable`, room for writing. A Unix socket
+    /// has room after every request that the server reads, so that an event for it costs a wake-up a
+    /// call.
     pub(super) fn watch(
         &mut self,
         registry: &Registry,

@@ -1,10 +1,10 @@
-//! Counting TLS records, whose content nobody else needs to see twice.
+//! Counting TLS records by their headers alone.
 
 /// Bytes of a record's header: its type, a version, and its length (RFC 8446, 5.1).
 const HEADER: usize = 5;
 
 /// Follows the records in a stream of bytes, so that the bytes of those that are complete can be
-/// told from those of one that is still coming.
+/// counted apart from those of one that is still coming.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     header: [u8; HEADER],

@@ -89,9 +89,7 @@ impl Socket {
         })
     }
 
-    /// Has the loop told of what can be read, and of room for writing if `writable`. A Unix socket
-    /// tells of room after every request that the server reads, so that being told unasked costs a
-    /// wake-up a call.
+    /// Asks for events as [`super::Stream::watch`] says.
     pub(super) fn watch(
         &self,
         registry: &Registry,

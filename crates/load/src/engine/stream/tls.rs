@@ -205,7 +205,7 @@ impl TlsStream {
         let n = self.tls.writer().write_vectored(pieces)?;
         self.taken += n as u64;
         match self.flush() {
-            // The next write or flush will tell.
+            // The next write or flush will report it.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(n),
             flushed => flushed.map(|()| n),
         }

@@ -68,7 +68,7 @@ impl TlsFailure {
         )
     }
 
-    /// The session broke after the handshake. In TLS 1.3 that is when a server tells what it thinks
+    /// The session broke after the handshake. In TLS 1.3 that is when a server says what it thinks
     /// of the client's certificate.
     pub(super) fn after_handshake(error: &Error) -> io::Error {
         match error {

@@ -40,7 +40,7 @@ fn assert_rows(text: &str, format: RowFormat, expected: &[(String, u64)]) {
         .iter()
         .map(|(text, line)| Ok((text.clone(), format!(", line {line}"))))
         .collect();
-    let memory = || Rows::from_text(text, format).unwrap();
+    let memory = || Rows::in_memory(text.as_bytes(), format).unwrap();
     let kept = || Rows::in_file(on_disk.path(), format).unwrap();
     assert_eq!(kept().columns(), memory().columns());
     let calls = 2 * expected.len() + 1;
@@ -101,7 +101,7 @@ fn a_wrong_row_is_named_by_its_own_line_whatever_ends_the_lines_before() {
         ("a,b\r\n\r\n1,2\r\n\n\r\n3", 6),
     ] {
         let words = format!("line {line}: 1 of 2 values: none for the column \"b\"");
-        let refused = Rows::from_text(text, RowFormat::Csv).unwrap_err();
+        let refused = Rows::in_memory(text.as_bytes(), RowFormat::Csv).unwrap_err();
         assert_eq!(refused.to_string(), words, "{text:?}");
         let on_disk = file(text.as_bytes());
         let kept = Rows::in_file(on_disk.path(), RowFormat::Csv).unwrap();
@@ -171,7 +171,7 @@ fn an_index_over_its_bound_finds_every_row() {
         assert_eq!(indexed.count(), 1_000);
         let mut reader = indexed.reader().unwrap();
         for n in [999, 0, 500, 501, 998, 1] {
-            let row = reader.row(&indexed, n).unwrap();
+            let row = indexed.row(&mut reader, n).unwrap();
             assert_eq!(reader.line(), n + 1, "{most} places");
             let mut text = String::new();
             row.append("n", false, &mut text);

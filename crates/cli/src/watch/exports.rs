@@ -1,0 +1,55 @@
+//! Where a load's figures go beside its run directory.
+
+use std::io::Write as _;
+
+use rpcgauge_study::run::Run;
+
+use super::hgrm;
+use super::metrics::Endpoint;
+use super::output_file::OutputFile;
+use crate::args::ExportArgs;
+use crate::exit::Failure;
+
+/// Files that can be written and an address that is bound, before anything is called.
+#[derive(Debug, Default)]
+pub(crate) struct Exports {
+    /// Latency percentiles of the whole run.
+    hgrm: Option<OutputFile>,
+    /// Latencies of each second.
+    pub(super) interval_log: Option<OutputFile>,
+    /// Where metrics are collected while it runs.
+    pub(super) metrics: Option<Endpoint>,
+}
+
+impl Exports {
+    /// Opens what is asked for.
+    pub(crate) fn open(args: &ExportArgs) -> Result<Self, Failure> {
+        let file = |option, path: &Option<_>| {
+            let path = path.clone();
+            path.map(|path| OutputFile::open(option, path)).transpose()
+        };
+        let hgrm = file("--hgrm", &args.hgrm)?;
+        let interval_log = file("--interval-log", &args.interval_log)?;
+        let both = hgrm.as_ref().zip(interval_log.as_ref());
+        if both.is_some_and(|(hgrm, log)| hgrm.is_same(log)) {
+            return Err(Failure::input(
+                "--hgrm and --interval-log name one file; give each its own",
+            ));
+        }
+        Ok(Self {
+            hgrm,
+            interval_log,
+            metrics: args.metrics.as_deref().map(Endpoint::bind).transpose()?,
+        })
+    }
+
+    /// Writes what is known at the end of a run.
+    pub(crate) fn finish(self, run: &Run) -> Result<(), Failure> {
+        let Some(mut file) = self.hgrm else {
+            return Ok(());
+        };
+        let text = hgrm::text(&run.trials);
+        file.write_all(text.as_bytes())
+            .map_err(|error| file.failure(&error))
+    }
+}

@@ -1,0 +1,229 @@
+//! The figures of a load while it runs, in OpenMetrics text for a monitoring system to collect.
+//!
+//! They count the measured calls, as the reports do, over all trials of each target so far. Each snapshot of a
+//! trial brings them up to date.
+
+mod buckets;
+mod endpoint;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+use rpcgauge_load::{ByteCount, Histogram, IntervalTimes, Traffic};
+
+use self::buckets::Buckets;
+pub(super) use self::endpoint::Endpoint;
+use super::snapshot::Snapshot;
+
+/// Names with values; the first is always `target`.
+type Labels = Vec<(&'static str, String)>;
+
+/// A family's name without its unit, its help, and its value in `From`.
+type Row<From, To> = (&'static str, &'static str, fn(&From) -> To);
+
+const CALLS: [Row<Snapshot, u64>; 4] = [
+    ("calls_started", "Calls that were due", |s| s.started),
+    ("calls_sent", "Calls given to the transport", |s| s.sent),
+    ("calls_answered", "Calls that succeeded", |s| s.answered),
+    ("calls_retried", "Sends of calls beyond their first", |s| {
+        s.retried
+    }),
+];
+
+const BYTES: [Row<Traffic, ByteCount>; 2] = [
+    ("sent", "Bytes sent, by class", |t| t.sent),
+    ("received", "Bytes received, by class", |t| t.received),
+];
+
+const TIMES: [(&str, &str, fn(&IntervalTimes) -> &Histogram); 3] = [
+    (
+        "latency",
+        "Latency of the calls that succeeded, from when they were due",
+        |times| &times.latency,
+    ),
+    (
+        "failed_latency",
+        "Latency of the calls that failed, from when they were due",
+        |times| &times.failed_latency,
+    ),
+    (
+        "send_delay",
+        "How long after they were due calls were begun",
+        |times| &times.send_delay,
+    ),
+];
+
+/// The figures of every target, shared with the endpoint. The lock keeps the figures of a snapshot together.
+#[derive(Clone)]
+pub(super) struct Metrics(Arc<Mutex<Figures>>);
+
+struct Figures {
+    registry: Registry,
+    /// As in [`CALLS`].
+    calls: [Counts; 4],
+    failed: Counts,
+    in_flight: Family<Labels, Gauge<u64, AtomicU64>>,
+    /// As in [`BYTES`].
+    bytes: [Counts; 2],
+    /// As in [`TIMES`].
+    times: [Family<Labels, Buckets>; 3],
+}
+
+/// Counts over all trials, each of which counts from 0.
+#[derive(Default)]
+struct Counts {
+    total: Family<Labels, Counter>,
+    /// What of it the trials that go on have counted.
+    current: HashMap<Labels, u64>,
+}
+
+/// What each target is. The library's own info has one set of labels.
+#[derive(Debug)]
+struct Targets(Vec<Labels>);
+
+impl EncodeMetric for Targets {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
+        let mut targets = self.0.iter();
+        targets.try_for_each(|labels| encoder.encode_info(labels))
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Info
+    }
+}
+
+impl Metrics {
+    /// Of these targets, each with its name and its URL.
+    pub(super) fn new(targets: impl IntoIterator<Item = (String, String)>) -> Self {
+        let mut figures = Figures::new();
+        let mut infos = Vec::new();
+        for (name, url) in targets {
+            figures.update(&Snapshot::empty(&name));
+            infos.push(vec![("target", name), ("called", url)]);
+        }
+        let load = figures.registry.sub_registry_with_prefix("load");
+        load.register("target", "What is called", Targets(infos));
+        Self(Arc::new(Mutex::new(figures)))
+    }
+
+    /// A trial of this target begins.
+    pub(super) fn begin(&self, target: &str) {
+        self.lock().begin(target);
+    }
+
+    /// Adds what a trial has counted since its snapshot before.
+    pub(super) fn update(&self, snapshot: &Snapshot) {
+        self.lock().update(snapshot);
+    }
+
+    /// The text that is collected.
+    fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing into a String cannot fail.
+        let _ = encode(&mut text, &self.lock().registry);
+        text
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Figures> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Figures {
+    fn new() -> Self {
+        let mut registry = Registry::with_prefix("rpcgauge");
+        let version = vec![("version", env!("CARGO_PKG_VERSION"))];
+        registry.register("build", "The program", Info::new(version));
+        let load = registry.sub_registry_with_prefix("load");
+        let calls = CALLS.map(|(name, help, _)| {
+            let counts = Counts::default();
+            load.register(name, help, counts.total.clone());
+            counts
+        });
+        let failed = Counts::default();
+        let help = "Calls that failed, by kind";
+        load.register("calls_failed", help, failed.total.clone());
+        let in_flight = Family::default();
+        let help = "Calls that were begun and have not ended";
+        load.register("calls_in_flight", help, in_flight.clone());
+        let bytes = BYTES.map(|(name, help, _)| {
+            let counts = Counts::default();
+            load.register_with_unit(name, help, Unit::Bytes, counts.total.clone());
+            counts
+        });
+        let times = TIMES.map(|(name, help, _)| {
+            let family = Family::default();
+            load.register_with_unit(name, help, Unit::Seconds, family.clone());
+            family
+        });
+        Self {
+            registry,
+            calls,
+            failed,
+            in_flight,
+            bytes,
+            times,
+        }
+    }
+
+    fn begin(&mut self, target: &str) {
+        let all = self.calls.iter_mut().chain(&mut self.bytes);
+        for counts in all.chain([&mut self.failed]) {
+            counts.current.retain(|labels, _| labels[0].1 != target);
+        }
+        let target = vec![("target", target.to_owned())];
+        self.in_flight.get_or_create(&target).set(0);
+    }
+
+    fn update(&mut self, snapshot: &Snapshot) {
+        let target: Labels = vec![("target", snapshot.target.clone())];
+        let and = |name, value: String| [&target[..], &[(name, value)]].concat();
+        for (counts, (.., calls)) in self.calls.iter_mut().zip(CALLS) {
+            counts.count(&target, calls(snapshot));
+        }
+        for (kind, calls) in &snapshot.failed {
+            self.failed.count(&and("kind", kind.to_string()), *calls);
+        }
+        self.in_flight
+            .get_or_create(&target)
+            .set(snapshot.in_flight);
+        for (counts, (.., bytes)) in self.bytes.iter_mut().zip(BYTES) {
+            let bytes = bytes(&snapshot.traffic);
+            for (class, bytes) in [
+                ("headers", bytes.header + bytes.marks),
+                ("bodies", bytes.body),
+                ("overhead", bytes.overhead),
+            ] {
+                counts.count(&and("class", class.to_owned()), bytes);
+            }
+        }
+        for (family, (.., times)) in self.times.iter().zip(TIMES) {
+            family.get_or_create(&target).add(times(&snapshot.times));
+        }
+    }
+}
+
+impl Counts {
+    /// Counts on to what the current trial has counted by `now`.
+    fn count(&mut self, labels: &Labels, now: u64) {
+        let before = self.current.entry(labels.clone()).or_default();
+        // Calls and bytes that were not written after all, or are found to be of another class, are taken back; a
+        // counter that shrinks would be read as a new start.
+        let more = now.saturating_sub(*before);
+        *before += more;
+        self.total.get_or_create(labels).inc_by(more);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+//! How a load goes, in words.
+
+use rpcgauge_load::Histogram;
+use rpcgauge_report::units;
+
+use super::snapshot::Snapshot;
+
+/// A percentile is shown where at least one call in so many lies beyond it.
+const CALLS_FOR_P99: u64 = 100;
+
+/// Kinds of failures that are named; the rest are counted together.
+const MOST_KINDS: usize = 3;
+
+/// How the last interval went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Status {
+    /// `0:07 left`.
+    left: String,
+    /// Calls a second, and in flight.
+    rate: String,
+    /// Latency of the calls that succeeded in it.
+    latency: String,
+    /// Failures since the measured part began, by kind.
+    failures: String,
+}
+
+impl Status {
+    /// From a snapshot, with the calls that had been sent by the snapshot before.
+    pub(super) fn new(snapshot: &Snapshot, sent_before: u64, left: String) -> Self {
+        let seconds = snapshot.interval.as_secs_f64();
+        let rate = |calls: u64| match seconds > 0.0 {
+            true => units::number(calls as f64 / seconds),
+            false => units::NONE.to_owned(),
+        };
+        let not_sent = match snapshot.started.saturating_sub(snapshot.sent) {
+            0 => String::new(),
+            calls => format!(", {} not sent", units::count(calls)),
+        };
+        Self {
+            left,
+            rate: format!(
+                "sent {}/s, answered {}/s, {} in flight{not_sent}",
+                rate(snapshot.sent.saturating_sub(sent_before)),
+                rate(snapshot.times.latency.len()),
+                units::count(snapshot.in_flight)
+            ),
+            latency: latency(&snapshot.times.latency),
+            failures: failures(snapshot),
+        }
+    }
+
+    /// On one line, where there is no terminal.
+    pub(super) fn line(&self, target: Option<&str>) -> String {
+        format!("{}; {}", self.head(target), self.details())
+    }
+
+    /// What is left, and the rate.
+    pub(super) fn head(&self, target: Option<&str>) -> String {
+        let target = target.map(|name| format!("{name}: ")).unwrap_or_default();
+        format!("{target}{}; {}", self.left, self.rate)
+    }
+
+    /// Latency and failures.
+    pub(super) fn details(&self) -> String {
+        format!("{}; {}", self.latency, self.failures)
+    }
+}
+
+fn latency(of: &Histogram) -> String {
+    if of.is_empty() {
+        return format!("p50 {0}, p99 {0}", units::NONE);
+    }
+    let time = |ns: u64| units::time(ns as f64);
+    let (name, tail) = match of.len() < CALLS_FOR_P99 {
+        true => ("max", of.max()),
+        false => ("p99", of.value_at_quantile(0.99)),
+    };
+    format!(
+        "p50 {}, {name} {}",
+        time(of.value_at_quantile(0.5)),
+        time(tail)
+    )
+}
+
+fn failures(snapshot: &Snapshot) -> String {
+    if snapshot.failed.is_empty() {
+        return "0 failed".to_owned();
+    }
+    let mut kinds: Vec<_> = snapshot.failed.iter().collect();
+    kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let rest: u64 = kinds.iter().skip(MOST_KINDS).map(|(_, count)| *count).sum();
+    let shown = kinds.iter().take(MOST_KINDS);
+    let mut words: Vec<String> = shown
+        .map(|(kind, count)| format!("{} × {kind}", units::count(**count)))
+        .collect();
+    if rest > 0 {
+        words.push(format!("{} others", units::count(rest)));
+    }
+    format!("failed: {}", words.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use rpcgauge_load::FailureKind;
+
+    use super::*;
+
+    fn line(snapshot: &Snapshot) -> String {
+        Status::new(snapshot, 1_000, "1:07 left".to_owned()).line(None)
+    }
+
+    #[test]
+    fn a_steady_second_reads_as_rate_latency_and_failures() {
+        insta::assert_snapshot!(
+            line(&Snapshot::example((1..=500).map(|i| i * 10))),
+            @"1:07 left; sent 504/s, answered 500/s, 12 in flight; p50 2.50 ms, p99 4.95 ms; 0 failed"
+        );
+    }
+
+    #[test]
+    fn a_second_without_answers_shows_no_percentile() {
+        insta::assert_snapshot!(
+            line(&Snapshot::example([])),
+            @"1:07 left; sent 504/s, answered 0/s, 12 in flight; p50 –, p99 –; 0 failed"
+        );
+    }
+
+    #[test]
+    fn of_few_answers_the_longest_is_shown() {
+        insta::assert_snapshot!(
+            line(&Snapshot::example([10, 20, 5_000])),
+            @"1:07 left; sent 504/s, answered 3.00/s, 12 in flight; p50 20.0 µs, max 5.00 ms; 0 failed"
+        );
+    }
+
+    #[test]
+    fn calls_that_were_not_sent_have_a_count_of_their_own() {
+        let mut snapshot = Snapshot::example([10]);
+        snapshot.started = 4_000;
+        insta::assert_snapshot!(
+            line(&snapshot),
+            @"1:07 left; sent 504/s, answered 1.00/s, 12 in flight, 2,496 not sent; p50 10.0 µs, max 10.0 µs; 0 failed"
+        );
+    }
+
+    #[test]
+    fn failures_stand_by_kind_the_most_frequent_first() {
+        let mut snapshot = Snapshot::example([10]);
+        snapshot.failed = BTreeMap::from([
+            (FailureKind::Deadline, 2),
+            (FailureKind::HttpStatus(503), 1_200),
+            (FailureKind::ConnectRefused, 1),
+            (FailureKind::ConnectionReset, 3),
+            (FailureKind::Protocol, 1),
+        ]);
+        let shown = Status::new(&snapshot, 1_000, "0:00 left".to_owned());
+        insta::assert_snapshot!(
+            shown.line(Some("b")),
+            @"b: 0:00 left; sent 504/s, answered 1.00/s, 12 in flight; p50 10.0 µs, max 10.0 µs; failed: 1,200 × http-503, 3 × connection-reset, 2 × deadline, 2 others"
+        );
+    }
+}

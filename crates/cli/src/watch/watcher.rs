@@ -1,0 +1,185 @@
+//! The thread that makes something of the snapshots, so that the one that measures never waits for it.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::serialization::V2DeflateSerializer;
+use rpcgauge_load::IntervalTimes;
+
+use super::interval_log::IntervalLog;
+use super::metrics::Metrics;
+use super::output_file::OutputFile;
+use super::sampler::{INTERVAL, Message, Sampler};
+use super::snapshot::Snapshot;
+use super::status::Status;
+use super::trial::TrialStart;
+use crate::exit::Failure;
+use crate::screen::Screen;
+
+/// Sets of histograms that are ready before the first snapshot.
+const READY: usize = 2;
+
+/// Snapshots from one line to the next where standard error is no terminal.
+const SNAPSHOTS_PER_LINE: u32 = 5;
+
+/// The thread, and what feeds it.
+pub(super) struct Watcher {
+    sampler: Sampler,
+    thread: JoinHandle<Result<(), Failure>>,
+}
+
+impl Watcher {
+    /// Starts the thread; where there are `several` targets, it names them.
+    pub(super) fn start(
+        screen: Screen,
+        several: bool,
+        metrics: Option<Metrics>,
+        log: Option<OutputFile>,
+    ) -> Result<Self, Failure> {
+        let (messages, received) = channel();
+        let (to_empty, emptied) = channel();
+        for _ in 0..READY {
+            let _ = to_empty.send(IntervalTimes::new());
+        }
+        let thread = WatchThread {
+            screen,
+            metrics,
+            several,
+            began: Instant::now(),
+            trials: BTreeMap::new(),
+            snapshots: 0,
+        };
+        let thread = std::thread::Builder::new()
+            .name("watch".to_owned())
+            .spawn(move || thread.run(&received, &to_empty, log))
+            .map_err(|error| Failure::cannot(format!("cannot start a thread: {error}")))?;
+        let sampler = Sampler { messages, emptied };
+        Ok(Self { sampler, thread })
+    }
+
+    /// A trial is about to begin.
+    pub(super) fn begin(&self, trial: TrialStart) {
+        // A thread that has ended gives its reason when it is joined.
+        let _ = self.sampler.messages.send(Message::Trial(trial));
+    }
+
+    pub(super) fn sampler(&mut self) -> &mut Sampler {
+        &mut self.sampler
+    }
+
+    /// Waits until everything is shown and written.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        drop(self.sampler);
+        let ended = self.thread.join();
+        ended.unwrap_or_else(|_| Err(Failure::cannot("what was seen of the load is not complete")))
+    }
+}
+
+/// What the thread owns.
+struct WatchThread {
+    screen: Screen,
+    metrics: Option<Metrics>,
+    several: bool,
+    began: Instant,
+    /// The trials that go on, by their targets: two are measured in turn.
+    trials: BTreeMap<String, WatchedTrial>,
+    snapshots: u32,
+}
+
+/// A trial that goes on.
+struct WatchedTrial {
+    start: TrialStart,
+    /// Calls sent at the snapshot before.
+    sent_before: u64,
+}
+
+impl WatchThread {
+    /// Runs until the sampler is gone. It fails where not everything was written.
+    fn run(
+        mut self,
+        messages: &Receiver<Message>,
+        to_empty: &Sender<IntervalTimes>,
+        mut file: Option<OutputFile>,
+    ) -> Result<(), Failure> {
+        let mut serializer = V2DeflateSerializer::new();
+        let log = file.as_mut();
+        let log = log.map(|file| IntervalLog::begin(file, &mut serializer));
+        let mut log = log.transpose();
+        for message in messages {
+            match message {
+                Message::Trial(trial) => self.begin(trial),
+                Message::Snapshot(snapshot) => {
+                    self.show(&snapshot);
+                    let written = match &mut log {
+                        Ok(Some(log)) => log.write(&snapshot, self.target(&snapshot)),
+                        _ => Ok(()),
+                    };
+                    if let Err(error) = written {
+                        log = Err(error);
+                    }
+                    let mut times = snapshot.times;
+                    times.clear();
+                    // After the last snapshot the sampler is gone, and needs them no more.
+                    let _ = to_empty.send(times);
+                }
+            }
+        }
+        match (log.err(), file) {
+            (Some(error), Some(file)) => Err(file.failure(&error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The name of a snapshot's target, where there are several.
+    fn target<'s>(&self, snapshot: &'s Snapshot) -> Option<&'s str> {
+        self.several.then_some(snapshot.target.as_str())
+    }
+
+    fn begin(&mut self, start: TrialStart) {
+        if let Some(metrics) = &self.metrics {
+            metrics.begin(&start.target);
+        }
+        let left = start.remaining();
+        self.draw(&format!("about {}", start.words(left)), "warming up", left);
+        let trial = WatchedTrial {
+            start,
+            sent_before: 0,
+        };
+        self.trials.insert(trial.start.target.clone(), trial);
+    }
+
+    fn show(&mut self, snapshot: &Snapshot) {
+        let Some(trial) = self.trials.get_mut(&snapshot.target) else {
+            return;
+        };
+        if let Some(metrics) = &self.metrics {
+            metrics.update(snapshot);
+        }
+        let left = trial.start.left(snapshot);
+        let status = Status::new(snapshot, trial.sent_before, trial.start.words(left));
+        trial.sent_before = snapshot.sent;
+        // The last snapshot of a trial is taken when it ends: too few calls to say how a second went.
+        if snapshot.interval < INTERVAL / 2 {
+            return;
+        }
+        self.snapshots += 1;
+        let target = self.target(snapshot);
+        if self.screen.has_lines() && self.snapshots.is_multiple_of(SNAPSHOTS_PER_LINE) {
+            self.screen.line(&status.line(target));
+        }
+        self.draw(&status.head(target), &status.details(), left);
+    }
+
+    fn draw(&self, head: &str, details: &str, left: Duration) {
+        let gone = self.began.elapsed();
+        let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        self.screen.draw(|bar| {
+            bar.set_length(ms(gone + left));
+            bar.set_position(ms(gone));
+            bar.set_prefix(head.to_owned());
+            bar.set_message(details.to_owned());
+        });
+    }
+}

@@ -1,0 +1,114 @@
+//! Where a live service is: its name looked up once, and TLS made ready.
+
+use std::fs;
+use std::io;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use rpcgauge_load as load;
+use rpcgauge_study::settings::{LiveService, Settings};
+use rpcgauge_study::system::sentence;
+use rpcgauge_study::target::Address;
+
+use super::LiveError;
+use crate::scratch::MAX_SOCKET_PATH;
+
+/// Finds the address that takes connections. A name may have several, as `localhost` has, and a
+/// service may listen at one of them alone.
+pub(super) fn address(
+    service: &LiveService,
+    settings: &Settings,
+) -> Result<load::Address, LiveError> {
+    let unreachable = |address: String, source| LiveError::Unreachable {
+        target: service.target.to_string(),
+        address,
+        source,
+    };
+    let within = Duration::from_millis(settings.deadline_ms);
+    let (host, port) = match &service.target.address {
+        Address::Tcp { host, port } => (host, *port),
+        Address::Unix { path } => {
+            return match load::connect_unix(path, within) {
+                Ok(_) => Ok(load::Address::Unix(path.clone())),
+                Err(source) => Err(LiveError::Socket {
+                    target: service.target.to_string(),
+                    what: no_socket(path, &source),
+                }),
+            };
+        }
+    };
+    let no_address = |source| LiveError::NoAddress {
+        host: host.clone(),
+        source,
+    };
+    let found: Vec<SocketAddr> = (host.as_str(), port)
+        .to_socket_addrs()
+        .map_err(no_address)?
+        .collect();
+    let mut first_refusal = None;
+    for address in found {
+        match TcpStream::connect_timeout(&address, within) {
+            Ok(_) => return Ok(load::Address::Tcp(address)),
+            Err(source) => {
+                first_refusal.get_or_insert((address, source));
+            }
+        }
+    }
+    Err(match first_refusal {
+        Some((address, source)) => unreachable(address.to_string(), source),
+        None => no_address(std::io::ErrorKind::NotFound.into()),
+    })
+}
+
+/// Why no service can be reached at a socket's path, and what to do.
+fn no_socket(path: &Path, error: &io::Error) -> String {
+    let length = path.as_os_str().len();
+    if length > MAX_SOCKET_PATH {
+        return format!(
+            "the path is {length} bytes long, and the system takes {MAX_SOCKET_PATH}; use a shorter \
+             one, by a symbolic link or from a nearer working directory"
+        );
+    }
+    let is_other = |file: fs::Metadata| !file.file_type().is_socket();
+    if fs::metadata(path).is_ok_and(is_other) {
+        return "this is no socket; give the path that the service listens on".to_owned();
+    }
+    format!("{}; is the service running there?", sentence(error))
+}
+
+/// TLS as the service's settings ask for it.
+pub(super) fn tls(service: &LiveService) -> Result<Option<load::Tls>, LiveError> {
+    let Some(choice) = &service.tls else {
+        return Ok(None);
+    };
+    let host = match &service.target.address {
+        Address::Tcp { host, .. } => host.clone(),
+        Address::Unix { .. } => host_of(&service.target.authority),
+    };
+    let tls = load::Tls::new(load::TlsSettings {
+        roots: match &choice.ca {
+            Some(file) => load::Roots::File(file.clone()),
+            None => load::Roots::System,
+        },
+        identity: choice
+            .cert
+            .clone()
+            .zip(choice.key.clone())
+            .map(|(certificate, key)| load::Identity { certificate, key }),
+        server_name: choice.server_name.clone().unwrap_or(host),
+        insecure: choice.insecure,
+        resumption: true,
+    })?;
+    Ok(Some(tls))
+}
+
+/// The host of an authority, without its port and an IPv6 address's brackets.
+fn host_of(authority: &str) -> String {
+    let host = match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => host,
+        _ => authority,
+    };
+    host.trim_matches(['[', ']']).to_owned()
+}

@@ -1,0 +1,296 @@
+//! A client subject that calls a server by itself, or a codec subject: asked for slices by lines.
+
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant, SystemTime};
+
+use rpcgauge_load as load;
+use rpcgauge_message::contract::{Record, SliceAsk, SliceDone, Until};
+use rpcgauge_study::plan::Slice;
+use rpcgauge_study::record::{Cpu, Fault, Memory, Warmup};
+use rpcgauge_study::settings::{Schedule, Settings, Stop};
+
+use super::engine::unmeasured;
+use super::measured::Surroundings;
+use super::sum::Sum;
+use super::{Finished, Measurer, alive, epoch_ms, part_done};
+use crate::caller::Caller;
+use crate::error::{TrialFailure, TrialResult};
+use crate::subject::{Subject, SubjectError};
+use crate::warmup::{Rule, bounds};
+
+/// A batch of a codec takes at least this long, ns: far above what reading the clock takes.
+const BATCH_NS: u64 = 20_000;
+
+/// Calls that show how long one takes where the plan has no warm-up.
+const PROBE_CALLS: u64 = 10;
+
+/// Measures one variant by asking a subject.
+pub(crate) struct CallerMeasurer<'s> {
+    caller: &'s mut Caller,
+    settings: &'s Settings,
+    /// The server that a client calls.
+    server: Option<&'s Subject>,
+    warmup_plan: Stop,
+    answer_timeout: Duration,
+    slice: Slice,
+    in_flight: u64,
+    /// Operations of a codec's batch.
+    batch: Option<u32>,
+    /// The median of one call or operation in the last part of the warm-up, ns.
+    each_ns: u64,
+    warmup: Warmup,
+    sum: Sum,
+    server_cpu_ns: u64,
+    measured_from: Option<SystemTime>,
+}
+
+impl<'s> CallerMeasurer<'s> {
+    /// A measurer by `caller`, which calls `server` where it is a client.
+    ///
+    /// # Errors
+    /// The variant's schedule is none for slices.
+    pub(crate) fn new(
+        caller: &'s mut Caller,
+        server: Option<&'s Subject>,
+        settings: &'s Settings,
+        warmup_plan: Stop,
+        slice: Option<Slice>,
+        answer_timeout: Duration,
+    ) -> TrialResult<Self> {
+        let (Some(slice), Schedule::Closed { in_flight }) = (slice, &settings.schedule) else {
+            let reason = "a client or codec subject is measured in a closed loop only; \
+                          give it calls in flight, not a rate";
+            return Err(TrialFailure::new(Fault::User, reason));
+        };
+        let operation = caller.operation();
+        Ok(Self {
+            caller,
+            settings,
+            server,
+            warmup_plan,
+            // A call that hangs ends by its deadline.
+            answer_timeout: answer_timeout.max(Duration::from_millis(settings.deadline_ms)),
+            slice,
+            in_flight: u64::from(*in_flight),
+            batch: operation.map(|_| 1),
+            each_ns: 1,
+            warmup: Warmup {
+                calls: 0,
+                failed: 0,
+                elapsed_ns: 0,
+                settled: false,
+            },
+            sum: Sum::new(operation),
+            server_cpu_ns: 0,
+            measured_from: None,
+        })
+    }
+
+    fn ask(
+        &mut self,
+        skip: u64,
+        until: Until,
+        stop: &AtomicBool,
+    ) -> TrialResult<(SliceDone, Vec<Record>)> {
+        let ask = SliceAsk {
+            skip,
+            until,
+            batch: self.batch,
+        };
+        let expected = match until {
+            Until::Time(time) => time,
+            Until::Calls(calls) => {
+                let all = calls.saturating_add(skip).saturating_mul(self.per_record());
+                Duration::from_nanos(all.saturating_mul(self.each_ns) / self.in_flight)
+            }
+        };
+        let limit = self.answer_timeout.saturating_add(expected);
+        let (done, records) = self.caller.slice(&ask, limit, stop)?;
+        let made = records.len() as u64;
+        let batch = self.batch.unwrap_or(1);
+        let other = records.iter().find(|record| record.operations != batch);
+        let wrong = match (until, other) {
+            (Until::Calls(asked), _) if made != asked => {
+                format!("it recorded {made} calls (batches), not {asked} as it was asked")
+            }
+            (Until::Time(_), _) if made == 0 => "it recorded no call in a slice".to_owned(),
+            (_, Some(other)) => {
+                format!("a record has {} operations, not {batch}", other.operations)
+            }
+            (_, None) => return Ok((done, records)),
+        };
+        let subject = &mut self.caller.subject;
+        Err(subject.broken_off(SubjectError::Contract(wrong)))
+    }
+
+    /// Operations of a record.
+    fn per_record(&self) -> u64 {
+        u64::from(self.batch.unwrap_or(1))
+    }
+
+    /// Warms up in slices of a hundredth of the plan's warm-up, until the drift rule has enough.
+    fn warm_up(&mut self, stop: &AtomicBool) -> TrialResult {
+        let Some(bounds) = bounds(self.warmup_plan) else {
+            // The second one with the right batch.
+            for _ in 0..2 {
+                let (_, records) = self.ask(0, Until::Calls(PROBE_CALLS), stop)?;
+                self.learn(&records);
+            }
+            return Ok(());
+        };
+        let (began, mut rule) = (Instant::now(), Rule::new());
+        loop {
+            let until = match bounds.slice_time.is_zero() {
+                true => Until::Calls(bounds.slice_calls.div_ceil(self.per_record())),
+                false => Until::Time(bounds.slice_time),
+            };
+            let (_, records) = self.ask(0, until, stop)?;
+            let count = |records: &mut dyn Iterator<Item = &Record>| {
+                records.map(|record| u64::from(record.operations)).sum()
+            };
+            let calls: u64 = count(&mut records.iter());
+            let failed: u64 = count(&mut records.iter().filter(|record| record.failed));
+            let elapsed = began.elapsed();
+            self.learn(&records);
+            self.warmup.calls += calls;
+            self.warmup.failed += failed;
+            self.warmup.elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+            let settling = rule.push(&load::WarmupSlice {
+                calls,
+                failed,
+                median_ns: self.each_ns,
+                elapsed,
+            });
+            self.warmup.settled = settling == load::Settling::Settled;
+            let is_over = self.warmup.calls >= bounds.max_calls || elapsed >= bounds.max_time;
+            if settling != load::Settling::GoOn || is_over {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes from records how long a call or operation takes, and how many make a batch.
+    fn learn(&mut self, records: &[Record]) {
+        let each = |record: &Record| (record.end - record.begin) / u64::from(record.operations);
+        let mut times: Vec<u64> = records.iter().map(each).collect();
+        times.sort_unstable();
+        let Some(median) = times.get(times.len().saturating_sub(1) / 2) else {
+            return;
+        };
+        self.each_ns = (*median).max(1);
+        let needed = u32::try_from(BATCH_NS.div_ceil(self.each_ns)).unwrap_or(u32::MAX);
+        self.batch = self.batch.map(|batch| batch.max(needed));
+    }
+
+    /// How much of the trial is measured, from 0 to 1.
+    fn done(&self) -> f64 {
+        let Stop { calls, time_ms } = self.settings.stop;
+        let time = time_ms.map(Duration::from_millis);
+        let elapsed = Duration::from_nanos(self.sum.elapsed_ns());
+        part_done(calls, time, self.sum.started(), elapsed)
+    }
+
+    /// Calls (batches) of a slice: how many are skipped, and what ends those that count.
+    fn plan(&self) -> (u64, Until) {
+        let record_ns = self.each_ns.saturating_mul(self.per_record());
+        let fill = |us: u64| us.saturating_mul(1_000).saturating_mul(self.in_flight) / record_ns;
+        let skip = self.slice.skip_calls.max(fill(self.slice.skip_us) + 1);
+        let calls = self.settings.stop.calls.unwrap_or(u64::MAX);
+        let left = calls.saturating_sub(self.sum.started());
+        let left = left.div_ceil(self.per_record()).max(1);
+        let fitting = fill(self.slice.time_us);
+        // Where the trial ends by a number of calls, a time could bring more of them.
+        let counts = self.settings.stop.calls.is_some();
+        let until = match counts || fitting < self.slice.least_calls {
+            true => Until::Calls(fitting.max(self.slice.least_calls).min(left)),
+            false => Until::Time(Duration::from_micros(self.slice.time_us)),
+        };
+        (skip, until)
+    }
+
+    fn server_ns(&self) -> TrialResult<Option<u64>> {
+        let Some(server) = self.server else {
+            return Ok(None);
+        };
+        alive(server)?;
+        server.meter().total_ns().map(Some).map_err(unmeasured)
+    }
+
+    fn memory(&self) -> std::io::Result<Memory> {
+        let server = self.server.map(|server| server.meter().peak_bytes());
+        Ok(Memory {
+            client_peak: self.caller.subject.meter().peak_bytes()?,
+            server_peak: server.transpose()?,
+        })
+    }
+}
+
+impl Measurer for CallerMeasurer<'_> {
+    fn get_ready(&mut self, stop: &AtomicBool) -> TrialResult {
+        self.caller.prove(self.answer_timeout, stop)?;
+        self.caller.subject.meter().reset_peak();
+        if let Some(server) = &self.server {
+            server.meter().reset_peak();
+        }
+        self.warm_up(stop)
+    }
+
+    fn slice(&mut self, stop: &AtomicBool) -> TrialResult<f64> {
+        self.measured_from.get_or_insert_with(SystemTime::now);
+        let (skip, until) = self.plan();
+        let before = self.server_ns()?;
+        let asked = self.ask(skip, until, stop);
+        if asked.is_err() {
+            // A client whose server ended is not at fault.
+            self.server.map_or(Ok(()), alive)?;
+        }
+        let (done, records) = asked?;
+        if let (Some(before), Some(after)) = (before, self.server_ns()?) {
+            // The server's clock does not know which calls count: it is shared out by their number.
+            let (used, count) = (after.saturating_sub(before), records.len() as u64);
+            let made = u128::from(count) + u128::from(skip);
+            let counted = u128::from(used) * u128::from(count) / made.max(1);
+            self.server_cpu_ns += u64::try_from(counted).unwrap_or(u64::MAX);
+        }
+        self.sum.add(&records, &done, skip * self.per_record());
+        Ok(self.done())
+    }
+
+    fn finish(self: Box<Self>) -> TrialResult<Finished> {
+        if self.done() < 1.0 {
+            let reason = "stopped while it was measured";
+            return Err(TrialFailure::new(Fault::Instrument, reason));
+        }
+        self.caller.silent()?;
+        let caller = &mut self.caller.subject;
+        if let Some(status) = caller.ended() {
+            return Err(caller.broken_off(SubjectError::Died { status }));
+        }
+        self.server.map_or(Ok(()), alive)?;
+        if let Some(reason) = self.sum.failure() {
+            return Err(self.caller.wrong(reason));
+        }
+        let server_cpu = self.server.map(|_| Cpu {
+            total_ns: self.server_cpu_ns,
+            user_ns: None,
+            system_ns: None,
+        });
+        let around = Surroundings {
+            server_cpu,
+            memory: self.memory().map_err(unmeasured)?,
+            code: self.caller.subject.ready().code,
+            response_size: None,
+            steps: Vec::new(),
+            slice: Some(self.slice),
+            measured_from_ms: self.measured_from.map(epoch_ms),
+        };
+        let Settings {
+            request_compression,
+            response_compression,
+            ..
+        } = self.settings;
+        let codings = (*request_compression, *response_compression);
+        let measured = self.sum.into_measured(codings, self.warmup, around);
+        Ok(Finished::Trial(Box::new(measured)))
+    }
+}

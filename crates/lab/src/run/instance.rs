@@ -1,0 +1,313 @@
+//! What a variant is measured with: the processes of its subjects, started and proved right, or a
+//! live service.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use rpcgauge_message::contract::{self, Listen};
+use rpcgauge_message::{Workload, WorkloadSpec};
+use rpcgauge_study::plan::{TrialSpec, Variant};
+use rpcgauge_study::record::Fault;
+use rpcgauge_study::settings::{Callee, Placement, REFERENCE, Transport};
+
+use super::Run;
+use crate::caller::{Caller, Proof};
+use crate::error::{TrialFailure, TrialResult};
+use crate::exchange::REQUESTS;
+use crate::live::Live;
+use crate::machine::placement::{CoreSet, Layout};
+use crate::observer::Event;
+use crate::role;
+use crate::scratch::Scratch;
+use crate::server::Server;
+use crate::subject::{Start, Subject, SubjectCommand};
+
+/// What a variant is measured with.
+pub(super) enum Instance {
+    /// A server that the engine calls.
+    Server(Box<Server>),
+    /// A server that a client subject calls.
+    Client(Box<Server>, Box<Caller>),
+    /// A codec.
+    Codec(Box<Caller>),
+}
+
+impl Instance {
+    /// The processes of subjects behind it: the server's first.
+    fn processes(&self) -> impl Iterator<Item = &Subject> {
+        let (server, caller) = match self {
+            Self::Server(server) => (server.process(), None),
+            Self::Client(server, client) => (server.process(), Some(client)),
+            Self::Codec(codec) => (None, Some(codec)),
+        };
+        server
+            .into_iter()
+            .chain(caller.map(|caller| &caller.subject))
+    }
+
+    /// The versions that its processes gave when they were ready, the server's first.
+    pub(super) fn versions(&self) -> Vec<BTreeMap<String, String>> {
+        self.processes()
+            .map(|process| process.ready().versions.clone())
+            .collect()
+    }
+
+    /// How one of its processes ended, if one did.
+    pub(super) fn ended(&self) -> Option<String> {
+        self.processes().find_map(Subject::ended)
+    }
+
+    /// Asks its processes to end.
+    pub(super) fn ask_to_end(&mut self) {
+        match self {
+            Self::Server(server) => server.ask_to_end(),
+            Self::Client(server, client) => {
+                client.subject.ask_to_end();
+                server.ask_to_end();
+            }
+            Self::Codec(codec) => codec.subject.ask_to_end(),
+        }
+    }
+}
+
+/// One start of a variant's subjects.
+struct Starting<'v> {
+    variant: &'v Variant,
+    layout: Layout,
+    /// The name of its log.
+    log: String,
+    /// The name of its socket or its records, without the ending.
+    file: String,
+}
+
+impl<'a> Run<'a> {
+    /// Starts what a trial is measured with, for the time `starts`, from 0.
+    pub(super) fn new_instance(
+        &mut self,
+        invocation: u32,
+        trial: &TrialSpec,
+        variant: &Variant,
+        starts: u32,
+    ) -> TrialResult<Instance> {
+        match &variant.settings.callee {
+            Callee::Live { .. } => {
+                let live = self.live(variant)?;
+                Ok(Instance::Server(Box::new(Server::live(live))))
+            }
+            Callee::Subject {
+                server,
+                client,
+                workload,
+            } => {
+                let starting = self.starting(invocation, trial, variant, starts)?;
+                let workload = self.workload(workload)?;
+                let server = Box::new(self.new_server(&starting, server, workload.clone())?);
+                let Some(client) = client else {
+                    return Ok(Instance::Server(server));
+                };
+                let client = self.new_client(&starting, &client.stack, workload, &server)?;
+                Ok(Instance::Client(server, Box::new(client)))
+            }
+            Callee::Codec {
+                codec, workload, ..
+            } => {
+                let starting = self.starting(invocation, trial, variant, starts)?;
+                let workload = self.workload(workload)?;
+                let codec = self.new_codec(&starting, codec, &workload)?;
+                Ok(Instance::Codec(Box::new(codec)))
+            }
+        }
+    }
+
+    fn starting<'v>(
+        &self,
+        invocation: u32,
+        trial: &TrialSpec,
+        variant: &'v Variant,
+        starts: u32,
+    ) -> TrialResult<Starting<'v>> {
+        self.notify(&Event::SubjectStarting {
+            variant,
+            progress: self.pace.progress(),
+        });
+        let place = place_word(trial.placement);
+        Ok(Starting {
+            variant,
+            layout: self.placements.layout(trial.placement)?,
+            log: format!("{invocation}-{}-{place}-{starts}", variant.name),
+            file: format!("{invocation}-{}-{place}-{starts}", trial.variant),
+        })
+    }
+
+    fn new_server(
+        &self,
+        starting: &Starting<'_>,
+        server: &str,
+        workload: Workload,
+    ) -> TrialResult<Server> {
+        let settings = &starting.variant.settings;
+        let limits = self.plan.limits;
+        let command = self.command(server)?;
+        let listen = self.listen(settings.transport, &starting.file)?;
+        let line = role::server(settings, listen, command.stack.clone(), limits)?;
+        let subject = self.start(command, &line, &starting.layout.server, &starting.log)?;
+        Server::proved(subject, workload, settings, limits, self.stop)
+    }
+
+    /// The client that calls a server which is up, on the client's cores.
+    fn new_client(
+        &self,
+        starting: &Starting<'_>,
+        client: &str,
+        workload: Workload,
+        server: &Server,
+    ) -> TrialResult<Caller> {
+        let address = server.process().and_then(|it| it.ready().address.clone());
+        let no_address = || TrialFailure::new(Fault::Subject, "the server gave no address");
+        let command = self.command(client)?;
+        let records = self.file(&format!("{}.calls", starting.file))?;
+        let line = role::client(
+            &starting.variant.settings,
+            (&workload, REQUESTS),
+            address.ok_or_else(no_address)?,
+            command.stack.clone(),
+            &records,
+            self.plan.limits,
+        )?;
+        let log = format!("{}-client", starting.log);
+        let subject = self.start(command, &line, &starting.layout.client, &log)?;
+        Caller::new(subject, &records, Proof::Response(workload))
+    }
+
+    /// A codec, on the client's cores.
+    fn new_codec(
+        &self,
+        starting: &Starting<'_>,
+        codec: &str,
+        workload: &Workload,
+    ) -> TrialResult<Caller> {
+        let command = self.command(codec)?;
+        let records = self.file(&format!("{}.calls", starting.file))?;
+        let (line, sample) = role::codec(
+            &starting.variant.settings,
+            workload,
+            command.stack.clone(),
+            &records,
+            self.plan.limits,
+        )?;
+        let subject = self.start(command, &line, &starting.layout.client, &starting.log)?;
+        Caller::new(subject, &records, Proof::Sample(Box::new(sample)))
+    }
+
+    /// The answering half of a floor.
+    pub(super) fn new_floor(
+        &self,
+        trial: &TrialSpec,
+        transport: Transport,
+    ) -> TrialResult<Subject> {
+        let (invocation, place) = (trial.invocation, place_word(trial.placement));
+        let carrier = match transport {
+            Transport::Tcp => "tcp",
+            Transport::Unix => "unix",
+        };
+        let log = format!("{invocation}-floor-{place}-{carrier}");
+        let listen = self.listen(transport, &format!("{invocation}-floor-{place}"))?;
+        let cores = self.placements.layout(trial.placement)?.server;
+        self.start(self.command(REFERENCE)?, &role::floor(listen), &cores, &log)
+    }
+
+    /// How a subject is started.
+    fn command(&self, subject: &str) -> TrialResult<&'a SubjectCommand> {
+        let options = self.options;
+        options.subjects.get(subject).ok_or_else(|| {
+            let known: Vec<&str> = options.subjects.keys().map(String::as_str).collect();
+            let reason = format!(
+                "there is no subject \"{subject}\"; there is {}",
+                known.join(", ")
+            );
+            TrialFailure::new(Fault::User, reason)
+        })
+    }
+
+    /// The live service of a variant, or of the one that it repeats.
+    fn live(&self, variant: &Variant) -> TrialResult<Live> {
+        let name = variant.repeats.as_ref().unwrap_or(&variant.name);
+        let live = self.options.live.get(name).cloned();
+        live.ok_or_else(|| {
+            let reason = format!(
+                "what the live service of \"{name}\" is called with is not kept with the plan; \
+                 call it anew with rpcgauge load"
+            );
+            TrialFailure::new(Fault::User, reason)
+        })
+    }
+
+    /// A workload's messages, made once for all variants that call it: they can be large.
+    fn workload(&mut self, spec: &WorkloadSpec) -> TrialResult<Workload> {
+        if let Some((_, workload)) = self.workloads.iter().find(|(known, _)| known == spec) {
+            return Ok(workload.clone());
+        }
+        let workload = Workload::new(spec)
+            .map_err(|error| TrialFailure::new(Fault::User, error.to_string()))?;
+        self.workloads.push((spec.clone(), workload.clone()));
+        Ok(workload)
+    }
+
+    /// Starts a process on `cores`.
+    fn start(
+        &self,
+        command: &SubjectCommand,
+        line: &contract::Settings,
+        cores: &CoreSet,
+        log: &str,
+    ) -> TrialResult<Subject> {
+        let start = Start {
+            command,
+            settings: line,
+            cores: Some(cores),
+            log: &self.log_path(log),
+            ready_timeout: command.ready_timeout.unwrap_or(self.options.ready_timeout),
+            end_timeout: self.options.end_timeout,
+        };
+        Subject::start(&start, self.stop)
+    }
+
+    /// Where a subject listens; `name` is for a Unix socket.
+    fn listen(&self, transport: Transport, name: &str) -> TrialResult<Listen> {
+        let path = match transport {
+            Transport::Tcp => PathBuf::new(),
+            Transport::Unix => self.file(&format!("{name}.sock"))?,
+        };
+        Ok(role::listen(transport, path))
+    }
+
+    /// The path of a socket or of records, in a folder that is made when the first of them is needed.
+    fn file(&self, name: &str) -> TrialResult<PathBuf> {
+        let scratch = match self.scratch.get() {
+            Some(made) => made,
+            None => {
+                let made = Scratch::make()
+                    .map_err(|error| TrialFailure::new(Fault::Machine, error.to_string()))?;
+                self.scratch.get_or_init(|| made)
+            }
+        };
+        Ok(scratch.path(name))
+    }
+
+    fn log_path(&self, name: &str) -> PathBuf {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=.".contains(c);
+        let plain: String = name
+            .chars()
+            .map(|c| if is_plain(c) { c } else { '_' })
+            .collect();
+        self.options.logs.join(format!("{plain}.log"))
+    }
+}
+
+fn place_word(placement: Placement) -> &'static str {
+    match placement {
+        Placement::OneCore => "one-core",
+        Placement::TwoCores => "two-cores",
+        Placement::Free => "free",
+    }
+}

@@ -1,0 +1,164 @@
+//! Folders for what exists only while this program runs: sockets, records of calls, logs that are
+//! not kept.
+//!
+//! A program that is killed cannot remove its folder. So each folder holds a file that stays locked
+//! for as long as the program lives, and the next program that makes a folder removes those whose
+//! file is no longer locked.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::geteuid;
+use tempfile::TempDir;
+
+use crate::error::LabError;
+
+/// The longest path of a Unix socket that the system takes, bytes (unix(7)).
+pub(crate) const MAX_SOCKET_PATH: usize = 107;
+
+/// How a folder's name begins; six characters follow.
+const PREFIX: &str = "rpcgauge-";
+
+/// The locked file of a folder.
+const LOCK: &str = ".in-use";
+
+/// Bytes of the longest path below the temporary folder: the folder's name, whose six X stand for the
+/// random characters that `tempfile` puts there, and a file's name with the largest numbers and words
+/// that it can have. Only the length is used.
+const LONGEST_NAME: usize =
+    "/rpcgauge-XXXXXX/4294967295-4294967295-two-cores-4294967295.sock".len();
+
+/// Where a folder is made when the temporary folder that is set has too long a path.
+const SHORT_FOLDER: &str = "/tmp";
+
+/// A folder of this program, removed when this is dropped.
+pub(crate) struct Scratch {
+    folder: TempDir,
+    // The system gives the lock back when the program ends in any way.
+    _lock: File,
+}
+
+impl Scratch {
+    /// Makes a folder in the system's temporary folder, or in `/tmp` where the paths of sockets in
+    /// the temporary folder would be too long. Removes the folders of programs that were killed.
+    ///
+    /// # Errors
+    /// [`LabError::Folder`] when no folder can be made.
+    pub(crate) fn make() -> Result<Self, LabError> {
+        Self::make_in(&std::env::temp_dir())
+    }
+
+    fn make_in(temporary: &Path) -> Result<Self, LabError> {
+        let parent = match temporary.as_os_str().len() + LONGEST_NAME <= MAX_SOCKET_PATH {
+            true => temporary,
+            false => Path::new(SHORT_FOLDER),
+        };
+        remove_abandoned(parent);
+        Self::locked_in(parent).map_err(|source| LabError::folder(parent, source))
+    }
+
+    fn locked_in(parent: &Path) -> io::Result<Self> {
+        loop {
+            let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
+            let path = folder.path().join(LOCK);
+            let lock = File::create(&path)?;
+            rustix::io::retry_on_intr(|| flock(&lock, FlockOperation::LockExclusive))?;
+            // Another program may have removed the folder before it was locked.
+            if path.exists() {
+                return Ok(Self {
+                    folder,
+                    _lock: lock,
+                });
+            }
+        }
+    }
+
+    /// The folder.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The path of a file in the folder.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder().join(name)
+    }
+}
+
+/// Removes this user's folders that no program holds. What cannot be removed stays, since it
+/// disturbs no run.
+fn remove_abandoned(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let is_ours = |found: fs::Metadata| found.is_dir() && found.uid() == geteuid().as_raw();
+        let is_scratch = entry
+            .file_name()
+            .as_encoded_bytes()
+            .starts_with(PREFIX.as_bytes())
+            && entry.metadata().is_ok_and(is_ours);
+        // A folder without the locked file is not one of these, whatever its name is.
+        let lock = is_scratch.then(|| File::open(entry.path().join(LOCK)));
+        let Some(Ok(lock)) = lock else { continue };
+        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    /// The name with the largest numbers.
+    fn longest(scratch: &Scratch) -> PathBuf {
+        let most = u32::MAX;
+        scratch.path(&format!("{most}-{most}-two-cores-{most}.sock"))
+    }
+
+    #[test]
+    fn sockets_can_be_made_wherever_the_temporary_folder_is() {
+        let place = tempfile::tempdir().unwrap();
+        for length in [1, 20, 40, 60, 120, 200] {
+            let temporary = place.path().join("x".repeat(length));
+            fs::create_dir(&temporary).unwrap();
+            let scratch = Scratch::make_in(&temporary).unwrap();
+            UnixListener::bind(longest(&scratch)).unwrap();
+        }
+    }
+
+    #[test]
+    fn the_temporary_folder_is_used_where_it_can_be() {
+        let place = tempfile::Builder::new()
+            .prefix("x")
+            .tempdir_in("/tmp")
+            .unwrap();
+        let scratch = Scratch::make_in(place.path()).unwrap();
+        assert!(scratch.folder().starts_with(place.path()));
+        let name = longest(&scratch);
+        let below = name.as_os_str().len() - place.path().as_os_str().len();
+        assert_eq!(below, LONGEST_NAME);
+    }
+
+    #[test]
+    fn the_folder_of_a_killed_program_is_removed_and_no_other() {
+        let place = tempfile::Builder::new().tempdir_in("/tmp").unwrap();
+        let make = || Scratch::make_in(place.path()).unwrap();
+        let (live, killed) = (make(), make());
+        UnixListener::bind(killed.path("0.sock")).unwrap();
+        // What a kill leaves: the folder, and no lock on its file.
+        let killed = {
+            let scratch = killed;
+            scratch.folder.keep()
+        };
+        let foreign = place.path().join(format!("{PREFIX}report"));
+        fs::create_dir(&foreign).unwrap();
+        let next = make();
+        assert!(!killed.exists());
+        for folder in [live.folder(), next.folder(), &foreign] {
+            assert!(folder.exists(), "{}", folder.display());
+        }
+    }
+}

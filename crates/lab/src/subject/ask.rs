@@ -1,0 +1,108 @@
+//! What a client or codec is asked after its ready line, line by line.
+
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use rpcgauge_message::contract::{Answer, Ask, SliceAsk, SliceDone, Verified};
+
+use super::error::{SubjectError, one_line};
+use super::handshake::{Reply, exchange};
+use super::process::{
+    Subject, TERM_GRACE, how_it_ended, unasked_lines, wait_until_ended, wrong_line,
+};
+use crate::error::{TrialFailure, TrialResult};
+
+impl Subject {
+    /// Asks a client or codec for what it must refuse.
+    ///
+    /// # Errors
+    /// It does not refuse.
+    pub(crate) fn refuses(
+        &mut self,
+        line: &str,
+        limit: Duration,
+        stop: &AtomicBool,
+    ) -> TrialResult {
+        let error = match self.answer(line, limit, stop) {
+            Err(SubjectError::Refused(_)) => return Ok(()),
+            Ok(_) => SubjectError::Contract(format!("it does what it must refuse: {line}")),
+            Err(error) => error,
+        };
+        Err(self.broken_off(error))
+    }
+
+    /// Asks a client or codec to prove itself right.
+    ///
+    /// # Errors
+    /// As [`Subject::slice`].
+    pub fn verify(&mut self, limit: Duration, stop: &AtomicBool) -> TrialResult<Verified> {
+        match self.converse(&Ask::Verify, limit, stop)? {
+            Answer::Verified(verified) => Ok(verified),
+            other => Err(self.broken_off(unasked(&other))),
+        }
+    }
+
+    /// Asks a client or codec for a slice and waits at most `limit` until it is made.
+    ///
+    /// # Errors
+    /// It hung, died, wrote something else, or reports that it cannot go on. The lab ends it then, so
+    /// that it disturbs no other subject and its log is whole; the failure has the log's last lines.
+    pub fn slice(
+        &mut self,
+        ask: &SliceAsk,
+        limit: Duration,
+        stop: &AtomicBool,
+    ) -> TrialResult<SliceDone> {
+        match self.converse(&Ask::Slice(*ask), limit, stop)? {
+            Answer::Slice(done) => Ok(done),
+            other => Err(self.broken_off(unasked(&other))),
+        }
+    }
+
+    fn converse(&mut self, ask: &Ask, limit: Duration, stop: &AtomicBool) -> TrialResult<Answer> {
+        self.answer(&ask.to_line(), limit, stop)
+            .map_err(|error| self.broken_off(error))
+    }
+
+    fn answer(
+        &mut self,
+        ask: &str,
+        limit: Duration,
+        stop: &AtomicBool,
+    ) -> Result<Answer, SubjectError> {
+        let (Some(stdin), Some(stdout)) = (&self.stdin, &mut self.stdout) else {
+            let status = how_it_ended(&self.child).unwrap_or_else(|| "its input closed".to_owned());
+            return Err(SubjectError::Died { status });
+        };
+        let line = match exchange(stdin, stdout, ask, limit, stop) {
+            Ok(Reply::Line(line, rest)) if rest.is_empty() => line,
+            Ok(Reply::Line(..)) => return Err(unasked_lines()),
+            Ok(Reply::End(_)) => {
+                wait_until_ended(&self.child, Instant::now() + TERM_GRACE);
+                let status = how_it_ended(&self.child);
+                let status = status.unwrap_or_else(|| "its output closed".to_owned());
+                return Err(SubjectError::Died { status });
+            }
+            Err(SubjectError::NotReady(limit)) => return Err(SubjectError::Silent(limit)),
+            Err(error) => return Err(error),
+        };
+        match Answer::parse(&line) {
+            Ok(Answer::Failed(failed)) => Err(SubjectError::Refused(failed)),
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(SubjectError::Contract(wrong_line(&error, &line))),
+        }
+    }
+
+    /// Ends a subject that cannot be used any more.
+    pub(crate) fn broken_off(&mut self, error: SubjectError) -> TrialFailure {
+        self.end(Duration::ZERO);
+        TrialFailure::from(error).with_log(self.log_tail())
+    }
+}
+
+fn unasked(answer: &Answer) -> SubjectError {
+    SubjectError::Contract(format!(
+        "it answered what was not asked: {}",
+        one_line(&answer.to_line())
+    ))
+}

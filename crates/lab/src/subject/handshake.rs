@@ -1,0 +1,157 @@
+//! A line of the contract and the subject's reply to it, within a time limit.
+//!
+//! Neither pipe is trusted: a subject that does not read must not block the writing, and one that
+//! does not write must not block the reading. So both are polled together until the deadline.
+
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::process::{ChildStdin, ChildStdout};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rpcgauge_message::contract::MAX_LINE_BYTES;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+
+use super::error::SubjectError;
+
+/// How often the stop flag is read.
+const POLL_EVERY: Duration = Duration::from_millis(50);
+
+/// What a subject wrote in reply to a line.
+pub(super) enum Reply {
+    /// A line, without its line feed, and what already followed it.
+    Line(String, Vec<u8>),
+    /// The stream ended first, after these bytes.
+    End(Vec<u8>),
+}
+
+/// Writes `line` and reads one line.
+pub(super) fn exchange(
+    stdin: &ChildStdin,
+    stdout: &mut ChildStdout,
+    line: &str,
+    limit: Duration,
+    stop: &AtomicBool,
+) -> Result<Reply, SubjectError> {
+    set_blocking(stdin, false)
+        .and_then(|()| set_blocking(&*stdout, false))
+        .map_err(SubjectError::Pipe)?;
+    let mut handshake = Handshake {
+        stdin,
+        stdout,
+        to_write: format!("{line}\n").into_bytes(),
+        written: 0,
+        read: Vec::new(),
+    };
+    let deadline = Instant::now() + limit;
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            return Err(SubjectError::Stopped);
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(SubjectError::NotReady(limit));
+        }
+        if let Some(reply) = handshake.step(left.min(POLL_EVERY))? {
+            set_blocking(&*handshake.stdout, true).map_err(SubjectError::Pipe)?;
+            return Ok(reply);
+        }
+    }
+}
+
+struct Handshake<'a> {
+    stdin: &'a ChildStdin,
+    stdout: &'a mut ChildStdout,
+    to_write: Vec<u8>,
+    written: usize,
+    /// What was read of the reply so far.
+    read: Vec<u8>,
+}
+
+impl Handshake<'_> {
+    fn step(&mut self, wait: Duration) -> Result<Option<Reply>, SubjectError> {
+        let (can_read, can_write) = self.wait(wait)?;
+        if can_write {
+            self.write()?;
+        }
+        if can_read { self.read() } else { Ok(None) }
+    }
+
+    /// Whether there is something to read, and room for what is still to be written.
+    fn wait(&self, wait: Duration) -> Result<(bool, bool), SubjectError> {
+        let mut fds = vec![PollFd::new(&*self.stdout, PollFlags::IN)];
+        if self.written < self.to_write.len() {
+            fds.push(PollFd::new(self.stdin, PollFlags::OUT));
+        }
+        let wait = Timespec {
+            tv_sec: wait.as_secs() as i64,
+            tv_nsec: wait.subsec_nanos().into(),
+        };
+        match poll(&mut fds, Some(&wait)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(SubjectError::Pipe(error.into())),
+        }
+        let is_up = |fd: &PollFd<'_>| !fd.revents().is_empty();
+        Ok((is_up(&fds[0]), fds.get(1).is_some_and(is_up)))
+    }
+
+    fn write(&mut self) -> Result<(), SubjectError> {
+        let mut stdin = self.stdin;
+        match stdin.write(&self.to_write[self.written..]) {
+            Ok(n) => self.written += n,
+            // The subject closed its input: its reply, or how it ends, says why.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.written = self.to_write.len();
+            }
+            Err(error) if is_passing(&error) => {}
+            Err(error) => return Err(SubjectError::Pipe(error)),
+        }
+        Ok(())
+    }
+
+    fn read(&mut self) -> Result<Option<Reply>, SubjectError> {
+        let mut chunk = [0; 16 << 10];
+        let n = match self.stdout.read(&mut chunk) {
+            Ok(0) => return Ok(Some(Reply::End(std::mem::take(&mut self.read)))),
+            Ok(n) => n,
+            Err(error) if is_passing(&error) => return Ok(None),
+            Err(error) => return Err(SubjectError::Pipe(error)),
+        };
+        let from = self.read.len();
+        self.read.extend_from_slice(&chunk[..n]);
+        match self.read[from..].iter().position(|&byte| byte == b'\n') {
+            Some(at) => self.line(from + at).map(Some),
+            None if self.read.len() > MAX_LINE_BYTES => Err(SubjectError::Contract(format!(
+                "it wrote a line longer than {MAX_LINE_BYTES} bytes"
+            ))),
+            None => Ok(None),
+        }
+    }
+
+    fn line(&mut self, end: usize) -> Result<Reply, SubjectError> {
+        let rest = self.read.split_off(end + 1);
+        let mut line = std::mem::take(&mut self.read);
+        line.truncate(end);
+        String::from_utf8(line)
+            .map(|line| Reply::Line(line, rest))
+            .map_err(|_| SubjectError::Contract("it wrote a line that is not UTF-8".to_owned()))
+    }
+}
+
+fn is_passing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+    )
+}
+
+fn set_blocking(pipe: impl AsFd, blocking: bool) -> io::Result<()> {
+    let flags = fcntl_getfl(&pipe)?;
+    let flags = if blocking {
+        flags - OFlags::NONBLOCK
+    } else {
+        flags | OFlags::NONBLOCK
+    };
+    Ok(fcntl_setfl(&pipe, flags)?)
+}

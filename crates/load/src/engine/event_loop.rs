@@ -1,0 +1,293 @@
+//! The loop: it waits for the network and for time, and has the engine do what is due.
+//!
+//! It waits for events of all connections and of its timer. A closed loop over one connection
+//! waits in the read itself, as the floor's loop does: that spares a call to the system for every
+//! call. It does so from its first call to its last, so that all are timed in one way: what else is due
+//! meanwhile waits until the call ends, or for as long as a read waits.
+//!
+//! What comes is read ahead of its processing. A burst of responses, as after a stall, takes longer to
+//! process than to read. The time of a response is that of its reading, so that what comes meanwhile
+//! must not lie unread: all connections are read first, and read again between portions of what they
+//! brought.
+//!
+//! What always holds: a turn begins with the inbox empty, and the loop never waits while calls are due
+//! that have room, or while a connection is to be read or written.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use mio::{Events, Poll, Token};
+
+use super::timer::Timer;
+use super::{Engine, Hooks};
+use crate::bodies::Bodies;
+use crate::clock;
+use crate::error::LoadError;
+use crate::trial::Trial;
+
+/// Events taken from the system at once.
+const EVENTS_A_TURN: usize = 1024;
+
+/// The timer's token; connections have the index of their place.
+const TIMER: Token = Token(usize::MAX);
+
+/// The loop looks at the stop flag at least this often, ns.
+const LOOK_UP_NS: u64 = 50_000_000;
+
+/// How long until a body that is late is looked for again, ns. No event says that it is there.
+const LATE_BODY_REST_NS: u64 = 100_000;
+
+/// How long a read waits. The kernel counts it in ticks of up to 10 ms, and adds one.
+const READ_WAIT: Duration = Duration::from_millis(20);
+
+/// A read waits only if no deadline passes within this time, ns.
+const QUIET_NS: u64 = 45_000_000;
+
+/// How long what comes may lie unread while other input is processed, ns, as long as the inbox has
+/// room.
+const UNREAD_NS: u64 = 100_000;
+
+/// For so long one turn of the loop goes on to read, ns. The stop flag, deadlines and the trial's end
+/// are looked at in between.
+const LONGEST_TURN_NS: u64 = 5_000_000;
+
+/// An event loop and the engine that it turns.
+pub(super) struct EventLoop<'t, 'b, 'r> {
+    poll: Poll,
+    events: Events,
+    timer: Timer,
+    pub(super) engine: Engine<'t, 'b, 'r>,
+    /// How often the loop waited for events while calls counted.
+    #[cfg(test)]
+    pub(super) polled: u64,
+}
+
+impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
+    /// A loop for what can be carried out.
+    pub(super) fn new(
+        trial: &'t Trial,
+        bodies: Bodies<'b>,
+        hooks: Hooks<'r>,
+    ) -> Result<Self, LoadError> {
+        trial.check()?;
+        if let Some(hook) = &hooks.progress {
+            hook.check()?;
+        }
+        let no_loop = LoadError::machine("make an event loop");
+        let (poll, registry) = Poll::new()
+            .and_then(|poll| {
+                let registry = poll.registry().try_clone()?;
+                Ok((poll, registry))
+            })
+            .map_err(no_loop)?;
+        let timer = Timer::new(&registry, TIMER).map_err(LoadError::machine("make a timer"))?;
+        Ok(EventLoop {
+            poll,
+            events: Events::with_capacity(EVENTS_A_TURN),
+            timer,
+            engine: Engine::new(trial, bodies, hooks, registry)?,
+            #[cfg(test)]
+            polled: 0,
+        })
+    }
+
+    /// Turns until the trial or the slice is over, or `stop` is set.
+    pub(super) fn run(&mut self, stop: &AtomicBool) -> Result<(), LoadError> {
+        loop {
+            if stop.load(Ordering::Relaxed) {
+                self.engine.phases.interrupt();
+                return Ok(());
+            }
+            let now = clock::now();
+            self.engine.tend_connections(now)?;
+            self.engine.expire(now);
+            if self.engine.advance(now) {
+                return Ok(());
+            }
+            // Going on to another part takes time of its own.
+            let now = self.engine.phases.started_at().max(now);
+            self.engine.begin_due(now)?;
+            self.engine.write_all()?;
+            self.engine.take_snapshot(now);
+            self.engine.ledger.count_stages();
+            self.wait_and_read(now)?;
+            self.process_all()?;
+        }
+    }
+
+    /// Reads and processes what has come, without waiting.
+    pub(super) fn catch_up(&mut self) -> Result<(), LoadError> {
+        self.poll_and_read(Some(Duration::ZERO))?;
+        self.process_all()
+    }
+
+    pub(super) fn into_engine(self) -> Engine<'t, 'b, 'r> {
+        self.engine
+    }
+
+    /// Waits until something can be read or written, or until it is time for something, and reads what
+    /// came. `now` is when the turn began: what became due since then was not looked at and must not be
+    /// waited for.
+    fn wait_and_read(&mut self, now: u64) -> Result<(), LoadError> {
+        if let Some(index) = self.engine.lone_connection(now) {
+            self.engine.read(index, Some(READ_WAIT))?;
+            return self.engine.read_marked();
+        }
+        #[cfg(test)]
+        if self.engine.phases.phase() == super::phases::Phase::Measured {
+            self.polled += 1;
+        }
+        let wake = self.engine.wake_by(now);
+        if wake <= now {
+            return self.poll_and_read(Some(Duration::ZERO));
+        }
+        self.timer
+            .wake_by(wake, now)
+            .map_err(LoadError::machine("set a timer"))?;
+        self.poll_and_read(None)
+    }
+
+    /// Asks the system what can be read or written, and reads once from each connection that has
+    /// something, in the order of the events.
+    fn poll_and_read(&mut self, timeout: Option<Duration>) -> Result<(), LoadError> {
+        match self.poll.poll(&mut self.events, timeout) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => self.events.clear(),
+            result => result.map_err(LoadError::machine("wait for the network"))?,
+        }
+        for event in &self.events {
+            if event.token() == TIMER {
+                continue;
+            }
+            let index = event.token().0;
+            if event.is_writable() {
+                self.engine.note_writable(index)?;
+            }
+            let ended = event.is_read_closed() || event.is_error();
+            if event.is_readable() || ended {
+                self.engine.note_readable(index, ended)?;
+            }
+        }
+        self.engine.read_marked()
+    }
+
+    /// Processes all that was read. Where that takes a while, what there is to begin and to write
+    /// has its turn in between, and connections are read again while there is room.
+    fn process_all(&mut self) -> Result<(), LoadError> {
+        let Some(began) = self.engine.inbox.since() else {
+            return Ok(());
+        };
+        let mut read_at = began;
+        let phase = self.engine.phases.phase();
+        while let Some(portion) = self.engine.inbox.next() {
+            self.engine.process(portion)?;
+            if self.engine.inbox.is_empty() {
+                break;
+            }
+            let now = clock::now();
+            if now - read_at < UNREAD_NS {
+                self.engine.keep_pace(now)?;
+                continue;
+            }
+            read_at = now;
+            self.engine.begin_due(now)?;
+            self.engine.write_all()?;
+            // What follows from another phase is for the next turn to see to.
+            let goes_on = now - began < LONGEST_TURN_NS && self.engine.phases.phase() == phase;
+            if goes_on && self.engine.inbox.has_room() {
+                self.poll_and_read(Some(Duration::ZERO))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Engine<'_, '_, '_> {
+    /// Goes on to the next part of the trial where it is time. True when it is over.
+    fn advance(&mut self, now: u64) -> bool {
+        self.phases.advance(now, &self.pool, &mut self.ledger)
+    }
+
+    /// A connection has room for writing.
+    fn note_writable(&mut self, index: usize) -> Result<(), LoadError> {
+        self.go_on_connecting(index)?;
+        match self.pool.is_blocked(index) {
+            true => self.write(index),
+            false => Ok(()),
+        }
+    }
+
+    /// A connection has something to read, which is its end or is not.
+    fn note_readable(&mut self, index: usize, ended: bool) -> Result<(), LoadError> {
+        self.go_on_connecting(index)?;
+        self.pool.note_readable(index, ended);
+        Ok(())
+    }
+
+    fn go_on_connecting(&mut self, index: usize) -> Result<(), LoadError> {
+        if self.pool.is_connecting(index) {
+            let attempt = self.pool.go_on_connecting(index)?;
+            self.follow(attempt);
+        }
+        Ok(())
+    }
+
+    /// Reads once from each connection that is marked for it, and one that is alone until it has no more.
+    /// Where the inbox has no room, the first of the rest are the first of the next turn, so that none
+    /// starves.
+    fn read_marked(&mut self) -> Result<(), LoadError> {
+        let mut left = self.pool.to_read();
+        while self.inbox.has_room()
+            && (left > 0 || self.pool.to_read() == 1)
+            && let Some(index) = self.pool.next_to_read()
+        {
+            left = left.saturating_sub(1);
+            self.read(index, None)?;
+        }
+        Ok(())
+    }
+
+    /// Reads once from a connection, for which it waits for about as long as is said, and sends the
+    /// calls that became due meanwhile.
+    fn read(&mut self, index: usize, wait: Option<Duration>) -> Result<(), LoadError> {
+        match self.pool.read(index, &mut self.inbox, wait) {
+            Some(at) => self.keep_pace(at),
+            None => Ok(()),
+        }
+    }
+
+    /// The connection that alone can bring anything, where a call in flight is all that is waited for.
+    fn lone_connection(&self, now: u64) -> Option<usize> {
+        let until = now.saturating_add(QUIET_NS);
+        match !self.more_are_due && self.ledger.only_waits_for_responses(until) {
+            true => self.pool.lone_connection(),
+            false => None,
+        }
+    }
+
+    /// When there is something to do, whatever the network brings.
+    fn wake_by(&self, now: u64) -> u64 {
+        if self.more_are_due || self.pool.has_work() {
+            return now;
+        }
+        let snapshot = self.snapshots.as_ref();
+        let snapshot = snapshot.map_or(u64::MAX, |snapshots| snapshots.next_at(&self.phases));
+        let mut wake = snapshot.min(now + LOOK_UP_NS);
+        wake = wake.min(self.phases.ends_by(&self.ledger, now));
+        if let Some(expires_at) = self.ledger.expires_at() {
+            wake = wake.min(expires_at);
+        }
+        let admitted = |due: &u64| self.phases.admits(&self.ledger, *due);
+        if let Some(due) = self.ledger.next_due().filter(admitted) {
+            wake = wake.min(if due > now {
+                due
+            } else if self.ledger.waits_for_body() {
+                now + LATE_BODY_REST_NS
+            } else {
+                // It waits for room, which the network brings, or for its end.
+                self.ledger.deadline_of(due)
+            });
+        }
+        wake.min(self.pool.tend_by(self.wants_connections(), now))
+    }
+}

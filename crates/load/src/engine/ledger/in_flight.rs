@@ -1,0 +1,231 @@
+//! The calls in flight, in slots that are used again.
+
+use crate::engine::messages::Outgoing;
+use crate::engine::response::Response;
+use crate::engine::stamps::Stamps;
+
+/// No slot.
+const NONE: u32 = u32::MAX;
+
+/// A call in flight.
+#[derive(Debug)]
+pub(in crate::engine) struct Call {
+    /// Its place among all calls, from 0 at the start of the warm-up.
+    pub(in crate::engine) number: u64,
+    /// The place of the connection that has it.
+    pub(in crate::engine) connection: usize,
+    pub(super) due: u64,
+    /// When its deadline passes, ns.
+    expires_at: u64,
+    pub(in crate::engine) measured: bool,
+    /// Whether its response is compared with the right one.
+    pub(in crate::engine) verified: bool,
+    /// How often it was sent again.
+    pub(in crate::engine) retries: u32,
+    /// Its body where it is streamed, in case it is sent again.
+    pub(in crate::engine) body: Option<Outgoing>,
+    pub(in crate::engine) stamps: Stamps,
+    pub(in crate::engine) response: Response,
+    generation: u32,
+    active: bool,
+    /// Neighbours by due time; calls are begun in that order.
+    before: u32,
+    after: u32,
+}
+
+/// All calls in flight, the one that was due first at the front. Slots and their buffers are kept, so
+/// that a steady trial allocates nothing.
+#[derive(Debug, Default)]
+pub(super) struct InFlight {
+    slots: Vec<Call>,
+    free: Vec<u32>,
+    oldest: Option<u32>,
+    newest: Option<u32>,
+}
+
+/// What is known of a call when it begins. All times are ns.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::engine) struct Beginning {
+    /// The place of the connection that is to have it.
+    pub(in crate::engine) connection: usize,
+    pub(in crate::engine) due: u64,
+    pub(in crate::engine) begun: u64,
+    pub(in crate::engine) measured: bool,
+    /// Whether its response is to be compared with the right one.
+    pub(in crate::engine) verified: bool,
+}
+
+impl InFlight {
+    /// Adds a call and returns its token, which no other call ever has while it is in flight.
+    pub(super) fn insert(
+        &mut self,
+        number: u64,
+        beginning: Beginning,
+        expires_at: u64,
+        new_response: impl FnOnce() -> Response,
+    ) -> u64 {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Call::vacant(new_response()));
+            (self.slots.len() - 1) as u32
+        });
+        let before = self.newest.replace(slot);
+        match before {
+            Some(before) => self.slots[before as usize].after = slot,
+            None => self.oldest = Some(slot),
+        }
+        let call = &mut self.slots[slot as usize];
+        call.number = number;
+        call.connection = beginning.connection;
+        call.due = beginning.due;
+        call.expires_at = expires_at;
+        call.measured = beginning.measured;
+        call.verified = beginning.verified;
+        call.retries = 0;
+        call.stamps = Stamps {
+            begun: beginning.begun,
+            ..Stamps::default()
+        };
+        call.active = true;
+        call.before = before.unwrap_or(NONE);
+        call.after = NONE;
+        u64::from(call.generation) << 32 | u64::from(slot)
+    }
+
+    /// The call of a token, while it is in flight.
+    pub(super) fn get(&mut self, token: u64) -> Option<&mut Call> {
+        let call = self.slots.get_mut((token & u64::from(u32::MAX)) as usize)?;
+        (call.active && u64::from(call.generation) == token >> 32).then_some(call)
+    }
+
+    /// Takes a call out; its slot stays readable until the next insertion.
+    pub(super) fn remove(&mut self, token: u64) -> Option<&mut Call> {
+        let call = self.get(token)?;
+        call.active = false;
+        call.body = None;
+        call.generation = call.generation.wrapping_add(1);
+        let (before, after) = (call.before, call.after);
+        let slot = (token & u64::from(u32::MAX)) as u32;
+        match before {
+            NONE => self.oldest = Some(after).filter(|slot| *slot != NONE),
+            before => self.slots[before as usize].after = after,
+        }
+        match after {
+            NONE => self.newest = Some(before).filter(|slot| *slot != NONE),
+            after => self.slots[after as usize].before = before,
+        }
+        self.free.push(slot);
+        Some(&mut self.slots[slot as usize])
+    }
+
+    /// Moves all calls of one connection to another.
+    pub(super) fn move_all(&mut self, from: usize, to: usize) {
+        let moved = |call: &&mut Call| call.active && call.connection == from;
+        for call in self.slots.iter_mut().filter(moved) {
+            call.connection = to;
+        }
+    }
+
+    /// The call whose deadline passes first, as its token and when that is, ns.
+    pub(super) fn oldest(&self) -> Option<(u64, u64)> {
+        let slot = self.oldest?;
+        let call = &self.slots[slot as usize];
+        let token = u64::from(call.generation) << 32 | u64::from(slot);
+        Some((token, call.expires_at))
+    }
+
+    /// How many calls are in flight.
+    pub(super) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// How many calls of the measured part are in flight.
+    pub(super) fn measured(&self) -> u64 {
+        let measured = |call: &&Call| call.active && call.measured;
+        self.slots.iter().filter(measured).count() as u64
+    }
+}
+
+impl Call {
+    /// Whether its deadline has passed at `at`.
+    pub(in crate::engine) fn is_out_of_time(&self, at: u64) -> bool {
+        at >= self.expires_at
+    }
+
+    fn vacant(response: Response) -> Call {
+        Call {
+            number: 0,
+            connection: 0,
+            due: 0,
+            expires_at: 0,
+            measured: false,
+            verified: false,
+            retries: 0,
+            body: None,
+            stamps: Stamps::default(),
+            response,
+            generation: 0,
+            active: false,
+            before: NONE,
+            after: NONE,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::trial::{CallStyle, Expect};
+
+    const DEADLINE: u64 = 50;
+
+    fn insert(calls: &mut InFlight, due: u64) -> u64 {
+        let beginning = Beginning {
+            connection: 0,
+            due,
+            begun: due,
+            measured: due.is_multiple_of(2),
+            verified: false,
+        };
+        let style = CallStyle::Http {
+            method: "GET".to_owned(),
+        };
+        calls.insert(due, beginning, due + DEADLINE, || {
+            Response::new(&style, &Expect::default())
+        })
+    }
+
+    #[test]
+    fn a_token_is_dead_once_its_call_is_out() {
+        let mut calls = InFlight::default();
+        let first = insert(&mut calls, 1);
+        assert!(calls.remove(first).is_some());
+        let second = insert(&mut calls, 2);
+        assert_ne!(first, second, "the slot is the same, the token is not");
+        assert!(calls.get(first).is_none() && calls.remove(first).is_none());
+        assert_eq!(calls.get(second).map(|call| call.due), Some(2));
+    }
+
+    proptest! {
+        #[test]
+        fn the_oldest_is_always_first(steps in prop::collection::vec(any::<Option<u8>>(), 0..100)) {
+            let mut calls = InFlight::default();
+            let mut model: Vec<(u64, u64)> = Vec::new();
+            for (due, step) in steps.into_iter().enumerate() {
+                match step {
+                    Some(which) if !model.is_empty() => {
+                        let (token, _) = model.remove(which as usize % model.len());
+                        prop_assert!(calls.remove(token).is_some());
+                    }
+                    _ => model.push((insert(&mut calls, due as u64), due as u64)),
+                }
+                let first = model.first().map(|(token, due)| (*token, due + DEADLINE));
+                prop_assert_eq!(calls.oldest(), first);
+                let measured = model.iter().filter(|(_, due)| due.is_multiple_of(2)).count() as u64;
+                prop_assert_eq!(calls.measured(), measured);
+                prop_assert_eq!(calls.len(), model.len());
+            }
+        }
+    }
+}

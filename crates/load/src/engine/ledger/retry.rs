@@ -1,0 +1,128 @@
+//! Which calls may be sent again: those that cannot make the server do its work twice, or where
+//! doing it twice is the same as once.
+
+use rpcgauge_wire::{ErrorCode, Failure, Protocol, Stage};
+
+use crate::trial::CallStyle;
+
+/// How often a call is sent again at most. A server that takes none of so many sends takes no call.
+const MOST_RETRIES: u32 = 3;
+
+/// Methods whose effect is the same once and twice (RFC 9110 §9.2.2).
+const IDEMPOTENT: [&str; 6] = ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"];
+
+/// What is known of a call that failed, beside how.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sent<'a> {
+    pub(super) protocol: Protocol,
+    pub(super) style: &'a CallStyle,
+    /// How often it was sent again already.
+    pub(super) retries: u32,
+    /// Whether a byte of a response to it came.
+    pub(super) response_begun: bool,
+    /// Whether its connection had brought a response before.
+    pub(super) connection_proved: bool,
+}
+
+/// Whether a call that failed so may be sent again.
+pub(super) fn may_retry(failure: &Failure, sent: Sent<'_>) -> bool {
+    if sent.retries >= MOST_RETRIES || sent.response_begun {
+        return false;
+    }
+    match failure {
+        // What the server will not do over this protocol it will not do at the second time.
+        Failure::Reset { code } | Failure::GoneAway { code }
+            if *code == ErrorCode::HTTP_1_1_REQUIRED =>
+        {
+            false
+        }
+        // A server may close a connection that it believes idle while a request is on its way. In
+        // HTTP/1.1 nothing says whether it saw the request, so that only a method whose effect is
+        // the same twice is sent again (RFC 9110 §9.2.2), and on a new connection not even that:
+        // no server believes it idle. HTTP/2 has GOAWAY to say it.
+        Failure::Closed {
+            stage: Stage::BeforeHead,
+        } => {
+            let CallStyle::Http { method } = sent.style else {
+                return false;
+            };
+            sent.protocol == Protocol::Http1
+                && sent.connection_proved
+                && IDEMPOTENT.contains(&method.as_str())
+        }
+        failure => failure.not_processed(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rpcgauge_wire::LimitExceeded;
+
+    use super::*;
+
+    #[test]
+    fn what_may_be_sent_again() {
+        let reset = |code| Failure::Reset { code };
+        let refused = reset(ErrorCode::REFUSED_STREAM);
+        let gone = |code| Failure::GoneAway { code };
+        let closed = |stage| Failure::Closed { stage };
+        let before = closed(Stage::BeforeHead);
+        let post = CallStyle::Http {
+            method: "POST".to_owned(),
+        };
+        let put = CallStyle::Http {
+            method: "PUT".to_owned(),
+        };
+        let grpc = CallStyle::Grpc { subtype: None };
+        let table = [
+            (refused, &post, true),
+            (refused, &grpc, true),
+            (gone(ErrorCode::NO_ERROR), &grpc, true),
+            (gone(ErrorCode::ENHANCE_YOUR_CALM), &post, true),
+            (gone(ErrorCode::HTTP_1_1_REQUIRED), &grpc, false),
+            (reset(ErrorCode::HTTP_1_1_REQUIRED), &grpc, false),
+            (reset(ErrorCode::CANCEL), &put, false),
+            (reset(ErrorCode::INTERNAL_ERROR), &grpc, false),
+            (before, &put, true),
+            (before, &post, false),
+            (before, &grpc, false),
+            (closed(Stage::InHead), &put, false),
+            (closed(Stage::InBody), &put, false),
+            (LimitExceeded::BodyBytes(1).into(), &put, false),
+        ];
+        for (failure, style, again) in table {
+            let sent = Sent {
+                protocol: Protocol::Http1,
+                style,
+                retries: 0,
+                response_begun: false,
+                connection_proved: true,
+            };
+            assert_eq!(may_retry(&failure, sent), again, "{failure} {style:?}");
+            let last = Sent {
+                retries: MOST_RETRIES - 1,
+                ..sent
+            };
+            assert_eq!(may_retry(&failure, last), again, "{failure} {style:?}");
+            let often = Sent {
+                retries: MOST_RETRIES,
+                ..sent
+            };
+            let begun = Sent {
+                response_begun: true,
+                ..sent
+            };
+            assert!(!may_retry(&failure, often) && !may_retry(&failure, begun));
+            let new = Sent {
+                connection_proved: false,
+                ..sent
+            };
+            assert_eq!(may_retry(&failure, new), again && failure.not_processed());
+            let http2 = Sent {
+                protocol: Protocol::Http2,
+                ..sent
+            };
+            assert_eq!(may_retry(&failure, http2), again && failure.not_processed());
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Checks of compressed responses that are not decoded: damaged ones fail their calls.
+
+use crate::bodies::{AnswerCheck, CodecError};
+use crate::clock;
+use crate::engine::response::Response;
+
+/// Checks take at most one part in so many of the time. While one goes on, no call is begun and no response
+/// read: more would show in the 99th percentile.
+const SHARE: u64 = 100;
+
+/// What is checked, and how long it took so far.
+pub(super) struct Checking<'r> {
+    check: AnswerCheck<'r>,
+    /// When the first response was checked, ns.
+    since: Option<u64>,
+    spent: u64,
+    /// One was damaged: from there on each is checked, however long that takes.
+    damaged: bool,
+}
+
+impl<'r> Checking<'r> {
+    pub(super) fn new(check: AnswerCheck<'r>) -> Self {
+        Checking {
+            check,
+            since: None,
+            spent: 0,
+            damaged: false,
+        }
+    }
+
+    /// Checks a response, where it was held for that and there is time.
+    pub(super) fn check(&mut self, response: &Response) -> Result<(), CodecError> {
+        let Some(carried) = response.to_check() else {
+            return Ok(());
+        };
+        let now = clock::now();
+        let lasted = now.saturating_sub(*self.since.get_or_insert(now));
+        if !self.damaged && self.spent.saturating_mul(SHARE) > lasted {
+            return Ok(());
+        }
+        let checked = (self.check)(carried);
+        self.spent += clock::now().saturating_sub(now);
+        self.damaged |= checked.is_err();
+        checked
+    }
+}

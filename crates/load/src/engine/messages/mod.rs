@@ -1,0 +1,484 @@
+//! The messages: where requests come from, and what reads their responses.
+//!
+//! A request was prepared, or is made ahead of its call on a thread of its own (`prefetch`), or is encoded
+//! within the call. A response is decoded in the last case, and otherwise only where it is verified or,
+//! by samples, checked. The sums of their sizes are of measured calls that were sent or answered.
+
+mod check;
+mod prefetch;
+mod sizes;
+
+use bytes::Bytes;
+use rpcgauge_wire::grpc::{self, MessageTooLong, PREFIX_LENGTH};
+
+use self::check::Checking;
+use self::prefetch::Prefetch;
+pub(super) use self::prefetch::{Made, Next};
+use self::sizes::Sizes;
+use super::response::{Keep, Response};
+use super::stamps::Stamps;
+use crate::bodies::{AnswerCheck, Bodies, Body, Codec, CodecError};
+use crate::clock;
+use crate::error::LoadError;
+use crate::failure::FailureKind;
+use crate::measurement::Payload;
+use crate::stage::Timing;
+use crate::trial::{CallStyle, Trial};
+
+/// A request that is ready to go.
+#[derive(Debug, Default)]
+pub(super) struct Outgoing {
+    /// As given to the connection, with gRPC's prefix.
+    pub(super) body: Bytes,
+    /// The message's length before compression.
+    plain: u64,
+    /// And after.
+    carried: u64,
+}
+
+/// Why a response's message was not accepted.
+#[derive(Debug)]
+pub(super) enum Unread {
+    /// The call fails.
+    Failed(FailureKind, CodecError),
+    /// The trial fails: the server answers something else than it should.
+    Wrong(CodecError),
+}
+
+/// What stands where gRPC's prefix will be, as long as a codec works behind it. No encoding's message
+/// begins so, which shows a codec that puts its message there.
+const ROOM: [u8; PREFIX_LENGTH] = *b"\xffroom";
+
+/// Prepared bodies or a codec, ready for calls.
+pub(super) struct Messages<'b, 'r> {
+    kind: Kind<'b>,
+    checking: Option<Checking<'r>>,
+    grpc: bool,
+    /// Whether stages are stamped.
+    timed: bool,
+    /// Whether responses are expected to be compressed.
+    encoding_asked: bool,
+    /// The plain request where it is compressed, and the plain response where it was.
+    plain: Vec<u8>,
+    /// The request that was encoded last, whose memory is used again once the connection let it go.
+    last: Outgoing,
+    sizes: Sizes,
+}
+
+enum Kind<'b> {
+    Prepared {
+        bodies: Vec<Outgoing>,
+        verifier: Option<&'b mut dyn Codec>,
+    },
+    Streamed(Prefetch),
+    PerCall {
+        codec: &'b mut dyn Codec,
+        compresses: bool,
+    },
+}
+
+impl<'b, 'r> Messages<'b, 'r> {
+    pub(super) fn new(
+        bodies: Bodies<'b>,
+        check: Option<AnswerCheck<'r>>,
+        trial: &Trial,
+    ) -> Result<Self, LoadError> {
+        let grpc = matches!(trial.request.style, CallStyle::Grpc { .. });
+        let kind = match bodies {
+            Bodies::Prepared { bodies, .. } if bodies.is_empty() => {
+                return Err(LoadError::Setting {
+                    what: "the prepared request bodies",
+                    allowed: "at least 1",
+                });
+            }
+            Bodies::Prepared { bodies, verifier } => Kind::Prepared {
+                bodies: bodies
+                    .into_iter()
+                    .map(|body| framed(body, grpc))
+                    .collect::<Result<_, _>>()?,
+                verifier,
+            },
+            Bodies::Streamed(bodies) => Kind::Streamed(Prefetch::start(bodies, grpc)?),
+            Bodies::PerCall(codec) => Kind::PerCall {
+                compresses: codec.compresses(),
+                codec,
+            },
+        };
+        Ok(Messages {
+            kind,
+            checking: check.map(Checking::new),
+            grpc,
+            timed: trial.timing == Timing::Stages,
+            encoding_asked: trial.expect.encoding.is_some(),
+            plain: Vec::new(),
+            last: Outgoing::default(),
+            sizes: Sizes::default(),
+        })
+    }
+
+    /// Whether the response to this call of the warm-up is verified: of the first calls, one for each
+    /// message.
+    #[inline]
+    pub(super) fn verifies(&self, number: u64) -> bool {
+        match &self.kind {
+            Kind::Prepared { verifier: None, .. } | Kind::Streamed(_) => false,
+            Kind::Prepared { bodies, .. } => number < bodies.len() as u64,
+            Kind::PerCall { .. } => number < 1,
+        }
+    }
+
+    /// Whether responses that are not verified are decoded too.
+    #[inline]
+    pub(super) fn decodes(&self) -> bool {
+        matches!(self.kind, Kind::PerCall { .. })
+    }
+
+    /// Whether responses are checked.
+    pub(super) fn checks(&self) -> bool {
+        self.checking.is_some()
+    }
+
+    /// What is wanted of a response's message.
+    #[inline]
+    pub(super) fn keep(&self, verified: bool) -> Keep {
+        match &self.checking {
+            _ if verified || self.decodes() => Keep::Message,
+            Some(_) => Keep::Compressed,
+            None => Keep::Nothing,
+        }
+    }
+
+    /// Whether the next call has a body. Only one that is streamed may have none.
+    #[inline]
+    pub(super) fn next(&mut self) -> Next {
+        match &mut self.kind {
+            Kind::Streamed(prefetch) => prefetch.next(),
+            Kind::Prepared { .. } | Kind::PerCall { .. } => Next::Ready,
+        }
+    }
+
+    /// Takes the next call's body where it is streamed: there it is the call's own, which keeps it
+    /// for as long as it may be sent again.
+    #[inline]
+    pub(super) fn take_streamed(&mut self) -> Option<Made> {
+        match &mut self.kind {
+            Kind::Streamed(prefetch) => prefetch.take(),
+            Kind::Prepared { .. } | Kind::PerCall { .. } => None,
+        }
+    }
+
+    /// The request of the `number`-th call: its `own` where that was streamed. Its sizes are counted where
+    /// `counts` says so.
+    pub(super) fn request<'c>(
+        &'c mut self,
+        number: u64,
+        own: Option<&'c Outgoing>,
+        counts: bool,
+        stamps: &mut Stamps,
+    ) -> Result<&'c Outgoing, CodecError> {
+        let outgoing = match (own, &mut self.kind) {
+            (Some(own), _) => own,
+            (None, Kind::Prepared { bodies, .. }) => {
+                &bodies[(number % bodies.len() as u64) as usize]
+            }
+            (None, Kind::Streamed(_)) => {
+                return Err(CodecError("the call has lost its body".to_owned()));
+            }
+            (None, Kind::PerCall { codec, compresses }) => {
+                let mut body = reclaimed(std::mem::take(&mut self.last.body));
+                // Room for the prefix, so that the message is made where it is sent from: moving it
+                // for one protocol and not for the other would be a difference of our own making.
+                let prefix = if self.grpc {
+                    body.extend_from_slice(&ROOM);
+                    PREFIX_LENGTH
+                } else {
+                    0
+                };
+                stamp(self.timed, &mut stamps.encoding);
+                let plain = if *compresses {
+                    self.plain.clear();
+                    codec.encode(number, &mut self.plain)?;
+                    stamp(self.timed, &mut stamps.encoded);
+                    codec.compress(&self.plain, &mut body)?;
+                    stamp(self.timed, &mut stamps.compressed);
+                    self.plain.len()
+                } else {
+                    codec.encode(number, &mut body)?;
+                    stamp(self.timed, &mut stamps.encoded);
+                    body.len().saturating_sub(prefix)
+                };
+                let carried = body.len().saturating_sub(prefix);
+                if self.grpc {
+                    write_prefix(&mut body, carried, *compresses)?;
+                }
+                self.last = Outgoing {
+                    body: Bytes::from(body),
+                    plain: plain as u64,
+                    carried: carried as u64,
+                };
+                &self.last
+            }
+        };
+        if counts {
+            self.sizes.request(outgoing);
+        }
+        Ok(outgoing)
+    }
+
+    /// Checks or reads the message of a good response that was read at `read_at` (ns), and counts its
+    /// sizes; `counts` is whether its call is measured and whether it is verified. Returns when that was
+    /// done, as far as it is part of the call.
+    pub(super) fn read(
+        &mut self,
+        number: u64,
+        counts: (bool, bool),
+        response: &Response,
+        stamps: &mut Stamps,
+        read_at: u64,
+    ) -> (u64, Result<(), Unread>) {
+        if let Some(checking) = &mut self.checking
+            && let Err(error) = checking.check(response)
+        {
+            return (read_at, Err(Unread::Failed(FailureKind::Decompress, error)));
+        }
+        let plain = self.decode(number, counts.1, response, stamps);
+        let decodes = self.decodes();
+        let done = if decodes && stamps.decoded != 0 {
+            stamps.decoded
+        } else if decodes || self.timed {
+            clock::now()
+        } else {
+            read_at
+        };
+        let read = plain.map(|plain| {
+            self.sizes
+                .response(counts, response, plain, self.encoding_asked);
+        });
+        (done, read)
+    }
+
+    /// Decodes a response's message where it is to be. Returns its plain length, where that is known.
+    fn decode(
+        &mut self,
+        number: u64,
+        verify: bool,
+        response: &Response,
+        stamps: &mut Stamps,
+    ) -> Result<Option<u64>, Unread> {
+        let compressed = response.is_compressed();
+        let codec = match &mut self.kind {
+            Kind::PerCall { codec, .. } => codec,
+            Kind::Prepared {
+                verifier: Some(codec),
+                ..
+            } if verify => codec,
+            Kind::Prepared { .. } | Kind::Streamed(_) => {
+                return Ok((!compressed).then_some(response.carried()));
+            }
+        };
+        let plain = if compressed {
+            self.plain.clear();
+            codec
+                .decompress(response.message(), &mut self.plain)
+                .map_err(|error| Unread::Failed(FailureKind::Decompress, error))?;
+            stamp(self.timed, &mut stamps.decompressed);
+            self.plain.as_slice()
+        } else {
+            response.message()
+        };
+        codec
+            .decode(plain)
+            .map_err(|error| Unread::Failed(FailureKind::Decode, error))?;
+        stamp(self.timed, &mut stamps.decoded);
+        if verify {
+            codec.verify(number).map_err(Unread::Wrong)?;
+        }
+        Ok(Some(plain.len() as u64))
+    }
+
+    /// Mean sizes of the messages so far.
+    pub(super) fn mean_sizes(&self) -> Payload {
+        self.sizes.means()
+    }
+
+    /// Responses that came uncompressed although an encoding was asked for.
+    pub(super) fn uncompressed(&self) -> u64 {
+        self.sizes.uncompressed
+    }
+}
+
+fn stamp(timed: bool, stamp: &mut u64) {
+    if timed {
+        *stamp = clock::now();
+    }
+}
+
+/// Frames a body beforehand.
+fn framed(body: Body, grpc: bool) -> Result<Outgoing, MessageTooLong> {
+    let carried = body.bytes.len() as u64;
+    let bytes = if grpc {
+        grpc::frame_message(&body.bytes, body.compressed)?
+    } else {
+        Bytes::from(body.bytes)
+    };
+    Ok(Outgoing {
+        body: bytes,
+        plain: body.plain_len,
+        carried,
+    })
+}
+
+/// Fills in the room that was left for gRPC's prefix.
+fn write_prefix(body: &mut [u8], length: usize, compressed: bool) -> Result<(), CodecError> {
+    let length =
+        u32::try_from(length).map_err(|_| CodecError(MessageTooLong(length).to_string()))?;
+    let Some(prefix) = body.first_chunk_mut().filter(|room| **room == ROOM) else {
+        return Err(CodecError(
+            "the codec removed what was in its output: it must append".to_owned(),
+        ));
+    };
+    prefix[0] = u8::from(compressed);
+    prefix[1..].copy_from_slice(&length.to_be_bytes());
+    Ok(())
+}
+
+/// The memory of a body that has no other holder, emptied; new memory otherwise.
+fn reclaimed(body: Bytes) -> Vec<u8> {
+    match body.try_into_mut() {
+        Ok(body) => {
+            let mut memory = Vec::from(body);
+            memory.clear();
+            memory
+        }
+        Err(_) => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::tests::{trial, unused};
+
+    #[test]
+    fn a_body_that_was_let_go_lends_its_memory() {
+        let mut memory = Vec::with_capacity(100_000);
+        memory.extend_from_slice(&[1; 70_000]);
+        let address = memory.as_ptr();
+        let body = Bytes::from(memory);
+        let held = body.slice(10..20);
+        assert_eq!(
+            reclaimed(body.clone()).capacity(),
+            0,
+            "it has another holder"
+        );
+        drop((held, body.clone()));
+        let again = reclaimed(body);
+        assert_eq!((again.len(), again.as_ptr()), (0, address));
+        assert!(again.capacity() >= 70_000);
+    }
+
+    /// Messages of a codec, of gRPC or HTTP.
+    fn messages(codec: &mut dyn Codec, grpc: bool) -> Messages<'_, 'static> {
+        let mut trial = trial(unused());
+        if grpc {
+            trial.request.style = CallStyle::Grpc { subtype: None };
+        }
+        Messages::new(Bodies::PerCall(codec), None, &trial).unwrap()
+    }
+
+    fn request<'m>(
+        messages: &'m mut Messages<'_, '_>,
+        call: u64,
+    ) -> Result<&'m Outgoing, CodecError> {
+        messages.request(call, None, false, &mut Stamps::default())
+    }
+
+    /// Appends, as a codec must.
+    struct Appending;
+
+    impl Codec for Appending {
+        fn encode(&mut self, call: u64, out: &mut Vec<u8>) -> Result<(), CodecError> {
+            out.extend_from_slice(format!("message {call}").as_bytes());
+            Ok(())
+        }
+
+        fn decompress(&mut self, _: &[u8], _: &mut Vec<u8>) -> Result<(), CodecError> {
+            Ok(())
+        }
+
+        fn decode(&mut self, _: &[u8]) -> Result<(), CodecError> {
+            Ok(())
+        }
+
+        fn verify(&mut self, _: u64) -> Result<(), CodecError> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn each_message_is_made_behind_the_room_for_its_prefix() {
+        for (grpc, prefix) in [(true, &[0, 0, 0, 0, 9][..]), (false, &[])] {
+            let mut codec = Appending;
+            let mut messages = messages(&mut codec, grpc);
+            for call in 0..3 {
+                let outgoing = request(&mut messages, call).unwrap();
+                let message = format!("message {call}");
+                assert_eq!(outgoing.body, [prefix, message.as_bytes()].concat());
+                assert_eq!((outgoing.plain, outgoing.carried), (9, 9));
+            }
+        }
+    }
+
+    /// Replaces what is in its output, as a codec must not.
+    struct Replacing {
+        message: &'static str,
+        compresses: bool,
+    }
+
+    impl Codec for Replacing {
+        fn encode(&mut self, _: u64, out: &mut Vec<u8>) -> Result<(), CodecError> {
+            out.clear();
+            out.extend_from_slice(self.message.as_bytes());
+            Ok(())
+        }
+
+        fn compresses(&self) -> bool {
+            self.compresses
+        }
+
+        fn compress(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), CodecError> {
+            *out = plain.to_vec();
+            Ok(())
+        }
+
+        fn decompress(&mut self, _: &[u8], _: &mut Vec<u8>) -> Result<(), CodecError> {
+            Ok(())
+        }
+
+        fn decode(&mut self, _: &[u8]) -> Result<(), CodecError> {
+            Ok(())
+        }
+
+        fn verify(&mut self, _: u64) -> Result<(), CodecError> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_codec_that_replaces_its_output_is_refused() {
+        for message in ["", "short", "longer than the prefix"] {
+            for compresses in [false, true] {
+                let mut codec = Replacing {
+                    message,
+                    compresses,
+                };
+                let mut messages = messages(&mut codec, true);
+                let refused = request(&mut messages, 0).unwrap_err();
+                assert_eq!(
+                    refused.0,
+                    "the codec removed what was in its output: it must append"
+                );
+            }
+        }
+    }
+}

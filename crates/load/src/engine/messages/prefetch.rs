@@ -1,0 +1,211 @@
+//! Bodies that a thread makes ahead of the calls.
+//!
+//! They come in batches: handing over one at a time would wake the thread, a call to the system,
+//! with every call.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
+use std::thread;
+use std::time::Duration;
+use std::vec;
+
+use super::{Outgoing, framed};
+use crate::bodies::{Body, CodecError};
+use crate::error::LoadError;
+
+/// Bodies of a batch at most.
+const BATCH_BODIES: usize = 1024;
+
+/// A batch is full when its bodies have this many bytes together.
+const BATCH_BYTES: usize = 1 << 20;
+
+/// Batches that lie ready, beside the one in use.
+const BATCHES_READY: usize = 16;
+
+/// How long the thread may make bodies before the trial begins without all of them.
+const HEAD_START: Duration = Duration::from_secs(1);
+
+/// A body, or why there is none.
+pub(in crate::engine) type Made = Result<Outgoing, CodecError>;
+
+/// What is known of the next body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::engine) enum Next {
+    /// It is there.
+    Ready,
+    /// It is not made yet.
+    Late,
+    /// There are no more.
+    UsedUp,
+}
+
+/// The calling side of the queue.
+#[derive(Debug)]
+pub(super) struct Prefetch {
+    batches: Receiver<Vec<Made>>,
+    batch: vec::IntoIter<Made>,
+}
+
+impl Prefetch {
+    /// Starts a thread that makes bodies, framed for gRPC or not, and gives it a head start.
+    pub(super) fn start(
+        bodies: Box<dyn Iterator<Item = Result<Body, CodecError>> + Send>,
+        grpc: bool,
+    ) -> Result<Prefetch, LoadError> {
+        let (sender, batches) = sync_channel(BATCHES_READY);
+        let (full, is_full) = sync_channel(1);
+        thread::Builder::new()
+            .name("bodies".to_owned())
+            .spawn(move || make(bodies, grpc, &sender, &full))
+            .map_err(LoadError::machine("start a thread that makes bodies"))?;
+        // Full, at its end, or still not full after so long: the trial goes on with what is there.
+        let (Ok(()) | Err(RecvTimeoutError::Disconnected | RecvTimeoutError::Timeout)) =
+            is_full.recv_timeout(HEAD_START);
+        Ok(Prefetch {
+            batches,
+            batch: Vec::new().into_iter(),
+        })
+    }
+
+    /// Looks whether a body is there; one that is will be taken by [`Prefetch::take`].
+    pub(super) fn next(&mut self) -> Next {
+        if self.batch.as_slice().is_empty() {
+            self.next_batch()
+        } else {
+            Next::Ready
+        }
+    }
+
+    #[cold]
+    fn next_batch(&mut self) -> Next {
+        while self.batch.as_slice().is_empty() {
+            match self.batches.try_recv() {
+                Ok(batch) => self.batch = batch.into_iter(),
+                Err(TryRecvError::Empty) => return Next::Late,
+                Err(TryRecvError::Disconnected) => return Next::UsedUp,
+            }
+        }
+        Next::Ready
+    }
+
+    /// Takes the body that [`Prefetch::next`] found.
+    pub(super) fn take(&mut self) -> Option<Made> {
+        self.batch.next()
+    }
+}
+
+/// Fills the queue until the bodies end or the trial does. Sends on `full` when the queue is full for the first
+/// time, and drops it at the end.
+fn make(
+    bodies: impl Iterator<Item = Result<Body, CodecError>>,
+    grpc: bool,
+    batches: &SyncSender<Vec<Made>>,
+    full: &SyncSender<()>,
+) {
+    let mut bodies = bodies.fuse();
+    let mut sent = 0;
+    loop {
+        let (mut batch, mut bytes) = (Vec::new(), 0);
+        while batch.len() < BATCH_BODIES && bytes < BATCH_BYTES {
+            let Some(body) = bodies.next() else { break };
+            let made = body.and_then(|body| {
+                framed(body, grpc).map_err(|too_long| CodecError(too_long.to_string()))
+            });
+            if let Ok(outgoing) = &made {
+                bytes += outgoing.body.len();
+                // The first clone allocates what is counted with: here, and not in the call.
+                drop(outgoing.body.clone());
+            }
+            batch.push(made);
+        }
+        if batch.is_empty() || batches.send(batch).is_err() {
+            return;
+        }
+        sent += 1;
+        if sent == BATCHES_READY {
+            let _ = full.try_send(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    fn body(bytes: &[u8]) -> Body {
+        Body {
+            bytes: bytes.to_vec(),
+            compressed: false,
+            plain_len: bytes.len() as u64,
+        }
+    }
+
+    /// Takes all bodies, waiting for those that are late.
+    fn take_all(prefetch: &mut Prefetch) -> Vec<Made> {
+        let mut taken = Vec::new();
+        loop {
+            match prefetch.next() {
+                Next::Ready => taken.extend(prefetch.take()),
+                Next::Late => thread::yield_now(),
+                Next::UsedUp => return taken,
+            }
+        }
+    }
+
+    #[test]
+    fn every_body_comes_once_and_in_order() {
+        for grpc in [false, true] {
+            let prefix = if grpc { &[0, 0, 0, 0, 4][..] } else { &[] };
+            let count = 3 * BATCH_BODIES as u32 + 7;
+            let bodies = (0..count).map(|n| Ok(body(&n.to_be_bytes())));
+            let mut prefetch = Prefetch::start(Box::new(bodies), grpc).unwrap();
+            let taken = take_all(&mut prefetch);
+            assert_eq!(taken.len(), count as usize);
+            for (n, made) in (0..count).zip(taken) {
+                let outgoing = made.unwrap();
+                assert_eq!(outgoing.body, [prefix, &n.to_be_bytes()].concat());
+                assert_eq!((outgoing.plain, outgoing.carried), (4, 4));
+            }
+        }
+    }
+
+    #[test]
+    fn a_body_that_cannot_be_made_has_its_error_in_its_place() {
+        let bodies = [
+            Ok(body(b"a")),
+            Err(CodecError("row 2".into())),
+            Ok(body(b"c")),
+        ];
+        let mut prefetch = Prefetch::start(Box::new(bodies.into_iter()), false).unwrap();
+        let taken = take_all(&mut prefetch);
+        let errors: Vec<_> = taken.iter().map(|made| made.as_ref().err()).collect();
+        assert_eq!(errors, [None, Some(&CodecError("row 2".into())), None]);
+    }
+
+    /// The thread stops at the bound: more would fill the memory.
+    #[test]
+    fn so_many_are_made_ahead_and_no_more() {
+        let large = vec![0; BATCH_BYTES];
+        // One that the thread holds while it waits for room.
+        for (bytes, most) in [
+            (&large[..1], (BATCHES_READY + 1) * BATCH_BODIES),
+            (&large[..], BATCHES_READY + 1),
+        ] {
+            let made = Arc::new(AtomicUsize::new(0));
+            let counter = Arc::clone(&made);
+            let bytes = bytes.to_vec();
+            let bodies = std::iter::repeat_with(move || {
+                counter.fetch_add(1, Ordering::Relaxed);
+                Ok(body(&bytes))
+            });
+            let prefetch = Prefetch::start(Box::new(bodies), false).unwrap();
+            // Until it waits; what it makes beyond the bound in this time would show.
+            thread::sleep(Duration::from_millis(50));
+            let made = made.load(Ordering::Relaxed);
+            assert!(made <= most, "{made} of {most}");
+            drop(prefetch);
+        }
+    }
+}

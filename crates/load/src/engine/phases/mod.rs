@@ -1,0 +1,537 @@
+//! The phases: which part of the trial it is, and when the next one begins.
+//!
+//! ```text
+//! Opening ──► WarmUp ──► Switching ──► Measured ──► Draining ──► over
+//!    └── without a warm-up ────────────────▲
+//!
+//! A session:
+//!                                  ┌───────────── Session::slice ──────────────┐
+//! Opening ──► WarmUp ──► Switching ──► Paused ──► Resuming ──► Skipping ──► Measured ──► Draining ──┐
+//!                                        ▲                                                          │
+//!                                        └──────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! From every phase the trial can end early: it was stopped, the bodies are used up, or nothing but
+//! failures came for as long as its patience. What holds between two calls of the methods:
+//!
+//! - A call is measured if and only if it is due at `measured_from` or later, which is never before the
+//!   first measured part and, in a session, between slices.
+//! - `ending` is [`Ending::Complete`] until the trial ends early.
+//! - A span of what is spent is open in the measured part and, but for a session, while it drains.
+
+mod patience;
+mod slices;
+mod spent;
+mod stop;
+mod warmup;
+
+use self::patience::Failing;
+pub(super) use self::slices::Slicing;
+use self::spent::{Reading, Spent};
+use self::stop::{Decision, Status, StopRule};
+use self::warmup::WarmUp;
+use super::ledger::{Ended, Ledger};
+use super::pool::Pool;
+use crate::clock::{self, nanos};
+use crate::measurement::{Ending, WarmupOutcome};
+use crate::schedule::Schedule;
+use crate::trial::{ConnectionUse, Trial};
+use crate::warmup::{Settling, WarmupSlice};
+
+/// Calls that are counted as never begun at most: counting takes time after the trial's end, and a
+/// rate may bring a thousand million a second.
+const MOST_NEVER_BEGUN: usize = 10_000_000;
+
+/// The parts of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Connections are opened; no call is made.
+    Opening,
+    /// Calls are made and not counted.
+    WarmUp,
+    /// The warm-up is over. In a closed loop its calls in flight may end before a measured one is
+    /// begun, so that every byte and all processor time from then on is of measured calls. Arrivals
+    /// at a rate do not wait for anything.
+    Switching,
+    /// A session between its slices.
+    Paused,
+    /// Connections that were lost since the slice before are opened again.
+    Resuming,
+    /// Calls are made that are left out of the figures: the first ones of a slice.
+    Skipping,
+    /// Calls are made, and counted where they are due in this part. At a rate the warm-up may leave
+    /// others, which waited: they come first, and are its own as far as it may have so many.
+    Measured,
+    /// No call is begun any more; those in flight may end.
+    Draining,
+}
+
+/// The phases of a trial.
+pub(super) struct Phases<'t, 'r> {
+    trial: &'t Trial,
+    /// How long connections are waited for, ns: as long as a call.
+    deadline: u64,
+    /// The trial's patience, ns.
+    patience: u64,
+    phase: Phase,
+    started_at: u64,
+    /// Calls that are due from here on are measured, ns.
+    measured_from: u64,
+    /// Until when calls may still end, while draining, ns.
+    drained_by: u64,
+    warmup: WarmUp<'r>,
+    /// Where a session stands between its slices; `None` where the measured part is one piece.
+    slicing: Option<Slicing>,
+    stop: StopRule,
+    failing: Failing,
+    /// There are no more bodies.
+    used_up: bool,
+    ending: Ending,
+    connections_at_start: usize,
+    spent: Spent<'r>,
+}
+
+impl<'t, 'r> Phases<'t, 'r> {
+    /// A trial that begins to open its connections at `now` (ns). `settling` is asked after each slice
+    /// of the warm-up, `measuring` called where what is spent begins and ceases to count.
+    pub(super) fn new(
+        trial: &'t Trial,
+        settling: Box<dyn FnMut(WarmupSlice) -> Settling + 'r>,
+        measuring: Box<dyn FnMut(bool) + 'r>,
+        now: u64,
+    ) -> Self {
+        Phases {
+            trial,
+            deadline: nanos(trial.deadline),
+            patience: nanos(trial.patience),
+            phase: Phase::Opening,
+            started_at: now,
+            measured_from: u64::MAX,
+            drained_by: u64::MAX,
+            warmup: WarmUp::new(trial.warmup, settling),
+            slicing: None,
+            stop: StopRule::new(trial),
+            failing: Failing::default(),
+            used_up: false,
+            ending: Ending::Complete,
+            connections_at_start: 0,
+            spent: Spent::new(measuring),
+        }
+    }
+
+    // What the present part is.
+
+    #[inline]
+    pub(super) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// When it began, ns.
+    #[inline]
+    pub(super) fn started_at(&self) -> u64 {
+        self.started_at
+    }
+
+    /// Whether the time that passes now counts.
+    pub(super) fn is_counting(&self) -> bool {
+        let drains = self.phase == Phase::Draining && self.slicing.is_none();
+        self.phase == Phase::Measured || drains
+    }
+
+    /// Whether a call that is due at `due` is measured.
+    #[inline]
+    pub(super) fn is_measured(&self, due: u64) -> bool {
+        due >= self.measured_from
+    }
+
+    /// Whether a call that is due at `due` is to be begun in this part.
+    #[inline]
+    pub(super) fn admits(&self, ledger: &Ledger<'_>, due: u64) -> bool {
+        if self.phase == Phase::Measured {
+            !self.used_up && self.stop.admits(&self.status(ledger), due)
+        } else {
+            let warms_up = self.phase == Phase::WarmUp && !self.warmup.is_all_begun();
+            !self.used_up && (warms_up || self.phase == Phase::Skipping)
+        }
+    }
+
+    /// When it ends at the latest, ns.
+    pub(super) fn ends_by(&self, ledger: &Ledger<'_>, now: u64) -> u64 {
+        match self.phase {
+            Phase::Measured if self.used_up || self.is_out_of_patience() => now,
+            Phase::Measured => self.stop.changes_at(&self.status(ledger), now),
+            Phase::Draining => self.drained_by,
+            _ if self.used_up => now,
+            Phase::Opening | Phase::Resuming => self.opening_ends_by(),
+            Phase::WarmUp if self.is_out_of_patience() || self.warmup_is_over(now) => now,
+            Phase::WarmUp => self.warmup.ends_by(),
+            Phase::Switching if self.is_ready(ledger) => now,
+            Phase::Switching => self.switching_ends_by(),
+            // With its calls.
+            Phase::Skipping => u64::MAX,
+            Phase::Paused => u64::MAX,
+        }
+    }
+
+    // What happens in it.
+
+    /// The trial was stopped.
+    #[cold]
+    pub(super) fn interrupt(&mut self) {
+        self.ending = Ending::Interrupted;
+    }
+
+    /// There are no more bodies.
+    #[cold]
+    pub(super) fn bodies_used_up(&mut self) {
+        self.used_up = true;
+    }
+
+    /// Counts a call that is taken from the schedule. True when it is a measured one: by when it
+    /// was due, not by when it can be begun. A server that does not keep up with a rate leaves calls
+    /// waiting at the warm-up's end, whose latency and time belong there, as far as it may have so many.
+    #[inline]
+    pub(super) fn call_taken(&mut self, due: u64) -> bool {
+        if self.measured_from < u64::MAX && self.warmup.is_all_begun() {
+            self.measured_from = self.measured_from.min(due);
+        }
+        let measured = due >= self.measured_from;
+        if !measured && !self.is_in_slice() {
+            self.warmup.outcome.calls += 1;
+        }
+        measured
+    }
+
+    /// Takes note of a call's end.
+    #[inline]
+    pub(super) fn call_ended(&mut self, call: &Ended) {
+        // What becomes of the warm-up's last calls is no reason to give the measured part up.
+        if call.measured == (self.measured_from < u64::MAX) {
+            self.failing.note_end(call.done, call.succeeded);
+        }
+        if !call.measured {
+            self.unmeasured_call_ended(call);
+        }
+    }
+
+    /// Ends the warm-up by its rule, where that says so. A call that ends after it is only counted.
+    fn unmeasured_call_ended(&mut self, call: &Ended) {
+        if let Some(slicing) = &mut self.slicing
+            && !self.phase.is_before_measuring()
+        {
+            return slicing.skipped_call_ended(call.succeeded);
+        }
+        self.warmup.ended_after += u64::from(self.measured_from < u64::MAX);
+        self.warmup.outcome.failed += u64::from(!call.succeeded);
+        if self.phase != Phase::WarmUp {
+            return;
+        }
+        match self.warmup.call_ended(call) {
+            Settling::GoOn => {}
+            Settling::Settled => self.end_warmup(true, call.done),
+            Settling::NeverSettled => self.end_warmup(false, call.done),
+        }
+    }
+
+    /// Goes on to the next part where it is time. True when the trial, or the slice, is over.
+    pub(super) fn advance(&mut self, now: u64, pool: &Pool<'_>, ledger: &mut Ledger<'_>) -> bool {
+        if !matches!(self.phase, Phase::Measured | Phase::Draining) {
+            self.advance_to_measured(now, pool, ledger);
+        }
+        if self.used_up {
+            self.ending = Ending::BodiesUsedUp;
+        }
+        match self.phase {
+            Phase::Skipping if self.is_out_of_patience() => {
+                self.ending = Ending::GaveUp;
+                true
+            }
+            Phase::Paused => true,
+            Phase::Measured => self.advance_measured(now, pool, ledger),
+            Phase::Draining => {
+                self.end_slice_span(pool, ledger);
+                self.is_drained(ledger) || now >= self.drained_by
+            }
+            _ => self.used_up,
+        }
+    }
+
+    fn advance_to_measured(&mut self, now: u64, pool: &Pool<'_>, ledger: &mut Ledger<'_>) {
+        if self.phase == Phase::Opening && (pool.all_attempted() || now >= self.opening_ends_by()) {
+            self.start_calls(now, pool, ledger);
+        }
+        if self.phase == Phase::WarmUp && (self.warmup_is_over(now) || self.is_out_of_patience()) {
+            self.end_warmup(false, now);
+        }
+        // A server that is stuck must not hold the trial for a deadline.
+        if self.phase == Phase::Switching
+            && (self.is_ready(ledger) || now >= self.switching_ends_by())
+        {
+            match self.slicing {
+                None => self.start_measuring(pool, ledger),
+                Some(_) => self.pause(now),
+            }
+        }
+        if self.phase == Phase::Resuming && (pool.all_attempted() || now >= self.opening_ends_by())
+        {
+            self.begin_skipping(now, pool, ledger);
+            if pool.open_count() == 0 && self.trial.connection_use == ConnectionUse::Reuse {
+                // Calls that fail for want of a connection count.
+                self.start_measuring(pool, ledger);
+            }
+        }
+        if self.phase == Phase::Skipping && self.is_skipped(now) {
+            self.start_measuring(pool, ledger);
+        }
+    }
+
+    fn advance_measured(&mut self, now: u64, pool: &Pool<'_>, ledger: &Ledger<'_>) -> bool {
+        if self.is_out_of_patience() {
+            self.ending = Ending::GaveUp;
+            return true;
+        }
+        let decision = if self.used_up {
+            Decision::Drain {
+                until: now.saturating_add(nanos(self.trial.drain)),
+            }
+        } else {
+            self.stop.decide(&self.status(ledger), now)
+        };
+        match decision {
+            Decision::GoOn => false,
+            Decision::Over => true,
+            Decision::Drain { until } => {
+                self.end_slice_span(pool, ledger);
+                self.phase = Phase::Draining;
+                self.drained_by = until;
+                self.is_drained(ledger)
+            }
+        }
+    }
+
+    #[cold]
+    fn start_calls(&mut self, now: u64, pool: &Pool<'_>, ledger: &mut Ledger<'_>) {
+        self.failing = Failing::default();
+        self.started_at = now;
+        if self.warmup.start(now) {
+            self.phase = Phase::WarmUp;
+        } else if self.slicing.is_some() {
+            self.pause(now);
+        } else {
+            self.start_measuring(pool, ledger);
+        }
+        // Without a warm-up the first call is due when the measured part begins, and not before.
+        ledger.start_schedule(self.started_at);
+    }
+
+    #[cold]
+    fn end_warmup(&mut self, settled: bool, at: u64) {
+        self.warmup.outcome.settled = settled;
+        self.phase = Phase::Switching;
+        self.started_at = at;
+    }
+
+    fn start_measuring(&mut self, pool: &Pool<'_>, ledger: &mut Ledger<'_>) {
+        if ledger.started() == 0 {
+            self.connections_at_start = pool.open_count();
+            self.failing = Failing::default();
+        }
+        self.spent.begin_span(pool);
+        let now = clock::now();
+        self.warmup.end(now);
+        self.phase = Phase::Measured;
+        self.started_at = now;
+        self.measured_from = now;
+        // What the instrument did since the last call ended is no lateness of the next ones.
+        ledger.make_due(now);
+    }
+
+    /// A session's warm-up is over.
+    #[cold]
+    fn pause(&mut self, now: u64) {
+        self.warmup.end(now);
+        self.failing = Failing::default();
+        self.phase = Phase::Paused;
+        self.started_at = now;
+    }
+
+    fn warmup_is_over(&self, now: u64) -> bool {
+        // Arrivals at a rate do not wait: after the last of the warm-up the next is a measured one.
+        let next_is_measured = !self.is_closed_loop() && self.warmup.is_all_begun();
+        next_is_measured || self.warmup.is_over(now)
+    }
+
+    fn is_closed_loop(&self) -> bool {
+        matches!(self.trial.schedule, Schedule::Closed { .. })
+    }
+
+    /// Whether the first measured call can be begun after the warm-up.
+    fn is_ready(&self, ledger: &Ledger<'_>) -> bool {
+        !self.is_closed_loop() || ledger.is_empty()
+    }
+
+    /// Whether calls that do not count are those that a slice leaves out.
+    #[inline]
+    fn is_in_slice(&self) -> bool {
+        self.slicing.is_some() && !self.phase.is_before_measuring()
+    }
+
+    /// Whether the calls are over that the measured part waits for. A session waits for all, so that
+    /// nothing goes on while others are measured.
+    fn is_drained(&self, ledger: &Ledger<'_>) -> bool {
+        match self.slicing {
+            None => ledger.measured_in_flight() == 0,
+            Some(_) => ledger.is_empty(),
+        }
+    }
+
+    #[inline]
+    fn status(&self, ledger: &Ledger<'_>) -> Status {
+        let (start, before) = match &self.slicing {
+            None => (ledger.first_due().unwrap_or(self.started_at), 0),
+            Some(slicing) => (self.started_at, slicing.started_before()),
+        };
+        Status {
+            start,
+            started: ledger.started() - before,
+            next_due: ledger.next_due(),
+        }
+    }
+
+    fn opening_ends_by(&self) -> u64 {
+        self.started_at.saturating_add(self.deadline)
+    }
+
+    /// Calls in flight are waited for as long as for a success: that the warm-up only failed does not
+    /// shorten it.
+    fn switching_ends_by(&self) -> u64 {
+        self.started_at.saturating_add(self.patience)
+    }
+
+    #[inline]
+    fn is_out_of_patience(&self) -> bool {
+        self.failing.lasted >= self.patience
+    }
+
+    // What it came to.
+
+    /// Whether nothing has ended the trial early.
+    pub(super) fn goes_on(&self) -> bool {
+        self.ending == Ending::Complete
+    }
+
+    /// Why the trial ended.
+    pub(super) fn ending(&self) -> Ending {
+        self.ending
+    }
+
+    /// The warm-up, and how many of its calls ended after the measured part began.
+    pub(super) fn warmup(&self) -> (WarmupOutcome, u64) {
+        (self.warmup.outcome, self.warmup.ended_after)
+    }
+
+    /// Where a session stands; `None` where the measured part is one piece.
+    pub(super) fn slicing(&self) -> Option<&Slicing> {
+        self.slicing.as_ref()
+    }
+
+    /// Connections that were open when the measured part began.
+    pub(super) fn connections_at_start(&self) -> usize {
+        self.connections_at_start
+    }
+
+    /// What was spent while calls counted.
+    pub(super) fn spent(&self, pool: &Pool<'_>) -> Reading {
+        self.spent.sum(pool)
+    }
+
+    /// From here on nothing counts that is spent.
+    pub(super) fn end_span(&mut self, pool: &Pool<'_>) {
+        self.spent.end_span(pool);
+    }
+
+    /// Gives up the calls in flight as the trial ends, and those that are due and will not be begun.
+    pub(super) fn abandon_the_rest(&self, now: u64, ledger: &mut Ledger<'_>) {
+        for _ in 0..MOST_NEVER_BEGUN {
+            match ledger.next_due() {
+                Some(due)
+                    if due <= now && self.phase == Phase::Measured && self.admits(ledger, due) =>
+                {
+                    ledger.abandon_due(self.is_measured(due));
+                }
+                _ => break,
+            }
+        }
+        ledger.abandon_in_flight(now);
+    }
+}
+
+impl Phase {
+    /// Whether it comes before anything is measured.
+    fn is_before_measuring(self) -> bool {
+        matches!(self, Phase::Opening | Phase::WarmUp | Phase::Switching)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use mio::Poll;
+
+    use super::*;
+    use crate::engine::ledger::Beginning;
+    use crate::engine::response::Keep;
+    use crate::engine::tests::{trial, unused};
+    use crate::warmup::WarmupBounds;
+
+    #[test]
+    fn a_closed_loop_lets_the_calls_of_its_warmup_end_before_it_measures() {
+        let trial = Trial {
+            schedule: Schedule::Closed { in_flight: 2 },
+            warmup: Some(WarmupBounds {
+                max_calls: 10,
+                max_time: Duration::from_secs(1),
+                slice_calls: 1,
+                slice_time: Duration::ZERO,
+            }),
+            ..trial(unused())
+        };
+        let poll = Poll::new().unwrap();
+        let pool = Pool::new(&trial, poll.registry().try_clone().unwrap());
+        let mut ledger = Ledger::new(&trial, false, false);
+        let settled = Box::new(|_| Settling::Settled);
+        let mut phases = Phases::new(&trial, settled, Box::new(|_| ()), 0);
+        assert!(!phases.advance(0, &pool, &mut ledger));
+        assert_eq!(phases.phase(), Phase::Opening);
+        let now = phases.deadline;
+        assert!(!phases.advance(now, &pool, &mut ledger));
+        assert_eq!(phases.phase(), Phase::WarmUp, "no connection, no wait");
+        let [first, second] = [(); 2].map(|()| {
+            let due = ledger.next_due().unwrap();
+            assert!(phases.admits(&ledger, due));
+            ledger.take_due();
+            let call = Beginning {
+                connection: 0,
+                due,
+                begun: due,
+                measured: phases.call_taken(due),
+                verified: false,
+            };
+            ledger.begin(call, Keep::Nothing, false)
+        });
+        let ended = ledger.end(first, now + 10, Ok(())).unwrap();
+        phases.call_ended(&ended);
+        assert!(!phases.advance(now + 10, &pool, &mut ledger));
+        assert_eq!(phases.phase(), Phase::Switching, "one is in flight");
+        assert!(!phases.admits(&ledger, now + 10));
+        let ended = ledger.end(second, now + 20, Ok(())).unwrap();
+        phases.call_ended(&ended);
+        assert!(!phases.advance(now + 20, &pool, &mut ledger));
+        assert_eq!(phases.phase(), Phase::Measured);
+        assert!(phases.call_taken(ledger.next_due().unwrap()));
+        let (warmup, ended_after) = phases.warmup();
+        assert!(warmup.settled);
+        assert_eq!((warmup.calls, warmup.failed, ended_after), (2, 0, 0));
+    }
+}

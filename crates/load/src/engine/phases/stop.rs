@@ -1,0 +1,181 @@
+//! Where the measured part ends: a function of counts and times.
+
+use crate::clock::nanos;
+use crate::trial::{SliceBounds, Stop, Trial};
+
+/// The end of the measured part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct StopRule {
+    /// Calls that are started at most.
+    most_calls: u64,
+    /// And at least, whatever the time; 0 but for a slice.
+    least_calls: u64,
+    /// How long after the first call's due time others may be due, ns.
+    time: u64,
+    /// How long after the end calls may still be begun or end, ns.
+    drain: u64,
+}
+
+/// How far the measured part is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Status {
+    /// When the first measured call was due.
+    pub(super) start: u64,
+    /// Calls started so far.
+    pub(super) started: u64,
+    /// When the next call is or was due; `None` while all of a closed loop's are in flight, and
+    /// after a ramp's last.
+    pub(super) next_due: Option<u64>,
+}
+
+/// What is to be done now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Decision {
+    /// Calls are, or will be, due.
+    GoOn,
+    /// No call is to be begun any more. Those in flight may end until then, ns.
+    Drain { until: u64 },
+    /// Calls that were due in time were not reached in the time that was left for them.
+    Over,
+}
+
+impl StopRule {
+    pub(super) fn new(trial: &Trial) -> StopRule {
+        let Stop { calls, time } = trial.stop;
+        StopRule {
+            most_calls: calls.unwrap_or(u64::MAX),
+            least_calls: 0,
+            time: time
+                .map_or(u64::MAX, nanos)
+                .min(trial.schedule.lasts().unwrap_or(u64::MAX)),
+            drain: nanos(trial.drain),
+        }
+    }
+
+    pub(super) fn of_slice(bounds: &SliceBounds, drain: u64) -> StopRule {
+        StopRule {
+            most_calls: bounds.most_calls.max(bounds.least_calls),
+            least_calls: bounds.least_calls.max(1),
+            time: nanos(bounds.time),
+            drain,
+        }
+    }
+
+    /// Whether a call that is due at `due` belongs to the measured part.
+    pub(super) fn admits(&self, status: &Status, due: u64) -> bool {
+        let in_time = due < self.ends_at(status) || status.started < self.least_calls;
+        in_time && status.started < self.most_calls
+    }
+
+    pub(super) fn decide(&self, status: &Status, now: u64) -> Decision {
+        let ends_at = self.ends_at(status);
+        if status.started < self.least_calls {
+            return Decision::GoOn;
+        }
+        let none_left = status.started >= self.most_calls;
+        let time_is_up = now >= ends_at && status.next_due.is_none_or(|due| due >= ends_at);
+        if none_left || time_is_up {
+            // A slice's least calls may be begun after its time.
+            let from = if self.least_calls > 0 {
+                now
+            } else {
+                ends_at.min(now)
+            };
+            let until = from.saturating_add(self.drain);
+            Decision::Drain { until }
+        } else if now >= ends_at.saturating_add(self.drain) {
+            Decision::Over
+        } else {
+            Decision::GoOn
+        }
+    }
+
+    /// When [`StopRule::decide`] may change with time alone.
+    pub(super) fn changes_at(&self, status: &Status, now: u64) -> u64 {
+        let ends_at = self.ends_at(status);
+        if status.started < self.least_calls {
+            u64::MAX
+        } else if now < ends_at {
+            ends_at
+        } else {
+            ends_at.saturating_add(self.drain)
+        }
+    }
+
+    fn ends_at(&self, status: &Status) -> u64 {
+        status.start.saturating_add(self.time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BY_TIME: StopRule = StopRule {
+        most_calls: u64::MAX,
+        least_calls: 0,
+        time: 100,
+        drain: 30,
+    };
+    const BY_CALLS: StopRule = StopRule {
+        most_calls: 5,
+        least_calls: 0,
+        time: u64::MAX,
+        drain: 30,
+    };
+
+    fn status(started: u64, next_due: Option<u64>) -> Status {
+        Status {
+            start: 1000,
+            started,
+            next_due,
+        }
+    }
+
+    #[test]
+    fn a_call_belongs_by_when_it_was_due_and_not_by_when_it_is_looked_at() {
+        for (due, belongs) in [(1000, true), (1099, true), (1100, false)] {
+            assert_eq!(BY_TIME.admits(&status(7, None), due), belongs, "{due}");
+        }
+        for (started, belongs) in [(4, true), (5, false)] {
+            assert_eq!(
+                BY_CALLS.admits(&status(started, None), u64::MAX - 1),
+                belongs
+            );
+        }
+    }
+
+    #[test]
+    fn the_decision_by_time() {
+        let table = [
+            (1099, Some(1099), Decision::GoOn),
+            // The next of a rate is due later, but another may be admitted until the end.
+            (1050, Some(1200), Decision::GoOn),
+            (1100, Some(1100), Decision::Drain { until: 1130 }),
+            (1120, Some(1150), Decision::Drain { until: 1130 }),
+            (1100, None, Decision::Drain { until: 1130 }),
+            // A backlog is begun after the end, for as long as calls in flight may take.
+            (1129, Some(1080), Decision::GoOn),
+            (1130, Some(1080), Decision::Over),
+        ];
+        for (now, next_due, decision) in table {
+            let status = status(7, next_due);
+            assert_eq!(BY_TIME.decide(&status, now), decision, "{now} {next_due:?}");
+        }
+    }
+
+    #[test]
+    fn the_decision_by_calls() {
+        assert_eq!(BY_CALLS.decide(&status(4, Some(1)), 9999), Decision::GoOn);
+        let drain = Decision::Drain { until: 10_029 };
+        assert_eq!(BY_CALLS.decide(&status(5, Some(1)), 9999), drain);
+    }
+
+    #[test]
+    fn the_loop_wakes_for_the_end_and_then_for_the_backlogs() {
+        let status = status(7, Some(1080));
+        assert_eq!(BY_TIME.changes_at(&status, 1050), 1100);
+        assert_eq!(BY_TIME.changes_at(&status, 1100), 1130);
+        assert_eq!(BY_CALLS.changes_at(&status, 1100), u64::MAX);
+    }
+}

@@ -1,0 +1,233 @@
+//! The warm-up, slice by slice.
+
+use std::time::Duration;
+
+use crate::Histogram;
+use crate::clock::nanos;
+use crate::engine::ledger::Ended;
+use crate::histogram::{histogram, record};
+use crate::measurement::WarmupOutcome;
+use crate::warmup::{Settling, WarmupBounds, WarmupSlice};
+
+/// A slice of up to so many calls keeps their latencies as they are. Most slices are small, and
+/// looking through a whole histogram after every few calls would itself disturb the calls.
+const FEW: usize = 1024;
+
+/// The warm-up of a trial, which may have none.
+pub(super) struct WarmUp<'r> {
+    bounds: Option<WarmupBounds>,
+    settling: Box<dyn FnMut(WarmupSlice) -> Settling + 'r>,
+    /// There is one while it goes on.
+    meter: Option<SliceMeter>,
+    pub(super) outcome: WarmupOutcome,
+    /// Calls of it that have ended since the measured part began.
+    pub(super) ended_after: u64,
+}
+
+impl<'r> WarmUp<'r> {
+    pub(super) fn new(
+        bounds: Option<WarmupBounds>,
+        settling: Box<dyn FnMut(WarmupSlice) -> Settling + 'r>,
+    ) -> WarmUp<'r> {
+        WarmUp {
+            bounds,
+            settling,
+            meter: None,
+            outcome: WarmupOutcome::default(),
+            ended_after: 0,
+        }
+    }
+
+    /// Starts it at `now` (ns); false where there is none.
+    pub(super) fn start(&mut self, now: u64) -> bool {
+        self.meter = self.bounds.map(|bounds| SliceMeter::new(bounds, now));
+        self.meter.is_some()
+    }
+
+    /// Takes note of a call's end, and asks the rule where that ends a slice.
+    pub(super) fn call_ended(&mut self, call: &Ended) -> Settling {
+        let latency = call.done.saturating_sub(call.due);
+        let meter = self.meter.as_mut();
+        match meter.and_then(|meter| meter.call_ended(call.done, latency, call.succeeded)) {
+            Some(slice) => (self.settling)(slice),
+            None => Settling::GoOn,
+        }
+    }
+
+    /// Whether as many calls are begun as it may have.
+    #[inline]
+    pub(super) fn is_all_begun(&self) -> bool {
+        self.bounds
+            .is_some_and(|bounds| self.outcome.calls >= bounds.max_calls)
+    }
+
+    /// Whether a bound is reached, or there is none.
+    pub(super) fn is_over(&self, now: u64) -> bool {
+        self.meter.as_ref().is_none_or(|meter| meter.is_over(now))
+    }
+
+    /// When its bound on time is reached, ns; 0 where there is none.
+    pub(super) fn ends_by(&self) -> u64 {
+        self.meter.as_ref().map_or(0, SliceMeter::ends_by)
+    }
+
+    /// It is over, and took until `now` (ns).
+    pub(super) fn end(&mut self, now: u64) {
+        if let Some(meter) = self.meter.take() {
+            self.outcome.elapsed = Duration::from_nanos(now.saturating_sub(meter.started_at));
+        }
+    }
+}
+
+/// What is known of its slices so far.
+#[derive(Debug)]
+struct SliceMeter {
+    bounds: WarmupBounds,
+    started_at: u64,
+    ended: u64,
+    slice_started_at: u64,
+    slice_calls: u64,
+    slice_failed: u64,
+    /// Latencies of the slice, ns, until there are too many: then they go into the histogram.
+    few: Vec<u64>,
+    many: Histogram,
+}
+
+impl SliceMeter {
+    fn new(bounds: WarmupBounds, now: u64) -> SliceMeter {
+        SliceMeter {
+            bounds,
+            started_at: now,
+            ended: 0,
+            slice_started_at: now,
+            slice_calls: 0,
+            slice_failed: 0,
+            few: Vec::with_capacity(FEW),
+            many: histogram(),
+        }
+    }
+
+    /// Takes a call that ended; returns the slice that it completes.
+    fn call_ended(&mut self, done: u64, latency: u64, succeeded: bool) -> Option<WarmupSlice> {
+        self.ended += 1;
+        self.slice_calls += 1;
+        self.slice_failed += u64::from(!succeeded);
+        if self.few.len() == FEW {
+            self.spill();
+        }
+        self.few.push(latency);
+        let lasted = done.saturating_sub(self.slice_started_at);
+        if self.slice_calls < self.bounds.slice_calls || lasted < nanos(self.bounds.slice_time) {
+            return None;
+        }
+        let slice = WarmupSlice {
+            calls: self.slice_calls,
+            failed: self.slice_failed,
+            median_ns: self.take_median(),
+            elapsed: Duration::from_nanos(done.saturating_sub(self.started_at)),
+        };
+        self.slice_calls = 0;
+        self.slice_failed = 0;
+        self.slice_started_at = done;
+        Some(slice)
+    }
+
+    /// Whether a bound is reached.
+    fn is_over(&self, now: u64) -> bool {
+        self.ended >= self.bounds.max_calls || now >= self.ends_by()
+    }
+
+    /// When the bound on time is reached.
+    fn ends_by(&self) -> u64 {
+        self.started_at.saturating_add(nanos(self.bounds.max_time))
+    }
+
+    /// The lower median of the slice, which is emptied.
+    fn take_median(&mut self) -> u64 {
+        if self.many.is_empty() {
+            let middle = self.few.len().saturating_sub(1) / 2;
+            let median = *self.few.select_nth_unstable(middle).1;
+            self.few.clear();
+            return median;
+        }
+        self.spill();
+        let median = self.many.value_at_quantile(0.5);
+        self.many.reset();
+        median
+    }
+
+    fn spill(&mut self) {
+        for latency in self.few.drain(..) {
+            record(&mut self.many, latency);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meter() -> SliceMeter {
+        let bounds = WarmupBounds {
+            max_calls: 7,
+            max_time: Duration::from_nanos(1000),
+            slice_calls: 3,
+            slice_time: Duration::from_nanos(100),
+        };
+        SliceMeter::new(bounds, 5000)
+    }
+
+    #[test]
+    fn a_slice_has_its_calls_and_its_time() {
+        let mut meter = meter();
+        assert_eq!(meter.call_ended(5010, 10, true), None);
+        assert_eq!(meter.call_ended(5020, 30, false), None);
+        assert_eq!(meter.call_ended(5030, 20, true), None, "too short");
+        let slice = WarmupSlice {
+            calls: 4,
+            failed: 1,
+            median_ns: 20,
+            elapsed: Duration::from_nanos(100),
+        };
+        assert_eq!(meter.call_ended(5100, 40, true), Some(slice));
+        assert_eq!(meter.call_ended(5300, 40, true), None, "too few calls");
+    }
+
+    #[test]
+    fn the_median_is_right_for_few_calls_and_for_many() {
+        for calls in [1u64, 2, 1023, 1024, 1025, 5000] {
+            let bounds = WarmupBounds {
+                max_calls: u64::MAX,
+                max_time: Duration::MAX,
+                slice_calls: calls,
+                slice_time: Duration::ZERO,
+            };
+            let mut meter = SliceMeter::new(bounds, 0);
+            for round in 0..2 {
+                // 1 to `calls` in some other order.
+                let slices = (0..calls).map(|i| 1 + (i * 7919) % calls);
+                let slice = slices
+                    .filter_map(|latency| meter.call_ended(1, latency, true))
+                    .next()
+                    .expect("a slice of so many calls");
+                let (got, right) = (slice.median_ns as f64, calls.div_ceil(2) as f64);
+                assert!(
+                    (got - right).abs() <= right / 1000.0,
+                    "{got} of {calls}, round {round}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_warmup_is_bounded_by_calls_and_time() {
+        let mut meter = meter();
+        for _ in 0..6 {
+            meter.call_ended(5001, 1, true);
+        }
+        assert!(!meter.is_over(5999));
+        assert!(meter.is_over(6000));
+        meter.call_ended(5001, 1, true);
+        assert!(meter.is_over(5001));
+    }
+}

@@ -1,0 +1,294 @@
+//! One connection's place: what stands there now, and when it may be opened again.
+
+use std::io;
+
+use rpcgauge_wire::{Client, Traffic};
+
+use super::keepalive::Liveness;
+use crate::engine::stream::Stream;
+
+/// The shortest backoff before a connection is opened again, ns, once attempts have failed.
+const FIRST_BACKOFF_NS: u64 = 1_000_000;
+
+/// The longest backoff, ns. A server that comes back is found within this time.
+const LONGEST_BACKOFF_NS: u64 = 100_000_000;
+
+/// So many failed attempts, one after the other, are followed by another at once.
+const FREE_ATTEMPTS: u32 = 2;
+
+/// A place for a connection. Connections come and go in it.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) state: State,
+    /// Calls in flight at most, from the schedule.
+    quota: usize,
+    /// Whether it is only for connections that the server is about to end: none is opened here.
+    pub(super) draining: bool,
+    /// Attempts in a row that led to no response: a connection that failed to open, or that the server
+    /// ended. A response is one whatever it says.
+    pub(super) failed_attempts: u32,
+    /// How many connections have stood here, with the one that does.
+    pub(super) generation: u64,
+    /// Whether it was opened, or that failed, since the trial or the slice began.
+    pub(super) attempted: bool,
+    /// Whether it stands in the queue of places that may have room.
+    pub(super) queued: bool,
+    /// Whether it stands in the list of places with something to write.
+    pub(super) to_write: bool,
+    /// Whether it stands in the queue of places with more to read.
+    pub(super) to_read: bool,
+}
+
+/// What stands in a place.
+#[derive(Debug)]
+pub(super) enum State {
+    /// Nothing. It may be opened from `backoff_until` (ns) on; 0 is at once.
+    Closed { backoff_until: u64 },
+    /// A connection being made.
+    Connecting(Connecting),
+    /// A connection.
+    Open(Open),
+}
+
+/// A connection being made.
+#[derive(Debug)]
+pub(super) struct Connecting {
+    /// `None` while a Unix socket's queue of waiting connections is full.
+    pub(super) stream: Option<Stream>,
+    /// When that began, ns.
+    pub(super) since: u64,
+    /// The call that it is made for, with [`crate::ConnectionUse::PerCall`].
+    pub(super) call: Option<u64>,
+}
+
+/// An open connection.
+#[derive(Debug)]
+pub(in crate::engine) struct Open {
+    pub(super) stream: Stream,
+    /// What HTTP knows of it.
+    pub(in crate::engine) client: Client,
+    /// The transport took less than it was given; it says when there is room again.
+    pub(super) blocked: bool,
+    /// Whether the loop asked for an event when there is room for writing.
+    pub(super) watches_writable: bool,
+    /// Nothing more comes after what can be read: the system has said so, which it does once, or the end
+    /// was read and is not processed yet.
+    pub(super) input_ended: bool,
+    /// Reads whose bytes are not processed yet.
+    pub(super) unprocessed: u32,
+    /// Why writing failed, until what the server sent before that is read. The system reports a reset
+    /// once: a read after it finds an end like any other.
+    pub(super) write_error: Option<io::Error>,
+    /// What its keep-alive knows of it.
+    pub(super) liveness: Liveness,
+}
+
+impl Connecting {
+    /// Bytes of the handshake so far.
+    fn traffic(&self) -> Traffic {
+        self.stream
+            .as_ref()
+            .map_or(Traffic::default(), Stream::overhead)
+    }
+}
+
+impl Open {
+    pub(super) fn new(stream: Stream, client: Client) -> Open {
+        Open {
+            stream,
+            client,
+            blocked: false,
+            watches_writable: false,
+            input_ended: false,
+            unprocessed: 0,
+            write_error: None,
+            liveness: Liveness::default(),
+        }
+    }
+
+    /// Whether what is written now can leave, and be answered.
+    fn takes_bytes(&self) -> bool {
+        !self.blocked && self.write_error.is_none() && !self.input_ended
+    }
+
+    /// One read of this connection is processed.
+    pub(in crate::engine) fn note_processed(&mut self) {
+        self.unprocessed -= 1;
+    }
+
+    /// Takes the error that a write met before the server's last words were read.
+    pub(in crate::engine) fn take_write_error(&mut self) -> Option<io::Error> {
+        self.write_error.take()
+    }
+
+    /// Whether the client or TLS has something to write.
+    pub(in crate::engine) fn has_output(&self) -> bool {
+        !self.client.is_all_sent() || self.stream.holds_output()
+    }
+
+    /// Bytes of the connection, with those of its transport.
+    pub(super) fn traffic(&self) -> Traffic {
+        let mut sum = *self.client.traffic();
+        sum += self.stream.overhead();
+        sum
+    }
+}
+
+impl Connection {
+    pub(super) fn new(quota: usize) -> Connection {
+        Connection {
+            state: State::Closed { backoff_until: 0 },
+            quota,
+            draining: false,
+            failed_attempts: 0,
+            generation: 0,
+            attempted: false,
+            queued: false,
+            to_write: false,
+            to_read: false,
+        }
+    }
+
+    /// A place for connections that take no more calls.
+    pub(super) fn draining() -> Connection {
+        Connection {
+            draining: true,
+            attempted: true,
+            ..Connection::new(0)
+        }
+    }
+
+    /// How many more calls may be started here now.
+    pub(super) fn room(&self) -> usize {
+        self.open_to_calls().map_or(0, |open| {
+            let by_schedule = self.quota.saturating_sub(open.client.in_flight());
+            by_schedule.min(open.client.capacity())
+        })
+    }
+
+    /// Whether the connection takes another call now, whatever the schedule says.
+    pub(super) fn takes_calls(&self) -> bool {
+        self.open_to_calls()
+            .is_some_and(|open| open.client.capacity() > 0)
+    }
+
+    /// What stands here, where calls may be started on it. One whose transport is full takes none, so that
+    /// what waits to be written stays bounded. Where nothing is in flight, what is not processed yet can only
+    /// be about the connection itself, and may end it; and where only their order says which call responses are for,
+    /// what is not read yet would be taken for the response to a call that begins before. A connection that
+    /// is made for one call has it from the start.
+    fn open_to_calls(&self) -> Option<&Open> {
+        match &self.state {
+            State::Open(open) if open.takes_bytes() => {
+                let unread = open.unprocessed > 0 || self.to_read && open.client.answers_in_order();
+                (!unread || open.client.in_flight() > 0).then_some(open)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a connection may be opened here at `now`.
+    pub(super) fn may_open(&self, now: u64) -> bool {
+        matches!(self.state, State::Closed { backoff_until } if backoff_until <= now)
+    }
+
+    /// Whether a read can wait for what comes next here.
+    pub(super) fn can_wait(&self) -> bool {
+        match &self.state {
+            State::Open(open) => !open.blocked && !open.input_ended && open.stream.can_wait(),
+            State::Connecting(_) | State::Closed { .. } => false,
+        }
+    }
+
+    pub(super) fn open(&mut self) -> Option<&mut Open> {
+        match &mut self.state {
+            State::Open(open) => Some(open),
+            _ => None,
+        }
+    }
+
+    /// Closes what stands here at `now`, after as many failed attempts as there were. Returns until when
+    /// it backs off; 0 is not at all.
+    pub(super) fn back_off(&mut self, now: u64) -> u64 {
+        let backoff_until = backoff_until(self.failed_attempts, now);
+        self.state = State::Closed { backoff_until };
+        backoff_until
+    }
+
+    /// Bytes of the connection that stands here.
+    pub(super) fn traffic(&self) -> Traffic {
+        match &self.state {
+            State::Open(open) => open.traffic(),
+            State::Connecting(making) => making.traffic(),
+            State::Closed { .. } => Traffic::default(),
+        }
+    }
+}
+
+/// When a connection that is closed at `now` may be opened again: 0 is at once.
+fn backoff_until(failed_attempts: u32, now: u64) -> u64 {
+    match backoff(failed_attempts) {
+        0 => 0,
+        backoff => now.saturating_add(backoff),
+    }
+}
+
+/// How long to back off after so many attempts in a row have led to no response, ns. Without it a server
+/// that refuses everything would be called as fast as the machine can.
+fn backoff(failed_attempts: u32) -> u64 {
+    match failed_attempts.checked_sub(FREE_ATTEMPTS + 1) {
+        None => 0,
+        Some(doublings) => (FIRST_BACKOFF_NS << doublings.min(16)).min(LONGEST_BACKOFF_NS),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use rpcgauge_wire::{Head, Limits, Protocol};
+
+    use super::*;
+    use crate::trial::Address;
+
+    #[test]
+    fn a_call_begins_where_nothing_can_be_taken_for_its_response() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = Address::Tcp(listener.local_addr().unwrap());
+        let head = Head::builder("GET", "/", "localhost").build().unwrap();
+        let room = |protocol, unprocessed, to_read, calls: u64| {
+            let limits = Limits {
+                max_calls_before_settings: 2,
+                ..Limits::default()
+            };
+            let mut client = Client::new(protocol, limits);
+            for token in 0..calls {
+                client.start(&head, &bytes::Bytes::new(), token).unwrap();
+            }
+            let mut connection = Connection::new(2);
+            connection.to_read = to_read;
+            let stream = Stream::connect(&address, None, None).unwrap();
+            connection.state = State::Open(Open {
+                unprocessed,
+                ..Open::new(stream, client)
+            });
+            connection.room()
+        };
+        let (http1, http2) = (Protocol::Http1, Protocol::Http2);
+        assert_eq!(room(http1, 0, false, 0), 1);
+        assert_eq!(room(http1, 0, true, 0), 0, "a response may lie there");
+        assert_eq!(room(http2, 0, true, 0), 2, "responses have numbers");
+        for protocol in [http1, http2] {
+            assert_eq!(room(protocol, 1, false, 0), 0, "it may end the connection");
+        }
+        assert_eq!(room(http2, 1, true, 1), 1, "it is about the call in flight");
+    }
+
+    #[test]
+    fn backoffs_grow_up_to_a_bound() {
+        let ms = |attempts| backoff(attempts) / 1_000_000;
+        let table: Vec<u64> = (0..12).map(ms).collect();
+        assert_eq!(table, [0, 0, 0, 1, 2, 4, 8, 16, 32, 64, 100, 100]);
+        assert_eq!(ms(u32::MAX), 100);
+    }
+}

@@ -1,0 +1,79 @@
+//! Connections that the server is about to end.
+//!
+//! After GOAWAY a connection takes no more calls, but those in flight may still be answered. Calls
+//! that are due must not wait for them, as they do not with any client in use: the connection goes
+//! on in a place of its own, for draining, and another is opened where it stood. It is moved between
+//! two turns of the loop, when nothing that was read from it is under way.
+
+use super::Pool;
+use super::connection::{Connection, State};
+use crate::error::LoadError;
+use crate::trial::ConnectionUse;
+
+impl Pool<'_> {
+    /// The server said that it ends this connection (GOAWAY).
+    #[cold]
+    pub(in crate::engine) fn note_going_away(&mut self, index: usize) {
+        if self.trial.connection_use == ConnectionUse::Reuse {
+            self.going_away.push(index);
+        }
+    }
+
+    /// Whether [`Pool::drain_next`] has something to do.
+    pub(in crate::engine) fn has_going_away(&self) -> bool {
+        !self.going_away.is_empty()
+    }
+
+    /// Moves the next connection that is going away and has calls in flight, where a connection is
+    /// `wanted` in its stead. Returns from which place to which: its calls go with it.
+    #[cold]
+    pub(in crate::engine) fn drain_next(
+        &mut self,
+        wanted: bool,
+    ) -> Result<Option<(usize, usize)>, LoadError> {
+        while let Some(index) = self.going_away.pop() {
+            let open = self.places[index].open();
+            if open.is_some_and(|open| open.client.in_flight() > 0)
+                && wanted
+                // Where as many drain as there are places, this one is waited for.
+                && let Some(to) = self.place_for_draining()
+            {
+                self.drain(index, to)?;
+                return Ok(Some((index, to)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn drain(&mut self, from: usize, to: usize) -> Result<(), LoadError> {
+        let vacant = State::Closed { backoff_until: 0 };
+        let mut state = std::mem::replace(&mut self.places[from].state, vacant);
+        if let State::Open(open) = &mut state {
+            open.stream
+                .watch_again(&self.registry, to, open.watches_writable)
+                .map_err(LoadError::machine("watch a connection"))?;
+        }
+        self.places[to].state = state;
+        self.not_open.push(from);
+        // What stood in the lists under the old place is looked for under the new one.
+        self.mark_to_write(to);
+        self.mark_to_read(to);
+        Ok(())
+    }
+
+    /// A place for a connection to drain in: at most as many as there are others.
+    fn place_for_draining(&mut self) -> Option<usize> {
+        let places = self.places.len();
+        let regular = self.trial.connections as usize;
+        let vacant = (regular..places)
+            .find(|index| matches!(self.places[*index].state, State::Closed { .. }));
+        if vacant.is_some() {
+            return vacant;
+        }
+        if places >= 2 * regular {
+            return None;
+        }
+        self.places.push(Connection::draining());
+        Some(places)
+    }
+}

@@ -1,0 +1,158 @@
+//! Finding connections on which nothing comes any more (gRPC's keepalive).
+//!
+//! All connections are looked through from time to time: one whose received bytes have not grown since
+//! is silent. So a call costs nothing for it, and any byte is a sign of life, the acknowledgement of a
+//! PING as well as a response.
+
+use std::io;
+use std::time::Duration;
+
+use super::Pool;
+use crate::clock::nanos;
+use crate::trial::Keepalive;
+
+/// Looks within the shorter of the two times: a silence is seen at most this part of it too late.
+const LOOKS: u32 = 16;
+
+/// What was known of a connection when it was last looked at.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Liveness {
+    /// Bytes received until then.
+    bytes: u64,
+    /// Since when they have not grown, ns; `None` before the first look.
+    silent_since: Option<u64>,
+    /// When it was asked for a sign of life since then, ns.
+    asked_at: Option<u64>,
+    /// Whether the sign was already overdue at the look before. A client that was itself held up
+    /// finds the time over and what came unread: it reads once more before it ends a connection.
+    overdue: bool,
+}
+
+/// What is to be done about a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Leave,
+    Ask,
+    End,
+}
+
+impl Liveness {
+    /// Looks at `now` at a connection that has received `bytes` so far.
+    fn check(&mut self, bytes: u64, now: u64, keepalive: &Keepalive) -> Verdict {
+        let since = match self.silent_since {
+            Some(since) if bytes == self.bytes => since,
+            _ => {
+                *self = Liveness {
+                    bytes,
+                    silent_since: Some(now),
+                    asked_at: None,
+                    overdue: false,
+                };
+                now
+            }
+        };
+        let passed = |from: u64, time| now.saturating_sub(from) >= nanos(time);
+        match self.asked_at {
+            None if passed(since, keepalive.time) => {
+                self.asked_at = Some(now);
+                Verdict::Ask
+            }
+            Some(asked) if passed(asked, keepalive.timeout) => {
+                match std::mem::replace(&mut self.overdue, true) {
+                    true => Verdict::End,
+                    false => Verdict::Leave,
+                }
+            }
+            _ => Verdict::Leave,
+        }
+    }
+}
+
+impl Pool<'_> {
+    /// Whether it is time to look for silent connections. Sets when that is next: the loop turns often
+    /// enough by itself, so that no wake-up is asked for.
+    pub(in crate::engine) fn looks_for_silence(&mut self, now: u64) -> bool {
+        if now < self.keepalive_at {
+            return false;
+        }
+        let between = self.trial.keepalive.map_or(Duration::MAX, |keepalive| {
+            keepalive.time.min(keepalive.timeout) / LOOKS
+        });
+        self.keepalive_at = now.saturating_add(nanos(between));
+        true
+    }
+
+    /// Asks the connection of a place for a sign of life where it is silent. Returns why it is to be
+    /// ended, where it gave none.
+    #[cold]
+    pub(in crate::engine) fn check_liveness(
+        &mut self,
+        index: usize,
+        now: u64,
+    ) -> Option<io::Error> {
+        let keepalive = self.trial.keepalive?;
+        let open = self.places[index].open()?;
+        let bytes = open.client.traffic().received.total();
+        match open.liveness.check(bytes, now, &keepalive) {
+            Verdict::Leave => None,
+            Verdict::Ask => {
+                if open.client.ping() {
+                    self.mark_to_write(index);
+                }
+                None
+            }
+            Verdict::End => Some(silence(keepalive.timeout)),
+        }
+    }
+
+    /// How many places there are.
+    pub(in crate::engine) fn places(&self) -> usize {
+        self.places.len()
+    }
+}
+
+/// As the system says it of its own probes, with what was waited for.
+fn silence(timeout: Duration) -> io::Error {
+    let text = format!("nothing came for {timeout:?} after a PING (keep-alive)");
+    io::Error::new(io::ErrorKind::TimedOut, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEEPALIVE: Keepalive = Keepalive {
+        time: Duration::from_nanos(30),
+        timeout: Duration::from_nanos(20),
+    };
+
+    /// What is done at each look, given as (bytes so far, when).
+    fn looks(looks: &[(u64, u64)]) -> Vec<Verdict> {
+        let mut liveness = Liveness::default();
+        looks
+            .iter()
+            .map(|(bytes, now)| liveness.check(*bytes, *now, &KEEPALIVE))
+            .collect()
+    }
+
+    #[test]
+    fn silence_is_asked_about_once_and_then_ended() {
+        use Verdict::{Ask, End, Leave};
+        let silent = [(5, 100), (5, 129), (5, 130), (5, 149), (5, 150), (5, 151)];
+        assert_eq!(looks(&silent), [Leave, Leave, Ask, Leave, Leave, End]);
+    }
+
+    #[test]
+    fn what_came_while_the_client_was_held_up_is_read_first() {
+        use Verdict::{Ask, Leave};
+        let held_up = [(5, 100), (5, 130), (5, 900), (22, 901), (22, 930)];
+        assert_eq!(looks(&held_up), [Leave, Ask, Leave, Leave, Leave]);
+    }
+
+    #[test]
+    fn any_byte_is_a_sign_of_life() {
+        use Verdict::{Ask, Leave};
+        let alive = [(0, 100), (0, 130), (1, 149), (1, 150), (1, 179), (2, 209)];
+        assert_eq!(looks(&alive), [Leave, Ask, Leave, Leave, Ask, Leave]);
+    }
+}

@@ -1,0 +1,352 @@
+//! The pool: a trial's connections, each in a place of its own.
+//!
+//! ```text
+//!                 ┌───────────── failed, too late ─────────────┐
+//!                 ▼                                            │
+//! closed, from its backoff's end on ──── connect ────► connecting ──► open
+//!                 ▲                                                    │ │
+//!                 └──────── ended by the server, or after its call ────┘ │
+//!                                                                        │ GOAWAY with calls in flight
+//!                 closed for good ◄─── its calls ended ─── draining ◄────┘ (in another place)
+//! ```
+//!
+//! What holds between two calls of the pool's methods:
+//!
+//! - `connecting` and `open` are how many places are in those states.
+//! - Every place that is closed or connecting stands in `not_open`, unless it is for draining, or may
+//!   be opened at once for a call of its own.
+//! - A place stands at most once in `with_room`, in `to_write` and in `to_read`; its flags say so. It may
+//!   stand there without need: what takes it out looks at its state first.
+//! - `traffic` only grows: what a connection carried is added to `traffic_closed` as it is closed.
+//! - The pool begins and ends no call. Where a call follows from what it did, it returns that.
+
+mod connection;
+mod draining;
+mod keepalive;
+mod opening;
+mod transfer;
+
+use std::collections::VecDeque;
+
+use mio::Registry;
+use rpcgauge_wire::{Limits, Protocol, Traffic};
+
+use self::connection::{Connection, Open};
+pub(super) use self::opening::Attempt;
+use crate::clock::{self, nanos};
+use crate::schedule::{MOST_IN_FLIGHT, Schedule};
+use crate::tls::TlsClient;
+use crate::trial::{CallStyle, ConnectionUse, Trial};
+
+/// The connections of a trial.
+pub(super) struct Pool<'t> {
+    trial: &'t Trial,
+    registry: Registry,
+    tls: Option<TlsClient>,
+    limits: Limits,
+    /// How long making a connection may take, ns: as long as a call.
+    deadline: u64,
+    places: Vec<Connection>,
+    /// Places that may have room for a call, in turn.
+    with_room: VecDeque<usize>,
+    /// Places with something to write.
+    to_write: Vec<usize>,
+    /// Places with more to read.
+    to_read: VecDeque<usize>,
+    /// Places to be opened, or being opened.
+    not_open: Vec<usize>,
+    /// Openings that this turn may still start.
+    may_start: usize,
+    /// Places whose connection the server is about to end (GOAWAY), until they are drained.
+    going_away: Vec<usize>,
+    /// When silent connections are looked for next, ns; never without a keep-alive.
+    keepalive_at: u64,
+    connecting: usize,
+    open: usize,
+    opened: u64,
+    tls_resumed: u64,
+    failed: u64,
+    /// Bytes of connections that are closed.
+    traffic_closed: Traffic,
+}
+
+impl<'t> Pool<'t> {
+    /// A pool whose sockets are watched by way of `registry`. Nothing is opened yet.
+    pub(super) fn new(trial: &'t Trial, registry: Registry) -> Pool<'t> {
+        let target = &trial.target;
+        let places = places(trial);
+        let mut pool = Pool {
+            trial,
+            registry,
+            tls: target.tls.as_ref().map(|tls| tls.client(target.protocol)),
+            limits: limits(trial),
+            deadline: nanos(trial.deadline),
+            with_room: VecDeque::with_capacity(places.len()),
+            to_write: Vec::with_capacity(places.len()),
+            to_read: VecDeque::new(),
+            not_open: Vec::new(),
+            may_start: 0,
+            going_away: Vec::new(),
+            // HTTP/1.1 has nothing to ask with: the system's probes are all.
+            keepalive_at: match trial.keepalive {
+                Some(_) if target.protocol == Protocol::Http2 => 0,
+                _ => u64::MAX,
+            },
+            places,
+            connecting: 0,
+            open: 0,
+            opened: 0,
+            tls_resumed: 0,
+            failed: 0,
+            traffic_closed: Traffic::default(),
+        };
+        for index in 0..pool.places.len() {
+            match trial.connection_use {
+                ConnectionUse::Reuse => pool.not_open.push(index),
+                ConnectionUse::PerCall => pool.queue(index),
+            }
+        }
+        pool
+    }
+
+    /// The open connection of a place.
+    pub(super) fn open(&mut self, index: usize) -> Option<&mut Open> {
+        self.places[index].open()
+    }
+
+    /// How many connections are open.
+    pub(super) fn open_count(&self) -> usize {
+        self.open
+    }
+
+    /// Whether no connection is open or being made.
+    pub(super) fn is_empty(&self) -> bool {
+        self.open == 0 && self.connecting == 0
+    }
+
+    /// Connections opened over the whole trial.
+    pub(super) fn opened(&self) -> u64 {
+        self.opened
+    }
+
+    /// How many of them go on with a TLS session of an earlier one.
+    pub(super) fn tls_resumed(&self) -> u64 {
+        self.tls_resumed
+    }
+
+    /// Attempts to open one that failed.
+    pub(super) fn failed(&self) -> u64 {
+        self.failed
+    }
+
+    /// Bytes on all connections so far.
+    pub(super) fn traffic(&self) -> Traffic {
+        let mut sum = self.traffic_closed;
+        for connection in &self.places {
+            sum += connection.traffic();
+        }
+        sum
+    }
+
+    /// How many connections have stood in a place, with the one that does.
+    pub(super) fn generation(&self, index: usize) -> u64 {
+        self.places[index].generation
+    }
+
+    /// Whether the connection of a place has brought a response already, or a part of its head.
+    pub(super) fn has_answered(&self, index: usize) -> bool {
+        self.places[index].traffic().received.header > 0
+    }
+
+    /// Whether a byte of any request has left on the connection of a place.
+    pub(super) fn has_sent(&self, index: usize) -> bool {
+        self.places[index].traffic().sent.header > 0
+    }
+
+    /// A response came on the connection of a place: it was worth opening.
+    #[inline]
+    pub(super) fn note_response(&mut self, index: usize) {
+        self.places[index].failed_attempts = 0;
+    }
+
+    /// The server ended the connection of a place, or made it unusable. A response sets the count to 0,
+    /// so that two such ends in a row are two failed attempts.
+    pub(super) fn note_end_by_server(&mut self, index: usize) {
+        let connection = &mut self.places[index];
+        connection.failed_attempts = connection.failed_attempts.saturating_add(1);
+    }
+
+    /// Puts a place into the queue of those that may have room for a call.
+    pub(super) fn queue(&mut self, index: usize) {
+        let connection = &mut self.places[index];
+        if !connection.queued {
+            connection.queued = true;
+            self.with_room.push_back(index);
+        }
+    }
+
+    /// The next place, in turn, that can take a call now.
+    pub(super) fn next_with_room(&mut self, now: u64) -> Option<usize> {
+        while let Some(index) = self.with_room.pop_front() {
+            let connection = &mut self.places[index];
+            connection.queued = false;
+            let has_room = match self.trial.connection_use {
+                ConnectionUse::Reuse => connection.room() > 0,
+                ConnectionUse::PerCall => connection.may_open(now),
+            };
+            if has_room {
+                return Some(index);
+            }
+        }
+        None
+    }
+
+    /// Where a call is sent again: on any other open connection that takes one, else on the same if
+    /// that still does. The schedule's share of each connection does not count here: the call has
+    /// one already.
+    pub(super) fn place_for_retry(&mut self, failed_on: usize, now: u64) -> Option<usize> {
+        match self.trial.connection_use {
+            ConnectionUse::PerCall => self.next_with_room(now),
+            ConnectionUse::Reuse => {
+                let places = self.places.len();
+                (1..=places)
+                    .map(|step| (failed_on + step) % places)
+                    .find(|index| self.places[*index].takes_calls())
+            }
+        }
+    }
+
+    /// The connection that alone can bring anything, where all of the trial's calls are made on it and
+    /// the pool has nothing else to do.
+    pub(super) fn lone_connection(&self) -> Option<usize> {
+        if self.has_work() || self.connecting > 0 || !self.not_open.is_empty() {
+            return None;
+        }
+        // A trial with one connection may have a place for draining beside it.
+        let one = self.open == 1 && self.places.len() <= 2;
+        if !one || self.trial.connection_use == ConnectionUse::PerCall {
+            return None;
+        }
+        self.places.iter().position(Connection::can_wait)
+    }
+
+    /// Ends a call on its connection that is over without its response.
+    pub(super) fn cancel(&mut self, index: usize, token: u64) {
+        if let Some(open) = self.places[index].open() {
+            open.client.cancel(token);
+            self.mark_to_write(index);
+            self.queue(index);
+            self.close_after_call(index);
+        }
+    }
+
+    /// With a connection for each call, closes the one whose call is over.
+    pub(super) fn close_after_call(&mut self, index: usize) {
+        let per_call = self.trial.connection_use == ConnectionUse::PerCall;
+        let Some(open) = self.places[index].open() else {
+            return;
+        };
+        if per_call && open.client.in_flight() == 0 {
+            open.client.shut_down();
+            self.end(index, clock::now());
+        } else if open.client.is_closed() {
+            self.end(index, clock::now());
+        }
+    }
+
+    /// Closes a connection that has no calls and takes none, unless that is done already.
+    pub(super) fn end(&mut self, index: usize, now: u64) {
+        let connection = &mut self.places[index];
+        let Some(open) = connection.open() else {
+            return;
+        };
+        open.say_goodbye();
+        self.traffic_closed += open.traffic();
+        self.open -= 1;
+        let backoff_until = connection.back_off(now);
+        if self.trial.connection_use == ConnectionUse::PerCall && backoff_until == 0 {
+            self.queue(index);
+        } else if !self.places[index].draining {
+            self.not_open.push(index);
+        }
+    }
+
+    /// Tells every server that nothing more comes: a TLS session that just stops looks cut off to it.
+    pub(super) fn end_transports(&mut self) {
+        for connection in &mut self.places {
+            if let Some(open) = connection.open() {
+                open.say_end();
+            }
+        }
+    }
+}
+
+/// The places for a trial's connections, with the calls in flight that the schedule allows each.
+fn places(trial: &Trial) -> Vec<Connection> {
+    let connections = trial.connections as usize;
+    let (places, share, left) = match (trial.connection_use, &trial.schedule) {
+        (ConnectionUse::PerCall, Schedule::Closed { in_flight }) => (*in_flight as usize, 1, 0),
+        (ConnectionUse::PerCall, _) => (connections, 1, 0),
+        // An equal share each; the first ones take what is left.
+        (ConnectionUse::Reuse, Schedule::Closed { in_flight }) => {
+            let in_flight = *in_flight as usize;
+            (
+                connections,
+                in_flight / connections,
+                in_flight % connections,
+            )
+        }
+        (ConnectionUse::Reuse, _) => (connections, MOST_IN_FLIGHT as usize, 0),
+    };
+    (0..places)
+        .map(|index| Connection::new(share + usize::from(index < left)))
+        .collect()
+}
+
+/// The limits of a connection, with the trial's own bound on responses. Its calls in flight are
+/// bounded by the quota of its place: a limit below that would cap the schedule without a word.
+fn limits(trial: &Trial) -> Limits {
+    let prefix = match trial.request.style {
+        CallStyle::Http { .. } => 0,
+        CallStyle::Grpc { .. } => rpcgauge_wire::grpc::PREFIX_LENGTH as u64,
+    };
+    let bound = u64::from(trial.expect.max_answer_bytes) + prefix;
+    Limits {
+        max_body_bytes: trial.limits.max_body_bytes.min(bound),
+        max_calls_in_flight: MOST_IN_FLIGHT,
+        ..trial.limits.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mio::Poll;
+
+    use super::*;
+    use crate::engine::tests::{trial, unused};
+    use crate::failure::FailureKind;
+
+    #[test]
+    fn attempts_that_fail_are_counted_and_then_back_off() {
+        let trial = trial(unused());
+        let poll = Poll::new().unwrap();
+        let mut pool = Pool::new(&trial, poll.registry().try_clone().unwrap());
+        let now = clock::now();
+        for attempts in 1..=3 {
+            let places = pool.take_not_open();
+            assert_eq!(places, [0]);
+            let attempt = pool.tend(0, true, now).unwrap();
+            pool.put_back_not_open(places, now);
+            let Attempt::Failed { call, kind, at, .. } = attempt else {
+                panic!("nothing is there to connect to");
+            };
+            assert_eq!((call, kind), (None, FailureKind::ConnectRefused));
+            assert!(at >= now && pool.is_empty() && pool.all_attempted());
+            assert_eq!(pool.failed(), attempts);
+        }
+        let attempt = pool.tend(0, true, now).unwrap();
+        assert!(matches!(attempt, Attempt::Underway), "it backs off");
+        assert!(pool.tend_by(true, now) > now);
+        assert_eq!(pool.tend_by(false, now), u64::MAX);
+    }
+}

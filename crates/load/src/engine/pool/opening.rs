@@ -1,0 +1,270 @@
+//! Opening connections, and trying again after a backoff.
+
+use std::io;
+
+use rpcgauge_wire::Client;
+
+use super::Pool;
+use super::connection::{Connecting, Open, State};
+use crate::clock;
+use crate::engine::stream::Stream;
+use crate::error::LoadError;
+use crate::failure::FailureKind;
+use crate::trial::ConnectionUse;
+
+/// Connections being made at the same time at most, so that the server's queue of waiting
+/// connections (128 on many systems) does not run over.
+const MOST_CONNECTING: usize = 100;
+
+/// How long until a full queue of a Unix socket is tried again, ns. No event says when it has room.
+const FULL_QUEUE_BACKOFF_NS: u64 = 200_000;
+
+/// What came of an attempt to open a connection so far.
+pub(in crate::engine) enum Attempt {
+    /// It goes on.
+    Underway,
+    /// It is open, for `call` where that is to be the only one on it.
+    Open { call: Option<u64> },
+    /// It failed at `at` (ns).
+    Failed {
+        call: Option<u64>,
+        kind: FailureKind,
+        text: String,
+        at: u64,
+    },
+}
+
+impl Pool<'_> {
+    /// Whether places are to be opened, or being opened.
+    pub(in crate::engine) fn has_not_open(&self) -> bool {
+        !self.not_open.is_empty()
+    }
+
+    /// Takes the list of places to be opened or being opened, each of which [`Pool::tend`] looks after.
+    pub(in crate::engine) fn take_not_open(&mut self) -> Vec<usize> {
+        self.may_start = MOST_CONNECTING.saturating_sub(self.connecting);
+        std::mem::take(&mut self.not_open)
+    }
+
+    /// Opens a place that is closed and whose backoff is over, where connections are `wanted`; gives up
+    /// an attempt that takes too long.
+    pub(in crate::engine) fn tend(
+        &mut self,
+        index: usize,
+        wanted: bool,
+        now: u64,
+    ) -> Result<Attempt, LoadError> {
+        match &self.places[index].state {
+            State::Closed { backoff_until } if *backoff_until <= now => {
+                if self.trial.connection_use == ConnectionUse::PerCall {
+                    self.queue(index);
+                } else if self.may_start > 0 && wanted {
+                    self.may_start -= 1;
+                    return self.connect(index, None, now);
+                }
+            }
+            State::Connecting(making) => {
+                let (since, call) = (making.since, making.call);
+                let too_long = now.saturating_sub(since) >= self.deadline;
+                // A connection for one call ends with that call's own deadline.
+                if too_long && call.is_none() {
+                    let error = match &making.stream {
+                        Some(stream) => stream.too_late(),
+                        None => io::ErrorKind::TimedOut.into(),
+                    };
+                    return Ok(self.attempt_failed(index, &error, now));
+                }
+                if making.stream.is_none() {
+                    self.connecting -= 1;
+                    return self.connect(index, call, since);
+                }
+            }
+            _ => {}
+        }
+        Ok(Attempt::Underway)
+    }
+
+    /// Gives back the list that [`Pool::take_not_open`] gave, without the places that are done.
+    pub(in crate::engine) fn put_back_not_open(&mut self, mut list: Vec<usize>, now: u64) {
+        // `connect` may have added to the list.
+        list.append(&mut self.not_open);
+        list.sort_unstable();
+        list.dedup();
+        let per_call = self.trial.connection_use == ConnectionUse::PerCall;
+        list.retain(|&index| match self.places[index].state {
+            State::Open(_) => false,
+            State::Closed { backoff_until } => !per_call || backoff_until > now,
+            State::Connecting(_) => true,
+        });
+        self.not_open = list;
+    }
+
+    /// When [`Pool::tend`] has something to do next, where connections are `wanted` or not.
+    pub(in crate::engine) fn tend_by(&self, wanted: bool, now: u64) -> u64 {
+        let times = self
+            .not_open
+            .iter()
+            .map(|&index| match &self.places[index].state {
+                State::Closed { .. } if !wanted => u64::MAX,
+                State::Closed { backoff_until } if *backoff_until > now => *backoff_until,
+                // It waits for others that are being made.
+                State::Closed { .. } => now + FULL_QUEUE_BACKOFF_NS,
+                State::Connecting(Connecting { stream: None, .. }) => now + FULL_QUEUE_BACKOFF_NS,
+                State::Connecting(making) => making.since.saturating_add(self.deadline),
+                State::Open(_) => u64::MAX,
+            });
+        times.min().unwrap_or(u64::MAX)
+    }
+
+    /// Starts to connect, for `call` where it is the only one on its connection.
+    pub(in crate::engine) fn connect(
+        &mut self,
+        index: usize,
+        call: Option<u64>,
+        since: u64,
+    ) -> Result<Attempt, LoadError> {
+        self.connecting += 1;
+        self.not_open.push(index);
+        let making = |stream| {
+            State::Connecting(Connecting {
+                stream,
+                since,
+                call,
+            })
+        };
+        let target = &self.trial.target;
+        let connected = Stream::connect(&target.address, self.tls.as_ref(), self.trial.keepalive)
+            .and_then(|mut stream| {
+                let connected = stream.go_on_connecting()?;
+                Ok((stream, connected))
+            });
+        match connected {
+            Ok((mut stream, connected)) => {
+                stream
+                    .watch(&self.registry, index, !connected)
+                    .map_err(LoadError::machine("watch a connection"))?;
+                if connected {
+                    return Ok(self.connected(index, stream, call));
+                }
+                self.places[index].state = making(Some(stream));
+                Ok(Attempt::Underway)
+            }
+            Err(error) => {
+                self.places[index].state = making(None);
+                Ok(match error.kind() {
+                    io::ErrorKind::WouldBlock => Attempt::Underway,
+                    _ => self.attempt_failed(index, &error, clock::now()),
+                })
+            }
+        }
+    }
+
+    /// Whether a connection is being made in a place.
+    #[inline]
+    pub(in crate::engine) fn is_connecting(&self, index: usize) -> bool {
+        matches!(self.places[index].state, State::Connecting(_))
+    }
+
+    /// Goes on to connect in a place, since an event came.
+    pub(in crate::engine) fn go_on_connecting(
+        &mut self,
+        index: usize,
+    ) -> Result<Attempt, LoadError> {
+        let State::Connecting(making) = &mut self.places[index].state else {
+            return Ok(Attempt::Underway);
+        };
+        let Some(stream) = &mut making.stream else {
+            return Ok(Attempt::Underway);
+        };
+        match stream.go_on_connecting() {
+            Ok(false) => Ok(Attempt::Underway),
+            Ok(true) => {
+                stream
+                    .watch_again(&self.registry, index, false)
+                    .map_err(LoadError::machine("watch a connection"))?;
+                let call = making.call;
+                Ok(match making.stream.take() {
+                    Some(stream) => self.connected(index, stream, call),
+                    None => Attempt::Underway,
+                })
+            }
+            Err(error) => Ok(self.attempt_failed(index, &error, clock::now())),
+        }
+    }
+
+    fn connected(&mut self, index: usize, stream: Stream, call: Option<u64>) -> Attempt {
+        self.connecting -= 1;
+        self.open += 1;
+        self.opened += 1;
+        self.tls_resumed += u64::from(stream.is_resumed());
+        if stream.may_hold_input() {
+            self.mark_to_read(index);
+        }
+        let client = Client::new(self.trial.target.protocol, self.limits.clone());
+        let connection = &mut self.places[index];
+        connection.attempted = true;
+        connection.generation += 1;
+        connection.state = State::Open(Open::new(stream, client));
+        if call.is_none() {
+            self.queue(index);
+        }
+        self.mark_to_write(index);
+        Attempt::Open { call }
+    }
+
+    fn attempt_failed(&mut self, index: usize, error: &io::Error, at: u64) -> Attempt {
+        let call = match &self.places[index].state {
+            State::Connecting(making) => making.call,
+            _ => None,
+        };
+        self.places[index].attempted = true;
+        self.give_up(index, at);
+        Attempt::Failed {
+            call,
+            kind: FailureKind::of_connect(error),
+            text: format!("cannot connect to {}: {error}", self.trial.target.address),
+            at,
+        }
+    }
+
+    /// Gives up the connection being made in a place.
+    fn give_up(&mut self, index: usize, now: u64) {
+        self.connecting -= 1;
+        self.failed += 1;
+        let connection = &mut self.places[index];
+        connection.failed_attempts = connection.failed_attempts.saturating_add(1);
+        self.traffic_closed += connection.traffic();
+        connection.back_off(now);
+        self.not_open.push(index);
+    }
+
+    /// Whether a connection is being made in a place for this call.
+    pub(in crate::engine) fn is_connecting_for(&self, index: usize, token: u64) -> bool {
+        matches!(&self.places[index].state, State::Connecting(making) if making.call == Some(token))
+    }
+
+    /// Ends what a place does for a call that is over without its response.
+    pub(in crate::engine) fn give_up_call(&mut self, index: usize, token: u64, now: u64) {
+        if self.is_connecting_for(index, token) {
+            self.give_up(index, now);
+        } else {
+            self.cancel(index, token);
+        }
+    }
+
+    /// Whether every connection is open or was attempted.
+    pub(in crate::engine) fn all_attempted(&self) -> bool {
+        self.trial.connection_use == ConnectionUse::PerCall
+            || self.not_open.is_empty()
+            || self.places.iter().all(|connection| connection.attempted)
+    }
+
+    /// From here on a connection that was lost is waited for by [`Pool::all_attempted`]. One that could
+    /// not be made is not, in each slice anew.
+    pub(in crate::engine) fn forget_attempts(&mut self) {
+        for &index in &self.not_open {
+            let connection = &mut self.places[index];
+            connection.attempted = connection.failed_attempts > 0;
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! What a connection reads and writes: as much as can be had at once, many calls in one write.
+
+use std::io::{self, ErrorKind, IoSlice};
+use std::time::Duration;
+
+use super::{Open, Pool};
+use crate::clock;
+use crate::engine::inbox::{Inbox, Origin};
+use crate::engine::stream::Input;
+use crate::error::LoadError;
+
+/// Pieces that one write gathers.
+const PIECES: usize = 16;
+
+impl Open {
+    /// Writes once, of what there is to write. Returns how many bytes the transport took.
+    fn write_output(&mut self) -> io::Result<usize> {
+        if self.client.is_output_in_one_piece() {
+            return self.stream.write(&[IoSlice::new(self.client.output())]);
+        }
+        let mut pieces = [IoSlice::new(&[]); PIECES];
+        let filled = self.client.output_slices(&mut pieces);
+        self.stream.write(&pieces[..filled])
+    }
+
+    /// Offers the last bytes (GOAWAY) to a transport that is about to be closed. What it does not
+    /// take is lost, and nothing depends on it.
+    pub(super) fn say_goodbye(&mut self) {
+        if !self.client.output().is_empty()
+            && !self.blocked
+            && let Ok(n) = self.write_output()
+        {
+            self.client.consume_output(n);
+        }
+        self.stream.say_end();
+    }
+
+    /// Tells the server that nothing more comes.
+    pub(super) fn say_end(&mut self) {
+        self.stream.say_end();
+    }
+}
+
+impl Pool<'_> {
+    /// Whether a place has something to write or to read, of which no event will come.
+    pub(in crate::engine) fn has_work(&self) -> bool {
+        !self.to_read.is_empty() || !self.to_write.is_empty()
+    }
+
+    /// Has a connection written to before the next wait.
+    pub(in crate::engine) fn mark_to_write(&mut self, index: usize) {
+        let connection = &mut self.places[index];
+        if !connection.to_write {
+            connection.to_write = true;
+            self.to_write.push(index);
+        }
+    }
+
+    /// The next connection with something to write.
+    pub(in crate::engine) fn next_to_write(&mut self) -> Option<usize> {
+        let index = self.to_write.pop()?;
+        self.places[index].to_write = false;
+        Some(index)
+    }
+
+    /// Writes until all is written or the transport is full. True when no byte of a request is left.
+    pub(in crate::engine) fn write(&mut self, index: usize) -> Result<bool, LoadError> {
+        let Some(open) = self.places[index].open() else {
+            return Ok(false);
+        };
+        let was_blocked = open.blocked;
+        open.blocked = false;
+        loop {
+            let written = if open.client.output().is_empty() {
+                open.stream.flush().map(|()| None)
+            } else {
+                open.write_output().map(Some)
+            };
+            match written {
+                Ok(None) => break,
+                Ok(Some(n)) => open.client.consume_output(n),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    open.blocked = true;
+                    break;
+                }
+                // The server may have answered before it stopped to read: look for that first. Not at
+                // once: calls may be begun between reads, and where many connections break together
+                // each would be found within the one before.
+                Err(error) => {
+                    open.write_error.get_or_insert(error);
+                    open.input_ended = true;
+                    self.mark_to_read(index);
+                    return Ok(false);
+                }
+            }
+        }
+        if open.blocked != open.watches_writable {
+            open.watches_writable = open.blocked;
+            open.stream
+                .watch_again(&self.registry, index, open.blocked)
+                .map_err(LoadError::machine("watch a connection"))?;
+        }
+        let all_sent = open.client.is_all_sent() && !open.blocked;
+        if was_blocked && !open.blocked {
+            self.queue(index);
+        }
+        Ok(all_sent)
+    }
+
+    /// Whether the transport of a place was full when it was last written to.
+    pub(in crate::engine) fn is_blocked(&mut self, index: usize) -> bool {
+        self.places[index].open().is_some_and(|open| open.blocked)
+    }
+
+    /// Has a connection read from in its turn, without an event.
+    pub(in crate::engine) fn mark_to_read(&mut self, index: usize) {
+        let connection = &mut self.places[index];
+        if !connection.to_read {
+            connection.to_read = true;
+            self.to_read.push_back(index);
+        }
+    }
+
+    /// Has a connection read from in its turn, since the system says that there is something, and whether
+    /// that is the end of it.
+    pub(in crate::engine) fn note_readable(&mut self, index: usize, ended: bool) {
+        if let Some(open) = self.places[index].open() {
+            open.input_ended |= ended;
+        }
+        self.mark_to_read(index);
+    }
+
+    /// How many connections have something to read.
+    pub(in crate::engine) fn to_read(&self) -> usize {
+        self.to_read.len()
+    }
+
+    /// The next connection with something to read.
+    pub(in crate::engine) fn next_to_read(&mut self) -> Option<usize> {
+        let index = self.to_read.pop_front()?;
+        self.places[index].to_read = false;
+        Some(index)
+    }
+
+    /// Reads once from a connection into the inbox, for which it waits for about as long as is said.
+    /// Returns when that was, ns; `None` where it was not read.
+    pub(in crate::engine) fn read(
+        &mut self,
+        index: usize,
+        inbox: &mut Inbox,
+        wait: Option<Duration>,
+    ) -> Option<u64> {
+        let generation = self.places[index].generation;
+        let open = self.places[index].open()?;
+        let Some(room) = inbox.room() else {
+            self.mark_to_read(index);
+            return None;
+        };
+        let input = match wait {
+            None => open.stream.read(room),
+            Some(at_most) => open.stream.read_waiting(room, at_most),
+        };
+        let at = clock::now();
+        let origin = Origin { index, generation };
+        let end = match input {
+            Ok(Input::Data { n, more }) => {
+                open.unprocessed += 1;
+                inbox.add_bytes(origin, at, n);
+                open.input_ended |= open.stream.has_ended();
+                if more || open.input_ended {
+                    self.mark_to_read(index);
+                }
+                return Some(at);
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {
+                self.mark_to_read(index);
+                return None;
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock && open.write_error.is_none() => {
+                // All is read, and a call may have waited for that alone.
+                self.queue(index);
+                return Some(at);
+            }
+            // What cannot be written to has sent all that it will.
+            Err(error) if error.kind() == ErrorKind::WouldBlock => None,
+            Ok(Input::End) => None,
+            Err(error) => Some(error),
+        };
+        open.unprocessed += 1;
+        open.input_ended = true;
+        inbox.add_end(origin, at, end);
+        Some(at)
+    }
+}

@@ -1,0 +1,218 @@
+//! A call's way out: due, begun, sent on a connection, and sent again.
+
+use rpcgauge_wire::StartError;
+
+use super::Engine;
+use super::failure_kinds::{NO_BODY, NOT_SENT};
+use super::ledger::{Beginning, CallFailure};
+use super::messages::Next;
+use super::phases::Phase;
+use crate::clock;
+use crate::error::LoadError;
+use crate::failure::FailureKind;
+use crate::trial::ConnectionUse;
+
+/// Calls that are taken from the schedule in one turn of the loop. A rate may bring more than the
+/// loop can even fail, and the stop flag, the network and the trial's end are looked at in between.
+const MOST_A_TURN: usize = 1024;
+
+/// Calls that fail together where no connection can be made. Each attempt fails those that became due
+/// since the one before, a tenth of a second at most.
+const MOST_TOGETHER: usize = 65_536;
+
+impl Engine<'_, '_, '_> {
+    /// Begins the calls that are due and for which there is room.
+    pub(super) fn begin_due(&mut self, now: u64) -> Result<(), LoadError> {
+        if self.ledger.next_retry().is_some() {
+            self.send_again(now)?;
+        }
+        self.more_are_due = false;
+        let mut taken = 0;
+        while let Some(due) = self.ledger.next_due() {
+            if due > now || !self.phases.admits(&self.ledger, due) {
+                break;
+            }
+            if taken == MOST_A_TURN {
+                self.more_are_due = true;
+                break;
+            }
+            taken += 1;
+            let body = self.messages.next();
+            match body {
+                Next::Ready => self.ledger.note_body(),
+                Next::Late => self.ledger.note_late_body(self.phases.is_measured(due)),
+                Next::UsedUp => {
+                    self.phases.bodies_used_up();
+                    break;
+                }
+            }
+            if self.ledger.deadline_of(due) <= now {
+                let failure = match body {
+                    Next::Late => NO_BODY,
+                    Next::Ready | Next::UsedUp => NOT_SENT,
+                };
+                self.fail_unbegun(failure, now);
+                continue;
+            }
+            if body == Next::Late {
+                break;
+            }
+            let Some(index) = self.pool.next_with_room(now) else {
+                break;
+            };
+            self.ledger.take_due();
+            self.begin(index, due, now)?;
+            if self.trial.connection_use == ConnectionUse::Reuse {
+                self.pool.queue(index);
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins and sends the calls of a rate that are due by `now`. Between reads, so that a burst of
+    /// responses, as after a stall, holds none of them up. Where there are more calls than one turn
+    /// takes, they have their share in the next ones.
+    pub(super) fn keep_pace(&mut self, now: u64) -> Result<(), LoadError> {
+        let Some(due) = self.ledger.next_arrival() else {
+            return Ok(());
+        };
+        if due > now || self.more_are_due || !self.phases.admits(&self.ledger, due) {
+            return Ok(());
+        }
+        self.begin_due(now)?;
+        self.write_all()
+    }
+
+    fn begin(&mut self, index: usize, due: u64, now: u64) -> Result<(), LoadError> {
+        // The calls before it in this turn may have spent a while on encoding.
+        let begun = if self.messages.decodes() {
+            clock::now()
+        } else {
+            now
+        };
+        let phase = self.phases.phase();
+        let verified = phase == Phase::WarmUp && self.messages.verifies(self.ledger.next_number());
+        let beginning = Beginning {
+            connection: index,
+            due,
+            begun,
+            measured: self.phases.call_taken(due),
+            verified,
+        };
+        let keep = self.messages.keep(verified);
+        let token = self.ledger.begin(beginning, keep, phase == Phase::Measured);
+        match self.messages.take_streamed() {
+            None => {}
+            Some(Ok(body)) => {
+                if let Some(call) = self.ledger.call(token) {
+                    call.body = Some(body);
+                }
+            }
+            Some(Err(error)) => {
+                self.end_call(token, begun, Err((FailureKind::Encode, &error.0)));
+                self.pool.queue(index);
+                return Ok(());
+            }
+        }
+        self.send_on(token, index, begun)
+    }
+
+    /// Sends a call on the connection of a place, which is made for it where each has its own.
+    fn send_on(&mut self, token: u64, index: usize, now: u64) -> Result<(), LoadError> {
+        match self.trial.connection_use {
+            ConnectionUse::Reuse => self.send(token),
+            ConnectionUse::PerCall => {
+                let attempt = self.pool.connect(index, Some(token), now)?;
+                self.follow(attempt);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a call to its open connection.
+    pub(super) fn send(&mut self, token: u64) {
+        let Some(call) = self.ledger.call(token) else {
+            return;
+        };
+        let index = call.connection;
+        if self.timed && self.trial.connection_use == ConnectionUse::PerCall {
+            call.stamps.connected = clock::now();
+        }
+        let counts = call.measured && call.retries == 0;
+        let (own, stamps) = (call.body.as_ref(), &mut call.stamps);
+        let outgoing = match self.messages.request(call.number, own, counts, stamps) {
+            Ok(outgoing) => outgoing,
+            Err(error) => return self.fail_unsent(token, index, (FailureKind::Encode, &error.0)),
+        };
+        let Some(open) = self.pool.open(index) else {
+            return;
+        };
+        match open.client.start(&self.head, &outgoing.body, token) {
+            Ok(()) => {
+                // Here, since a connection that is made for it may fail to be made.
+                self.ledger.sent(token);
+                self.pool.mark_to_write(index);
+            }
+            Err(error) => {
+                let kind = match error {
+                    StartError::HeadTooLarge { .. } => FailureKind::HeadTooLarge,
+                    StartError::Full | StartError::Closing => FailureKind::ConnectionClosed,
+                };
+                self.fail_unsent(token, index, (kind, &error.to_string()));
+            }
+        }
+    }
+
+    #[cold]
+    fn fail_unsent(&mut self, token: u64, index: usize, failure: CallFailure<'_>) {
+        self.end_call(token, clock::now(), Err(failure));
+        self.pool.close_after_call(index);
+    }
+
+    /// Sends calls again for which there is room now.
+    #[cold]
+    fn send_again(&mut self, now: u64) -> Result<(), LoadError> {
+        while let Some(token) = self.ledger.next_retry() {
+            // One whose deadline has passed meanwhile is over.
+            if let Some(call) = self.ledger.call(token) {
+                let Some(index) = self.pool.place_for_retry(call.connection, now) else {
+                    return Ok(());
+                };
+                call.connection = index;
+                self.send_on(token, index, now)?;
+                if self.trial.connection_use == ConnectionUse::Reuse {
+                    self.pool.queue(index);
+                }
+            }
+            self.ledger.take_retry();
+        }
+        Ok(())
+    }
+
+    /// Fails the calls that are due or wait to be sent again, none of which can have a connection.
+    #[cold]
+    pub(super) fn fail_waiting(&mut self, failure: CallFailure<'_>, now: u64) {
+        while let Some(token) = self.ledger.take_retry() {
+            self.end_call(token, now, Err(failure));
+        }
+        // Counted before: in a closed loop each failure makes another call due.
+        for _ in 0..self.ledger.due_count(now).min(MOST_TOGETHER) {
+            match self.ledger.next_due() {
+                Some(due) if due <= now && self.phases.admits(&self.ledger, due) => {
+                    self.fail_unbegun(failure, now);
+                }
+                _ => break,
+            }
+        }
+    }
+
+    /// Takes the next call and fails it before it was begun.
+    #[cold]
+    fn fail_unbegun(&mut self, failure: CallFailure<'_>, now: u64) {
+        if let Some(due) = self.ledger.take_due() {
+            let measured = self.phases.call_taken(due);
+            let ended = self.ledger.fail_unbegun(due, measured, failure, now);
+            self.phases.call_ended(&ended);
+        }
+    }
+}

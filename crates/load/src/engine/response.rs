@@ -1,0 +1,424 @@
+//! The response to one call, from its head to whether it is good.
+
+use rpcgauge_wire::Fields;
+use rpcgauge_wire::grpc::{Code, GrpcViolation, StatusSource, UnaryAnswer};
+
+use crate::account::{MOST_SAMPLE_CHARS, shortened};
+use crate::failure::FailureKind;
+use crate::trial::{CallStyle, Expect};
+
+/// The header in which a server says when its handler had the decoded request (decimal ns of its
+/// host's CLOCK_MONOTONIC).
+const HANDLER_START: &[u8] = b"rpcgauge-handler-start";
+
+/// And when its handler handed the response back.
+const HANDLER_END: &[u8] = b"rpcgauge-handler-end";
+
+/// gRPC status codes above this are absurd; they are counted as one kind.
+const LAST_GRPC_CODE: u32 = 16;
+
+/// What responses are held against; the same for all calls of a trial.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules<'a> {
+    pub(super) style: &'a CallStyle,
+    pub(super) expect: &'a Expect,
+    /// Whether the server's marks are looked for.
+    pub(super) marks: bool,
+}
+
+/// Bytes of responses that are held for their checks at a time, at least.
+const LEAST_HELD: usize = 16 << 20;
+
+/// How many bytes of responses are held for their checks, of all calls together.
+#[derive(Debug)]
+pub(super) struct Held {
+    bytes: usize,
+    most: usize,
+}
+
+impl Held {
+    /// Room for one response of `largest` bytes, at least.
+    pub(super) fn new(largest: u32) -> Self {
+        Held {
+            bytes: 0,
+            most: LEAST_HELD.max(largest as usize),
+        }
+    }
+
+    /// Whether there is room for so many more, which it then holds.
+    pub(super) fn take(&mut self, bytes: usize) -> bool {
+        let has_room = bytes <= self.most - self.bytes;
+        if has_room {
+            self.bytes += bytes;
+        }
+        has_room
+    }
+
+    pub(super) fn give_back(&mut self, bytes: usize) {
+        self.bytes -= bytes;
+    }
+}
+
+/// A server's mark of time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Mark {
+    #[default]
+    Absent,
+    /// Not a number.
+    Damaged,
+    At(u64),
+}
+
+/// What becomes of a response's message as it comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// It is only counted.
+    Nothing,
+    /// It is kept for decoding.
+    Message,
+    /// It is held for its check, if it is compressed and as long as there is room.
+    Compressed,
+}
+
+/// One response. Reusable: [`Response::reset`] keeps its memory.
+#[derive(Debug)]
+pub(super) struct Response {
+    grpc: Option<UnaryAnswer>,
+    keep: Keep,
+    /// The first thing that is wrong, and what is said of it.
+    problem: Option<FailureKind>,
+    text: String,
+    status: u16,
+    /// The encoding named in the head is the expected one.
+    encoded: bool,
+    /// Another encoding is named.
+    encoded_otherwise: bool,
+    message: Vec<u8>,
+    /// How much of the message is held for a check, bytes.
+    held: usize,
+    carried: u64,
+    pub(super) handler_start: Mark,
+    pub(super) handler_end: Mark,
+}
+
+impl Response {
+    pub(super) fn new(style: &CallStyle, expect: &Expect) -> Response {
+        let grpc = match style {
+            CallStyle::Http { .. } => None,
+            CallStyle::Grpc { .. } => Some(UnaryAnswer::new(expect.max_answer_bytes)),
+        };
+        Response {
+            grpc,
+            keep: Keep::Nothing,
+            problem: None,
+            text: String::new(),
+            status: 0,
+            encoded: false,
+            encoded_otherwise: false,
+            message: Vec::new(),
+            held: 0,
+            carried: 0,
+            handler_start: Mark::Absent,
+            handler_end: Mark::Absent,
+        }
+    }
+
+    /// Makes it ready for another response to the same call.
+    pub(super) fn begin_again(&mut self) {
+        self.reset(self.keep);
+    }
+
+    /// Makes it ready for the next call; `keep` says what is wanted of the message.
+    pub(super) fn reset(&mut self, keep: Keep) {
+        if let Some(grpc) = &mut self.grpc {
+            grpc.reset();
+        }
+        self.keep = keep;
+        self.problem = None;
+        self.text.clear();
+        self.status = 0;
+        self.encoded = false;
+        self.encoded_otherwise = false;
+        self.message.clear();
+        self.carried = 0;
+        self.handler_start = Mark::Absent;
+        self.handler_end = Mark::Absent;
+    }
+
+    /// Takes the head of the final response. Returns the bytes of the marks in it.
+    #[inline]
+    pub(super) fn head(
+        &mut self,
+        rules: &Rules<'_>,
+        status: u16,
+        fields: Fields<'_>,
+        end: bool,
+    ) -> u64 {
+        self.status = status;
+        let marks = self.marks(rules, fields);
+        match (&mut self.grpc, rules.style) {
+            (Some(grpc), CallStyle::Grpc { subtype }) => {
+                // What is wrong is found again at the end, together with the status.
+                let _ = grpc.head(status, &fields, end, subtype.as_deref());
+                if grpc.names_encoding() {
+                    self.encoding(rules.expect, fields.get(b"grpc-encoding"));
+                }
+            }
+            _ => self.http_head(rules.expect, status, fields),
+        }
+        marks
+    }
+
+    /// Takes a piece of the body. Returns the bytes of gRPC's message prefixes in it, and whether one of
+    /// them states a message that is too large: the rest is not worth waiting for.
+    #[inline]
+    pub(super) fn body(&mut self, data: &[u8], held: &mut Held) -> (u64, bool) {
+        let (payload, prefixes, too_large) = match &mut self.grpc {
+            Some(grpc) => {
+                let before = grpc.prefix_bytes();
+                // As for the head; what cannot be read is not counted.
+                let (payload, too_large) = match grpc.body(data) {
+                    Ok(payload) => (payload, false),
+                    Err(GrpcViolation::MessageTooLarge { .. }) => (&[][..], true),
+                    Err(_) => (&[][..], false),
+                };
+                (payload, grpc.prefix_bytes() - before, too_large)
+            }
+            None => (data, 0, false),
+        };
+        self.carried += payload.len() as u64;
+        if self.keep == Keep::Message {
+            self.message.extend_from_slice(payload);
+        } else if self.problem.is_some() {
+            // What a server says of its error is worth a sample.
+            let room = MOST_SAMPLE_CHARS.saturating_sub(self.message.len());
+            self.message
+                .extend_from_slice(&payload[..payload.len().min(room)]);
+        } else if self.keep == Keep::Compressed && self.is_compressed() {
+            self.hold(payload, held);
+        }
+        (prefixes, too_large)
+    }
+
+    fn hold(&mut self, payload: &[u8], held: &mut Held) {
+        if held.take(payload.len()) {
+            self.held += payload.len();
+            self.message.extend_from_slice(payload);
+        } else {
+            self.keep = Keep::Nothing;
+            self.let_go(held);
+        }
+    }
+
+    /// Gives back the memory of what was held for a check, which there may be very much of.
+    #[inline]
+    pub(super) fn let_go(&mut self, held: &mut Held) {
+        if self.held > 0 {
+            held.give_back(self.held);
+            self.held = 0;
+            self.message = Vec::new();
+        }
+    }
+
+    /// The message of a good response that is to be checked. An HTTP response without a body, as to HEAD, has
+    /// none, whatever its head says.
+    pub(super) fn to_check(&self) -> Option<&[u8]> {
+        let is_there = self.grpc.is_some() || self.carried > 0;
+        (self.keep == Keep::Compressed && self.is_compressed() && is_there)
+            .then_some(self.message.as_slice())
+    }
+
+    /// Takes the trailers. Returns the bytes of the marks in them.
+    #[inline]
+    pub(super) fn trailers(&mut self, rules: &Rules<'_>, fields: Fields<'_>) -> u64 {
+        if let Some(grpc) = &mut self.grpc {
+            grpc.trailers(&fields);
+        }
+        self.marks(rules, fields)
+    }
+
+    /// Says whether the complete response is good; the text is in [`Response::text`] when it is not.
+    pub(super) fn finish(&mut self) -> Result<(), FailureKind> {
+        self.finish_grpc();
+        if self.problem.is_none() && self.encoded_otherwise && self.may_be_compressed() {
+            self.text
+                .push_str("the answer is compressed in a way that was not asked for");
+            self.problem = Some(FailureKind::ContentEncoding);
+        }
+        match self.problem {
+            None => Ok(()),
+            Some(kind) => {
+                if let FailureKind::HttpStatus(status) = kind {
+                    self.quote_status(status);
+                }
+                Err(kind)
+            }
+        }
+    }
+
+    /// What [`Response::finish`] found wrong. It may hold the server's own words.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The message as carried, if it was kept.
+    pub(super) fn message(&self) -> &[u8] {
+        &self.message
+    }
+
+    /// Length of the message as carried.
+    pub(super) fn carried(&self) -> u64 {
+        self.carried
+    }
+
+    /// Whether the message is to be decompressed.
+    pub(super) fn is_compressed(&self) -> bool {
+        match &self.grpc {
+            Some(grpc) => grpc.is_compressed(),
+            None => self.encoded,
+        }
+    }
+
+    /// In gRPC an encoding may be named although the message is not compressed.
+    fn may_be_compressed(&self) -> bool {
+        self.grpc.as_ref().is_none_or(UnaryAnswer::is_compressed)
+    }
+
+    #[inline]
+    fn http_head(&mut self, expect: &Expect, status: u16, fields: Fields<'_>) {
+        self.encoding(expect, fields.get(b"content-encoding"));
+        if !(200..300).contains(&status) {
+            self.problem = Some(FailureKind::HttpStatus(status));
+            return;
+        }
+        let Some(expected) = &expect.content_type else {
+            return;
+        };
+        let got = fields.get(b"content-type").unwrap_or_default();
+        let media_type = got.split(|&byte| byte == b';').next().unwrap_or_default();
+        if !media_type
+            .trim_ascii()
+            .eq_ignore_ascii_case(expected.as_bytes())
+        {
+            self.problem = Some(FailureKind::ContentType);
+            let got = String::from_utf8_lossy(got);
+            let got = shortened(&got);
+            self.text = format!("the answer's content-type is {got:?} instead of {expected}");
+        }
+    }
+
+    #[inline]
+    fn encoding(&mut self, expect: &Expect, named: Option<&[u8]>) {
+        let Some(named) = named.filter(|named| !named.eq_ignore_ascii_case(b"identity")) else {
+            return;
+        };
+        let expected = expect.encoding.as_deref().unwrap_or_default();
+        self.encoded = named.eq_ignore_ascii_case(expected.as_bytes());
+        self.encoded_otherwise = !self.encoded;
+    }
+
+    fn finish_grpc(&mut self) {
+        let Some(grpc) = &mut self.grpc else {
+            return;
+        };
+        let outcome = grpc.finish();
+        self.problem = match outcome.source {
+            StatusSource::Server if outcome.code == Code::OK => self.problem,
+            StatusSource::Server => {
+                self.text.push_str(shortened(outcome.message));
+                let code = outcome.code.0.min(LAST_GRPC_CODE + 1);
+                Some(FailureKind::GrpcStatus(code))
+            }
+            StatusSource::Client(violation) => {
+                self.text = violation.to_string();
+                Some(match violation {
+                    GrpcViolation::ContentType | GrpcViolation::StatusMissing
+                        if self.status != 200 =>
+                    {
+                        self.text.clear();
+                        FailureKind::HttpStatus(self.status)
+                    }
+                    GrpcViolation::ContentType | GrpcViolation::Subtype => FailureKind::ContentType,
+                    GrpcViolation::MessageTooLarge { .. } => FailureKind::TooLarge,
+                    _ => FailureKind::Protocol,
+                })
+            }
+        };
+        // A slot outlives its call, and there may be very many of them.
+        grpc.forget_message();
+    }
+
+    fn quote_status(&mut self, status: u16) {
+        let said = String::from_utf8_lossy(&self.message);
+        let said = shortened(said.trim());
+        self.text = match said.is_empty() {
+            true => format!("HTTP status {status}"),
+            false => format!("HTTP status {status}: {said}"),
+        };
+    }
+
+    /// Takes the marks among some fields, where they were asked for. Returns their bytes on the
+    /// wire.
+    #[inline]
+    fn marks(&mut self, rules: &Rules<'_>, fields: Fields<'_>) -> u64 {
+        if rules.marks {
+            self.read_marks(fields)
+        } else {
+            0
+        }
+    }
+
+    fn read_marks(&mut self, fields: Fields<'_>) -> u64 {
+        let mut sum = 0;
+        for (name, value, wire_bytes) in fields.iter_wire_bytes() {
+            let mark = if name.eq_ignore_ascii_case(HANDLER_START) {
+                &mut self.handler_start
+            } else if name.eq_ignore_ascii_case(HANDLER_END) {
+                &mut self.handler_end
+            } else {
+                continue;
+            };
+            *mark = Mark::read(value);
+            sum += wire_bytes;
+        }
+        sum
+    }
+}
+
+impl Mark {
+    /// Reads a mark: decimal digits that fit 64 bits.
+    fn read(value: &[u8]) -> Mark {
+        let number = value.iter().try_fold(0u64, |number, byte| {
+            let digit = byte.wrapping_sub(b'0');
+            let shifted = number.checked_mul(10).filter(|_| digit < 10)?;
+            shifted.checked_add(u64::from(digit))
+        });
+        match number {
+            Some(number) if !value.is_empty() => Mark::At(number),
+            _ => Mark::Damaged,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_decimal_digits_of_64_bits() {
+        assert_eq!(Mark::read(b"0"), Mark::At(0));
+        assert_eq!(Mark::read(b"18446744073709551615"), Mark::At(u64::MAX));
+        for bad in [
+            "",
+            "-1",
+            "+1",
+            "1.5",
+            "0x10",
+            "18446744073709551616",
+            "1 2",
+            "\u{e9}",
+        ] {
+            assert_eq!(Mark::read(bad.as_bytes()), Mark::Damaged, "{bad}");
+        }
+    }
+}

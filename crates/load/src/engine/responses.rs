@@ -1,0 +1,182 @@
+//! A call's way back: what came on its connection, until it is answered, fails, or is sent again.
+
+use std::io;
+use std::ops::Range;
+
+use rpcgauge_wire::Failure;
+
+use super::Engine;
+use super::failure_kinds::{TOO_LATE, is_lost};
+use super::inbox::{Arrival, Content};
+use super::ledger::End;
+use super::messages::Unread;
+use crate::clock;
+use crate::error::LoadError;
+use crate::failure::FailureKind;
+use crate::trial::ConnectionUse;
+
+impl Engine<'_, '_, '_> {
+    /// Processes what came, unless its connection is gone by now.
+    pub(super) fn process(&mut self, arrival: Arrival) -> Result<(), LoadError> {
+        let index = arrival.origin.index;
+        if self.pool.generation(index) != arrival.origin.generation {
+            return Ok(());
+        }
+        if let Some(open) = self.pool.open(index).filter(|_| !arrival.has_rest) {
+            open.note_processed();
+        }
+        match arrival.content {
+            Content::Bytes(range) => self.take_input(index, range, arrival.at),
+            Content::End(error) => self.lose(index, error, arrival.at),
+        }
+    }
+
+    /// Gives bytes of the inbox, read at `at`, to the connection's client.
+    fn take_input(&mut self, index: usize, bytes: Range<usize>, at: u64) -> Result<(), LoadError> {
+        let Some(open) = self.pool.open(index) else {
+            return Ok(());
+        };
+        let was_over = open.client.is_closed();
+        let mut events = self.ledger.events(at);
+        open.client.input(self.inbox.bytes(bytes), &mut events);
+        let seen = events.seen;
+        // At once, whatever becomes of the calls: bytes that are counted must never become fewer.
+        open.client.count_received_prefix(seen.prefixes);
+        open.client.count_received_marks(seen.marks);
+        let has_output = open.has_output();
+        let is_over = open.client.is_closed();
+        if seen.going_away {
+            self.pool.note_going_away(index);
+        }
+        if is_over && !was_over {
+            self.pool.note_end_by_server(index);
+        }
+        self.end_calls(index, at, None)?;
+        if has_output {
+            self.pool.mark_to_write(index);
+        }
+        self.pool.queue(index);
+        if is_over {
+            self.pool.end(index, at);
+        }
+        Ok(())
+    }
+
+    /// The transport ended (`error` none, and writing never failed) or broke: the calls on it end.
+    pub(super) fn lose(
+        &mut self,
+        index: usize,
+        error: Option<io::Error>,
+        at: u64,
+    ) -> Result<(), LoadError> {
+        let Some(open) = self.pool.open(index) else {
+            return Ok(());
+        };
+        let error = error.or(open.take_write_error());
+        let mut events = self.ledger.events(at);
+        open.client.end_of_input(error.is_none(), &mut events);
+        self.pool.note_end_by_server(index);
+        self.end_calls(index, at, error.as_ref())?;
+        self.pool.end(index, at);
+        Ok(())
+    }
+
+    /// Ends the calls that the last input ended.
+    fn end_calls(
+        &mut self,
+        index: usize,
+        at: u64,
+        broken: Option<&io::Error>,
+    ) -> Result<(), LoadError> {
+        let mut ended = self.ledger.take_ended();
+        for (token, end) in ended.drain(..) {
+            match end {
+                End::Complete => self.complete(token, at)?,
+                End::GivenUp => {
+                    self.complete(token, at)?;
+                    self.pool.cancel(index, token);
+                }
+                End::Failed(failure) => self.fail_or_retry(token, at, &failure, broken),
+            }
+            if self.trial.connection_use == ConnectionUse::PerCall {
+                self.pool.close_after_call(index);
+            }
+        }
+        self.ledger.put_back_ended(ended);
+        Ok(())
+    }
+
+    /// Reads a complete response and ends its call.
+    fn complete(&mut self, token: u64, read_at: u64) -> Result<(), LoadError> {
+        let Some(call) = self.ledger.call(token) else {
+            return Ok(());
+        };
+        self.pool.note_response(call.connection);
+        if call.is_out_of_time(read_at) {
+            self.end_call(token, read_at, Err(TOO_LATE));
+            return Ok(());
+        }
+        if self.timed {
+            call.stamps.received = clock::now();
+        }
+        if let Err(kind) = call.response.finish() {
+            let text = call.response.text().to_owned();
+            self.end_call(token, read_at, Err((kind, &text)));
+            return Ok(());
+        }
+        let (number, counts) = (call.number, (call.measured, call.verified));
+        let (response, stamps) = (&call.response, &mut call.stamps);
+        let (done, read) = self
+            .messages
+            .read(number, counts, response, stamps, read_at);
+        match read {
+            Ok(()) => self.end_call(token, done, Ok(())),
+            Err(Unread::Failed(kind, error)) => self.end_call(token, done, Err((kind, &error.0))),
+            Err(Unread::Wrong(error)) => {
+                return Err(LoadError::WrongAnswer {
+                    call: number,
+                    error,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a call that its connection failed, or has it sent again.
+    #[cold]
+    fn fail_or_retry(
+        &mut self,
+        token: u64,
+        at: u64,
+        failure: &Failure,
+        broken: Option<&io::Error>,
+    ) {
+        let Some(call) = self.ledger.call(token) else {
+            return;
+        };
+        // What ended it after its deadline is no news, and sending it again comes too late.
+        if call.is_out_of_time(at) {
+            return self.end_call(token, at, Err(TOO_LATE));
+        }
+        let index = call.connection;
+        // A server that was silent for long may have the call all the same.
+        let lost = broken.is_some_and(is_lost);
+        if !lost
+            && self
+                .ledger
+                .retry(token, failure, self.pool.has_answered(index))
+        {
+            return;
+        }
+        // It was not sent where its connection ended before a byte of any request left.
+        if !self.pool.has_sent(index) {
+            self.ledger.take_back_sent(token);
+        }
+        let kind = FailureKind::of_wire(failure, broken);
+        let text = match broken {
+            Some(error) => format!("{failure}: {error}"),
+            None => failure.to_string(),
+        };
+        self.end_call(token, at, Err((kind, &text)));
+    }
+}

@@ -1,0 +1,133 @@
+//! Snapshots of a trial, shown while it goes on.
+
+use std::time::Duration;
+
+use super::ledger::Ledger;
+use super::phases::Phases;
+use super::pool::Pool;
+use crate::clock::{self, nanos};
+use crate::progress::{Progress, ProgressHook};
+
+/// Shows snapshots at intervals of the time in which calls counted.
+pub(super) struct Snapshots<'r> {
+    hook: ProgressHook<'r>,
+    times: Times,
+}
+
+/// When snapshots are taken, by the time in which calls counted, ns.
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    every: u64,
+    /// When the last one was; 0 before.
+    last: u64,
+    next: u64,
+}
+
+impl Times {
+    /// Every so many ns from the start of the measured part on, which is still to come.
+    fn new(every: Duration) -> Times {
+        let every = nanos(every);
+        Times {
+            every,
+            last: 0,
+            next: every,
+        }
+    }
+
+    /// A snapshot was taken at `now`. One that comes late moves none of those after it; those that
+    /// it is too late for are left out.
+    fn taken(&mut self, now: u64) {
+        self.last = now;
+        let missed = now.saturating_sub(self.next) / self.every + 1;
+        self.next = self.next.saturating_add(self.every.saturating_mul(missed));
+    }
+}
+
+impl<'r> Snapshots<'r> {
+    pub(super) fn new(hook: ProgressHook<'r>) -> Snapshots<'r> {
+        let times = Times::new(hook.every);
+        Snapshots { hook, times }
+    }
+
+    /// When the next one is due, ns.
+    pub(super) fn next_at(&self, phases: &Phases<'_, '_>) -> u64 {
+        if !phases.is_counting() {
+            return u64::MAX;
+        }
+        let left = self.times.next.saturating_sub(counted_before(phases));
+        phases.started_at().saturating_add(left)
+    }
+
+    /// Takes the last one, at the end of the measured part.
+    pub(super) fn take_last(
+        &mut self,
+        phases: &Phases<'_, '_>,
+        pool: &Pool<'_>,
+        ledger: &mut Ledger<'_>,
+    ) {
+        if phases.is_counting() || phases.slicing().is_some() {
+            self.take(clock::now(), phases, pool, ledger);
+        }
+    }
+
+    /// Takes one and shows it.
+    #[cold]
+    pub(super) fn take(
+        &mut self,
+        now: u64,
+        phases: &Phases<'_, '_>,
+        pool: &Pool<'_>,
+        ledger: &mut Ledger<'_>,
+    ) {
+        let traffic = match phases.slicing() {
+            None => phases.spent(pool).traffic,
+            Some(slicing) => slicing.traffic,
+        };
+        let in_slice = match phases.is_counting() {
+            true => now.saturating_sub(phases.started_at()),
+            false => 0,
+        };
+        let counted = counted_before(phases).saturating_add(in_slice);
+        let in_flight = ledger.measured_in_flight();
+        let (account, Some(times)) = ledger.so_far() else {
+            return;
+        };
+        (self.hook.look)(&mut Progress {
+            elapsed: Duration::from_nanos(counted),
+            interval: Duration::from_nanos(counted.saturating_sub(self.times.last)),
+            started: account.started,
+            sent: account.sent,
+            answered: account.answered,
+            failed: &account.failed,
+            retried: account.retried,
+            in_flight,
+            times,
+            traffic,
+        });
+        times.clear();
+        self.times.taken(counted);
+    }
+}
+
+/// The time in which calls counted before the present slice, ns.
+fn counted_before(phases: &Phases<'_, '_>) -> u64 {
+    phases.slicing().map_or(0, |slicing| slicing.counted_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_snapshot_moves_none_of_those_after_it() {
+        let mut times = Times::new(Duration::from_nanos(100));
+        let mut next = |now| {
+            times.taken(now);
+            (times.last, times.next)
+        };
+        assert_eq!(next(100), (100, 200));
+        assert_eq!(next(230), (230, 300));
+        assert_eq!(next(555), (555, 600), "three are left out");
+        assert_eq!(next(600), (600, 700));
+    }
+}

@@ -1,0 +1,51 @@
+//! Histograms of times that grow as they need to.
+
+use crate::Histogram;
+
+/// Histograms of latency have room for this from the start, ns: one second, in 170 KB. They grow
+/// when a call takes longer, so that nothing is capped.
+const ROOM_AT_FIRST_NS: u64 = 1_000_000_000;
+
+/// Those of which there are many, stages and segments: a millisecond, in 90 KB.
+const SMALL_ROOM_AT_FIRST_NS: u64 = 1_000_000;
+
+/// An empty histogram of nanoseconds, three significant digits, that grows.
+pub(crate) fn histogram() -> Histogram {
+    growing(ROOM_AT_FIRST_NS)
+}
+
+/// The same, with less room at first.
+pub(crate) fn small_histogram() -> Histogram {
+    growing(SMALL_ROOM_AT_FIRST_NS)
+}
+
+fn growing(room_ns: u64) -> Histogram {
+    let mut histogram =
+        Histogram::new_with_bounds(1, room_ns, 3).expect("the constant bounds above are valid");
+    histogram.auto(true);
+    histogram
+}
+
+/// Counts `ns` in a histogram that grows.
+pub(crate) fn record(histogram: &mut Histogram, ns: u64) {
+    histogram
+        .record(ns)
+        .expect("a histogram that grows takes every 64-bit value");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_beyond_the_first_room_are_not_capped() {
+        let mut histogram = histogram();
+        let hour = 3600 * ROOM_AT_FIRST_NS;
+        record(&mut histogram, hour);
+        assert!(histogram.max() >= hour && histogram.max() < hour + hour / 1000);
+        record(&mut histogram, 0);
+        assert_eq!(histogram.min(), 0);
+        record(&mut histogram, u64::MAX);
+        assert_eq!(histogram.len(), 3);
+    }
+}

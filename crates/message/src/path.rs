@@ -1,0 +1,131 @@
+//! Places in messages, and parsers' words about them.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use buffa_descriptor::{DynamicMessage, FieldDescriptor, MapKey, ReflectMessage, Value};
+
+/// One step down into a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Step<'a> {
+    /// A field, or an object's or a map's key.
+    Name(Cow<'a, str>),
+    /// An element of a list, from 0.
+    Index(usize),
+}
+
+impl fmt::Display for Step<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Index(index) => write!(f, "[{index}]"),
+            Self::Name(name) if is_plain(name) => write!(f, ".{name}"),
+            Self::Name(name) => write!(f, "[{:?}]", clip(name)),
+        }
+    }
+}
+
+/// The path that steps from the outermost on make.
+pub(crate) fn shown(steps: &[Step<'_>]) -> String {
+    let mut path = String::from("$");
+    path.extend(steps.iter().map(Step::to_string));
+    path
+}
+
+/// Whether a name can stand behind a dot in a path.
+fn is_plain(name: &str) -> bool {
+    !name.is_empty()
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'@')
+}
+
+/// The first field that `check` finds in a message or in one that it holds, with its path and what
+/// `check` says of it. A message comes before those that it holds.
+pub(crate) fn find_field<T>(
+    message: &DynamicMessage,
+    check: &dyn Fn(&DynamicMessage) -> Option<(&FieldDescriptor, T)>,
+) -> Option<(String, T)> {
+    let mut steps = Vec::new();
+    let found = find_under(message, check, &mut steps)?;
+    steps.reverse();
+    Some((shown(&steps), found))
+}
+
+/// Puts the path together from the inside out.
+fn find_under<T>(
+    message: &DynamicMessage,
+    check: &dyn Fn(&DynamicMessage) -> Option<(&FieldDescriptor, T)>,
+    steps: &mut Vec<Step<'static>>,
+) -> Option<T> {
+    let name = |field: &FieldDescriptor| Step::Name(field.json_name().to_owned().into());
+    if let Some((field, found)) = check(message) {
+        steps.push(name(field));
+        return Some(found);
+    }
+    for field in message.message_descriptor().fields() {
+        let mut within = |value: &Value, step: &dyn Fn() -> Step<'static>| match value {
+            Value::Message(child) => {
+                find_under(child, check, steps).inspect(|_| steps.push(step()))
+            }
+            _ => None,
+        };
+        let found = match message.field_by_number(field.number()) {
+            None => None,
+            Some(Value::List(items)) => {
+                let mut items = items.iter().enumerate();
+                items.find_map(|(index, item)| within(item, &|| Step::Index(index)))
+            }
+            Some(Value::Map(entries)) => entries
+                .iter()
+                .find_map(|(key, value)| within(value, &|| Step::Name(key_text(key).into()))),
+            Some(Value::Message(child)) => find_under(child, check, steps),
+            Some(_) => None,
+        };
+        if found.is_some() {
+            steps.push(name(field));
+            return found;
+        }
+    }
+    None
+}
+
+/// A map's key as JSON shows it.
+pub(crate) fn key_text(key: &MapKey) -> String {
+    match key {
+        MapKey::Bool(key) => key.to_string(),
+        MapKey::I32(key) => key.to_string(),
+        MapKey::I64(key) => key.to_string(),
+        MapKey::U32(key) => key.to_string(),
+        MapKey::U64(key) => key.to_string(),
+        MapKey::String(key) => key.clone(),
+    }
+}
+
+/// Longest part of a parser's words that is shown, in characters: they repeat what they read.
+const SHOWN: usize = 240;
+
+/// One line of limited length without the parser's own position, for which the path stands.
+pub(crate) fn tidy(what: &str) -> String {
+    let what = match what.rsplit_once(" at line ") {
+        Some((head, position)) if position.starts_with(|c: char| c.is_ascii_digit()) => head,
+        _ => what,
+    };
+    clip(what)
+}
+
+/// One line of limited length.
+pub(crate) fn clip(text: &str) -> String {
+    let mut out = String::new();
+    for (i, c) in text.chars().enumerate() {
+        if i == SHOWN {
+            out.push('…');
+            break;
+        }
+        if c.is_control() {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}

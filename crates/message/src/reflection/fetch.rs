@@ -1,0 +1,105 @@
+//! The requests that lead to a service's schema.
+
+use super::{Files, ReflectionError, ReflectionRequest, ReflectionResponse};
+use crate::nearest::Nearest;
+use crate::path::clip;
+use crate::schema::Schema;
+
+/// Why there is no schema.
+#[derive(Debug)]
+pub enum FetchError<E> {
+    /// A call failed.
+    Call(E),
+    /// The server's responses make none.
+    Reflection(ReflectionError),
+}
+
+/// Asks a server for the file of a service, and then for the imports that are missing, which go to
+/// `files`. `call` sends a request and returns the bytes of its response. No request is made twice,
+/// and at most two beside those for the files that `files` lets in.
+///
+/// # Errors
+/// An error of `call`, and responses that make no schema.
+pub fn fetch_schema<E>(
+    service: &str,
+    mut files: Files,
+    mut call: impl FnMut(ReflectionRequest<'_>) -> Result<Vec<u8>, E>,
+) -> Result<Schema, FetchError<E>> {
+    let mut call = |request: ReflectionRequest<'_>| -> Result<_, FetchError<E>> {
+        let response = call(request).map_err(FetchError::Call)?;
+        Ok(ReflectionResponse::from_bytes(&response)?)
+    };
+    match call(ReflectionRequest::FileContaining(service))? {
+        ReflectionResponse::Files(sent) => add(&mut files, &sent)?,
+        ReflectionResponse::Error { code, message } if code == ReflectionResponse::NOT_FOUND => {
+            let listed = call(ReflectionRequest::Services)?;
+            return Err(unknown(service, &message, listed).into());
+        }
+        other => return Err(unexpected(&other).into()),
+    }
+    while let Some((import, importer)) = files.missing() {
+        let (import, importer) = (import.to_owned(), clip(importer));
+        match call(ReflectionRequest::File(&import))? {
+            ReflectionResponse::Files(sent) => add(&mut files, &sent)?,
+            ReflectionResponse::Error { .. } => {
+                files
+                    .add_well_known(&import)
+                    .map_err(ReflectionError::from)?;
+            }
+            ReflectionResponse::Services(_) => return Err(ReflectionError::Unexpected.into()),
+        }
+        if !files.has(&import) {
+            let import = clip(&import);
+            return Err(ReflectionError::NoFile { import, importer }.into());
+        }
+    }
+    Ok(files.into_schema().map_err(ReflectionError::from)?)
+}
+
+fn add(files: &mut Files, sent: &[Vec<u8>]) -> Result<(), ReflectionError> {
+    for file in sent {
+        files.add(file)?;
+    }
+    Ok(())
+}
+
+/// The error for a service that the server does not know, with the nearest name it has.
+fn unknown(service: &str, said: &str, listed: ReflectionResponse) -> ReflectionError {
+    let ReflectionResponse::Services(services) = listed else {
+        return unexpected(&listed);
+    };
+    let service = service.to_owned();
+    if services.contains(&service) {
+        let said = in_brackets(said);
+        return ReflectionError::ListedOnly { service, said };
+    }
+    let services: Vec<String> = services.iter().map(|name| clip(name)).collect();
+    let nearest = Nearest::or_known(&service, services.iter().map(String::as_str));
+    ReflectionError::NoService { service, nearest }
+}
+
+fn unexpected(response: &ReflectionResponse) -> ReflectionError {
+    match response {
+        ReflectionResponse::Error { code, message } => ReflectionError::Refused {
+            code: *code,
+            said: in_brackets(message),
+        },
+        ReflectionResponse::Files(_) | ReflectionResponse::Services(_) => {
+            ReflectionError::Unexpected
+        }
+    }
+}
+
+/// A server's own words, if it has any.
+fn in_brackets(said: &str) -> String {
+    match clip(said.trim()) {
+        said if said.is_empty() => said,
+        said => format!(" ({said})"),
+    }
+}
+
+impl<E> From<ReflectionError> for FetchError<E> {
+    fn from(error: ReflectionError) -> Self {
+        Self::Reflection(error)
+    }
+}

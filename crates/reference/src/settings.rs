@@ -1,0 +1,56 @@
+//! What a server serves, where and how.
+
+use rpcgauge_message::{Compression, Limits, WorkloadSpec};
+
+use crate::budget::default_memory;
+use crate::listen::ListenOn;
+use crate::timeouts::Timeouts;
+
+/// Most threads that serve.
+pub const MAX_THREADS: u32 = 1024;
+
+/// A server's settings.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// What is called.
+    pub workload: WorkloadSpec,
+    /// Where to listen.
+    pub listen: ListenOn,
+    /// How responses are compressed for a client that accepts it.
+    pub response_compression: Compression,
+    /// Whether JSON is answered with the field names as written in the .proto file. Content types
+    /// are the same for the two kinds; both are always read.
+    pub json_proto_names: bool,
+    /// Threads that serve, 1 to [`MAX_THREADS`].
+    pub threads: u32,
+    /// Whether successful responses carry the handler's times (contract/README.md, "Marks").
+    pub marks: bool,
+    /// Whether gRPC Server Reflection (v1 and v1alpha) is offered.
+    pub reflection: bool,
+    /// Bounds of what is accepted.
+    pub limits: Limits,
+    /// Bytes that the calls of all connections may hold together, of requests that are not whole and
+    /// of responses that are not read. A call beyond it is refused.
+    pub memory: usize,
+    /// How long clients may take.
+    pub timeouts: Timeouts,
+}
+
+impl Settings {
+    /// A workload on the loopback interface at a free port: uncompressed, one thread, the default
+    /// limits, a quarter of the machine's memory, no marks, no reflection.
+    pub fn new(workload: WorkloadSpec) -> Self {
+        Self {
+            workload,
+            listen: ListenOn::loopback(),
+            response_compression: Compression::None,
+            json_proto_names: false,
+            threads: 1,
+            marks: false,
+            reflection: false,
+            limits: Limits::DEFAULT,
+            memory: default_memory(),
+            timeouts: Timeouts::DEFAULT,
+        }
+    }
+}
