@@ -72,9 +72,13 @@ impl<'a> Table<'a> {
         &mut self,
         key: &'static str,
     ) -> Result<Option<T>, StudyError> {
-        let value = self.value(key).map(ValueDeserializer::from);
-        let read = value.map(T::deserialize).transpose();
-        read.map_err(|error| self.refusal(key, error))
+        let Some(value) = self.value(key) else {
+            return Ok(None);
+        };
+        let place = value.span();
+        let read = T::deserialize(ValueDeserializer::from(value));
+        read.map(Some)
+            .map_err(|error| self.refusal(key, place, error))
     }
 
     /// The value of a key that must be there.
@@ -152,7 +156,8 @@ impl<'a> Table<'a> {
     pub(crate) fn rest<T: Deserialize<'a>>(mut self) -> Result<T, StudyError> {
         let entries = std::mem::take(&mut self.entries);
         let table = Spanned::new(self.span.clone(), DeValue::Table(entries));
-        T::deserialize(ValueDeserializer::from(table)).map_err(|error| self.refusal("", error))
+        T::deserialize(ValueDeserializer::from(table))
+            .map_err(|error| self.refusal("", self.span.clone(), error))
     }
 
     /// Refuses the keys that were not taken.
@@ -185,9 +190,9 @@ impl<'a> Table<'a> {
         format!("{} has no key \"{name}\"{hint}", titled(path))
     }
 
-    /// What serde says of the value of `key`, in our words.
-    fn refusal(&self, key: &str, mut error: toml::de::Error) -> StudyError {
-        let place = error.span().unwrap_or_else(|| self.span.clone());
+    /// What serde says of the value of `key`, which stands at `place`, in our words.
+    fn refusal(&self, key: &str, place: Range<usize>, mut error: toml::de::Error) -> StudyError {
+        let place = error.span().unwrap_or(place);
         // The keys that lead to the place are told only in what the error shows without its input.
         error.set_input(None);
         let shown = error.to_string();
@@ -299,7 +304,7 @@ impl TryFrom<String> for Line {
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         match text.trim() {
-            "" => Err("this text is empty"),
+            "" => Err("this is empty"),
             _ if text.chars().any(char::is_control) => Err("this must be one line without tabs"),
             _ => Ok(Self(text)),
         }

@@ -4,11 +4,11 @@
 use std::fmt;
 
 use rpcgauge_message::nearest::Nearest;
-use rpcgauge_message::{Compression, WorkloadSpec};
+use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
 use toml::de::DeValue;
 
 use crate::features::{Features, Role};
-use crate::ramp::parts_word;
+use crate::ramp::{RampPart, parts_word};
 use crate::settings::{
     Arrivals, Callee, Client, ConnectionUse, DEFAULT_DEADLINE_MS, ENGINE, HttpVersion,
     MOST_IN_FLIGHT, Operation, Protocol, REFERENCE, Sample, Schedule, Settings, Stop, Style,
@@ -67,8 +67,8 @@ pub struct Setting {
     pub(crate) lack: fn(&Settings, &Features, Role) -> Option<String>,
     /// The column of `rpcgauge plan` that it stands in.
     column: &'static str,
-    /// What it says there, and in a sentence; nothing where it says nothing.
-    says: fn(&Settings) -> String,
+    /// What it says there, and in a sentence, of its value; empty for nothing.
+    says: fn(&Settings, &Value) -> String,
 }
 
 /// What has a setting.
@@ -121,8 +121,10 @@ pub enum Value {
     Compression(Compression),
     /// A whole number.
     Whole(u32),
-    /// A number.
+    /// Calls a second.
     Rate(f64),
+    /// Calls a second that change.
+    Ramp(Vec<RampPart>),
     /// A time, ms.
     Time(u64),
 }
@@ -140,7 +142,7 @@ const ROW: Setting = Setting {
     set: |_, _| {},
     lack: |_, _, _| None,
     column: "calls",
-    says: |_| String::new(),
+    says: |_, _| String::new(),
 };
 
 const BOTH_WAYS: &str = "\"compression\" sets both directions; write it alone, or each direction";
@@ -151,42 +153,37 @@ pub static SETTINGS: [Setting; 23] = [
         key: Key::Server,
         word: "server",
         speaks_for_itself: true,
-        get: |s| match &s.callee {
-            Callee::Subject { server, .. } => Some(Value::Stack(server.clone())),
-            Callee::Codec { .. } | Callee::Live { .. } => None,
-        },
+        get: |s| Some(Value::stack(s.callee.server()?)),
         set: |s, value| {
-            if let (Callee::Subject { server, .. }, Value::Stack(stack)) = (&mut s.callee, value) {
-                server.clone_from(stack);
+            if let Callee::Subject { server, .. } = &mut s.callee {
+                *server = value.to_string();
             }
         },
-        says: |s| match &s.callee {
-            Callee::Subject { server, .. } if server != REFERENCE => format!("of {server}"),
-            _ => String::new(),
+        says: |s, value| match s.callee.server() {
+            Some(REFERENCE) => String::new(),
+            _ => format!("of {value}"),
         },
         ..ROW
     },
     Setting {
         key: Key::Client,
         word: "client",
-        get: |s| match &s.callee {
-            Callee::Subject { client, .. } => Some(Value::Stack(
-                client
-                    .as_ref()
-                    .map_or(ENGINE, |client| &client.stack)
-                    .into(),
-            )),
-            Callee::Codec { .. } | Callee::Live { .. } => None,
+        get: |s| {
+            let engine = s.callee.server().map(|_| ENGINE);
+            let client = s.callee.client().map(|client| client.stack.as_str());
+            Some(Value::stack(client.or(engine)?))
         },
         set: |s, value| {
-            if let (Callee::Subject { client, .. }, Value::Stack(stack)) = (&mut s.callee, value) {
-                *client = (stack != ENGINE).then(|| Client {
-                    stack: stack.clone(),
-                    style: Style::Blocking,
-                });
+            if let Callee::Subject { client, .. } = &mut s.callee {
+                let (stack, style) = (value.to_string(), Style::Blocking);
+                *client = (stack != ENGINE).then_some(Client { stack, style });
             }
         },
-        says: |s| client(s).map_or(String::new(), |client| format!("by {}", client.stack)),
+        says: |s, value| {
+            s.callee
+                .client()
+                .map_or(String::new(), |_| format!("by {value}"))
+        },
         ..ROW
     },
     Setting {
@@ -194,21 +191,21 @@ pub static SETTINGS: [Setting; 23] = [
         word: "style",
         values: words::<Style>(),
         speaks_for_itself: true,
-        get: |s| Value::word(client(s)?.style),
+        get: |s| Value::word(s.callee.client()?.style),
         set: |s, value| {
-            if let Callee::Subject {
-                client: Some(client),
-                ..
-            } = &mut s.callee
-            {
-                value.put(&mut client.style);
+            if let Callee::Subject { client, .. } = &mut s.callee {
+                client
+                    .iter_mut()
+                    .for_each(|client| value.put(&mut client.style));
             }
         },
-        lack: |s, has, role| match role {
-            Role::Client => missing(&has.styles, client(s)?.style),
-            Role::Server | Role::Codec => None,
+        lack: |s, has, role| {
+            missing(
+                &has.styles,
+                only(role, Role::Client, s.callee.client()?.style)?,
+            )
         },
-        says: |s| client(s).map_or(String::new(), |client| client.style.word().into()),
+        says: |_, value| value.to_string(),
         ..ROW
     },
     Setting {
@@ -216,24 +213,18 @@ pub static SETTINGS: [Setting; 23] = [
         word: "codec",
         whose: Whose::Codec,
         speaks_for_itself: true,
-        get: |s| match &s.callee {
-            Callee::Codec { codec, .. } => Some(Value::Stack(codec.clone())),
-            Callee::Subject { .. } | Callee::Live { .. } => None,
-        },
+        get: |s| Some(Value::stack(s.callee.codec()?.0)),
         set: |s, value| {
-            if let (Callee::Subject { workload, .. }, Value::Stack(codec)) = (&s.callee, value) {
+            if let Some(workload) = s.callee.workload() {
                 s.callee = Callee::Codec {
-                    codec: codec.clone(),
+                    codec: value.to_string(),
                     operation: Operation::Encode,
                     sample: Sample::Response,
                     workload: workload.clone(),
                 };
             }
         },
-        says: |s| match &s.callee {
-            Callee::Codec { codec, .. } => format!("by {codec}"),
-            Callee::Subject { .. } | Callee::Live { .. } => String::new(),
-        },
+        says: |_, value| format!("by {value}"),
         ..ROW
     },
     Setting {
@@ -242,19 +233,13 @@ pub static SETTINGS: [Setting; 23] = [
         values: words::<Operation>(),
         whose: Whose::Codec,
         speaks_for_itself: true,
-        get: |s| match s.callee {
-            Callee::Codec { operation, .. } => Value::word(operation),
-            Callee::Subject { .. } | Callee::Live { .. } => None,
-        },
+        get: |s| Value::word(s.callee.codec()?.1),
         set: |s, value| {
             if let Callee::Codec { operation, .. } = &mut s.callee {
                 value.put(operation);
             }
         },
-        says: |s| match s.callee {
-            Callee::Codec { operation, .. } => format!("to {}", operation.word()),
-            Callee::Subject { .. } | Callee::Live { .. } => String::new(),
-        },
+        says: |_, value| format!("to {value}"),
         ..ROW
     },
     Setting {
@@ -263,19 +248,13 @@ pub static SETTINGS: [Setting; 23] = [
         values: words::<Sample>(),
         whose: Whose::Codec,
         speaks_for_itself: true,
-        get: |s| match s.callee {
-            Callee::Codec { sample, .. } => Value::word(sample),
-            Callee::Subject { .. } | Callee::Live { .. } => None,
-        },
+        get: |s| Value::word(s.callee.codec()?.2),
         set: |s, value| {
             if let Callee::Codec { sample, .. } = &mut s.callee {
                 value.put(sample);
             }
         },
-        says: |s| match s.callee {
-            Callee::Codec { sample, .. } => format!("the {}", sample.word()),
-            Callee::Subject { .. } | Callee::Live { .. } => String::new(),
-        },
+        says: |_, value| format!("the {value}"),
         ..ROW
     },
     Setting {
@@ -286,15 +265,14 @@ pub static SETTINGS: [Setting; 23] = [
         get: |s| Value::word(s.protocol),
         set: |s, value| {
             value.put(&mut s.protocol);
-            let (http, encoding) = usual(s.protocol);
-            (s.http, s.encoding) = (http, Some(encoding));
+            (s.http, s.encoding) = usual(s.protocol);
         },
         lack: |s, has, _| {
             let protocols: Vec<Protocol> = has.protocols.keys().copied().collect();
             missing(&protocols, s.protocol)
         },
         column: "protocol",
-        says: |s| match (s.protocol, s.encoding) {
+        says: |s, _| match (s.protocol, s.encoding) {
             (Protocol::Grpc, _) => "gRPC on".into(),
             (Protocol::Rest, Some(_)) => "REST on".into(),
             // Bodies are sent as they are given.
@@ -310,24 +288,24 @@ pub static SETTINGS: [Setting; 23] = [
         set: |s, value| value.put(&mut s.http),
         lack: |s, has, _| missing(has.protocols.get(&s.protocol)?, s.http),
         column: "protocol",
-        says: |s| format!("HTTP/{}", s.http.word()),
+        says: |_, value| format!("HTTP/{value}"),
         ..ROW
     },
     Setting {
         key: Key::Encoding,
         word: "encoding",
-        values: words::<rpcgauge_message::Encoding>(),
+        values: words::<Encoding>(),
         whose: Whose::Both,
         speaks_for_itself: true,
         get: |s| Value::word(s.encoding?),
         set: |s, value| {
-            if let Some(encoding) = &mut s.encoding {
-                value.put(encoding);
-            }
+            s.encoding
+                .iter_mut()
+                .for_each(|encoding| value.put(encoding))
         },
         lack: |s, has, _| missing(&has.encodings, s.encoding?),
         column: "encoding",
-        says: |s| s.encoding.map_or("", Word::word).into(),
+        says: |_, value| value.to_string(),
         ..ROW
     },
     Setting {
@@ -340,23 +318,19 @@ pub static SETTINGS: [Setting; 23] = [
             (Key::ResponseCompression, BOTH_WAYS),
         ],
         pushes_out: &[Key::RequestCompression, Key::ResponseCompression],
-        get: |s| {
-            let is_one = s.request_compression == s.response_compression;
-            is_one.then_some(Value::Compression(s.request_compression))
-        },
+        get: |s| is_one_compression(s).then_some(Value::Compression(s.request_compression)),
         set: |s, value| {
-            if let Value::Compression(both) = value {
-                (s.request_compression, s.response_compression) = (*both, *both);
-            }
+            (s.request_compression, s.response_compression) =
+                (value.compression(), value.compression());
         },
-        lack: |s, has, role| match role {
-            Role::Codec => missing(&has.compressions, s.request_compression.into()),
-            Role::Server | Role::Client => None,
+        lack: |s, has, role| {
+            let needed = only(role, Role::Codec, s.request_compression)?;
+            missing(&has.compressions, needed.into())
         },
         column: "compression",
-        says: |s| match s.request_compression == s.response_compression {
-            true => compressed("", s.request_compression),
-            false => String::new(),
+        says: |s, value| match s.request_compression {
+            Compression::None => String::new(),
+            _ => value.to_string(),
         },
         ..ROW
     },
@@ -365,16 +339,12 @@ pub static SETTINGS: [Setting; 23] = [
         word: "request-compression",
         values: Values::Compression,
         get: |s| Some(Value::Compression(s.request_compression)),
-        set: |s, value| {
-            if let Value::Compression(compression) = value {
-                s.request_compression = *compression;
-            }
-        },
+        set: |s, value| s.request_compression = value.compression(),
         lack: |s, has, _| missing(&has.compressions, s.request_compression.into()),
         column: "compression",
-        says: |s| match s.request_compression == s.response_compression {
+        says: |s, value| match is_one_compression(s) {
             true => String::new(),
-            false => compressed("request ", s.request_compression),
+            false => format!("request {value},"),
         },
         ..ROW
     },
@@ -383,16 +353,12 @@ pub static SETTINGS: [Setting; 23] = [
         word: "response-compression",
         values: Values::Compression,
         get: |s| Some(Value::Compression(s.response_compression)),
-        set: |s, value| {
-            if let Value::Compression(compression) = value {
-                s.response_compression = *compression;
-            }
-        },
+        set: |s, value| s.response_compression = value.compression(),
         lack: |s, has, _| missing(&has.compressions, s.response_compression.into()),
         column: "compression",
-        says: |s| match s.request_compression == s.response_compression {
+        says: |s, value| match is_one_compression(s) {
             true => String::new(),
-            false => compressed("response ", s.response_compression),
+            false => format!("response {value}"),
         },
         ..ROW
     },
@@ -405,7 +371,7 @@ pub static SETTINGS: [Setting; 23] = [
         set: |s, value| value.put(&mut s.transport),
         lack: |s, has, _| missing(&has.transports, s.transport),
         column: "over",
-        says: |s| match s.transport {
+        says: |s, _| match s.transport {
             Transport::Tcp => "TCP".into(),
             Transport::Unix => "Unix socket".into(),
         },
@@ -418,12 +384,9 @@ pub static SETTINGS: [Setting; 23] = [
         speaks_for_itself: true,
         get: |s| Value::word(s.connection),
         set: |s, value| value.put(&mut s.connection),
-        lack: |s, has, role| match role {
-            Role::Client => missing(&has.connections, s.connection),
-            Role::Server | Role::Codec => None,
-        },
+        lack: |s, has, role| missing(&has.connections, only(role, Role::Client, s.connection)?),
         column: "over",
-        says: |s| match s.connection {
+        says: |s, _| match s.connection {
             ConnectionUse::Reuse => "connection kept".into(),
             ConnectionUse::PerCall => "connection per call".into(),
         },
@@ -436,9 +399,9 @@ pub static SETTINGS: [Setting; 23] = [
         get: |s| Some(Value::Whole(s.connections)),
         set: |s, value| s.connections = value.whole(),
         column: "over",
-        says: |s| match s.connections {
+        says: |s, value| match s.connections {
             1 => String::new(),
-            connections => format!("× {connections}"),
+            _ => format!("× {value}"),
         },
         ..ROW
     },
@@ -462,21 +425,17 @@ pub static SETTINGS: [Setting; 23] = [
             Schedule::Rate { .. } | Schedule::Ramp { .. } => None,
         },
         set: |s, value| {
-            s.schedule = Schedule::Closed {
-                in_flight: value.whole(),
-            };
+            let in_flight = value.whole();
+            s.schedule = Schedule::Closed { in_flight };
         },
-        lack: |s, has, role| match (role, &s.schedule) {
-            (Role::Client, Schedule::Closed { in_flight }) if *in_flight > has.in_flight => {
+        lack: |s, has, role| match only(role, Role::Client, &s.schedule)? {
+            Schedule::Closed { in_flight } if *in_flight > has.in_flight => {
                 Some(format!("has at most {} in flight", has.in_flight))
             }
             _ => None,
         },
         column: "sent",
-        says: |s| match s.schedule {
-            Schedule::Closed { in_flight } => format!("{in_flight} in flight"),
-            Schedule::Rate { .. } | Schedule::Ramp { .. } => String::new(),
-        },
+        says: |_, value| format!("{value} in flight"),
         ..ROW
     },
     Setting {
@@ -484,30 +443,30 @@ pub static SETTINGS: [Setting; 23] = [
         word: "rate",
         values: Values::Rate,
         pushes_out: &[Key::InFlight],
-        get: |s| match s.schedule {
-            Schedule::Rate { per_second, .. } => Some(Value::Rate(per_second)),
-            Schedule::Closed { .. } | Schedule::Ramp { .. } => None,
+        get: |s| match &s.schedule {
+            Schedule::Closed { .. } => None,
+            Schedule::Rate { per_second, .. } => Some(Value::Rate(*per_second)),
+            Schedule::Ramp { parts, .. } => Some(Value::Ramp(parts.clone())),
         },
         set: |s, value| {
-            if let Value::Rate(per_second) = value {
-                s.schedule = Schedule::Rate {
-                    per_second: *per_second,
-                    arrivals: Arrivals::Poisson,
-                };
+            let arrivals = Arrivals::Poisson;
+            match value.clone() {
+                Value::Rate(per_second) => {
+                    s.schedule = Schedule::Rate {
+                        per_second,
+                        arrivals,
+                    };
+                }
+                Value::Ramp(parts) => s.schedule = Schedule::Ramp { parts, arrivals },
+                _ => {}
             }
         },
-        lack: |s, _, role| match (role, &s.schedule) {
-            (Role::Client, Schedule::Rate { .. } | Schedule::Ramp { .. }) => {
-                Some("sends each call when one ends, and has no rate".into())
-            }
-            _ => None,
+        lack: |s, _, role| match only(role, Role::Client, &s.schedule)? {
+            Schedule::Closed { .. } => None,
+            _ => Some("sends each call when one ends, and has no rate".into()),
         },
         column: "sent",
-        says: |s| match &s.schedule {
-            Schedule::Closed { .. } => String::new(),
-            Schedule::Rate { per_second, .. } => format!("{per_second} calls/s"),
-            Schedule::Ramp { parts, .. } => format!("a ramp of calls/s, {}", parts_word(parts)),
-        },
+        says: |_, value| format!("{value} calls/s"),
         ..ROW
     },
     Setting {
@@ -527,13 +486,7 @@ pub static SETTINGS: [Setting; 23] = [
             }
         },
         column: "sent",
-        says: |s| match s.schedule {
-            Schedule::Closed { .. } => String::new(),
-            Schedule::Rate { arrivals, .. } | Schedule::Ramp { arrivals, .. } => match arrivals {
-                Arrivals::Constant => "evenly spaced".into(),
-                Arrivals::Poisson => "at random (Poisson)".into(),
-            },
-        },
+        says: |_, value| format!("({value})"),
         ..ROW
     },
     // The size of the workload, which is made before.
@@ -559,17 +512,14 @@ pub static SETTINGS: [Setting; 23] = [
         pushes_out: &[Key::Time],
         get: |s| Some(Value::Whole(u32::try_from(s.stop.calls?).ok()?)),
         set: |s, value| {
+            let calls = Some(value.whole().into());
             s.stop = Stop {
-                calls: Some(value.whole().into()),
+                calls,
                 time_ms: None,
             };
         },
         column: "until",
-        says: |s| match s.stop.calls {
-            Some(1) => "1 call".into(),
-            Some(calls) => format!("{calls} calls"),
-            None => String::new(),
-        },
+        says: |_, value| format!("{value} calls"),
         ..ROW
     },
     Setting {
@@ -579,16 +529,11 @@ pub static SETTINGS: [Setting; 23] = [
         whose: Whose::Both,
         pushes_out: &[Key::Calls],
         get: |s| s.stop.time_ms.map(Value::Time),
-        set: |s, value| {
-            if let Value::Time(ms) = value {
-                s.stop.time_ms = Some(*ms);
-            }
-        },
+        set: |s, value| s.stop.time_ms = Some(value.ms()),
         column: "until",
-        says: |s| match (s.stop.calls, s.stop.time_ms) {
-            (_, None) => String::new(),
-            (None, Some(ms)) => time_word(ms),
-            (Some(_), Some(ms)) => format!("or {}", time_word(ms)),
+        says: |s, value| match s.stop.calls {
+            None => value.to_string(),
+            Some(_) => format!("or {value}"),
         },
         ..ROW
     },
@@ -598,15 +543,11 @@ pub static SETTINGS: [Setting; 23] = [
         // Shorter ones would fail calls for the timer's grain.
         values: Values::Time { least_ms: 10 },
         get: |s| Some(Value::Time(s.deadline_ms)),
-        set: |s, value| {
-            if let Value::Time(ms) = value {
-                s.deadline_ms = *ms;
-            }
-        },
+        set: |s, value| s.deadline_ms = value.ms(),
         column: "deadline",
-        says: |s| match s.deadline_ms {
+        says: |s, value| match s.deadline_ms {
             DEFAULT_DEADLINE_MS => String::new(),
-            ms => format!("deadline {}", time_word(ms)),
+            _ => format!("deadline {value}"),
         },
         ..ROW
     },
@@ -628,18 +569,13 @@ const fn words<T: Word>() -> Values {
     }
 }
 
-fn client(settings: &Settings) -> Option<&Client> {
-    match &settings.callee {
-        Callee::Subject { client, .. } => client.as_ref(),
-        Callee::Codec { .. } | Callee::Live { .. } => None,
-    }
+fn is_one_compression(settings: &Settings) -> bool {
+    settings.request_compression == settings.response_compression
 }
 
-fn compressed(what: &str, compression: Compression) -> String {
-    match compression {
-        Compression::None => String::new(),
-        compression => format!("{what}{compression}"),
-    }
+/// What is asked of stacks in one role only.
+fn only<T>(role: Role, asked: Role, needed: T) -> Option<T> {
+    (role == asked).then_some(needed)
 }
 
 fn missing<T: Word>(has: &[T], needed: T) -> Option<String> {
@@ -674,13 +610,10 @@ impl Setting {
         (self.get)(settings).filter(|_| applies)
     }
 
-    /// What it says of settings to which it applies.
+    /// What it says of settings.
     fn words(&self, settings: &Settings) -> String {
-        let is_codec = matches!(settings.callee, Callee::Codec { .. });
-        match self.whose {
-            Whose::Call if is_codec => String::new(),
-            _ => (self.says)(settings),
-        }
+        let value = self.value(settings);
+        value.map_or(String::new(), |value| (self.says)(settings, &value))
     }
 
     /// Its value from what a study writes.
@@ -762,10 +695,29 @@ impl Value {
         }
     }
 
+    fn stack(name: &str) -> Self {
+        Self::Stack(name.to_owned())
+    }
+
+    // A row reads the kind of value that it puts, as a test sees to.
     fn whole(&self) -> u32 {
         match self {
             Self::Whole(number) => *number,
             _ => 0,
+        }
+    }
+
+    fn ms(&self) -> u64 {
+        match self {
+            Self::Time(ms) => *ms,
+            _ => 0,
+        }
+    }
+
+    fn compression(&self) -> Compression {
+        match self {
+            Self::Compression(compression) => *compression,
+            _ => Compression::None,
         }
     }
 }
@@ -778,6 +730,7 @@ impl fmt::Display for Value {
             Self::Compression(value) => value.fmt(f),
             Self::Whole(number) => number.fmt(f),
             Self::Rate(number) => number.fmt(f),
+            Self::Ramp(parts) => f.write_str(&parts_word(parts)),
             Self::Time(ms) => f.write_str(&time_word(*ms)),
         }
     }

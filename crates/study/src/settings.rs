@@ -311,7 +311,7 @@ impl Settings {
             callee,
             protocol,
             http,
-            encoding: Some(encoding),
+            encoding,
             request_compression: Compression::None,
             response_compression: Compression::None,
             transport: Transport::Tcp,
@@ -343,10 +343,10 @@ impl Settings {
 }
 
 /// The version of HTTP and the encoding of a protocol, where no other is asked for.
-pub(crate) fn usual(protocol: Protocol) -> (HttpVersion, Encoding) {
+pub(crate) fn usual(protocol: Protocol) -> (HttpVersion, Option<Encoding>) {
     match protocol {
-        Protocol::Grpc => (HttpVersion::Http2, Encoding::Protobuf),
-        Protocol::Rest => (HttpVersion::Http1, Encoding::Json),
+        Protocol::Grpc => (HttpVersion::Http2, Some(Encoding::Protobuf)),
+        Protocol::Rest => (HttpVersion::Http1, Some(Encoding::Json)),
     }
 }
 
@@ -360,6 +360,35 @@ impl Callee {
         }
     }
 
+    /// The stack that is called, where the lab starts it.
+    pub fn server(&self) -> Option<&str> {
+        match self {
+            Self::Subject { server, .. } => Some(server),
+            Self::Codec { .. } | Self::Live { .. } => None,
+        }
+    }
+
+    /// The client subject that calls.
+    pub fn client(&self) -> Option<&Client> {
+        match self {
+            Self::Subject { client, .. } => client.as_ref(),
+            Self::Codec { .. } | Self::Live { .. } => None,
+        }
+    }
+
+    /// The codec, and what it does with which message.
+    pub fn codec(&self) -> Option<(&str, Operation, Sample)> {
+        match self {
+            Self::Codec {
+                codec,
+                operation,
+                sample,
+                ..
+            } => Some((codec, *operation, *sample)),
+            Self::Subject { .. } | Self::Live { .. } => None,
+        }
+    }
+
     /// The live service, if it is one.
     pub fn live(&self) -> Option<&LiveService> {
         match self {
@@ -370,11 +399,7 @@ impl Callee {
 
     /// Whether a subject makes the calls, or encodes and decodes: it is asked for each slice by a line.
     pub fn is_asked(&self) -> bool {
-        match self {
-            Self::Subject { client, .. } => client.is_some(),
-            Self::Codec { .. } => true,
-            Self::Live { .. } => false,
-        }
+        self.client().is_some() || self.codec().is_some()
     }
 
     /// The workload of a subject.

@@ -131,6 +131,8 @@ pub fn time_word(ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Metric;
+    use crate::settings::{Arrivals, Idle, Placement, Transport};
 
     fn words_are_as_serde_writes_them<T>()
     where

@@ -1,16 +1,15 @@
 //! docs/studies.md shows every key, and its examples are studies.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use rpcgauge_message::Encoding;
+use rpcgauge_message::WorkloadSpec;
 use rpcgauge_study::features::{WorkloadKind, embedded_only};
-use rpcgauge_study::file::{StudyFile, known_keys};
+use rpcgauge_study::file::StudyFile;
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::resolve::own::FileLoader;
 use rpcgauge_study::resolve::{Overrides, ResolveContext};
-use rpcgauge_study::settings::{
-    Arrivals, ConnectionUse, Idle, Operation, Placement, Protocol, Sample, Style, Transport,
-};
+use rpcgauge_study::setting::{SETTINGS, Values};
+use rpcgauge_study::settings::{Callee, Idle, Placement, Protocol, Settings};
 use rpcgauge_study::subject;
 use rpcgauge_study::words::Word;
 
@@ -24,21 +23,97 @@ fn examples() -> Vec<&'static str> {
         .collect()
 }
 
+/// The keys that a table can have, as the refusal of one that it cannot have lists them.
+fn known(refusal: &str) -> Vec<String> {
+    let (_, keys) = refusal.split_once("; known are ").expect(refusal);
+    keys.split(", ").map(str::to_owned).collect()
+}
+
 #[test]
 fn every_key_is_in_the_guide() {
-    let missing: Vec<&str> = known_keys()
-        .into_iter()
+    let pair = "of = \"a\"\nagainst = \"b\"";
+    let tables = [
+        "",
+        "[[groups]]\nname = \"a\"",
+        "[workload]\nname = \"hello\"",
+        "[workload]\nmethod = \"a.B/C\"",
+        "[placement]",
+        "[warm-up]",
+        &format!("[[pairs]]\n{pair}"),
+        &format!("[[claims]]\n{pair}"),
+        &format!("[[claims]]\n{pair}\n[claims.published]"),
+    ];
+    let keys = tables.iter().flat_map(|table| {
+        let refused = StudyFile::parse(&format!("# Is it?\n{table}\nqqqq = 1"), "study.toml");
+        known(&refused.unwrap_err().to_string())
+    });
+    let settings = SETTINGS.iter().map(|row| row.word.to_owned());
+    let missing: Vec<String> = keys
+        .chain(settings)
         .filter(|key| !GUIDE.contains(&format!("`{key}`")) && !GUIDE.contains(&format!("{key} = ")))
         .filter(|key| !GUIDE.contains(&format!("[{key}]")))
         .collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
 
+/// The guide's table of settings: for each, what it can be and what it is when left out.
+fn documented() -> BTreeMap<&'static str, [&'static str; 2]> {
+    let table = GUIDE.split("| setting | values | when left out |").nth(1);
+    let rows = table.expect("a table of settings").lines().skip(2);
+    let rows = rows.take_while(|row| row.starts_with('|'));
+    let cells = rows.map(|row| row.split('|').map(str::trim).collect::<Vec<_>>());
+    cells
+        .flat_map(|cells| {
+            let keys: Vec<&str> = cells[1].split(", ").collect();
+            keys.into_iter()
+                .map(move |key| (key.trim_matches('`'), [cells[2], cells[3]]))
+        })
+        .collect()
+}
+
+#[test]
+fn the_guides_table_is_the_table_of_settings() {
+    let documented = documented();
+    let words: BTreeSet<&str> = SETTINGS.iter().map(|row| row.word).collect();
+    assert_eq!(documented.keys().copied().collect::<BTreeSet<_>>(), words);
+    let hello = || Callee::reference(WorkloadSpec::Hello {});
+    let usual = [Protocol::Grpc, Protocol::Rest].map(|protocol| Settings::new(hello(), protocol));
+    for row in &SETTINGS {
+        let [values, left_out] = documented[row.word];
+        if let Values::Words { all, .. } = &row.values {
+            for word in all() {
+                let shown = values.contains(&format!("\"{word}\""));
+                assert!(shown, "{} = \"{word}\": {values}", row.word);
+            }
+        }
+        for settings in usual.iter().filter(|_| left_out != "must be said") {
+            let Some(value) = row.value(settings) else {
+                continue;
+            };
+            let shown = left_out.contains(&value.to_string());
+            let follows = left_out.starts_with("as ");
+            assert!(shown || follows, "{} = {value}: {left_out}", row.word);
+        }
+    }
+}
+
 #[test]
 fn every_key_of_a_subject_is_in_its_guide() {
     const GUIDE: &str = include_str!("../../../docs/add-a-subject.md");
-    let missing: Vec<&str> = subject::known_keys()
-        .into_iter()
+    let whole = "name = \"a\"\nlanguage = \"A\"\nrun = [\"a\"]\n";
+    let stack = "[[stacks]]\nname = \"a\"\nroles = [\"codec\"]\nencodings = [\"json\"]\n\
+        workloads = [\"hello\"]\n";
+    let tables = [
+        format!("qqqq = 1\n{whole}{stack}"),
+        format!("{whole}{stack}qqqq = 1"),
+        format!("{whole}{stack}[[stacks.recommended]]\nqqqq = 1"),
+        format!("{whole}{stack}[[toolchain]]\nqqqq = 1"),
+    ];
+    let keys = tables.iter().flat_map(|text| {
+        let refused = subject::Manifest::parse(text, "subject.toml");
+        known(&refused.unwrap_err().to_string())
+    });
+    let missing: Vec<String> = keys
         .filter(|key| !GUIDE.contains(&format!("{key}`")) && !GUIDE.contains(&format!("{key}]")))
         .collect();
     assert!(missing.is_empty(), "{missing:?}");
@@ -50,17 +125,9 @@ fn words<T: Word>() -> BTreeMap<&'static str, &'static str> {
 
 #[test]
 fn every_word_is_in_the_guide() {
-    let mut all = words::<Protocol>();
-    all.extend(words::<Encoding>());
-    all.extend(words::<Transport>());
-    all.extend(words::<ConnectionUse>());
-    all.extend(words::<Style>());
-    all.extend(words::<Operation>());
-    all.extend(words::<Sample>());
-    all.extend(words::<Arrivals>());
+    let mut all = words::<Metric>();
     all.extend(words::<Placement>());
     all.extend(words::<Idle>());
-    all.extend(words::<Metric>());
     all.extend(words::<WorkloadKind>());
     all.remove("own");
     for (word, what) in all {

@@ -11,7 +11,7 @@ use crate::error::StudyError;
 use crate::file::{ClaimWritten, PairWritten, StudyFile};
 use crate::plan::{Claim, Metric, Pair};
 use crate::read::Line;
-use crate::settings::{Callee, Settings, Timing};
+use crate::settings::Timing;
 use crate::words::Word as _;
 
 /// The variants that a name stands for.
@@ -140,7 +140,7 @@ impl Resolver<'_> {
                      -p99, goodput or client-cpu"
                 ));
             }
-            if has_client(settings) && metric == Metric::CallBytes {
+            if settings.callee.client().is_some() && metric == Metric::CallBytes {
                 return refuse(format!(
                     "{word} is counted by the engine alone, and a subject calls in \"{name}\"; take \
                      response-bytes"
@@ -266,11 +266,7 @@ impl Resolver<'_> {
 }
 
 fn is_codec(one: &Combined) -> bool {
-    matches!(one.variant.settings.callee, Callee::Codec { .. })
-}
-
-fn has_client(settings: &Settings) -> bool {
-    matches!(&settings.callee, Callee::Subject { client, .. } if client.is_some())
+    one.variant.settings.callee.codec().is_some()
 }
 
 impl StudyFile {

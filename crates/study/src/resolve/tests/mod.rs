@@ -11,7 +11,7 @@ use serde_json::json;
 use super::own::{OwnError, OwnLoader, OwnSource};
 use super::*;
 use crate::features::{CompressionKind, Role, embedded_only};
-use crate::settings::{ConnectionUse, HttpVersion, Protocol, Style};
+use crate::settings::{ConnectionUse, DEFAULT_STOP, HttpVersion, Protocol, Style};
 
 /// A loader without files: knows one method, and counts how often it was asked.
 #[derive(Default)]

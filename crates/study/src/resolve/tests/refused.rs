@@ -46,7 +46,7 @@ fn names_that_are_not_there() {
 fn names_that_are_there_twice() {
     assert_snapshot!(two_and("[[variants]]\nname = \"grpc\"\nprotocol = \"grpc\""), @r#"my.toml:13:8: the variant "grpc" is there twice; give one another name"#);
     let claim = "[[claims]]\nof = \"grpc\"\nagainst = \"rest-json\"\nmetric = \"goodput\"\nsource = \"s\"\nsays = \"t\"\npublished = { of = 1, against = 2, unit = \"ms\" }\n";
-    assert_snapshot!(two_and(&format!("{claim}{claim}")), @r#"my.toml:19:1: the claim "grpc-vs-rest-json-goodput" is there twice; give one another name"#);
+    assert_snapshot!(two_and(&format!("{claim}{claim}")), @r#"my.toml:20:6: the claim "grpc-vs-rest-json-goodput" is there twice; give one another name"#);
     assert_snapshot!(two_and("[[variants]]\nname = \"grpc-again\"\nprotocol = \"rest\""), @r#"my.toml:13:8: the name "grpc-again" is taken by the A/A pair; give this variant another one"#);
 }
 

@@ -258,32 +258,32 @@ fn a_plan_as_text() {
     let text = format!(
         "question = \"Is it?\"\ninvocations = 2\nblocks = 1\n{TWO}[[claims]]\nof = \"grpc\"\nagainst = \"rest-json\"\nmetric = \"latency-mean\"\nsource = \"A talk, 2018\"\nsays = \"t\"\npublished = {{ of = 1, against = 2.5, unit = \"ms\" }}\n"
     );
-    assert_snapshot!(resolve(&text).unwrap(), @r#"
-my: Is it?
+    assert_snapshot!(resolve(&text).unwrap(), @r"
+    my: Is it?
 
-  time       about 21s
-  trials     12 in 2 invocations × 1 block
-  placement  two cores; headline pairs also on one core; idle held
-  warm-up    until it settles, at most 500ms
-  measured   in turn, by slices of 2 ms, where variants are compared
-  verdicts   within ±3% is no difference, 95% intervals
-  seed       1
+      time       about 21s
+      trials     12 in 2 invocations × 1 block
+      placement  two cores; headline pairs also on one core; idle held
+      warm-up    until it settles, at most 500ms
+      measured   in turn, by slices of 2 ms, where variants are compared
+      verdicts   within ±3% is no difference, 95% intervals
+      seed       1
 
-Variants
-  name              calls      protocol          encoding  compression  over  sent         until  trials
-  grpc              echo n=10  gRPC on HTTP/2    protobuf  none         tcp   1 in flight  1s     4
-  rest-json         echo n=10  REST on HTTP/1.1  json      none         tcp   1 in flight  1s     4
-  grpc-again (A/A)  echo n=10  gRPC on HTTP/2    protobuf  none         tcp   1 in flight  1s     4
+    Variants
+      name              calls      protocol          encoding  over                 sent         until  trials
+      grpc              echo n=10  gRPC on HTTP/2    protobuf  TCP connection kept  1 in flight  1s     4
+      rest-json         echo n=10  REST on HTTP/1.1  json      TCP connection kept  1 in flight  1s     4
+      grpc-again (A/A)  echo n=10  gRPC on HTTP/2    protobuf  TCP connection kept  1 in flight  1s     4
 
-Pairs (* headline: under every placement)
-     of          against  metric       question
-  *  rest-json   grpc     latency-p50  Is a call faster with rest-json than with grpc?
-  *  grpc-again  grpc     latency-p50  Is grpc as fast as itself?
+    Pairs (* headline: under every placement)
+         of          against  metric       question
+      *  rest-json   grpc     latency-p50  Is a call faster with rest-json than with grpc?
+      *  grpc-again  grpc     latency-p50  Is grpc as fast as itself?
 
-Claims
-  of    against    metric        published         source
-  grpc  rest-json  latency-mean  1 against 2.5 ms  A talk, 2018
-"#);
+    Claims
+      of    against    metric        published         source
+      grpc  rest-json  latency-mean  1 against 2.5 ms  A talk, 2018
+    ");
 }
 
 #[test]
@@ -424,13 +424,13 @@ compression = "gzip"
     .unwrap();
     let text = plan.to_string();
     let table: Vec<&str> = text.lines().filter(|line| line.contains("hello")).collect();
-    assert_snapshot!(table.join("\n"), @r#"
-engine              hello                                          REST on HTTP/1.1  json      none         tcp      1 in flight  1s     48
-python              hello of python/http by python/http, blocking  REST on HTTP/1.1  json      none         tcp      1 in flight  1s     48
-futures             hello by python/http, future                   REST on HTTP/1.1  json      none         tcp × 4  4 in flight  1s     24
-codec               encode request of hello by python/json         -                 json      gzip         -        -            1s     24
-engine-again (A/A)  hello                                          REST on HTTP/1.1  json      none         tcp      1 in flight  1s     48
-"#);
+    assert_snapshot!(table.join("\n"), @r"
+    engine              hello                                         REST on HTTP/1.1  json      -            TCP connection kept      1 in flight  1s     48
+    python              hello of python/http by python/http blocking  REST on HTTP/1.1  json      -            TCP connection kept      1 in flight  1s     48
+    futures             hello by python/http future                   REST on HTTP/1.1  json      -            TCP connection kept × 4  4 in flight  1s     24
+    codec               hello by python/json to encode the request    -                 json      gzip         -                        -            1s     24
+    engine-again (A/A)  hello                                         REST on HTTP/1.1  json      -            TCP connection kept      1 in flight  1s     48
+    ");
     let callee = |name: &str| {
         let mut all = plan.variants.iter();
         let one = all.find(|variant| variant.name == name).unwrap();
