@@ -9,7 +9,7 @@ use buffa::Message;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use rpcgauge_message::contract::Address;
 use rpcgauge_message::{Compression, WorkloadSpec};
-use rpcgauge_reference::grpc::{Code, MethodResponse, MethodCall, Methods, Status};
+use rpcgauge_reference::grpc::{Code, MethodCall, MethodResponse, Methods, Status};
 use rpcgauge_reference::{Server, Settings};
 
 use crate::suites::connectrpc::conformance::v1 as suite;

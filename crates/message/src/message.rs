@@ -56,14 +56,6 @@ impl MessageType {
         }
     }
 
-    /// The message of this type with nothing set.
-    pub fn empty(&self) -> Message {
-        match self.generated {
-            Some(generated) => self.of_generated((generated.empty)()),
-            None => self.of_dynamic(DynamicMessage::new(self.types.pool.clone(), self.index)),
-        }
-    }
-
     /// Reads a sample in the proto3 JSON mapping, with either kind of field names.
     ///
     /// # Errors

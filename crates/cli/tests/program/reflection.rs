@@ -4,7 +4,7 @@ use std::sync::{Arc, mpsc};
 
 use rpcgauge_message::reflection::{METHOD_PATHS, ReflectionServer};
 use rpcgauge_message::{Schema, WorkloadSpec};
-use rpcgauge_reference::grpc::{Code, MethodResponse, MethodCall, Methods, Status};
+use rpcgauge_reference::grpc::{Code, MethodCall, MethodResponse, Methods, Status};
 use rpcgauge_reference::{Server, Settings};
 
 use crate::common::{Finished, Place, orders, report};
@@ -146,7 +146,10 @@ fn damage_and_refusals_are_said_in_one_line() {
     let cases: [(Told, &[&str]); 3] = [
         (|_, _| Ok(vec![0xff]), &["a damaged reflection response"]),
         // Nothing but the question comes back, which is no answer.
-        (|_, _| Ok(Vec::new()), &["a damaged reflection response", "it is empty"]),
+        (
+            |_, _| Ok(Vec::new()),
+            &["a damaged reflection response", "it is empty"],
+        ),
         (
             |_, _| Err(Status::new(Code::PermissionDenied, "only for\nadmins")),
             &["grpc-permission-denied", "only for admins"],

@@ -8,7 +8,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use rpcgauge_load::{self as load, FailureKind};
-use rpcgauge_message::reflection::{Files, METHOD_PATHS, FetchError, ReflectionRequest, ReflectionError, fetch_schema};
+use rpcgauge_message::reflection::{
+    FetchError, Files, METHOD_PATHS, ReflectionError, ReflectionRequest, fetch_schema,
+};
 use rpcgauge_message::{Compression, Limits, Schema};
 use rpcgauge_study::settings::{LiveService, Settings};
 
@@ -108,7 +110,11 @@ impl<'a> Asker<'a> {
     }
 
     /// The answer's bytes; none where the service does not have this version.
-    fn ask_at(&self, path: &str, question: ReflectionRequest<'_>) -> Result<Option<Vec<u8>>, LiveError> {
+    fn ask_at(
+        &self,
+        path: &str,
+        question: ReflectionRequest<'_>,
+    ) -> Result<Option<Vec<u8>>, LiveError> {
         let left = self.until.saturating_duration_since(Instant::now());
         let mut trial = self.calls.trial(&self.settings);
         path.clone_into(&mut trial.request.path);

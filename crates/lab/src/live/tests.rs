@@ -156,7 +156,10 @@ fn a_rate_tells_how_many_texts_there_must_be() {
 fn making_many_texts_can_be_ended() {
     let stopped = AtomicBool::new(true);
     let (many, rows) = (Some("{{n}}"), "{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n");
-    let of_rows = texts(None, Some(Rows::in_memory(rows.as_bytes(), RowFormat::JsonLines).unwrap()));
+    let of_rows = texts(
+        None,
+        Some(Rows::in_memory(rows.as_bytes(), RowFormat::JsonLines).unwrap()),
+    );
     for (texts, extent) in [(texts(many, None), &EXTENT), (of_rows, &LITTLE)] {
         let ended = bodies::make(&http(), Some(&texts), extent, &stopped);
         assert!(matches!(ended.err(), Some(LiveError::Interrupted)));
@@ -292,7 +295,11 @@ fn messages_are_encoded_and_what_is_none_is_named_by_its_place() {
         made.err().unwrap().to_string()
     };
     insta::assert_snapshot!(why(&greeting("{\"name\":1}")), @"--data: $.name: invalid value: integer `1`, expected a string");
-    let rows = Rows::in_memory(b"{\"name\":\"Ada\"}\n{\"nam\":\"Bob\"}\n", RowFormat::JsonLines).unwrap();
+    let rows = Rows::in_memory(
+        b"{\"name\":\"Ada\"}\n{\"nam\":\"Bob\"}\n",
+        RowFormat::JsonLines,
+    )
+    .unwrap();
     let of_rows = Texts {
         data: Arc::new(Data::new(None, Some(rows), Form::Json, Order::InTurn, 1).unwrap()),
         source: "rows.jsonl".to_owned(),
