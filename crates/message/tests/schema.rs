@@ -86,7 +86,7 @@ fn streaming_methods_are_refused() {
             error.to_string(),
             format!(
                 "\"shop.Orders/{name}\" is a {kind}-streaming method; only unary methods (one \
-                 request, one answer) can be called for now"
+                 request, one response) can be called for now"
             )
         );
     }
