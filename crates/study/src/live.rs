@@ -249,36 +249,35 @@ fn settings(
         None if is_grpc => HttpVersion::Http2,
         None => HttpVersion::Http1,
     };
+    let transport = match target.address {
+        Address::Tcp { .. } => Transport::Tcp,
+        Address::Unix { .. } => Transport::Unix,
+    };
+    let protocol = match is_grpc {
+        true => Protocol::Grpc,
+        false => Protocol::Rest,
+    };
+    let service = Box::new(LiveService {
+        target,
+        tls,
+        http_method,
+        header_names: header_names.to_vec(),
+        messages: options.messages.clone(),
+        at_end: options.at_end,
+        keepalive: options.keepalive,
+    });
     Ok(Settings {
-        transport: match target.address {
-            Address::Tcp { .. } => Transport::Tcp,
-            Address::Unix { .. } => Transport::Unix,
-        },
-        callee: Callee::Live {
-            service: Box::new(LiveService {
-                target,
-                tls,
-                http_method,
-                header_names: header_names.to_vec(),
-                messages: options.messages.clone(),
-                at_end: options.at_end,
-                keepalive: options.keepalive,
-            }),
-        },
-        protocol: if is_grpc {
-            Protocol::Grpc
-        } else {
-            Protocol::Rest
-        },
         http,
         encoding: is_grpc.then_some(Encoding::Protobuf),
         request_compression: options.request_compression,
         response_compression: options.response_compression,
+        transport,
         connection: options.connection,
         connections: connections(options, http),
         schedule: options.schedule.clone(),
         stop: part(stop(options), blocks),
         deadline_ms: options.deadline_ms.unwrap_or(DEFAULT_DEADLINE_MS),
+        ..Settings::new(Callee::Live { service }, protocol)
     })
 }
 

@@ -17,7 +17,7 @@ use crate::plan::{Slice, TrialSpec};
 use crate::settings::{Idle, Placement, Timing, Transport};
 
 /// The version of the run directory's schema that this program writes.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// A line of `trials.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -206,8 +206,7 @@ pub struct Calls {
     /// How many of the abandoned ones were due but never begun.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub never_begun: u64,
-    /// How many of the failed and abandoned ones were never sent. Older records know only of those that
-    /// were never begun.
+    /// How many of the failed and abandoned ones were never sent.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub never_sent: u64,
     /// Sends of calls beyond their first, of calls that the server did not process.

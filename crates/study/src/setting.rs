@@ -1,6 +1,7 @@
 //! The table of settings: a row is all that is said of one setting, wherever it is read, named,
 //! filled in, asked of a subject, or put into words.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use rpcgauge_message::nearest::Nearest;
@@ -435,7 +436,10 @@ pub static SETTINGS: [Setting; 23] = [
             _ => None,
         },
         column: "sent",
-        says: |_, value| format!("{value} in flight"),
+        says: |s, value| match s.schedule {
+            Schedule::Closed { in_flight: 1 } => "one call after the other".into(),
+            _ => format!("{value} calls in flight"),
+        },
         ..ROW
     },
     Setting {
@@ -466,7 +470,10 @@ pub static SETTINGS: [Setting; 23] = [
             _ => Some("sends each call when one ends, and has no rate".into()),
         },
         column: "sent",
-        says: |_, value| format!("{value} calls/s"),
+        says: |_, value| match value {
+            Value::Rate(rate) => format!("{} calls/s,", (rate * 1e3).round() / 1e3),
+            ramp => format!("a ramp of calls/s, {ramp},"),
+        },
         ..ROW
     },
     Setting {
@@ -486,7 +493,10 @@ pub static SETTINGS: [Setting; 23] = [
             }
         },
         column: "sent",
-        says: |_, value| format!("({value})"),
+        says: |_, value| match value {
+            Value::Word("constant") => "evenly spaced".into(),
+            _ => "at random (Poisson)".into(),
+        },
         ..ROW
     },
     // The size of the workload, which is made before.
@@ -770,21 +780,30 @@ impl Settings {
         columns
     }
 
-    /// How is called and what, in one line: all but when a trial ends.
-    pub fn sentence(&self) -> String {
-        let mut columns = self.columns();
-        columns.retain(|(name, words)| *name != "until" && !words.is_empty());
-        let called = columns.remove(0).1;
-        let how: Vec<String> = columns.into_iter().map(|(_, words)| words).collect();
-        format!("{}; {called}", how.join(", "))
+    /// What the rows of one column say.
+    pub fn column(&self, name: &str) -> String {
+        let mut columns = self.columns().into_iter();
+        let found = columns.find(|(column, _)| *column == name);
+        found.map_or(String::new(), |(_, words)| words)
     }
 
-    /// The settings in which two variants differ, with both values.
-    pub fn differences(&self, other: &Self) -> Vec<(&'static str, Option<Value>, Option<Value>)> {
-        let rows = SETTINGS
-            .iter()
-            .map(|row| (row.word, row.value(self), row.value(other)));
-        rows.filter(|(_, one, another)| one != another).collect()
+    /// What the row of a setting says.
+    pub fn says(&self, word: &str) -> String {
+        Key::from_word(word).map_or(String::new(), |key| key.row().words(self))
+    }
+
+    /// How is called, in one line: all but what is called, and when a trial ends.
+    pub fn how(&self) -> String {
+        let mut columns = self.columns();
+        columns.retain(|(name, words)| !["calls", "until"].contains(name) && !words.is_empty());
+        let how: Vec<String> = columns.into_iter().map(|(_, words)| words).collect();
+        how.join(", ")
+    }
+
+    /// Every setting that applies, with its value as a study writes it.
+    pub fn written(&self) -> BTreeMap<&'static str, String> {
+        let written = |row: &Setting| Some((row.word, row.value(self)?.to_string()));
+        SETTINGS.iter().filter_map(written).collect()
     }
 }
 

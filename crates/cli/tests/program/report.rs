@@ -75,14 +75,16 @@ fn a_damaged_run_directory_is_refused_by_file_and_line() {
 }
 
 #[test]
-fn a_run_of_a_newer_schema_is_refused() {
+fn a_run_of_another_schema_is_refused() {
     let place = Place::with_run();
     let path = place.path().join("run/run.json");
     let text = fs::read_to_string(&path).expect("run.json");
-    let newer = text.replace("\"schema\": 1", "\"schema\": 99");
-    assert_ne!(text, newer, "run.json names its schema");
-    fs::write(&path, newer).expect("written");
-    place.run(&["report", "run"]).refused(&["99", "newer"]);
+    let older = text.replace("\"schema\": 2", "\"schema\": 1");
+    assert_ne!(text, older, "run.json names its schema");
+    fs::write(&path, older).expect("written");
+    place
+        .run(&["report", "run"])
+        .refused(&["schema 1", "measure again"]);
 }
 
 /// Gives every trial of a variant the figures of its first one, and every window of a floor those of the

@@ -171,25 +171,12 @@ fn plan(placement: Placement) -> Plan {
 
 fn settings() -> Settings {
     Settings {
-        callee: Callee::Subject {
-            server: "reference".to_owned(),
-            client: None,
-            workload: WorkloadSpec::Hello {},
-        },
-        protocol: Protocol::Grpc,
-        http: HttpVersion::Http2,
-        encoding: Some(Encoding::Protobuf),
-        request_compression: Compression::None,
-        response_compression: Compression::None,
-        transport: Transport::Tcp,
-        connection: ConnectionUse::Reuse,
-        connections: 1,
-        schedule: Schedule::Closed { in_flight: 1 },
         stop: Stop {
             calls: None,
             time_ms: Some(TRIAL_MS),
         },
         deadline_ms: 1_000,
+        ..Settings::new(Callee::reference(WorkloadSpec::Hello {}), Protocol::Grpc)
     }
 }
 

@@ -1,6 +1,6 @@
 use rpcgauge_load::{CallStyle, Codec as _};
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
-use rpcgauge_study::settings::{Callee, ConnectionUse, HttpVersion, Schedule, Stop, Transport};
+use rpcgauge_study::settings::{Callee, HttpVersion};
 
 use super::*;
 
@@ -8,25 +8,9 @@ const GZIP: Compression = Compression::Gzip { level: 6 };
 
 fn settings(protocol: Protocol, encoding: Encoding) -> Settings {
     Settings {
-        callee: Callee::Subject {
-            server: "reference".to_owned(),
-            client: None,
-            workload: WorkloadSpec::Hello {},
-        },
-        protocol,
         http: HttpVersion::Http2,
         encoding: Some(encoding),
-        request_compression: Compression::None,
-        response_compression: Compression::None,
-        transport: Transport::Tcp,
-        connection: ConnectionUse::Reuse,
-        connections: 1,
-        schedule: Schedule::Closed { in_flight: 1 },
-        stop: Stop {
-            calls: Some(1),
-            time_ms: None,
-        },
-        deadline_ms: 1_000,
+        ..Settings::new(Callee::reference(WorkloadSpec::Hello {}), protocol)
     }
 }
 

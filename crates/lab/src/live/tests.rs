@@ -12,36 +12,28 @@ use super::*;
 fn settings(target: &str) -> Settings {
     let target: rpcgauge_study::target::Target = target.parse().unwrap();
     let is_grpc = target.scheme.is_grpc();
+    let service = Box::new(LiveService {
+        target,
+        tls: None,
+        http_method: (!is_grpc).then(|| "POST".to_owned()),
+        header_names: Vec::new(),
+        messages: Messages::default(),
+        at_end: AtEnd::Wait,
+        keepalive: None,
+    });
+    let protocol = match is_grpc {
+        true => Protocol::Grpc,
+        false => Protocol::Rest,
+    };
     Settings {
-        callee: Callee::Live {
-            service: Box::new(LiveService {
-                target,
-                tls: None,
-                http_method: (!is_grpc).then(|| "POST".to_owned()),
-                header_names: Vec::new(),
-                messages: Messages::default(),
-                at_end: AtEnd::Wait,
-                keepalive: None,
-            }),
-        },
-        protocol: if is_grpc {
-            Protocol::Grpc
-        } else {
-            Protocol::Rest
-        },
         http: HttpVersion::Http2,
         encoding: None,
-        request_compression: Compression::None,
-        response_compression: Compression::None,
-        transport: Transport::Tcp,
-        connection: ConnectionUse::Reuse,
-        connections: 1,
-        schedule: Schedule::Closed { in_flight: 1 },
         stop: Stop {
             calls: Some(5),
             time_ms: None,
         },
         deadline_ms: 250,
+        ..Settings::new(Callee::Live { service }, protocol)
     }
 }
 

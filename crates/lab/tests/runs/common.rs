@@ -53,21 +53,15 @@ pub(crate) fn settings_of(subject: &str) -> Settings {
 /// A short call that every test can change.
 pub(crate) fn settings() -> Settings {
     Settings {
-        callee: called("reference", WorkloadSpec::List { n: 3 }),
-        protocol: Protocol::Grpc,
-        http: HttpVersion::Http2,
-        encoding: Some(Encoding::Protobuf),
-        request_compression: Compression::None,
-        response_compression: Compression::None,
-        transport: Transport::Tcp,
-        connection: ConnectionUse::Reuse,
-        connections: 1,
-        schedule: Schedule::Closed { in_flight: 1 },
         stop: Stop {
             calls: Some(50),
             time_ms: Some(5_000),
         },
         deadline_ms: 2_000,
+        ..Settings::new(
+            called("reference", WorkloadSpec::List { n: 3 }),
+            Protocol::Grpc,
+        )
     }
 }
 

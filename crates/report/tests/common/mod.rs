@@ -134,18 +134,7 @@ impl Spec {
 
     fn settings(&self) -> Settings {
         Settings {
-            callee: Callee::Subject {
-                server: "reference".to_owned(),
-                client: None,
-                workload: self.workload.clone(),
-            },
-            protocol: self.protocol,
-            http: match self.protocol {
-                Protocol::Grpc => HttpVersion::Http2,
-                Protocol::Rest => HttpVersion::Http1,
-            },
             encoding: Some(self.encoding),
-            request_compression: Compression::None,
             response_compression: self.compression,
             transport: self.transport,
             connection: self.connection,
@@ -157,7 +146,7 @@ impl Spec {
                 calls: Some(1_000),
                 time_ms: None,
             },
-            deadline_ms: 10_000,
+            ..Settings::new(Callee::reference(self.workload.clone()), self.protocol)
         }
     }
 }

@@ -79,7 +79,13 @@ impl Plan {
                 let mut both = self.variants.iter().zip(&other.variants);
                 let (now, then) = both.find(|(now, then)| now != then)?;
                 Some(if now.name == then.name {
-                    format!("the variant \"{}\" has other settings now", now.name)
+                    let name = &now.name;
+                    let (now, then) = (now.settings.written(), then.settings.written());
+                    let mut words = now.keys().chain(then.keys());
+                    match words.find(|word| now.get(*word) != then.get(*word)) {
+                        Some(word) => format!("the variant \"{name}\" has another {word} now"),
+                        None => format!("the variant \"{name}\" has other settings now"),
+                    }
                 } else {
                     format!(
                         "the variant \"{}\" stands where \"{}\" stood",

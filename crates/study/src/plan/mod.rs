@@ -54,17 +54,11 @@ pub struct Plan {
     /// Bounds of the warm-up of each trial.
     pub warmup: Stop,
     /// How long a slice should last where variants are measured in turn, µs.
-    #[serde(default = "slice_us")]
     pub slice_us: u64,
-    /// Bounds of what is decoded, on both sides; the defaults in a plan that does not tell them.
-    #[serde(default)]
+    /// Bounds of what is decoded, on both sides.
     pub limits: Limits,
     /// The trials in the order they run.
     pub trials: Vec<TrialSpec>,
-}
-
-fn slice_us() -> u64 {
-    SLICE_US
 }
 
 /// A search for the highest rate that holds all objectives. Rates are in calls a second.
@@ -247,6 +241,5 @@ pub struct TrialSpec {
     pub placement: Placement,
     /// The trials of a block under one placement with the same number here are measured in turn, slice
     /// by slice; they follow each other in the plan.
-    #[serde(default)]
     pub rotation: u32,
 }

@@ -138,25 +138,8 @@ mod tests {
 
     fn variant(name: &str, schedule: Schedule) -> Variant {
         let settings = Settings {
-            callee: Callee::Subject {
-                server: "reference".to_owned(),
-                client: None,
-                workload: WorkloadSpec::Hello {},
-            },
-            protocol: Protocol::Grpc,
-            http: HttpVersion::Http2,
-            encoding: None,
-            request_compression: Compression::None,
-            response_compression: Compression::None,
-            transport: Transport::Tcp,
-            connection: ConnectionUse::Reuse,
-            connections: 1,
             schedule,
-            stop: Stop {
-                calls: Some(1),
-                time_ms: None,
-            },
-            deadline_ms: 1_000,
+            ..Settings::new(Callee::reference(WorkloadSpec::Hello {}), Protocol::Grpc)
         };
         Variant {
             name: name.to_owned(),

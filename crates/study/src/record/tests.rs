@@ -1,4 +1,4 @@
-//! Records of older runs stay readable.
+//! What records leave out, and what comes back.
 
 use super::*;
 
@@ -43,7 +43,7 @@ fn measured() -> Measured {
 }
 
 #[test]
-fn counts_that_older_records_do_not_have_read_as_none() {
+fn counts_of_what_did_not_happen_are_left_out() {
     let calm = measured();
     let text = serde_json::to_string(&calm).unwrap();
     for key in [

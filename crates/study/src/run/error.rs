@@ -63,9 +63,9 @@ pub enum RunError {
         /// What is wrong with it.
         problem: String,
     },
-    /// The directory was written by a later version.
-    #[error("{} was written by a newer rpcgauge (schema {schema}, this one reads {SCHEMA}): use rpcgauge {rpcgauge} or later", .directory.display())]
-    Newer {
+    /// The directory was written by a version with another schema.
+    #[error("{} was written by rpcgauge {rpcgauge} (schema {schema}, this one reads {SCHEMA}): read it with that one, or measure again", .directory.display())]
+    OtherSchema {
         /// The run directory.
         directory: PathBuf,
         /// Its schema.

@@ -47,7 +47,7 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// When it is no run directory, was written by a newer version, a file of it is missing or
+    /// When it is no run directory, was written by a version with another schema, a file of it is missing or
     /// damaged, or a record does not belong to the plan.
     pub fn read(directory: &Path) -> Result<Self, RunError> {
         let info = Self::check(directory)?;
@@ -87,8 +87,8 @@ impl Run {
             Err(RunError::Missing { .. }) => return Err(RunError::NoRun(directory.to_owned())),
             other => other?,
         };
-        if version.schema > SCHEMA {
-            return Err(RunError::Newer {
+        if version.schema != SCHEMA {
+            return Err(RunError::OtherSchema {
                 directory: directory.to_owned(),
                 schema: version.schema,
                 rpcgauge: version.rpcgauge,

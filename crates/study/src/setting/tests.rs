@@ -74,16 +74,16 @@ fn every_row_says_something_of_some_settings() {
 }
 
 #[test]
-fn settings_are_said_in_one_line() {
+fn it_is_said_in_one_line_how_is_called() {
     let [call, mut by_client, mut codec] = skeletons();
-    insta::assert_snapshot!(call.sentence(), @"REST on HTTP/1.1, json, TCP connection kept, 1 in flight; hello");
+    insta::assert_snapshot!(call.how(), @"REST on HTTP/1.1, json, TCP connection kept, one call after the other");
     by_client.schedule = Schedule::Rate {
         per_second: 100.0,
         arrivals: Arrivals::Constant,
     };
     by_client.request_compression = Compression::GZIP;
-    insta::assert_snapshot!(by_client.sentence(), @"REST on HTTP/1.1, json, request gzip, response none, TCP connection kept, 100 calls/s (constant); hello by go/grpc blocking");
+    insta::assert_snapshot!(by_client.how(), @"REST on HTTP/1.1, json, request gzip, response none, TCP connection kept, 100 calls/s, evenly spaced");
     codec.response_compression = Compression::ZSTD;
     codec.request_compression = Compression::ZSTD;
-    insta::assert_snapshot!(codec.sentence(), @"json, zstd; hello by go/json to encode the response");
+    insta::assert_snapshot!(codec.how(), @"json, zstd");
 }

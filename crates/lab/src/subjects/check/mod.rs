@@ -301,21 +301,17 @@ impl Way {
 
     fn settings(&self, callee: Callee) -> Settings {
         Settings {
-            callee,
-            protocol: self.protocol,
             http: self.http,
             encoding: Some(self.encoding),
             request_compression: self.compression,
             response_compression: self.compression,
             transport: self.transport,
-            connection: ConnectionUse::Reuse,
-            connections: 1,
-            schedule: Schedule::Closed { in_flight: 1 },
             stop: Stop {
                 calls: Some(1),
                 time_ms: None,
             },
             deadline_ms: DEADLINE_MS,
+            ..Settings::new(callee, self.protocol)
         }
     }
 }

@@ -41,7 +41,7 @@ fn the_figures_are_those_of_the_rate_that_held() {
     let variant = &findings.variants[0];
     assert_eq!(
         variant.how.schedule,
-        format!("{} calls/s, evenly spaced", crate::units::rate(held.rate))
+        format!("{} calls/s, evenly spaced", held.rate)
     );
     let trials = u64::from(held.holds + held.misses);
     assert_eq!(variant.cells[0].trials.measured, trials);

@@ -114,12 +114,12 @@ fn a_plan_that_points_outside_of_itself_is_refused() {
 }
 
 #[test]
-fn a_newer_schema_is_refused() {
+fn another_schema_is_refused() {
     let scene = Scene::new();
     scene.edit(names::RUN, |text| {
-        text.replace("\"schema\": 1", "\"schema\": 2, \"new\": []")
+        text.replace("\"schema\": 2", "\"schema\": 1, \"new\": []")
             .replace("0.1.0", "0.9.0")
     });
-    assert_snapshot!(scene.problem(), @"run was written by a newer rpcgauge (schema 2, this one reads 1): use rpcgauge 0.9.0 or later");
-    assert_snapshot!(scene.plain(RunWriter::resume(&scene.run, None).unwrap_err()), @"run was written by a newer rpcgauge (schema 2, this one reads 1): use rpcgauge 0.9.0 or later");
+    assert_snapshot!(scene.problem(), @"run was written by rpcgauge 0.9.0 (schema 1, this one reads 2): read it with that one, or measure again");
+    assert_snapshot!(scene.plain(RunWriter::resume(&scene.run, None).unwrap_err()), @"run was written by rpcgauge 0.9.0 (schema 1, this one reads 2): read it with that one, or measure again");
 }
