@@ -227,7 +227,7 @@ impl<'b, 'r> Messages<'b, 'r> {
 
     /// Checks or reads the message of a good response that was read at `read_at` (ns), and counts its
     /// sizes; `counts` is whether its call is measured and whether it is verified. Returns when that was
-    /// done, as far as it is part of the call.
+    /// done, as far as it is part of the call, or that and why the message is not accepted.
     pub(super) fn read(
         &mut self,
         number: u64,
@@ -235,11 +235,11 @@ impl<'b, 'r> Messages<'b, 'r> {
         response: &Response,
         stamps: &mut Stamps,
         read_at: u64,
-    ) -> (u64, Result<(), Unread>) {
+    ) -> Result<u64, (u64, Unread)> {
         if let Some(checking) = &mut self.checking
             && let Err(error) = checking.check(response)
         {
-            return (read_at, Err(Unread::Failed(FailureKind::Decompress, error)));
+            return Err((read_at, Unread::Failed(FailureKind::Decompress, error)));
         }
         let plain = self.decode(number, counts.1, response, stamps);
         let decodes = self.decodes();
@@ -250,11 +250,10 @@ impl<'b, 'r> Messages<'b, 'r> {
         } else {
             read_at
         };
-        let read = plain.map(|plain| {
-            self.sizes
-                .response(counts, response, plain, self.encoding_asked);
-        });
-        (done, read)
+        let plain = plain.map_err(|unread| (done, unread))?;
+        self.sizes
+            .response(counts, response, plain, self.encoding_asked);
+        Ok(done)
     }
 
     /// Decodes a response's message where it is to be. Returns its plain length, where that is known.
