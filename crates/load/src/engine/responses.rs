@@ -19,10 +19,10 @@ impl Engine<'_, '_, '_> {
     /// Processes what came, unless its connection is gone by now.
     pub(super) fn process(&mut self, arrival: Arrival) -> Result<(), LoadError> {
         let index = arrival.origin.index;
-        if self.pool.generation(index) != arrival.origin.generation {
+        let Some(open) = self.pool.origin(arrival.origin) else {
             return Ok(());
-        }
-        if let Some(open) = self.pool.open(index).filter(|_| !arrival.has_rest) {
+        };
+        if !arrival.has_rest {
             open.note_processed();
         }
         match arrival.content {

@@ -117,7 +117,6 @@ impl InFlight {
     }
 
     /// The call of a token, while it is in flight.
-    #[inline]
     pub(crate) fn get(&mut self, token: u64) -> Option<&mut Call> {
         let call = self.slots.get_mut((token & u64::from(u32::MAX)) as usize)?;
         (call.active && u64::from(call.generation) == token >> 32).then_some(call)
@@ -152,13 +151,11 @@ impl InFlight {
     }
 
     /// When the deadline of a call passes that is due at `due`, ns.
-    #[inline]
     pub(crate) fn deadline_of(&self, due: u64) -> u64 {
         due.saturating_add(self.deadline)
     }
 
     /// The call whose deadline passes first, as its token and when that is, ns.
-    #[inline]
     pub(crate) fn oldest(&self) -> Option<(u64, u64)> {
         let slot = self.oldest?;
         let call = &self.slots[slot as usize];
@@ -184,7 +181,6 @@ impl InFlight {
 
 impl Call {
     /// What a send of it is to the sums.
-    #[inline]
     pub(crate) fn sending(&self) -> Sending {
         match (self.measured, self.retries) {
             (false, _) => Sending::Uncounted,

@@ -162,7 +162,6 @@ impl<'t> Ledger<'t> {
     }
 
     /// A call was given to its connection.
-    #[inline]
     pub(super) fn sent(&mut self, token: u64, due: u64, sending: Sending) {
         self.unsent = self.timed.then_some(token);
         match sending {
@@ -174,7 +173,6 @@ impl<'t> Ledger<'t> {
 
     /// All that connection `index` had to write is handed to the kernel. Beside one that is going away
     /// there is another, which may write for itself.
-    #[inline]
     pub(super) fn stamp_sent(&mut self, index: usize) {
         if let Some(call) = self.unsent.and_then(|token| self.calls.get(token))
             && call.connection == index
@@ -194,7 +192,6 @@ impl<'t> Ledger<'t> {
     }
 
     /// What takes the events of bytes that were read at `at` (ns), and adds calls that they end to `ended`.
-    #[inline]
     pub(super) fn events<'l>(
         &'l mut self,
         ended: &'l mut Vec<(u64, CallEnd)>,
@@ -287,7 +284,6 @@ impl<'t> Ledger<'t> {
     }
 
     /// The figures so far.
-    #[inline]
     pub(super) fn recorded(&self) -> &Recorder {
         &self.recorder
     }
@@ -303,7 +299,6 @@ impl<'t> Ledger<'t> {
     }
 
     /// Counts the stages of the call that ended last, while the next one is on its way.
-    #[inline]
     pub(super) fn count_stages(&mut self) {
         self.recorder.count_stages();
     }

@@ -118,7 +118,6 @@ impl<'b, 'r> Messages<'b, 'r> {
 
     /// Whether the response to this call of the warm-up is verified: of the first calls, one for each
     /// message.
-    #[inline]
     pub(super) fn verifies(&self, number: u64) -> bool {
         match &self.kind {
             Kind::Prepared { verifier: None, .. } | Kind::Streamed(_) => false,
@@ -128,7 +127,6 @@ impl<'b, 'r> Messages<'b, 'r> {
     }
 
     /// Whether responses that are not verified are decoded too.
-    #[inline]
     pub(super) fn decodes(&self) -> bool {
         matches!(self.kind, Kind::PerCall { .. })
     }
@@ -139,7 +137,6 @@ impl<'b, 'r> Messages<'b, 'r> {
     }
 
     /// What is wanted of a response's message.
-    #[inline]
     pub(super) fn keep(&self, verified: bool) -> Keep {
         match &self.checking {
             _ if verified || self.decodes() => Keep::Message,
@@ -149,7 +146,6 @@ impl<'b, 'r> Messages<'b, 'r> {
     }
 
     /// Whether the next call has a body. Only one that is streamed may have none.
-    #[inline]
     pub(super) fn next(&mut self) -> Next {
         match &mut self.kind {
             Kind::Streamed(prefetch) => prefetch.next(),
@@ -159,7 +155,6 @@ impl<'b, 'r> Messages<'b, 'r> {
 
     /// Takes the next call's body where it is streamed: there it is the call's own, which keeps it
     /// for as long as it may be sent again.
-    #[inline]
     pub(super) fn take_streamed(&mut self) -> Option<Made> {
         match &mut self.kind {
             Kind::Streamed(prefetch) => prefetch.take(),

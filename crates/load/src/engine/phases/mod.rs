@@ -122,13 +122,11 @@ impl<'t, 'r> Phases<'t, 'r> {
 
     // What the present part is.
 
-    #[inline]
     pub(super) fn phase(&self) -> Phase {
         self.phase
     }
 
     /// When it began, ns.
-    #[inline]
     pub(super) fn started_at(&self) -> u64 {
         self.started_at
     }
@@ -140,7 +138,6 @@ impl<'t, 'r> Phases<'t, 'r> {
     }
 
     /// Whether a call that is due at `due` is measured.
-    #[inline]
     pub(super) fn is_measured(&self, due: u64) -> bool {
         due >= self.measured_from
     }
@@ -372,7 +369,6 @@ impl<'t, 'r> Phases<'t, 'r> {
     }
 
     /// Whether calls that do not count are those that a slice leaves out.
-    #[inline]
     fn is_in_slice(&self) -> bool {
         self.slicing.is_some() && !self.phase.is_before_measuring()
     }
@@ -391,7 +387,7 @@ impl<'t, 'r> Phases<'t, 'r> {
         let recorded = ledger.recorded();
         let (start, before) = match &self.slicing {
             None => (recorded.start.unwrap_or(self.started_at), 0),
-            Some(slicing) => (self.started_at, slicing.started_before()),
+            Some(slicing) => (self.started_at, slicing.started_before),
         };
         Status {
             start,
@@ -410,7 +406,6 @@ impl<'t, 'r> Phases<'t, 'r> {
         self.started_at.saturating_add(self.patience)
     }
 
-    #[inline]
     fn is_out_of_patience(&self) -> bool {
         self.failing.lasted >= self.patience
     }

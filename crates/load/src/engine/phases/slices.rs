@@ -37,15 +37,10 @@ pub(crate) struct Slicing {
     /// A call of the present slice failed that was to be left out: from there on calls count.
     fails: bool,
     /// Calls that had counted before the present slice.
-    started_before: u64,
+    pub(super) started_before: u64,
 }
 
 impl Slicing {
-    /// Calls that had counted before the present slice.
-    pub(super) fn started_before(&self) -> u64 {
-        self.started_before
-    }
-
     /// A call that does not count ended.
     pub(super) fn skipped_call_ended(&mut self, succeeded: bool) {
         self.count.skipped += 1;

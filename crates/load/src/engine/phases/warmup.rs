@@ -55,7 +55,6 @@ impl<'r> WarmUp<'r> {
     }
 
     /// Whether as many calls are begun as it may have.
-    #[inline]
     pub(super) fn is_all_begun(&self) -> bool {
         self.bounds
             .is_some_and(|bounds| self.outcome.calls >= bounds.max_calls)

@@ -33,6 +33,7 @@ use rpcgauge_wire::{Limits, Protocol, Traffic};
 
 use self::connection::{Connection, Open};
 pub(super) use self::opening::Attempt;
+use super::inbox::Origin;
 use crate::clock::{self, nanos};
 use crate::schedule::{MOST_IN_FLIGHT, Schedule};
 use crate::tls::TlsClient;
@@ -138,9 +139,13 @@ impl<'t> Pool<'t> {
         sum
     }
 
-    /// How many connections have stood in a place, with the one that does.
-    pub(super) fn generation(&self, index: usize) -> u64 {
-        self.places[index].generation
+    /// The open connection that something came on, unless that is gone by now.
+    pub(super) fn origin(&mut self, origin: Origin) -> Option<&mut Open> {
+        let connection = &mut self.places[origin.index];
+        match connection.generation == origin.generation {
+            true => connection.open(),
+            false => None,
+        }
     }
 
     /// Bytes on the connection of a place so far.
@@ -149,7 +154,6 @@ impl<'t> Pool<'t> {
     }
 
     /// A response came on the connection of a place: it was worth opening.
-    #[inline]
     pub(super) fn note_response(&mut self, index: usize) {
         self.places[index].failed_attempts = 0;
     }

@@ -160,7 +160,6 @@ impl Pool<'_> {
     }
 
     /// Whether a connection is being made in a place.
-    #[inline]
     pub(crate) fn is_connecting(&self, index: usize) -> bool {
         matches!(self.places[index].state, State::Connecting(_))
     }
