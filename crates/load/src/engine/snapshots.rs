@@ -80,7 +80,7 @@ impl<'r> Snapshots<'r> {
         ledger: &mut Ledger<'_>,
     ) {
         let traffic = match phases.slicing() {
-            None => phases.spent(pool).traffic,
+            None => phases.spent.sum(pool).traffic,
             Some(slicing) => slicing.traffic,
         };
         let in_slice = match phases.is_counting() {

@@ -118,7 +118,6 @@ impl<'b, 'r> Messages<'b, 'r> {
 
     /// Whether the response to this call of the warm-up is verified: of the first calls, one for each
     /// message.
-    #[inline]
     pub(super) fn verifies(&self, number: u64) -> bool {
         match &self.kind {
             Kind::Prepared { verifier: None, .. } | Kind::Streamed(_) => false,
@@ -128,7 +127,6 @@ impl<'b, 'r> Messages<'b, 'r> {
     }
 
     /// Whether responses that are not verified are decoded too.
-    #[inline]
     pub(super) fn decodes(&self) -> bool {
         matches!(self.kind, Kind::PerCall { .. })
     }
@@ -139,7 +137,6 @@ impl<'b, 'r> Messages<'b, 'r> {
     }
 
     /// What is wanted of a response's message.
-    #[inline]
     pub(super) fn keep(&self, verified: bool) -> Keep {
         match &self.checking {
             _ if verified || self.decodes() => Keep::Message,
@@ -149,7 +146,6 @@ impl<'b, 'r> Messages<'b, 'r> {
     }
 
     /// Whether the next call has a body. Only one that is streamed may have none.
-    #[inline]
     pub(super) fn next(&mut self) -> Next {
         match &mut self.kind {
             Kind::Streamed(prefetch) => prefetch.next(),
@@ -159,7 +155,6 @@ impl<'b, 'r> Messages<'b, 'r> {
 
     /// Takes the next call's body where it is streamed: there it is the call's own, which keeps it
     /// for as long as it may be sent again.
-    #[inline]
     pub(super) fn take_streamed(&mut self) -> Option<Made> {
         match &mut self.kind {
             Kind::Streamed(prefetch) => prefetch.take(),
@@ -227,7 +222,7 @@ impl<'b, 'r> Messages<'b, 'r> {
 
     /// Checks or reads the message of a good response that was read at `read_at` (ns), and counts its
     /// sizes; `counts` is whether its call is measured and whether it is verified. Returns when that was
-    /// done, as far as it is part of the call.
+    /// done, as far as it is part of the call, or that and why the message is not accepted.
     pub(super) fn read(
         &mut self,
         number: u64,
@@ -235,11 +230,11 @@ impl<'b, 'r> Messages<'b, 'r> {
         response: &Response,
         stamps: &mut Stamps,
         read_at: u64,
-    ) -> (u64, Result<(), Unread>) {
+    ) -> Result<u64, (u64, Unread)> {
         if let Some(checking) = &mut self.checking
             && let Err(error) = checking.check(response)
         {
-            return (read_at, Err(Unread::Failed(FailureKind::Decompress, error)));
+            return Err((read_at, Unread::Failed(FailureKind::Decompress, error)));
         }
         let plain = self.decode(number, counts.1, response, stamps);
         let decodes = self.decodes();
@@ -250,11 +245,10 @@ impl<'b, 'r> Messages<'b, 'r> {
         } else {
             read_at
         };
-        let read = plain.map(|plain| {
-            self.sizes
-                .response(counts, response, plain, self.encoding_asked);
-        });
-        (done, read)
+        let plain = plain.map_err(|unread| (done, unread))?;
+        self.sizes
+            .response(counts, response, plain, self.encoding_asked);
+        Ok(done)
     }
 
     /// Decodes a response's message where it is to be. Returns its plain length, where that is known.

@@ -20,7 +20,6 @@ pub(super) struct Sizes {
 
 impl Sizes {
     /// Counts the request of a measured call, once.
-    #[inline]
     pub(super) fn request(&mut self, outgoing: &Outgoing) {
         self.requests += 1;
         self.request_plain += outgoing.plain;
@@ -28,7 +27,6 @@ impl Sizes {
     }
 
     /// Counts a good response, whose plain length may be known.
-    #[inline]
     pub(super) fn response(
         &mut self,
         (measured, verified): (bool, bool),

@@ -24,7 +24,7 @@ const MOST_PROBES: u64 = 4;
 
 /// A socket, of TCP or of Unix.
 #[derive(Debug)]
-pub(in crate::engine) struct Socket {
+pub(crate) struct Socket {
     fd: OwnedFd,
     /// Whether the system lets a read wait; see [`Socket::read_waiting`].
     waits: bool,

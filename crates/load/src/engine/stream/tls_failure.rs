@@ -10,14 +10,14 @@ use crate::failure::FailureKind;
 
 /// A failure of TLS, carried in an [`io::Error`] like those of the socket below it.
 #[derive(Debug)]
-pub(in crate::engine) struct TlsFailure {
-    pub(in crate::engine) kind: FailureKind,
+pub(crate) struct TlsFailure {
+    pub(crate) kind: FailureKind,
     text: String,
 }
 
 impl TlsFailure {
     /// The failure of TLS in an error of the transport, if it is one.
-    pub(in crate::engine) fn of(error: &io::Error) -> Option<&TlsFailure> {
+    pub(crate) fn of(error: &io::Error) -> Option<&TlsFailure> {
         error.get_ref()?.downcast_ref()
     }
 
