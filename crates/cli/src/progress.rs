@@ -5,6 +5,7 @@ use rpcgauge_report::escape;
 use rpcgauge_study::record::Outcome;
 
 use crate::screen::{Screen, clock};
+use crate::show;
 
 const BAR: &str = "{bar:28} {pos}/{len} {prefix:>14}  {wide_msg}";
 
@@ -83,7 +84,9 @@ impl Observer for ProgressView {
                 }
                 self.show(*progress, &record.variant);
             }
-            Event::Warning { text } => self.screen.line(&format!("warning: {text}")),
+            Event::Warning { text } if !show::report_follows() => {
+                self.screen.line(&format!("warning: {text}"));
+            }
             _ => {}
         }
     }

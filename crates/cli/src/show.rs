@@ -4,16 +4,22 @@ use std::io::IsTerminal as _;
 
 use rpcgauge_report::{Findings, Style, json, terminal};
 
+use crate::args::OutputArgs;
 use crate::exit::{Failure, print};
 
-/// Prints findings.
-pub(crate) fn findings(findings: &Findings, as_json: bool) -> Result<(), Failure> {
-    let text = if as_json {
-        json::render(findings).map_err(Failure::cannot)?
-    } else {
-        terminal::render(findings, style())
+/// Prints findings, as the command line asks for them.
+pub(crate) fn findings(findings: &Findings, output: &OutputArgs) -> Result<(), Failure> {
+    let text = match output.json {
+        true => json::render(findings).map_err(Failure::cannot)?,
+        false => text(findings, output.verbose),
     };
     print(&text).map(drop)
+}
+
+/// Findings as text; all there is of them, or the summary and the figures.
+pub(crate) fn text(findings: &Findings, verbose: bool) -> String {
+    let style = Style { verbose, ..style() };
+    terminal::render(findings, style)
 }
 
 /// How standard output can show text.
@@ -24,6 +30,11 @@ pub(crate) fn style() -> Style {
         no_color.as_deref(),
         columns(),
     )
+}
+
+/// Whether the report will stand on the terminal that standard error is too: it has each warning.
+pub(crate) fn report_follows() -> bool {
+    std::io::stdout().is_terminal() && std::io::stderr().is_terminal()
 }
 
 /// Columns of the terminal that standard output is; none where it is no terminal.

@@ -2,7 +2,6 @@
 
 use rpcgauge_message::Encoding;
 
-use crate::plan::Metric;
 use crate::settings::{
     Arrivals, ConnectionUse, HttpVersion, Idle, Operation, Placement, Protocol, Sample, Style,
     Transport,
@@ -108,23 +107,6 @@ impl Word for Idle {
     const WORDS: &'static [(&'static str, Self)] = &[("held", Self::Held), ("as-is", Self::AsIs)];
 }
 
-impl Word for Metric {
-    const WHAT: &'static str = "metric";
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("latency-p50", Self::LatencyP50),
-        ("latency-mean", Self::LatencyMean),
-        ("latency-p99", Self::LatencyP99),
-        ("request-time", Self::RequestTime),
-        ("response-time", Self::ResponseTime),
-        ("decode-time", Self::DecodeTime),
-        ("goodput", Self::Goodput),
-        ("response-bytes", Self::ResponseBytes),
-        ("call-bytes", Self::CallBytes),
-        ("client-cpu", Self::ClientCpu),
-        ("server-cpu", Self::ServerCpu),
-    ];
-}
-
 /// Longest time a study may write anywhere.
 const LONGEST_MS: u64 = 24 * 60 * 60 * 1_000;
 
@@ -178,6 +160,7 @@ pub fn time_word(ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Metric;
 
     fn words_are_as_serde_writes_them<T>()
     where

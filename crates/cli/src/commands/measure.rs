@@ -11,7 +11,7 @@ use std::time::SystemTime;
 use rpcgauge_lab::live::Live;
 use rpcgauge_lab::subjects::Subjects;
 use rpcgauge_lab::{Ending, Lab, LabError, Options, SubjectCommand, Summary};
-use rpcgauge_report::findings::capacity::Course;
+use rpcgauge_report::findings::capacity::RateSearch;
 use rpcgauge_report::{Findings, closing, escape, files};
 use rpcgauge_study::plan::{Plan, TrialSpec};
 use rpcgauge_study::record::{Environment, TrialRecord};
@@ -216,10 +216,10 @@ fn carry_out_load(
 ) -> Result<Ended, Failure> {
     let mut kept = Kept::new(writer)?;
     let mut view = LoadView::start(plan, how.output.quiet, &mut outlets)?;
-    let summary = match Course::of(plan) {
-        Some(course) => {
-            let mut course = Searching(course);
-            lab.search(plan, &mut course, &mut kept, &mut view, how.stop)
+    let summary = match RateSearch::of(plan) {
+        Some(search) => {
+            let mut search = Searching(search);
+            lab.search(plan, &mut search, &mut kept, &mut view, how.stop)
         }
         None => lab.run(plan, trials, &mut kept, &mut view, how.stop),
     };
@@ -233,7 +233,7 @@ fn carry_out_load(
     // What could not be written in one place keeps nothing from the others.
     let reported = match unwritten {
         None => report(&run, &findings, how.output),
-        Some(unwritten) => show::findings(&findings, how.output.json).and(Err(unwritten)),
+        Some(unwritten) => show::findings(&findings, how.output).and(Err(unwritten)),
     };
     let written = seen.and(outlets.finish(&run));
     reported?;
@@ -242,7 +242,7 @@ fn carry_out_load(
 }
 
 /// The lab asks for rates, and the report's rules choose them.
-struct Searching(Course);
+struct Searching(RateSearch);
 
 impl rpcgauge_lab::Course for Searching {
     fn next_rate(&mut self) -> Option<f64> {
@@ -256,7 +256,7 @@ impl rpcgauge_lab::Course for Searching {
 
 /// Prints the findings, and writes the report's files.
 fn report(run: &Run, findings: &Findings, output: &OutputArgs) -> Result<(), Failure> {
-    let shown = show::findings(findings, output.json);
+    let shown = show::findings(findings, output);
     let written = files::write_all(&run.directory, findings).map_err(|error| {
         Failure::cannot(format!(
             "{error}; what was measured is kept, and `rpcgauge report {}` writes the report",

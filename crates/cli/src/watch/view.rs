@@ -14,6 +14,7 @@ use super::{Outlets, Watcher};
 use crate::exit::Failure;
 use crate::metrics::{Endpoint, Metrics};
 use crate::screen::{Screen, clock};
+use crate::show;
 
 const BAR: &str = "{bar:12} {prefix}\n{wide_msg}";
 
@@ -129,7 +130,9 @@ impl Observer for LoadView {
                         .line(&format!("failed: {}: {reason}", record.variant));
                 }
             }
-            Event::Warning { text } => self.screen.line(&format!("warning: {text}")),
+            Event::Warning { text } if !show::report_follows() => {
+                self.screen.line(&format!("warning: {text}"));
+            }
             _ => {}
         }
     }

@@ -1,7 +1,7 @@
 //! The highest rate that holds the objectives: what was tried, what came of it, and what stood in
 //! the way.
 //!
-//! A search is carried out and reported by the same rules: [`Course`] says at which rate the next
+//! A search is carried out and reported by the same rules: [`RateSearch`] says at which rate the next
 //! trial is, and the findings are what it comes to over the recorded ones.
 
 use rpcgauge_stats::{self as stats, CapacitySearch, SearchEnd, SearchStep, Tried, bracket};
@@ -134,14 +134,14 @@ pub struct MissedObjective {
 
 /// A search on its way: at which rate the next trial is, after those that ended.
 #[derive(Debug, Clone)]
-pub struct Course {
+pub struct RateSearch {
     search: CapacitySearch,
     objectives: Vec<Objective>,
     tried: Vec<Tried>,
     broken_off: bool,
 }
 
-impl Course {
+impl RateSearch {
     /// The search of a plan; none where it has none, or none that can be carried out.
     #[must_use]
     pub fn of(plan: &Plan) -> Option<Self> {
@@ -215,18 +215,18 @@ impl CapacityFindings {
 
 /// What a plan's search came to; none where the plan has none.
 pub(super) fn findings(plan: &Plan, ended: &Ended<'_>) -> Option<CapacityFindings> {
-    let mut course = Course::of(plan)?;
+    let mut search = RateSearch::of(plan)?;
     let mut trials = Vec::new();
     for record in ended.values() {
-        course.ended(record);
+        search.ended(record);
         if let (Outcome::Measured(measured), Some(rate)) = (&record.outcome, record.rate)
             && is_whole(measured)
         {
             trials.push(trial(record, measured, rate, &plan.objectives));
         }
     }
-    let found = bracket(&course.tried);
-    let end = course.end();
+    let found = bracket(&search.tried);
+    let end = search.end();
     Some(CapacityFindings {
         objectives: plan.objectives.clone(),
         precision: plan.capacity.as_ref()?.precision,

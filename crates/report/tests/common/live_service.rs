@@ -1,6 +1,6 @@
 //! Loads of one live service: at a rate, in a ramp, and in a search for its capacity.
 
-use rpcgauge_report::findings::capacity::Course;
+use rpcgauge_report::findings::capacity::RateSearch;
 use rpcgauge_study::histogram::Unpacked;
 use rpcgauge_study::plan::Capacity;
 use rpcgauge_study::ramp::RampPart;
@@ -190,9 +190,9 @@ pub fn capacity() -> Sample {
         ..first.trial.clone()
     });
     sample.plan.trials = slots.collect();
-    let mut course = Course::of(&sample.plan).expect("a search");
+    let mut search = RateSearch::of(&sample.plan).expect("a search");
     for spec in &sample.plan.trials {
-        let Some(rate) = course.next_rate() else {
+        let Some(rate) = search.next_rate() else {
             break;
         };
         let mut record = first.clone();
@@ -222,7 +222,7 @@ pub fn capacity() -> Sample {
             measured.error_samples.clear();
             measured.client_share = Some((rate / 2_400.0).min(1.0));
         }
-        course.ended(&record);
+        search.ended(&record);
         sample.trials.push(record);
     }
     sample
