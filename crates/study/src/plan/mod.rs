@@ -3,6 +3,7 @@
 pub(crate) mod draft;
 pub mod estimate;
 mod lookup;
+mod metric;
 mod order;
 mod render;
 mod slices;
@@ -10,6 +11,7 @@ mod slices;
 pub use rpcgauge_message::Limits;
 use serde::{Deserialize, Serialize};
 
+pub use metric::Metric;
 pub use slices::{SLICE_US, Slice};
 
 use crate::objective::Objective;
@@ -121,78 +123,6 @@ pub struct Pair {
     pub headline: bool,
     /// This pair compares a variant with itself under a second name.
     pub a_a: bool,
-}
-
-/// A figure of one trial that pairs and claims compare.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Metric {
-    /// Median latency, ns.
-    LatencyP50,
-    /// Mean latency, ns.
-    LatencyMean,
-    /// 99th percentile of latency, ns.
-    LatencyP99,
-    /// Mean request time: start of encoding until the handler has the message, ns.
-    RequestTime,
-    /// Mean response time: the handler's end until the client has decoded, ns.
-    ResponseTime,
-    /// Mean time to decode the answer, ns.
-    DecodeTime,
-    /// Successful calls a second. Higher is better.
-    Goodput,
-    /// Bytes of the answer's body, as carried.
-    ResponseBytes,
-    /// All bytes of a call on the connection, both directions, but the handler marks.
-    CallBytes,
-    /// CPU of the client, ns a call.
-    ClientCpu,
-    /// CPU of the server, ns a call.
-    ServerCpu,
-}
-
-impl Metric {
-    /// Whether a larger figure is the better one.
-    pub fn higher_is_better(self) -> bool {
-        self == Self::Goodput
-    }
-
-    /// Whether a codec, which calls nothing, has no such figure.
-    pub fn is_of_a_call(self) -> bool {
-        !matches!(
-            self,
-            Self::LatencyP50
-                | Self::LatencyMean
-                | Self::LatencyP99
-                | Self::Goodput
-                | Self::ClientCpu
-        )
-    }
-
-    /// Whether only trials with stage stamps have the figure.
-    pub fn needs_stages(self) -> bool {
-        matches!(
-            self,
-            Self::RequestTime | Self::ResponseTime | Self::DecodeTime
-        )
-    }
-}
-
-impl Word for Metric {
-    const WHAT: &'static str = "metric";
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("latency-p50", Self::LatencyP50),
-        ("latency-mean", Self::LatencyMean),
-        ("latency-p99", Self::LatencyP99),
-        ("request-time", Self::RequestTime),
-        ("response-time", Self::ResponseTime),
-        ("decode-time", Self::DecodeTime),
-        ("goodput", Self::Goodput),
-        ("response-bytes", Self::ResponseBytes),
-        ("call-bytes", Self::CallBytes),
-        ("client-cpu", Self::ClientCpu),
-        ("server-cpu", Self::ServerCpu),
-    ];
 }
 
 /// A published figure or sentence, put to the test.
