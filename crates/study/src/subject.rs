@@ -216,11 +216,12 @@ impl Stack {
                     let message = format!("[stacks] needs the key \"{key}\", a {whose}");
                     return Err(source.error(span, message));
                 }
-                Some(place) if key == "in-flight" => {
-                    if !(1..=MOST_IN_FLIGHT).contains(&features.in_flight) {
-                        let message = format!("\"{key}\" must be from 1 to {MOST_IN_FLIGHT}");
-                        return Err(source.error(place, message));
-                    }
+                Some(place)
+                    if key == "in-flight"
+                        && !(1..=MOST_IN_FLIGHT).contains(&features.in_flight) =>
+                {
+                    let message = format!("\"{key}\" must be from 1 to {MOST_IN_FLIGHT}");
+                    return Err(source.error(place, message));
                 }
                 _ => {}
             }

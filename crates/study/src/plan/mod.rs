@@ -3,7 +3,7 @@
 pub(crate) mod draft;
 pub mod estimate;
 mod lookup;
-mod order;
+pub(crate) mod order;
 mod render;
 mod slices;
 
