@@ -335,6 +335,27 @@ impl TryFrom<String> for Time {
     }
 }
 
+impl From<Line> for String {
+    fn from(Line(text): Line) -> Self {
+        text
+    }
+}
+
+impl From<Time> for u64 {
+    fn from(Time(ms): Time) -> Self {
+        ms
+    }
+}
+
+/// What can be made of a value that is read as a `T`.
+pub(crate) fn of<'de, D, T, U>(deserializer: D) -> Result<U, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Into<U>,
+{
+    T::deserialize(deserializer).map(Into::into)
+}
+
 /// A list that is not empty.
 pub(crate) fn filled<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
