@@ -12,8 +12,9 @@ use rpcgauge_message::workload::OwnWorkload;
 use rpcgauge_message::{Limits, OverLimit, Workload, WorkloadError, WorkloadSpec};
 
 pub use self::ways::{WAYS, Way};
-use crate::plan::draft::{Checks, Draft, Guard, Rounds};
+use crate::plan::draft::{Checks, Draft, Guard};
 use crate::plan::estimate::guess_call;
+use crate::plan::order::Rounds;
 use crate::plan::{Metric, Pair, Plan, SLICE_US, Variant};
 use crate::resolve::{DEFAULT_CONFIDENCE, DEFAULT_MARGIN, DEFAULT_SEED, DEFAULT_WARMUP};
 use crate::scale::{self, ScaleError};

@@ -15,7 +15,8 @@ use called::called;
 use check::{check_concurrency, check_numbers, check_ramp, check_targets};
 
 use crate::capacity;
-use crate::plan::draft::{Checks, Draft, Guard, Rounds};
+use crate::plan::draft::{Checks, Draft, Guard};
+use crate::plan::order::Rounds;
 use crate::plan::{Metric, Pair, Plan, SLICE_US, Variant};
 use crate::ramp;
 use crate::resolve::{DEFAULT_CONFIDENCE, DEFAULT_MARGIN, DEFAULT_SEED};

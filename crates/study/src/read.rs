@@ -24,6 +24,9 @@ pub(crate) struct Table<'a> {
     elsewhere: fn(&str) -> Option<&'static str>,
 }
 
+/// A key with its value.
+pub(crate) type Entry<'a> = (Spanned<String>, Spanned<DeValue<'a>>);
+
 /// A table without keys, to refuse those that are left.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -166,7 +169,7 @@ impl<'a> Table<'a> {
     }
 
     /// All keys that were not taken yet, in their order in the file; the table without them.
-    pub(crate) fn entries(mut self) -> (Self, Vec<(Spanned<String>, Spanned<DeValue<'a>>)>) {
+    pub(crate) fn entries(mut self) -> (Self, Vec<Entry<'a>>) {
         let entries = std::mem::take(&mut self.entries).into_iter();
         let owned = |key: Spanned<_>| Spanned::new(key.span(), String::from(key.into_inner()));
         let mut entries: Vec<_> = entries.map(|(key, value)| (owned(key), value)).collect();
@@ -330,6 +333,27 @@ impl TryFrom<String> for Time {
     fn try_from(text: String) -> Result<Self, String> {
         parse_time_ms(&text).map(Self)
     }
+}
+
+impl From<Line> for String {
+    fn from(Line(text): Line) -> Self {
+        text
+    }
+}
+
+impl From<Time> for u64 {
+    fn from(Time(ms): Time) -> Self {
+        ms
+    }
+}
+
+/// What can be made of a value that is read as a `T`.
+pub(crate) fn of<'de, D, T, U>(deserializer: D) -> Result<U, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Into<U>,
+{
+    T::deserialize(deserializer).map(Into::into)
 }
 
 /// A list that is not empty.

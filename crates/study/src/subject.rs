@@ -4,34 +4,44 @@ use std::collections::BTreeMap;
 
 use rpcgauge_message::contract::READY_TIMEOUT;
 use rpcgauge_message::nearest::Nearest;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::{Source, StudyError};
 use crate::features::{Features, Role};
-use crate::read::{Line, Table, Time, filled};
+use crate::read::{Line, Table, Time, filled, of};
 use crate::settings::{ConnectionUse, MOST_IN_FLIGHT};
 
 /// The file's name in a subject's folder.
 pub const MANIFEST: &str = "subject.toml";
 
 /// A subject as its `subject.toml` describes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Manifest {
     /// Its name, which is its folder's.
+    #[serde(deserialize_with = "of::<_, Name, _>")]
     pub name: String,
     /// The language, as it stands in a list.
+    #[serde(deserialize_with = "of::<_, Line, _>")]
     pub language: String,
     /// What must be there to build and run it.
+    #[serde(default)]
     pub toolchain: Vec<Tool>,
     /// Commands that build it, one after the other; empty where nothing is built.
+    #[serde(default, deserialize_with = "commands")]
     pub build: Vec<Vec<String>>,
     /// The command that runs it.
+    #[serde(deserialize_with = "of::<_, Command, _>")]
     pub run: Vec<String>,
     /// How long it may take until it is ready, ms.
+    #[serde(default = "usual_timeout", rename = "ready-timeout")]
+    #[serde(deserialize_with = "of::<_, Time, _>")]
     pub ready_timeout_ms: u64,
     /// Its libraries with their versions.
+    #[serde(default)]
     pub versions: BTreeMap<String, String>,
     /// Its stacks.
+    #[serde(skip)]
     pub stacks: Vec<Stack>,
 }
 
@@ -79,22 +89,6 @@ pub struct Recommended {
     pub guide: String,
 }
 
-/// What the file says beside its stacks.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Top {
-    name: Name,
-    language: Line,
-    #[serde(default)]
-    toolchain: Vec<Tool>,
-    #[serde(default)]
-    build: Vec<Command>,
-    run: Command,
-    ready_timeout: Option<Time>,
-    #[serde(default)]
-    versions: BTreeMap<String, String>,
-}
-
 /// A command's words.
 #[derive(Deserialize)]
 struct Command(#[serde(deserialize_with = "filled")] Vec<Line>);
@@ -104,8 +98,29 @@ struct Command(#[serde(deserialize_with = "filled")] Vec<Line>);
 #[serde(try_from = "String")]
 struct Name(String);
 
+fn commands<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Vec<String>>, D::Error> {
+    let commands: Vec<Command> = filled(deserializer)?;
+    Ok(commands.into_iter().map(Into::into).collect())
+}
+
 fn ask_version() -> Vec<String> {
     vec!["--version".to_owned()]
+}
+
+fn usual_timeout() -> u64 {
+    READY_TIMEOUT.as_millis() as u64
+}
+
+impl From<Command> for Vec<String> {
+    fn from(Command(words): Command) -> Self {
+        words.into_iter().map(|Line(word)| word).collect()
+    }
+}
+
+impl From<Name> for String {
+    fn from(Name(name): Name) -> Self {
+        name
+    }
 }
 
 impl Manifest {
@@ -131,8 +146,8 @@ impl Manifest {
                 "has no stack; write [[stacks]] with name = \"http\" and roles = [\"server\"]",
             ));
         }
-        let mut top: Top = table.rest()?;
-        for tool in &mut top.toolchain {
+        let mut manifest: Self = table.rest()?;
+        for tool in &mut manifest.toolchain {
             if tool.programs.is_empty() {
                 tool.programs.push(tool.name.clone());
             }
@@ -143,19 +158,8 @@ impl Manifest {
                 return Err(source.whole(message));
             }
         }
-        let words = |Command(words): Command| words.into_iter().map(|Line(word)| word).collect();
-        Ok(Self {
-            name: top.name.0,
-            language: top.language.0,
-            toolchain: top.toolchain,
-            build: top.build.into_iter().map(words).collect(),
-            run: words(top.run),
-            ready_timeout_ms: top
-                .ready_timeout
-                .map_or(READY_TIMEOUT.as_millis() as u64, |Time(ms)| ms),
-            versions: top.versions,
-            stacks,
-        })
+        manifest.stacks = stacks;
+        Ok(manifest)
     }
 
     /// The stack of that name.
@@ -165,22 +169,15 @@ impl Manifest {
 
     /// The stacks that may have been meant by a name.
     pub fn nearest_stack(&self, name: &str) -> Nearest {
-        let known: Vec<&str> = self
-            .stacks
-            .iter()
-            .map(|stack| stack.name.as_str())
-            .collect();
+        let known: Vec<&str> = self.stacks.iter().map(|stack| &*stack.name).collect();
         Nearest::or_known(name, known)
     }
 
     /// What each of its stacks can do, as a study writes them: SUBJECT/STACK.
     pub fn features(&self) -> impl Iterator<Item = (String, Features)> {
-        self.stacks.iter().map(|stack| {
-            (
-                format!("{}/{}", self.name, stack.name),
-                stack.features.clone(),
-            )
-        })
+        let name = |stack: &Stack| format!("{}/{}", self.name, stack.name);
+        let stacks = self.stacks.iter();
+        stacks.map(move |stack| (name(stack), stack.features.clone()))
     }
 }
 
@@ -216,11 +213,12 @@ impl Stack {
                     let message = format!("[stacks] needs the key \"{key}\", a {whose}");
                     return Err(source.error(span, message));
                 }
-                Some(place) if key == "in-flight" => {
-                    if !(1..=MOST_IN_FLIGHT).contains(&features.in_flight) {
-                        let message = format!("\"{key}\" must be from 1 to {MOST_IN_FLIGHT}");
-                        return Err(source.error(place, message));
-                    }
+                Some(place)
+                    if key == "in-flight"
+                        && !(1..=MOST_IN_FLIGHT).contains(&features.in_flight) =>
+                {
+                    let message = format!("\"{key}\" must be from 1 to {MOST_IN_FLIGHT}");
+                    return Err(source.error(place, message));
                 }
                 _ => {}
             }

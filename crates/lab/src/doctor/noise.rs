@@ -2,13 +2,10 @@
 
 use std::sync::atomic::AtomicBool;
 
-use rpcgauge_message::{Compression, Encoding, Limits, WorkloadSpec};
+use rpcgauge_message::{Limits, WorkloadSpec};
 use rpcgauge_study::plan::{Plan, SLICE_US, TrialSpec, Variant};
 use rpcgauge_study::record::{Outcome, Record, TrialRecord};
-use rpcgauge_study::settings::{
-    Callee, ConnectionUse, HttpVersion, Idle, Placement, Protocol, Schedule, Settings, Stop,
-    Transport,
-};
+use rpcgauge_study::settings::{Callee, Idle, Placement, Protocol, Settings, Stop};
 use serde::Serialize;
 
 use crate::machine::placement::Placements;

@@ -4,7 +4,7 @@
 use rpcgauge_message::data::{Form, Order, RowFormat, Rows};
 use rpcgauge_message::{Compression, Schema};
 use rpcgauge_study::settings::{
-    AtEnd, Callee, ConnectionUse, HttpVersion, LiveService, Messages, Protocol, Schedule, Transport,
+    AtEnd, Callee, HttpVersion, LiveService, Messages, Protocol, Schedule,
 };
 
 use super::*;

@@ -5,13 +5,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rpcgauge_lab::{Event, Lab, Options, SubjectCommand, Summary};
-use rpcgauge_message::{Compression, Encoding, Limits, WorkloadSpec};
+use rpcgauge_message::{Encoding, Limits, WorkloadSpec};
 use rpcgauge_study::plan::{Plan, SLICE_US, TrialSpec, Variant};
 use rpcgauge_study::record::{FloorRecord, Measured, Outcome, Record, TrialRecord};
-use rpcgauge_study::settings::{
-    Callee, ConnectionUse, HttpVersion, Idle, Placement, Protocol, Schedule, Settings, Stop,
-    Transport,
-};
+use rpcgauge_study::settings::{Callee, HttpVersion, Idle, Placement, Protocol, Settings, Stop};
 
 /// The reference subject: cargo builds a package's examples before its tests.
 pub(crate) fn subject() -> PathBuf {

@@ -5,33 +5,11 @@
 
 use rpcgauge_message::nearest::Nearest;
 
-use super::order::{Lane, LaneVariant, trials};
+use super::order::{Lane, LaneVariant, Rounds, trials};
 use super::slices::{names, rotations};
 use super::{Capacity, Claim, Limits, Metric, Pair, Plan, Variant};
 use crate::objective::Objective;
 use crate::settings::{Idle, Placement, Stop};
-
-/// How often something is repeated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Rounds {
-    /// Fresh starts of the subjects.
-    pub(crate) invocations: u32,
-    /// Blocks in each.
-    pub(crate) blocks: u32,
-}
-
-impl Rounds {
-    fn at_most(self, other: Self) -> Self {
-        Self {
-            invocations: self.invocations.min(other.invocations),
-            blocks: self.blocks.min(other.blocks),
-        }
-    }
-
-    fn trials(self) -> u64 {
-        u64::from(self.invocations) * u64::from(self.blocks)
-    }
-}
 
 /// The placements that headline pairs are measured under besides the main one.
 #[derive(Debug, Clone)]

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::{Map, Value};
+
 use super::{Plan, TrialSpec, Variant};
 use crate::settings::Callee;
 
@@ -59,59 +61,41 @@ impl Plan {
     /// are the same.
     pub fn difference_from(&self, other: &Self) -> Option<String> {
         // Numbers are compared as they read back from JSON: `other` may come from a file.
-        let this: Self = match serde_json::to_string(self).map(|text| serde_json::from_str(&text)) {
-            Ok(Ok(plan)) => plan,
-            _ => return Some("this plan cannot be written as JSON".to_owned()),
+        let read_back = |plan: &Self| {
+            let text = serde_json::to_string(plan)?;
+            serde_json::from_str::<Map<String, Value>>(&text)
         };
-        if this == *other {
-            return None;
-        }
-        Some(this.first_difference(other))
+        let (Ok(now), Ok(then)) = (read_back(self), read_back(other)) else {
+            return Some("this plan cannot be written as JSON".to_owned());
+        };
+        let mut keys = now.keys().chain(then.keys());
+        let key = keys.find(|key| now.get(*key) != then.get(*key))?;
+        Some(match now.get("variants") != then.get("variants") {
+            true => self.other_variant(other),
+            false => format!("its {} differ", key.replace('_', " ")),
+        })
     }
 
-    fn first_difference(&self, other: &Self) -> String {
-        let counts = |what: &str, now: usize, then: usize| {
-            (now != then).then(|| format!("the study has {now} {what} now, the run has {then}"))
+    /// Which variant is not the same.
+    fn other_variant(&self, other: &Self) -> String {
+        let counts = (self.variants.len(), other.variants.len());
+        if counts.0 != counts.1 {
+            let (now, then) = counts;
+            return format!("the study has {now} variants now, the run has {then}");
+        }
+        let mut both = self.variants.iter().zip(&other.variants);
+        let Some((now, then)) = both.find(|(now, then)| now != then) else {
+            return "its variants differ".to_owned();
         };
-        let differs = |what: &str, same: bool| (!same).then(|| format!("its {what} differs"));
-        counts("variants", self.variants.len(), other.variants.len())
-            .or_else(|| {
-                let mut both = self.variants.iter().zip(&other.variants);
-                let (now, then) = both.find(|(now, then)| now != then)?;
-                Some(if now.name == then.name {
-                    let name = &now.name;
-                    let (now, then) = (now.settings.written(), then.settings.written());
-                    let mut words = now.keys().chain(then.keys());
-                    match words.find(|word| now.get(*word) != then.get(*word)) {
-                        Some(word) => format!("the variant \"{name}\" has another {word} now"),
-                        None => format!("the variant \"{name}\" has other settings now"),
-                    }
-                } else {
-                    format!(
-                        "the variant \"{}\" stands where \"{}\" stood",
-                        now.name, then.name
-                    )
-                })
-            })
-            .or_else(|| differs("name", self.name == other.name))
-            .or_else(|| differs("seed", self.seed == other.seed))
-            .or_else(|| {
-                counts(
-                    "invocations",
-                    self.invocations as usize,
-                    other.invocations as usize,
-                )
-            })
-            .or_else(|| counts("blocks", self.blocks as usize, other.blocks as usize))
-            .or_else(|| differs("placement", self.placements == other.placements))
-            .or_else(|| differs("warm-up", self.warmup == other.warmup))
-            .or_else(|| differs("set of limits", self.limits == other.limits))
-            .or_else(|| counts("trials", self.trials.len(), other.trials.len()))
-            .or_else(|| differs("order of trials", self.trials == other.trials))
-            .or_else(|| differs("list of pairs", self.pairs == other.pairs))
-            .or_else(|| differs("list of claims", self.claims == other.claims))
-            .or_else(|| differs("search for capacity", self.capacity == other.capacity))
-            .or_else(|| differs("list of objectives", self.objectives == other.objectives))
-            .unwrap_or_else(|| "its plan differs".to_owned())
+        let (name, before) = (&now.name, &then.name);
+        if name != before {
+            return format!("the variant \"{name}\" stands where \"{before}\" stood");
+        }
+        let (now, then) = (now.settings.written(), then.settings.written());
+        let mut words = now.keys().chain(then.keys());
+        match words.find(|word| now.get(*word) != then.get(*word)) {
+            Some(word) => format!("the variant \"{name}\" has another {word} now"),
+            None => format!("the variant \"{name}\" has other settings now"),
+        }
     }
 }

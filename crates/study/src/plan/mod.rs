@@ -4,7 +4,7 @@ pub(crate) mod draft;
 pub mod estimate;
 mod lookup;
 mod metric;
-mod order;
+pub(crate) mod order;
 mod render;
 mod slices;
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::TrialSpec;
-use super::draft::Rounds;
 use crate::settings::Placement;
 
 /// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014):
@@ -35,6 +34,28 @@ impl SplitMix64 {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));
         }
+    }
+}
+
+/// How often something is repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Rounds {
+    /// Fresh starts of the subjects.
+    pub(crate) invocations: u32,
+    /// Blocks in each.
+    pub(crate) blocks: u32,
+}
+
+impl Rounds {
+    pub(super) fn at_most(self, other: Self) -> Self {
+        Self {
+            invocations: self.invocations.min(other.invocations),
+            blocks: self.blocks.min(other.blocks),
+        }
+    }
+
+    pub(super) fn trials(self) -> u64 {
+        u64::from(self.invocations) * u64::from(self.blocks)
     }
 }
 

@@ -129,12 +129,10 @@ pub(super) fn names(pair: &Pair) -> (&str, &str) {
 
 #[cfg(test)]
 mod tests {
-    use rpcgauge_message::{Compression, WorkloadSpec};
+    use rpcgauge_message::WorkloadSpec;
 
     use super::*;
-    use crate::settings::{
-        Arrivals, Client, HttpVersion, Operation, Protocol, Sample, Stop, Style, Transport,
-    };
+    use crate::settings::{Arrivals, Client, Operation, Protocol, Sample, Style};
 
     fn variant(name: &str, schedule: Schedule) -> Variant {
         let settings = Settings {

@@ -6,35 +6,16 @@ use rpcgauge_message::WorkloadSpec;
 use toml::Spanned;
 
 use super::settings::{said, settings_of};
+use super::workload::Merged;
 use super::{Combined, MAX_VARIANTS, Resolver, Section};
 use crate::error::StudyError;
-use crate::file::{Layer, StudyFile, Values, VariantWritten, WorkloadWritten};
+use crate::file::{Layer, StudyFile, Values, VariantWritten};
 use crate::plan::Variant;
-use crate::plan::draft::Rounds;
-use crate::setting::Key;
+use crate::plan::order::Rounds;
 use crate::settings::Settings;
 
 /// The name of the only variant of a study that lists none and varies nothing.
 const ONLY_VARIANT: &str = "base";
-
-/// Settings under construction: what all layers so far say.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Merged<'a> {
-    pub(super) workload: Option<&'a WorkloadWritten>,
-    pub(super) layer: Layer,
-}
-
-impl<'a> Merged<'a> {
-    fn lay(&mut self, workload: Option<&'a WorkloadWritten>, layer: &Layer) {
-        if workload.is_some() {
-            self.workload = workload;
-            // A size belongs to the workload it was written for.
-            self.layer.0.remove(&Key::N);
-            self.layer.0.remove(&Key::Scale);
-        }
-        self.layer.overlay(layer);
-    }
-}
 
 impl<'a> Resolver<'a> {
     /// All variants of a section, in the order listed, then by the factors.

@@ -24,7 +24,8 @@ use toml::Spanned;
 use crate::error::{Source, StudyError};
 use crate::features::Features;
 use crate::file::{Others, Part, PlacementWritten, StudyFile};
-use crate::plan::draft::{Checks, Draft, DraftError, Guard, Rounds};
+use crate::plan::draft::{Checks, Draft, DraftError, Guard};
+use crate::plan::order::Rounds;
 use crate::plan::{Plan, SLICE_US, Variant};
 use crate::read::Time;
 use crate::settings::{Idle, Placement, Stop};
@@ -270,7 +271,12 @@ impl<'a> Resolver<'a> {
 
     fn variants(&mut self, study: &StudyFile) -> Result<Vec<Combined>, StudyError> {
         let mut combined = Vec::new();
-        for section in study.sections() {
+        let Part {
+            variants, factors, ..
+        } = &study.part;
+        // Beside groups, the study's own part may only say what they share.
+        let is_shared = !study.groups.is_empty() && variants.is_empty() && factors.is_empty();
+        for section in study.sections().skip(usize::from(is_shared)) {
             let rounds = self.rounds(&study.part, section.group.map(|_| section.part));
             combined.extend(self.combine(study, &section, rounds)?);
             if combined.len() > MAX_VARIANTS {
@@ -325,18 +331,16 @@ fn own_rounds(
 }
 
 impl StudyFile {
-    /// The study's own part, where it has variants or nothing else has, then the groups.
-    fn sections(&self) -> Vec<Section<'_>> {
-        let top = &self.part;
-        let has_own = self.groups.is_empty() || !top.variants.is_empty() || !top.factors.is_empty();
-        let own = has_own.then_some(Section {
+    /// The study's own part, then the groups.
+    fn sections(&self) -> impl Iterator<Item = Section<'_>> {
+        let own = Section {
             group: None,
-            part: top,
-        });
+            part: &self.part,
+        };
         let groups = self.groups.iter().map(|group| Section {
             group: Some(group.name.get_ref()),
             part: &group.part,
         });
-        own.into_iter().chain(groups).collect()
+        std::iter::once(own).chain(groups)
     }
 }

@@ -38,12 +38,12 @@ impl Resolver<'_> {
         variants: &[Combined],
     ) -> Result<(Vec<Pair>, Vec<Claim>), StudyError> {
         let (mut pairs, mut claims) = (Vec::new(), Vec::new());
-        for section in &study.all_sections() {
+        for section in study.sections() {
             for written in &section.part.pairs {
-                pairs.extend(self.pair(section, variants, written)?);
+                pairs.extend(self.pair(&section, variants, written)?);
             }
             for written in &section.part.claims {
-                let claim = self.claim(section, variants, written)?;
+                let claim = self.claim(&section, variants, written)?;
                 if claims.iter().any(|other: &Claim| other.name == claim.name) {
                     let message = format!(
                         "the claim \"{}\" is there twice; give one another name",
@@ -270,19 +270,6 @@ fn is_codec(one: &Combined) -> bool {
 }
 
 impl StudyFile {
-    /// The study's own part and all groups, for the pairs and claims that they write.
-    fn all_sections(&self) -> Vec<Section<'_>> {
-        let own = Section {
-            group: None,
-            part: &self.part,
-        };
-        let groups = self.groups.iter().map(|group| Section {
-            group: Some(group.name.get_ref()),
-            part: &group.part,
-        });
-        std::iter::once(own).chain(groups).collect()
-    }
-
     /// Without any pair, every variant is held against the first listed one under the same
     /// factors, or against the first of all where none is listed. Only those whose name `is_in`
     /// count.

@@ -6,8 +6,7 @@ use rpcgauge_message::nearest::Nearest;
 use rpcgauge_message::{Encoding, WorkloadSpec};
 
 use super::Resolver;
-use super::combine::Merged;
-use super::workload::{sample_place, scale_of, workload};
+use super::workload::{Merged, sample_place, scale_of, workload};
 use crate::error::StudyError;
 use crate::features::{Features, Role};
 use crate::file::Layer;

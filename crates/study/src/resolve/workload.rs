@@ -6,14 +6,32 @@ use std::ops::Range;
 use rpcgauge_message::{OverLimit, Workload, WorkloadError, WorkloadSpec};
 use toml::Spanned;
 
-use super::combine::Merged;
 use super::{Resolver, Sent};
 use crate::error::StudyError;
 use crate::features::WorkloadKind;
-use crate::file::WorkloadWritten;
+use crate::file::{Layer, WorkloadWritten};
 use crate::setting::Key;
 use crate::settings::Sample;
 use crate::words::Word as _;
+
+/// Settings under construction: what all layers so far say.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Merged<'a> {
+    pub(super) workload: Option<&'a WorkloadWritten>,
+    pub(super) layer: Layer,
+}
+
+impl<'a> Merged<'a> {
+    pub(super) fn lay(&mut self, workload: Option<&'a WorkloadWritten>, layer: &Layer) {
+        if workload.is_some() {
+            self.workload = workload;
+            // A size belongs to the workload it was written for.
+            self.layer.0.remove(&Key::N);
+            self.layer.0.remove(&Key::Scale);
+        }
+        self.layer.overlay(layer);
+    }
+}
 
 /// How many times as long the answer of a user's own method is made, where that is said.
 pub(super) fn scale_of(merged: &Merged<'_>) -> Option<Spanned<u32>> {

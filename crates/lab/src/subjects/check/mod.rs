@@ -20,8 +20,7 @@ use rpcgauge_message::{Compression, Encoding, Limits, Workload, WorkloadSpec};
 use rpcgauge_study::features::{CompressionKind, Features, Role, WorkloadKind};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::{
-    Callee, Client, ConnectionUse, HttpVersion, Protocol, Schedule, Settings, Stop, Style,
-    Transport,
+    Callee, Client, HttpVersion, Protocol, Settings, Stop, Style, Transport,
 };
 use rpcgauge_study::subject::Stack;
 use rpcgauge_study::words::Word as _;

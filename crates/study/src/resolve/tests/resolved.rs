@@ -185,10 +185,7 @@ fn limits_are_the_plans() {
     assert_eq!(plan.limits.max_depth, 50);
     assert!(plan.to_string().contains("limits     --max-depth 50"));
     let default = resolve_with(TWO, 2, &Overrides::default()).unwrap();
-    assert_eq!(
-        default.difference_from(&plan).unwrap(),
-        "its set of limits differs"
-    );
+    assert_eq!(default.difference_from(&plan).unwrap(), "its limits differ");
 }
 
 #[test]
@@ -239,7 +236,7 @@ fn a_plan_reads_back_from_json() {
     other.pairs[0].metric = Metric::Goodput;
     assert_eq!(
         plan.difference_from(&other).as_deref(),
-        Some("its list of pairs differs")
+        Some("its pairs differ")
     );
     let mut other = read;
     other.variants[0].settings.deadline_ms += 1;
