@@ -108,7 +108,7 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
             engine.begin_due(now)?;
             engine.write_all()?;
             engine.take_snapshot(now);
-            engine.ledger.count_stages();
+            engine.ledger.recorder.count_stages();
             self.wait_and_read(now)?;
             self.process_all()?;
         }

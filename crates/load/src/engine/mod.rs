@@ -196,7 +196,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             } => match call {
                 Some(token) => self.end_call(token, at, Err((kind, &text))),
                 None if self.pool.counts().are_all_closed() => self.fail_waiting((kind, &text), at),
-                None => self.ledger.note_error((kind, &text)),
+                None => self.ledger.recorder.errors.add(kind, &text),
             },
         }
     }
@@ -285,7 +285,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             timeline: recorded.timeline,
             segments: recorded.segments,
             traffic: slicing.map_or(spent.traffic, |slicing| slicing.traffic),
-            payload: self.messages.mean_sizes(),
+            payload: self.messages.sizes.means(),
             cpu: spent.cpu,
             connections_at_start: self.phases.connections_at_start() as u64,
             connections_opened: spent.connections_opened,
@@ -296,7 +296,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             bodies_late: recorded.bodies_late,
             warmup_ended_after: self.phases.warmup.ended_after,
             most_in_flight,
-            uncompressed_answers: self.messages.uncompressed(),
+            uncompressed_answers: self.messages.sizes.uncompressed,
             error_samples: recorded.errors.samples,
             errors_without_sample: recorded.errors.without_sample,
             ending,

@@ -4,7 +4,7 @@ use rpcgauge_wire::StartError;
 
 use super::Engine;
 use super::failure_kinds::{NO_BODY, NOT_SENT};
-use super::ledger::{Beginning, CallFailure, Sending};
+use super::ledger::{Beginning, CallFailure};
 use super::messages::Next;
 use super::phases::Phase;
 use crate::clock;
@@ -87,7 +87,7 @@ impl Engine<'_, '_, '_> {
     #[cold]
     fn count_late_body(&mut self, due: u64) {
         if !std::mem::replace(&mut self.waits_for_body, true) && self.phases.is_measured(due) {
-            self.ledger.note_late_body();
+            self.ledger.recorder.bodies_late += 1;
         }
     }
 
@@ -141,8 +141,7 @@ impl Engine<'_, '_, '_> {
         if self.timed && self.trial.connection_use == ConnectionUse::PerCall {
             call.stamps.connected = clock::now();
         }
-        let (due, sending) = (call.due, call.sending());
-        let counts = sending == Sending::First;
+        let counts = call.measured && call.retries == 0;
         let (own, stamps) = (call.body.as_ref(), &mut call.stamps);
         let outgoing = match self.messages.request(call.number, own, counts, stamps) {
             Ok(outgoing) => outgoing,
@@ -154,7 +153,12 @@ impl Engine<'_, '_, '_> {
         match open.client.start(&self.head, &outgoing.body, token) {
             Ok(()) => {
                 // Here, since a connection that is made for it may fail to be made.
-                self.ledger.sent(token, due, sending);
+                match call.retries {
+                    _ if !call.measured => {}
+                    0 => self.ledger.recorder.sent(call.due),
+                    _ => self.ledger.recorder.account.retried += 1,
+                }
+                self.ledger.note_sent(token);
                 self.pool.mark_to_write(index);
             }
             Err(error) => {

@@ -124,17 +124,19 @@ impl Engine<'_, '_, '_> {
             self.end_call(token, read_at, Err((kind, &text)));
             return Ok(());
         }
-        let (number, counts) = (call.number, (call.measured, call.verified));
+        let (number, verified) = (call.number, call.verified);
         let (response, stamps) = (&call.response, &mut call.stamps);
-        match self
+        let (done, read) = self
             .messages
-            .read(number, counts, response, stamps, read_at)
-        {
-            Ok(done) => self.end_call(token, done, Ok(())),
-            Err((done, Unread::Failed(kind, error))) => {
-                self.end_call(token, done, Err((kind, &error.0)));
+            .read(number, verified, response, stamps, read_at);
+        match read {
+            Ok(plain) => {
+                let counts = (call.measured, verified);
+                self.messages.sizes.response(counts, response, plain);
+                self.end_call(token, done, Ok(()));
             }
-            Err((_, Unread::Wrong(error))) => {
+            Err(Unread::Failed(kind, error)) => self.end_call(token, done, Err((kind, &error.0))),
+            Err(Unread::Wrong(error)) => {
                 return Err(LoadError::WrongAnswer {
                     call: number,
                     error,

@@ -91,7 +91,7 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
     /// What the slices add up to so far.
     pub fn counted(&self) -> Counted {
         let (engine, slicing) = (&self.event_loop.engine, self.slicing());
-        let account = &engine.ledger.recorded().account;
+        let account = &engine.ledger.recorder.account;
         Counted {
             time: Duration::from_nanos(slicing.counted_ns),
             started: account.started,

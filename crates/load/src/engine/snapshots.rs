@@ -89,7 +89,8 @@ impl<'r> Snapshots<'r> {
         };
         let counted = counted_before(phases).saturating_add(in_slice);
         let in_flight = ledger.measured_in_flight();
-        let (account, Some(times)) = ledger.so_far() else {
+        let recorder = &mut ledger.recorder;
+        let (account, Some(times)) = (&recorder.account, &mut recorder.interval) else {
             return;
         };
         (self.hook.look)(&mut Progress {

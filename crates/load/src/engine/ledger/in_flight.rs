@@ -57,17 +57,6 @@ pub(crate) struct Beginning {
     pub(crate) measured: bool,
 }
 
-/// What one send of a call is to the sums.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sending {
-    /// Nothing: the call is not measured.
-    Uncounted,
-    /// The first of a call.
-    First,
-    /// A further one.
-    Again,
-}
-
 impl InFlight {
     /// None yet; each will be out of time `deadline` ns after it was due.
     pub(super) fn new(deadline: u64) -> InFlight {
@@ -180,15 +169,6 @@ impl InFlight {
 }
 
 impl Call {
-    /// What a send of it is to the sums.
-    pub(crate) fn sending(&self) -> Sending {
-        match (self.measured, self.retries) {
-            (false, _) => Sending::Uncounted,
-            (true, 0) => Sending::First,
-            (true, _) => Sending::Again,
-        }
-    }
-
     /// Whether its deadline has passed at `at`.
     pub(crate) fn is_out_of_time(&self, at: u64) -> bool {
         at >= self.expires_at

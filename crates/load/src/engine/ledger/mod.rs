@@ -29,14 +29,12 @@ use rpcgauge_wire::Failure;
 
 pub(super) use self::events::{CallEnd, CallEvents, Seen};
 use self::in_flight::InFlight;
-pub(super) use self::in_flight::{Beginning, Call, Sending};
+pub(super) use self::in_flight::{Beginning, Call};
 use self::retry::{Sent, may_retry};
 use super::response::{Held, Response, Rules};
 use super::stamps::{Stamps, stage_times};
-use crate::account::Account;
 use crate::clock::{self, nanos};
 use crate::failure::FailureKind;
-use crate::progress::IntervalTimes;
 use crate::recorder::{Recorded, Recorder};
 use crate::schedule::Dues;
 use crate::stage::Timing;
@@ -62,7 +60,8 @@ pub(super) struct Ledger<'t> {
     measured_in_flight: u64,
     /// The most calls that were in flight at a time in the measured part.
     most_in_flight: usize,
-    recorder: Recorder,
+    /// What became of the calls.
+    pub(super) recorder: Recorder,
 }
 
 /// A call that has ended. All times are ns.
@@ -151,24 +150,14 @@ impl<'t> Ledger<'t> {
             .insert(beginning, || Response::new(rules.style, rules.expect))
     }
 
-    /// A measured call is due and has no body yet.
-    pub(super) fn note_late_body(&mut self) {
-        self.recorder.bodies_late += 1;
-    }
-
     /// Measured calls in flight.
     pub(super) fn measured_in_flight(&self) -> u64 {
         self.measured_in_flight
     }
 
     /// A call was given to its connection.
-    pub(super) fn sent(&mut self, token: u64, due: u64, sending: Sending) {
+    pub(super) fn note_sent(&mut self, token: u64) {
         self.unsent = self.timed.then_some(token);
-        match sending {
-            Sending::First => self.recorder.sent(due),
-            Sending::Again => self.recorder.account.retried += 1,
-            Sending::Uncounted => {}
-        }
     }
 
     /// All that connection `index` had to write is handed to the kernel. Beside one that is going away
@@ -185,7 +174,8 @@ impl<'t> Ledger<'t> {
     /// The transport took nothing of a call that it was given.
     pub(super) fn take_back_sent(&mut self, token: u64) {
         if let Some(call) = self.calls.get(token)
-            && call.sending() == Sending::First
+            && call.measured
+            && call.retries == 0
         {
             self.recorder.not_sent(call.due);
         }
@@ -283,29 +273,9 @@ impl<'t> Ledger<'t> {
         true
     }
 
-    /// The figures so far.
-    pub(super) fn recorded(&self) -> &Recorder {
-        &self.recorder
-    }
-
     /// The most calls that were in flight at a time in the measured part.
     pub(super) fn most_in_flight(&self) -> u64 {
         self.most_in_flight as u64
-    }
-
-    /// Takes note of an error that fails no call.
-    pub(super) fn note_error(&mut self, (kind, text): CallFailure<'_>) {
-        self.recorder.errors.add(kind, text);
-    }
-
-    /// Counts the stages of the call that ended last, while the next one is on its way.
-    pub(super) fn count_stages(&mut self) {
-        self.recorder.count_stages();
-    }
-
-    /// The sums so far and, where snapshots are taken, the times of the calls since the last one.
-    pub(super) fn so_far(&mut self) -> (&Account, Option<&mut IntervalTimes>) {
-        (&self.recorder.account, self.recorder.interval.as_mut())
     }
 
     /// Gives up the calls in flight as the trial ends. Where there are any, the trial's time goes on to
@@ -356,9 +326,8 @@ mod tests {
                 begun: 101,
                 measured: true,
             };
-            let (token, call) = ledger.begin(call, true);
-            let sending = call.sending();
-            ledger.sent(token, 100, sending);
+            let (token, _) = ledger.begin(call, true);
+            ledger.recorder.sent(call.due);
             token
         });
         let due = ledger.dues.take().unwrap();

@@ -330,7 +330,7 @@ impl<'t, 'r> Phases<'t, 'r> {
     }
 
     fn start_measuring(&mut self, pool: &Pool<'_>, ledger: &mut Ledger<'_>) {
-        if ledger.recorded().account.started == 0 {
+        if ledger.recorder.account.started == 0 {
             self.connections_at_start = pool.counts().open;
             self.failing = Failing::default();
         }
@@ -384,7 +384,7 @@ impl<'t, 'r> Phases<'t, 'r> {
 
     #[inline]
     fn status(&self, ledger: &Ledger<'_>) -> Status {
-        let recorded = ledger.recorded();
+        let recorded = &ledger.recorder;
         let (start, before) = match &self.slicing {
             None => (recorded.start.unwrap_or(self.started_at), 0),
             Some(slicing) => (self.started_at, slicing.started_before),

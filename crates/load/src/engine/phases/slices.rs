@@ -73,7 +73,7 @@ impl Phases<'_, '_> {
         slicing.fails = false;
         slicing.skip_to = slicing.count.skipped.saturating_add(bounds.skip_calls);
         slicing.skip_time = nanos(bounds.skip_time);
-        slicing.started_before = ledger.recorded().account.started;
+        slicing.started_before = ledger.recorder.account.started;
         self.stop = StopRule::of_slice(bounds, nanos(self.trial.drain));
         self.phase = Phase::Resuming;
         self.started_at = now;
