@@ -220,7 +220,11 @@ mod tests {
         let outcome = decompressor.decompress(&members, &mut out, &room);
         assert!(outcome.is_ok() && out.is_empty());
         let each = decompressor.cleared / 2000;
-        assert!(each < 4 << 10, "{each} bytes for a member of {}", packed.len());
+        assert!(
+            each < 4 << 10,
+            "{each} bytes for a member of {}",
+            packed.len()
+        );
     }
 
     #[test]
