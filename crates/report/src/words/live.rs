@@ -159,13 +159,17 @@ fn times(of: &Distribution) -> String {
     shown.join(", ")
 }
 
-/// Each kind of failure, the most frequent first, with what was said most often.
+/// Each kind of failure, the most frequent first, with what was said most often, and of how many where
+/// not of all.
 fn errors(figures: &Figures) -> Vec<String> {
     let mut kinds: Vec<(&String, &u64)> = figures.calls.failed.iter().collect();
     kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     let line = |(kind, count): (&String, &u64)| {
         let said = figures.errors.iter().find(|error| error.kind == *kind);
-        let said = said.map(|error| format!(": {}", error.text));
+        let said = said.map(|error| match error.count < *count {
+            true => format!(", {} of them: {}", units::count(error.count), error.text),
+            false => format!(": {}", error.text),
+        });
         format!(
             "{} × {kind}{}",
             units::count(*count),
@@ -208,7 +212,14 @@ fn connections(variant: &VariantFindings, figures: &Figures) -> String {
         );
     }
     if connections.failed > 0 {
-        text += &format!(", {} attempts failed", units::count(connections.failed));
+        let said = |kind| figures.errors.iter().any(|error| error.kind == kind);
+        let cause = match (said("out-of-files"), said("out-of-ports")) {
+            (true, _) => ", since this machine is out of files: raise `ulimit -n`",
+            (_, true) => ", since this machine is out of local ports",
+            _ => "",
+        };
+        let failed = units::count(connections.failed);
+        text += &format!(", {failed} attempts failed{cause}");
     }
     text
 }
@@ -291,6 +302,31 @@ pub(crate) fn objective(found: &ObjectiveFindings) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_is_put_on_the_calls_that_had_it_alone() {
+        let findings = crate::fixture::findings(&crate::fixture::live());
+        let cell = &findings.variants[0].cells[0];
+        let mut figures = cell.figures.as_deref().unwrap().clone();
+        assert_eq!(
+            errors(&figures),
+            ["3 × http-503: status 503", "1 × deadline"]
+        );
+        figures.errors[0].count = 2;
+        let line = "3 × http-503, 2 of them: status 503";
+        assert_eq!(errors(&figures)[0], line);
+    }
+
+    #[test]
+    fn attempts_that_failed_for_want_of_files_say_so() {
+        let findings = crate::fixture::findings(&crate::fixture::live());
+        let variant = &findings.variants[0];
+        let mut figures = variant.cells[0].figures.as_deref().unwrap().clone();
+        figures.connections.failed = 7;
+        assert!(connections(variant, &figures).ends_with(", 7 attempts failed"));
+        figures.errors[0].kind = "out-of-files".to_owned();
+        assert!(connections(variant, &figures).contains("7 attempts failed, since"));
+    }
 
     #[test]
     fn a_figure_does_not_look_like_a_bound_that_it_is_not() {
