@@ -48,7 +48,7 @@ use self::snapshots::Snapshots;
 use crate::bodies::{AnswerCheck, Bodies};
 use crate::clock;
 use crate::error::LoadError;
-use crate::measurement::{Ending, Measurement};
+use crate::measurement::Measurement;
 use crate::progress::ProgressHook;
 use crate::stage::Timing;
 use crate::trial::{ConnectionUse, Trial};
@@ -269,14 +269,14 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         let ending = self.phases.ending();
         let slicing = self.phases.slicing();
         let most_in_flight = self.ledger.most_in_flight();
-        let recorded = self.ledger.finish(
-            matches!(ending, Ending::Complete | Ending::BodiesUsedUp),
-            slicing.map(|slicing| slicing.counted_ns),
-        );
+        let arrivals_end = self.phases.arrivals_end(now, &self.ledger);
+        let counted_ns = slicing.map(|slicing| slicing.counted_ns);
+        let recorded = self.ledger.finish(arrivals_end, counted_ns);
         Ok(Measurement {
             calls: recorded.account.close()?,
             warmup: self.phases.warmup.outcome,
             elapsed: Duration::from_nanos(recorded.elapsed_ns),
+            spent_over: Duration::from_nanos(recorded.spent_over_ns),
             latency: recorded.latency,
             failed_latency: recorded.failed_latency,
             send_delay: recorded.send_delay,

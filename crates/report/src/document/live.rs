@@ -149,13 +149,17 @@ fn times(of: &Distribution) -> String {
     shown.join(", ")
 }
 
-/// Each kind of failure, the most frequent first, with what was said most often.
+/// Each kind of failure, the most frequent first, with its most frequent text, and of how many where
+/// not all have it.
 fn errors(figures: &Figures) -> Vec<Text> {
     let mut kinds: Vec<(&String, &u64)> = figures.calls.failed.iter().collect();
     kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     let line = |(kind, count): (&String, &u64)| {
         let text = Text::from(format!("{} × {kind}", units::count(*count)));
         match figures.errors.iter().find(|error| error.kind == *kind) {
+            Some(error) if error.count < *count => text
+                .and(format!(", {} of them: ", units::count(error.count)))
+                .and_foreign(&error.text),
             Some(error) => text.and(": ").and_foreign(&error.text),
             None => text,
         }
@@ -189,7 +193,14 @@ fn connections(variant: &VariantFindings, figures: &Figures) -> String {
         );
     }
     if connections.failed > 0 {
-        text += &format!(", {} attempts failed", units::count(connections.failed));
+        let has = |kind| figures.errors.iter().any(|error| error.kind == kind);
+        let cause = match (has("out-of-files"), has("out-of-ports")) {
+            (true, _) => ", since this machine is out of files: raise `ulimit -n`",
+            (_, true) => ", since this machine is out of local ports",
+            _ => "",
+        };
+        let failed = units::count(connections.failed);
+        text += &format!(", {failed} attempts failed{cause}");
     }
     text
 }
@@ -388,4 +399,34 @@ fn asked(step: &StepFindings) -> String {
         return units::number(step.from);
     }
     format!("{}–{}", units::number(step.from), units::number(step.to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_put_on_the_calls_that_had_it_alone() {
+        let findings = crate::fixture::findings(&crate::fixture::live());
+        let cell = &findings.variants[0].cells[0];
+        let mut figures = cell.figures.as_deref().unwrap().clone();
+        let lines = |figures: &Figures| errors(figures).iter().map(Text::words).collect::<Vec<_>>();
+        assert_eq!(
+            lines(&figures),
+            ["3 × http-503: status 503", "1 × deadline"]
+        );
+        figures.errors[0].count = 2;
+        assert_eq!(lines(&figures)[0], "3 × http-503, 2 of them: status 503");
+    }
+
+    #[test]
+    fn attempts_that_failed_for_want_of_files_say_so() {
+        let findings = crate::fixture::findings(&crate::fixture::live());
+        let variant = &findings.variants[0];
+        let mut figures = variant.cells[0].figures.as_deref().unwrap().clone();
+        figures.connections.failed = 7;
+        assert!(connections(variant, &figures).ends_with(", 7 attempts failed"));
+        figures.errors[0].kind = "out-of-files".to_owned();
+        assert!(connections(variant, &figures).contains("7 attempts failed, since"));
+    }
 }

@@ -288,17 +288,16 @@ impl<'t> Ledger<'t> {
         }
     }
 
-    /// The figures. `came_to_its_end` says whether the trial did, and was not broken off; `counted_ns` is
-    /// the time in which calls counted, where that is not from the first to the last.
-    ///
-    /// At a rate the last call has its own gap too: `n` calls at 10 a second take `n` tenths of a
-    /// second. Without it their goodput would be above the rate at which they arrived. The end of
-    /// a trial by time is no substitute: it begins at an arrival, and ends anywhere. A ramp that
-    /// came to its end goes on to there.
-    pub(super) fn finish(mut self, came_to_its_end: bool, counted_ns: Option<u64>) -> Recorded {
-        if came_to_its_end {
-            self.recorder.end = self.recorder.end.max(self.dues.reach().unwrap_or(0));
-        }
+    /// Up to when the arrivals that were taken reach, ns; `None` for a closed loop.
+    pub(super) fn arrivals_reach(&self) -> Option<u64> {
+        self.dues.reach()
+    }
+
+    /// The figures. `arrivals_end` is until when calls arrived at a rate, ns; `counted_ns` is the time in
+    /// which calls counted, where that is not from the first to the last.
+    pub(super) fn finish(mut self, arrivals_end: Option<u64>, counted_ns: Option<u64>) -> Recorded {
+        self.recorder.end = self.recorder.end.max(arrivals_end.unwrap_or(0));
+        self.recorder.arrivals_end = arrivals_end;
         self.recorder.counted_ns = counted_ns;
         self.recorder.finish()
     }
@@ -343,7 +342,7 @@ mod tests {
         ledger.abandon_in_flight(200);
         assert!(ledger.calls.get(abandoned).is_some());
         assert_eq!(ledger.most_in_flight(), 3);
-        let calls = ledger.finish(true, None).account.close().unwrap();
+        let calls = ledger.finish(None, None).account.close().unwrap();
         assert_eq!(
             (calls.started, calls.answered, calls.failed_total()),
             (5, 1, 2)

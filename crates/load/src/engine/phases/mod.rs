@@ -417,6 +417,21 @@ impl<'t, 'r> Phases<'t, 'r> {
         self.ending
     }
 
+    /// Until when calls arrived at a rate, of a trial that ends at `now` (ns); `None` for a closed loop.
+    ///
+    /// What the number of calls ends has its last call's gap too: `n` calls at 10 a second take `n`
+    /// tenths of a second, and without it would be more than 10 a second. What was broken off while
+    /// calls were still due ended then.
+    pub(super) fn arrivals_end(&self, now: u64, ledger: &Ledger<'_>) -> Option<u64> {
+        let planned = self.stop.ends_at(&self.status(ledger));
+        let end = ledger.arrivals_reach()?.min(planned);
+        let broken_off = matches!(self.ending, Ending::Interrupted | Ending::GaveUp);
+        match broken_off && self.phase != Phase::Draining {
+            true => Some(end.min(now)),
+            false => Some(end),
+        }
+    }
+
     /// Where a session stands; `None` where the measured part is one piece.
     pub(super) fn slicing(&self) -> Option<&Slicing> {
         self.slicing.as_ref()
