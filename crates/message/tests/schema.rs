@@ -341,6 +341,16 @@ fn a_byte_order_mark_is_no_part_of_a_file() {
 }
 
 #[test]
+fn a_name_that_cannot_be_shown_is_refused_with_its_file() {
+    let source = "syntax = \"proto3\";\nimport \"b.proto\";\nmessage A { B b = 1; }\n";
+    let imported = "syntax = \"proto3\";\nmessage B { int32 x = 1 [json_name = \"a\\x1b\"]; }\n";
+    assert_eq!(
+        refused(&[("a.proto", source), ("b.proto", imported)]),
+        "DIR/b.proto: \"a\\u{1b}\", a field's name in JSON, has control characters"
+    );
+}
+
+#[test]
 fn bytes_that_are_no_descriptor_set() {
     let error = Schema::from_descriptor_set(b"\xff\xff").unwrap_err();
     assert!(

@@ -2,6 +2,7 @@
 //!
 //! The lab writes these records and the report reads them; nothing else passes between the two.
 
+mod check;
 mod environment;
 mod stage;
 
@@ -481,4 +482,4 @@ pub struct FloorRecord {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

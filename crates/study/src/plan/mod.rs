@@ -1,5 +1,6 @@
 //! A resolved study: explicit trials in their order, no defaults left.
 
+pub(crate) mod check;
 pub(crate) mod draft;
 pub mod estimate;
 mod lookup;
@@ -154,6 +155,17 @@ pub struct Published {
     pub against: f64,
     /// Their unit, as published: `ms`, `µs`, `bytes`, `requests/s`.
     pub unit: String,
+}
+
+impl Published {
+    /// What is wrong with figures that are not sound.
+    pub(crate) const UNSOUND: &str = "the published figures must be more than 0, and have a unit";
+
+    /// Whether they can be compared.
+    pub(crate) fn is_sound(&self) -> bool {
+        let is_figure = |figure: f64| figure > 0.0 && figure.is_finite();
+        is_figure(self.of) && is_figure(self.against) && !self.unit.trim().is_empty()
+    }
 }
 
 /// One trial of a plan.
