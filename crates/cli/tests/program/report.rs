@@ -97,9 +97,19 @@ fn a_run_that_was_edited_is_refused_and_nothing_of_it_believed() {
         refused("plan.json", line, &other, &["plan.json: ", "in-flight"]);
     }
     let confidence = "\"confidence\": 0.95";
-    refused("plan.json", confidence, "\"confidence\": 1e308", &["confidence"]);
+    refused(
+        "plan.json",
+        confidence,
+        "\"confidence\": 1e308",
+        &["confidence"],
+    );
     let answered = "\"answered\":";
-    refused("trials.jsonl", answered, "\"answered\":1", &["trials.jsonl:", "were answered"]);
+    refused(
+        "trials.jsonl",
+        answered,
+        "\"answered\":1",
+        &["trials.jsonl:", "were answered"],
+    );
 }
 
 #[test]

@@ -17,7 +17,6 @@ pub use slices::{SLICE_US, Slice};
 
 use crate::objective::Objective;
 use crate::settings::{Idle, Placement, Settings, Stop};
-use crate::words::Word;
 
 /// What a run will do. Printed by `rpcgauge plan`, carried out by the lab, kept in the run
 /// directory as `plan.json`.
