@@ -91,8 +91,8 @@ impl Decompressor {
         room: &Room,
     ) -> Result<(), Stop> {
         let mut rest = bytes;
-        // Usual messages are one member, which grows so far.
-        let mut step = bytes.len().saturating_mul(4).max(MEMBER_STEP);
+        // Usual messages are one member, and decompressed in one go where they grow no further.
+        let mut step = bytes.len().saturating_mul(16).max(MEMBER_STEP);
         loop {
             rest = self.member(rest, out, room, step)?;
             if rest.is_empty() {
