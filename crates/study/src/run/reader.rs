@@ -370,14 +370,15 @@ fn in_our_words(sentence: &str) -> String {
         "a sequence" => "a list",
         "a borrowed string" | "a string" => "a text",
         wanted if wanted.starts_with("struct ") => "an object",
-        wanted if wanted.contains("enum ") || wanted.contains("map") => "an object",
-        wanted if wanted.contains("variant") => "a known word",
+        wanted if wanted.contains("enum ") || wanted == "a map" => "an object",
+        wanted if wanted.contains("variant") || wanted.contains("map") => "a known word",
         wanted => wanted,
     };
-    let found = match found {
-        "type: sequence" => "type: list",
-        "type: map" => "type: object",
-        found => found,
+    let found = match found.split_once(": ") {
+        Some((_, "sequence")) => "a list",
+        Some((_, "map")) => "an object",
+        Some((_, value)) => value,
+        None => found,
     };
-    format!("invalid {found}, expected {wanted}")
+    format!("expected {wanted}, not {found}")
 }
