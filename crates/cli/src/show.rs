@@ -6,6 +6,7 @@ use rpcgauge_report::{Findings, Style, json, terminal};
 
 use rpcgauge_study::plan::Plan;
 
+use crate::args::OutputArgs;
 use crate::exit::{Failure, Outcome, print, print_json, print_plain};
 
 /// Prints a plan.
@@ -16,14 +17,19 @@ pub(crate) fn plan(plan: &Plan, as_json: bool) -> Outcome {
     }
 }
 
-/// Prints findings.
-pub(crate) fn findings(findings: &Findings, as_json: bool) -> Result<(), Failure> {
-    let text = if as_json {
-        json::render(findings).map_err(Failure::cannot)?
-    } else {
-        terminal::render(findings, style())
+/// Prints findings, as the command line asks for them.
+pub(crate) fn findings(findings: &Findings, output: &OutputArgs) -> Result<(), Failure> {
+    let text = match output.json {
+        true => json::render(findings).map_err(Failure::cannot)?,
+        false => text(findings, output.verbose),
     };
     print(&text).map(drop)
+}
+
+/// Findings as text; all there is of them, or the summary and the figures.
+pub(crate) fn text(findings: &Findings, verbose: bool) -> String {
+    let style = Style { verbose, ..style() };
+    terminal::render(findings, style)
 }
 
 /// How standard output can show text.

@@ -1,10 +1,10 @@
-//! The signals that end the program.
+//! The signals that end the program, or would.
 
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
 use crate::exit::{Failure, INTERRUPTED};
 
@@ -22,6 +22,13 @@ pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
         .map_err(|error| Failure::cannot(format!("cannot listen for Ctrl-C: {error}")))?;
     }
     Ok(stop)
+}
+
+/// Lets a write beyond the largest size of a file (`ulimit -f`) fail like one to a full disk; the signal
+/// would end the program. It is handled and not ignored, which processes that are started would inherit.
+pub(crate) fn let_large_writes_fail() {
+    // Where it cannot be handled, the program ends at such a write, as others do.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }
 
 /// The signals that end the program. A hang-up does not where it was ignored from the start: `nohup` is to

@@ -10,16 +10,13 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{Access, access};
 
-use crate::subject::process::{end, ends_with_lab};
+use crate::subject::process::{end, ends_with_lab, wait_until_ended};
 
 /// A program that prints no version in this time has none. A JVM needs a good part of it.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The most that is read of each stream, bytes.
 const MOST_READ: u64 = 64 << 10;
-
-/// How often a program that was asked for its version is polled.
-const POLL_EVERY: Duration = Duration::from_millis(5);
 
 /// The first executable file of this name in `PATH`.
 pub(crate) fn in_path(name: &str) -> Option<PathBuf> {
@@ -51,19 +48,18 @@ pub(crate) fn version_text(program: &Path, args: &[impl AsRef<OsStr>]) -> Result
     ends_with_lab(&mut command, None);
     let mut child = command.spawn().map_err(failed)?;
     let deadline = Instant::now() + VERSION_TIMEOUT;
-    loop {
-        match child.try_wait().map_err(failed)? {
-            Some(status) if status.success() => break,
-            Some(status) => return Err(format!("failed with {status}")),
-            None if Instant::now() < deadline => std::thread::sleep(POLL_EVERY),
-            None => {
-                end(&mut child, &mut None, Duration::ZERO);
-                return Err(format!(
-                    "gave no version in {} s",
-                    VERSION_TIMEOUT.as_secs()
-                ));
-            }
-        }
+    let in_time = wait_until_ended(&child, deadline);
+    // With what it started and left running.
+    end(&mut child, &mut None, Duration::ZERO);
+    if !in_time {
+        return Err(format!(
+            "gave no version in {} s",
+            VERSION_TIMEOUT.as_secs()
+        ));
+    }
+    let status = child.wait().map_err(failed)?;
+    if !status.success() {
+        return Err(format!("failed with {status}"));
     }
     Ok(text(stdout).map_err(failed)? + "\n" + &text(stderr).map_err(failed)?)
 }
@@ -79,6 +75,8 @@ fn text(mut file: File) -> io::Result<String> {
 mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
+
+    use rustix::fs::{Mode, OFlags};
 
     use super::*;
 
@@ -100,5 +98,27 @@ mod tests {
         let ask = |script| version_text(Path::new("/bin/sh"), &["-c", script]);
         assert_eq!(ask("echo v2 >&2; echo v1").unwrap(), "v1\n\nv2\n");
         assert!(ask("exit 3").unwrap_err().contains('3'));
+    }
+
+    #[test]
+    fn what_a_program_leaves_running_is_ended_and_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let made = Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        // The process that is left has the pipe open as long as it lives.
+        let script = format!("exec 3<>{}; sleep 1000 & echo v1", pipe.display());
+        let said = version_text(Path::new("/bin/sh"), &["-c", &script]);
+        assert_eq!(said.unwrap(), "v1\n\n");
+        // A pipe that nobody has open for reading cannot be opened for writing without waiting.
+        let is_open = || {
+            let flags = OFlags::WRONLY | OFlags::NONBLOCK;
+            rustix::fs::open(&pipe, flags, Mode::empty()).is_ok()
+        };
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while is_open() {
+            assert!(Instant::now() < deadline, "it was not ended");
+            std::thread::yield_now();
+        }
     }
 }

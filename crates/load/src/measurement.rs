@@ -19,10 +19,16 @@ pub struct Measurement {
     pub calls: Calls,
     /// The warm-up before the first measured call.
     pub warmup: WarmupOutcome,
-    /// From the first measured call's due time to the last one's end; at a rate, to when the next
-    /// one would have been due, where that is later; where calls were abandoned, to when they were. Of
-    /// a session, its slices together, each to when the next call would have been due.
+    /// The time that calls a second are of. In a closed loop from the first measured call's due time to
+    /// the last one's end; where calls were abandoned, to when they were. At a rate the time in which
+    /// calls were due: to the end by [`crate::Stop::time`] or of the ramp, to when the next call would
+    /// have been due where the number of calls ended it, or to when it was broken off. Calls that end
+    /// later make it no longer. Of a session, its slices together, each to when the next call would have
+    /// been due.
     pub elapsed: Duration,
+    /// The time that [`Measurement::cpu`] is of: [`Measurement::elapsed`] and, at a rate, what calls took
+    /// to end after it.
+    pub spent_over: Duration,
     /// Latency of the calls that succeeded, from due to done.
     pub latency: Histogram,
     /// Latency of the calls that failed.

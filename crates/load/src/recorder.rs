@@ -69,6 +69,8 @@ pub(crate) struct Recorder {
     pub(crate) end: u64,
     /// The time in which calls counted, ns, where that is not from the start to the end.
     pub(crate) counted_ns: Option<u64>,
+    /// Until when calls arrived at a rate, ns.
+    pub(crate) arrivals_end: Option<u64>,
     pub(crate) latency: Histogram,
     /// Times of the calls since the last look at the trial, where there are looks.
     pub(crate) interval: Option<IntervalTimes>,
@@ -96,6 +98,7 @@ impl Recorder {
             start: None,
             end: 0,
             counted_ns: None,
+            arrivals_end: None,
             latency: histogram(),
             interval: looked_at.then(IntervalTimes::new),
             failed_latency: histogram(),
@@ -232,7 +235,7 @@ impl Recorder {
         }
     }
 
-    /// From the first measured call's due time to the last one's end, ns.
+    /// From the first measured call's due time to the last one's end, or until when calls arrived, ns.
     pub(crate) fn span_ns(&self) -> u64 {
         self.end.saturating_sub(self.start.unwrap_or(self.end))
     }
@@ -241,13 +244,16 @@ impl Recorder {
     pub(crate) fn finish(mut self) -> Recorded {
         self.count_stages();
         let span_ns = self.span_ns();
+        let arrivals_ns = self.arrivals_end.map(|end| self.offset(end));
+        let spent_over_ns = self.counted_ns.unwrap_or(span_ns);
         let stages = self
             .stages
             .into_iter()
             .filter(|(_, histogram)| !histogram.is_empty())
             .collect();
         Recorded {
-            elapsed_ns: self.counted_ns.unwrap_or(span_ns),
+            elapsed_ns: arrivals_ns.unwrap_or(spent_over_ns),
+            spent_over_ns,
             latency: self.latency,
             failed_latency: self.failed_latency,
             send_delay: self.send_delay,
@@ -279,6 +285,7 @@ impl Recorder {
 #[derive(Debug)]
 pub(crate) struct Recorded {
     pub(crate) elapsed_ns: u64,
+    pub(crate) spent_over_ns: u64,
     pub(crate) latency: Histogram,
     pub(crate) failed_latency: Histogram,
     pub(crate) send_delay: Histogram,

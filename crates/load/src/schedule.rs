@@ -159,6 +159,14 @@ impl Dues {
         }
     }
 
+    /// The same, where calls arrive at a rate; `None` for a closed loop.
+    pub(crate) fn next_arrival(&self) -> Option<u64> {
+        match self {
+            Dues::Closed(_) => None,
+            Dues::Arrivals { next, .. } => *next,
+        }
+    }
+
     /// Takes the next call.
     pub(crate) fn take(&mut self) -> Option<u64> {
         match self {

@@ -43,16 +43,47 @@ fn a_rate_ends_with_its_time_and_not_with_its_calls() {
 }
 
 #[test]
-fn each_call_at_a_rate_has_its_gap_in_the_elapsed_time() {
-    let mut trial = trial(serve(answer_with(ok)));
+fn the_time_at_a_rate_is_that_in_which_calls_were_due() {
+    // The last calls are answered long after that.
+    let mut trial = trial(serve(answer_with(ok_after(Duration::from_millis(50)))));
     trial.schedule = constant_rate(50.0);
-    for (calls, time) in [(Some(5), None), (None, Some(Duration::from_millis(90)))] {
+    let ms = Duration::from_millis;
+    for (calls, time, elapsed) in [
+        // With the last call's own gap.
+        (Some(5), None, ms(100)),
+        (None, Some(ms(90)), ms(90)),
+        (Some(5), Some(ms(90)), ms(90)),
+        (Some(5), Some(ms(1000)), ms(100)),
+    ] {
         trial.stop = Stop { calls, time };
         let measurement = run(&trial, &[b"x"]);
         assert_eq!(measurement.calls.answered, 5);
-        let least = Duration::from_millis(100);
-        assert!(measurement.elapsed >= least, "{:?}", measurement.elapsed);
+        assert_eq!(measurement.elapsed, elapsed);
+        assert!(
+            measurement.spent_over >= ms(250),
+            "one after the other: {:?}",
+            measurement.spent_over
+        );
     }
+}
+
+#[test]
+fn a_rate_that_was_broken_off_lasted_until_then() {
+    let mut trial = trial(serve(answer_with(ok)));
+    trial.schedule = constant_rate(10.0);
+    trial.stop.calls = Some(1_000_000);
+    let stop = AtomicBool::new(false);
+    let measurement = thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(Duration::from_millis(250));
+            stop.store(true, Ordering::Relaxed);
+        });
+        measure(&trial, prepared(&[b"x"]), &mut |_| Settling::Settled, &stop).unwrap()
+    });
+    assert_eq!(measurement.ending, Ending::Interrupted);
+    // The next call would have been due at a multiple of 100 ms.
+    let past = measurement.elapsed.as_nanos() % 100_000_000;
+    assert!(past > 0 && measurement.elapsed >= Duration::from_millis(200));
 }
 
 #[test]

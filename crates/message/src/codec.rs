@@ -11,7 +11,6 @@ use crate::{BrokenLimit, Compression, Encoding, Limits};
 pub struct Codec {
     message_type: MessageType,
     encoding: Encoding,
-    compression: Compression,
     limits: Limits,
     compressor: Compressor,
     decompressor: Decompressor,
@@ -37,26 +36,10 @@ impl Codec {
         Ok(Self {
             message_type,
             encoding,
-            compression,
             limits,
             compressor,
             decompressor,
         })
-    }
-
-    /// The message type.
-    pub fn message_type(&self) -> &MessageType {
-        &self.message_type
-    }
-
-    /// The encoding.
-    pub fn encoding(&self) -> Encoding {
-        self.encoding
-    }
-
-    /// The compression.
-    pub fn compression(&self) -> Compression {
-        self.compression
     }
 
     /// Appends the message's bytes to `out`.

@@ -56,7 +56,8 @@ pub const HANDLER_START: &str = "rpcgauge-handler-start";
 pub const HANDLER_END: &str = "rpcgauge-handler-end";
 
 /// What one subject process is asked to do: its role and that role's settings.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "kebab-case")]
 pub enum Settings {
     /// Answer calls.
     Server(Box<ServerSettings>),

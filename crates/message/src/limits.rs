@@ -23,13 +23,13 @@ impl Limits {
     /// The defaults.
     ///
     /// * 16 MiB: four times gRPC's usual default, since whole data sets are among the workloads.
-    /// * 100 levels: protobuf's own default in most languages.
+    /// * [`MOST_DEPTH`] levels: protobuf's own default in most languages.
     /// * 10,000 times: nearly what zstd makes of the most repetitive honest data, and far above
     ///   the 1,032 that DEFLATE can reach at all. What only a bomb reaches does not pass; how much
     ///   memory any message takes is bounded by its largest size already.
     pub const DEFAULT: Self = Self {
         max_message_bytes: 16 << 20,
-        max_depth: 100,
+        max_depth: MOST_DEPTH,
         max_inflation: 10_000,
     };
 }

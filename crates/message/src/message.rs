@@ -8,7 +8,6 @@ use buffa_descriptor::{DynamicMessage, MessageIndex};
 pub use crate::contract::Code;
 use crate::error::{DecodeError, EncodeError, SampleError};
 use crate::format::{self, Generated, GeneratedType};
-use crate::limits::MOST_DEPTH;
 use crate::mapping::read::ReadError;
 use crate::schema::types::Types;
 use crate::whole_file::without_mark;
@@ -16,6 +15,13 @@ use crate::{Encoding, Limits};
 
 /// Levels of objects in the deepest of the workloads' messages, that of `list`.
 const GENERATED_LEVELS: usize = 4;
+
+/// Limits of what this program reads from the user or from itself: the size is checked when a message
+/// is sent.
+const ANY_SIZE: Limits = Limits {
+    max_message_bytes: usize::MAX,
+    ..Limits::DEFAULT
+};
 
 /// The type of a message. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -56,14 +62,6 @@ impl MessageType {
         }
     }
 
-    /// The message of this type with nothing set.
-    pub fn empty(&self) -> Message {
-        match self.generated {
-            Some(generated) => self.of_generated((generated.empty)()),
-            None => self.of_dynamic(DynamicMessage::new(self.types.pool.clone(), self.index)),
-        }
-    }
-
     /// Reads a sample in the proto3 JSON mapping, with either kind of field names.
     ///
     /// # Errors
@@ -75,18 +73,12 @@ impl MessageType {
             ReadError::At { path, what } => SampleError::At { path, what },
             ReadError::NotJson(what) => SampleError::not_json(json, &what),
         };
-        // A sample is the user's own text: what is sent of it meets the limits later.
-        let limits = Limits {
-            max_message_bytes: usize::MAX,
-            max_depth: MOST_DEPTH,
-            ..Limits::DEFAULT
-        };
         let message = format::read_dynamic(
             &self.types,
             self.index,
             json.as_bytes(),
             Encoding::Json,
-            &limits,
+            &ANY_SIZE,
         )
         .map_err(sample_error)?;
         if let Some(path) = self.types.missing_required(&message) {
@@ -144,13 +136,7 @@ impl MessageType {
     fn adopt(&self, message: DynamicMessage) -> Result<Message, DecodeError> {
         match self.generated {
             None => Ok(self.of_dynamic(message)),
-            Some(_) => {
-                let limits = Limits {
-                    max_message_bytes: usize::MAX,
-                    ..Limits::DEFAULT
-                };
-                self.decode(&message.encode_to_vec(), Encoding::Protobuf, &limits)
-            }
+            Some(_) => self.decode(&message.encode_to_vec(), Encoding::Protobuf, &ANY_SIZE),
         }
     }
 
@@ -270,12 +256,8 @@ impl Message {
                 let bytes = self
                     .to_bytes(Encoding::Protobuf)
                     .map_err(|e| e.to_string())?;
-                let limits = Limits {
-                    max_message_bytes: usize::MAX,
-                    ..Limits::DEFAULT
-                };
                 self.message_type
-                    .decode_dynamic(&bytes, Encoding::Protobuf, &limits)
+                    .decode_dynamic(&bytes, Encoding::Protobuf, &ANY_SIZE)
                     .map(Cow::Owned)
                     .map_err(|e| e.to_string())
             }

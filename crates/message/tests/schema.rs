@@ -86,7 +86,7 @@ fn streaming_methods_are_refused() {
             error.to_string(),
             format!(
                 "\"shop.Orders/{name}\" is a {kind}-streaming method; only unary methods (one \
-                 request, one answer) can be called for now"
+                 request, one response) can be called for now"
             )
         );
     }
@@ -337,6 +337,16 @@ fn a_byte_order_mark_is_no_part_of_a_file() {
     assert_eq!(
         refused(&[("a.proto", "\u{feff}syntax == \"proto3\";")]),
         "DIR/a.proto:1:9: expected a string, but found '='"
+    );
+}
+
+#[test]
+fn a_name_that_cannot_be_shown_is_refused_with_its_file() {
+    let source = "syntax = \"proto3\";\nimport \"b.proto\";\nmessage A { B b = 1; }\n";
+    let imported = "syntax = \"proto3\";\nmessage B { int32 x = 1 [json_name = \"a\\x1b\"]; }\n";
+    assert_eq!(
+        refused(&[("a.proto", source), ("b.proto", imported)]),
+        "DIR/b.proto: \"a\\u{1b}\", a field's name in JSON, has control characters"
     );
 }
 

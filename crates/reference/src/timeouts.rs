@@ -30,12 +30,6 @@ impl Timeouts {
     };
 }
 
-impl Default for Timeouts {
-    fn default() -> Self {
-        Self::DEFAULT
-    }
-}
-
 /// Waits for something until a time; `None` when that has passed. Most bodies came with their
 /// head: a timer is made only for something that is not there at once.
 pub(crate) async fn within<T>(

@@ -18,18 +18,13 @@ fn main() -> ExitCode {
         ..common::quickstart::quickstart()
     };
     let page = rpcgauge_report::html::render(&common::findings(&builder.build()));
-    let written = page.map_err(|e| e.to_string()).and_then(|page| {
-        std::fs::write(&path, &page)
-            .map_err(|e| format!("cannot write {}: {e}", path.display()))?;
-        Ok(page.len())
-    });
-    match written {
-        Ok(bytes) => {
-            println!("{} bytes", bytes);
+    match std::fs::write(&path, &page) {
+        Ok(()) => {
+            println!("{} bytes", page.len());
             ExitCode::SUCCESS
         }
         Err(problem) => {
-            eprintln!("sample_report: {problem}");
+            eprintln!("sample_report: cannot write {}: {problem}", path.display());
             ExitCode::FAILURE
         }
     }

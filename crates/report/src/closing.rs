@@ -2,16 +2,17 @@
 
 use crate::findings::Findings;
 use crate::findings::verdict::Comparison;
-use crate::questions::{self, Answer};
-use crate::words;
+use crate::words::{self, Answer, LONGER};
 
 /// How many verdicts there are of each kind, and what to do where most are open; none where a run
 /// asks no question.
 #[must_use]
 pub fn closing(findings: &Findings) -> Option<String> {
-    let mut answers: Vec<(Answer, String)> = questions::questions(findings)
+    let asked = findings
+        .comparisons
         .iter()
-        .flat_map(|question| &question.comparisons)
+        .filter(|comparison| !comparison.a_a);
+    let mut answers: Vec<(Answer, String)> = asked
         .map(|comparison| (Answer::of(comparison), counted(comparison)))
         .collect();
     if answers.is_empty() {
@@ -19,7 +20,7 @@ pub fn closing(findings: &Findings) -> Option<String> {
     }
     // What is so on one placement only stands after what is so on all.
     answers.sort();
-    let told: Vec<String> = answers
+    let kinds: Vec<String> = answers
         .chunk_by(|one, other| one == other)
         .map(|same| format!("{} {}", same.len(), same[0].1))
         .collect();
@@ -27,15 +28,15 @@ pub fn closing(findings: &Findings) -> Option<String> {
         1 => "comparison",
         _ => "comparisons",
     };
-    let mut text = format!("{} {noun}: {}", answers.len(), told.join(", "));
+    let mut text = format!("{} {noun}: {}", answers.len(), kinds.join(", "));
     let open = answers
         .iter()
         .filter(|(answer, _)| *answer == Answer::Open)
         .count();
     if open * 2 > answers.len() {
         let more = match findings.live().next() {
-            Some(_) => words::running::LONGER,
-            None => "more invocations and blocks",
+            Some(_) => LONGER,
+            None => "longer (more invocations and blocks, or a longer --budget)",
         };
         text += &format!("{MOSTLY_OPEN}, or measure {more}");
     }
@@ -60,13 +61,12 @@ mod tests {
     use super::*;
     use crate::findings::verdict::Combined;
     use crate::fixture::{findings, quickstart, two};
-    use crate::summary;
 
     #[test]
     fn verdicts_are_counted() {
         let findings = quickstart::findings();
         let text = closing(findings).unwrap();
-        let rows = summary::rows(findings).len();
+        let rows = findings.comparisons.iter().filter(|c| !c.a_a).count();
         assert!(text.starts_with(&format!("{rows} comparisons: ")), "{text}");
         let numbers = text.split(|c: char| !c.is_ascii_digit());
         let counts: Vec<usize> = numbers.filter_map(|number| number.parse().ok()).collect();
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_of_one_placement_alone_is_told_as_such() {
+    fn a_verdict_of_one_placement_alone_is_counted_as_such() {
         let mut findings = findings(&two(2.0).build());
         findings.comparisons[0].combined = Combined::Unconfirmed;
         let text = closing(&findings).unwrap();

@@ -3,14 +3,17 @@
 //! Columns are stable: new ones come at the end, none is renamed or removed within a schema.
 //! Times are nanoseconds, sizes bytes; a figure that the trial does not have is empty.
 
+use rpcgauge_study::plan::Metric;
 use rpcgauge_study::words::Word;
 
 use crate::escape;
-use crate::findings::trial::TrialRow;
-use crate::findings::{FailedTrial, Findings, METRICS};
+use crate::findings::trial::{TrialRow, field};
+use crate::findings::{FailedTrial, Findings};
+use crate::metric::row;
 
-/// The header line's names.
-pub const COLUMNS: [&str; 45] = [
+/// The columns before the metrics, and those behind them. The first metrics stand between; a metric that
+/// came later stands last.
+const BEFORE: [&str; 17] = [
     "trial",
     "variant",
     "invocation",
@@ -28,18 +31,9 @@ pub const COLUMNS: [&str; 45] = [
     "calls_answered",
     "calls_failed",
     "calls_abandoned",
-    "latency_p50_ns",
-    "latency_mean_ns",
-    "latency_p99_ns",
-    "request_time_ns",
-    "response_time_ns",
-    "decode_time_ns",
-    "goodput_per_s",
-    "response_bytes",
-    "call_bytes",
-    "client_cpu_ns",
-    "server_cpu_ns",
-    "reason",
+];
+const BEHIND: [&str; 17] = [
+    REASON,
     "marks_bytes",
     "calls_never_begun",
     "warmup_failed",
@@ -57,9 +51,26 @@ pub const COLUMNS: [&str; 45] = [
     "rate_per_s",
     "calls_never_sent",
 ];
+const FIRST_METRICS: usize = 11;
 
-/// The column of a failed trial's reason.
-const REASON: usize = 28;
+/// The column of why a trial failed.
+const REASON: &str = "reason";
+
+/// The header line's names.
+#[must_use]
+pub fn columns() -> Vec<String> {
+    let metric = |metric| field(metric) + row(metric).suffix();
+    let own = |names: &[&str]| {
+        names
+            .iter()
+            .map(|name| (*name).to_owned())
+            .collect::<Vec<_>>()
+    };
+    let first = Metric::all().take(FIRST_METRICS).map(metric);
+    let later = Metric::all().skip(FIRST_METRICS).map(metric);
+    let before = own(&BEFORE).into_iter().chain(first);
+    before.chain(own(&BEHIND)).chain(later).collect()
+}
 
 /// Writes the trials as CSV.
 #[must_use]
@@ -71,7 +82,7 @@ pub fn render(findings: &Findings) -> String {
         .map(|trial| (trial.index, failed(trial)));
     let mut rows: Vec<(u32, Vec<String>)> = measured.chain(failed).collect();
     rows.sort_by_key(|(index, _)| *index);
-    let mut csv = COLUMNS.join(",") + "\r\n";
+    let mut csv = columns().join(",") + "\r\n";
     for (_, fields) in rows {
         csv += &fields.join(",");
         csv += "\r\n";
@@ -101,7 +112,8 @@ fn measured(row: &TrialRow) -> Vec<String> {
         row.abandoned.to_string(),
     ];
     let shown = |figure: Option<f64>| figure.map_or_else(String::new, |v| v.to_string());
-    fields.extend(METRICS.map(|metric| shown(row.figures.get(metric))));
+    let metrics = Metric::all().take(FIRST_METRICS);
+    fields.extend(metrics.map(|metric| shown(row.figures.get(metric))));
     fields.push(String::new());
     fields.push(shown(row.marks_bytes));
     fields.extend([
@@ -127,6 +139,8 @@ fn measured(row: &TrialRow) -> Vec<String> {
     fields.extend(delays.map(|ns| ns.map_or_else(String::new, |ns| ns.to_string())));
     fields.push(shown(row.rate));
     fields.push(row.never_sent.to_string());
+    let later = Metric::all().skip(FIRST_METRICS);
+    fields.extend(later.map(|metric| shown(row.figures.get(metric))));
     fields
 }
 
@@ -141,7 +155,10 @@ fn failed(trial: &FailedTrial) -> Vec<String> {
         String::new(),
         "failed".to_owned(),
     ];
-    fields.resize(COLUMNS.len(), String::new());
-    fields[REASON] = escape::csv(&trial.reason);
+    let rest = columns().into_iter().skip(fields.len());
+    fields.extend(rest.map(|name| match &*name {
+        REASON => escape::csv(&trial.reason),
+        _ => String::new(),
+    }));
     fields
 }

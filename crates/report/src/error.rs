@@ -68,11 +68,6 @@ pub enum ReportError {
     /// Findings that are not what they should be.
     #[error("report.json is damaged ({0}): write it again with `rpcgauge report`")]
     Json(#[from] serde_json::Error),
-    /// The page's template does not fit its data: a defect of rpcgauge.
-    #[error(
-        "the report's page cannot be drawn ({0}): this is a defect of rpcgauge; please report it"
-    )]
-    Template(#[from] minijinja::Error),
     /// A file cannot be written.
     #[error("cannot write {}: {}; check the folder's permissions and free space", path.display(), sentence(source))]
     Write {

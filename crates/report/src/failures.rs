@@ -36,25 +36,16 @@ pub(crate) struct Failures<'a> {
 }
 
 impl<'a> Failures<'a> {
-    /// Of all trials that failed.
-    pub(crate) fn of_all(findings: &'a Findings) -> Self {
-        Self::of(findings, |_| true)
-    }
-
     /// Of the variants of which some trial was measured; why the others could not run stands
     /// elsewhere.
-    pub(crate) fn of_measured_variants(findings: &'a Findings) -> Self {
-        let is_measured = |trial: &FailedTrial| {
+    pub(crate) fn of(findings: &'a Findings) -> Self {
+        let mut places: BTreeMap<(&str, Placement, &str), usize> = BTreeMap::new();
+        let mut listed: Vec<Failure<'a>> = Vec::new();
+        let is_measured = |trial: &&FailedTrial| {
             let variant = findings.variant(&trial.variant);
             variant.is_none_or(|v| v.not_run.is_empty())
         };
-        Self::of(findings, is_measured)
-    }
-
-    fn of(findings: &'a Findings, is_wanted: impl Fn(&FailedTrial) -> bool) -> Self {
-        let mut places: BTreeMap<(&str, Placement, &str), usize> = BTreeMap::new();
-        let mut listed: Vec<Failure<'a>> = Vec::new();
-        for trial in findings.failures.iter().filter(|t| is_wanted(t)) {
+        for trial in findings.failures.iter().filter(is_measured) {
             let key = (&*trial.variant, trial.placement, &*trial.reason);
             let place = *places.entry(key).or_insert(listed.len());
             match listed.get_mut(place) {
@@ -112,7 +103,7 @@ mod tests {
     #[test]
     fn trials_that_failed_in_the_same_way_are_one_failure() {
         let findings = findings(&failing(|number| format!("reason {}", number % 2)));
-        let failures = Failures::of_measured_variants(&findings);
+        let failures = Failures::of(&findings);
         let numbers: Vec<usize> = failures.listed.iter().map(|f| f.trials.len()).collect();
         assert_eq!(numbers, [30, 29]);
         assert_eq!(failures.left_out(), None);
@@ -124,7 +115,7 @@ mod tests {
         );
         let text = crate::markdown::render(&findings);
         let line = format!(
-            "### Failed trials\n\n- rest on two cores, {}: reason 0\n",
+            "#### Failed trials\n\n- rest on two cores, {}: reason 0 (the machine)\n",
             first.numbers()
         );
         assert!(text.contains(&line), "{text}");
@@ -133,11 +124,11 @@ mod tests {
     #[test]
     fn of_many_failures_the_first_are_listed_and_the_page_stays_small() {
         let findings = findings(&failing(|number| format!("port {number} was in use")));
-        let failures = Failures::of_all(&findings);
+        let failures = Failures::of(&findings);
         assert_eq!(failures.listed.len(), MOST_LISTED);
         let others = "39 trials more failed in other ways; trials.csv lists them";
         assert_eq!(failures.left_out().as_deref(), Some(others));
-        let page = crate::html::render(&findings).unwrap();
+        let page = crate::html::render(&findings);
         assert!(page.len() < crate::html::LIMIT, "{} bytes", page.len());
         assert!(page.contains(others));
         assert!(crate::markdown::render(&findings).contains(others));

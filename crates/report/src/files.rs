@@ -27,7 +27,7 @@ pub const CSV: &str = "trials.csv";
 pub fn write_all(directory: &Path, findings: &Findings) -> Result<Vec<PathBuf>, ReportError> {
     let files = [
         (JSON, json::render(findings)?),
-        (HTML, html::render(findings)?),
+        (HTML, html::render(findings)),
         (MARKDOWN, markdown::render(findings)),
         (CSV, csv::render(findings)),
     ];

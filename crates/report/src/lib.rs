@@ -1,19 +1,22 @@
 //! What a run means: findings and verdicts as terminal text, HTML, JSON, Markdown and CSV.
 //!
 //! ```text
-//! Plan, Environment, Records ─► Findings ─┬─► terminal
-//!                                         ├─► html      report.html
-//!                                         ├─► markdown  report.md
+//! Plan, Environment, Records ─► Findings ─┬─► document ─┬─► terminal
+//!                               numbers   │   a tree    ├─► html      report.html
+//!                                         │             └─► markdown  report.md
 //!                                         ├─► csv       trials.csv
-//!                                         └─► json      report.json ─► diff (two runs)
+//!                                         └─► json      report.json
+//!                               Findings of two runs ─► diff
 //! ```
 //!
-//! [`Findings`] holds everything that is said anywhere; the renderers choose and draw, and compute
+//! [`Findings`] are numbers and closed sets of values. What is said of them is decided once, in
+//! `document`; its words are in `words`, the metrics in `metric`. A renderer draws the tree, and computes
 //! nothing. Everything a server sent is escaped where it is written ([`escape`]).
 
 mod closing;
 pub mod csv;
 pub mod diff;
+mod document;
 mod error;
 pub mod escape;
 mod failures;
@@ -21,11 +24,8 @@ pub mod files;
 pub mod findings;
 pub mod html;
 pub mod json;
-mod listing;
 pub mod markdown;
-mod marks;
-mod questions;
-mod summary;
+mod metric;
 pub mod terminal;
 pub mod units;
 mod words;

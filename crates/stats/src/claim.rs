@@ -1,5 +1,7 @@
 //! Published figures against measured ones.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::StatsError;
 use crate::estimate::Interval;
 use crate::verdict::{Direction, Outcome, Verdict};
@@ -20,7 +22,8 @@ pub enum Published {
 }
 
 /// What a claim comes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ClaimOutcome {
     /// The direction, or that there is no difference, is as published.
     Reproduced,
@@ -32,7 +35,8 @@ pub enum ClaimOutcome {
 }
 
 /// How a measured difference stands to the published one in size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum SizeMatch {
     /// The whole interval lies within the tolerance of the published ratio.
     Agrees,

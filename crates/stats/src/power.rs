@@ -1,5 +1,7 @@
 //! What a study could have seen, and how much more it would take.
 
+use serde::{Deserialize, Serialize};
+
 use crate::compare::interval_reach;
 use crate::distribution::t_quantile;
 use crate::estimate::{Estimate, ratio};
@@ -12,7 +14,7 @@ pub const POWER: f64 = 0.8;
 pub const RECOMMENDED_INVOCATIONS: usize = 8;
 
 /// How much more a study would have to measure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct More {
     /// Further invocations, each with as many blocks as those before it.
     pub invocations: usize,

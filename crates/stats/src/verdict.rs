@@ -1,5 +1,7 @@
 //! From an estimate to a verdict, with the A/A pair's interval as its threshold.
 
+use serde::{Deserialize, Serialize};
+
 use crate::estimate::{Estimate, Interval};
 use crate::power::{More, invocations_to_settle};
 
@@ -73,7 +75,8 @@ impl VerdictRule {
 }
 
 /// Why a comparison gives no verdict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Unresolved {
     /// Fewer than two invocations: nothing is known of how they differ.
     NoInterval,

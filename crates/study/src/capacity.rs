@@ -1,9 +1,12 @@
 //! The search for the highest rate that holds objectives, as it is planned.
 
+use std::ops::RangeInclusive;
+
 use crate::live::{LoadOptions, LoadPlanError};
 use crate::objective::{Measure, Objective};
 use crate::plan::Capacity;
-use crate::settings::{AtEnd, Schedule, Settings, Stop};
+use crate::settings::{AtEnd, MOST_RATE, Schedule, Settings, Stop, is_rate};
+use crate::words::{LONGEST_MS, number_word};
 
 /// The most trials of a search: twelve doublings, a bracket of 1% and repeats take some 30.
 pub const MOST_TRIALS: u32 = 60;
@@ -16,6 +19,33 @@ const LONGEST_TRIAL_TIMES: u64 = 12;
 const LONGEST_WARMUP_MS: u64 = 2_000;
 /// How near both ends must come where nothing is said.
 const PRECISION: f64 = 0.05;
+
+/// How near they can be asked to come.
+const PRECISIONS: RangeInclusive<f64> = 0.001..=1.0;
+
+impl Capacity {
+    /// Holds a search of a plan to what can be asked for.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let rates = [Some(self.start), Some(self.lowest), self.highest];
+        if let Some(rate) = rates.into_iter().flatten().find(|rate| !is_rate(*rate)) {
+            return Err(format!(
+                "a rate of the search must be more than 0 and at most 1e9 calls a second, not {}",
+                number_word(rate)
+            ));
+        }
+        match PRECISIONS.contains(&self.precision)
+            && (1..=LONGEST_MS).contains(&self.time_ms)
+            && self.calls > 0
+        {
+            true => Ok(()),
+            false => Err(
+                "the search has a precision, time or number of calls that cannot be \
+                          asked for"
+                    .to_owned(),
+            ),
+        }
+    }
+}
 
 /// What the command line says of a search. Rates are in calls a second.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -43,7 +73,7 @@ pub(crate) fn search(options: &LoadOptions) -> Result<Option<Capacity>, LoadPlan
     let start = asked
         .start
         .unwrap_or_else(|| rate_in(time_ms))
-        .min(asked.highest.unwrap_or(f64::INFINITY));
+        .min(asked.highest.unwrap_or(MOST_RATE));
     Ok(Some(Capacity {
         start,
         lowest: rate_in(time_ms.saturating_mul(LONGEST_TRIAL_TIMES)).min(start),
@@ -109,7 +139,6 @@ fn check(options: &LoadOptions, asked: &CapacityOptions) -> Result<(), LoadPlanE
              not goodput",
         );
     }
-    let is_rate = |rate: f64| rate > 0.0 && rate <= 1e9;
     for (option, rate) in [("--start-rate", asked.start), ("--max-rate", asked.highest)] {
         if rate.is_some_and(|rate| !is_rate(rate)) {
             return refuse(option, "must be more than 0 and at most 1e9 calls a second");
@@ -122,7 +151,7 @@ fn check(options: &LoadOptions, asked: &CapacityOptions) -> Result<(), LoadPlanE
     }
     if asked
         .precision
-        .is_some_and(|share| !(0.001..=1.0).contains(&share))
+        .is_some_and(|share| !PRECISIONS.contains(&share))
     {
         return refuse("--precision", "must be from 0.1% to 100%");
     }

@@ -20,19 +20,33 @@ pub type Unpacked = Hdr<u64>;
 /// run would take hundreds of megabytes. Written as the standard base64 of the same bytes, so that
 /// other tools can read it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Histogram(Box<[u8]>);
+pub struct Histogram {
+    packed: Box<[u8]>,
+    /// How many values it holds.
+    count: u64,
+}
 
 impl Histogram {
     /// The histogram itself, unpacked anew by every call.
     #[must_use]
     pub fn unpack(&self) -> Unpacked {
-        match unpack(&self.0) {
+        match unpack(&self.packed) {
             Ok(histogram) => histogram,
             // Both ways to make one end in bytes that were written or read by the same library.
             Err(problem) => unreachable!("a packed histogram does not unpack: {problem}"),
         }
     }
+
+    /// How many values it holds.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
 }
+
+/// The most values of a histogram that is read: up to here an `f64` holds each count, and sums of
+/// histograms stay within what the format can hold.
+const MOST_VALUES: u64 = 1 << 53;
 
 /// The most bytes of counts: at most nine for each of the values that 64 bits can hold at this
 /// precision, which are some 56,000.
@@ -50,9 +64,13 @@ fn unpack(bytes: &[u8]) -> Result<Unpacked, String> {
     let histogram: Unpacked = Deserializer::new()
         .deserialize(&mut rest)
         .map_err(|e| e.to_string())?;
-    match rest.is_empty() && histogram.sigfig() <= MOST_DIGITS {
+    if !rest.is_empty() || histogram.sigfig() > MOST_DIGITS {
+        return Err("bytes follow the histogram, or it is too precise".to_owned());
+    }
+    // Sums saturate, so that too many counts do not look like few.
+    match histogram.len() <= MOST_VALUES {
         true => Ok(histogram),
-        false => Err("bytes follow the histogram, or it is too precise".to_owned()),
+        false => Err("it holds more values than can be measured".to_owned()),
     }
 }
 
@@ -71,7 +89,10 @@ impl From<Unpacked> for Histogram {
     fn from(histogram: Unpacked) -> Self {
         let mut bytes = Vec::new();
         match V2DeflateSerializer::new().serialize(&histogram, &mut bytes) {
-            Ok(_) => Self(bytes.into_boxed_slice()),
+            Ok(_) => Self {
+                packed: bytes.into_boxed_slice(),
+                count: histogram.len(),
+            },
             Err(problem) => unreachable!("writing to memory does not fail: {problem}"),
         }
     }
@@ -92,7 +113,7 @@ impl fmt::Debug for Histogram {
 
 impl Serialize for Histogram {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&STANDARD.encode(&self.0))
+        serializer.serialize_str(&STANDARD.encode(&self.packed))
     }
 }
 
@@ -102,8 +123,11 @@ impl<'de> Deserialize<'de> for Histogram {
         // The readers' own words are of their formats and help nobody who did not write them.
         let damaged = || D::Error::custom("a histogram in it cannot be read");
         let bytes = STANDARD.decode(text).map_err(|_| damaged())?;
-        unpack(&bytes).map_err(|_| damaged())?;
-        Ok(Self(bytes.into_boxed_slice()))
+        let count = unpack(&bytes).map_err(|_| damaged())?.len();
+        Ok(Self {
+            packed: bytes.into_boxed_slice(),
+            count,
+        })
     }
 }
 
@@ -138,7 +162,7 @@ mod tests {
 
     /// The packed bytes of a histogram with other bytes at a place of what is deflated.
     fn changed(at: usize, with: [u8; 4]) -> String {
-        let packed = Histogram::from(of(&[7])).0;
+        let packed = Histogram::from(of(&[7])).packed;
         let mut plain = Vec::new();
         let mut inflated = ZlibDecoder::new(&packed[8..]);
         inflated.read_to_end(&mut plain).unwrap();
@@ -173,6 +197,20 @@ mod tests {
         // Five digits take a hundred times the memory of three.
         serde_json::from_str::<Histogram>(&changed(12, [0, 0, 0, 5])).unwrap_err();
         serde_json::from_str::<Histogram>(&changed(12, [0, 0, 0, 3])).unwrap();
+    }
+
+    #[test]
+    fn more_values_than_can_be_measured_are_refused() {
+        let holding = |count: u64| {
+            let mut histogram = of(&[]);
+            histogram.record_n(7, count).unwrap();
+            histogram.record_n(9, count).unwrap();
+            let text = serde_json::to_string(&Histogram::from(histogram)).unwrap();
+            serde_json::from_str::<Histogram>(&text)
+        };
+        assert_eq!(holding(MOST_VALUES / 2).unwrap().count(), MOST_VALUES);
+        holding(MOST_VALUES / 2 + 1).unwrap_err();
+        holding(i64::MAX as u64).unwrap_err();
     }
 
     #[test]

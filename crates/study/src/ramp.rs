@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::{parse_time_ms, time_word};
+use crate::settings::is_rate;
+use crate::words::{LONGEST_MS, number_word, parse_time_ms, time_word};
 
 /// A part of a ramp: a time in which the rate stays, or goes evenly from one to another.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -54,8 +55,6 @@ pub struct RampError {
 const SLICES: u32 = 10;
 /// The most steps of a ramp. Each has histograms of its own.
 const MOST_STEPS: usize = 200;
-/// The highest rate, calls a second.
-const HIGHEST_RATE: f64 = 1e9;
 
 impl RampPart {
     /// Whether the rate stays.
@@ -138,17 +137,41 @@ impl FromStr for Ramp {
         if !waiting.is_empty() {
             return Err(wrong("the last rate has no time".to_owned()));
         }
-        if parts[0].from == 0.0 && parts[0].to == 0.0 {
-            return Err(wrong("it begins with a pause".to_owned()));
-        }
-        let steps = steps(&parts).len();
-        if steps > MOST_STEPS {
-            return Err(wrong(format!(
-                "it has {steps} steps, of which a rate that changes has {SLICES}; at most \
-                 {MOST_STEPS} can be told apart"
-            )));
-        }
+        check(&parts).map_err(wrong)?;
         Ok(Self(parts))
+    }
+}
+
+/// Holds a ramp to what can be carried out.
+pub(crate) fn check(parts: &[RampPart]) -> Result<(), String> {
+    for part in parts {
+        check_rate(part.from)?;
+        check_rate(part.to)?;
+        if !(1..=LONGEST_MS).contains(&part.time_ms) {
+            return Err("a part of it lasts from 1ms to 24h".to_owned());
+        }
+    }
+    let first = parts.first().ok_or("it has no parts")?;
+    if first.from == 0.0 && first.to == 0.0 {
+        return Err("it begins with a pause".to_owned());
+    }
+    let steps = steps(parts).len();
+    if steps > MOST_STEPS {
+        return Err(format!(
+            "it has {steps} steps, of which a rate that changes has {SLICES}; at most \
+             {MOST_STEPS} can be told apart"
+        ));
+    }
+    Ok(())
+}
+
+fn check_rate(rate: f64) -> Result<(), String> {
+    match rate == 0.0 || is_rate(rate) {
+        true => Ok(()),
+        false => Err(format!(
+            "a rate is from 0 to 1e9 calls a second, not {}",
+            number_word(rate)
+        )),
     }
 }
 
@@ -160,17 +183,9 @@ fn read_rates(text: &str) -> Result<(f64, f64), String> {
 }
 
 fn read_rate(text: &str) -> Result<f64, String> {
-    match text.trim().parse::<f64>() {
-        Ok(rate) if (0.0..=HIGHEST_RATE).contains(&rate) => Ok(rate),
-        Ok(_) => Err(format!(
-            "a rate is from 0 to 1e9 calls a second, not {}",
-            text.trim()
-        )),
-        Err(_) => Err(format!(
-            "\"{}\" is no number of calls a second",
-            text.trim()
-        )),
-    }
+    let text = text.trim();
+    text.parse()
+        .map_err(|_| format!("\"{text}\" is no number of calls a second"))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //!
 //! The lab writes these records and the report reads them; nothing else passes between the two.
 
+mod check;
 mod environment;
 mod stage;
 
@@ -80,8 +81,9 @@ pub struct Measured {
     pub calls: Calls,
     /// The warm-up before the first measured call.
     pub warmup: Warmup,
-    /// From the first measured call's due time to the last one's end; at a rate, to when the next
-    /// one would have been due, where that is later.
+    /// The time that calls a second are of. In a closed loop from the first measured call's due time to
+    /// the last one's end; at a rate the time in which calls were due, without what those took that
+    /// ended later.
     pub elapsed_ns: u64,
     /// Latency of the calls that succeeded, from due to done.
     pub latency: Histogram,
@@ -480,4 +482,4 @@ pub struct FloorRecord {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -9,13 +9,13 @@ use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
 use toml::de::DeValue;
 
 use crate::features::{Features, Role};
-use crate::ramp::{RampPart, parts_word};
+use crate::ramp::{self, RampPart, parts_word};
 use crate::settings::{
     Arrivals, Callee, Client, ConnectionUse, DEFAULT_DEADLINE_MS, ENGINE, HttpVersion,
     MOST_IN_FLIGHT, Operation, Protocol, REFERENCE, Sample, Schedule, Settings, Stop, Style,
-    Transport, usual,
+    Transport, is_rate, usual,
 };
-use crate::words::{Word, parse_time_ms, time_word};
+use crate::words::{LONGEST_MS, Word, number_word, parse_time_ms, time_word};
 
 /// Which setting. The order is that of the table, and of their parts in a variant's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -637,7 +637,7 @@ impl Setting {
             format!("\"{word}\" must be {wanted}, not {found}")
         };
         let text = written.as_str();
-        match &self.values {
+        let read = match &self.values {
             Values::Stack => match text {
                 Some(text) if !text.trim().is_empty() => Ok(Value::Stack(text.to_owned())),
                 _ => Err(wrong("a stack, SUBJECT/STACK")),
@@ -663,7 +663,6 @@ impl Setting {
                 let number = written.as_integer();
                 let number = number
                     .and_then(|number| u32::from_str_radix(number.as_str(), number.radix()).ok());
-                let number = number.filter(|number| (*low..=*high).contains(number));
                 let wanted = || format!("a whole number from {low} to {high}");
                 number.map(Value::Whole).ok_or_else(|| wrong(&wanted()))
             }
@@ -673,21 +672,39 @@ impl Setting {
                     DeValue::Integer(number) => number.as_str().parse().ok(),
                     _ => None,
                 };
-                let number = number.filter(|number| f64::is_finite(*number) && *number > 0.0);
                 number
                     .map(Value::Rate)
-                    .ok_or_else(|| wrong("a number that is more than 0"))
+                    .ok_or_else(|| wrong("a number of calls a second"))
             }
-            Values::Time { least_ms } => {
+            Values::Time { .. } => {
                 let text = text.ok_or_else(|| wrong("a time with its unit, such as \"150ms\""))?;
-                match parse_time_ms(text)? {
-                    ms if ms < *least_ms => Err(format!(
-                        "\"{word}\" must be at least {}",
-                        time_word(*least_ms)
-                    )),
-                    ms => Ok(Value::Time(ms)),
-                }
+                parse_time_ms(text).map(Value::Time)
             }
+        };
+        read.and_then(|value| self.check(&value).map(|()| value))
+    }
+
+    /// Holds a value, of a study or of a plan, to the bounds of this setting.
+    fn check(&self, value: &Value) -> Result<(), String> {
+        let must_be = |bounds: String| Err(format!("\"{}\" must be {bounds}", self.word));
+        match (&self.values, value) {
+            (Values::Whole { low, high }, Value::Whole(number))
+                if !(low..=high).contains(&number) =>
+            {
+                must_be(format!("a whole number from {low} to {high}, not {number}"))
+            }
+            (Values::Rate, Value::Rate(rate)) if !is_rate(*rate) => must_be(format!(
+                "more than 0 and at most 1e9 calls a second, not {}",
+                number_word(*rate)
+            )),
+            (Values::Rate, Value::Ramp(parts)) => ramp::check(parts),
+            (Values::Time { least_ms }, Value::Time(ms)) if ms < least_ms => {
+                must_be(format!("at least {}", time_word(*least_ms)))
+            }
+            (Values::Time { .. }, Value::Time(ms)) if *ms > LONGEST_MS => {
+                must_be("at most 24h".to_owned())
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -765,6 +782,21 @@ impl Features {
 }
 
 impl Settings {
+    /// Holds every setting of a plan to its bounds, which are those of a study. The times of a live
+    /// service have others: a deadline may be short, and a search or a ramp longer than a day.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let is_live = self.callee.live().is_some();
+        let values = SETTINGS.iter().map(|row| (row, row.value(self)));
+        for (row, value) in values {
+            match value {
+                Some(Value::Time(ms)) if is_live && ms > 0 => {}
+                Some(value) => row.check(&value)?,
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
     /// What is said of these settings, by column, in the table's order; nothing where nothing is.
     pub fn columns(&self) -> Vec<(&'static str, String)> {
         let mut columns = vec![("calls", self.callee.called())];

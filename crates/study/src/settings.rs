@@ -244,6 +244,14 @@ pub enum Transport {
 /// The most calls in flight, and the most connections, that the client can be asked for.
 pub const MOST_IN_FLIGHT: u32 = 65_536;
 
+/// The highest rate that the client can be asked for, calls a second.
+pub(crate) const MOST_RATE: f64 = 1e9;
+
+/// Whether calls can be sent at a rate, calls a second.
+pub(crate) fn is_rate(per_second: f64) -> bool {
+    per_second > 0.0 && per_second <= MOST_RATE
+}
+
 /// When calls are sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]

@@ -79,7 +79,7 @@ impl Word for Sample {
 }
 
 /// Longest time a study may write anywhere.
-const LONGEST_MS: u64 = 24 * 60 * 60 * 1_000;
+pub(crate) const LONGEST_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// A time in milliseconds from `150ms`, `10s`, `2m`, `1m30s`, `1h`.
 ///
@@ -126,6 +126,12 @@ pub fn time_word(ms: u64) -> String {
         _ if !ms.is_multiple_of(60_000) => format!("{}s", ms / 1_000),
         _ => format!("{}m", ms / 60_000),
     }
+}
+
+/// A number as it can be written: `0.5`, `10`, `1e300`.
+pub(crate) fn number_word(number: f64) -> String {
+    let word = format!("{number:?}");
+    word.strip_suffix(".0").unwrap_or(&word).to_owned()
 }
 
 #[cfg(test)]

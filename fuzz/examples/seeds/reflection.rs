@@ -5,7 +5,7 @@ use std::path::Path;
 use rpcgauge_fuzz::reflection::{bit, option, outcome, setup, step};
 use rpcgauge_fuzz::script::Script;
 use rpcgauge_message::Schema;
-use rpcgauge_message::reflection::{ReflectionResponse, ReflectionRequest, ReflectionServer};
+use rpcgauge_message::reflection::{ReflectionRequest, ReflectionResponse, ReflectionServer};
 
 use crate::{Seed, named};
 

@@ -9,7 +9,10 @@ use buffa::Message as _;
 use buffa_descriptor::generated::descriptor::{
     DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet,
 };
-use rpcgauge_message::reflection::{ReflectionResponse, Files, FetchError, ReflectionRequest, ReflectionServer, ReflectionError, fetch_schema};
+use rpcgauge_message::reflection::{
+    FetchError, Files, ReflectionError, ReflectionRequest, ReflectionResponse, ReflectionServer,
+    fetch_schema,
+};
 use rpcgauge_message::{
     DecodeError, Encoding, Limits, MessageType, Schema, SchemaError, first_difference,
 };

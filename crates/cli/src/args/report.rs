@@ -13,12 +13,15 @@ pub(crate) struct ReportArgs {
     /// What to print; the report's files are written to the run directory in any case
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
+    /// Print all verdicts, claims and what failed as text, and not only the summary and the figures
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
 }
 
 /// What `rpcgauge report` prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Verdicts and table for a terminal
+    /// Summary and figures for a terminal
     Text,
     /// The findings (docs/report-schema.md)
     Json,

@@ -73,6 +73,9 @@ pub(crate) struct OutputArgs {
     /// Print the findings as JSON instead of text
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
+    /// Print all verdicts, claims and what failed, and not only the summary and the figures
+    #[arg(long, short, help_heading = "Output")]
+    pub(crate) verbose: bool,
     /// No progress bar
     #[arg(long, short, help_heading = "Output")]
     pub(crate) quiet: bool,

@@ -30,9 +30,12 @@ impl Kept {
     /// The run, and why its directory does not hold all of it. The directory is free for others now.
     pub(super) fn finish(self) -> (Run, Option<Failure>) {
         let unwritten = self.unwritten.as_ref().map(|error| {
+            let more_room = match is_full(error) {
+                true => ", and give the next load an --out with more room",
+                false => "",
+            };
             Failure::cannot(format!(
-                "{}; the run directory is not complete: keep what was printed, and give the next load \
-                 an --out with more room",
+                "{}; the run directory is not complete: keep what was printed{more_room}",
                 what(error)
             ))
         });
@@ -68,12 +71,22 @@ impl Records for Kept {
         }
         match &self.unwritten {
             Some(error) if is_first => {
-                let what = what(error);
-                Err(format!("{what}; nothing was called: give an --out with more room").into())
+                let (what, other) = match is_full(error) {
+                    true => (what(error), "an --out with more room"),
+                    false => (what(error), "another --out"),
+                };
+                Err(format!("{what}; nothing was called: give {other}").into())
             }
             _ => Ok(()),
         }
     }
+}
+
+/// Whether there was no room for what was not written.
+fn is_full(error: &RunError) -> bool {
+    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error, RunError::Write { source, .. }
+        if matches!(source.kind(), FileTooLarge | QuotaExceeded | StorageFull))
 }
 
 /// What was not written, without advice to go on, which a load cannot.

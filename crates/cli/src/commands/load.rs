@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
 use rpcgauge_lab::live::{self as lab, Extent, Live, LiveError, LiveInputs};
+use rpcgauge_load::Tls;
 use rpcgauge_message::Schema;
 use rpcgauge_study::capacity::{self, CapacityOptions};
 use rpcgauge_study::live::{self, DEFAULT_STOP, LoadOptions};
@@ -15,6 +16,7 @@ use rpcgauge_study::settings::{
     Arrivals, AtEnd, ConnectionUse, HttpVersion, Keepalive, Protocol, Schedule, Settings, Stop,
     TlsChoice,
 };
+use rustix::process::{Resource, getrlimit};
 
 use self::messages::{Source, Template, data, messages, schema, texts};
 use super::measure::{self, Ended, How};
@@ -31,9 +33,16 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
     let data = data(&args, template, &plan)?;
     let schema = schema(&args)?;
     let exports = Exports::open(&args.exports)?;
+    warn_of_files(&plan);
+    let called = || plan.variants.iter().filter(|v| v.repeats.is_none());
+    // Before Ctrl-C sets a flag: a pipe that nobody writes to is waited for.
+    let tls: Result<Vec<_>, _> = called()
+        .map(|variant| lab::tls(&variant.settings))
+        .collect();
+    let tls = tls.map_err(Failure::input)?;
     let stop = signals::stop_flag()?;
     let mut found = BTreeMap::new();
-    for variant in plan.variants.iter().filter(|v| v.repeats.is_none()) {
+    for (variant, tls) in called().zip(tls) {
         let is_vs = variant.name == live::VS;
         let sources = Sources {
             headers: if is_vs {
@@ -41,6 +50,7 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
             } else {
                 &args.service.header
             },
+            tls,
             data: data.as_ref(),
             schema: schema.as_ref(),
         };
@@ -65,9 +75,31 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
     measure::start_with(&Resolved { plan, text: None }, how, exports).map(Ended::code)
 }
 
+/// Says that not all connections can be opened that are asked for, where that is so.
+fn warn_of_files(plan: &Plan) {
+    let connections = plan.variants.iter().map(|v| v.settings.connections).max();
+    let Some(limit) = getrlimit(Resource::Nofile).current else {
+        return;
+    };
+    if let Some(line) = few_files(u64::from(connections.unwrap_or(0)), limit) {
+        exit::note(&line);
+    }
+}
+
+/// What is said where `connections` are asked for and a process may have `limit` open files.
+fn few_files(connections: u64, limit: u64) -> Option<String> {
+    (connections >= limit).then(|| {
+        format!(
+            "{connections} connections are asked for, and this program may have {limit} open files: \
+             raise the limit (`ulimit -n`), or not all can be opened"
+        )
+    })
+}
+
 /// What a target's calls are made of.
 struct Sources<'a> {
     headers: &'a [(String, String)],
+    tls: Option<Tls>,
     data: Option<&'a Source>,
     /// From the user's files; without them each gRPC target is asked itself, by reflection.
     schema: Option<&'a Schema>,
@@ -105,15 +137,20 @@ fn find(
     stop: &AtomicBool,
 ) -> Result<Live, Unready> {
     let settings = &variant.settings;
+    let inputs = LiveInputs {
+        headers: sources.headers.to_vec(),
+        tls: sources.tls.clone(),
+        texts: None,
+    };
     let asked = match (sources.schema, sources.data) {
         (None, Some(_)) if settings.protocol == Protocol::Grpc => {
-            Some(lab::reflect(settings, sources.headers, stop)?)
+            Some(lab::reflect(settings, &inputs, stop)?)
         }
         _ => None,
     };
     let inputs = LiveInputs {
-        headers: sources.headers.to_vec(),
         texts: texts(variant, sources.data, sources.schema.or(asked.as_ref()))?,
+        ..inputs
     };
     let extent = Extent {
         warmup: plan.warmup,
@@ -223,5 +260,17 @@ fn schedule(pace: &PaceArgs) -> Schedule {
         (None, None) => Schedule::Closed {
             in_flight: pace.in_flight.or(pace.connections).unwrap_or(1),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_connections_than_open_files_are_told() {
+        assert_eq!(few_files(64, 1024), None);
+        let line = few_files(65_536, 20_000).unwrap();
+        assert!(line.contains("65536") && line.contains("20000"), "{line}");
     }
 }

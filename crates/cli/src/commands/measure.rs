@@ -214,7 +214,7 @@ fn carry_out_load(
     // What could not be written in one place keeps nothing from the others.
     let reported = match unwritten {
         None => report(&run, &findings, how.output),
-        Some(unwritten) => show::findings(&findings, how.output.json).and(Err(unwritten)),
+        Some(unwritten) => show::findings(&findings, how.output).and(Err(unwritten)),
     };
     let written = seen.and(exports.finish(&run));
     reported?;
@@ -237,7 +237,7 @@ impl rpcgauge_lab::RateSearch for Searching {
 
 /// Prints the findings, and writes the report's files.
 fn report(run: &Run, findings: &Findings, output: &OutputArgs) -> Result<(), Failure> {
-    let shown = show::findings(findings, output.json);
+    let shown = show::findings(findings, output);
     let written = files::write_all(&run.directory, findings).map_err(|error| {
         Failure::cannot(format!(
             "{error}; what was measured is kept, and `rpcgauge report {}` writes the report",

@@ -11,11 +11,11 @@ pub(crate) fn run(args: ReportArgs) -> Outcome {
     let run = Run::read(&args.run).map_err(Failure::input)?;
     let findings = Findings::from_run(&run).map_err(Failure::input)?;
     let text = match args.format {
-        Format::Text => rpcgauge_report::terminal::render(&findings, show::style()),
+        Format::Text => show::text(&findings, args.verbose),
         Format::Json => json::render(&findings).map_err(Failure::cannot)?,
         Format::Markdown => markdown::render(&findings),
         Format::Csv => csv::render(&findings),
-        Format::Html => html::render(&findings).map_err(Failure::cannot)?,
+        Format::Html => html::render(&findings),
     };
     let printed = print(&text)?;
     if let Err(error) = files::write_all(&args.run, &findings) {

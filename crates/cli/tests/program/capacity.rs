@@ -165,7 +165,7 @@ fn what_cannot_be_searched_is_refused_in_one_line() {
         words.extend(more);
         place.run(&words).refused(parts);
     };
-    refused(&[], &["missing", "--slo"]);
+    refused(&[], &["--slo <OBJECTIVE>"]);
     refused(&["--slo", "goodput>5"], &["--slo", "not goodput"]);
     let slo = ["--slo", "p99<20ms"];
     let with = |more: &[&'static str]| [&slo[..], more].concat();
@@ -191,5 +191,5 @@ fn what_cannot_be_searched_is_refused_in_one_line() {
         &["--precision", "no share"],
     );
     let without = place.run(&["load", &target, "--max-rate", "5"]);
-    without.refused(&["missing", "--find-capacity"]);
+    without.refused(&["not provided", "--find-capacity"]);
 }

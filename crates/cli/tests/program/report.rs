@@ -75,6 +75,34 @@ fn a_damaged_run_directory_is_refused_by_file_and_line() {
 }
 
 #[test]
+fn a_run_that_was_edited_is_refused_and_nothing_of_it_believed() {
+    let place = Place::with_run();
+    let refused = |file: &str, from: &str, to: &str, told: &[&str]| {
+        let path = place.path().join("run").join(file);
+        let text = fs::read_to_string(&path).expect("a file of the run");
+        let edited = text.replacen(from, to, 1);
+        assert_ne!(text, edited, "{from} stands in {file}");
+        fs::write(&path, edited).expect("written");
+        for command in [&["report", "run"][..], &["run", "--resume", "run"]] {
+            place.run(command).refused(told);
+        }
+        fs::write(&path, text).expect("written");
+    };
+    let closed = "\"kind\": \"closed\",\n";
+    for in_flight in ["0", "65537"] {
+        let text = fs::read_to_string(place.path().join("run/plan.json")).expect("plan.json");
+        let (_, rest) = text.split_once(closed).expect("a closed loop");
+        let line = rest.lines().next().expect("a line");
+        let other = format!("\"in_flight\": {in_flight}");
+        refused("plan.json", line, &other, &["plan.json: ", "in-flight"]);
+    }
+    let confidence = "\"confidence\": 0.95";
+    refused("plan.json", confidence, "\"confidence\": 1e308", &["confidence"]);
+    let answered = "\"answered\":";
+    refused("trials.jsonl", answered, "\"answered\":1", &["trials.jsonl:", "were answered"]);
+}
+
+#[test]
 fn a_run_of_another_schema_is_refused() {
     let place = Place::with_run();
     let path = place.path().join("run/run.json");

@@ -1,9 +1,10 @@
 //! Live services: found, tried with one call, and then called like any other target.
 //!
 //! ```text
+//! settings ─► tls (its files read)
 //! settings, headers ─► reflection (where no file describes the messages: the service is asked)
 //! settings, headers, texts ─► bodies (texts checked against their type, nothing sent)
-//!                          ─► resolve (name looked up once, TLS files read)
+//!                          ─► resolve (name looked up once)
 //!                          ─► probe (one call) ─► Live, ready for its trials
 //! ```
 //!
@@ -32,6 +33,7 @@ use rpcgauge_study::settings::{LiveService, Settings, Stop};
 pub(crate) use bodies::Bodies;
 pub use error::LiveError;
 pub use reflection::reflect;
+pub use resolve::tls;
 
 use crate::calls::{Calls, Check, expect, protocol};
 
@@ -40,6 +42,8 @@ use crate::calls::{Calls, Check, expect, protocol};
 pub struct LiveInputs {
     /// The user's own header fields or metadata.
     pub headers: Vec<(String, String)>,
+    /// TLS, where it is called so: what [`tls`] made of its settings.
+    pub tls: Option<load::Tls>,
     /// The texts of the calls; without them there is no body, and a gRPC message is empty.
     pub texts: Option<Texts>,
 }
@@ -129,7 +133,7 @@ fn calls(
             limits,
         }),
         target: load::Target {
-            tls: resolve::tls(service)?,
+            tls: inputs.tls.clone(),
             address: resolve::address(service, settings)?,
             protocol: protocol(settings.http),
         },

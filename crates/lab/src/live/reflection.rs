@@ -23,21 +23,21 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Most bytes of a response, whatever the limit of the calls themselves is: it can hold every file.
 const MOST_ANSWER_BYTES: usize = Files::MOST_BYTES;
 
-/// The schema of the service that is called: its file, and what that imports. `headers` are the
-/// user's own fields, which a service may require before it responds.
+/// The schema of the service that is called: its file, and what that imports. Of the `inputs` the headers
+/// are sent, which a service may require before it responds, and no text.
 ///
 /// # Errors
 /// [`LiveError`], one line: a service that is not there or does not offer reflection, does not have
 /// the service that is called, or whose descriptors make no schema.
 pub fn reflect(
     settings: &Settings,
-    headers: &[(String, String)],
+    inputs: &LiveInputs,
     stop: &AtomicBool,
 ) -> Result<Schema, LiveError> {
     let service = settings.callee.live().ok_or(LiveError::Plan)?;
     let method = service.target.method().ok_or(LiveError::Plan)?;
     let name = method.split('/').next().unwrap_or(method);
-    Asker::new(settings, service, headers, stop)?.schema(name)
+    Asker::new(settings, service, inputs, stop)?.schema(name)
 }
 
 /// Asks one service.
@@ -55,7 +55,7 @@ impl<'a> Asker<'a> {
     fn new(
         settings: &Settings,
         service: &'a LiveService,
-        headers: &[(String, String)],
+        inputs: &LiveInputs,
         stop: &'a AtomicBool,
     ) -> Result<Self, LiveError> {
         let settings = Settings {
@@ -64,8 +64,8 @@ impl<'a> Asker<'a> {
             ..settings.clone()
         };
         let inputs = LiveInputs {
-            headers: headers.to_vec(),
             texts: None,
+            ..inputs.clone()
         };
         let limits = Limits {
             max_message_bytes: MOST_ANSWER_BYTES,

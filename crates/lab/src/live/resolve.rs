@@ -78,8 +78,13 @@ fn no_socket(path: &Path, error: &io::Error) -> String {
     format!("{}; is the service running there?", sentence(error))
 }
 
-/// TLS as the service's settings ask for it.
-pub(super) fn tls(service: &LiveService) -> Result<Option<load::Tls>, LiveError> {
+/// TLS as the settings of a live service ask for it; none where they ask for none. The files are read here:
+/// one that is a pipe is waited for, and can be read only once.
+///
+/// # Errors
+/// [`LiveError::Tls`] names the file and what is wrong with it.
+pub fn tls(settings: &Settings) -> Result<Option<load::Tls>, LiveError> {
+    let service = settings.callee.live().ok_or(LiveError::Plan)?;
     let Some(choice) = &service.tls else {
         return Ok(None);
     };

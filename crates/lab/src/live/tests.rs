@@ -324,6 +324,7 @@ fn head(settings: &Settings, inputs: &LiveInputs) -> Result<load::Request, LiveE
 
 fn with(headers: &[(&str, &str)]) -> LiveInputs {
     LiveInputs {
+        tls: None,
         headers: headers
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))

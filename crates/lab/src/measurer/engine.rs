@@ -208,7 +208,7 @@ impl Measurer for EngineMeasurer<'_, '_> {
     }
 
     fn finish(mut self: Box<Self>) -> TrialResult<Finished> {
-        let measurement = match std::mem::replace(&mut self.part, Part::Whole(None)) {
+        let mut measurement = match std::mem::replace(&mut self.part, Part::Whole(None)) {
             Part::Whole(measurement) => *measurement.ok_or_else(not_ready)?,
             Part::Slices(session) => {
                 let finished = session.ok_or_else(not_ready)?.finish();
@@ -221,6 +221,9 @@ impl Measurer for EngineMeasurer<'_, '_> {
             }
         };
         self.checked(&measurement)?;
+        for sample in &mut measurement.error_samples {
+            sample.text = without_values(&sample.text, &self.trial.request.headers);
+        }
         let server_peak = self.subject.map(|subject| subject.meter().peak_bytes());
         let around = Surroundings {
             server_cpu: match &self.server_cpu {
@@ -242,6 +245,42 @@ impl Measurer for EngineMeasurer<'_, '_> {
         };
         Ok(Finished::Trial(Box::new(measured(measurement, around))))
     }
+}
+
+/// A header's value that is shorter is not looked for in texts: it would be found where it is not meant.
+const LEAST_SECRET: usize = 6;
+
+/// Fields whose values this program has itself, or that say how a message is written.
+const NO_SECRETS: [&str; 5] = ["content-type", "accept", "te", "user-agent", "grpc-timeout"];
+
+/// A text that the server sent, with "…" in place of the request's header values: they may be secret, and
+/// records do not hold them. A credential is looked for without its scheme (RFC 9110, 11.4) too.
+fn without_values(text: &str, headers: &[(String, String)]) -> String {
+    let given = headers.iter().filter(|(name, _)| {
+        let name = name.to_ascii_lowercase();
+        !name.ends_with("-encoding") && !NO_SECRETS.contains(&&*name)
+    });
+    let values = given.flat_map(|(_, value)| {
+        let credential = value
+            .split_once(' ')
+            .map(|(_, credential)| credential.trim());
+        [Some(value.trim()), credential].into_iter().flatten()
+    });
+    let mut text = text.to_owned();
+    for value in values.filter(|value| value.len() >= LEAST_SECRET) {
+        text = text.replace(value, "…");
+        // Samples are shortened, and may end within it.
+        let cut = (LEAST_SECRET..value.len()).rev().find(|length| {
+            value
+                .get(..*length)
+                .is_some_and(|part| text.ends_with(part))
+        });
+        if let Some(length) = cut {
+            text.truncate(text.len() - length);
+            text.push('…');
+        }
+    }
+    text
 }
 
 /// The engine's bounds of a slice, of a trial that has so many calls left.
@@ -323,5 +362,34 @@ impl ServerCpu {
             user_ns,
             system_ns: user_ns.map(|user_ns| total_ns - user_ns),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_repeats_of_headers_is_in_no_text() {
+        let headers = [
+            ("Authorization", "Bearer abc123xyz"),
+            ("x-key", "k1"),
+            ("content-type", "application/json"),
+            ("Accept-Encoding", "identity"),
+        ];
+        let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let table = [
+            ("bad token Bearer abc123xyz!", "bad token …!"),
+            ("abc123xyz, and abc123xyz", "…, and …"),
+            ("it was cut at Bearer abc123", "it was cut at …"),
+            ("it was cut at abc123", "it was cut at …"),
+            (
+                "k1: application/json, identity",
+                "k1: application/json, identity",
+            ),
+        ];
+        for (text, without) in table {
+            assert_eq!(without_values(text, &headers), without);
+        }
     }
 }

@@ -30,6 +30,7 @@ pub(super) fn measured(from: load::Measurement, around: Surroundings) -> Measure
         calls,
         warmup,
         elapsed,
+        spent_over,
         latency,
         failed_latency,
         send_delay,
@@ -55,11 +56,10 @@ pub(super) fn measured(from: load::Measurement, around: Surroundings) -> Measure
         errors_without_sample,
         ending,
     } = from;
-    let elapsed_ns = nanos(elapsed);
     Measured {
         calls: self::calls(calls),
         warmup: self::warmup(warmup),
-        elapsed_ns,
+        elapsed_ns: nanos(elapsed),
         latency: Histogram::from(latency),
         failed_latency: Some(failed_latency)
             .filter(|h| !h.is_empty())
@@ -98,7 +98,7 @@ pub(super) fn measured(from: load::Measurement, around: Surroundings) -> Measure
             server: around.server_cpu,
         },
         memory: around.memory,
-        client_share: Some(share(cpu.total_ns, elapsed_ns)),
+        client_share: Some(share(cpu.total_ns, nanos(spent_over))),
         code: around.code,
         ending: self::ending(ending),
         connections_at_start: Some(connections_at_start),
@@ -240,11 +240,11 @@ fn stage(from: load::Stage) -> Stage {
 
 /// Clocks of processor time and of time differ by a little, so that a busy core can seem busier
 /// than it can be.
-fn share(cpu_ns: u64, elapsed_ns: u64) -> f64 {
-    if elapsed_ns == 0 {
+fn share(cpu_ns: u64, over_ns: u64) -> f64 {
+    if over_ns == 0 {
         0.0
     } else {
-        (cpu_ns as f64 / elapsed_ns as f64).min(1.0)
+        (cpu_ns as f64 / over_ns as f64).min(1.0)
     }
 }
 

@@ -395,7 +395,7 @@ fn finish_log(log: &Log, followers: &mut Vec<JoinHandle<()>>) {
 }
 
 /// Waits until the process has ended, at most until `deadline`; false when it then has not.
-pub(super) fn wait_until_ended(child: &Child, deadline: Instant) -> bool {
+pub(crate) fn wait_until_ended(child: &Child, deadline: Instant) -> bool {
     while how_it_ended(child).is_none() {
         if Instant::now() >= deadline {
             return false;

@@ -1,6 +1,6 @@
 //! Small plans, carried out as a study's would be.
 
-mod asked;
+mod callers;
 mod common;
 mod failures;
 mod marks;

@@ -24,6 +24,7 @@ use super::{Engine, Hooks};
 use crate::bodies::Bodies;
 use crate::clock;
 use crate::error::LoadError;
+use crate::schedule::Dues;
 use crate::trial::Trial;
 
 /// Events taken from the system at once.
@@ -74,13 +75,9 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
         if let Some(hook) = &hooks.progress {
             hook.check()?;
         }
-        let no_loop = LoadError::machine("make an event loop");
-        let (poll, registry) = Poll::new()
-            .and_then(|poll| {
-                let registry = poll.registry().try_clone()?;
-                Ok((poll, registry))
-            })
-            .map_err(no_loop)?;
+        let no_loop = || LoadError::machine("make an event loop");
+        let poll = Poll::new().map_err(no_loop())?;
+        let registry = poll.registry().try_clone().map_err(no_loop())?;
         let timer = Timer::new(&registry, TIMER).map_err(LoadError::machine("make a timer"))?;
         Ok(EventLoop {
             poll,
@@ -95,22 +92,23 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
     /// Turns until the trial or the slice is over, or `stop` is set.
     pub(super) fn run(&mut self, stop: &AtomicBool) -> Result<(), LoadError> {
         loop {
+            let engine = &mut self.engine;
             if stop.load(Ordering::Relaxed) {
-                self.engine.phases.interrupt();
+                engine.phases.interrupt();
                 return Ok(());
             }
             let now = clock::now();
-            self.engine.tend_connections(now)?;
-            self.engine.expire(now);
-            if self.engine.advance(now) {
+            engine.tend_connections(now)?;
+            engine.expire(now);
+            if engine.phases.advance(now, &engine.pool, &mut engine.ledger) {
                 return Ok(());
             }
             // Going on to another part takes time of its own.
-            let now = self.engine.phases.started_at().max(now);
-            self.engine.begin_due(now)?;
-            self.engine.write_all()?;
-            self.engine.take_snapshot(now);
-            self.engine.ledger.count_stages();
+            let now = engine.phases.started_at().max(now);
+            engine.begin_due(now)?;
+            engine.write_all()?;
+            engine.take_snapshot(now);
+            engine.ledger.recorder.count_stages();
             self.wait_and_read(now)?;
             self.process_all()?;
         }
@@ -120,10 +118,6 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
     pub(super) fn catch_up(&mut self) -> Result<(), LoadError> {
         self.poll_and_read(Some(Duration::ZERO))?;
         self.process_all()
-    }
-
-    pub(super) fn into_engine(self) -> Engine<'t, 'b, 'r> {
-        self.engine
     }
 
     /// Waits until something can be read or written, or until it is time for something, and reads what
@@ -160,12 +154,17 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
                 continue;
             }
             let index = event.token().0;
-            if event.is_writable() {
-                self.engine.note_writable(index)?;
+            let engine = &mut self.engine;
+            if engine.pool.is_connecting(index) {
+                let attempt = engine.pool.go_on_connecting(index)?;
+                engine.follow(attempt);
+            }
+            if event.is_writable() && engine.pool.is_blocked(index) {
+                engine.write(index)?;
             }
             let ended = event.is_read_closed() || event.is_error();
             if event.is_readable() || ended {
-                self.engine.note_readable(index, ended)?;
+                engine.pool.note_readable(index, ended);
             }
         }
         self.engine.read_marked()
@@ -203,35 +202,6 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
 }
 
 impl Engine<'_, '_, '_> {
-    /// Goes on to the next part of the trial where it is time. True when it is over.
-    fn advance(&mut self, now: u64) -> bool {
-        self.phases.advance(now, &self.pool, &mut self.ledger)
-    }
-
-    /// A connection has room for writing.
-    fn note_writable(&mut self, index: usize) -> Result<(), LoadError> {
-        self.go_on_connecting(index)?;
-        match self.pool.is_blocked(index) {
-            true => self.write(index),
-            false => Ok(()),
-        }
-    }
-
-    /// A connection has something to read, which is its end or is not.
-    fn note_readable(&mut self, index: usize, ended: bool) -> Result<(), LoadError> {
-        self.go_on_connecting(index)?;
-        self.pool.note_readable(index, ended);
-        Ok(())
-    }
-
-    fn go_on_connecting(&mut self, index: usize) -> Result<(), LoadError> {
-        if self.pool.is_connecting(index) {
-            let attempt = self.pool.go_on_connecting(index)?;
-            self.follow(attempt);
-        }
-        Ok(())
-    }
-
     /// Reads once from each connection that is marked for it, and one that is alone until it has no more.
     /// Where the inbox has no room, the first of the rest are the first of the next turn, so that none
     /// starves.
@@ -258,10 +228,12 @@ impl Engine<'_, '_, '_> {
 
     /// The connection that alone can bring anything, where a call in flight is all that is waited for.
     fn lone_connection(&self, now: u64) -> Option<usize> {
-        let until = now.saturating_add(QUIET_NS);
-        match !self.more_are_due && self.ledger.only_waits_for_responses(until) {
-            true => self.pool.lone_connection(),
-            false => None,
+        let quiet_until = now.saturating_add(QUIET_NS);
+        let (_, expires_at) = self.ledger.calls.oldest()?;
+        let is_busy = self.more_are_due || expires_at < quiet_until;
+        match is_busy || matches!(self.ledger.dues, Dues::Arrivals { .. }) {
+            true => None,
+            false => self.pool.lone_connection(),
         }
     }
 
@@ -274,18 +246,18 @@ impl Engine<'_, '_, '_> {
         let snapshot = snapshot.map_or(u64::MAX, |snapshots| snapshots.next_at(&self.phases));
         let mut wake = snapshot.min(now + LOOK_UP_NS);
         wake = wake.min(self.phases.ends_by(&self.ledger, now));
-        if let Some(expires_at) = self.ledger.expires_at() {
+        if let Some((_, expires_at)) = self.ledger.calls.oldest() {
             wake = wake.min(expires_at);
         }
         let admitted = |due: &u64| self.phases.admits(&self.ledger, *due);
-        if let Some(due) = self.ledger.next_due().filter(admitted) {
+        if let Some(due) = self.ledger.dues.next().filter(admitted) {
             wake = wake.min(if due > now {
                 due
-            } else if self.ledger.waits_for_body() {
+            } else if self.waits_for_body {
                 now + LATE_BODY_REST_NS
             } else {
                 // It waits for room, which the network brings, or for its end.
-                self.ledger.deadline_of(due)
+                self.ledger.calls.deadline_of(due)
             });
         }
         wake.min(self.pool.tend_by(self.wants_connections(), now))

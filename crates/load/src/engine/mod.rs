@@ -40,7 +40,7 @@ pub use self::session::{Counted, Session};
 use self::event_loop::EventLoop;
 use self::failure_kinds::{NOT_CONNECTED, TOO_LATE};
 use self::inbox::Inbox;
-use self::ledger::{CallFailure, Ledger};
+use self::ledger::{CallEnd, CallFailure, Ledger};
 use self::messages::Messages;
 use self::phases::{Phase, Phases};
 use self::pool::{Attempt, Pool};
@@ -48,7 +48,7 @@ use self::snapshots::Snapshots;
 use crate::bodies::{AnswerCheck, Bodies};
 use crate::clock;
 use crate::error::LoadError;
-use crate::measurement::{Ending, Measurement};
+use crate::measurement::Measurement;
 use crate::progress::ProgressHook;
 use crate::stage::Timing;
 use crate::trial::{ConnectionUse, Trial};
@@ -104,7 +104,7 @@ pub fn measure_with(
 ) -> Result<Measurement, LoadError> {
     let mut event_loop = EventLoop::new(trial, bodies, hooks)?;
     event_loop.run(stop)?;
-    event_loop.into_engine().finish()
+    event_loop.engine.finish()
 }
 
 /// The parts of one trial, joined: the trial for `'t`, its bodies' codec for `'b`, its hooks for `'r`.
@@ -120,8 +120,12 @@ struct Engine<'t, 'b, 'r> {
     inbox: Inbox,
     /// `None` without a hook.
     snapshots: Option<Snapshots<'r>>,
+    /// Calls that the input just read has ended, by their tokens.
+    ended: Vec<(u64, CallEnd)>,
     /// The turn took as many calls as one may, and others are due.
     more_are_due: bool,
+    /// The call that is due next has no body yet.
+    waits_for_body: bool,
 }
 
 impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
@@ -145,20 +149,24 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             messages,
             inbox: Inbox::new(),
             snapshots: hooks.progress.map(Snapshots::new),
+            ended: Vec::new(),
             more_are_due: false,
+            waits_for_body: false,
         })
     }
 
     /// Looks after connections: those that the server is about to end, those that are not open, and
     /// those on which nothing comes.
     fn tend_connections(&mut self, now: u64) -> Result<(), LoadError> {
-        if self.pool.has_going_away() {
-            while let Some((from, to)) = self.pool.drain_next(self.wants_connections())? {
-                self.ledger.move_all(from, to);
-            }
+        while let Some((from, to)) = self.pool.drain_next(self.wants_connections())? {
+            self.ledger.calls.move_all(from, to);
         }
-        if self.pool.has_not_open() {
-            self.open_connections(now)?;
+        if let Some(places) = self.pool.take_not_open() {
+            for &index in &places {
+                let attempt = self.pool.tend(index, self.wants_connections(), now)?;
+                self.follow(attempt);
+            }
+            self.pool.put_back_not_open(places, now);
         }
         if self.pool.looks_for_silence(now) {
             for index in 0..self.pool.places() {
@@ -170,19 +178,9 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         Ok(())
     }
 
-    fn open_connections(&mut self, now: u64) -> Result<(), LoadError> {
-        let places = self.pool.take_not_open();
-        for &index in &places {
-            let attempt = self.pool.tend(index, self.wants_connections(), now)?;
-            self.follow(attempt);
-        }
-        self.pool.put_back_not_open(places, now);
-        Ok(())
-    }
-
     /// Whether a connection that is closed is wanted again: calls are begun, or sent again.
     fn wants_connections(&self) -> bool {
-        self.phases.phase() != Phase::Draining || self.ledger.next_retry().is_some()
+        self.phases.phase() != Phase::Draining || !self.ledger.to_retry.is_empty()
     }
 
     /// Does what follows for calls from an attempt to open a connection.
@@ -197,22 +195,28 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
                 at,
             } => match call {
                 Some(token) => self.end_call(token, at, Err((kind, &text))),
-                None if self.pool.is_empty() => self.fail_waiting((kind, &text), at),
-                None => self.ledger.note_error((kind, &text)),
+                None if self.pool.counts().are_all_closed() => self.fail_waiting((kind, &text), at),
+                None => self.ledger.recorder.errors.add(kind, &text),
             },
         }
     }
 
     /// Fails the calls whose deadline has passed.
     fn expire(&mut self, now: u64) {
-        while let Some(token) = self.ledger.expired(now) {
+        while let Some((token, expires_at)) = self.ledger.calls.oldest()
+            && expires_at <= now
+        {
             self.fail_late(token, now);
         }
     }
 
     #[cold]
     fn fail_late(&mut self, token: u64, now: u64) {
-        let index = self.ledger.call(token).map_or(0, |call| call.connection);
+        let index = self
+            .ledger
+            .calls
+            .get(token)
+            .map_or(0, |call| call.connection);
         let failure = match self.pool.is_connecting_for(index, token) {
             true => NOT_CONNECTED,
             false => TOO_LATE,
@@ -223,9 +227,8 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
 
     /// Counts the end of a call, good or not, and lets the schedule know.
     fn end_call(&mut self, token: u64, done: u64, result: Result<(), CallFailure<'_>>) {
-        if let Some(ended) = self.ledger.end(token, done, result) {
-            self.phases.call_ended(&ended);
-        }
+        let note = |ended| self.phases.call_ended(ended);
+        self.ledger.end(token, done, result, note);
     }
 
     /// Writes what connections have to write, many calls in one write.
@@ -256,8 +259,8 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
     fn finish(mut self) -> Result<Measurement, LoadError> {
         // Before what the instrument has to do at the end, which is no time of the trial.
         let now = clock::now();
-        self.phases.end_span(&self.pool);
-        let spent = self.phases.spent(&self.pool);
+        self.phases.spent.end_span(&self.pool);
+        let spent = self.phases.spent.sum(&self.pool);
         if let Some(snapshots) = &mut self.snapshots {
             snapshots.take_last(&self.phases, &self.pool, &mut self.ledger);
         }
@@ -265,16 +268,15 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         self.phases.abandon_the_rest(now, &mut self.ledger);
         let ending = self.phases.ending();
         let slicing = self.phases.slicing();
-        let (warmup, warmup_ended_after) = self.phases.warmup();
         let most_in_flight = self.ledger.most_in_flight();
-        let recorded = self.ledger.finish(
-            matches!(ending, Ending::Complete | Ending::BodiesUsedUp),
-            slicing.map(|slicing| slicing.counted_ns),
-        );
+        let arrivals_end = self.phases.arrivals_end(now, &self.ledger);
+        let counted_ns = slicing.map(|slicing| slicing.counted_ns);
+        let recorded = self.ledger.finish(arrivals_end, counted_ns);
         Ok(Measurement {
             calls: recorded.account.close()?,
-            warmup,
+            warmup: self.phases.warmup.outcome,
             elapsed: Duration::from_nanos(recorded.elapsed_ns),
+            spent_over: Duration::from_nanos(recorded.spent_over_ns),
             latency: recorded.latency,
             failed_latency: recorded.failed_latency,
             send_delay: recorded.send_delay,
@@ -283,18 +285,18 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             timeline: recorded.timeline,
             segments: recorded.segments,
             traffic: slicing.map_or(spent.traffic, |slicing| slicing.traffic),
-            payload: self.messages.mean_sizes(),
+            payload: self.messages.sizes.means(),
             cpu: spent.cpu,
             connections_at_start: self.phases.connections_at_start() as u64,
             connections_opened: spent.connections_opened,
             connections_reopened: slicing.map_or(0, |slicing| slicing.reopened),
             tls_resumed: spent.tls_resumed,
             slices: slicing.map(|slicing| slicing.count),
-            connects_failed: self.pool.failed(),
+            connects_failed: self.pool.counts().failed,
             bodies_late: recorded.bodies_late,
-            warmup_ended_after,
+            warmup_ended_after: self.phases.warmup.ended_after,
             most_in_flight,
-            uncompressed_answers: self.messages.uncompressed(),
+            uncompressed_answers: self.messages.sizes.uncompressed,
             error_samples: recorded.errors.samples,
             errors_without_sample: recorded.errors.without_sample,
             ending,

@@ -23,12 +23,12 @@ const MOST_TOGETHER: usize = 65_536;
 impl Engine<'_, '_, '_> {
     /// Begins the calls that are due and for which there is room.
     pub(super) fn begin_due(&mut self, now: u64) -> Result<(), LoadError> {
-        if self.ledger.next_retry().is_some() {
+        if !self.ledger.to_retry.is_empty() {
             self.send_again(now)?;
         }
         self.more_are_due = false;
         let mut taken = 0;
-        while let Some(due) = self.ledger.next_due() {
+        while let Some(due) = self.ledger.dues.next() {
             if due > now || !self.phases.admits(&self.ledger, due) {
                 break;
             }
@@ -39,14 +39,14 @@ impl Engine<'_, '_, '_> {
             taken += 1;
             let body = self.messages.next();
             match body {
-                Next::Ready => self.ledger.note_body(),
-                Next::Late => self.ledger.note_late_body(self.phases.is_measured(due)),
+                Next::Ready => self.waits_for_body = false,
+                Next::Late => self.count_late_body(due),
                 Next::UsedUp => {
                     self.phases.bodies_used_up();
                     break;
                 }
             }
-            if self.ledger.deadline_of(due) <= now {
+            if self.ledger.calls.deadline_of(due) <= now {
                 let failure = match body {
                     Next::Late => NO_BODY,
                     Next::Ready | Next::UsedUp => NOT_SENT,
@@ -60,7 +60,7 @@ impl Engine<'_, '_, '_> {
             let Some(index) = self.pool.next_with_room(now) else {
                 break;
             };
-            self.ledger.take_due();
+            self.ledger.dues.take();
             self.begin(index, due, now)?;
             if self.trial.connection_use == ConnectionUse::Reuse {
                 self.pool.queue(index);
@@ -73,7 +73,7 @@ impl Engine<'_, '_, '_> {
     /// responses, as after a stall, holds none of them up. Where there are more calls than one turn
     /// takes, they have their share in the next ones.
     pub(super) fn keep_pace(&mut self, now: u64) -> Result<(), LoadError> {
-        let Some(due) = self.ledger.next_arrival() else {
+        let Some(due) = self.ledger.dues.next_arrival() else {
             return Ok(());
         };
         if due > now || self.more_are_due || !self.phases.admits(&self.ledger, due) {
@@ -81,6 +81,14 @@ impl Engine<'_, '_, '_> {
         }
         self.begin_due(now)?;
         self.write_all()
+    }
+
+    /// Counts a call that is due and has no body yet, once.
+    #[cold]
+    fn count_late_body(&mut self, due: u64) {
+        if !std::mem::replace(&mut self.waits_for_body, true) && self.phases.is_measured(due) {
+            self.ledger.recorder.bodies_late += 1;
+        }
     }
 
     fn begin(&mut self, index: usize, due: u64, now: u64) -> Result<(), LoadError> {
@@ -91,23 +99,18 @@ impl Engine<'_, '_, '_> {
             now
         };
         let phase = self.phases.phase();
-        let verified = phase == Phase::WarmUp && self.messages.verifies(self.ledger.next_number());
         let beginning = Beginning {
             connection: index,
             due,
             begun,
             measured: self.phases.call_taken(due),
-            verified,
         };
-        let keep = self.messages.keep(verified);
-        let token = self.ledger.begin(beginning, keep, phase == Phase::Measured);
+        let (token, call) = self.ledger.begin(beginning, phase == Phase::Measured);
+        call.verified = phase == Phase::WarmUp && self.messages.verifies(call.number);
+        call.response.reset(self.messages.keep(call.verified));
         match self.messages.take_streamed() {
             None => {}
-            Some(Ok(body)) => {
-                if let Some(call) = self.ledger.call(token) {
-                    call.body = Some(body);
-                }
-            }
+            Some(Ok(body)) => call.body = Some(body),
             Some(Err(error)) => {
                 self.end_call(token, begun, Err((FailureKind::Encode, &error.0)));
                 self.pool.queue(index);
@@ -131,7 +134,7 @@ impl Engine<'_, '_, '_> {
 
     /// Gives a call to its open connection.
     pub(super) fn send(&mut self, token: u64) {
-        let Some(call) = self.ledger.call(token) else {
+        let Some(call) = self.ledger.calls.get(token) else {
             return;
         };
         let index = call.connection;
@@ -150,7 +153,12 @@ impl Engine<'_, '_, '_> {
         match open.client.start(&self.head, &outgoing.body, token) {
             Ok(()) => {
                 // Here, since a connection that is made for it may fail to be made.
-                self.ledger.sent(token);
+                match call.retries {
+                    _ if !call.measured => {}
+                    0 => self.ledger.recorder.sent(call.due),
+                    _ => self.ledger.recorder.account.retried += 1,
+                }
+                self.ledger.note_sent(token);
                 self.pool.mark_to_write(index);
             }
             Err(error) => {
@@ -172,9 +180,9 @@ impl Engine<'_, '_, '_> {
     /// Sends calls again for which there is room now.
     #[cold]
     fn send_again(&mut self, now: u64) -> Result<(), LoadError> {
-        while let Some(token) = self.ledger.next_retry() {
+        while let Some(&token) = self.ledger.to_retry.front() {
             // One whose deadline has passed meanwhile is over.
-            if let Some(call) = self.ledger.call(token) {
+            if let Some(call) = self.ledger.calls.get(token) {
                 let Some(index) = self.pool.place_for_retry(call.connection, now) else {
                     return Ok(());
                 };
@@ -184,7 +192,7 @@ impl Engine<'_, '_, '_> {
                     self.pool.queue(index);
                 }
             }
-            self.ledger.take_retry();
+            self.ledger.to_retry.pop_front();
         }
         Ok(())
     }
@@ -192,12 +200,12 @@ impl Engine<'_, '_, '_> {
     /// Fails the calls that are due or wait to be sent again, none of which can have a connection.
     #[cold]
     pub(super) fn fail_waiting(&mut self, failure: CallFailure<'_>, now: u64) {
-        while let Some(token) = self.ledger.take_retry() {
+        while let Some(token) = self.ledger.to_retry.pop_front() {
             self.end_call(token, now, Err(failure));
         }
         // Counted before: in a closed loop each failure makes another call due.
-        for _ in 0..self.ledger.due_count(now).min(MOST_TOGETHER) {
-            match self.ledger.next_due() {
+        for _ in 0..self.ledger.dues.waiting(now).min(MOST_TOGETHER) {
+            match self.ledger.dues.next() {
                 Some(due) if due <= now && self.phases.admits(&self.ledger, due) => {
                     self.fail_unbegun(failure, now);
                 }
@@ -209,10 +217,11 @@ impl Engine<'_, '_, '_> {
     /// Takes the next call and fails it before it was begun.
     #[cold]
     fn fail_unbegun(&mut self, failure: CallFailure<'_>, now: u64) {
-        if let Some(due) = self.ledger.take_due() {
+        if let Some(due) = self.ledger.dues.take() {
+            self.waits_for_body = false;
             let measured = self.phases.call_taken(due);
             let ended = self.ledger.fail_unbegun(due, measured, failure, now);
-            self.phases.call_ended(&ended);
+            self.phases.call_ended(ended);
         }
     }
 }

@@ -325,8 +325,14 @@ impl Response {
         self.problem = match outcome.source {
             StatusSource::Server if outcome.code == Code::OK => self.problem,
             StatusSource::Server => {
-                self.text.push_str(shortened(outcome.message));
-                let code = outcome.code.0.min(LAST_GRPC_CODE + 1);
+                let (code, said) = (outcome.code.0, shortened(outcome.message));
+                self.text = match (code > LAST_GRPC_CODE, said.is_empty()) {
+                    (false, false) => said.to_owned(),
+                    (false, true) => "the server sent no message with it".to_owned(),
+                    (true, false) => format!("grpc-status {code}: {said}"),
+                    (true, true) => format!("grpc-status {code}"),
+                };
+                let code = code.min(LAST_GRPC_CODE + 1);
                 Some(FailureKind::GrpcStatus(code))
             }
             StatusSource::Client(violation) => {

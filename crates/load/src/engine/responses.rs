@@ -8,7 +8,7 @@ use rpcgauge_wire::Failure;
 use super::Engine;
 use super::failure_kinds::{TOO_LATE, is_lost};
 use super::inbox::{Arrival, Content};
-use super::ledger::End;
+use super::ledger::CallEnd;
 use super::messages::Unread;
 use crate::clock;
 use crate::error::LoadError;
@@ -19,10 +19,10 @@ impl Engine<'_, '_, '_> {
     /// Processes what came, unless its connection is gone by now.
     pub(super) fn process(&mut self, arrival: Arrival) -> Result<(), LoadError> {
         let index = arrival.origin.index;
-        if self.pool.generation(index) != arrival.origin.generation {
+        let Some(open) = self.pool.origin(arrival.origin) else {
             return Ok(());
-        }
-        if let Some(open) = self.pool.open(index).filter(|_| !arrival.has_rest) {
+        };
+        if !arrival.has_rest {
             open.note_processed();
         }
         match arrival.content {
@@ -37,7 +37,7 @@ impl Engine<'_, '_, '_> {
             return Ok(());
         };
         let was_over = open.client.is_closed();
-        let mut events = self.ledger.events(at);
+        let mut events = self.ledger.events(&mut self.ended, at);
         open.client.input(self.inbox.bytes(bytes), &mut events);
         let seen = events.seen;
         // At once, whatever becomes of the calls: bytes that are counted must never become fewer.
@@ -73,7 +73,7 @@ impl Engine<'_, '_, '_> {
             return Ok(());
         };
         let error = error.or(open.take_write_error());
-        let mut events = self.ledger.events(at);
+        let mut events = self.ledger.events(&mut self.ended, at);
         open.client.end_of_input(error.is_none(), &mut events);
         self.pool.note_end_by_server(index);
         self.end_calls(index, at, error.as_ref())?;
@@ -88,27 +88,27 @@ impl Engine<'_, '_, '_> {
         at: u64,
         broken: Option<&io::Error>,
     ) -> Result<(), LoadError> {
-        let mut ended = self.ledger.take_ended();
+        let mut ended = std::mem::take(&mut self.ended);
         for (token, end) in ended.drain(..) {
             match end {
-                End::Complete => self.complete(token, at)?,
-                End::GivenUp => {
+                CallEnd::Complete => self.complete(token, at)?,
+                CallEnd::GivenUp => {
                     self.complete(token, at)?;
                     self.pool.cancel(index, token);
                 }
-                End::Failed(failure) => self.fail_or_retry(token, at, &failure, broken),
+                CallEnd::Failed(failure) => self.fail_or_retry(token, at, &failure, broken),
             }
             if self.trial.connection_use == ConnectionUse::PerCall {
                 self.pool.close_after_call(index);
             }
         }
-        self.ledger.put_back_ended(ended);
+        self.ended = ended;
         Ok(())
     }
 
     /// Reads a complete response and ends its call.
     fn complete(&mut self, token: u64, read_at: u64) -> Result<(), LoadError> {
-        let Some(call) = self.ledger.call(token) else {
+        let Some(call) = self.ledger.calls.get(token) else {
             return Ok(());
         };
         self.pool.note_response(call.connection);
@@ -124,13 +124,17 @@ impl Engine<'_, '_, '_> {
             self.end_call(token, read_at, Err((kind, &text)));
             return Ok(());
         }
-        let (number, counts) = (call.number, (call.measured, call.verified));
+        let (number, verified) = (call.number, call.verified);
         let (response, stamps) = (&call.response, &mut call.stamps);
         let (done, read) = self
             .messages
-            .read(number, counts, response, stamps, read_at);
+            .read(number, verified, response, stamps, read_at);
         match read {
-            Ok(()) => self.end_call(token, done, Ok(())),
+            Ok(plain) => {
+                let counts = (call.measured, verified);
+                self.messages.sizes.response(counts, response, plain);
+                self.end_call(token, done, Ok(()));
+            }
             Err(Unread::Failed(kind, error)) => self.end_call(token, done, Err((kind, &error.0))),
             Err(Unread::Wrong(error)) => {
                 return Err(LoadError::WrongAnswer {
@@ -151,7 +155,7 @@ impl Engine<'_, '_, '_> {
         failure: &Failure,
         broken: Option<&io::Error>,
     ) {
-        let Some(call) = self.ledger.call(token) else {
+        let Some(call) = self.ledger.calls.get(token) else {
             return;
         };
         // What ended it after its deadline is no news, and sending it again comes too late.
@@ -161,15 +165,16 @@ impl Engine<'_, '_, '_> {
         let index = call.connection;
         // A server that was silent for long may have the call all the same.
         let lost = broken.is_some_and(is_lost);
+        let traffic = self.pool.traffic_of(index);
         if !lost
             && self
                 .ledger
-                .retry(token, failure, self.pool.has_answered(index))
+                .retry(token, failure, traffic.received.header > 0)
         {
             return;
         }
         // It was not sent where its connection ended before a byte of any request left.
-        if !self.pool.has_sent(index) {
+        if traffic.sent.header == 0 {
             self.ledger.take_back_sent(token);
         }
         let kind = FailureKind::of_wire(failure, broken);

@@ -11,7 +11,7 @@ use super::phases::Slicing;
 use crate::bodies::Bodies;
 use crate::clock;
 use crate::error::LoadError;
-use crate::measurement::Measurement;
+use crate::measurement::{Ending, Measurement};
 use crate::schedule::Schedule;
 use crate::trial::{SliceBounds, Trial};
 
@@ -85,16 +85,17 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
     /// Whether nothing but failures came for too long, the bodies are used up, or it was stopped: no
     /// slice adds anything any more.
     pub fn is_over(&self) -> bool {
-        !self.event_loop.engine.phases.goes_on()
+        self.event_loop.engine.phases.ending() != Ending::Complete
     }
 
     /// What the slices add up to so far.
     pub fn counted(&self) -> Counted {
-        let (ledger, slicing) = (&self.event_loop.engine.ledger, self.slicing());
+        let (engine, slicing) = (&self.event_loop.engine, self.slicing());
+        let account = &engine.ledger.recorder.account;
         Counted {
             time: Duration::from_nanos(slicing.counted_ns),
-            started: ledger.started(),
-            answered: ledger.answered(),
+            started: account.started,
+            answered: account.answered,
             skipped: slicing.count.skipped,
             traffic: slicing.traffic,
         }
@@ -106,7 +107,7 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
     /// # Errors
     /// [`LoadError::Accounting`] when calls got lost.
     pub fn finish(self) -> Result<Measurement, LoadError> {
-        self.event_loop.into_engine().finish()
+        self.event_loop.engine.finish()
     }
 
     fn slicing(&self) -> &Slicing {

@@ -80,7 +80,7 @@ impl<'r> Snapshots<'r> {
         ledger: &mut Ledger<'_>,
     ) {
         let traffic = match phases.slicing() {
-            None => phases.spent(pool).traffic,
+            None => phases.spent.sum(pool).traffic,
             Some(slicing) => slicing.traffic,
         };
         let in_slice = match phases.is_counting() {
@@ -89,7 +89,8 @@ impl<'r> Snapshots<'r> {
         };
         let counted = counted_before(phases).saturating_add(in_slice);
         let in_flight = ledger.measured_in_flight();
-        let (account, Some(times)) = ledger.so_far() else {
+        let recorder = &mut ledger.recorder;
+        let (account, Some(times)) = (&recorder.account, &mut recorder.interval) else {
             return;
         };
         (self.hook.look)(&mut Progress {

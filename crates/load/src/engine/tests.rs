@@ -91,6 +91,6 @@ fn all_calls_of_a_loop_over_one_connection_are_waited_for_in_one_way() {
     };
     let mut event_loop = EventLoop::new(&trial, bodies, hooks).unwrap();
     event_loop.run(&AtomicBool::new(false)).unwrap();
-    assert!(event_loop.engine.ledger.answered() > 10);
+    assert!(event_loop.engine.ledger.recorder.account.answered > 10);
     assert_eq!(event_loop.polled, 0, "the rest was waited for in the read");
 }

@@ -2,6 +2,8 @@
 
 mod insecure;
 
+use std::env;
+use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -215,11 +217,10 @@ fn verifier(
     let mut store = RootCertStore::empty();
     match roots {
         Roots::System => {
-            let found = rustls_native_certs::load_native_certs();
-            // Old stores hold certificates that no longer parse: the others are as good as before.
-            store.add_parsable_certificates(found.certs);
+            let named = ["SSL_CERT_FILE", "SSL_CERT_DIR"].map(env::var_os);
+            let unread = add_system_roots(&mut store, named);
             if store.is_empty() {
-                return Err(TlsError::NoSystemRoots);
+                return Err(unread.err().unwrap_or(TlsError::NoSystemRoots));
             }
         }
         Roots::File(path) => {
@@ -234,6 +235,28 @@ fn verifier(
     WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider)
         .build()
         .map_err(|error| TlsError::Library(error.to_string()))
+}
+
+/// Adds the authorities that this machine trusts, or those of the file and the folders that are `named` in
+/// their place. The library would read such a file to its end, which a device has none of.
+fn add_system_roots(
+    store: &mut RootCertStore,
+    named: [Option<OsString>; 2],
+) -> Result<(), TlsError> {
+    // Old stores hold certificates that no longer parse: the others are as good as before.
+    let [Some(file), folders] = &named else {
+        store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        return Ok(());
+    };
+    let folders = folders.iter().flat_map(env::split_paths);
+    for folder in folders.filter(|folder| !folder.as_os_str().is_empty()) {
+        let found = rustls_native_certs::load_certs_from_paths(None, Some(&folder));
+        store.add_parsable_certificates(found.certs);
+    }
+    let file = Path::new(file);
+    let pem = read(file).map_err(in_file(file, "the machine's CA certificates"))?;
+    store.add_parsable_certificates(CertificateDer::pem_slice_iter(&pem).flatten());
+    Ok(())
 }
 
 impl Identity {

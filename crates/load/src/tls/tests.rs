@@ -101,3 +101,21 @@ fn a_file_that_cannot_be_used_is_named_with_its_fault() {
         assert_eq!(error.blame(), Blame::User, "{error}");
     }
 }
+
+#[test]
+fn a_file_of_system_certificates_is_read_within_bounds() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let path = folder.path().join("roots");
+    let damaged = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    fs::write(&path, damaged.to_owned() + &made.cert.pem()).unwrap();
+    let mut store = RootCertStore::empty();
+    assert!(add_system_roots(&mut store, [Some(path.into()), None]).is_ok());
+    assert_eq!(store.len(), 1, "and not the damaged one");
+    let endless = add_system_roots(&mut store, [Some("/dev/zero".into()), None]);
+    let text = endless.unwrap_err().to_string();
+    assert!(
+        text.contains("/dev/zero: it has more than 32 MiB"),
+        "{text}"
+    );
+}

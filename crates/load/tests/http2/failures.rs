@@ -26,6 +26,26 @@ fn a_status_is_counted_by_its_name_with_its_message() {
 }
 
 #[test]
+fn a_status_without_a_message_or_a_name_is_told_all_the_same() {
+    let table = [
+        (
+            "13",
+            "",
+            "grpc-internal",
+            "the server sent no message with it",
+        ),
+        ("42", "", "grpc-invalid", "grpc-status 42"),
+        ("42", "why", "grpc-invalid", "grpc-status 42: why"),
+    ];
+    for (status, message, kind, text) in table {
+        let address = serve_http2(move |_| async move { grpc(Bytes::new(), status, message) });
+        let measurement = run(&grpc_trial(address), &[b"x"]);
+        assert_eq!(failures(&measurement), [(kind.to_owned(), 100)]);
+        assert_eq!(measurement.error_samples[0].text, text);
+    }
+}
+
+#[test]
 fn an_answer_that_is_no_grpc_is_counted_as_what_it_is() {
     let table = [
         (502, "text/html", "http-502"),

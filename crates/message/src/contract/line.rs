@@ -15,6 +15,7 @@ const ANSWER: &str = "slice's answer";
 
 const KEY_CONTRACT: &str = "contract";
 const KEY_ROLE: &str = "role";
+const ROLES: [&str; 4] = ["server", "client", "codec", "floor"];
 const KEY_READY: &str = "ready";
 const KEY_ERROR: &str = "error";
 const KEY_VERIFY: &str = "verify";
@@ -22,40 +23,21 @@ const KEY_VERIFIED: &str = "verified";
 const KEY_SLICE: &str = "slice";
 
 impl Settings {
-    /// The role's name.
-    pub const fn role(&self) -> &'static str {
-        match self {
-            Self::Server(_) => "server",
-            Self::Floor(_) => "floor",
-            Self::Client(_) => "client",
-            Self::Codec(_) => "codec",
-        }
-    }
-
-    /// Takes a settings line apart. The version is looked at first, the role next, so that a line
-    /// of another version is called that and not a misspelt one of this version.
+    /// Reads the fields of a settings line. The version is checked first, the role next, so that a
+    /// line of another version is called that and not a misspelt one of this version.
     pub fn parse(line: &str) -> Result<Self, ContractError> {
-        let mut object = versioned(object(line, SETTINGS)?, SETTINGS)?;
-        let role = object.remove(KEY_ROLE);
-        let object = Value::Object(object);
-        match role.as_ref().and_then(Value::as_str) {
-            Some("server") => Ok(Self::Server(Box::new(shaped(object, SETTINGS)?))),
-            Some("floor") => Ok(Self::Floor(shaped(object, SETTINGS)?)),
-            Some("client") => Ok(Self::Client(Box::new(shaped(object, SETTINGS)?))),
-            Some("codec") => Ok(Self::Codec(Box::new(shaped(object, SETTINGS)?))),
-            _ => Err(ContractError::Role(named(role.as_ref()))),
+        let object = versioned(object(line, SETTINGS)?, SETTINGS)?;
+        let role = object.get(KEY_ROLE);
+        let name = role.and_then(Value::as_str);
+        if !name.is_some_and(|name| ROLES.contains(&name)) {
+            return Err(ContractError::Role(named(role)));
         }
+        shaped(Value::Object(object), SETTINGS)
     }
 
     /// The settings line, without its line feed.
     pub fn to_line(&self) -> String {
-        let role = (KEY_ROLE, Value::from(self.role()));
-        match self {
-            Self::Server(settings) => line_of(settings, [role]),
-            Self::Floor(settings) => line_of(settings, [role]),
-            Self::Client(settings) => line_of(settings, [role]),
-            Self::Codec(settings) => line_of(settings, [role]),
-        }
+        line_of(self, [])
     }
 
     /// Reads the one settings line.
@@ -65,7 +47,7 @@ impl Settings {
 }
 
 impl Reply {
-    /// Takes a ready or error line apart.
+    /// Reads a ready or error line.
     pub fn parse(line: &str) -> Result<Self, ContractError> {
         let object = versioned(object(line, REPLY)?, REPLY)?;
         if object.contains_key(KEY_ERROR) {
@@ -95,7 +77,7 @@ impl Reply {
 }
 
 impl Ask {
-    /// Takes a line to a client or codec apart.
+    /// Reads a line to a client or codec.
     pub fn parse(line: &str) -> Result<Self, ContractError> {
         let mut object = object(line, ASK)?;
         let asked = match (object.remove(KEY_VERIFY), object.remove(KEY_SLICE)) {
@@ -132,7 +114,7 @@ impl Ask {
 }
 
 impl Answer {
-    /// Takes the line apart that a client or codec answered with.
+    /// Reads the line that a client or codec answers with.
     pub fn parse(line: &str) -> Result<Self, ContractError> {
         let mut said = object(line, ANSWER)?;
         if let Some(done) = said.remove(KEY_SLICE) {
@@ -207,7 +189,7 @@ fn versioned(
     }
 }
 
-/// What the library says. It repeats names that it does not know, with whatever is in them.
+/// The library's words, which repeat unknown names with every character in them.
 fn one_line(error: &serde_json::Error) -> String {
     error.to_string().replace(char::is_control, " ")
 }

@@ -116,6 +116,10 @@ impl RowReader {
                     .buffer_capacity(capacity)
                     .from_reader(bounded);
                 let columns = csv_columns(&mut records)?;
+                let start = FilePlace { byte: 0, line: 1 };
+                if let Some(line) = open_quote(records.get_ref(), start) {
+                    return Err(unclosed(line));
+                }
                 let first = place_of(records.position());
                 let input = Input::Csv {
                     records: Box::new(records),
@@ -246,9 +250,11 @@ impl RowReader {
             } => {
                 self.begins = place_of(records.position());
                 records.get_mut().begin();
-                records
-                    .read_record(record)
-                    .map_err(|error| Wrong::of_csv(&error, Some(&*columns)))
+                let taken = records.read_record(record);
+                match open_quote(records.get_ref(), self.begins) {
+                    Some(line) => return Err(unclosed(line)),
+                    None => taken.map_err(|error| Wrong::of_csv(&error, Some(&*columns))),
+                }
             }
         };
         taken.map_err(|wrong| self.failed(wrong))
@@ -362,6 +368,59 @@ fn csv_columns(records: &mut csv::Reader<Bounded>) -> Result<StringRecord, DataE
     match columns.iter().find(|column| !known.insert(*column)) {
         None => Ok(columns),
         Some(twice) => Err(wrong(format!("two columns have the name \"{twice}\""))),
+    }
+}
+
+/// The line of a quote that is never closed, in the row that begins at a place and was read last. The
+/// parser takes the rest of the file for its value, and says nothing: such a row ends with the file.
+fn open_quote(bytes: &Bounded, begins: FilePlace) -> Option<u64> {
+    /// Where in a row a byte stands (RFC 4180, and as the parser goes on where a file keeps to it less).
+    enum At {
+        ValueBegins,
+        Value,
+        /// The line that the quote is on.
+        Quoted(u64),
+        /// Behind a quote inside quotes: it ends them, or stands for itself with another.
+        Quote(u64),
+    }
+    if !bytes.has_ended() {
+        return None;
+    }
+    let FilePlace { mut byte, mut line } = begins;
+    let mut buffer = [0; COPIED_BYTES];
+    let mark = bytes.read_at(byte, &mut buffer);
+    if byte == 0 && buffer[..mark].starts_with(BYTE_ORDER_MARK) {
+        byte += BYTE_ORDER_MARK.len() as u64;
+    }
+    let mut at = At::ValueBegins;
+    loop {
+        let count = bytes.read_at(byte, &mut buffer);
+        if count == 0 {
+            return match at {
+                At::Quoted(line) => Some(line),
+                _ => None,
+            };
+        }
+        byte += count as u64;
+        for found in &buffer[..count] {
+            at = match (at, found) {
+                (At::ValueBegins, b'"') => At::Quoted(line),
+                (At::Quoted(opened), b'"') => At::Quote(opened),
+                (At::Quote(opened), b'"') => At::Quoted(opened),
+                (At::Quoted(opened), _) => At::Quoted(opened),
+                (_, b',' | b'\r' | b'\n') => At::ValueBegins,
+                _ => At::Value,
+            };
+            line += u64::from(*found == b'\n');
+        }
+    }
+}
+
+fn unclosed(line: u64) -> DataError {
+    DataError::Row {
+        line,
+        column: None,
+        what: "a quote is opened here and never closed".to_owned(),
     }
 }
 

@@ -20,7 +20,6 @@ pub(crate) trait Generated: fmt::Debug + Send + Sync {
 pub(crate) struct GeneratedType {
     pub(crate) full_name: &'static str,
     pub(crate) decode: DecodeFn,
-    pub(crate) empty: fn() -> Arc<dyn Generated>,
 }
 
 type DecodeFn = fn(&[u8], Encoding, &Limits) -> Result<Arc<dyn Generated>, DecodeError>;
@@ -38,7 +37,6 @@ impl GeneratedType {
             decode: |bytes, encoding, limits| {
                 Ok(Arc::new(decode_generated::<M>(bytes, encoding, limits)?))
             },
-            empty: || Arc::new(M::default()),
         }
     }
 }

@@ -140,7 +140,7 @@ impl Files {
     pub fn into_schema(self) -> Result<Schema, FilesError> {
         let set = descriptor_set(self.by_name.into_values());
         Schema::from_set_within(set, Self::MOST_MEMORY).map_err(|error| match error {
-            SchemaError::DescriptorSet { what } => FilesError::Unlinked(what),
+            SchemaError::DescriptorSet { what, .. } => FilesError::Unlinked(what),
             other => FilesError::Unlinked(other.to_string()),
         })
     }

@@ -27,6 +27,18 @@ pub(super) fn compile(files: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>
     }
 }
 
+/// The error of what was compiled, of the files that it was compiled from: nobody gave a descriptor set.
+pub(super) fn of_files(error: SchemaError, files: &[PathBuf], includes: &[PathBuf]) -> SchemaError {
+    let SchemaError::DescriptorSet { file, what } = error else {
+        return error;
+    };
+    let file = match file {
+        Some(name) => find(&name, &include_paths(files, includes)),
+        None => list(files),
+    };
+    SchemaError::File { file, what }
+}
+
 /// Most places that are kept for the error of a second compilation: some 15,000 lines have so many.
 /// The compiler looks through all of them for each error.
 const MOST_PLACES: usize = 100_000;

@@ -60,9 +60,12 @@ pub enum SchemaError {
     },
     /// The bytes are no usable descriptor set.
     #[error(
-        "not a usable descriptor set: {what}; make it with protoc --include_imports --descriptor_set_out, or with buf build"
+        "not a usable descriptor set: {}{what}; make it with protoc --include_imports --descriptor_set_out, or with buf build",
+        .file.as_ref().map_or_else(String::new, |file| format!("{file}: "))
     )]
     DescriptorSet {
+        /// The file of it that is wrong, as it is imported, where that is known.
+        file: Option<String>,
         /// What is wrong.
         what: String,
     },

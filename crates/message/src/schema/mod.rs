@@ -51,7 +51,8 @@ impl Schema {
     /// # Errors
     /// Files that are not right, with line and column, and files that cannot be found.
     pub fn compile(files: &[PathBuf], includes: &[PathBuf]) -> Result<Self, SchemaError> {
-        Self::from_descriptor_set(&compile::compile(files, includes)?)
+        let set = compile::compile(files, includes)?;
+        Self::from_descriptor_set(&set).map_err(|error| compile::of_files(error, files, includes))
     }
 
     /// Takes an encoded `google.protobuf.FileDescriptorSet` that holds its imports, as

@@ -13,9 +13,10 @@ use protox::file::GoogleFileResolver;
 
 use crate::path::clip;
 
-/// Says which name no .proto file could give.
-pub(super) fn check(set: &FileDescriptorSet) -> Result<(), String> {
-    set.file.iter().try_for_each(check_file)
+/// Says which name no .proto file could give, after the file that it is in.
+pub(super) fn check(set: &FileDescriptorSet) -> Result<(), (Option<String>, String)> {
+    let check = |file| check_file(file).map_err(|what| (file.name.clone(), what));
+    set.file.iter().try_for_each(check)
 }
 
 fn check_file(file: &FileDescriptorProto) -> Result<(), String> {

@@ -34,12 +34,18 @@ impl std::fmt::Debug for Types {
 impl Types {
     /// Links a set whose decoded descriptors take at most so many bytes of memory.
     pub(crate) fn new(descriptor_set: Vec<u8>, most_memory: usize) -> Result<Self, SchemaError> {
-        let unusable = |what: &str| SchemaError::DescriptorSet { what: clip(what) };
+        let unusable = |what: &str| SchemaError::DescriptorSet {
+            file: None,
+            what: clip(what),
+        };
         let set = DecodeOptions::new()
             .with_element_memory_limit(most_memory)
             .decode_from_slice::<FileDescriptorSet>(&descriptor_set)
             .map_err(|error| unusable(&PoolError::Decode(error).to_string()))?;
-        names::check(&set).map_err(|what| unusable(&what))?;
+        names::check(&set).map_err(|(file, what)| SchemaError::DescriptorSet {
+            file: file.as_deref().map(clip),
+            what: clip(&what),
+        })?;
         let pool = DescriptorPool::new(set).map_err(|error| unusable(&error.to_string()))?;
         let has_required = pool.messages().iter().any(|message| {
             message

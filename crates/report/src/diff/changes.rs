@@ -10,8 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::common;
 use crate::findings::Findings;
 use crate::findings::verdict::Comparison;
-use crate::questions::Answer;
-use crate::words;
+use crate::words::{self, Answer};
 
 /// How the floors of two runs stand to each other under one placement.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -115,8 +114,8 @@ pub(super) fn verdicts(before: &Findings, after: &Findings) -> (Vec<VerdictChang
             metric: old.metric,
             was: label(&was),
             is: label(&is),
-            before: old.sentence.clone(),
-            after: new.sentence.clone(),
+            before: words::comparison(old, before.study.margin),
+            after: words::comparison(new, after.study.margin),
         });
     }
     (changes, unchanged)

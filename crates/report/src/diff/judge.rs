@@ -6,16 +6,16 @@ use rpcgauge_study::record::Code;
 
 use super::shared::{Figure, Held, Trials};
 use super::{Change, MetricChange, Shift, common};
-use crate::findings::trial::is_counted;
 use crate::findings::unanswered::Uneven;
-use crate::findings::{Figures, Findings, METRICS, better};
+use crate::findings::{Figures, Findings};
+use crate::metric::{self, better, is_counted};
 
-/// A change that is told, and what it is judged by, where both runs have it.
-type Told = (MetricChange, Option<(Held, Option<Uneven>)>);
+/// A change, and what it is judged by, where both runs have it.
+type Open = (MetricChange, Option<(Held, Option<Uneven>)>);
 
 /// All changes. A variant's second name is no variant of its own: it is what the others are judged by.
 pub(super) fn metrics(before: &Findings, after: &Findings, margin: f64) -> Vec<MetricChange> {
-    let mut told: Vec<Told> = Vec::new();
+    let mut open: Vec<Open> = Vec::new();
     for (old, new) in common(before, after).filter(|(old, _)| old.repeats.is_none()) {
         for cell in &old.cells {
             let placement = cell.placement;
@@ -26,15 +26,14 @@ pub(super) fn metrics(before: &Findings, after: &Findings, margin: f64) -> Vec<M
                     placement,
                     metric,
                 };
-                let changes = METRICS
-                    .into_iter()
+                let changes = Metric::all()
                     .filter_map(|metric| change(figure(metric), [before, after], [was, is]));
-                told.extend(changes);
+                open.extend(changes);
             }
         }
     }
-    let comparisons = told.iter().filter(|(_, held)| held.is_some()).count();
-    let judged = told.into_iter().map(|(mut change, held)| {
+    let comparisons = open.iter().filter(|(_, held)| held.is_some()).count();
+    let judged = open.into_iter().map(|(mut change, held)| {
         if let Some((held, uneven)) = held {
             judge(&mut change, &held, uneven.as_ref(), comparisons, margin);
         }
@@ -46,10 +45,10 @@ pub(super) fn metrics(before: &Findings, after: &Findings, margin: f64) -> Vec<M
 /// A metric of a variant in two runs; none where a run has no figure. A trial in which nothing was
 /// answered has a goodput of 0, which has no logarithm: a service that mostly does not answer any more
 /// is worse, and nothing is said where it answers in some trials.
-fn change(figure: Figure<'_>, runs: [&Findings; 2], figures: [&Figures; 2]) -> Option<Told> {
+fn change(figure: Figure<'_>, runs: [&Findings; 2], figures: [&Figures; 2]) -> Option<Open> {
     let metric = figure.metric;
     let [was, is] = figures;
-    let [before, after] = [was.metric(metric)?, is.metric(metric)?];
+    let [before, after] = [metric::of_cell(metric, was)?, metric::of_cell(metric, is)?];
     let ratio = after / before;
     let trials = runs.map(|run| figure.trials(run));
     let is_silent = metric == Metric::Goodput && trials.iter().any(Trials::some_are_silent);

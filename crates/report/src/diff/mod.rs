@@ -27,7 +27,7 @@ pub use shared::Base;
 
 use crate::error::ReportError;
 use crate::findings::{Findings, VariantFindings};
-use crate::marks;
+use crate::words::Marks;
 
 /// The version of the differences' schema that this program writes.
 pub const SCHEMA: u32 = 1;
@@ -277,8 +277,8 @@ fn marked(before: &Findings, after: &Findings) -> Vec<MarkedCell> {
     let cells = cells.map(|(variant, old, new)| MarkedCell {
         variant: variant.name.clone(),
         placement: old.placement,
-        before: marks::names(old),
-        after: marks::names(new),
+        before: Marks::of(&old.cautions).names,
+        after: Marks::of(&new.cautions).names,
     });
     cells
         .filter(|cell| !(cell.before.is_empty() && cell.after.is_empty()))

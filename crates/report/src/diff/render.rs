@@ -4,9 +4,10 @@ use rpcgauge_study::plan::Metric;
 use rpcgauge_study::settings::Placement;
 
 use super::{Base, Change, Diff, MetricChange, ObjectiveChange, RunLabel, Shift};
-use crate::escape::terminal as safe;
+use crate::document::{Answer, Block, Column, Item, Section, Shown, Table};
 use crate::findings::objective::{ObjectiveFindings, ObjectiveOutcome};
-use crate::terminal::{Column, Paint, Style, Table};
+use crate::metric::row;
+use crate::terminal::{self, Style};
 use crate::units;
 use crate::words;
 
@@ -23,42 +24,37 @@ const SHOWN: [(Metric, &str, u8); 6] = [
 /// Writes differences for a terminal.
 #[must_use]
 pub fn render(diff: &Diff, style: Style) -> String {
-    let method = format!(
+    let mut facts = vec![format!(
         "The machine's mood is another one in each run. So a figure is held against its run's floor and \
          against the variant that it is compared with, and changed where both say so: in at most {} of \
          diffs anything does by chance.",
         words::margin_percent(1.0 - diff.confidence)
-    );
-    let mut lines = vec![
-        style.paint(
-            Paint::Heading,
-            &style.wrap("before  ", &safe(&label(&diff.before))),
-        ),
-        style.paint(
-            Paint::Heading,
-            &style.wrap("after   ", &safe(&label(&diff.after))),
-        ),
-        style.paint(Paint::Quiet, &style.wrap("", &method)),
-    ];
-    for floor in &diff.floors {
-        let text = format!(
+    )];
+    facts.extend(diff.floors.iter().map(|floor| {
+        format!(
             "The floor {} is {}× what it was (median over {} variants).",
             words::on(floor.placement),
             units::ratio(floor.ratio),
             floor.variants
-        );
-        lines.push(style.paint(Paint::Quiet, &style.wrap("", &text)));
-    }
-    capacity(&mut lines, diff, style);
-    objectives(&mut lines, diff, style);
-    changes(&mut lines, diff, style);
-    verdicts(&mut lines, diff, style);
-    for placement in [Placement::TwoCores, Placement::OneCore, Placement::Free] {
-        table(&mut lines, diff, placement, style);
-    }
-    marks(&mut lines, diff, style);
-    others(&mut lines, diff, style);
-    lines.join("\n") + "\n"
+        )
+    }));
+    let titles = [
+        format!("before  {}", label(&diff.before)),
+        format!("after   {}", label(&diff.after)),
+    ];
+    let placements = [Placement::TwoCores, Placement::OneCore, Placement::Free];
+    let sections: Vec<Section> = [
+        capacity(diff),
+        objectives(diff),
+        changes(diff),
+        verdicts(diff),
+    ]
+    .into_iter()
+    .chain(placements.map(|placement| figures(diff, placement)))
+    .chain([marks(diff), others(diff)])
+    .filter(|section| !section.blocks.is_empty())
+    .collect();
+    terminal::sections(&titles, &facts, &sections, style)
 }
 
 fn label(run: &RunLabel) -> String {
@@ -74,100 +70,111 @@ fn label(run: &RunLabel) -> String {
     )
 }
 
-fn heading(lines: &mut Vec<String>, text: &str, style: Style) {
-    lines.push(String::new());
-    lines.push(style.paint(Paint::Heading, text));
+/// A section; of one without blocks nothing is shown.
+fn section(title: String, blocks: Vec<Block>) -> Section {
+    Section {
+        id: "",
+        title,
+        shown: Shown::Always,
+        blocks,
+    }
+}
+
+fn paragraph(text: impl Into<String>) -> Block {
+    Block::Paragraph(text.into().into())
+}
+
+fn signed(sign: char, answer: Answer, text: String) -> Item {
+    Item {
+        sign: Some((sign, answer)),
+        ..Item::plain(text.into())
+    }
 }
 
 /// What both searches came to.
-fn capacity(lines: &mut Vec<String>, diff: &Diff, style: Style) {
-    let Some(change) = &diff.capacity else {
-        return;
-    };
-    heading(lines, "Capacity", style);
-    for (label, found) in [("before", &change.before), ("after", &change.after)] {
-        let told = found
-            .as_ref()
-            .map_or("not searched for", |found| &*found.sentence);
-        lines.push(style.wrap(&format!("  {label:<8}"), &safe(told)));
-    }
+fn capacity(diff: &Diff) -> Section {
+    let facts = diff.capacity.iter().map(|change| {
+        let runs = [("before", &change.before), ("after", &change.after)];
+        let facts = runs.map(|(label, found)| {
+            let sentence = found.as_ref().map(|found| found.sentence.clone());
+            let sentence = sentence.unwrap_or_else(|| "not searched for".to_owned());
+            (label.to_owned(), sentence.into())
+        });
+        Block::Facts(facts.to_vec())
+    });
+    section("Capacity".to_owned(), facts.collect())
 }
 
 /// What became of every objective, before and after.
-fn objectives(lines: &mut Vec<String>, diff: &Diff, style: Style) {
-    if diff.objectives.is_empty() {
-        return;
-    }
-    heading(lines, "Objectives", style);
-    for change in &diff.objectives {
-        let (paint, sign) = turn(change);
-        let wrapped = style.wrap("    ", &safe(&objective(change)));
-        lines.push(format!("  {} {}", style.paint(paint, sign), &wrapped[4..]));
-    }
+fn objectives(diff: &Diff) -> Section {
+    let item = |change: &ObjectiveChange| {
+        let (sign, answer) = turn(change);
+        signed(sign, answer, objective(change))
+    };
+    let items: Vec<Item> = diff.objectives.iter().map(item).collect();
+    let list = (!items.is_empty()).then_some(Block::List(items));
+    section("Objectives".to_owned(), list.into_iter().collect())
 }
 
 /// Whether an objective is reached or missed now and was not before.
-fn turn(change: &ObjectiveChange) -> (Paint, &'static str) {
+fn turn(change: &ObjectiveChange) -> (char, Answer) {
     let outcomes = [&change.before, &change.after].map(|o| o.as_ref().map(|o| o.outcome));
     let [before, after] = outcomes;
     match after {
         Some(ObjectiveOutcome::Reached) if before == Some(ObjectiveOutcome::Missed) => {
-            (Paint::Good, "▲")
+            ('▲', Answer::Better)
         }
         Some(ObjectiveOutcome::Missed) if before == Some(ObjectiveOutcome::Reached) => {
-            (Paint::Bad, "▼")
+            ('▼', Answer::Worse)
         }
         Some(ObjectiveOutcome::Reached | ObjectiveOutcome::Missed) if before == after => {
-            (Paint::Quiet, "=")
+            ('=', Answer::Check)
         }
-        _ => (Paint::Open, "?"),
+        _ => ('?', Answer::Open),
     }
 }
 
 fn objective(change: &ObjectiveChange) -> String {
     let named = change.before.as_ref().or(change.after.as_ref());
     let name = named.map_or_else(String::new, |o| format!("{} {}", o.variant, o.objective));
-    let told = |found: &Option<ObjectiveFindings>| {
-        let words = found.as_ref().map(words::live::objective);
+    let outcome = |found: &Option<ObjectiveFindings>| {
+        let words = found.as_ref().map(words::objective::objective);
         words.unwrap_or_else(|| "no objective".to_owned())
     };
-    let (before, after) = (told(&change.before), told(&change.after));
+    let (before, after) = (outcome(&change.before), outcome(&change.after));
     format!("{name}: {after}; before, {before}")
 }
 
 /// Every resolved change in a sentence.
-fn changes(lines: &mut Vec<String>, diff: &Diff, style: Style) {
-    let resolved: Vec<&MetricChange> = diff
+fn changes(diff: &Diff) -> Section {
+    let resolved = diff
         .metrics
         .iter()
-        .filter(|m| matches!(m.outcome, Change::Better | Change::Worse))
-        .collect();
-    heading(lines, "What changed", style);
-    if resolved.is_empty() {
-        let text = match diff.metrics.is_empty() {
-            true => "No variant was measured under the same placement in both runs.",
-            false if diff.metrics.iter().all(is_unshared) => {
-                "Nothing is judged: these runs share no floor, or no second variant that calls in the \
-                 same way, or no A/A pair. The figures below hold only if the machine was in the same mood."
-            }
-            false => "No figure changed by more than these two runs can tell.",
-        };
-        lines.push(style.wrap("  ", text));
-    }
-    for change in resolved {
-        let (paint, sign) = match change.outcome {
-            Change::Better => (Paint::Good, "▲"),
-            _ => (Paint::Bad, "▼"),
-        };
-        let wrapped = style.wrap("    ", &safe(&changed(diff, change)));
-        lines.push(format!("  {} {}", style.paint(paint, sign), &wrapped[4..]));
-    }
+        .filter_map(|change| match change.outcome {
+            Change::Better => Some(signed('▲', Answer::Better, changed(diff, change))),
+            Change::Worse => Some(signed('▼', Answer::Worse, changed(diff, change))),
+            _ => None,
+        });
+    let resolved: Vec<Item> = resolved.collect();
+    let is_unshared = |change: &MetricChange| change.outcome == Change::NoBase;
+    let blocks = match resolved.is_empty() {
+        false => Block::List(resolved),
+        true if diff.metrics.is_empty() => {
+            paragraph("No variant was measured under the same placement in both runs.")
+        }
+        true if diff.metrics.iter().all(is_unshared) => paragraph(
+            "Nothing is judged: these runs share no floor, or no second variant that calls in the same \
+             way, or no A/A pair. The figures below hold only if the machine was in the same mood.",
+        ),
+        true => paragraph("No figure changed by more than these two runs can tell."),
+    };
+    section("What changed".to_owned(), vec![blocks])
 }
 
 /// A resolved change in a sentence.
 fn changed(diff: &Diff, change: &MetricChange) -> String {
     let against: Vec<String> = change.shifts.iter().map(|s| shift(change, s)).collect();
-    // The only change that is told without what both runs share.
+    // The only change that is judged without what both runs share.
     let phrase = match change.shifts.is_empty() {
         true if change.ratio == 0.0 => "0, since most trials answered no call".to_owned(),
         true => {
@@ -182,19 +189,19 @@ fn changed(diff: &Diff, change: &MetricChange) -> String {
     } else {
         ""
     };
-    let value = |value| words::value(change.metric, value);
     let code = if change.dynamic_code {
         " (dynamic code)"
     } else {
         ""
     };
+    let metric = row(change.metric);
     format!(
         "{}{other} {}: {} {phrase}{code}; {} before, {} after",
         change.variant,
         words::on(change.placement),
-        words::metric_name(change.metric),
-        value(change.before),
-        value(change.after),
+        metric.name,
+        metric.value(change.before),
+        metric.value(change.after),
     )
 }
 
@@ -214,53 +221,36 @@ fn shift(change: &MetricChange, shift: &Shift) -> String {
     phrase + &interval + &against
 }
 
-/// Whether a figure is not judged for want of what both runs share.
-fn is_unshared(change: &MetricChange) -> bool {
-    change.outcome == Change::NoBase
-}
-
-fn verdicts(lines: &mut Vec<String>, diff: &Diff, style: Style) {
+fn verdicts(diff: &Diff) -> Section {
     let unchanged = diff.verdicts_unchanged;
-    if diff.verdicts.is_empty() && unchanged == 0 {
-        return;
-    }
-    heading(lines, "Verdicts", style);
-    if diff.verdicts.is_empty() {
-        let text = match unchanged {
-            1 => "The only verdict is the same.".to_owned(),
-            several => format!("All {several} verdicts are the same."),
-        };
-        lines.push(style.wrap("  ", &text));
-        return;
-    }
+    let mut blocks: Vec<Block> = Vec::new();
     for change in &diff.verdicts {
-        let text = format!(
+        blocks.push(paragraph(format!(
             "{} against {} in {}: was {}, is {}",
             change.of,
             change.against,
-            words::metric_name(change.metric),
+            row(change.metric).name,
             change.was,
             change.is
-        );
-        lines.push(style.wrap("  ", &safe(&text)));
-        lines.push(style.paint(
-            Paint::Quiet,
-            &style.wrap("    before: ", &safe(&change.before)),
-        ));
-        lines.push(style.paint(
-            Paint::Quiet,
-            &style.wrap("    after:  ", &safe(&change.after)),
-        ));
+        )));
+        blocks.push(Block::Facts(vec![
+            ("  before:".to_owned(), change.before.clone().into()),
+            ("  after:".to_owned(), change.after.clone().into()),
+        ]));
     }
-    let text = match unchanged {
-        1 => "1 other is the same.".to_owned(),
-        several => format!("{several} others are the same."),
+    let rest = match (blocks.is_empty(), unchanged) {
+        (true, 0) => None,
+        (true, 1) => Some("The only verdict is the same.".to_owned()),
+        (true, several) => Some(format!("All {several} verdicts are the same.")),
+        (false, 1) => Some("1 other is the same.".to_owned()),
+        (false, several) => Some(format!("{several} others are the same.")),
     };
-    lines.push(style.wrap("  ", &text));
+    blocks.extend(rest.map(paragraph));
+    section("Verdicts".to_owned(), blocks)
 }
 
-/// The ratios after/before of all variants under a placement.
-fn table(lines: &mut Vec<String>, diff: &Diff, placement: Placement, style: Style) {
+/// The ratios after/before of all variants under a placement, and the figures that they are of.
+fn figures(diff: &Diff, placement: Placement) -> Section {
     let here = || diff.metrics.iter().filter(|m| m.placement == placement);
     let mut names: Vec<&str> = Vec::new();
     for change in here() {
@@ -268,38 +258,24 @@ fn table(lines: &mut Vec<String>, diff: &Diff, placement: Placement, style: Styl
             names.push(&change.variant);
         }
     }
-    if names.is_empty() {
-        return;
-    }
-    heading(
-        lines,
-        &format!("After over before, {}", words::on(placement)),
-        style,
-    );
-    let columns = SHOWN.map(|(_, title, rank)| Column {
-        title,
-        rank,
-        right: true,
+    let rows = names.iter().flat_map(|name| {
+        let line = |head: &str, cell: &dyn Fn(&MetricChange) -> String| {
+            let cells = SHOWN.map(|(metric, ..)| {
+                let change = here().find(|m| m.variant == *name && m.metric == metric);
+                change.map_or_else(|| units::NONE.to_owned(), cell)
+            });
+            [head.to_owned()]
+                .into_iter()
+                .chain(cells)
+                .collect::<Vec<_>>()
+        };
+        let value = |change: &MetricChange, value| row(change.metric).value(value);
+        [
+            line(name, &cell),
+            line("  before", &|change| value(change, change.before)),
+            line("  after", &|change| value(change, change.after)),
+        ]
     });
-    let mut table = Table {
-        columns: vec![Column {
-            title: "variant",
-            rank: 0,
-            right: false,
-        }],
-        rows: Vec::new(),
-    };
-    table.columns.extend(columns);
-    for name in names {
-        let mut row = vec![safe(name)];
-        row.extend(SHOWN.map(|(metric, ..)| {
-            let change = here().find(|m| m.variant == name && m.metric == metric);
-            change.map_or_else(|| units::NONE.to_owned(), cell)
-        }));
-        table.rows.push(row);
-    }
-    let (rows, _) = table.lines(style.columns());
-    lines.extend(rows);
     let mut legend =
         "Against the run's floor, bytes as they are. ▲ better, ▼ worse, = no difference, ? not \
                       resolved"
@@ -313,29 +289,19 @@ fn table(lines: &mut Vec<String>, diff: &Diff, placement: Placement, style: Styl
     if here().any(|m| m.outcome == Change::ClientBound) {
         legend += ", C client-bound: says nothing of the server";
     }
-    lines.push(style.paint(Paint::Quiet, &style.wrap("", &legend)));
-}
-
-fn or_none(text: &str) -> &str {
-    if text.is_empty() { "none" } else { text }
-}
-
-/// What must be known of the figures above.
-fn marks(lines: &mut Vec<String>, diff: &Diff, style: Style) {
-    if diff.marks.is_empty() {
-        return;
-    }
-    heading(lines, "Marks, by trials", style);
-    for cell in &diff.marks {
-        let marks = if cell.before == cell.after {
-            format!("{} before and after", cell.before)
-        } else {
-            let (before, after) = (or_none(&cell.before), or_none(&cell.after));
-            format!("{before} before; {after} after")
-        };
-        let text = format!("{} {}: {marks}", cell.variant, words::on(cell.placement));
-        lines.push(style.wrap("  ", &safe(&text)));
-    }
+    let columns = SHOWN.map(|(_, title, rank)| Column::number(title, rank));
+    let table = Table {
+        rows: rows.collect(),
+        columns: [Column::text("variant", 0)]
+            .into_iter()
+            .chain(columns)
+            .collect(),
+        notes: vec![legend],
+        ..Table::default()
+    };
+    let blocks = (!names.is_empty()).then_some(Block::Table(table));
+    let title = format!("After over before, {}", words::on(placement));
+    section(title, blocks.into_iter().collect())
 }
 
 fn cell(change: &MetricChange) -> String {
@@ -353,15 +319,35 @@ fn cell(change: &MetricChange) -> String {
     }
 }
 
-fn others(lines: &mut Vec<String>, diff: &Diff, style: Style) {
+fn or_none(text: &str) -> &str {
+    if text.is_empty() { "none" } else { text }
+}
+
+/// What must be known of the figures above.
+fn marks(diff: &Diff) -> Section {
+    let marks = diff.marks.iter().map(|cell| {
+        let marks = match cell.before == cell.after {
+            true => format!("{} before and after", cell.before),
+            false => format!(
+                "{} before; {} after",
+                or_none(&cell.before),
+                or_none(&cell.after)
+            ),
+        };
+        paragraph(format!(
+            "{} {}: {marks}",
+            cell.variant,
+            words::on(cell.placement)
+        ))
+    });
+    section("Marks, by trials".to_owned(), marks.collect())
+}
+
+fn others(diff: &Diff) -> Section {
     let mut entries: Vec<String> = Vec::new();
     entries.extend(diff.environment.iter().map(|change| {
-        format!(
-            "{}: {} → {}",
-            change.what,
-            or_none(&change.before),
-            or_none(&change.after)
-        )
+        let (before, after) = (or_none(&change.before), or_none(&change.after));
+        format!("{}: {before} → {after}", change.what)
     }));
     entries.extend(diff.settings.iter().map(|change| {
         format!(
@@ -375,9 +361,8 @@ fn others(lines: &mut Vec<String>, diff: &Diff, style: Style) {
     if !diff.only_after.is_empty() {
         entries.push(format!("only after: {}", diff.only_after.join(", ")));
     }
-    if entries.is_empty() {
-        return;
-    }
-    heading(lines, "What else differs", style);
-    lines.extend(entries.iter().map(|entry| style.wrap("  ", &safe(entry))));
+    section(
+        "What else differs".to_owned(),
+        entries.into_iter().map(paragraph).collect(),
+    )
 }

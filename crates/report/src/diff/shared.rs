@@ -12,8 +12,9 @@ use rpcgauge_study::settings::Placement;
 use serde::{Deserialize, Serialize};
 
 use super::common;
-use crate::findings::trial::{TrialRow, is_counted};
-use crate::findings::{Findings, VariantFindings, figure, guards, is_about_server};
+use crate::findings::trial::TrialRow;
+use crate::findings::{Findings, VariantFindings, controls, figure};
+use crate::metric::{is_about_server, is_counted};
 
 /// What a figure is held against, so that the machine's mood cancels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -147,7 +148,7 @@ impl<'a> Figure<'a> {
 
     /// How far a run may be off by its A/A pair.
     fn a_a(self, run: &Findings) -> Option<Estimate> {
-        let pairs = guards(&run.variants, run.variant(self.variant)?);
+        let pairs = controls(&run.variants, run.variant(self.variant)?);
         pairs.into_iter().find_map(|pair| {
             let [again, original] = pair.map(|index| &*run.variants[index as usize].name);
             let base = Base::Variant {

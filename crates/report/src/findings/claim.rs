@@ -6,9 +6,8 @@ use rpcgauge_study::plan::Claim;
 use rpcgauge_study::settings::Placement;
 
 use super::compare::{Blocks, Judged};
-use super::verdict::{ClaimFindings, ClaimMeasured, ClaimOutcome, SizeMatch};
+use super::verdict::{ClaimFindings, ClaimMeasured, ClaimOutcome};
 use crate::error::ReportError;
-use crate::words;
 
 /// Puts a claim of the plan to the test.
 pub(crate) fn check(claim: &Claim, blocks: &Blocks<'_>) -> Result<ClaimFindings, ReportError> {
@@ -22,7 +21,7 @@ pub(crate) fn check(claim: &Claim, blocks: &Blocks<'_>) -> Result<ClaimFindings,
         .collect();
     let depends_on_placement = differ(&placements);
     let outcome = outcome(&placements, depends_on_placement);
-    let mut findings = ClaimFindings {
+    Ok(ClaimFindings {
         name: claim.name.clone(),
         source: claim.source.clone(),
         says: claim.says.clone(),
@@ -35,10 +34,7 @@ pub(crate) fn check(claim: &Claim, blocks: &Blocks<'_>) -> Result<ClaimFindings,
         only_under: only_under(&placements, outcome),
         placements,
         depends_on_placement,
-        sentence: String::new(),
-    };
-    findings.sentence = words::claim(&findings);
-    Ok(findings)
+    })
 }
 
 fn measured(judged: Judged, published_ratio: Option<f64>) -> ClaimMeasured {
@@ -48,17 +44,8 @@ fn measured(judged: Judged, published_ratio: Option<f64>) -> ClaimMeasured {
         .and_then(|(p, verdict)| stats::check_claim(p, &verdict, DEFAULT_SIZE_TOLERANCE).ok());
     ClaimMeasured {
         verdict: judged.verdict,
-        claim: check.map_or(ClaimOutcome::NotResolved, |c| match c.outcome {
-            stats::ClaimOutcome::Reproduced => ClaimOutcome::Reproduced,
-            stats::ClaimOutcome::Contradicted => ClaimOutcome::Contradicted,
-            stats::ClaimOutcome::NotResolved => ClaimOutcome::NotResolved,
-        }),
-        size: check.and_then(|c| c.size).map(|size| match size {
-            stats::SizeMatch::Agrees => SizeMatch::Agrees,
-            stats::SizeMatch::Smaller => SizeMatch::Smaller,
-            stats::SizeMatch::Larger => SizeMatch::Larger,
-            stats::SizeMatch::NotResolved => SizeMatch::NotResolved,
-        }),
+        claim: check.map_or(ClaimOutcome::NotResolved, |c| c.outcome),
+        size: check.and_then(|c| c.size),
     }
 }
 

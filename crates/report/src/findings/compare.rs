@@ -3,20 +3,20 @@
 use std::collections::BTreeMap;
 
 use rpcgauge_stats as stats;
-use rpcgauge_stats::{Better, Bootstrap, PairedRatios, VerdictRule};
+use rpcgauge_stats::{Bootstrap, PairedRatios, VerdictRule};
 use rpcgauge_study::plan::{Metric, Pair, Plan};
-use rpcgauge_study::settings::{Callee, Placement, Timing};
+use rpcgauge_study::settings::{Callee, Placement};
 
 use super::figures::Figures;
 use super::model::VariantFindings;
 use super::trial::TrialRow;
 use super::unanswered::Uneven;
 use super::verdict::{
-    BlockCounts, Combined, Comparison, Estimate, Guard, Outcome, PlacementVerdict, Withheld,
+    BlockCounts, Combined, Comparison, Control, Estimate, Outcome, PlacementVerdict, Withheld,
 };
-use super::{notes, running};
+use super::{caution, running};
 use crate::error::ReportError;
-use crate::words;
+use crate::metric::{self, better, is_about_server};
 
 /// Where a trial stands, apart from its variant: placement, invocation, block.
 type Block = (Placement, u32, u32);
@@ -80,7 +80,7 @@ impl<'a> Blocks<'a> {
             Callee::Codec { operation, .. } => Some(operation),
             Callee::Subject { .. } | Callee::Live { .. } => None,
         });
-        let mut comparison = Comparison {
+        Ok(Comparison {
             pair: pair.name.clone(),
             question: pair.question.clone(),
             of: pair.of.clone(),
@@ -91,10 +91,7 @@ impl<'a> Blocks<'a> {
             a_a: pair.a_a,
             placements: judged.into_iter().map(|j| j.verdict).collect(),
             combined,
-            sentence: String::new(),
-        };
-        comparison.sentence = words::comparison(&comparison, self.plan.margin);
-        Ok(comparison)
+        })
     }
 
     /// Judges two variants under every placement that the plan has both of them under; under the
@@ -147,10 +144,10 @@ impl<'a> Blocks<'a> {
     ) -> Judged {
         let (of_variant, against_variant) = (self.named(of), self.named(against));
         let paired = self.paired(of, against, metric, placement);
-        let guard = if a_a {
+        let control = if a_a {
             None
         } else {
-            self.guard(of, metric, placement)
+            self.control(of, metric, placement)
         };
         let estimate = self.estimate(&paired);
         let client_bound =
@@ -159,7 +156,7 @@ impl<'a> Blocks<'a> {
             better: better(metric),
             margin: self.plan.margin,
         };
-        let aa = guard.as_ref().map(|(_, estimate)| *estimate);
+        let aa = control.as_ref().map(|(_, estimate)| *estimate);
         let judge = |e: stats::Estimate| stats::judge(&e, aa.as_slice(), &rule);
         let [of_figures, against_figures] = [of_variant, against_variant]
             .map(|variant| variant.cell(placement).and_then(|c| c.figures.as_deref()));
@@ -195,7 +192,7 @@ impl<'a> Blocks<'a> {
             _ if self.plan.is_live() => (stats, running::outcome(outcome)),
             _ => (stats, outcome),
         };
-        let value = |figures: Option<&Figures>| figures.and_then(|f| f.metric(metric));
+        let value = |figures: Option<&Figures>| figures.and_then(|f| metric::of_cell(metric, f));
         let mut verdict = PlacementVerdict {
             placement,
             timing: of_variant.timing,
@@ -204,13 +201,14 @@ impl<'a> Blocks<'a> {
             estimate: estimate.as_ref().map(|e| self.shown(e)),
             outcome,
             blocks: paired.counts,
-            guard: guard.map(|(guard, _)| guard),
+            control: control.map(|(control, _)| control),
             smallest_difference: estimate
                 .and_then(|e| stats::smallest_difference(&e, aa.as_slice())),
             unanswered: uneven.map(|uneven| uneven.shares),
-            notes: Vec::new(),
+            cautions: Vec::new(),
         };
-        verdict.notes = notes::notes(&verdict, metric, of_variant, against_variant, a_a);
+        let both = [of_variant, against_variant];
+        verdict.cautions = caution::of_verdict(&verdict, metric, both, a_a);
         Judged { verdict, stats }
     }
 
@@ -288,29 +286,29 @@ impl<'a> Blocks<'a> {
     }
 
     /// The first A/A pair that there is of this metric and placement.
-    fn guard(
+    fn control(
         &self,
         of: u32,
         metric: Metric,
         placement: Placement,
-    ) -> Option<(Guard, stats::Estimate)> {
-        let mut guards = guards(self.variants, self.named(of)).into_iter();
-        let (again, original, estimate) = guards.find_map(|[again, original]| {
+    ) -> Option<(Control, stats::Estimate)> {
+        let mut controls = controls(self.variants, self.named(of)).into_iter();
+        let (again, original, estimate) = controls.find_map(|[again, original]| {
             let paired = self.paired(again, original, metric, placement);
             Some((again, original, self.estimate(&paired)?))
         })?;
-        let guard = Guard {
+        let control = Control {
             of: self.named(original).name.clone(),
             again: self.named(again).name.clone(),
             estimate: self.shown(&estimate),
         };
-        Some((guard, estimate))
+        Some((control, estimate))
     }
 }
 
-/// The A/A pairs that may guard a variant, each the second name and the original: those of its own
+/// The A/A pairs that a variant's verdicts may be held against, each the second name and the original: those of its own
 /// group before any other, those timed in the same way before any other, then in the study's order.
-pub(crate) fn guards(variants: &[VariantFindings], guarded: &VariantFindings) -> Vec<[u32; 2]> {
+pub(crate) fn controls(variants: &[VariantFindings], judged: &VariantFindings) -> Vec<[u32; 2]> {
     let all = || (0..).zip(variants);
     let pair = |(again, variant): (u32, &VariantFindings)| {
         let name = variant.repeats.as_deref()?;
@@ -321,8 +319,8 @@ pub(crate) fn guards(variants: &[VariantFindings], guarded: &VariantFindings) ->
     pairs.sort_by_key(|[again, _]| {
         let variant = &variants[*again as usize];
         (
-            variant.group != guarded.group,
-            variant.timing != guarded.timing,
+            variant.group != judged.group,
+            variant.timing != judged.timing,
         )
     });
     pairs
@@ -333,25 +331,6 @@ pub(crate) fn figure(row: &TrialRow, metric: Metric) -> Option<f64> {
     row.figures
         .get(metric)
         .filter(|value| value.is_finite() && *value > 0.0)
-}
-
-/// Which way of a metric is the good one.
-pub(crate) fn better(metric: Metric) -> Better {
-    if metric.higher_is_better() {
-        Better::Higher
-    } else {
-        Better::Lower
-    }
-}
-
-/// Whether a metric would be put down to the server although a client at its limit set it. In a
-/// stage trial the client's work is part of what is measured, and bytes and CPU are what they are.
-pub(crate) fn is_about_server(metric: Metric, timing: Timing) -> bool {
-    let timed = matches!(
-        metric,
-        Metric::LatencyP50 | Metric::LatencyMean | Metric::LatencyP99 | Metric::Goodput
-    );
-    timing == Timing::Load && timed
 }
 
 /// What the verdicts under all placements come to.

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use rpcgauge_study::plan::Metric;
 use rpcgauge_study::record::{Code, ErrorSample, Histogram, Memory, Payload, Stage};
 use rpcgauge_study::settings::Idle;
 use serde::{Deserialize, Serialize};
@@ -311,34 +310,4 @@ pub struct CpuSide {
     /// User and system together, in the trials that do not tell them apart; absent where all do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsplit_ns: Option<f64>,
-}
-
-impl Figures {
-    /// The figure that a metric stands for, over all trials of the cell together.
-    #[must_use]
-    pub fn metric(&self, metric: Metric) -> Option<f64> {
-        let stage = |wanted| {
-            self.stages
-                .iter()
-                .find(|s| s.stage == wanted)
-                .map(|s| s.mean_ns)
-        };
-        let latency = self.latency.as_ref();
-        match metric {
-            Metric::LatencyP50 => latency.map(|l| l.p50_ns as f64),
-            Metric::LatencyMean => latency.map(|l| l.mean_ns),
-            Metric::LatencyP99 => latency.and_then(|l| l.p99_ns).map(|ns| ns as f64),
-            Metric::RequestTime => stage(Stage::RequestTime),
-            Metric::ResponseTime => stage(Stage::ResponseTime),
-            Metric::DecodeTime => stage(Stage::Decode),
-            Metric::Goodput => Some(self.goodput),
-            Metric::ResponseBytes => self
-                .payload
-                .response_compressed
-                .filter(|_| self.calls.answered > 0),
-            Metric::CallBytes => self.bytes.map(|bytes| bytes.total()),
-            Metric::ClientCpu => self.cpu.client.map(|cpu| cpu.total_ns),
-            Metric::ServerCpu => self.cpu.server.map(|cpu| cpu.total_ns),
-        }
-    }
 }

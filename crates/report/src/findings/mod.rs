@@ -8,13 +8,13 @@
 //! Pure: the same input gives the same findings, in whatever order the records come.
 
 pub mod capacity;
+pub mod caution;
 mod cell;
 mod claim;
 mod compare;
 pub mod describe;
 mod figures;
 mod model;
-mod notes;
 pub mod objective;
 mod running;
 mod stalls;
@@ -40,11 +40,11 @@ use rpcgauge_study::settings::{Idle, Placement};
 pub use cell::MOST_ERRORS;
 pub use figures::*;
 pub use model::*;
-pub use trial::METRICS;
 
-pub(crate) use compare::{better, figure, guards, is_about_server};
+pub(crate) use compare::{controls, figure};
 
 use crate::error::ReportError;
+use caution::{Caution, CautionKind};
 use cell::MeasuredTrial;
 use compare::Blocks;
 use describe::HowItCalls;
@@ -111,16 +111,19 @@ impl Findings {
         let comparisons = comparisons.collect::<Result<Vec<_>, _>>()?;
         let claims = plan.claims.iter().map(|claim| claim::check(claim, &blocks));
         let claims = claims.collect::<Result<Vec<_>, _>>()?;
-        let mut warnings = environment.map(self::warnings).unwrap_or_default();
-        warnings.extend(variants.iter().filter_map(unverified_warning));
-        warnings.extend(stalls::warnings(&variants));
+        let idle = environment.filter(|e| !is_idle_as_asked(e));
+        let idle = idle.map(|_| Caution::plain(CautionKind::IdleNotHeld, None));
+        let mut cautions: Vec<Caution> = idle.into_iter().collect();
+        cautions.extend(variants.iter().filter_map(unverified));
+        cautions.extend(stalls::cautions(&variants));
         Ok(Self {
             schema: SCHEMA,
             run: None,
             study: study(plan),
             progress: progress(planned, &all),
             environment: environment.cloned(),
-            warnings,
+            cautions,
+            warnings: environment.map(warnings).unwrap_or_default(),
             comparisons,
             claims,
             objectives: match capacity {
@@ -136,45 +139,31 @@ impl Findings {
     }
 }
 
-/// What about the machine makes figures noisy, each thing once. That idle states were not held off
-/// is among what the lab noted of it; here it is told with what it costs.
+/// What the lab noted of the machine, each thing once. That idle states were not held off is a caution,
+/// which has the lab's reason.
 fn warnings(environment: &Environment) -> Vec<String> {
-    let idle = idle_warning(environment);
-    let told = environment.idle.reason.as_ref().filter(|_| idle.is_some());
-    let mut warnings: Vec<String> = idle.into_iter().collect();
+    let reason = environment.idle.reason.as_ref();
+    let in_caution = reason.filter(|_| !is_idle_as_asked(environment));
+    let mut warnings: Vec<String> = Vec::new();
     for text in &environment.warnings {
-        if Some(text) != told && !warnings.contains(text) {
+        if Some(text) != in_caution && !warnings.contains(text) {
             warnings.push(text.clone());
         }
     }
     warnings
 }
 
-/// What a reader must know where idle states were to be held off and were not.
-fn idle_warning(environment: &Environment) -> Option<String> {
+/// Whether idle states were held off, or were not to be.
+fn is_idle_as_asked(environment: &Environment) -> bool {
     let idle = &environment.idle;
-    let reason = idle
-        .reason
-        .as_ref()
-        .map(|reason| format!(" ({reason})"))
-        .unwrap_or_default();
-    (idle.asked == Idle::Held && idle.got != Idle::Held).then(|| {
-        format!(
-            "idle states could not be held off{reason}: cores fall asleep between calls, which makes \
-             small local calls several times slower and noisier; the A/A check shows how much is lost"
-        )
-    })
+    idle.asked != Idle::Held || idle.got == Idle::Held
 }
 
-/// What a reader must know of a service whose certificate nobody looked at.
-fn unverified_warning(variant: &VariantFindings) -> Option<String> {
+/// That the certificate of a service was not verified.
+fn unverified(variant: &VariantFindings) -> Option<Caution> {
     let unverified = variant.how.tls.as_deref() == Some(describe::UNVERIFIED);
-    (unverified && variant.repeats.is_none()).then(|| {
-        format!(
-            "the certificate of {} was not verified (--insecure): nothing tells that it is who was meant",
-            variant.how.workload
-        )
-    })
+    (unverified && variant.repeats.is_none())
+        .then(|| Caution::about(CautionKind::Unverified, &variant.how.workload, [0, 0]))
 }
 
 /// The record that counts of each trial that ended, in the plan's order.
@@ -279,23 +268,35 @@ fn cell(
         .iter()
         .filter(|t| t.variant == variant && t.placement == placement);
     let measured = trials.len() as u64;
+    // A ramp has no warm-up that could drift, nor has a trial that was to have none.
+    let warmup = &plan.warmup;
+    let has_warmup = [warmup.calls, warmup.time_ms]
+        .into_iter()
+        .flatten()
+        .any(|bound| bound > 0);
+    let trial_counts = TrialCounts {
+        planned: planned.count() as u64,
+        measured,
+        failed: all_ended - measured,
+        unsettled: if has_warmup {
+            count(|m| !m.warmup.settled && m.steps.is_empty())
+        } else {
+            0
+        },
+        client_bound,
+        is_client_bound: client_bound * 2 > measured,
+        uncompressed: count(|m| m.uncompressed_answers > 0),
+        connects_failed: count(|m| m.connects_failed > 0),
+        never_begun: count(|m| m.calls.never_begun > 0),
+        interrupted: count(|m| m.ending == Ending::Interrupted),
+        gave_up: count(|m| m.ending == Ending::GaveUp),
+    };
+    let figures = cell::figures(name, &trials, &floors, &called.settings)?;
     Ok(Cell {
         placement,
-        trials: TrialCounts {
-            planned: planned.count() as u64,
-            measured,
-            failed: all_ended - measured,
-            // A ramp has no warm-up that could.
-            unsettled: count(|m| !m.warmup.settled && m.steps.is_empty()),
-            client_bound,
-            is_client_bound: client_bound * 2 > measured,
-            uncompressed: count(|m| m.uncompressed_answers > 0),
-            connects_failed: count(|m| m.connects_failed > 0),
-            never_begun: count(|m| m.calls.never_begun > 0),
-            interrupted: count(|m| m.ending == Ending::Interrupted),
-            gave_up: count(|m| m.ending == Ending::GaveUp),
-        },
-        figures: cell::figures(name, &trials, &floors, &called.settings)?.map(Box::new),
+        cautions: caution::of_cell(name, placement, &trial_counts, figures.as_ref()),
+        trials: trial_counts,
+        figures: figures.map(Box::new),
     })
 }
 

@@ -10,6 +10,7 @@ use rpcgauge_study::settings::{Idle, Placement, Timing};
 use serde::{Deserialize, Serialize};
 
 use super::capacity::CapacityFindings;
+use super::caution::Caution;
 use super::describe::HowItCalls;
 use super::figures::Figures;
 use super::objective::ObjectiveFindings;
@@ -34,8 +35,11 @@ pub struct Findings {
     /// The machine and the programs; absent where the run ended before its first record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<Environment>,
-    /// What makes these findings weaker than they could be, one line each: the machine, or what
-    /// was found amiss in the run directory and tolerated.
+    /// What makes these findings weaker than they could be: the machine's state, or a live service's
+    /// own figures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cautions: Vec<Caution>,
+    /// What the lab noted of the machine, and what the run directory lacks, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// The verdicts, in the study's order.
@@ -140,6 +144,9 @@ pub struct Cell {
     pub placement: Placement,
     /// What became of its trials.
     pub trials: TrialCounts,
+    /// What must be known of its figures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cautions: Vec<Caution>,
     /// What the measured trials say together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub figures: Option<Box<Figures>>,
@@ -177,7 +184,7 @@ pub struct TrialCounts {
     pub gave_up: u64,
 }
 
-fn is_zero(count: &u64) -> bool {
+pub(super) fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 

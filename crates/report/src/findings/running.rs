@@ -8,28 +8,9 @@ use rpcgauge_study::settings::Placement;
 
 use super::figures::Distribution;
 use super::model::VariantFindings;
-use super::verdict::{Estimate, More, Note, Outcome};
-
-/// The notes of every verdict on two running services.
-pub(crate) fn notes(of: &VariantFindings, against: &VariantFindings) -> Vec<Note> {
-    if !of.is_live() {
-        return Vec::new();
-    }
-    let bounded = match (of.how.at_a_time, against.how.at_a_time) {
-        (Some(most), None) => Some((of, most)),
-        (None, Some(most)) => Some((against, most)),
-        _ => None,
-    };
-    let bounded = bounded.filter(|_| of.how.at_a_rate);
-    let bounded = bounded.map(|(variant, most)| Note::Bounded {
-        variant: variant.name.clone(),
-        most,
-    });
-    [Note::RunningInstances]
-        .into_iter()
-        .chain(bounded)
-        .collect()
-}
+use super::trial::supported;
+use super::verdict::{Estimate, More, Outcome};
+use crate::metric::{self, Kind};
 
 /// An estimate of blocks that were each taken for an invocation.
 pub(crate) fn estimate(of_blocks: Estimate) -> Estimate {
@@ -64,11 +45,12 @@ pub(crate) fn delay_decides(
     placement: Placement,
     margin: f64,
 ) -> bool {
-    let value: fn(&Distribution) -> Option<f64> = match metric {
-        Metric::LatencyP50 => |times| Some(times.p50_ns as f64),
-        Metric::LatencyMean => |times| Some(times.mean_ns),
-        Metric::LatencyP99 => |times| times.p99_ns.map(|ns| ns as f64),
-        _ => return false,
+    let value = |times: &Distribution| match metric::row(metric).kind {
+        Kind::Quantile(quantile) => {
+            supported(&times.histogram.unpack(), quantile).map(|ns| ns as f64)
+        }
+        Kind::Mean { is_latency: true } => Some(times.mean_ns),
+        _ => None,
     };
     let times = |variant: &VariantFindings| {
         let figures = variant.cell(placement)?.figures.as_deref()?;
@@ -96,6 +78,7 @@ fn is_decided([of, against]: [(f64, f64); 2], margin: f64) -> bool {
 mod tests {
     use rpcgauge_study::record::Outcome as Ended;
 
+    use super::super::caution::{Caution, CautionKind};
     use super::super::verdict::Withheld;
     use super::*;
     use crate::fixture::{Sample, findings, versus};
@@ -103,16 +86,19 @@ mod tests {
     /// All that a reader is shown.
     fn shown(sample: &Sample) -> Vec<String> {
         let findings = findings(sample);
-        let style = crate::terminal::Style::new(false, None, None);
+        let style = crate::terminal::Style {
+            verbose: true,
+            ..crate::terminal::Style::new(false, None, None)
+        };
         let closing = crate::closing(&findings).unwrap();
         let mut shown = vec![
             crate::terminal::render(&findings, style),
             crate::markdown::render(&findings),
-            crate::html::render(&findings).unwrap(),
+            crate::html::render(&findings),
             closing,
         ];
         let sentences = findings.comparisons.iter();
-        shown.extend(sentences.map(|comparison| comparison.sentence.clone()));
+        shown.extend(sentences.map(|c| crate::words::comparison(c, findings.study.margin)));
         shown
             .into_iter()
             .map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -147,11 +133,13 @@ mod tests {
         let estimate = verdict.estimate.unwrap();
         assert!(estimate.interval.is_some());
         assert_eq!((estimate.invocations, estimate.blocks), (1, 10));
-        let bounded = Note::Bounded {
-            variant: "rest".to_owned(),
-            most: 64,
-        };
-        assert!(verdict.notes.contains(&bounded), "{:?}", verdict.notes);
+        let bounded = Caution::about(CautionKind::Bounded, "rest", [64, 0]);
+        let bounded = bounded.under(verdict.placement);
+        assert!(
+            verdict.cautions.contains(&bounded),
+            "{:?}",
+            verdict.cautions
+        );
     }
 
     #[test]

@@ -1,72 +1,53 @@
 //! What in a load's own figures hides more than a percentile shows: calls that stall again and again, and
 //! a tail that was over before calls were sent.
 
+use super::caution::{Caution, CautionKind};
 use super::figures::{Distribution, Figures};
 use super::model::VariantFindings;
-use crate::units;
 
 /// A call that takes so many times the median one stalls, where that is a millisecond at least.
 const STALL_FACTOR: f64 = 10.0;
 const LEAST_STALL_NS: u64 = 1_000_000;
 
-/// A percentile of a distribution, with its name.
-type Tail = (&'static str, fn(&Distribution) -> Option<u64>);
+/// A percentile of a distribution, with the caution on it.
+type Tail = (CautionKind, fn(&Distribution) -> Option<u64>);
 
 /// The tails that are looked at, the nearest first.
 const TAILS: [Tail; 2] = [
-    ("p99", |times| times.p99_ns),
-    ("p99.9", |times| times.p999_ns),
+    (CautionKind::LateP99, |times| times.p99_ns),
+    (CautionKind::LateP999, |times| times.p999_ns),
 ];
 
-/// The warnings of the live services among some variants, each named where there are several. One
-/// percentile over the rates of a ramp says little, and nothing is said of it.
-pub(super) fn warnings(variants: &[VariantFindings]) -> Vec<String> {
+/// The cautions of the live services among some variants. One percentile over the rates of a ramp says
+/// little, and there is none on it.
+pub(super) fn cautions(variants: &[VariantFindings]) -> Vec<Caution> {
     let is_looked_at = |v: &&VariantFindings| v.is_live() && v.repeats.is_none();
-    let several = variants.iter().filter(is_looked_at).count() > 1;
     let of = |variant: &VariantFindings| {
-        let name = match several {
-            true => format!("{}: ", variant.name),
-            false => String::new(),
-        };
         let figures = variant.cells.iter().filter_map(|c| c.figures.as_deref());
         let level = figures.filter(|figures| figures.steps.is_empty());
-        let told = level.flat_map(|figures| [stalls(figures), late(figures)]);
-        told.flatten()
-            .map(|text| name.clone() + &text)
+        let found = level.flat_map(|figures| [stalls(figures), late(figures)]);
+        found
+            .flatten()
+            .map(|(kind, counts)| Caution::about(kind, &variant.name, counts))
             .collect::<Vec<_>>()
     };
     variants.iter().filter(is_looked_at).flat_map(of).collect()
 }
 
 /// That calls stalled in most of a run.
-fn stalls(figures: &Figures) -> Option<String> {
+fn stalls(figures: &Figures) -> Option<(CautionKind, [u64; 2])> {
     let median = figures.latency.as_ref()?.p50_ns;
     let longest = figures.timeline.usual_longest_ns?;
-    let factor = longest as f64 / median as f64;
-    (longest >= LEAST_STALL_NS && factor >= STALL_FACTOR).then(|| {
-        format!(
-            "spikes in most of the run: in half of its slices a call took {} or longer, {}× the median \
-             ({}); look for what comes again and again, such as garbage collection, a timer or another program",
-            units::time(longest as f64),
-            units::ratio(factor),
-            units::time(median as f64)
-        )
-    })
+    let is_stall = longest >= LEAST_STALL_NS && longest as f64 >= STALL_FACTOR * median as f64;
+    is_stall.then_some((CautionKind::Stalls, [longest, median]))
 }
 
 /// That most of a tail was over before its calls were sent.
-fn late(figures: &Figures) -> Option<String> {
+fn late(figures: &Figures) -> Option<(CautionKind, [u64; 2])> {
     let (latency, delay) = (figures.latency.as_ref()?, figures.send_delay.as_ref()?);
-    TAILS.into_iter().find_map(|(name, tail)| {
+    TAILS.into_iter().find_map(|(kind, tail)| {
         let (latency, delay) = (tail(latency)?, tail(delay)?);
-        (delay > latency / 2).then(|| {
-            format!(
-                "{name} is mostly the delay of sends ({} of {}): calls waited for a connection or for \
-                 this client, and it tells little of the service",
-                units::time(delay as f64),
-                units::time(latency as f64)
-            )
-        })
+        (delay > latency / 2).then_some((kind, [delay, latency]))
     })
 }
 
@@ -77,14 +58,15 @@ mod tests {
 
     use crate::fixture::{Sample, findings, live, ramp, versus};
 
-    fn told(mut sample: Sample, change: impl Fn(&mut Measured)) -> Vec<String> {
+    fn shown(mut sample: Sample, change: impl Fn(&mut Measured)) -> Vec<String> {
         for record in &mut sample.trials {
             if let Outcome::Measured(measured) = &mut record.outcome {
                 change(measured);
             }
         }
-        let warnings = findings(&sample).warnings.into_iter();
-        warnings
+        let findings = findings(&sample);
+        let cautions = crate::document::cautions(&findings).into_iter();
+        cautions
             .filter(|text| text.contains("spikes in most") || text.contains("delay of sends"))
             .collect()
     }
@@ -100,13 +82,13 @@ mod tests {
 
     #[test]
     fn spikes_of_milliseconds_in_most_of_a_load_are_warned_of() {
-        assert_eq!(told(live(), |_| {}), [""; 0]);
-        insta::assert_snapshot!(told(live(), spiking(60, 4_200_000)).join("\n"), @"spikes in most of the run: in half of its slices a call took 4.20 ms or longer, 41.6× the median (101 µs); look for what comes again and again, such as garbage collection, a timer or another program");
+        assert_eq!(shown(live(), |_| {}), [""; 0]);
+        insta::assert_snapshot!(shown(live(), spiking(60, 4_200_000)).join("\n"), @"spikes in most of the run: in half of its slices a call took 4.20 ms or longer, 41.6× the median (101 µs); look for what comes again and again, such as garbage collection, a timer or another program");
         for (slices, ns) in [(40, 4_200_000), (60, 900_000)] {
-            assert_eq!(told(live(), spiking(slices, ns)), [""; 0], "{slices} {ns}");
+            assert_eq!(shown(live(), spiking(slices, ns)), [""; 0], "{slices} {ns}");
         }
-        assert_eq!(told(ramp(), spiking(60, 4_200_000)), [""; 0]);
-        let each = told(versus(1.0, 0.01), spiking(60, 4_200_000));
+        assert_eq!(shown(ramp(), spiking(60, 4_200_000)), [""; 0]);
+        let each = shown(versus(1.0, 0.01), spiking(60, 4_200_000));
         assert!(each[0].starts_with("grpc: ") && each[1].starts_with("rest: "));
         assert_eq!(each.len(), 2, "{each:?}");
     }
@@ -128,9 +110,9 @@ mod tests {
                 measured.send_delay = times([(2_000 - calls, 1_000), (calls, delay_ns)]);
             }
         };
-        insta::assert_snapshot!(told(live(), late(5, 49_000_000)).join("\n"), @"p99.9 is mostly the delay of sends (49.0 ms of 50.0 ms): calls waited for a connection or for this client, and it tells little of the service");
-        insta::assert_snapshot!(told(live(), late(50, 49_000_000)).join("\n"), @"p99 is mostly the delay of sends (49.0 ms of 50.0 ms): calls waited for a connection or for this client, and it tells little of the service");
-        assert_eq!(told(live(), late(5, 20_000_000)), [""; 0]);
-        assert_eq!(told(ramp(), late(50, 49_000_000)), [""; 0]);
+        insta::assert_snapshot!(shown(live(), late(5, 49_000_000)).join("\n"), @"p99.9 is mostly the delay of sends (49.0 ms of 50.0 ms): calls waited for a connection or for this client, and it tells little of the service");
+        insta::assert_snapshot!(shown(live(), late(50, 49_000_000)).join("\n"), @"p99 is mostly the delay of sends (49.0 ms of 50.0 ms): calls waited for a connection or for this client, and it tells little of the service");
+        assert_eq!(shown(live(), late(5, 20_000_000)), [""; 0]);
+        assert_eq!(shown(ramp(), late(50, 49_000_000)), [""; 0]);
     }
 }

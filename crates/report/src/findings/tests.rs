@@ -11,6 +11,7 @@ use rpcgauge_study::plan::TrialSpec;
 
 use super::*;
 use crate::fixture::{Builder, Sample, findings, quickstart, two};
+use crate::words;
 
 fn outcome(findings: &Findings, pair: usize) -> verdict::Outcome {
     findings.comparisons[pair].placements[0].outcome
@@ -28,9 +29,12 @@ fn shuffled<T: Clone>(items: &[T], seed: u64) -> Vec<T> {
 #[test]
 fn every_kind_of_sentence() {
     let findings = quickstart::findings();
-    let verdicts = findings.comparisons.iter().map(|c| &c.sentence);
-    let claims = findings.claims.iter().map(|c| &c.sentence);
-    let sentences: Vec<&str> = verdicts.chain(claims).map(String::as_str).collect();
+    let verdicts = findings
+        .comparisons
+        .iter()
+        .map(|c| words::comparison(c, 0.03));
+    let claims = findings.claims.iter().map(words::claim);
+    let sentences: Vec<String> = verdicts.chain(claims).collect();
     insta::assert_snapshot!(sentences.join("\n"));
 }
 
@@ -100,8 +104,7 @@ fn an_empty_run_says_that_nothing_was_measured() {
     let findings = Findings::new(&sample.plan, None, &[], &[]).unwrap();
     assert_eq!(findings.progress.missing, findings.progress.planned);
     assert!(
-        findings.comparisons[0]
-            .sentence
+        words::comparison(&findings.comparisons[0], 0.03)
             .starts_with("No verdict on grpc against rest")
     );
     assert_eq!(

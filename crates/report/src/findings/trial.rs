@@ -1,27 +1,15 @@
 //! One row a measured trial: what the CSV holds and what two runs are compared by.
 
+use std::collections::BTreeMap;
+
 use rpcgauge_study::histogram::Unpacked;
 use rpcgauge_study::plan::Metric;
-use rpcgauge_study::record::{
-    CLIENT_BOUND_SHARE, FloorRecord, Histogram, Measured, Stage, TrialRecord,
-};
+use rpcgauge_study::record::{CLIENT_BOUND_SHARE, FloorRecord, Measured, TrialRecord};
 use rpcgauge_study::settings::{Idle, Placement, Timing};
-use serde::{Deserialize, Serialize};
+use rpcgauge_study::words::Word as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Every metric, in the order in which columns hold them.
-pub const METRICS: [Metric; 11] = [
-    Metric::LatencyP50,
-    Metric::LatencyMean,
-    Metric::LatencyP99,
-    Metric::RequestTime,
-    Metric::ResponseTime,
-    Metric::DecodeTime,
-    Metric::Goodput,
-    Metric::ResponseBytes,
-    Metric::CallBytes,
-    Metric::ClientCpu,
-    Metric::ServerCpu,
-];
+use crate::metric::{self, Kind, Trial, per_call};
 
 /// The figures of one measured trial. Times are nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -140,18 +128,13 @@ impl FloorBeside {
     /// What of it a metric is held against, in the metric's sense: a floor's calls a second for
     /// goodput. None of what the machine has no part in.
     pub(crate) fn beside(&self, metric: Metric) -> Option<f64> {
-        match metric {
-            Metric::Goodput => Some(1e9 / self.round_trip_ns),
-            Metric::ClientCpu | Metric::ServerCpu => Some(self.client_cpu_ns),
-            _ if is_counted(metric) => None,
-            _ => Some(self.round_trip_ns),
+        match metric::row(metric).kind {
+            Kind::Goodput => Some(1e9 / self.round_trip_ns),
+            Kind::Cpu(_) => Some(self.client_cpu_ns),
+            Kind::Bytes(_) => None,
+            Kind::Quantile(_) | Kind::Mean { .. } => Some(self.round_trip_ns),
         }
     }
-}
-
-/// Whether a metric is counted, and no matter of the machine.
-pub(crate) fn is_counted(metric: Metric) -> bool {
-    matches!(metric, Metric::ResponseBytes | Metric::CallBytes)
 }
 
 /// How long after they were due the calls of one trial were sent, ns.
@@ -176,91 +159,44 @@ impl SendDelay {
     }
 }
 
-/// The figures of one trial that can be compared.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct TrialFigures {
-    /// Median latency.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub latency_p50: Option<f64>,
-    /// Mean latency.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub latency_mean: Option<f64>,
-    /// 99th percentile of latency; absent with fewer than 100 calls.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub latency_p99: Option<f64>,
-    /// Mean request time.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub request_time: Option<f64>,
-    /// Mean response time.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub response_time: Option<f64>,
-    /// Mean time to decode the answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub decode_time: Option<f64>,
-    /// Successful calls a second.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub goodput: Option<f64>,
-    /// Bytes of the answer's body, as carried.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub response_bytes: Option<f64>,
-    /// All bytes of a call but the handler marks.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub call_bytes: Option<f64>,
-    /// CPU of the client a call.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub client_cpu: Option<f64>,
-    /// CPU of the server a call.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub server_cpu: Option<f64>,
-}
+/// The figures of one trial that can be compared, as far as it has them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TrialFigures(BTreeMap<Metric, f64>);
 
 impl TrialFigures {
     /// The figure of a metric.
     #[must_use]
     pub fn get(&self, metric: Metric) -> Option<f64> {
-        match metric {
-            Metric::LatencyP50 => self.latency_p50,
-            Metric::LatencyMean => self.latency_mean,
-            Metric::LatencyP99 => self.latency_p99,
-            Metric::RequestTime => self.request_time,
-            Metric::ResponseTime => self.response_time,
-            Metric::DecodeTime => self.decode_time,
-            Metric::Goodput => self.goodput,
-            Metric::ResponseBytes => self.response_bytes,
-            Metric::CallBytes => self.call_bytes,
-            Metric::ClientCpu => self.client_cpu,
-            Metric::ServerCpu => self.server_cpu,
-        }
+        self.0.get(&metric).copied()
     }
 
     fn of(measured: &Measured) -> Self {
-        let latency = Some(measured.latency.unpack()).filter(|h| !h.is_empty());
-        let latency = latency.as_ref();
-        let stage = |stage| {
-            let unpacked = measured.stages.get(&stage).map(Histogram::unpack);
-            unpacked.filter(|h| !h.is_empty()).map(|h| h.mean())
-        };
-        let per_call = |amount| per_call(measured.carried_calls(), amount);
-        Self {
-            latency_p50: latency.map(|h| h.value_at_quantile(0.5) as f64),
-            latency_mean: latency.map(|h| h.mean()),
-            latency_p99: latency.and_then(|h| supported(h, 0.99)).map(|ns| ns as f64),
-            request_time: stage(Stage::RequestTime),
-            response_time: stage(Stage::ResponseTime),
-            decode_time: stage(Stage::Decode),
-            goodput: goodput(measured.calls.answered, measured.elapsed_ns),
-            response_bytes: measured
-                .payload
-                .response_compressed
-                .filter(|_| measured.calls.answered > 0),
-            call_bytes: measured.bytes.and_then(|bytes| {
-                let both = bytes.sent.of_call();
-                bytes_per_call(measured, both.saturating_add(bytes.received.of_call()))
-            }),
-            client_cpu: measured.cpu.client.and_then(|cpu| per_call(cpu.total_ns)),
-            server_cpu: measured.cpu.server.and_then(|cpu| per_call(cpu.total_ns)),
-        }
+        let trial = Trial::of(measured);
+        let figures = Metric::all().filter_map(|metric| Some((metric, trial.figure(metric)?)));
+        Self(figures.collect())
+    }
+}
+
+/// A metric's word as a field is named: `latency_p50`.
+pub(crate) fn field(metric: Metric) -> String {
+    metric.word().replace('-', "_")
+}
+
+impl Serialize for TrialFigures {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(
+            self.0
+                .iter()
+                .map(|(metric, figure)| (field(*metric), figure)),
+        )
+    }
+}
+
+impl<'de> Deserialize<'de> for TrialFigures {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let fields = BTreeMap::<String, f64>::deserialize(deserializer)?;
+        let known = |metric| Some((metric, *fields.get(&field(metric))?));
+        Ok(Self(Metric::all().filter_map(known).collect()))
     }
 }
 
@@ -287,7 +223,7 @@ impl TrialRow {
             client_share: measured.client_share,
             started: measured.calls.started,
             answered: measured.calls.answered,
-            failed: failed_total(measured),
+            failed: measured.calls.failed_total(),
             abandoned: measured.calls.abandoned,
             marks_bytes: measured
                 .bytes
@@ -316,27 +252,14 @@ fn bytes_per_call(measured: &Measured, bytes: u64) -> Option<f64> {
     per_call(measured.calls_of_bytes(), bytes)
 }
 
-/// A trial's sum divided by the calls that it is of.
-fn per_call(calls: u64, amount: u64) -> Option<f64> {
-    (calls > 0).then(|| amount as f64 / calls as f64)
-}
-
 /// Successful calls a second.
 pub(crate) fn goodput(answered: u64, elapsed_ns: u64) -> Option<f64> {
     (elapsed_ns > 0).then(|| answered as f64 * 1e9 / elapsed_ns as f64)
 }
 
-/// A percentile, where at least one value lies beyond it.
+/// A percentile, where at least one value lies beyond it; a median where there is a value.
 pub(crate) fn supported(histogram: &Unpacked, quantile: f64) -> Option<u64> {
     // 100 values are enough for the 99th percentile, although 100 × (1 − 0.99) is a little below 1.
     let beyond = histogram.len() as f64 * (1.0 - quantile);
-    (beyond > 1.0 - 1e-6).then(|| histogram.value_at_quantile(quantile))
-}
-
-fn failed_total(measured: &Measured) -> u64 {
-    measured
-        .calls
-        .failed
-        .values()
-        .fold(0, |sum, n| sum.saturating_add(*n))
+    (beyond > 1.0 - 1e-6 || quantile <= 0.5).then(|| histogram.value_at_quantile(quantile))
 }

@@ -1,13 +1,14 @@
 //! What calls that were never answered could have done to a latency (docs/method.md).
 //!
 //! Latency counts the calls that were answered. Where one variant leaves more of its calls unanswered
-//! than the other, those that it has more may have been its slowest, or its fastest: nobody knows.
+//! than the other, those that it has more may have been its slowest, or its fastest.
 
 use rpcgauge_stats::{Share, shares_differ};
 use rpcgauge_study::plan::Metric;
 use serde::{Deserialize, Serialize};
 
 use super::figures::Figures;
+use crate::metric::{self, Kind};
 
 /// The shares of calls that were not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -53,17 +54,10 @@ impl Uneven {
 fn reach(metric: Metric, figures: &Figures, share: f64) -> Option<[f64; 2]> {
     let answered = figures.calls.answered as f64;
     let more = share * figures.calls.started as f64 / answered;
-    let quantile = match metric {
-        Metric::LatencyP50 => 0.5,
-        Metric::LatencyP99 => 0.99,
-        Metric::LatencyMean | Metric::RequestTime | Metric::ResponseTime | Metric::DecodeTime => {
-            return Some([-more.ln_1p(), f64::INFINITY]);
-        }
-        Metric::Goodput
-        | Metric::ResponseBytes
-        | Metric::CallBytes
-        | Metric::ClientCpu
-        | Metric::ServerCpu => return None,
+    let quantile = match metric::row(metric).kind {
+        Kind::Quantile(quantile) => quantile,
+        Kind::Mean { .. } => return Some([-more.ln_1p(), f64::INFINITY]),
+        Kind::Goodput | Kind::Bytes(_) | Kind::Cpu(_) => return None,
     };
     let histogram = figures.latency.as_ref()?.histogram.unpack();
     let rank = quantile * (1.0 + more);

@@ -1,10 +1,12 @@
 //! The types of verdicts and claims, as they stand in the findings.
 
 use rpcgauge_stats as stats;
+pub use rpcgauge_stats::{ClaimOutcome, More, SizeMatch, Unresolved};
 use rpcgauge_study::plan::{Metric, Published};
 use rpcgauge_study::settings::{Operation, Placement, Timing};
 use serde::{Deserialize, Serialize};
 
+use super::caution::{Caution, CautionKind};
 use super::unanswered::Unanswered;
 
 /// A pair of variants compared on one metric, under each placement it was planned for.
@@ -31,8 +33,6 @@ pub struct Comparison {
     pub placements: Vec<PlacementVerdict>,
     /// What these come to together.
     pub combined: Combined,
-    /// All of it in plain sentences.
-    pub sentence: String,
 }
 
 /// A verdict under one placement.
@@ -55,9 +55,9 @@ pub struct PlacementVerdict {
     pub outcome: Outcome,
     /// The blocks it rests on, and those it does not.
     pub blocks: BlockCounts,
-    /// The A/A pair that guards it; without one the verdict is unguarded.
+    /// The A/A pair that it is held against.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub guard: Option<Guard>,
+    pub control: Option<Control>,
     /// The smallest ratio (above 1) that this comparison would resolve with 80% probability.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smallest_difference: Option<f64>,
@@ -66,7 +66,7 @@ pub struct PlacementVerdict {
     pub unanswered: Option<Unanswered>,
     /// What a reader must know beside it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<Note>,
+    pub cautions: Vec<Caution>,
 }
 
 /// A measured ratio of/against.
@@ -131,22 +131,6 @@ pub enum Outcome {
     },
 }
 
-/// Why a comparison is not resolved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Unresolved {
-    /// Fewer than two invocations: nothing is known of how they differ.
-    NoInterval,
-    /// The interval holds 1 and reaches beyond the margin.
-    IntervalTooWide,
-    /// The interval leaves 1 out, but does not lie beyond the A/A pair's.
-    NotBeyondAa,
-    /// The interval lies inside the margin, but the A/A pair's reaches out of it.
-    AaBeyondMargin,
-    /// The A/A pair has no interval, so that nothing is known of what it would allow.
-    AaNoInterval,
-}
-
 /// Why a comparison has no verdict at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -162,32 +146,19 @@ pub enum Withheld {
     Unanswered,
 }
 
-/// How much more measuring would be needed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct More {
-    /// Further invocations; 0 where nothing is started afresh.
-    pub invocations: u64,
-    /// The blocks in these, or further blocks.
-    pub blocks: u64,
-}
-
 impl PlacementVerdict {
     /// The variants, of the two, that it rests on dynamic code of.
-    pub(crate) fn on_dynamic_code(&self) -> &[String] {
-        let told = self.notes.iter().find_map(|note| match note {
-            Note::DynamicCode { variants } => Some(&variants[..]),
-            _ => None,
-        });
-        told.unwrap_or_default()
+    pub(crate) fn on_dynamic_code(&self) -> Vec<&str> {
+        let dynamic = self.cautions.iter();
+        let dynamic = dynamic.filter(|caution| caution.kind == CautionKind::DynamicCode);
+        dynamic
+            .filter_map(|caution| caution.variant.as_deref())
+            .collect()
     }
-}
 
-impl From<stats::More> for More {
-    fn from(more: stats::More) -> Self {
-        Self {
-            invocations: more.invocations as u64,
-            blocks: more.blocks as u64,
-        }
+    /// Whether a caution stands beside it.
+    pub(crate) fn has(&self, kind: CautionKind) -> bool {
+        self.cautions.iter().any(|caution| caution.kind == kind)
     }
 }
 
@@ -197,16 +168,7 @@ impl From<stats::Outcome> for Outcome {
             stats::Outcome::Faster => Self::Faster,
             stats::Outcome::Slower => Self::Slower,
             stats::Outcome::NoDifference => Self::NoDifference,
-            stats::Outcome::NotResolved { reason, more } => Self::NotResolved {
-                reason: match reason {
-                    stats::Unresolved::NoInterval => Unresolved::NoInterval,
-                    stats::Unresolved::IntervalTooWide => Unresolved::IntervalTooWide,
-                    stats::Unresolved::NotBeyondAa => Unresolved::NotBeyondAa,
-                    stats::Unresolved::AaBeyondMargin => Unresolved::AaBeyondMargin,
-                    stats::Unresolved::AaNoInterval => Unresolved::AaNoInterval,
-                },
-                more: more.map(More::from),
-            },
+            stats::Outcome::NotResolved { reason, more } => Self::NotResolved { reason, more },
         }
     }
 }
@@ -226,145 +188,15 @@ pub struct BlockCounts {
     pub client_bound: u64,
 }
 
-/// The A/A pair that guards a verdict.
+/// The A/A pair that a verdict is held against.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Guard {
+pub struct Control {
     /// The variant that was measured twice.
     pub of: String,
     /// Its second name.
     pub again: String,
     /// How much the two differ.
     pub estimate: Estimate,
-}
-
-/// What a reader must know beside a verdict.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "note", rename_all = "kebab-case")]
-pub enum Note {
-    /// Both services were running before, and nothing was started afresh: the verdict holds for these
-    /// two instances, and its blocks stand each for itself.
-    RunningInstances,
-    /// At a rate one of the two can have only so many calls in flight, one on each connection, and the
-    /// other any number.
-    Bounded {
-        /// The one that can have only so many.
-        variant: String,
-        /// How many.
-        most: u32,
-    },
-    /// No A/A pair covers this metric and placement.
-    Unguarded,
-    /// Some of a variant's calls failed; latency counts only those that succeeded.
-    FailedCalls {
-        /// The variant.
-        variant: String,
-        /// The failed part of the calls that ended.
-        share: f64,
-    },
-    /// Some of a variant's trials were still drifting when measuring began.
-    Unsettled {
-        /// The variant.
-        variant: String,
-        /// Such trials.
-        trials: u64,
-        /// All its measured trials.
-        of: u64,
-    },
-    /// Some of a variant's trials kept the client above 80% of its core.
-    ClientBound {
-        /// The variant.
-        variant: String,
-        /// Such trials.
-        trials: u64,
-        /// All its measured trials.
-        of: u64,
-    },
-    /// Answers of a variant came uncompressed although it asks for a compression: its figures are
-    /// not, or only in part, those of that compression.
-    Uncompressed {
-        /// The variant.
-        variant: String,
-        /// Such answers.
-        answers: u64,
-        /// All its answers.
-        of: u64,
-    },
-    /// Attempts of a variant to open a connection failed.
-    FailedConnects {
-        /// The variant.
-        variant: String,
-        /// How many, those of the warm-ups included.
-        attempts: u64,
-    },
-    /// The server of a variant closed connections between slices.
-    Reopened {
-        /// The variant.
-        variant: String,
-        /// How many were opened again, outside the figures.
-        connections: u64,
-    },
-    /// Calls of a variant failed that the figures leave out, as the first ones of their slices.
-    LeftOutFailed {
-        /// The variant.
-        variant: String,
-        /// Such calls.
-        calls: u64,
-        /// All its calls that are left out.
-        of: u64,
-    },
-    /// Calls of a variant were due but never begun.
-    NeverBegun {
-        /// The variant.
-        variant: String,
-        /// Such calls.
-        calls: u64,
-        /// All its calls.
-        of: u64,
-    },
-    /// Calls of a variant were sent more than once, since the server did not process them: their
-    /// latency has all sends in it.
-    Retried {
-        /// The variant.
-        variant: String,
-        /// Sends beyond the first.
-        sends: u64,
-    },
-    /// Fewer calls of a variant were in flight at a time than it asks for.
-    FewerInFlight {
-        /// The variant.
-        variant: String,
-        /// The most that were reached, in the trial that reached the fewest.
-        reached: u64,
-        /// As many as it asks for.
-        asked: u64,
-    },
-    /// Calls of a variant were due and had no body yet: their latency has the client's delay in it.
-    BodiesLate {
-        /// The variant.
-        variant: String,
-        /// Such calls.
-        calls: u64,
-        /// All its calls.
-        of: u64,
-    },
-    /// Blocks are left out of the estimate.
-    BlocksLeftOut {
-        /// How many.
-        left_out: u64,
-        /// Of how many.
-        planned: u64,
-    },
-    /// A descriptor was interpreted to make and read the messages of these variants, of the two: with
-    /// generated code the verdict may be another.
-    DynamicCode {
-        /// One variant, or both.
-        variants: Vec<String>,
-    },
-    /// Idle states were not the same in all trials.
-    MixedIdle {
-        /// The variant.
-        variant: String,
-    },
 }
 
 /// What the verdicts under several placements come to together.
@@ -411,8 +243,6 @@ pub struct ClaimFindings {
     pub only_under: Vec<Placement>,
     /// Whether placements give different resolved outcomes.
     pub depends_on_placement: bool,
-    /// All of it in a plain sentence.
-    pub sentence: String,
 }
 
 /// A claim under one placement.
@@ -426,30 +256,4 @@ pub struct ClaimMeasured {
     /// How the measured size stands to the published one, where both have a size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<SizeMatch>,
-}
-
-/// What a claim comes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ClaimOutcome {
-    /// The direction (or the absence of a difference) is as published.
-    Reproduced,
-    /// The opposite, or a difference where none was published, or none where one was.
-    Contradicted,
-    /// The comparison is not resolved, or depends on placement.
-    NotResolved,
-}
-
-/// How a measured ratio stands to the published one in size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SizeMatch {
-    /// The whole interval lies within a quarter of the published ratio.
-    Agrees,
-    /// The measured difference is smaller than published, by more than a quarter.
-    Smaller,
-    /// The measured difference is larger than published, by more than a quarter.
-    Larger,
-    /// The interval reaches into that quarter and out of it.
-    NotResolved,
 }

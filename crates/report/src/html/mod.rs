@@ -1,346 +1,293 @@
 //! `report.html`: one file that needs nothing else.
 //!
-//! Drawn in Rust: plots are inline SVG and HTML, there is no script, and a content security policy
-//! forbids one as well as any request. Texts go through the template's escaping; the SVG holds
-//! numbers only.
+//! Plots are inline SVG and HTML, there is no script, and a content security policy forbids one as well
+//! as any request. [`page::Page`] takes markup from this program alone, and escapes everything else.
 
-mod bars;
-mod curves;
-mod plot;
-mod tables;
-mod timelines;
+mod chart;
+mod page;
 mod verdicts;
 
 #[cfg(test)]
 mod tests;
 
-use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Serde, Value};
-use minijinja::{AutoEscape, Environment, escape_formatter};
-use rpcgauge_study::settings::Placement;
-use serde::Serialize;
-
-use crate::error::ReportError;
-use crate::escape;
-use crate::failures::Failures;
+use crate::document::{Answer, Block, Document, Item, Section, Shown, Span, Table, Text, Weight};
 use crate::findings::Findings;
-use crate::findings::objective::{ObjectiveFindings, ObjectiveOutcome};
-use crate::listing::{self, Listing};
-use crate::questions;
 use crate::words;
+use chart::blocks;
+use page::Page;
 
 /// The size that a page keeps under, bytes.
 pub const LIMIT: usize = 600_000;
 
-const TEMPLATE: &str = include_str!("../../templates/report.html");
-const STYLE: &str = include_str!("../../templates/report.css");
+const HEAD: &str = "<!DOCTYPE html>
+<html lang=\"en\">
+<head>
+<meta charset=\"utf-8\">
+<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">
+<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">
+<meta name=\"color-scheme\" content=\"light dark\">
+<style>
+";
+const STYLE: &str = include_str!("report.css");
 
-/// How much is drawn. Later ones are smaller; a page takes the first one that fits.
-const DETAILS: [Detail; 5] = [
-    Detail {
-        further: true,
-        timelines: true,
-        curves: true,
-        bars: true,
+/// The heaviest charts that a page still has, and what it then leaves out.
+#[derive(Clone, Copy)]
+struct Most {
+    weight: Option<Weight>,
+    left_out: Option<&'static str>,
+}
+
+/// Later ones are smaller; a page takes the first one that fits.
+const MOSTS: [Most; 5] = [
+    Most {
+        weight: Some(Weight::Further),
         left_out: None,
     },
-    Detail {
-        further: false,
-        timelines: true,
-        curves: true,
-        bars: true,
+    Most {
+        weight: Some(Weight::Timelines),
         left_out: Some("the plots of further placements"),
     },
-    Detail {
-        further: false,
-        timelines: false,
-        curves: true,
-        bars: true,
+    Most {
+        weight: Some(Weight::Curves),
         left_out: Some("the plots of further placements and all timelines"),
     },
-    Detail {
-        further: false,
-        timelines: false,
-        curves: false,
-        bars: true,
+    Most {
+        weight: Some(Weight::Bars),
         left_out: Some("the plots of further placements, all timelines and percentile curves"),
     },
-    Detail {
-        further: false,
-        timelines: false,
-        curves: false,
-        bars: false,
+    Most {
+        weight: None,
         left_out: Some("all plots"),
     },
 ];
 
-#[derive(Debug, Clone, Copy)]
-struct Detail {
-    /// Plots of other placements than the first.
-    further: bool,
-    timelines: bool,
-    curves: bool,
-    bars: bool,
-    left_out: Option<&'static str>,
-}
-
 /// Draws findings as a page. Where the whole would be larger than [`LIMIT`], plots are left out,
-/// and the page says which; verdicts and the table of all figures never are.
-///
-/// # Errors
-/// [`ReportError::Template`], which is a defect of this program.
-pub fn render(findings: &Findings) -> Result<String, ReportError> {
-    let mut environment = Environment::new();
-    let syntax = SyntaxConfig::builder()
-        .trim_blocks(true)
-        .lstrip_blocks(true)
-        .build()?;
-    environment.set_syntax(syntax);
-    environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    environment.set_formatter(|out, state, value| match value.as_str() {
-        Some(text) if !value.is_safe() => {
-            escape_formatter(out, state, &Value::from(escape::page(text)))
-        }
-        _ => escape_formatter(out, state, value),
-    });
-    environment.add_template("report", TEMPLATE)?;
-    let template = environment.get_template("report")?;
-    let mut page = String::new();
-    for detail in DETAILS {
-        page = template.render(Serde(View::of(findings, detail)))?;
-        if page.len() < LIMIT {
+/// and the page says which; verdicts and the tables of figures never are.
+#[must_use]
+pub fn render(findings: &Findings) -> String {
+    let document = Document::of(findings);
+    let mut drawn = String::new();
+    for most in MOSTS {
+        drawn = whole(&document, most);
+        if drawn.len() < LIMIT {
             break;
         }
     }
-    Ok(page)
+    drawn
 }
 
-/// What the template is given.
-#[derive(Debug, Serialize)]
-struct View {
-    style: &'static str,
-    name: String,
-    question: String,
-    facts: Vec<String>,
-    warnings: Vec<String>,
-    live: Vec<LiveView>,
-    listings: Vec<ListingView>,
-    objectives: Vec<ObjectiveView>,
-    /// Whether the objectives are of several services.
-    several_targets: bool,
-    incomplete: bool,
-    /// Whether anything is compared: one live service by itself is not.
-    compared: bool,
-    /// Whether any variant is a subject: of live services no stages are known.
-    subjects: bool,
-    summary: verdicts::SummaryView,
-    questions: Vec<verdicts::QuestionView>,
-    a_a_checks: Vec<String>,
-    claims: Vec<verdicts::ClaimView>,
-    how_claims_are_read: &'static str,
-    placements: Vec<PlacementView>,
-    figure_columns: &'static [&'static str],
-    not_run: Vec<(String, String)>,
-    failures: Vec<tables::FailureView>,
-    failures_left_out: Option<String>,
-    errors: Vec<tables::ErrorView>,
-    environment: Vec<(String, String)>,
-    method: MethodView,
-    left_out: Option<&'static str>,
+fn whole(document: &Document, most: Most) -> String {
+    let mut page = Page::default();
+    page.raw(HEAD)
+        .raw(STYLE)
+        .raw("</style>\n<title>")
+        .text(&document.title);
+    page.element(
+        ": rpcgauge</title>\n<meta name=\"generator\" content=\"rpcgauge ",
+        &document.rpcgauge,
+        "\">\n",
+    );
+    page.raw("</head>\n<body>\n<header>\n<p class=\"brand\">rpcgauge report</p>\n");
+    page.element("<h1>", &document.title, "</h1>\n");
+    page.element(
+        "<p class=\"lede\">",
+        &document.question,
+        "</p>\n<p class=\"facts\">",
+    );
+    for fact in &document.facts {
+        page.element("<span>", fact, "</span>");
+    }
+    page.raw("</p>\n");
+    for caution in &document.cautions {
+        page.element("<p class=\"warning\"><bdi>", caution, "</bdi></p>\n");
+    }
+    if let Some(left_out) = most.left_out {
+        page.element(
+            "<p class=\"warning\">To keep this page small it leaves out ",
+            left_out,
+            "; <code>report.json</code> holds their figures.</p>\n",
+        );
+    }
+    page.raw("</header>\n<nav aria-label=\"Sections\">\n");
+    let mut known: Vec<&str> = Vec::new();
+    let shown = document
+        .sections
+        .iter()
+        .filter(|section| section.shown != Shown::InTexts);
+    let sections: Vec<(&Section, bool)> = shown
+        .map(|section| {
+            let is_first = !known.contains(&section.id);
+            known.push(section.id);
+            (section, is_first)
+        })
+        .collect();
+    for (section, _) in sections.iter().filter(|(_, is_first)| *is_first) {
+        page.raw("<a href=\"#")
+            .raw(section.id)
+            .element("\">", &section.title, "</a>\n");
+    }
+    page.raw("</nav>\n<main>\n");
+    for (one, is_first) in sections {
+        section(&mut page, one, is_first, most);
+    }
+    page.raw("</main>\n</body>\n</html>\n");
+    page.finish()
 }
 
-/// What was measured of a live service.
-#[derive(Debug, Serialize)]
-struct LiveView {
-    name: String,
-    facts: Vec<(&'static str, String)>,
+fn section(page: &mut Page, section: &Section, is_first: bool, most: Most) {
+    let is_folded = section.shown == Shown::Folded;
+    page.raw(if is_folded {
+        "<details class=\"section\""
+    } else {
+        "<section"
+    });
+    if is_first {
+        page.raw(" id=\"").raw(section.id).raw("\"");
+    }
+    page.raw(if is_folded { "><summary>" } else { ">" });
+    page.element("<h2>", &section.title, "</h2>");
+    page.raw(if is_folded { "</summary>\n" } else { "\n" });
+    blocks(page, &section.blocks, most);
+    page.raw(if is_folded {
+        "</details>\n"
+    } else {
+        "</section>\n"
+    });
 }
 
-/// A table beside a live service's figures.
-#[derive(Debug, Serialize)]
-struct ListingView {
-    heading: String,
-    sentences: Vec<String>,
-    columns: Vec<&'static str>,
-    rows: Vec<Vec<String>>,
-    note: &'static str,
-}
-
-impl ListingView {
-    fn of(listing: Listing) -> Self {
-        Self {
-            heading: listing.heading,
-            sentences: listing.sentences,
-            columns: listing.columns.iter().map(|column| column.title).collect(),
-            rows: listing.rows,
-            note: listing.note,
+fn block(page: &mut Page, block: &Block, most: Most) {
+    match block {
+        Block::Heading(heading) => {
+            page.element("<h3 class=\"place\">", heading, "</h3>\n");
         }
-    }
-}
-
-/// What a variant had to reach.
-#[derive(Debug, Serialize)]
-struct ObjectiveView {
-    objective: String,
-    variant: String,
-    class: &'static str,
-    outcome: String,
-}
-
-/// Everything that was measured under one placement.
-#[derive(Debug, Serialize)]
-struct PlacementView {
-    title: String,
-    #[serde(skip)]
-    measured: bool,
-    plots: bool,
-    stages: bars::BarsView,
-    stage_table: tables::StageTable,
-    curves: Vec<curves::CurvesView>,
-    timelines: Vec<timelines::TimelineView>,
-    bytes: bars::BarsView,
-    cpu: bars::BarsView,
-    figures: Vec<tables::FigureRow>,
-    /// What the figures under load do not hold.
-    left_out: Option<String>,
-}
-
-/// What the method's short text says of this run.
-#[derive(Debug, Serialize)]
-struct MethodView {
-    confidence: String,
-    margin: String,
-    /// `2 blocks in each of 8 invocations`; at most so many, where not all variants ran as often
-    /// under every placement.
-    design: String,
-    seed: u64,
-    rpcgauge: String,
-}
-
-impl View {
-    fn of(findings: &Findings, detail: Detail) -> Self {
-        let study = &findings.study;
-        let failures = Failures::of_all(findings);
-        let placements = study.placements.iter().enumerate();
-        let placements = placements
-            .map(|(n, p)| PlacementView::of(findings, *p, detail, n == 0 || detail.further))
-            .filter(|view| view.measured);
-        Self {
-            style: STYLE,
-            name: study.name.clone(),
-            question: study.question.clone(),
-            facts: questions::facts(findings),
-            warnings: findings.warnings.clone(),
-            live: LiveView::all(findings),
-            listings: listing::all(findings)
-                .into_iter()
-                .map(ListingView::of)
-                .collect(),
-            objectives: ObjectiveView::all(findings),
-            several_targets: findings.live().count() > 1,
-            incomplete: findings.progress.missing > 0,
-            compared: findings.live().count() != 1,
-            subjects: findings.variants.iter().any(|variant| !variant.is_live()),
-            summary: verdicts::summary(findings),
-            questions: verdicts::questions(findings),
-            a_a_checks: verdicts::a_a_checks(findings),
-            claims: verdicts::claims(findings),
-            how_claims_are_read: words::HOW_CLAIMS_ARE_READ,
-            placements: placements.collect(),
-            figure_columns: &tables::COLUMNS,
-            not_run: findings
-                .variants
-                .iter()
-                .filter(|v| !v.not_run.is_empty())
-                .map(|v| (v.name.clone(), v.not_run.join("; ")))
-                .collect(),
-            failures: tables::failures(&failures),
-            failures_left_out: failures.left_out(),
-            errors: tables::errors(findings),
-            environment: findings
-                .environment
-                .as_ref()
-                .map(tables::environment)
-                .into_iter()
-                .flatten()
-                .chain(tables::floor_blocks(findings))
-                .collect(),
-            method: MethodView {
-                confidence: words::margin_percent(study.confidence),
-                margin: words::margin_percent(study.margin),
-                design: design(findings),
-                seed: study.seed,
-                rpcgauge: findings
-                    .environment
-                    .as_ref()
-                    .map_or_else(String::new, |e| e.rpcgauge.clone()),
-            },
-            left_out: detail.left_out,
+        Block::Paragraph(paragraph) => {
+            page.raw("<p class=\"prose\">");
+            text(page, paragraph);
+            page.raw("</p>\n");
         }
+        Block::Note(note) => {
+            page.element("<p class=\"note\">", note, "</p>\n");
+        }
+        Block::Facts(facts) => {
+            page.raw("<dl class=\"how\">");
+            for (label, fact) in facts {
+                page.element("<dt>", label, "</dt><dd>");
+                text(page, fact);
+                page.raw("</dd>");
+            }
+            page.raw("</dl>\n");
+        }
+        Block::List(items) => {
+            page.raw("<ul class=\"items\">\n");
+            items.iter().for_each(|one| item(page, one));
+            page.raw("</ul>\n");
+        }
+        Block::Table(one) => table(page, one),
+        Block::Verdicts(all) => verdicts::verdicts(page, all, most),
+        Block::Claims(all, reach) => verdicts::claims(page, all, *reach),
+        Block::Chart(one) if most.weight.is_some_and(|most| one.weight <= most) => {
+            chart::chart(page, one);
+        }
+        Block::Chart(_) => {}
     }
 }
 
-/// How often variants ran.
-fn design(findings: &Findings) -> String {
-    let study = &findings.study;
-    let most = u64::from(study.invocations) * u64::from(study.blocks);
-    let mut cells = findings.variants.iter().flat_map(|v| &v.cells);
-    let fewer = cells.any(|cell| cell.trials.planned < most);
-    let at_most = if fewer { "at most " } else { "" };
-    let is_live = findings.live().next().is_some();
-    at_most.to_owned() + &words::design(study.invocations, study.blocks, is_live)
-}
-
-impl LiveView {
-    fn all(findings: &Findings) -> Vec<Self> {
-        let cells = findings.live().flat_map(|variant| {
-            let cells = variant.cells.iter();
-            cells.map(move |cell| Self {
-                name: variant.name.clone(),
-                facts: words::live::facts(variant, cell),
-            })
-        });
-        cells.filter(|view| !view.facts.is_empty()).collect()
-    }
-}
-
-impl ObjectiveView {
-    fn all(findings: &Findings) -> Vec<Self> {
-        let view = |found: &ObjectiveFindings| Self {
-            objective: found.objective.to_string(),
-            variant: found.variant.clone(),
-            class: match found.outcome {
-                ObjectiveOutcome::Reached => "better",
-                ObjectiveOutcome::Missed => "worse",
-                ObjectiveOutcome::TooFewCalls { .. } => "open",
-            },
-            outcome: words::live::objective(found),
+fn text(page: &mut Page, text: &Text) {
+    for span in &text.0 {
+        match span {
+            Span::Plain(words) => page.text(words),
+            Span::Strong(words) => page.element("<strong>", words, "</strong>"),
+            Span::Foreign(words) => page.element("<bdi>", words, "</bdi>"),
         };
-        findings.objectives.iter().map(view).collect()
     }
 }
 
-impl PlacementView {
-    fn of(findings: &Findings, placement: Placement, detail: Detail, plots: bool) -> Self {
-        let groups = questions::groups(findings, placement);
-        let mut members = groups.iter().flat_map(|group| &group.members);
-        Self {
-            title: words::capital(words::on(placement)),
-            measured: members.any(|(_, cell)| cell.figures.is_some()),
-            plots: plots && (detail.bars || detail.curves || detail.timelines),
-            stages: drawn(plots && detail.bars, || bars::stages(&groups)),
-            stage_table: tables::stages(&groups),
-            curves: drawn(plots && detail.curves, || curves::views(&groups)),
-            timelines: drawn(plots && detail.timelines, || timelines::views(&groups)),
-            bytes: drawn(plots && detail.bars, || bars::bytes(&groups)),
-            cpu: drawn(plots && detail.bars, || bars::cpu(&groups)),
-            figures: tables::figures(&groups),
-            left_out: words::live::left_out(findings, placement),
+fn item(page: &mut Page, item: &Item) {
+    page.raw("<li>");
+    if let Some((sign, answer)) = item.sign {
+        page.raw("<b class=\"sign ").raw(class(answer));
+        page.element("\">", &sign.to_string(), "</b> ");
+    }
+    text(page, &item.text);
+    if !item.below.is_empty() {
+        page.raw("<ul>");
+        for line in &item.below {
+            page.raw("<li>");
+            text(page, line);
+            page.raw("</li>");
         }
+        page.raw("</ul>");
+    }
+    if !item.log.is_empty() {
+        page.element(
+            "<details class=\"data\"><summary>Its log</summary><pre>",
+            &item.log,
+            "</pre></details>",
+        );
+    }
+    page.raw("</li>\n");
+}
+
+fn table(page: &mut Page, table: &Table) {
+    page.raw("<div class=\"scroll\"><table class=\"figures\"><thead><tr>");
+    for column in &table.columns {
+        page.raw(if column.right {
+            "<th scope=\"col\" class=\"n\">"
+        } else {
+            "<th scope=\"col\">"
+        });
+        page.text(column.title).raw("</th>");
+    }
+    page.raw("</tr></thead>\n<tbody>");
+    for (index, row) in table.rows.iter().enumerate() {
+        page.raw(if table.breaks.contains(&index) {
+            "<tr class=\"break\">"
+        } else {
+            "<tr>"
+        });
+        for (place, cell) in row.iter().enumerate() {
+            let right = table.columns.get(place).is_some_and(|column| column.right);
+            let is_head = place == 0 && !right;
+            page.raw(match (is_head, right) {
+                (true, _) => "<th scope=\"row\">",
+                (_, true) => "<td class=\"n\">",
+                _ => "<td>",
+            });
+            page.text(cell);
+            let marks = table
+                .marks
+                .get(index)
+                .filter(|marks| is_head && !marks.names.is_empty());
+            if let Some(marks) = marks {
+                page.raw(match marks.main.is_empty() {
+                    true => " <span class=\"mark minor\">",
+                    false => " <span class=\"mark\">",
+                });
+                page.text(&marks.names).raw("</span>");
+            }
+            page.raw(if is_head { "</th>" } else { "</td>" });
+        }
+        page.raw("</tr>\n");
+    }
+    page.raw("</tbody></table></div>\n");
+    if !table.notes.is_empty() {
+        let notes = table.notes.iter().map(|note| words::sentence(note));
+        page.element(
+            "<p class=\"note\">",
+            &notes.collect::<Vec<_>>().join(" "),
+            "</p>\n",
+        );
     }
 }
 
-/// Plots, or none of them.
-fn drawn<T: Default>(wanted: bool, draw: impl FnOnce() -> T) -> T {
-    if wanted { draw() } else { T::default() }
+/// The class that gives an answer its colour.
+fn class(answer: Answer) -> &'static str {
+    match answer {
+        Answer::Better => "better",
+        Answer::Worse => "worse",
+        Answer::Same => "same",
+        Answer::Depends => "depends",
+        Answer::Open | Answer::Nothing => "open",
+        Answer::Check => "check",
+    }
 }

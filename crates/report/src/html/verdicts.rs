@@ -1,317 +1,227 @@
-//! Verdicts and claims as the page shows them, with a small plot of each ratio.
+//! The verdicts and the claims: a table of rows that open, each with its intervals drawn.
 
-use rpcgauge_study::plan::Metric;
-use serde::Serialize;
+use super::chart::{blocks, ratio};
+use super::page::Page;
+use super::{Most, class};
+use crate::document::{Answer, Claim, Question, Row, SIGNS, Verdict, Verdicts};
+use crate::words;
 
-use super::plot::per_cent;
-use crate::findings::Findings;
-use crate::findings::verdict::{ClaimFindings, ClaimOutcome, Comparison, PlacementVerdict};
-use crate::questions::{self, Answer};
-use crate::summary;
-use crate::units::MOST_RATIO;
-use crate::words::{self, About, Factor};
-
-/// The first thing on the page.
-#[derive(Debug, Serialize)]
-pub(crate) struct SummaryView {
-    /// The placements' names, a column each; a single one has no name.
-    columns: Vec<&'static str>,
-    rows: Vec<SummaryRow>,
-    signs: &'static str,
-    below: Vec<String>,
-}
-
-/// A comparison in one line.
-#[derive(Debug, Serialize)]
-pub(crate) struct SummaryRow {
-    heading: Option<String>,
-    text: String,
-    /// The question's place, for a link.
-    question: usize,
-    depends: bool,
-    /// In the columns' order; absent where nothing was planned.
-    cells: Vec<Option<SummaryCell>>,
-}
-
-/// A verdict under one placement in as few words as can be.
-#[derive(Debug, Serialize)]
-pub(crate) struct SummaryCell {
-    class: &'static str,
-    sign: char,
-    /// The sign in words.
-    label: &'static str,
-    phrase: String,
-    interval: String,
-}
-
-/// Each question with its verdict.
-pub(crate) fn summary(findings: &Findings) -> SummaryView {
-    let placements = &findings.study.placements;
-    let cell = |place: &summary::Place| SummaryCell {
-        class: class(place.answer),
-        sign: place.answer.sign(),
-        label: place.answer.label(),
-        phrase: place.found.phrase.clone(),
-        interval: place.found.interval.clone(),
-    };
-    let row = |row: summary::Row| SummaryRow {
-        depends: row.answer == Answer::Depends,
-        cells: placements
-            .iter()
-            .map(|p| row.found.iter().find(|f| f.placement == *p).map(cell))
-            .collect(),
-        heading: row.heading,
-        text: row.text,
-        question: row.question,
-    };
-    let mut below: Vec<String> = summary::checks(findings);
-    below.extend(summary::claims(findings));
-    SummaryView {
-        columns: if placements.len() > 1 {
-            placements.iter().map(|p| words::place(*p)).collect()
-        } else {
-            vec!["verdict"]
-        },
-        rows: summary::rows(findings).into_iter().map(row).collect(),
-        signs: summary::SIGNS,
-        below,
-    }
-}
-
-/// A question and its answers.
-#[derive(Debug, Serialize)]
-pub(crate) struct QuestionView {
-    text: String,
-    verdicts: Vec<VerdictView>,
-    notes: Option<String>,
-    /// The labels of the ratio plots' common axis; absent without any plot.
-    reach: Option<String>,
-}
-
-/// A comparison.
-#[derive(Debug, Serialize)]
-pub(crate) struct VerdictView {
-    class: &'static str,
-    label: String,
-    lines: Vec<LineView>,
-}
-
-/// A verdict under one placement.
-#[derive(Debug, Serialize)]
-pub(crate) struct LineView {
-    /// Named where there are several.
-    placement: Option<String>,
-    clause: String,
-    ratio: String,
-    figures: Option<String>,
-    reason: Option<String>,
-    forest: Option<Forest>,
-}
-
-/// A ratio on a logarithmic axis, better to the right: places in per cent.
-#[derive(Debug, Serialize)]
-pub(crate) struct Forest {
-    class: &'static str,
-    dot: f64,
-    low: Option<f64>,
-    width: Option<f64>,
-    margin_low: f64,
-    margin_width: f64,
-    label: String,
-}
-
-/// A claim.
-#[derive(Debug, Serialize)]
-pub(crate) struct ClaimView {
-    about: String,
-    metric: &'static str,
-    says: String,
-    source: String,
-    published: String,
-    figures: String,
-    measured: Vec<ClaimLine>,
-    outcome: String,
-    class: &'static str,
-}
-
-/// A claim under one placement.
-#[derive(Debug, Serialize)]
-pub(crate) struct ClaimLine {
-    placement: Option<&'static str>,
-    text: String,
-    size: Option<&'static str>,
-}
-
-/// The questions of a study and what answers them.
-pub(crate) fn questions(findings: &Findings) -> Vec<QuestionView> {
-    let margin = findings.study.margin;
-    let view = |question: questions::Question<'_>| {
-        let reach = reach(&question.comparisons);
-        QuestionView {
-            text: question.text.to_owned(),
-            verdicts: question
-                .comparisons
-                .iter()
-                .map(|c| verdict(question.about(findings, c), c, reach, margin))
-                .collect(),
-            reach: question
-                .comparisons
-                .iter()
-                .flat_map(|c| &c.placements)
-                .any(|v| v.estimate.is_some())
-                .then(|| format!("{}×", (reach.exp() * 100.0).round() / 100.0)),
-            notes: words::notes(question.comparisons),
-        }
-    };
-    questions::questions(findings)
-        .into_iter()
-        .map(view)
-        .collect()
-}
-
-/// The A/A checks, a sentence for each placement.
-pub(crate) fn a_a_checks(findings: &Findings) -> Vec<String> {
-    questions::a_a_checks(findings)
-        .flat_map(|c| {
-            let about = About::from(c);
-            let several = c.placements.len() > 1;
-            c.placements.iter().map(move |v| {
-                let text = words::a_a(about, v);
-                if several {
-                    format!("{}: {text}.", words::capital(words::on(v.placement)))
-                } else {
-                    format!("{text}.")
-                }
-            })
-        })
-        .collect()
-}
-
-fn verdict(about: About<'_>, comparison: &Comparison, reach: f64, margin: f64) -> VerdictView {
-    let answer = Answer::of(comparison);
-    let several = comparison.placements.len() > 1;
-    let lines = words::lines(about, comparison, margin);
-    let line = |(line, v): (words::Line, &PlacementVerdict)| LineView {
-        placement: several.then(|| words::capital(words::on(v.placement))),
-        // The ratio stands apart from it here.
-        clause: line.clause.trim_end_matches([',', ':']).to_owned(),
-        ratio: line.ratio,
-        figures: line.figures,
-        reason: line.reason.map(|r| words::capital(&r) + "."),
-        forest: forest(comparison.metric, v, reach, margin),
-    };
-    VerdictView {
-        class: class(answer),
-        label: words::answer(comparison),
-        lines: lines
-            .into_iter()
-            .zip(&comparison.placements)
-            .map(line)
-            .collect(),
-    }
-}
-
-fn class(answer: Answer) -> &'static str {
-    match answer {
-        Answer::Better => "better",
-        Answer::Worse => "worse",
-        Answer::Same => "same",
-        Answer::Depends => "depends",
-        Answer::Open | Answer::Nothing => "open",
-    }
-}
-
-/// Where the axis of ratios may end, so that its labels are round.
-const ENDS: [f64; 10] = [1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1_000.0];
-
-/// How far a question's axis reaches to either side of 1, as a logarithm: to the round ratio beyond
-/// the furthest interval.
-fn reach(comparisons: &[&Comparison]) -> f64 {
-    let estimates = comparisons
-        .iter()
-        .flat_map(|c| &c.placements)
-        .filter_map(|v| v.estimate);
-    let ratios = estimates.flat_map(|e| {
-        [e.ratio]
-            .into_iter()
-            .chain(e.interval.into_iter().flatten())
+/// All verdicts: the first thing on the page.
+pub(super) fn verdicts(page: &mut Page, all: &Verdicts, most: Most) {
+    let several = all.placements.len() > 1;
+    page.raw(match all.placements.len() {
+        1 => "<div class=\"rows places-1\">",
+        2 => "<div class=\"rows places-2\">",
+        _ => "<div class=\"rows places-3\">",
     });
-    let furthest = ratios
-        .map(|r| r.ln().abs())
-        .filter(|l| l.is_finite())
-        .fold(0.0, f64::max);
-    let round = ENDS
-        .into_iter()
-        .map(f64::ln)
-        .find(|end| *end >= furthest * 1.05);
-    // What lies further off tells nothing, and is drawn to the axis's end.
-    round.unwrap_or(MOST_RATIO.ln())
-}
-
-fn forest(metric: Metric, verdict: &PlacementVerdict, reach: f64, margin: f64) -> Option<Forest> {
-    let estimate = verdict.estimate?;
-    let factor = Factor::of(metric, estimate.ratio, estimate.interval);
-    // Better to the right: a worse factor is turned around.
-    let turn = |value: f64| {
-        if factor.is_better {
-            value.ln()
-        } else {
-            -value.ln()
+    if all.groups.iter().any(|group| !group.questions.is_empty()) {
+        page.raw("<div class=\"heads\"><span></span>");
+        for place in &all.placements {
+            page.element("<span>", place, "</span>");
         }
-    };
-    let place = |log: f64| per_cent((0.5 + log / reach / 2.0).clamp(0.0, 1.0));
-    let ends = factor.interval.map(|[a, b]| {
-        let (a, b) = (place(turn(a)), place(turn(b)));
-        (a.min(b), (a - b).abs())
-    });
-    let band = margin.ln_1p();
-    let (margin_low, margin_high) = (place(-band), place(band));
-    Some(Forest {
-        class: class(Answer::under(verdict)),
-        dot: place(turn(factor.value)),
-        low: ends.map(|(low, _)| low),
-        width: ends.map(|(_, width)| per_cent(width / 100.0)),
-        margin_low,
-        margin_width: per_cent((margin_high - margin_low) / 100.0),
-        label: words::claim_measured(metric, verdict),
-    })
-}
-
-/// The claims of a study and what became of them.
-pub(crate) fn claims(findings: &Findings) -> Vec<ClaimView> {
-    findings.claims.iter().map(claim).collect()
-}
-
-fn claim(claim: &ClaimFindings) -> ClaimView {
-    let several = claim.placements.len() > 1;
-    let published = &claim.published;
-    ClaimView {
-        about: format!("{} against {}", claim.of, claim.against),
-        metric: words::metric_name(claim.metric),
-        says: claim.says.clone(),
-        source: claim.source.clone(),
-        published: claim.published_ratio.map_or_else(String::new, |ratio| {
-            words::factor_phrase(claim.metric, ratio)
-        }),
-        figures: format!(
-            "{} against {} {}",
-            published.of, published.against, published.unit
-        ),
-        measured: claim
-            .placements
-            .iter()
-            .map(|p| ClaimLine {
-                placement: several.then(|| words::on(p.verdict.placement)),
-                text: words::claim_measured(claim.metric, &p.verdict),
-                size: p.size.map(words::size_match),
-            })
-            .collect(),
-        outcome: words::claim_outcome(claim),
-        class: match claim.outcome {
-            _ if claim.depends_on_placement => "depends",
-            ClaimOutcome::Reproduced => "better",
-            ClaimOutcome::Contradicted => "worse",
-            ClaimOutcome::NotResolved => "open",
-        },
+        page.raw("<span></span></div>\n");
     }
+    for group in &all.groups {
+        page.raw("<section class=\"group\">");
+        let mut reach = group.reach;
+        for question in &group.questions {
+            asked(page, question, reach.take());
+            for row in &question.rows {
+                comparison(page, row, &all.placements, group.reach, several);
+            }
+            if let Some(cautions) = &question.cautions {
+                page.element("<p class=\"note\">", cautions, "</p>\n");
+            }
+        }
+        page.element(
+            "<details class=\"more\"><summary>",
+            &group.title,
+            "</summary>\n",
+        );
+        blocks(page, &group.more, most);
+        page.raw("</details></section>\n");
+    }
+    if let Some(checks) = &all.checks {
+        page.raw("<section class=\"group\">");
+        page.element("<div class=\"asked\"><h3>", &checks.text, "</h3>");
+        axis(page, all.checks_reach);
+        page.raw("</div>\n");
+        for row in &checks.rows {
+            comparison(page, row, &all.placements, all.checks_reach, several);
+        }
+        page.raw("</section>\n");
+    }
+    page.raw("</div>\n");
+    page.element("<p class=\"signs\">", SIGNS, ".</p>\n");
+}
+
+/// A question above its rows, and beside it the axis that they share.
+fn asked(page: &mut Page, question: &Question, reach: Option<f64>) {
+    let heading = question.has_heading().then_some(&question.text);
+    if heading.is_none() && reach.is_none() {
+        return;
+    }
+    page.raw("<div class=\"asked\">");
+    match heading {
+        Some(text) => page.element("<h3>", text, "</h3>"),
+        None => page.raw("<span></span>"),
+    };
+    axis(page, reach);
+    page.raw("</div>\n");
+}
+
+/// The ends of an axis of ratios.
+fn axis(page: &mut Page, reach: Option<f64>) {
+    if let Some(reach) = reach {
+        page.raw("<p class=\"axis\" aria-hidden=\"true\"><span>")
+            .number(reach);
+        page.raw("× worse</span><span>equal</span><span>")
+            .number(reach);
+        page.raw("× better</span></p>");
+    }
+}
+
+/// A comparison: a line, and its card.
+fn comparison(
+    page: &mut Page,
+    row: &Row,
+    placements: &[&'static str],
+    reach: Option<f64>,
+    several: bool,
+) {
+    page.raw("<details class=\"row\"><summary><span class=\"what\">")
+        .text(&row.text);
+    if row.answer == Answer::Depends {
+        page.raw(" <em class=\"tag depends\">~ depends on placement</em>");
+    }
+    page.raw("</span>");
+    for place in placements {
+        let found = row
+            .verdicts
+            .iter()
+            .find(|verdict| !several || verdict.place == *place);
+        match found {
+            Some(verdict) => found_under(page, verdict, several),
+            None => {
+                page.raw("<span class=\"found none\">–</span>");
+            }
+        }
+    }
+    page.raw("<span class=\"ratios\">");
+    for verdict in &row.verdicts {
+        if let Some((drawn, reach)) = verdict.drawn.as_ref().zip(reach) {
+            let label = format!("{} {}", verdict.on, verdict.found.text());
+            ratio(page, class(verdict.answer), drawn, reach, &label);
+        }
+    }
+    page.raw("</span></summary><div class=\"card\">");
+    for verdict in &row.verdicts {
+        card(page, verdict, several);
+    }
+    page.raw("</div></details>\n");
+}
+
+/// What was found under a placement, in as few words as can be.
+fn found_under(page: &mut Page, verdict: &Verdict, several: bool) {
+    page.raw("<span class=\"found\"");
+    if several {
+        page.element(" data-label=\"", verdict.place, "\"");
+    }
+    page.raw("><b class=\"sign ")
+        .raw(class(verdict.answer))
+        .raw("\" title=\"");
+    page.text(verdict.answer.label())
+        .raw("\">")
+        .text(&verdict.answer.sign().to_string());
+    page.element("</b> <span>", &verdict.found.phrase, "");
+    if !verdict.found.interval.is_empty() {
+        page.element(" <i>", &verdict.found.interval, "</i>");
+    }
+    page.raw("</span></span>");
+}
+
+/// A verdict in full.
+fn card(page: &mut Page, verdict: &Verdict, several: bool) {
+    let line = &verdict.line;
+    page.raw("<div class=\"line\">");
+    if several {
+        page.element("<p class=\"place\">", &words::capital(verdict.on), "</p>");
+    }
+    // The ratio stands apart from it here.
+    page.element(
+        "<p class=\"clause\">",
+        line.clause.trim_end_matches([',', ':']),
+        "",
+    );
+    if !line.ratio.is_empty() {
+        page.element(" <span class=\"ratio\">", &line.ratio, "</span>");
+    }
+    page.raw("</p>");
+    if let Some(figures) = &line.figures {
+        page.element("<p class=\"figs\">", figures, "</p>");
+    }
+    if let Some(reason) = &line.reason {
+        page.element("<p class=\"why\">", &words::capital(reason), ".</p>");
+    }
+    page.raw("</div>");
+}
+
+/// The claims, a row each.
+pub(super) fn claims(page: &mut Page, claims: &[Claim], reach: Option<f64>) {
+    page.raw("<div class=\"rows claims\"><div class=\"heads\"><span></span><span>published</span>");
+    page.raw("<span>measured here</span>");
+    axis(page, reach);
+    page.raw("</div>\n");
+    for claim in claims {
+        let (sign, answer) = claim.sign;
+        page.raw("<details class=\"row\"><summary><span class=\"what\"><b class=\"sign ");
+        page.raw(class(answer))
+            .raw("\">")
+            .text(&sign.to_string())
+            .raw("</b> ")
+            .text(&claim.about);
+        page.raw(" <em class=\"tag ").raw(class(answer)).element(
+            "\">",
+            &claim.outcome,
+            "</em></span>",
+        );
+        let published = match claim.published.is_empty() {
+            true => &claim.figures,
+            false => &claim.published,
+        };
+        page.element(
+            "<span class=\"found\" data-label=\"published\">",
+            published,
+            "</span>",
+        );
+        page.raw("<span class=\"found\" data-label=\"measured\"><span>");
+        for (index, measured) in claim.measured.iter().enumerate() {
+            page.raw(if index > 0 { "<br>" } else { "" });
+            if let Some(place) = measured.place {
+                page.element("<small>", place, "</small> ");
+            }
+            page.text(&measured.text);
+        }
+        page.raw("</span></span><span class=\"ratios\">");
+        for measured in &claim.measured {
+            if let Some((drawn, reach)) = measured.drawn.as_ref().zip(reach) {
+                ratio(page, class(answer), drawn, reach, &measured.text);
+            }
+        }
+        page.element(
+            "</span></summary><div class=\"card\"><p>",
+            &claim.says,
+            "</p>",
+        );
+        page.element("<p class=\"figs\">Published: ", &claim.figures, "</p>");
+        for measured in &claim.measured {
+            page.raw("<p class=\"figs\">Measured");
+            if let Some(place) = measured.place {
+                page.raw(", ").text(place);
+            }
+            page.element(": ", &measured.words(), "</p>");
+        }
+        page.raw("</div></details>\n");
+    }
+    page.raw("</div>\n");
 }

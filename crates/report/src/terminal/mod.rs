@@ -1,58 +1,88 @@
-//! The report in a terminal: a summary, verdicts, claims, figures, and what was not measured.
+//! The report in a terminal: the summary, the cautions and the figures; all of it where that is asked for.
 
-mod figures;
-mod live;
 mod style;
-mod summary;
 mod table;
 
 #[cfg(test)]
 mod tests;
 
-use rpcgauge_study::settings::Placement;
-
-pub(crate) use style::Paint;
+use style::Paint;
 pub use style::Style;
-pub(crate) use table::{Column, Table};
+use table::fitted;
 
+use crate::document::{
+    Answer, Block, Claim, Document, Item, Question, Row, SIGNS, Section, Shown, Table, Verdict,
+    Verdicts,
+};
 use crate::escape::terminal as safe;
-use crate::failures::Failures;
-use crate::findings::verdict::{ClaimOutcome, Combined, Comparison};
-use crate::findings::{Cell, Figures, Findings, VariantFindings};
-use crate::questions::{self, Answer};
-use crate::units;
-use crate::words::{self, About};
+use crate::findings::Findings;
+use crate::words;
 
 /// Writes findings for a terminal.
 #[must_use]
 pub fn render(findings: &Findings, style: Style) -> String {
-    let mut page = Page {
-        style,
-        text: String::new(),
-    };
-    page.title(findings);
-    page.listings(findings);
-    page.live(findings);
-    page.objectives(findings);
-    page.summary(findings);
-    page.verdicts(findings);
-    page.claims(findings);
-    // One service by itself is told whole above.
-    if findings.live().count() != 1 {
-        page.figures(findings);
+    let document = Document::of(findings);
+    let mut page = Page::new(style);
+    page.title(&format!("{}: {}", document.title, document.question));
+    page.paragraph(Paint::Quiet, "", &document.facts.join("; "));
+    for caution in &document.cautions {
+        page.paragraph(Paint::Open, "! ", caution);
     }
-    page.not_measured(findings);
-    page.failed_trials(findings);
-    page.failed_calls(findings);
+    for section in &document.sections {
+        let is_wanted = match section.shown {
+            Shown::Always | Shown::InTexts => true,
+            Shown::InFiles | Shown::Folded => style.verbose,
+        };
+        if is_wanted {
+            page.section(section);
+        }
+    }
     page.text
 }
+
+/// Writes titles, facts and sections below each other.
+pub(crate) fn sections(
+    titles: &[String],
+    facts: &[String],
+    sections: &[Section],
+    style: Style,
+) -> String {
+    let mut page = Page::new(style);
+    titles.iter().for_each(|title| page.title(title));
+    for fact in facts {
+        page.paragraph(Paint::Quiet, "", fact);
+    }
+    sections.iter().for_each(|section| page.section(section));
+    page.text
+}
+
+/// Room for the longest label of facts and a gap.
+const LABEL: usize = 13;
+
+/// Where a question has less room than this beside its verdict, it stands above it.
+const LEAST_ROOM: usize = 34;
 
 struct Page {
     style: Style,
     text: String,
+    /// The columns that the last table had no room for.
+    dropped: Vec<&'static str>,
 }
 
 impl Page {
+    fn new(style: Style) -> Self {
+        Self {
+            style,
+            text: String::new(),
+            dropped: Vec::new(),
+        }
+    }
+
+    fn title(&mut self, text: &str) {
+        let title = self.style.wrap("", &safe(text));
+        self.line(&self.style.paint(Paint::Heading, &title));
+    }
+
     fn line(&mut self, line: &str) {
         self.text += line;
         self.text.push('\n');
@@ -69,60 +99,6 @@ impl Page {
         self.line(&self.style.paint(paint, &wrapped));
     }
 
-    fn title(&mut self, findings: &Findings) {
-        let study = &findings.study;
-        let title = self
-            .style
-            .wrap("", &safe(&format!("{}: {}", study.name, study.question)));
-        self.line(&self.style.paint(Paint::Heading, &title));
-        let facts = questions::facts(findings).join("; ");
-        self.paragraph(Paint::Quiet, "", &facts);
-        for warning in &findings.warnings {
-            self.paragraph(Paint::Open, "! ", warning);
-        }
-    }
-
-    fn verdicts(&mut self, findings: &Findings) {
-        for question in questions::questions(findings) {
-            self.heading(question.text);
-            for comparison in &question.comparisons {
-                let about = question.about(findings, comparison);
-                self.verdict(findings, comparison, about);
-            }
-            if let Some(notes) = words::notes(question.comparisons) {
-                let indent = 4 + label_width(findings);
-                self.paragraph(Paint::Quiet, &" ".repeat(indent), &notes);
-            }
-        }
-        let checks: Vec<_> = questions::a_a_checks(findings).collect();
-        if !checks.is_empty() {
-            self.heading("Is a difference seen where there is none?");
-        }
-        for check in checks {
-            let about = About::from(check);
-            for verdict in &check.placements {
-                let label = label(findings, verdict.placement);
-                let text = words::a_a(about, verdict) + ".";
-                self.signed(Paint::Quiet, '·', &label, &text);
-            }
-        }
-    }
-
-    /// A line for each placement, and why it is open below it.
-    fn verdict(&mut self, findings: &Findings, comparison: &Comparison, about: About<'_>) {
-        if comparison.combined == Combined::DependsOnPlacement {
-            self.signed(Paint::Open, '~', "", "Depends on placement:");
-        }
-        for line in words::lines(about, comparison, findings.study.margin) {
-            let label = label(findings, line.placement);
-            self.signed(paint(line.answer), line.answer.sign(), &label, &line.text());
-            if let Some(reason) = &line.reason {
-                let indent = " ".repeat(4 + label.chars().count());
-                self.paragraph(Paint::Quiet, &indent, &(words::capital(reason) + "."));
-            }
-        }
-    }
-
     /// A coloured sign, a label, and a text beside them.
     fn signed(&mut self, paint: Paint, sign: char, label: &str, text: &str) {
         let indent = 4 + label.chars().count();
@@ -131,95 +107,190 @@ impl Page {
         self.line(&format!("  {sign} {label}{}", &wrapped[indent..]));
     }
 
-    fn claims(&mut self, findings: &Findings) {
-        if findings.claims.is_empty() {
+    fn section(&mut self, section: &Section) {
+        let is_drawn = |block: &Block| !matches!(block, Block::Chart(_));
+        if !section.blocks.iter().any(is_drawn) {
             return;
         }
-        self.heading("Published figures");
-        self.paragraph(Paint::Quiet, "", words::HOW_CLAIMS_ARE_READ);
-        for claim in &findings.claims {
-            let (paint, sign) = match claim.outcome {
-                _ if claim.depends_on_placement => (Paint::Open, '~'),
-                ClaimOutcome::Reproduced => (Paint::Good, '✓'),
-                ClaimOutcome::Contradicted => (Paint::Bad, '✗'),
-                ClaimOutcome::NotResolved => (Paint::Open, '?'),
-            };
-            let text = format!(
-                "{}: {} against {} in {}",
-                words::capital(&words::claim_outcome(claim)),
-                claim.of,
-                claim.against,
-                words::metric_name(claim.metric)
-            );
-            self.signed(paint, sign, "", &text);
-            let published = words::claim_published(claim);
-            self.paragraph(Paint::Quiet, "    published  ", &published);
-            for measured in &claim.placements {
-                let place = if claim.placements.len() > 1 {
-                    words::place(measured.verdict.placement)
-                } else {
-                    "measured"
-                };
-                let size = measured.size.map(words::size_match);
-                let size = size.map_or_else(String::new, |s| format!(", {s}"));
-                let text = words::claim_measured(claim.metric, &measured.verdict) + &size;
-                self.paragraph(Paint::Plain, &format!("    {place:<9}  "), &text);
+        // The verdicts have headings of their own, and so has what failed.
+        let has_own = matches!(
+            section.blocks.first(),
+            Some(Block::Verdicts(_) | Block::Heading(_))
+        );
+        if !has_own {
+            self.heading(&section.title);
+        }
+        for block in &section.blocks {
+            self.block(block);
+        }
+    }
+
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Heading(text) => self.heading(text),
+            Block::Paragraph(text) => self.paragraph(Paint::Plain, "  ", &text.words()),
+            Block::Note(text) => self.paragraph(Paint::Quiet, "", text),
+            Block::Facts(facts) => {
+                let mut last = "";
+                for (label, text) in facts {
+                    let shown = if label == last { "" } else { label };
+                    let label_width = LABEL.max(shown.chars().count() + 1);
+                    let first = format!("  {:<label_width$}", safe(shown));
+                    self.paragraph(Paint::Plain, &first, &text.words());
+                    last = label;
+                }
+            }
+            Block::List(items) => items.iter().for_each(|item| self.item(item)),
+            Block::Table(table) => self.table(table),
+            Block::Verdicts(verdicts) => self.verdicts(verdicts),
+            Block::Claims(claims, _) => claims.iter().for_each(|claim| self.claim(claim)),
+            Block::Chart(_) => {}
+        }
+    }
+
+    fn item(&mut self, item: &Item) {
+        match item.sign {
+            Some((sign, answer)) => self.signed(paint(answer), sign, "", &item.text.words()),
+            None => self.paragraph(Paint::Open, "  ", &item.text.words()),
+        }
+        for line in &item.below {
+            self.paragraph(Paint::Quiet, "    ", &line.words());
+        }
+        if self.style.verbose {
+            for line in item.log.lines() {
+                self.paragraph(Paint::Quiet, "    | ", line);
             }
         }
     }
 
-    fn not_measured(&mut self, findings: &Findings) {
-        let not_run: Vec<_> = findings
-            .variants
-            .iter()
-            .filter(|v| !v.not_run.is_empty())
-            .collect();
-        if !not_run.is_empty() {
-            self.heading("Not measured");
+    fn table(&mut self, table: &Table) {
+        let (lines, dropped) = fitted(table, self.style.columns());
+        for (index, line) in lines.iter().enumerate() {
+            if index > 0 && table.breaks.contains(&(index - 1)) {
+                self.text.push('\n');
+            }
+            match index {
+                0 => self.line(&self.style.paint(Paint::Quiet, line)),
+                _ => self.line(line),
+            }
         }
-        for variant in &not_run {
-            let text = format!("{}: {}", variant.name, variant.not_run.join("; "));
-            self.paragraph(Paint::Open, "  ", &text);
+        for note in table.legend.iter().chain(&table.notes) {
+            self.paragraph(Paint::Quiet, "", note);
         }
-    }
-
-    fn failed_trials(&mut self, findings: &Findings) {
-        let failures = Failures::of_measured_variants(findings);
-        if !failures.listed.is_empty() {
-            self.heading("Failed trials");
-        }
-        for failure in &failures.listed {
-            self.paragraph(Paint::Open, "  ", &words::failure(failure));
-        }
-        if let Some(others) = failures.left_out() {
-            self.paragraph(Paint::Quiet, "  ", &others);
+        // Said once of tables below each other that have the same columns.
+        if !dropped.is_empty() && dropped != self.dropped {
+            let more = format!("wider terminals also show {}", dropped.join(", "));
+            self.paragraph(Paint::Quiet, "", &more);
+            self.dropped = dropped;
         }
     }
 
-    fn failed_calls(&mut self, findings: &Findings) {
-        let amiss: Vec<(&VariantFindings, &Cell, &Figures, String)> = findings
-            .variants
-            .iter()
-            .filter(|v| !v.is_live())
-            .flat_map(|v| v.cells.iter().map(move |c| (v, c)))
-            .filter_map(|(v, c)| Some((v, c, c.figures.as_deref()?)))
-            .filter_map(|(v, c, f)| Some((v, c, f, words::mishaps(f)?)))
-            .collect();
-        if amiss.is_empty() {
+    fn verdicts(&mut self, verdicts: &Verdicts) {
+        let groups = || verdicts.groups.iter().flat_map(|group| &group.questions);
+        let questions: Vec<&Question> = groups().collect();
+        if !questions.is_empty() {
+            self.summary(verdicts, &questions);
+        }
+        for line in &verdicts.below {
+            self.paragraph(Paint::Quiet, "", &format!("{line}."));
+        }
+        // Wide enough for the longest placement's name.
+        let width = match &verdicts.placements[..] {
+            [_] => 0,
+            several => several.iter().map(|place| place.len()).max().unwrap_or(0) + 2,
+        };
+        if self.style.verbose {
+            for question in questions.into_iter().chain(&verdicts.checks) {
+                self.heading(&question.text);
+                self.answers(question, width);
+            }
             return;
         }
-        self.heading("Failed calls and connections");
-        for (variant, cell, figures, mishaps) in amiss {
-            let place = words::on(cell.placement);
-            let text = format!("{} {place}: {mishaps}", variant.name);
-            self.paragraph(Paint::Open, "  ", &text);
-            for error in &figures.errors {
-                let text = format!("{} × {}", units::count(error.count), error.text);
-                self.paragraph(Paint::Quiet, "    ", &text);
+        let mut cautions: Vec<&String> = groups().filter_map(|q| q.cautions.as_ref()).collect();
+        cautions.dedup();
+        if !cautions.is_empty() {
+            self.heading("Cautions");
+        }
+        for caution in cautions {
+            self.paragraph(Paint::Open, "  ", caution);
+        }
+    }
+
+    /// Each comparison in a line.
+    fn summary(&mut self, verdicts: &Verdicts, questions: &[&Question]) {
+        self.heading(&match &verdicts.placements[..] {
+            [own, _, ..] => format!("Summary ({own}, unless a line says otherwise)"),
+            _ => "Summary".to_owned(),
+        });
+        let rows = || questions.iter().flat_map(|question| &question.rows);
+        let phrase = rows().map(phrase_width).max().unwrap_or(0);
+        let widest = rows().map(|row| result(row, phrase).chars().count()).max();
+        for question in questions {
+            if question.has_heading() {
+                self.paragraph(Paint::Plain, "  ", &question.text);
             }
-            if let Some(others) = words::other_errors(figures) {
-                self.paragraph(Paint::Quiet, "    ", &others);
+            for row in &question.rows {
+                self.row(row, &result(row, phrase), widest.unwrap_or(0));
+                for other in row.others() {
+                    let sign = other.answer.sign().to_string();
+                    let sign = self.style.paint(paint(other.answer), &sign);
+                    self.line(&format!("  {sign} {}: {}", other.place, other.found.text()));
+                }
             }
+        }
+        self.paragraph(Paint::Quiet, "", SIGNS);
+    }
+
+    fn row(&mut self, row: &Row, result: &str, widest: usize) {
+        let answer = row.sign();
+        let sign = self.style.paint(paint(answer), &answer.sign().to_string());
+        let indent = 2 + widest + 2;
+        if self.style.columns() < indent + LEAST_ROOM {
+            let wrapped = self.style.wrap("  ", &safe(&row.text));
+            self.line(&format!("{sign} {}", &wrapped[2..]));
+            self.line(format!("  {result}").trim_end());
+            return;
+        }
+        let wrapped = self.style.wrap(&" ".repeat(indent), &safe(&row.text));
+        self.line(&format!("{sign} {result:<widest$}  {}", &wrapped[indent..]));
+    }
+
+    /// A line for each comparison and placement, and why it is open below it.
+    fn answers(&mut self, question: &Question, width: usize) {
+        let label = |verdict: &Verdict| match width {
+            0 => String::new(),
+            width => format!("{:<width$}", verdict.place),
+        };
+        for row in &question.rows {
+            if row.answer == Answer::Depends {
+                self.signed(Paint::Open, '~', "", "Depends on placement:");
+            }
+            for verdict in &row.verdicts {
+                let (answer, line) = (verdict.answer, &verdict.line);
+                self.signed(paint(answer), answer.sign(), &label(verdict), &line.text());
+                if let Some(reason) = &line.reason {
+                    let indent = " ".repeat(4 + width);
+                    self.paragraph(Paint::Quiet, &indent, &(words::capital(reason) + "."));
+                }
+            }
+        }
+        if let Some(cautions) = &question.cautions {
+            self.paragraph(Paint::Quiet, &" ".repeat(4 + width), cautions);
+        }
+    }
+
+    fn claim(&mut self, claim: &Claim) {
+        let (sign, answer) = claim.sign;
+        let text = format!("{}: {}", words::capital(&claim.outcome), claim.about);
+        self.signed(paint(answer), sign, "", &text);
+        let published = match claim.published.is_empty() {
+            true => claim.figures.clone(),
+            false => format!("{} ({})", claim.published, claim.figures),
+        };
+        self.paragraph(Paint::Quiet, "    published  ", &published);
+        for measured in &claim.measured {
+            let first = format!("    {:<9}  ", measured.place.unwrap_or("measured"));
+            self.paragraph(Paint::Plain, &first, &measured.words());
         }
     }
 }
@@ -231,24 +302,22 @@ fn paint(answer: Answer) -> Paint {
         Answer::Worse => Paint::Bad,
         Answer::Same => Paint::Even,
         Answer::Depends | Answer::Open | Answer::Nothing => Paint::Open,
+        Answer::Check => Paint::Quiet,
     }
 }
 
-/// A placement before a line; nothing in a study of one placement.
-fn label(findings: &Findings, placement: Placement) -> String {
-    let width = label_width(findings);
-    format!("{:<width$}", words::place(placement))
-        .chars()
-        .take(width)
-        .collect()
+fn phrase_width(row: &Row) -> usize {
+    let own = row.verdicts.first().map(|verdict| &verdict.found);
+    own.filter(|found| !found.interval.is_empty())
+        .map_or(0, |found| found.phrase.chars().count())
 }
 
-/// Room for the widest placement's name and a gap.
-fn label_width(findings: &Findings) -> usize {
-    let placements = &findings.study.placements;
-    if placements.len() < 2 {
-        return 0;
+/// What was found, its interval in a column of its own.
+fn result(row: &Row, phrase: usize) -> String {
+    match (row.answer, row.verdicts.first()) {
+        (Answer::Depends, _) => "depends on placement".to_owned(),
+        (_, None) => "not measured".to_owned(),
+        (_, Some(own)) if own.found.interval.is_empty() => own.found.phrase.clone(),
+        (_, Some(own)) => format!("{:<phrase$}  {}", own.found.phrase, own.found.interval),
     }
-    let widest = placements.iter().map(|p| words::place(*p).len()).max();
-    widest.unwrap_or(0) + 2
 }

@@ -7,9 +7,11 @@ pub struct Style {
     pub color: bool,
     /// Columns of the terminal.
     pub width: usize,
+    /// Whether to show all that there is, and not only the summary, the cautions and the figures.
+    pub verbose: bool,
 }
 
-/// Columns where the terminal does not tell; then the narrowest and widest that are written for.
+/// Columns where the terminal's are not known; then the narrowest and widest that are written for.
 const DEFAULT_WIDTH: usize = 100;
 const NARROWEST: usize = 40;
 const WIDEST: usize = 200;
@@ -28,13 +30,14 @@ pub(crate) enum Paint {
 
 impl Style {
     /// A style for an output: colour only on a terminal and only where `NO_COLOR`
-    /// (<https://no-color.org>) is unset or empty; 100 columns unless told.
+    /// (<https://no-color.org>) is unset or empty; 100 columns where `width` is none.
     #[must_use]
     pub fn new(is_terminal: bool, no_color: Option<&str>, width: Option<usize>) -> Self {
         let color = is_terminal && no_color.is_none_or(str::is_empty);
         Self {
             color,
             width: width.unwrap_or(DEFAULT_WIDTH),
+            verbose: false,
         }
     }
 

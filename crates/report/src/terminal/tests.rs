@@ -8,6 +8,14 @@ fn plain(width: usize) -> Style {
     Style {
         color: false,
         width,
+        verbose: false,
+    }
+}
+
+fn whole(width: usize) -> Style {
+    Style {
+        verbose: true,
+        ..plain(width)
     }
 }
 
@@ -15,7 +23,7 @@ fn plain(width: usize) -> Style {
 fn wide_and_in_colour() {
     let style = Style {
         color: true,
-        width: 200,
+        ..whole(200)
     };
     let text = render(quickstart::findings(), style).replace('\u{1b}', "␛");
     insta::assert_snapshot!(text);
@@ -39,7 +47,7 @@ fn a_load_reads_as_a_result_with_its_objectives_first() {
 }
 
 #[test]
-fn a_ramp_is_told_step_by_step() {
+fn a_ramp_is_shown_step_by_step() {
     insta::assert_snapshot!(render(&findings(&ramp()), plain(100)));
 }
 
@@ -79,7 +87,7 @@ fn a_server_cannot_steer_the_terminal() {
 }
 
 #[test]
-fn how_late_calls_were_sent_is_told_at_any_width() {
+fn how_late_calls_were_sent_is_said_at_any_width() {
     let mut sample = two(2.0).build();
     let header = |sample: &crate::fixture::Sample| {
         let text = render(&findings(sample), plain(80));
@@ -102,32 +110,32 @@ proptest! {
 
     #[test]
     fn every_line_fits(width in 80..=200_usize) {
-        for line in render(quickstart::findings(), plain(width)).lines() {
+        for line in render(quickstart::findings(), whole(width)).lines() {
             prop_assert!(line.chars().count() <= width, "{width}: {line}");
         }
     }
 }
 
 #[test]
-fn messages_that_were_not_made_in_time_are_told_of_a_live_service() {
+fn messages_that_were_not_made_in_time_are_said_of_a_live_service() {
     let mut sample = live();
     if let Outcome::Measured(measured) = &mut sample.trials[0].outcome {
         measured.bodies_late = 3;
     }
     let page = render(&findings(&sample), plain(100));
     let words: Vec<&str> = page.split_whitespace().collect();
-    let told = "; 3 calls began late, since their messages were not made in time";
-    assert!(words.join(" ").contains(told), "{page}");
+    let said = "3 of 204 calls were begun late, since their messages were not made in time.";
+    assert!(words.join(" ").to_lowercase().contains(said), "{page}");
 }
 
 #[test]
-fn calls_in_flight_that_were_not_reached_are_told_of_a_live_service() {
+fn calls_in_flight_that_were_not_reached_are_said_of_a_live_service() {
     let mut sample = live();
     sample.plan.variants[0].settings.schedule =
         rpcgauge_study::settings::Schedule::Closed { in_flight: 64 };
-    let told = |sample: &crate::fixture::Sample| {
+    let said = |sample: &crate::fixture::Sample| {
         let page = render(&findings(sample), plain(200));
-        page.contains("64 calls in flight, of which a trial reached only 10; sent ")
+        page.contains("A trial had at most 10 calls in flight, not the 64 asked for.")
     };
     let reach = |sample: &mut crate::fixture::Sample, most| {
         if let Outcome::Measured(measured) = &mut sample.trials[0].outcome {
@@ -135,13 +143,13 @@ fn calls_in_flight_that_were_not_reached_are_told_of_a_live_service() {
         }
     };
     reach(&mut sample, 64);
-    assert!(!told(&sample));
+    assert!(!said(&sample));
     reach(&mut sample, 10);
-    assert!(told(&sample), "{}", render(&findings(&sample), plain(200)));
+    assert!(said(&sample), "{}", render(&findings(&sample), plain(200)));
 }
 
 #[test]
-fn sends_beyond_a_calls_first_are_told_of_a_live_service() {
+fn sends_beyond_a_calls_first_are_said_of_a_live_service() {
     let mut sample = live();
     if let Outcome::Measured(measured) = &mut sample.trials[0].outcome {
         measured.calls.retried = 90;
@@ -149,7 +157,7 @@ fn sends_beyond_a_calls_first_are_told_of_a_live_service() {
     }
     let page = render(&findings(&sample), plain(100));
     let words: Vec<&str> = page.split_whitespace().collect();
-    let told =
-        "; calls that were not processed were sent again 90 times, 88 of them with an answer then";
-    assert!(words.join(" ").contains(told), "{page}");
+    let page = words.join(" ");
+    assert!(page.contains("Calls were sent again 90 times."), "{page}");
+    assert!(page.contains("; 88 answered after a retry"), "{page}");
 }

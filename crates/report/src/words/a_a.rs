@@ -1,11 +1,11 @@
 //! The A/A pair in words: what one thing measured twice came to.
 
 use super::About;
-use super::metric::metric_name;
 use super::ratio::Found;
 use super::reason::WORTHLESS;
 use super::verdict::{NOT_MEASURED, without};
 use crate::findings::verdict::{Estimate, PlacementVerdict};
+use crate::metric::row;
 use crate::units;
 
 /// The A/A pair's own line.
@@ -16,7 +16,7 @@ pub(crate) fn a_a(about: About<'_>, verdict: &PlacementVerdict) -> String {
         metric,
         ..
     } = about;
-    let name = metric_name(metric);
+    let name = row(metric).name;
     let Some(estimate) = &verdict.estimate else {
         let why = match without(verdict) {
             NOT_MEASURED => "were not both measured".to_owned(),
@@ -46,7 +46,7 @@ pub(crate) fn a_a_brief(verdict: &PlacementVerdict) -> String {
     }
 }
 
-/// An A/A pair beyond this factor holds 1 and is no good news: most differences are smaller.
+/// An A/A pair that reaches beyond this factor holds 1 and is no good news: most differences are smaller.
 const LOOSE: f64 = 1.5;
 
 /// What an A/A check comes to, and what that means for the others: nothing is resolved but what lies
@@ -74,7 +74,7 @@ fn a_a_outcome(estimate: &Estimate) -> (&'static str, Option<String>) {
 /// Intervals of fewer invocations are wide by their number alone (docs/method.md).
 const FEW_INVOCATIONS: u64 = 4;
 
-/// Why an A/A pair tells nothing.
+/// Why an A/A pair shows nothing.
 fn too_little(estimate: &Estimate) -> String {
     if estimate.independent() >= FEW_INVOCATIONS {
         return "so noisy that hardly any difference can be resolved".to_owned();
@@ -83,10 +83,10 @@ fn too_little(estimate: &Estimate) -> String {
     let (blocks, runs) = (estimate.blocks, estimate.invocations);
     // Only running services have an interval over one.
     if runs == 1 {
-        return format!("too few blocks to tell ({blocks})");
+        return format!("too few blocks ({blocks})");
     }
     format!(
-        "too few blocks to tell ({blocks} block{} in {runs} invocation{})",
+        "too few blocks ({blocks} block{} in {runs} invocation{})",
         plural(blocks),
         plural(runs)
     )
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_check_that_tells_little_is_no_good_news() {
+    fn a_check_that_shows_little_is_no_good_news() {
         let outcome = |interval, invocations| {
             let (outcome, means) = a_a_outcome(&Estimate {
                 ratio: 1.0,
@@ -127,7 +127,7 @@ mod tests {
             (
                 [1e-9, 1e9],
                 2,
-                "open, too few blocks to tell (4 blocks in 2 invocations)",
+                "open, too few blocks (4 blocks in 2 invocations)",
             ),
             (
                 [1.01, 1.10],

@@ -29,7 +29,7 @@ pub(crate) fn sentences(found: &CapacityFindings) -> Vec<String> {
             rate(missed),
             trials(missed),
         ),
-        (None, None) => format!("No trial ended that tells of {objectives}."),
+        (None, None) => format!("No trial ended that shows whether {objectives} holds."),
     };
     let mut sentences = vec![answer];
     let missed_once = found.held.as_ref().is_some_and(|held| held.misses > 0);
@@ -86,7 +86,7 @@ fn end(found: &CapacityFindings) -> Option<&'static str> {
     match found.end {
         CapacityEnd::Found | CapacityEnd::Ceiling => None,
         CapacityEnd::NoneHeld => Some(
-            "Trials at lower rates would take more than twelve times --duration to tell; give a longer one, \
+            "Trials at lower rates would take more than twelve times --duration to show anything; give a longer one, \
              or a wider objective.",
         ),
         CapacityEnd::TooUnsteady => Some(
@@ -101,7 +101,7 @@ fn end(found: &CapacityFindings) -> Option<&'static str> {
 
 fn limited(limit: Limit) -> &'static str {
     match limit {
-        Limit::Service => "Limited by the service: its answers missed the objective.",
+        Limit::Service => "Limited by the service: its responses missed the objective.",
         Limit::ClientCpu => {
             "Limited by this client, which used more than 80% of its core: the service may hold more."
         }
@@ -130,11 +130,11 @@ pub(crate) fn outcome(trial: &CapacityTrial) -> String {
 fn missed(missed: &MissedObjective) -> String {
     let figure = missed
         .figure
-        .map(|figure| super::live::measured(&missed.objective, figure));
-    let told = match (figure, missed.unanswered) {
+        .map(|figure| super::objective::measured(&missed.objective, figure));
+    let text = match (figure, missed.unanswered) {
         (Some(figure), _) => figure,
         (None, Some(share)) => format!("{} never answered", units::percent(share)),
-        (None, None) => "too few calls to tell".to_owned(),
+        (None, None) => "too few calls".to_owned(),
     };
-    format!("{}: {told}", missed.objective)
+    format!("{}: {text}", missed.objective)
 }

@@ -2,7 +2,6 @@
 
 use rpcgauge_study::plan::Metric;
 
-use super::metric::metric_name;
 use super::ratio::factor_phrase;
 use super::reason::{aa_misses_1, code_mark};
 use super::verdict::brief;
@@ -10,6 +9,7 @@ use super::{capital, on};
 use crate::findings::verdict::{
     ClaimFindings, ClaimOutcome, Outcome, PlacementVerdict, SizeMatch, Unresolved,
 };
+use crate::metric::row;
 
 /// What an outcome is about, and what it is not.
 pub(crate) const HOW_CLAIMS_ARE_READ: &str = "Ratios are compared, not times from another machine. \
@@ -35,7 +35,7 @@ pub(crate) fn claim_outcome(claim: &ClaimFindings) -> String {
 /// The measured side of a claim: `3.10× faster [2.94, 3.27]`.
 pub(crate) fn claim_measured(metric: Metric, verdict: &PlacementVerdict) -> String {
     let found = brief(metric, verdict).text();
-    let guard = match verdict.outcome {
+    let against_control = match verdict.outcome {
         Outcome::NoDifference => return format!("no difference, {found}{}", code_mark(verdict)),
         Outcome::NotResolved { reason, .. } => match reason {
             Unresolved::NotBeyondAa => ", not beyond what the A/A pair shows",
@@ -46,7 +46,7 @@ pub(crate) fn claim_measured(metric: Metric, verdict: &PlacementVerdict) -> Stri
         _ if aa_misses_1(verdict) => ", beyond what the A/A pair shows",
         _ => "",
     };
-    format!("{found}{guard}{}", code_mark(verdict))
+    format!("{found}{against_control}{}", code_mark(verdict))
 }
 
 /// How the measured size stands to the published one.
@@ -79,7 +79,7 @@ pub(crate) fn claim(claim: &ClaimFindings) -> String {
         capital(&claim_outcome(claim)),
         claim.of,
         claim.against,
-        metric_name(claim.metric),
+        row(claim.metric).name,
         claim_published(claim),
     );
     for (index, p) in claim.placements.iter().enumerate() {

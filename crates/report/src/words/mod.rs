@@ -1,14 +1,13 @@
 //! Verdicts and claims as sentences.
 
 mod a_a;
+mod answer;
 pub(crate) mod capacity;
+pub(crate) mod caution;
 mod claim;
-pub(crate) mod live;
-mod metric;
-mod note;
+pub(crate) mod objective;
 mod ratio;
 mod reason;
-pub(crate) mod running;
 mod verdict;
 
 use rpcgauge_study::plan::Metric;
@@ -16,16 +15,13 @@ use rpcgauge_study::record::Code;
 use rpcgauge_study::settings::{Operation, Placement};
 
 pub(crate) use a_a::{a_a, a_a_brief};
-pub(crate) use claim::{
-    HOW_CLAIMS_ARE_READ, claim, claim_measured, claim_outcome, claim_published, size_match,
-};
-pub(crate) use metric::{metric_name, value};
-pub(crate) use note::notes;
+pub(crate) use answer::{Answer, SIGNS, answer};
+pub(crate) use caution::Marks;
+pub(crate) use claim::{HOW_CLAIMS_ARE_READ, claim, claim_measured, claim_outcome, size_match};
 pub(crate) use ratio::{Factor, Found, change_phrase, factor_phrase, interval_beside};
-pub(crate) use reason::code_mark;
-pub(crate) use verdict::{Line, answer, brief, lines};
+pub(crate) use reason::{LONGER, code_mark};
+pub(crate) use verdict::{Line, brief, lines};
 
-use crate::failures::Failure;
 use crate::findings::verdict::{Combined, Comparison};
 use crate::findings::{Figures, Findings};
 use crate::units;
@@ -114,52 +110,6 @@ pub(crate) fn margin_percent(margin: f64) -> String {
     format!("{percent}%")
 }
 
-/// What became of the calls and connections of a cell that did not go as they should:
-/// `12 deadline of 600 calls; 2 attempts to open a connection failed`; none where all did.
-pub(crate) fn mishaps(figures: &Figures) -> Option<String> {
-    let calls = &figures.calls;
-    let plural = |count: u64| if count == 1 { "" } else { "s" };
-    let kinds = calls.failed.iter();
-    let kinds = kinds.map(|(kind, count)| format!("{} {kind}", units::count(*count)));
-    let never_begun = (calls.never_begun > 0)
-        .then(|| format!("{} due but never begun", units::count(calls.never_begun)));
-    let of_calls: Vec<String> = kinds.chain(never_begun).collect();
-    let of_calls = (!of_calls.is_empty()).then(|| {
-        format!(
-            "{} of {} calls",
-            of_calls.join(", "),
-            units::count(calls.started)
-        )
-    });
-    let connects = figures.connections.failed;
-    let connects = (connects > 0).then(|| {
-        let attempts = format!("attempt{}", plural(connects));
-        format!(
-            "{} {attempts} to open a connection failed",
-            units::count(connects)
-        )
-    });
-    let retried = calls.retried;
-    let retried = (retried > 0).then(|| {
-        format!(
-            "calls were sent again {} time{}",
-            units::count(retried),
-            plural(retried)
-        )
-    });
-    let late = figures.bodies_late;
-    let late = (late > 0).then(|| {
-        let calls = format!("call{}", plural(late));
-        format!(
-            "{} {calls} begun late for want of a body",
-            units::count(late)
-        )
-    });
-    let told = [of_calls, connects, retried, late];
-    let told: Vec<String> = told.into_iter().flatten().collect();
-    (!told.is_empty()).then(|| told.join("; "))
-}
-
 /// The texts of errors that are not listed; none where all are.
 pub(crate) fn other_errors(figures: &Figures) -> Option<String> {
     let texts = (figures.errors_left_out > 0)
@@ -168,8 +118,8 @@ pub(crate) fn other_errors(figures: &Figures) -> Option<String> {
         let count = units::count(figures.errors_without_sample);
         format!("{count} × texts that were not recorded")
     });
-    let told: Vec<String> = texts.into_iter().chain(unrecorded).collect();
-    (!told.is_empty()).then(|| format!("and {}", told.join(", ")))
+    let others: Vec<String> = texts.into_iter().chain(unrecorded).collect();
+    (!others.is_empty()).then(|| format!("and {}", others.join(", ")))
 }
 
 /// How codecs came to know their message.
@@ -179,13 +129,6 @@ pub(crate) fn code_names(code: &[Code]) -> String {
         Code::Dynamic => "dynamic",
     };
     code.iter().map(name).collect::<Vec<_>>().join(", ")
-}
-
-/// Trials that failed in the same way: which, and why.
-pub(crate) fn failure(failure: &Failure<'_>) -> String {
-    let trial = failure.first;
-    let (name, place) = (&trial.variant, on(trial.placement));
-    format!("{name} {place}, {}: {}", failure.numbers(), trial.reason)
 }
 
 /// A whole comparison, all placements, in plain sentences.
@@ -199,7 +142,10 @@ pub(crate) fn comparison(c: &Comparison, margin: f64) -> String {
             .collect()
     } else {
         let lines = lines(about, c, margin);
-        lines.iter().map(|l| (l.placement, sentence(l))).collect()
+        lines
+            .iter()
+            .map(|l| (l.placement, verdict_text(l)))
+            .collect()
     };
     match sentences.as_slice() {
         [] => format!("No verdict on {} against {}.", c.of, c.against),
@@ -219,8 +165,13 @@ pub(crate) fn comparison(c: &Comparison, margin: f64) -> String {
     }
 }
 
+/// A clause with a capital and a full stop.
+pub(crate) fn sentence(clause: &str) -> String {
+    capital(clause.trim_end_matches('.')) + "."
+}
+
 /// A verdict under one placement, without its last full stop.
-fn sentence(line: &Line) -> String {
+fn verdict_text(line: &Line) -> String {
     match &line.reason {
         Some(reason) => format!("{}. {}", line.text(), capital(reason)),
         None => line.text(),

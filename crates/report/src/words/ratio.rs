@@ -2,10 +2,10 @@
 
 use rpcgauge_stats::Better;
 use rpcgauge_study::plan::Metric;
+use rpcgauge_study::settings::Operation;
 
-use super::metric::sides;
-use crate::findings::better;
 use crate::findings::verdict::Estimate;
+use crate::metric::{better, is_counted, row};
 use crate::units;
 
 /// A ratio turned so that it is at least 1, its interval turned with it, and whether the better
@@ -47,7 +47,9 @@ pub(crate) struct Found {
 impl Found {
     pub(crate) fn of(metric: Metric, estimate: &Estimate) -> Self {
         match estimate.interval {
-            Some(ends) if is_bytes(metric) && ends.iter().all(|end| (end - 1.0).abs() < ALIKE) => {
+            Some(ends)
+                if is_counted(metric) && ends.iter().all(|end| (end - 1.0).abs() < ALIKE) =>
+            {
                 Self {
                     phrase: "equal".to_owned(),
                     interval: String::new(),
@@ -64,6 +66,17 @@ impl Found {
         }
     }
 
+    /// The same of a codec, which makes and reads messages, and calls nothing.
+    pub(crate) fn by(self, operation: Option<Operation>) -> Self {
+        match operation {
+            None => self,
+            Some(_) => Self {
+                phrase: self.phrase.replace("calls a second", "messages a second"),
+                ..self
+            },
+        }
+    }
+
     /// Both parts in one.
     pub(crate) fn text(&self) -> String {
         format!("{} {}", self.phrase, self.interval)
@@ -75,7 +88,7 @@ impl Found {
 /// `2.31× faster`.
 pub(crate) fn factor_phrase(metric: Metric, ratio: f64) -> String {
     let factor = Factor::of(metric, ratio, None);
-    let (better, worse) = sides(metric);
+    let [better, worse] = row(metric).sides();
     format!(
         "{}× {}",
         units::ratio(factor.value),
@@ -83,7 +96,7 @@ pub(crate) fn factor_phrase(metric: Metric, ratio: f64) -> String {
     )
 }
 
-/// `[2.24, 2.39]`, in the direction in which the ratio is told; that there is none, or that there
+/// `[2.24, 2.39]`, in the direction in which the ratio is given; that there is none, or that there
 /// is nothing to be unsure of.
 fn interval(metric: Metric, estimate: &Estimate) -> String {
     let factor = Factor::of(metric, estimate.ratio, estimate.interval);
@@ -111,7 +124,7 @@ fn both_ways(metric: Metric, low: f64, high: f64) -> String {
         Better::Lower => (1.0 / low, high),
         Better::Higher => (high, 1.0 / low),
     };
-    let (better, worse) = sides(metric);
+    let [better, worse] = row(metric).sides();
     if good.min(bad) > units::MOST_RATIO {
         return format!(
             "over {}× either way",
@@ -129,25 +142,16 @@ const ALIKE: f64 = 0.000_5;
 /// More than what arithmetic rounds.
 const EXACT: f64 = 1e-9;
 
-fn is_bytes(metric: Metric) -> bool {
-    matches!(metric, Metric::ResponseBytes | Metric::CallBytes)
-}
-
 /// Whether bytes came out the same in every block. Where messages differ from call to call their means
 /// differ a little, and are no exact figures.
 fn is_exact(metric: Metric, estimate: &Estimate) -> bool {
     let spread = estimate.interval.map(|[low, high]| high / low - 1.0);
-    is_bytes(metric) && spread.is_some_and(|spread| spread < EXACT)
+    is_counted(metric) && spread.is_some_and(|spread| spread < EXACT)
 }
 
 /// `1.12× slower`, of one variant before and after.
 pub(crate) fn change_phrase(metric: Metric, ratio: f64) -> String {
-    let (better, worse) = match metric {
-        Metric::Goodput => ("higher", "lower"),
-        Metric::ResponseBytes | Metric::CallBytes => ("smaller", "larger"),
-        Metric::ClientCpu | Metric::ServerCpu => ("less", "more"),
-        _ => ("faster", "slower"),
-    };
+    let [better, worse] = row(metric).changes();
     let factor = Factor::of(metric, ratio, None);
     format!(
         "{}× {}",
@@ -199,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_far_off_is_not_told_to_the_digit() {
+    fn an_end_far_off_has_no_digits() {
         let p50 = Metric::LatencyP50;
         assert_eq!(found(p50, 1.2, [1.5e-12, 3.4e13]), "over 1,000× either way");
         assert_eq!(

@@ -2,8 +2,9 @@
 
 use rpcgauge_study::plan::Metric;
 
+use super::About;
 use super::ratio::Found;
-use super::{About, running};
+use crate::findings::caution::CautionKind;
 use crate::findings::verdict::{More, Outcome, PlacementVerdict, Unresolved, Withheld};
 use crate::units;
 
@@ -15,33 +16,18 @@ pub(super) fn reason(about: About<'_>, verdict: &PlacementVerdict) -> Option<Str
     let code = dynamic_code(verdict);
     let (why, more) = match verdict.outcome {
         Outcome::Faster | Outcome::Slower => {
-            let parts = [
-                beyond_aa(metric, verdict),
-                contrary(verdict),
-                unanswered,
-                code,
-            ];
-            return joined(parts);
+            let beyond = beyond_aa(metric, verdict);
+            return joined([beyond, contrary(verdict), unanswered, code]);
         }
         Outcome::NoDifference => return joined([power(verdict), unanswered, code]),
-        Outcome::NoVerdict {
-            reason: Withheld::Unanswered,
-        } => return unanswered,
-        Outcome::NoVerdict {
-            reason: Withheld::NotMeasured,
-        } => return Some("no block has figures of both".to_owned()),
-        Outcome::NoVerdict {
-            reason: Withheld::ClientBound,
-        } => {
-            return Some(
-                "client-bound: the client used more than 80% of its core in most blocks, so this \
-                 says nothing of the server"
-                    .to_owned(),
-            );
+        Outcome::NoVerdict { reason } => {
+            return match reason {
+                Withheld::Unanswered => unanswered,
+                Withheld::NotMeasured => Some("no block has figures of both".to_owned()),
+                Withheld::ClientBound => Some(CLIENT_BOUND.to_owned()),
+                Withheld::SendDelay => Some(SENT_LATE.to_owned()),
+            };
         }
-        Outcome::NoVerdict {
-            reason: Withheld::SendDelay,
-        } => return Some(running::SENT_LATE.to_owned()),
         Outcome::NotResolved { reason, more } => (reason, more),
     };
     let run = verdict.estimate.as_ref().map_or(1, |e| e.independent());
@@ -53,6 +39,15 @@ pub(super) fn reason(about: About<'_>, verdict: &PlacementVerdict) -> Option<Str
         code,
     ])
 }
+
+const CLIENT_BOUND: &str = "client-bound: the client used more than 80% of its core in most blocks, so this \
+     says nothing of the server";
+
+const SENT_LATE: &str = "how late calls were sent decides this: they waited for a connection, or for \
+     this client; give more --connections or a lower rate";
+
+/// How more is measured of running services.
+pub(crate) const LONGER: &str = "a longer --duration with more --blocks";
 
 /// That the two left different shares of their calls unanswered, and what that does to a verdict.
 fn unanswered(about: About<'_>, verdict: &PlacementVerdict) -> Option<String> {
@@ -70,7 +65,7 @@ fn unanswered(about: About<'_>, verdict: &PlacementVerdict) -> Option<String> {
 
 /// That a verdict rests on dynamic code.
 fn dynamic_code(verdict: &PlacementVerdict) -> Option<String> {
-    match verdict.on_dynamic_code() {
+    match verdict.on_dynamic_code()[..] {
         [] => None,
         [one] => Some(format!(
             "{one} runs on dynamic code and the other does not, so that the difference may be that of the code"
@@ -81,9 +76,9 @@ fn dynamic_code(verdict: &PlacementVerdict) -> Option<String> {
 
 /// The same in as few words as can be, behind what was found or asked; empty without any.
 pub(crate) fn code_mark(verdict: &PlacementVerdict) -> &'static str {
-    match verdict.on_dynamic_code() {
-        [] => "",
-        _ => " (dynamic code)",
+    match verdict.has(CautionKind::DynamicCode) {
+        true => " (dynamic code)",
+        false => "",
     }
 }
 
@@ -93,9 +88,9 @@ fn joined<const N: usize>(parts: [Option<String>; N]) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// Whether the A/A pair that guards a verdict differs from itself.
+/// Whether the A/A pair of a verdict differs from itself.
 pub(super) fn aa_misses_1(verdict: &PlacementVerdict) -> bool {
-    let interval = verdict.guard.as_ref().and_then(|g| g.estimate.interval);
+    let interval = verdict.control.as_ref().and_then(|c| c.estimate.interval);
     interval.is_some_and(|[low, high]| low > 1.0 || high < 1.0)
 }
 
@@ -107,13 +102,13 @@ fn beyond_aa(metric: Metric, verdict: &PlacementVerdict) -> Option<String> {
 /// The A/A pair with what it came to: its own line is about one metric, and a verdict may be about
 /// another.
 fn a_a(metric: Metric, verdict: &PlacementVerdict) -> String {
-    let Some(guard) = &verdict.guard else {
+    let Some(control) = &verdict.control else {
         return "what the A/A pair shows, which is one thing measured twice".to_owned();
     };
-    let found = Found::of(metric, &guard.estimate).text();
+    let found = Found::of(metric, &control.estimate).text();
     format!(
         "what the A/A pair shows ({found}), which is {} measured twice",
-        guard.of
+        control.of
     )
 }
 
@@ -123,7 +118,7 @@ fn contrary(verdict: &PlacementVerdict) -> Option<String> {
     let (of, against) = verdict.of_value.zip(verdict.against_value)?;
     let estimate = verdict.estimate.as_ref()?;
     let ratio = estimate.ratio;
-    // Such a ratio is told both ways.
+    // Such a ratio is given both ways.
     if estimate
         .interval
         .is_some_and(|[low, high]| low <= 1.0 && 1.0 <= high)
@@ -141,7 +136,7 @@ fn contrary(verdict: &PlacementVerdict) -> Option<String> {
 /// Why a comparison is open.
 fn unresolved(why: Unresolved, metric: Metric, verdict: &PlacementVerdict) -> String {
     match why {
-        Unresolved::NoInterval if running::is_about(verdict) => {
+        Unresolved::NoInterval if verdict.has(CautionKind::RunningInstances) => {
             "one block gives no interval".to_owned()
         }
         Unresolved::NoInterval => "one invocation gives no interval".to_owned(),
@@ -157,14 +152,16 @@ fn unresolved(why: Unresolved, metric: Metric, verdict: &PlacementVerdict) -> St
     }
 }
 
-/// Nobody repeats a run this many times to settle a question.
+/// Beyond so many times the run, repeating it is no advice.
 const SENSIBLE_TIMES: u64 = 20;
 
 /// How much more measuring would settle it, beside the invocations there were.
 fn help(more: More, run: u64) -> String {
-    let further = match more.invocations {
-        0 => more.blocks,
-        invocations => invocations,
+    let (invocations, blocks) = (more.invocations as u64, more.blocks as u64);
+    let further = if invocations == 0 {
+        blocks
+    } else {
+        invocations
     };
     if further > run.saturating_mul(SENSIBLE_TIMES) {
         return format!(
@@ -176,17 +173,16 @@ fn help(more: More, run: u64) -> String {
         let plural = if count == 1 { "" } else { "s" };
         format!("{} {one}{plural}", units::count(count))
     };
-    if more.invocations == 0 {
-        let blocks = counted(more.blocks, "more block");
-        return format!(
-            "about {blocks} of this length ({}) would settle it",
-            running::LONGER
-        );
+    if invocations == 0 {
+        let blocks = counted(blocks, "more block");
+        return format!("about {blocks} of this length ({LONGER}) would settle it");
     }
+    let longer = 1.0 + invocations as f64 / run.max(1) as f64;
     format!(
-        "about {} ({}) would settle it",
-        counted(more.invocations, "more invocation"),
-        counted(more.blocks, "block")
+        "about {} ({}) would settle it: a run, or a --budget, {}× as long",
+        counted(invocations, "more invocation"),
+        counted(blocks, "block"),
+        units::number(longer)
     )
 }
 
@@ -220,7 +216,7 @@ mod tests {
         operation: None,
     };
 
-    fn needed(invocations: u64, blocks: u64, run: u64) -> String {
+    fn needed(invocations: usize, blocks: usize, run: u64) -> String {
         help(
             More {
                 invocations,
@@ -246,10 +242,10 @@ mod tests {
             }),
             outcome: Outcome::Slower,
             blocks: BlockCounts::default(),
-            guard: None,
+            control: None,
             smallest_difference: None,
             unanswered: None,
-            notes: Vec::new(),
+            cautions: Vec::new(),
         };
         for (of, against, ratio, explained) in [
             (40.0, 45.0, 1.8, true),
@@ -268,9 +264,9 @@ mod tests {
             },
             ..verdict(40.0, 45.0, 1.8)
         };
-        let told = reason(P99, &open).unwrap();
-        assert!(told.contains("; over all calls together"), "{told}");
-        // Told as "1.2× faster to 1.8× slower", which points both ways.
+        let said = reason(P99, &open).unwrap();
+        assert!(said.contains("; over all calls together"), "{said}");
+        // Given as "1.2× faster to 1.8× slower", which points both ways.
         let both_ways = verdict(40.0, 45.0, 1.05);
         assert_eq!(reason(P99, &both_ways), None);
     }
@@ -286,11 +282,11 @@ mod tests {
         assert_eq!(needed(0, 201, 10), too_much);
         assert_eq!(
             needed(1, 1, 8),
-            "about 1 more invocation (1 block) would settle it"
+            "about 1 more invocation (1 block) would settle it: a run, or a --budget, 1.12× as long"
         );
         assert_eq!(
             needed(78, 156, 8),
-            "about 78 more invocations (156 blocks) would settle it"
+            "about 78 more invocations (156 blocks) would settle it: a run, or a --budget, 10.8× as long"
         );
         assert_eq!(
             needed(165, 165, 8),

@@ -3,20 +3,17 @@
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::settings::Placement;
 
-use super::metric::{metric_name, unit_phrase, value, verb};
 use super::ratio::Found;
 use super::reason::reason;
-use super::{About, margin_percent, on, running};
-use crate::findings::verdict::{
-    BlockCounts, Combined, Comparison, Outcome, PlacementVerdict, Withheld,
-};
-use crate::questions::Answer;
+use super::{About, Answer, margin_percent};
+use crate::findings::verdict::{BlockCounts, Comparison, Outcome, PlacementVerdict, Withheld};
+use crate::metric::row;
 
 /// A verdict under one placement, in parts that each output puts together in its own way.
 pub(crate) struct Line {
     pub(crate) placement: Placement,
     pub(crate) answer: Answer,
-    /// `grpc answers 1.17× faster than rest`; of a further placement only `1.09× faster`.
+    /// `grpc responds 1.17× faster than rest`; of a further placement only `1.09× faster`.
     pub(crate) clause: String,
     /// `[1.06, 1.29]`, or what else stands behind the clause; may be empty.
     pub(crate) ratio: String,
@@ -64,7 +61,7 @@ pub(super) fn line(
     let unit = if is_further {
         String::new()
     } else {
-        format!(" {}", unit_phrase(about.metric, about.operation))
+        format!(" {}", row(about.metric).phrase(about.operation))
     };
     Line {
         placement: verdict.placement,
@@ -72,10 +69,10 @@ pub(super) fn line(
         clause,
         ratio,
         figures: figures.map(|(of, against)| {
-            let (of, against) = (value(about.metric, of), value(about.metric, against));
+            let [of, against] = [of, against].map(|figure| row(about.metric).value(figure));
             format!("{of} against {against}{unit}")
         }),
-        reason: running::reason(reason(about, verdict), verdict),
+        reason: reason(about, verdict),
     }
 }
 
@@ -87,13 +84,13 @@ fn headline(about: About<'_>, verdict: &PlacementVerdict, margin: f64) -> (Strin
         metric,
         operation,
     } = about;
-    let verb = verb(metric, operation);
-    let name = metric_name(metric);
+    let verb = row(metric).verb(operation);
+    let name = row(metric).name;
     let no_verdict = format!("No verdict on {of} against {against} in {name}");
     let Some(estimate) = &verdict.estimate else {
         return (no_verdict, String::new());
     };
-    let found = Found::of(metric, estimate);
+    let found = Found::of(metric, estimate).by(operation);
     match verdict.outcome {
         Outcome::Faster | Outcome::Slower => (
             format!("{of} {verb} {} than {against}", found.phrase),
@@ -123,21 +120,6 @@ fn further(metric: Metric, verdict: &PlacementVerdict) -> (String, String) {
         Outcome::NotResolved { .. } => ("not resolved,".to_owned(), found.text()),
         Outcome::NoVerdict { .. } => ("no verdict,".to_owned(), found.text()),
     }
-}
-
-/// A comparison's answer in a few words, and where alone it was found if other placements leave it open.
-pub(crate) fn answer(comparison: &Comparison) -> String {
-    let answer = Answer::of(comparison);
-    if comparison.combined != Combined::Unconfirmed {
-        return answer.label().to_owned();
-    }
-    let places: Vec<&str> = comparison
-        .placements
-        .iter()
-        .filter(|v| Answer::under(v) == answer)
-        .map(|v| on(v.placement))
-        .collect();
-    format!("{} {} only", answer.label(), places.join(" and "))
 }
 
 /// A verdict in as few words as can be, for a table: `1.17× faster`, `[1.06, 1.29]`.
@@ -193,7 +175,7 @@ mod tests {
 
     #[test]
     fn what_has_no_estimate_says_why() {
-        let told = |client_bound, no_value| {
+        let said = |client_bound, no_value| {
             without(&PlacementVerdict {
                 placement: Placement::Free,
                 timing: Timing::Load,
@@ -209,15 +191,15 @@ mod tests {
                     missing: 1,
                     ..BlockCounts::default()
                 },
-                guard: None,
+                control: None,
                 smallest_difference: None,
                 unanswered: None,
-                notes: Vec::new(),
+                cautions: Vec::new(),
             })
         };
-        assert_eq!(told(1, 1), "client-bound");
-        assert_eq!(told(0, 1), "without figures of both");
-        assert_eq!(told(0, 0), "not measured");
+        assert_eq!(said(1, 1), "client-bound");
+        assert_eq!(said(0, 1), "without figures of both");
+        assert_eq!(said(0, 0), "not measured");
     }
 
     #[test]

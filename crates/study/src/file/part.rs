@@ -99,14 +99,10 @@ impl Part {
             let message = "a variant is held against itself; the A/A pair is there in every study";
             return Err(table.source.error(against.span(), message));
         }
-        let figures = part.claims.iter().map(|claim| &claim.published);
-        let is_none = |figure: f64| !(figure > 0.0 && figure.is_finite());
-        for published in figures {
-            let Published { of, against, unit } = published.get_ref();
-            if is_none(*of) || is_none(*against) || unit.trim().is_empty() {
-                let message = "the published figures must be more than 0, and have a unit";
-                return Err(table.source.error(published.span(), message));
-            }
+        let mut figures = part.claims.iter().map(|claim| &claim.published);
+        if let Some(published) = figures.find(|published| !published.get_ref().is_sound()) {
+            let error = table.source.error(published.span(), Published::UNSOUND);
+            return Err(error);
         }
         Ok(part)
     }
@@ -143,10 +139,19 @@ impl VariantWritten {
     }
 }
 
+/// The most characters of a name: it stands in tables, and in names of files.
+const MOST_NAME: usize = 200;
+
 impl TryFrom<String> for Name {
     type Error = String;
 
     fn try_from(name: String) -> Result<Self, String> {
+        let length = name.chars().count();
+        if length > MOST_NAME {
+            return Err(format!(
+                "this name has {length} characters, and may have {MOST_NAME}"
+            ));
+        }
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.:+".contains(c);
         // After `--only` and `--against` a name with `-` before it would be taken for an option.
         if !name.is_empty() && name.chars().all(plain) && !name.starts_with('-') {

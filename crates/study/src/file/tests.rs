@@ -89,7 +89,7 @@ fn zero_counts() {
     assert_snapshot!(with_question("[base]\ncalls = 0"), @r#"my.toml:3:9: "calls" must be a whole number from 1 to 4294967295, not 0"#);
     assert_snapshot!(with_question("[base]\ntime = \"0s\""), @r#"my.toml:3:8: "0s" is no time at all; write at least 1ms"#);
     assert_snapshot!(with_question("[base]\nin-flight = 0"), @r#"my.toml:3:13: "in-flight" must be a whole number from 1 to 65536, not 0"#);
-    assert_snapshot!(with_question("[base]\nrate = 0"), @r#"my.toml:3:8: "rate" must be a number that is more than 0, not 0"#);
+    assert_snapshot!(with_question("[base]\nrate = 0"), @r#"my.toml:3:8: "rate" must be more than 0 and at most 1e9 calls a second, not 0"#);
     assert_snapshot!(with_question("[base]\nconnections = -1"), @r#"my.toml:3:15: "connections" must be a whole number from 1 to 65536, not -1"#);
     assert_snapshot!(with_question("[base]\nin-flight = 4294967295"), @r#"my.toml:3:13: "in-flight" must be a whole number from 1 to 65536, not 4294967295"#);
     assert_snapshot!(with_question("[workload]\nname = \"echo\"\nn = 0"), @r#"my.toml:4:5: "n" must be a whole number from 1 to 4294967295, not 0"#);
@@ -99,6 +99,9 @@ fn zero_counts() {
 #[test]
 fn counts_beyond_their_bound() {
     assert_snapshot!(with_question("[base]\ncalls = 5000000000"), @r#"my.toml:3:9: "calls" must be a whole number from 1 to 4294967295, not 5000000000"#);
+    assert_snapshot!(with_question("[base]\nrate = 1e300"), @r#"my.toml:3:8: "rate" must be more than 0 and at most 1e9 calls a second, not 1e300"#);
+    assert_snapshot!(with_question("[base]\nrate = inf"), @r#"my.toml:3:8: "rate" must be more than 0 and at most 1e9 calls a second, not inf"#);
+    assert_snapshot!(with_question("[base]\ntime = \"25h\""), @r#"my.toml:3:8: "25h" is more than 24h"#);
     assert_snapshot!(with_question("blocks = 99999999999999999999"), @r#"my.toml:2:10: "blocks" must be a whole number from 1 to 4294967295, not 99999999999999999999"#);
 }
 
@@ -115,6 +118,19 @@ fn keys_that_contradict_each_other() {
     assert_snapshot!(with_question("[factors]\nn = [10, 20, 10]"), @"my.toml:3:14: the value 10 stands twice in this list");
     assert_snapshot!(with_question("[[exclude]]"), @"my.toml:2:1: this [[exclude]] says no setting, so it would exclude everything");
     assert_snapshot!(with_question("[[pairs]]\nof = \"a\"\nagainst = \"a\""), @"my.toml:4:11: a variant is held against itself; the A/A pair is there in every study");
+}
+
+#[test]
+fn names_that_are_no_names_any_more() {
+    let named = |key: &str, length: usize| {
+        with_question(&format!(
+            "[[{key}]]\nname = \"{}\"\nx = 1",
+            "a".repeat(length)
+        ))
+    };
+    assert_snapshot!(named("variants", 201), @"my.toml:3:8: this name has 201 characters, and may have 200");
+    assert_snapshot!(named("groups", 70_000), @"my.toml:3:8: this name has 70000 characters, and may have 200");
+    assert!(named("variants", 200).contains("no key \"x\""));
 }
 
 #[test]

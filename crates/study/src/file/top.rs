@@ -6,6 +6,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::error::{Source, StudyError};
+use crate::plan::check::{CONFIDENCE, MARGIN};
 use crate::read::{Line, Table, Time, one_or_more};
 use crate::settings::{Idle, Placement};
 
@@ -52,18 +53,11 @@ impl Top {
     pub(super) fn read(table: Table<'_>) -> Result<Self, StudyError> {
         let source = table.source;
         let top: Self = table.rest()?;
-        for (key, value, low) in [
-            ("margin", &top.margin, 0.0),
-            ("confidence", &top.confidence, 0.5),
-        ] {
-            if let Some(value) = value
-                && !(*value.get_ref() > low && *value.get_ref() < 1.0)
-            {
-                let message = format!(
-                    "\"{key}\" must be between {low} and 1, not {}",
-                    value.get_ref()
-                );
-                return Err(source.error(value.span(), message));
+        for (share, value) in [(MARGIN, &top.margin), (CONFIDENCE, &top.confidence)] {
+            if let Some(value) = value {
+                share
+                    .check(*value.get_ref())
+                    .map_err(|message| source.error(value.span(), message))?;
             }
         }
         Ok(top)

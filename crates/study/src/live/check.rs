@@ -2,7 +2,7 @@
 
 use super::{LoadOptions, LoadPlanError};
 use crate::settings::{
-    AtEnd, ConnectionUse, HttpVersion, MOST_IN_FLIGHT, Schedule, Settings, TlsChoice,
+    AtEnd, ConnectionUse, HttpVersion, MOST_IN_FLIGHT, Schedule, Settings, TlsChoice, is_rate,
 };
 use crate::target::Target;
 
@@ -31,7 +31,7 @@ pub(super) fn check_numbers(options: &LoadOptions) -> Result<(), LoadPlanError> 
         Schedule::Closed { in_flight } if too_many(*in_flight) => {
             return number("--in-flight", &at_most);
         }
-        Schedule::Rate { per_second, .. } if !(*per_second > 0.0 && *per_second <= 1e9) => {
+        Schedule::Rate { per_second, .. } if !is_rate(*per_second) => {
             return number(
                 "--rate",
                 "must be more than 0 and at most 1e9 calls a second",

@@ -1,8 +1,10 @@
 //! A resolved study: explicit trials in their order, no defaults left.
 
+pub(crate) mod check;
 pub(crate) mod draft;
 pub mod estimate;
 mod lookup;
+mod metric;
 pub(crate) mod order;
 mod render;
 mod slices;
@@ -10,6 +12,7 @@ mod slices;
 pub use rpcgauge_message::Limits;
 use serde::{Deserialize, Serialize};
 
+pub use metric::Metric;
 pub use slices::{SLICE_US, Slice};
 
 use crate::objective::Objective;
@@ -123,78 +126,6 @@ pub struct Pair {
     pub a_a: bool,
 }
 
-/// A figure of one trial that pairs and claims compare.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Metric {
-    /// Median latency, ns.
-    LatencyP50,
-    /// Mean latency, ns.
-    LatencyMean,
-    /// 99th percentile of latency, ns.
-    LatencyP99,
-    /// Mean request time: start of encoding until the handler has the message, ns.
-    RequestTime,
-    /// Mean response time: the handler's end until the client has decoded, ns.
-    ResponseTime,
-    /// Mean time to decode the answer, ns.
-    DecodeTime,
-    /// Successful calls a second. Higher is better.
-    Goodput,
-    /// Bytes of the answer's body, as carried.
-    ResponseBytes,
-    /// All bytes of a call on the connection, both directions, but the handler marks.
-    CallBytes,
-    /// CPU of the client, ns a call.
-    ClientCpu,
-    /// CPU of the server, ns a call.
-    ServerCpu,
-}
-
-impl Metric {
-    /// Whether a larger figure is the better one.
-    pub fn higher_is_better(self) -> bool {
-        self == Self::Goodput
-    }
-
-    /// Whether a codec, which calls nothing, has no such figure.
-    pub fn is_of_a_call(self) -> bool {
-        !matches!(
-            self,
-            Self::LatencyP50
-                | Self::LatencyMean
-                | Self::LatencyP99
-                | Self::Goodput
-                | Self::ClientCpu
-        )
-    }
-
-    /// Whether only trials with stage stamps have the figure.
-    pub fn needs_stages(self) -> bool {
-        matches!(
-            self,
-            Self::RequestTime | Self::ResponseTime | Self::DecodeTime
-        )
-    }
-}
-
-impl Word for Metric {
-    const WHAT: &'static str = "metric";
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("latency-p50", Self::LatencyP50),
-        ("latency-mean", Self::LatencyMean),
-        ("latency-p99", Self::LatencyP99),
-        ("request-time", Self::RequestTime),
-        ("response-time", Self::ResponseTime),
-        ("decode-time", Self::DecodeTime),
-        ("goodput", Self::Goodput),
-        ("response-bytes", Self::ResponseBytes),
-        ("call-bytes", Self::CallBytes),
-        ("client-cpu", Self::ClientCpu),
-        ("server-cpu", Self::ServerCpu),
-    ];
-}
-
 /// A published figure or sentence, put to the test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
@@ -224,6 +155,17 @@ pub struct Published {
     pub against: f64,
     /// Their unit, as published: `ms`, `µs`, `bytes`, `requests/s`.
     pub unit: String,
+}
+
+impl Published {
+    /// What is wrong with figures that are not sound.
+    pub(crate) const UNSOUND: &str = "the published figures must be more than 0, and have a unit";
+
+    /// Whether they can be compared.
+    pub(crate) fn is_sound(&self) -> bool {
+        let is_figure = |figure: f64| figure > 0.0 && figure.is_finite();
+        is_figure(self.of) && is_figure(self.against) && !self.unit.trim().is_empty()
+    }
 }
 
 /// One trial of a plan.

@@ -1,8 +1,8 @@
-//! What records leave out, and what comes back.
+//! What records leave out, what comes back, and records that contradict themselves, which are refused.
 
 use super::*;
 
-fn measured() -> Measured {
+pub(crate) fn measured() -> Measured {
     let empty = || Histogram::from(crate::histogram::Unpacked::new(3).unwrap());
     Measured {
         calls: Calls::default(),
@@ -94,4 +94,131 @@ fn marks_that_are_absent_are_zero_and_zero_is_absent() {
     let line = serde_json::to_string(&traffic).unwrap();
     assert_eq!(serde_json::from_str::<Traffic>(&line).unwrap(), traffic);
     assert_eq!((traffic.of_call(), traffic.total()), (6, 82));
+}
+
+/// A histogram of so many values.
+fn times(count: u64) -> Histogram {
+    let mut times = crate::histogram::Unpacked::new(3).unwrap();
+    times.record_n(7, count).unwrap();
+    Histogram::from(times)
+}
+
+fn step(started: u64) -> Step {
+    Step {
+        from: 0.0,
+        to: 100.0,
+        time_ns: 1,
+        started,
+        never_sent: 0,
+        answered: started,
+        failed: 0,
+        latency: times(started),
+        send_delay: times(started),
+    }
+}
+
+/// Five calls of each outcome, three of which were never begun.
+fn sound() -> Measured {
+    let slice = TimelineSlice {
+        answered: 5,
+        failed: 5,
+        latency_sum_ns: 35,
+        latency_max_ns: 7,
+    };
+    Measured {
+        calls: Calls {
+            started: 15,
+            answered: 5,
+            failed: [("timeout".to_owned(), 4), ("http-503".to_owned(), 1)].into(),
+            abandoned: 5,
+            never_begun: 3,
+            never_sent: 3,
+            retried: 100,
+            answered_after_retry: 1,
+        },
+        latency: times(5),
+        failed_latency: Some(times(5)),
+        send_delay: times(12),
+        stages: [(Stage::Encode, times(4))].into(),
+        timeline: Timeline {
+            slice_ns: 1,
+            slices: vec![slice],
+        },
+        steps: vec![step(2), step(3)],
+        ..measured()
+    }
+}
+
+fn problem(change: impl FnOnce(&mut Measured)) -> String {
+    let mut measured = sound();
+    change(&mut measured);
+    let record = TrialRecord {
+        trial: crate::plan::TrialSpec {
+            index: 0,
+            invocation: 0,
+            block: 0,
+            variant: 0,
+            placement: crate::settings::Placement::Free,
+            rotation: 0,
+        },
+        variant: "a".to_owned(),
+        timing: Timing::Load,
+        idle: Idle::Held,
+        started_at_ms: 0,
+        rate: None,
+        outcome: Outcome::Measured(Box::new(measured)),
+    };
+    record.check().err().unwrap_or_default()
+}
+
+#[test]
+fn right_records_are_believed() {
+    assert_eq!(problem(|_| {}), "");
+    assert_eq!(problem(|m| *m = measured()), "", "nothing was called");
+    // Older records tell less.
+    assert_eq!(problem(|m| m.calls.never_sent = 0), "");
+    assert_eq!(problem(|m| m.failed_latency = None), "");
+    assert_eq!(problem(|m| m.timeline = Timeline::default()), "");
+    // A client subject tells no delays, and calls after a ramp's end are in none of its steps.
+    assert_eq!(problem(|m| m.send_delay = times(0)), "");
+    assert_eq!(problem(|m| m.steps.truncate(1)), "");
+    // Calls of a slice that are left out stand beside the others.
+    let left_out = |skipped_failed| {
+        problem(|m| {
+            m.slices = Some(Slices {
+                count: 1,
+                each: Slice {
+                    skip_calls: 1,
+                    skip_us: 0,
+                    least_calls: 1,
+                    time_us: 1,
+                },
+                skipped: 100,
+                skipped_failed,
+            });
+        })
+    };
+    assert_eq!(left_out(100), "");
+    assert_ne!(left_out(101), "");
+}
+
+#[test]
+fn records_that_contradict_themselves_are_refused() {
+    insta::assert_snapshot!(problem(|m| m.calls.started = 16), @"16 calls were started, but 5 were answered, 5 failed and 5 were abandoned");
+    insta::assert_snapshot!(problem(|m| m.calls.abandoned = u64::MAX), @"15 calls were started, but 5 were answered, 5 failed and 18446744073709551615 were abandoned");
+    insta::assert_snapshot!(problem(|m| { m.calls.abandoned = u64::MAX; m.calls.started = u64::MAX }), @"18446744073709551615 is more than can be counted in a trial");
+    insta::assert_snapshot!(problem(|m| m.calls.never_begun = 6), @"more calls were never begun, never sent or answered after a retry than there can be");
+    insta::assert_snapshot!(problem(|m| m.latency = times(0)), @"it has 5 answered calls, and the latency of 0");
+    insta::assert_snapshot!(problem(|m| m.failed_latency = Some(times(6))), @"it has 5 failed calls, and the latency of 6");
+    insta::assert_snapshot!(problem(|m| m.send_delay = times(16)), @"it has more send delays than calls");
+    insta::assert_snapshot!(problem(|m| m.stages = [(Stage::Encode, times(6))].into()), @"a stage of it has more times than calls were answered");
+    insta::assert_snapshot!(problem(|m| m.timeline.slices[0].answered = 4), @"its timeline has other calls than it has");
+    insta::assert_snapshot!(problem(|m| m.steps[0].started = u64::MAX), @"its steps have more calls than it has");
+    insta::assert_snapshot!(problem(|m| m.steps[0].answered = 3), @"a step of it has other calls than were due in it");
+    insta::assert_snapshot!(problem(|m| m.steps[0].latency = times(0)), @"a step of it has the times of other calls than it has");
+    insta::assert_snapshot!(problem(|m| m.steps[0].from = -1.0), @"a step of it has a rate that calls cannot be sent at");
+    insta::assert_snapshot!(problem(|m| m.client_share = Some(1e308)), @"the client's share of its core must be from 0 to 1");
+    insta::assert_snapshot!(problem(|m| m.payload.request = Some(-1.0)), @"a size of its messages must be a number from 0 on");
+    insta::assert_snapshot!(problem(|m| m.warmup.calls = u64::MAX), @"18446744073709551615 is more than can be counted in a trial");
+    insta::assert_snapshot!(problem(|m| m.errors_without_sample = u64::MAX), @"18446744073709551615 is more than can be counted in a trial");
 }

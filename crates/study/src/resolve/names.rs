@@ -307,7 +307,7 @@ impl StudyFile {
 fn pair_of(of: &Combined, against: &Combined, metric: Metric) -> Pair {
     Pair {
         name: pair_name(of, against, metric, false),
-        question: default_question(metric, &of.local, &against.local),
+        question: metric.question(&of.local, &against.local),
         of: of.variant.name.clone(),
         against: against.variant.name.clone(),
         metric,
@@ -337,21 +337,4 @@ fn with_label(question: &str, of: &Combined, against: &Combined) -> String {
         return question.to_owned();
     }
     format!("{question} ({})", of.label)
-}
-
-fn default_question(metric: Metric, of: &str, against: &str) -> String {
-    let asked = match metric {
-        Metric::LatencyP50 => "Is a call faster",
-        Metric::LatencyMean => "Is a call faster on average",
-        Metric::LatencyP99 => "Are the slowest calls faster",
-        Metric::RequestTime => "Is the request sooner with the handler",
-        Metric::ResponseTime => "Is the answer sooner with the client",
-        Metric::DecodeTime => "Is the answer decoded faster",
-        Metric::Goodput => "Are there more calls a second",
-        Metric::ResponseBytes => "Is the answer smaller",
-        Metric::CallBytes => "Are there fewer bytes a call",
-        Metric::ClientCpu => "Does the client use less CPU",
-        Metric::ServerCpu => "Does the server use less CPU",
-    };
-    format!("{asked} with {of} than with {against}?")
 }

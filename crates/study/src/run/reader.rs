@@ -12,9 +12,13 @@ use serde::de::DeserializeOwned;
 use super::{RunError, RunInfo, names};
 use crate::plan::{Plan, TrialSpec};
 use crate::record::{Environment, FloorRecord, Record, SCHEMA, TrialRecord};
+use crate::settings::Placement;
 
 /// The most bytes of a line of `trials.jsonl`: a trial's record has some ten thousand.
 const MOST_LINE_BYTES: u64 = 64 << 20;
+
+/// A variant that stands on a floor: in which invocation, block and placement, and its index.
+type Under = (u32, u32, Placement, usize);
 
 /// A run as it lies on disk.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,7 +56,11 @@ impl Run {
     pub fn read(directory: &Path) -> Result<Self, RunError> {
         let info = Self::check(directory)?;
         let plan: Plan = read_json(directory, names::PLAN)?;
-        check_plan(&directory.join(names::PLAN), &plan)?;
+        plan.check().map_err(|problem| RunError::Damaged {
+            path: directory.join(names::PLAN),
+            line: None,
+            problem,
+        })?;
         let mut run = Self {
             directory: directory.to_owned(),
             info,
@@ -100,13 +108,10 @@ impl Run {
     fn read_records(&mut self) -> Result<(), RunError> {
         let path = self.directory.join(names::TRIALS);
         let unreadable = |source| RunError::read(&path, source);
-        let mut lines = match File::open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(missing(&self.directory, names::TRIALS));
-            }
-            other => BufReader::new(other.map_err(unreadable)?),
-        };
+        check_file(&self.directory, names::TRIALS)?;
+        let mut lines = BufReader::new(File::open(&path).map_err(unreadable)?);
         let mut done: Vec<Option<usize>> = vec![None; self.plan.trials.len()];
+        let mut under = BTreeSet::new();
         let mut line = Vec::new();
         for number in 1.. {
             line.clear();
@@ -129,10 +134,18 @@ impl Run {
             match serde_json::from_slice(&line).map_err(|error| damaged(json_problem(&error)))? {
                 Record::Trial(trial) => {
                     self.belongs(&trial, &mut done, number).map_err(damaged)?;
+                    trial.check().map_err(damaged)?;
                     self.trials.push(*trial);
                 }
-                Record::Floor(floor) => self.floors.push(floor),
-                Record::Restart { invocation } => self.forget(invocation, &mut done),
+                Record::Floor(floor) => {
+                    self.stands(&floor, &mut under).map_err(damaged)?;
+                    floor.check().map_err(damaged)?;
+                    self.floors.push(floor);
+                }
+                Record::Restart { invocation } => {
+                    self.forget(invocation, &mut done);
+                    under.retain(|(of, ..)| *of != invocation);
+                }
             }
         }
         if !line.is_empty() {
@@ -192,6 +205,44 @@ impl Run {
         Ok(())
     }
 
+    /// Checks a floor against the plan. `under` holds what was seen to stand on a floor before.
+    fn stands(&self, floor: &FloorRecord, under: &mut BTreeSet<Under>) -> Result<(), String> {
+        let FloorRecord {
+            invocation,
+            block,
+            placement,
+            ..
+        } = *floor;
+        let plan = &self.plan;
+        if invocation >= plan.invocations
+            || block >= plan.blocks
+            || !plan.placements.contains(&placement)
+        {
+            return Err(
+                "the floor is of an invocation, block or placement that is not in the plan"
+                    .to_owned(),
+            );
+        }
+        for name in &floor.variants {
+            let variant = plan
+                .variants
+                .iter()
+                .position(|variant| variant.name == *name);
+            let variant = variant.ok_or_else(|| {
+                format!("the floor is under the variant \"{name}\", which is not in the plan")
+            })?;
+            if !under.insert((invocation, block, placement, variant)) {
+                return Err(format!(
+                    "the variant \"{name}\" has a floor already in block {block} of invocation {invocation}"
+                ));
+            }
+        }
+        match floor.variants.is_empty() {
+            true => Err("the floor is under no variant".to_owned()),
+            false => Ok(()),
+        }
+    }
+
     /// The trials of the plan that have no record yet, in the plan's order. A trial that failed
     /// has one.
     pub fn missing(&self) -> Vec<TrialSpec> {
@@ -233,52 +284,6 @@ impl Run {
     }
 }
 
-/// A plan whose trials point outside of it would make every later look-up fail.
-fn check_plan(path: &Path, plan: &Plan) -> Result<(), RunError> {
-    let wrong = |problem: String| {
-        Err(RunError::Damaged {
-            path: path.to_owned(),
-            line: None,
-            problem,
-        })
-    };
-    for (place, trial) in plan.trials.iter().enumerate() {
-        if trial.index as usize != place {
-            return wrong(format!(
-                "trial {place} says that it is trial {}",
-                trial.index
-            ));
-        }
-        if trial.variant as usize >= plan.variants.len() {
-            return wrong(format!(
-                "trial {place} is of variant {}, which is not there",
-                trial.variant
-            ));
-        }
-    }
-    for pair in &plan.pairs {
-        for name in [&pair.of, &pair.against] {
-            if plan.variant(name).is_none() {
-                return wrong(format!(
-                    "pair {} names the variant \"{name}\", which is not there",
-                    pair.name
-                ));
-            }
-        }
-    }
-    for claim in &plan.claims {
-        for name in [&claim.of, &claim.against] {
-            if plan.variant(name).is_none() {
-                return wrong(format!(
-                    "claim {} names the variant \"{name}\", which is not there",
-                    claim.name
-                ));
-            }
-        }
-    }
-    Ok(())
-}
-
 fn missing(directory: &Path, file: &'static str) -> RunError {
     RunError::Missing {
         directory: directory.to_owned(),
@@ -293,10 +298,26 @@ fn optional<T>(result: Result<T, RunError>) -> Result<Option<T>, RunError> {
     }
 }
 
+/// Makes sure that a file of the run is one, or a link to one: to open a pipe waits for who writes it,
+/// and a device may have no end.
+pub(super) fn check_file(directory: &Path, file: &'static str) -> Result<(), RunError> {
+    let path = directory.join(file);
+    match path.metadata() {
+        Ok(about) if about.is_file() => Ok(()),
+        Ok(_) => Err(RunError::Damaged {
+            path,
+            line: None,
+            problem: "it is no regular file".to_owned(),
+        }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing(directory, file)),
+        Err(source) => Err(RunError::Read { path, source }),
+    }
+}
+
 fn read_text(directory: &Path, file: &'static str) -> Result<String, RunError> {
     let path = directory.join(file);
+    check_file(directory, file)?;
     whole_file::read_text(&path).map_err(|source| match source.kind() {
-        io::ErrorKind::NotFound => missing(directory, file),
         io::ErrorKind::InvalidData => RunError::Damaged {
             path,
             line: None,
@@ -315,15 +336,48 @@ fn read_json<T: DeserializeOwned>(directory: &Path, file: &'static str) -> Resul
     })
 }
 
-/// serde_json's sentence without the position, which counts within the line here.
-fn json_problem(error: &serde_json::Error) -> String {
+/// serde_json's sentence in our words, without the position, which counts within the line here.
+pub(super) fn json_problem(error: &serde_json::Error) -> String {
     // It repeats names that it does not know, with whatever is in them.
     let text = error.to_string().replace(char::is_control, " ");
     let sentence = text
         .rsplit_once(" at line ")
         .map_or(text.as_str(), |(sentence, _)| sentence);
+    let sentence = in_our_words(sentence);
     match error.column() {
-        0 => sentence.to_owned(),
+        0 => sentence,
         column => format!("{sentence} (column {column})"),
     }
+}
+
+/// A sentence of serde's without the names of our types, whose forms are part of its interface
+/// (`serde::de::Error`).
+fn in_our_words(sentence: &str) -> String {
+    if sentence.starts_with("data did not match any variant of ") {
+        return "a variant calls no server, codec or service that is known".to_owned();
+    }
+    let expected = sentence
+        .strip_prefix("invalid ")
+        .and_then(|text| text.rsplit_once(", expected "));
+    let Some((found, wanted)) = expected else {
+        return sentence.to_owned();
+    };
+    let wanted = match wanted {
+        "i8" | "i16" | "i32" | "i64" => "a whole number",
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0 on",
+        "f32" | "f64" => "a number",
+        "a boolean" => "true or false",
+        "a sequence" => "a list",
+        "a borrowed string" | "a string" => "a text",
+        wanted if wanted.starts_with("struct ") => "an object",
+        wanted if wanted.contains("enum ") || wanted.contains("map") => "an object",
+        wanted if wanted.contains("variant") => "a known word",
+        wanted => wanted,
+    };
+    let found = match found {
+        "type: sequence" => "type: list",
+        "type: map" => "type: object",
+        found => found,
+    };
+    format!("invalid {found}, expected {wanted}")
 }

@@ -59,6 +59,14 @@ fn failed(plan: &Plan, index: usize) -> Record {
     }))
 }
 
+fn measured(plan: &Plan) -> Record {
+    let Record::Trial(mut record) = failed(plan, 3) else {
+        unreachable!("it is a trial's");
+    };
+    record.outcome = Outcome::Measured(Box::new(crate::record::tests::measured()));
+    Record::Trial(record)
+}
+
 fn floor() -> Record {
     let mut latency = Hdr::new(3).unwrap();
     latency.record(7_000).unwrap();

@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
 
+use super::reader::check_file;
 use super::{Run, RunError, RunInfo, names};
 use crate::clock::Utc;
 use crate::plan::{Plan, TrialSpec};
@@ -159,16 +160,9 @@ impl RunWriter {
     fn open(directory: &Path) -> Result<Self, RunError> {
         let path = directory.join(names::TRIALS);
         let failed = |source| RunError::write(&path, source);
-        let trials = OpenOptions::new()
-            .append(true)
-            .open(&path)
-            .map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => RunError::Missing {
-                    directory: directory.to_owned(),
-                    file: names::TRIALS,
-                },
-                _ => failed(error),
-            })?;
+        check_file(directory, names::TRIALS)?;
+        let trials = OpenOptions::new().append(true).open(&path);
+        let trials = trials.map_err(failed)?;
         flock(&trials, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
             if error == rustix::io::Errno::WOULDBLOCK {
                 RunError::Locked(directory.to_owned())

@@ -45,7 +45,9 @@ const BYTES: [Row<Traffic, ByteCount>; 2] = [
     ("received", "Bytes received, by class", |t| t.received),
 ];
 
-const TIMES: [(&str, &str, fn(&IntervalTimes) -> &Histogram); 3] = [
+type TimesOf = fn(&IntervalTimes) -> &Histogram;
+
+const TIMES: [(&str, &str, TimesOf); 3] = [
     (
         "latency",
         "Latency of the calls that succeeded, from when they were due",

@@ -246,7 +246,7 @@ fn each_of_two_targets_has_headers_of_its_own() {
     assert!(plan.contains("x-one") && plan.contains("x-other") && !plan.contains("hush"));
     place
         .run(&short(&one, &["--vs-header", "a: b"]))
-        .refused(&["missing --vs"]);
+        .refused(&["not provided", "--vs <TARGET>"]);
     let unknown = answering("HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n");
     let unknown = format!("http://{}/", unknown.address);
     place

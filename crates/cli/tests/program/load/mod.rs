@@ -8,6 +8,7 @@ mod messages;
 mod refused;
 mod result;
 mod tls;
+mod unwritten;
 mod watched;
 
 use std::io::{BufRead as _, BufReader, Read, Write};

@@ -272,7 +272,7 @@ fn there_is_no_verdict_where_calls_waited_to_be_sent() {
             &[
                 &words[..],
                 &extent,
-                &["--out", "run", "--quiet", "--warmup", "0s"],
+                &["--out", "run", "--quiet", "--verbose", "--warmup", "0s"],
             ]
             .concat(),
         )
@@ -308,7 +308,7 @@ fn an_interrupted_load_is_reported_as_far_as_it_came() {
     assert_eq!(finished.status.code(), Some(130));
     let shown = String::from_utf8_lossy(&finished.stdout);
     assert!(
-        shown.contains("interrupted; the figures are those"),
+        shown.contains("Interrupted; the figures are those"),
         "{shown}"
     );
     let report = report(&place.path().join("run"));

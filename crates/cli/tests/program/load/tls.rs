@@ -2,15 +2,18 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, Signal, kill_process};
 use rustls::crypto::ring;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::{OK, answer_all, figures, short};
-use crate::common::{Place, report};
+use crate::common::{Place, report, wait_until};
 
 /// The same over TLS, under a certificate for `localhost` that is put into `ca.pem`.
 fn answering_over_tls(place: &Place, answer: &'static str) -> String {
@@ -85,4 +88,26 @@ fn resumed_sessions_are_told() {
     let resumed = connections["tls_resumed"].as_u64().expect("a count");
     let told = format!("({resumed} of them with a resumed TLS session)");
     assert!(shown.contains(&told), "{shown}");
+}
+
+#[test]
+fn a_signal_ends_the_wait_for_a_certificate_from_a_pipe() {
+    let place = Place::new();
+    let pipe = place.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo starts").success());
+    let words = ["load", "https://127.0.0.1:9/", "--cacert", "pipe"];
+    let mut child = place.start(&words);
+    // Only once somebody reads can it be opened for writing without waiting.
+    let mut writer = None;
+    wait_until("a reader", || {
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK;
+        writer = rustix::fs::open(&pipe, flags, Mode::empty()).ok();
+        writer.is_some()
+    });
+    // SIGTERM, since a program in the background may have been started with SIGINT ignored.
+    kill_process(Pid::from_child(&child), Signal::TERM).expect("a signal is sent");
+    wait_until("its end", || {
+        child.try_wait().expect("it is ours").is_some()
+    });
 }

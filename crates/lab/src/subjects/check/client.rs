@@ -8,11 +8,12 @@ use rpcgauge_message::contract::{self, Address, ConnectionUse, SliceAsk, Style, 
 use rpcgauge_study::settings::{Schedule, Settings, Transport};
 use rpcgauge_study::words::Word as _;
 
-use super::{LIMITS, PATIENCE, StackCheck, Stopped, Way, broken, workload};
+use super::{LIMITS, PATIENCE, StackCheck, Way, broken, workload};
 use crate::caller::{Caller, Proof};
 use crate::error::TrialResult;
 use crate::role;
 use crate::subject::Subject;
+use crate::subjects::SubjectsError;
 
 /// Requests that a client is given, where each call's differs.
 const REQUESTS: u64 = 3;
@@ -32,7 +33,7 @@ const PLAIN: Manner = Manner {
 };
 
 impl StackCheck<'_> {
-    pub(super) fn client(&mut self) -> Result<(), Stopped> {
+    pub(super) fn client(&mut self) -> Result<(), SubjectsError> {
         let ways = Way::calls(self.features);
         for way in &ways {
             self.attempt(&way.to_string(), |check| check.calls(way, PLAIN))?;

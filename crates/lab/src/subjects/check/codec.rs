@@ -7,10 +7,11 @@ use rpcgauge_message::contract::{self, Operation, Sample};
 use rpcgauge_study::settings::Callee;
 use rpcgauge_study::words::Word as _;
 
-use super::{LIMITS, PATIENCE, StackCheck, Stopped, Way, workload};
+use super::{LIMITS, PATIENCE, StackCheck, Way, workload};
 use crate::caller::{Caller, Proof};
 use crate::error::TrialResult;
 use crate::role;
+use crate::subjects::SubjectsError;
 use crate::verify::CodecSample;
 
 /// Operations of a batch.
@@ -32,7 +33,7 @@ impl fmt::Display for Task {
 }
 
 impl StackCheck<'_> {
-    pub(super) fn codec(&mut self) -> Result<(), Stopped> {
+    pub(super) fn codec(&mut self) -> Result<(), SubjectsError> {
         let mut tasks = Vec::new();
         for way in Way::codecs(self.features) {
             for (_, operation) in Operation::WORDS {

@@ -107,20 +107,16 @@ impl Check<'_> {
                     stop: self.stop,
                     report,
                 };
-                let ended = match role {
+                match role {
                     Role::Server => check.server(),
                     Role::Client => check.client(),
                     Role::Codec => check.codec(),
-                };
-                ended.map_err(|Stopped| SubjectsError::Stopped)?;
+                }?;
             }
         }
         Ok(())
     }
 }
-
-/// It was asked to stop.
-struct Stopped;
 
 /// The check of one stack in one role.
 struct StackCheck<'a> {
@@ -146,10 +142,10 @@ impl StackCheck<'_> {
         &mut self,
         what: &str,
         attempt: impl FnOnce(&mut Self) -> TrialResult,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), SubjectsError> {
         let outcome = attempt(self);
         if self.stop.load(Ordering::Relaxed) {
-            return Err(Stopped);
+            return Err(SubjectsError::Stopped);
         }
         (self.report)(&Tried {
             stack: self.stack,
@@ -196,7 +192,7 @@ impl StackCheck<'_> {
     }
 
     /// What every subject must refuse with an error line.
-    fn refusals(&mut self, settings: &contract::Settings) -> Result<(), Stopped> {
+    fn refusals(&mut self, settings: &contract::Settings) -> Result<(), SubjectsError> {
         let line: Value = serde_json::from_str(&settings.to_line()).unwrap_or_default();
         for (what, key, value) in [
             ("refuses an unknown setting", "pace", json!("brisk")),

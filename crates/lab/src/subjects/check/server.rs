@@ -6,12 +6,13 @@ use rpcgauge_study::features::WorkloadKind;
 use rpcgauge_study::settings::Settings;
 use serde_json::json;
 
-use super::{LIMITS, StackCheck, Stopped, Way, broken, workload, wrong};
+use super::{LIMITS, StackCheck, Way, broken, workload, wrong};
 use crate::calls::Calls;
 use crate::error::TrialResult;
 use crate::exchange::Exchange;
 use crate::role;
 use crate::subject::Subject;
+use crate::subjects::SubjectsError;
 use crate::verify;
 
 /// Bytes that are no message in any encoding: no end of a number for protobuf, no text for JSON, no
@@ -25,7 +26,7 @@ const INVALID_ARGUMENT: u32 = 3;
 const BAD_REQUEST: u16 = 400;
 
 impl StackCheck<'_> {
-    pub(super) fn server(&mut self) -> Result<(), Stopped> {
+    pub(super) fn server(&mut self) -> Result<(), SubjectsError> {
         let ways = Way::calls(self.features);
         for way in &ways {
             self.attempt(&way.to_string(), |check| check.responds(way))?;

@@ -7,7 +7,7 @@ use crate::engine::response::{Held, Rules};
 
 /// How input ends a call.
 #[derive(Debug)]
-pub(in crate::engine) enum End {
+pub(crate) enum CallEnd {
     /// The response is complete.
     Complete,
     /// The rest of the response is not waited for: what came of it fails the call.
@@ -16,29 +16,29 @@ pub(in crate::engine) enum End {
 }
 
 /// Takes the events of one connection and notes in its calls what they say.
-pub(in crate::engine) struct Events<'l> {
+pub(crate) struct CallEvents<'l> {
     pub(super) calls: &'l mut InFlight,
     /// Calls that the input has ended, by their tokens.
-    pub(super) ended: &'l mut Vec<(u64, End)>,
+    pub(super) ended: &'l mut Vec<(u64, CallEnd)>,
     pub(super) rules: &'l Rules<'l>,
     pub(super) held: &'l mut Held,
     /// When the bytes were read, ns.
     pub(super) at: u64,
-    pub(in crate::engine) seen: Seen,
+    pub(crate) seen: Seen,
 }
 
 /// What events say beside what they say of calls.
 #[derive(Debug, Clone, Copy, Default)]
-pub(in crate::engine) struct Seen {
+pub(crate) struct Seen {
     /// Bytes of bodies that are gRPC's message prefixes, and so framing.
-    pub(in crate::engine) prefixes: u64,
+    pub(crate) prefixes: u64,
     /// Bytes of headers that are the server's marks, which are there for the trial alone.
-    pub(in crate::engine) marks: u64,
+    pub(crate) marks: u64,
     /// The server said that it ends the connection.
-    pub(in crate::engine) going_away: bool,
+    pub(crate) going_away: bool,
 }
 
-impl Sink for Events<'_> {
+impl Sink for CallEvents<'_> {
     /// Always inlined: where an event is made its kind is known, and nothing is left of the `match`.
     #[inline(always)]
     fn take(&mut self, event: Event<'_>) {
@@ -63,7 +63,7 @@ impl Sink for Events<'_> {
                     let (prefixes, too_large) = call.response.body(data, self.held);
                     self.seen.prefixes += prefixes;
                     if too_large {
-                        self.ended.push((token, End::GivenUp));
+                        self.ended.push((token, CallEnd::GivenUp));
                     }
                 }
             }
@@ -72,8 +72,8 @@ impl Sink for Events<'_> {
                     self.seen.marks += call.response.trailers(self.rules, fields);
                 }
             }
-            Event::Complete { token } => self.ended.push((token, End::Complete)),
-            Event::Failed { token, failure } => self.ended.push((token, End::Failed(failure))),
+            Event::Complete { token } => self.ended.push((token, CallEnd::Complete)),
+            Event::Failed { token, failure } => self.ended.push((token, CallEnd::Failed(failure))),
             Event::Closing { reason } => {
                 self.seen.going_away |= matches!(reason, Closing::GoAway { .. });
             }

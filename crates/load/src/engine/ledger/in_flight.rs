@@ -9,23 +9,23 @@ const NONE: u32 = u32::MAX;
 
 /// A call in flight.
 #[derive(Debug)]
-pub(in crate::engine) struct Call {
+pub(crate) struct Call {
     /// Its place among all calls, from 0 at the start of the warm-up.
-    pub(in crate::engine) number: u64,
+    pub(crate) number: u64,
     /// The place of the connection that has it.
-    pub(in crate::engine) connection: usize,
-    pub(super) due: u64,
+    pub(crate) connection: usize,
+    pub(crate) due: u64,
     /// When its deadline passes, ns.
     expires_at: u64,
-    pub(in crate::engine) measured: bool,
+    pub(crate) measured: bool,
     /// Whether its response is compared with the right one.
-    pub(in crate::engine) verified: bool,
+    pub(crate) verified: bool,
     /// How often it was sent again.
-    pub(in crate::engine) retries: u32,
+    pub(crate) retries: u32,
     /// Its body where it is streamed, in case it is sent again.
-    pub(in crate::engine) body: Option<Outgoing>,
-    pub(in crate::engine) stamps: Stamps,
-    pub(in crate::engine) response: Response,
+    pub(crate) body: Option<Outgoing>,
+    pub(crate) stamps: Stamps,
+    pub(crate) response: Response,
     generation: u32,
     active: bool,
     /// Neighbours by due time; calls are begun in that order.
@@ -35,8 +35,12 @@ pub(in crate::engine) struct Call {
 
 /// All calls in flight, the one that was due first at the front. Slots and their buffers are kept, so
 /// that a steady trial allocates nothing.
-#[derive(Debug, Default)]
-pub(super) struct InFlight {
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    /// How long after it was due a call is out of time, ns.
+    deadline: u64,
+    /// Calls begun so far.
+    begun: u64,
     slots: Vec<Call>,
     free: Vec<u32>,
     oldest: Option<u32>,
@@ -45,25 +49,35 @@ pub(super) struct InFlight {
 
 /// What is known of a call when it begins. All times are ns.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::engine) struct Beginning {
+pub(crate) struct Beginning {
     /// The place of the connection that is to have it.
-    pub(in crate::engine) connection: usize,
-    pub(in crate::engine) due: u64,
-    pub(in crate::engine) begun: u64,
-    pub(in crate::engine) measured: bool,
-    /// Whether its response is to be compared with the right one.
-    pub(in crate::engine) verified: bool,
+    pub(crate) connection: usize,
+    pub(crate) due: u64,
+    pub(crate) begun: u64,
+    pub(crate) measured: bool,
 }
 
 impl InFlight {
-    /// Adds a call and returns its token, which no other call ever has while it is in flight.
+    /// None yet; each will be out of time `deadline` ns after it was due.
+    pub(super) fn new(deadline: u64) -> InFlight {
+        InFlight {
+            deadline,
+            begun: 0,
+            slots: Vec::new(),
+            free: Vec::new(),
+            oldest: None,
+            newest: None,
+        }
+    }
+
+    /// Adds a call. No other call ever has its token while it is in flight.
     pub(super) fn insert(
         &mut self,
-        number: u64,
         beginning: Beginning,
-        expires_at: u64,
         new_response: impl FnOnce() -> Response,
-    ) -> u64 {
+    ) -> (u64, &mut Call) {
+        let (number, expires_at) = (self.begun, self.deadline_of(beginning.due));
+        self.begun += 1;
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Call::vacant(new_response()));
             (self.slots.len() - 1) as u32
@@ -79,7 +93,7 @@ impl InFlight {
         call.due = beginning.due;
         call.expires_at = expires_at;
         call.measured = beginning.measured;
-        call.verified = beginning.verified;
+        call.verified = false;
         call.retries = 0;
         call.stamps = Stamps {
             begun: beginning.begun,
@@ -88,11 +102,11 @@ impl InFlight {
         call.active = true;
         call.before = before.unwrap_or(NONE);
         call.after = NONE;
-        u64::from(call.generation) << 32 | u64::from(slot)
+        (u64::from(call.generation) << 32 | u64::from(slot), call)
     }
 
     /// The call of a token, while it is in flight.
-    pub(super) fn get(&mut self, token: u64) -> Option<&mut Call> {
+    pub(crate) fn get(&mut self, token: u64) -> Option<&mut Call> {
         let call = self.slots.get_mut((token & u64::from(u32::MAX)) as usize)?;
         (call.active && u64::from(call.generation) == token >> 32).then_some(call)
     }
@@ -118,19 +132,28 @@ impl InFlight {
     }
 
     /// Moves all calls of one connection to another.
-    pub(super) fn move_all(&mut self, from: usize, to: usize) {
+    pub(crate) fn move_all(&mut self, from: usize, to: usize) {
         let moved = |call: &&mut Call| call.active && call.connection == from;
         for call in self.slots.iter_mut().filter(moved) {
             call.connection = to;
         }
     }
 
+    /// When the deadline of a call passes that is due at `due`, ns.
+    pub(crate) fn deadline_of(&self, due: u64) -> u64 {
+        due.saturating_add(self.deadline)
+    }
+
     /// The call whose deadline passes first, as its token and when that is, ns.
-    pub(super) fn oldest(&self) -> Option<(u64, u64)> {
+    pub(crate) fn oldest(&self) -> Option<(u64, u64)> {
         let slot = self.oldest?;
         let call = &self.slots[slot as usize];
         let token = u64::from(call.generation) << 32 | u64::from(slot);
         Some((token, call.expires_at))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.oldest.is_none()
     }
 
     /// How many calls are in flight.
@@ -147,7 +170,7 @@ impl InFlight {
 
 impl Call {
     /// Whether its deadline has passed at `at`.
-    pub(in crate::engine) fn is_out_of_time(&self, at: u64) -> bool {
+    pub(crate) fn is_out_of_time(&self, at: u64) -> bool {
         at >= self.expires_at
     }
 
@@ -186,19 +209,18 @@ mod tests {
             due,
             begun: due,
             measured: due.is_multiple_of(2),
-            verified: false,
         };
         let style = CallStyle::Http {
             method: "GET".to_owned(),
         };
-        calls.insert(due, beginning, due + DEADLINE, || {
-            Response::new(&style, &Expect::default())
-        })
+        calls
+            .insert(beginning, || Response::new(&style, &Expect::default()))
+            .0
     }
 
     #[test]
     fn a_token_is_dead_once_its_call_is_out() {
-        let mut calls = InFlight::default();
+        let mut calls = InFlight::new(DEADLINE);
         let first = insert(&mut calls, 1);
         assert!(calls.remove(first).is_some());
         let second = insert(&mut calls, 2);
@@ -210,7 +232,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_oldest_is_always_first(steps in prop::collection::vec(any::<Option<u8>>(), 0..100)) {
-            let mut calls = InFlight::default();
+            let mut calls = InFlight::new(DEADLINE);
             let mut model: Vec<(u64, u64)> = Vec::new();
             for (due, step) in steps.into_iter().enumerate() {
                 match step {

@@ -21,7 +21,6 @@ use crate::bodies::{AnswerCheck, Bodies, Body, Codec, CodecError};
 use crate::clock;
 use crate::error::LoadError;
 use crate::failure::FailureKind;
-use crate::measurement::Payload;
 use crate::stage::Timing;
 use crate::trial::{CallStyle, Trial};
 
@@ -56,13 +55,11 @@ pub(super) struct Messages<'b, 'r> {
     grpc: bool,
     /// Whether stages are stamped.
     timed: bool,
-    /// Whether responses are expected to be compressed.
-    encoding_asked: bool,
     /// The plain request where it is compressed, and the plain response where it was.
     plain: Vec<u8>,
     /// The request that was encoded last, whose memory is used again once the connection let it go.
     last: Outgoing,
-    sizes: Sizes,
+    pub(super) sizes: Sizes,
 }
 
 enum Kind<'b> {
@@ -109,16 +106,14 @@ impl<'b, 'r> Messages<'b, 'r> {
             checking: check.map(Checking::new),
             grpc,
             timed: trial.timing == Timing::Stages,
-            encoding_asked: trial.expect.encoding.is_some(),
             plain: Vec::new(),
             last: Outgoing::default(),
-            sizes: Sizes::default(),
+            sizes: Sizes::new(trial.expect.encoding.is_some()),
         })
     }
 
     /// Whether the response to this call of the warm-up is verified: of the first calls, one for each
     /// message.
-    #[inline]
     pub(super) fn verifies(&self, number: u64) -> bool {
         match &self.kind {
             Kind::Prepared { verifier: None, .. } | Kind::Streamed(_) => false,
@@ -128,7 +123,6 @@ impl<'b, 'r> Messages<'b, 'r> {
     }
 
     /// Whether responses that are not verified are decoded too.
-    #[inline]
     pub(super) fn decodes(&self) -> bool {
         matches!(self.kind, Kind::PerCall { .. })
     }
@@ -139,7 +133,6 @@ impl<'b, 'r> Messages<'b, 'r> {
     }
 
     /// What is wanted of a response's message.
-    #[inline]
     pub(super) fn keep(&self, verified: bool) -> Keep {
         match &self.checking {
             _ if verified || self.decodes() => Keep::Message,
@@ -149,7 +142,6 @@ impl<'b, 'r> Messages<'b, 'r> {
     }
 
     /// Whether the next call has a body. Only one that is streamed may have none.
-    #[inline]
     pub(super) fn next(&mut self) -> Next {
         match &mut self.kind {
             Kind::Streamed(prefetch) => prefetch.next(),
@@ -159,7 +151,6 @@ impl<'b, 'r> Messages<'b, 'r> {
 
     /// Takes the next call's body where it is streamed: there it is the call's own, which keeps it
     /// for as long as it may be sent again.
-    #[inline]
     pub(super) fn take_streamed(&mut self) -> Option<Made> {
         match &mut self.kind {
             Kind::Streamed(prefetch) => prefetch.take(),
@@ -225,23 +216,23 @@ impl<'b, 'r> Messages<'b, 'r> {
         Ok(outgoing)
     }
 
-    /// Checks or reads the message of a good response that was read at `read_at` (ns), and counts its
-    /// sizes; `counts` is whether its call is measured and whether it is verified. Returns when that was
-    /// done, as far as it is part of the call.
+    /// Checks or reads the message of a good response that was read at `read_at` (ns). Returns when that
+    /// was done, as far as it is part of the call, and the message's plain length, where that is known.
     pub(super) fn read(
         &mut self,
         number: u64,
-        counts: (bool, bool),
+        verify: bool,
         response: &Response,
         stamps: &mut Stamps,
         read_at: u64,
-    ) -> (u64, Result<(), Unread>) {
+    ) -> (u64, Result<Option<u64>, Unread>) {
         if let Some(checking) = &mut self.checking
             && let Err(error) = checking.check(response)
         {
-            return (read_at, Err(Unread::Failed(FailureKind::Decompress, error)));
+            let failed = Unread::Failed(FailureKind::Decompress, error);
+            return (read_at, Err(failed));
         }
-        let plain = self.decode(number, counts.1, response, stamps);
+        let plain = self.decode(number, verify, response, stamps);
         let decodes = self.decodes();
         let done = if decodes && stamps.decoded != 0 {
             stamps.decoded
@@ -250,11 +241,7 @@ impl<'b, 'r> Messages<'b, 'r> {
         } else {
             read_at
         };
-        let read = plain.map(|plain| {
-            self.sizes
-                .response(counts, response, plain, self.encoding_asked);
-        });
-        (done, read)
+        (done, plain)
     }
 
     /// Decodes a response's message where it is to be. Returns its plain length, where that is known.
@@ -294,16 +281,6 @@ impl<'b, 'r> Messages<'b, 'r> {
             codec.verify(number).map_err(Unread::Wrong)?;
         }
         Ok(Some(plain.len() as u64))
-    }
-
-    /// Mean sizes of the messages so far.
-    pub(super) fn mean_sizes(&self) -> Payload {
-        self.sizes.means()
-    }
-
-    /// Responses that came uncompressed although an encoding was asked for.
-    pub(super) fn uncompressed(&self) -> u64 {
-        self.sizes.uncompressed
     }
 }
 

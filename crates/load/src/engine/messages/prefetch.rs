@@ -25,11 +25,11 @@ const BATCHES_READY: usize = 16;
 const HEAD_START: Duration = Duration::from_secs(1);
 
 /// A body, or why there is none.
-pub(in crate::engine) type Made = Result<Outgoing, CodecError>;
+pub(crate) type Made = Result<Outgoing, CodecError>;
 
 /// What is known of the next body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::engine) enum Next {
+pub(crate) enum Next {
     /// It is there.
     Ready,
     /// It is not made yet.

@@ -6,7 +6,9 @@ use crate::measurement::Payload;
 
 /// Sums of message sizes over measured calls, bytes.
 #[derive(Debug, Default)]
-pub(super) struct Sizes {
+pub(crate) struct Sizes {
+    /// Whether responses are expected to be compressed.
+    encoding_asked: bool,
     requests: u64,
     request_plain: u64,
     request_carried: u64,
@@ -15,31 +17,37 @@ pub(super) struct Sizes {
     /// Responses whose plain length is known, over the warm-up too.
     plain_responses: u64,
     response_plain: u64,
-    pub(super) uncompressed: u64,
+    /// Responses that came uncompressed although they were not to.
+    pub(crate) uncompressed: u64,
 }
 
 impl Sizes {
+    pub(super) fn new(encoding_asked: bool) -> Sizes {
+        Sizes {
+            encoding_asked,
+            ..Sizes::default()
+        }
+    }
+
     /// Counts the request of a measured call, once.
-    #[inline]
     pub(super) fn request(&mut self, outgoing: &Outgoing) {
         self.requests += 1;
         self.request_plain += outgoing.plain;
         self.request_carried += outgoing.carried;
     }
 
-    /// Counts a good response, whose plain length may be known.
-    #[inline]
-    pub(super) fn response(
+    /// Counts the good response to a call that is measured or not, and verified or not. Its plain length
+    /// may be known.
+    pub(crate) fn response(
         &mut self,
         (measured, verified): (bool, bool),
         response: &Response,
         plain: Option<u64>,
-        encoding_asked: bool,
     ) {
         if measured {
             self.responses += 1;
             self.response_carried += response.carried();
-            self.uncompressed += u64::from(encoding_asked && !response.is_compressed());
+            self.uncompressed += u64::from(self.encoding_asked && !response.is_compressed());
         }
         if let Some(plain) = plain.filter(|_| measured || verified) {
             self.plain_responses += 1;
@@ -47,7 +55,7 @@ impl Sizes {
         }
     }
 
-    pub(super) fn means(&self) -> Payload {
+    pub(crate) fn means(&self) -> Payload {
         let mean = |sum: u64, count: u64| sum as f64 / count.max(1) as f64;
         Payload {
             request: mean(self.request_plain, self.requests),

@@ -27,14 +27,14 @@ mod warmup;
 
 use self::patience::Failing;
 pub(super) use self::slices::Slicing;
-use self::spent::{Reading, Spent};
+use self::spent::Spent;
 use self::stop::{Decision, Status, StopRule};
 use self::warmup::WarmUp;
-use super::ledger::{Ended, Ledger};
+use super::ledger::{EndedCall, Ledger};
 use super::pool::Pool;
 use crate::clock::{self, nanos};
-use crate::measurement::{Ending, WarmupOutcome};
-use crate::schedule::Schedule;
+use crate::measurement::Ending;
+use crate::schedule::{Dues, Schedule};
 use crate::trial::{ConnectionUse, Trial};
 use crate::warmup::{Settling, WarmupSlice};
 
@@ -79,7 +79,7 @@ pub(super) struct Phases<'t, 'r> {
     measured_from: u64,
     /// Until when calls may still end, while draining, ns.
     drained_by: u64,
-    warmup: WarmUp<'r>,
+    pub(super) warmup: WarmUp<'r>,
     /// Where a session stands between its slices; `None` where the measured part is one piece.
     slicing: Option<Slicing>,
     stop: StopRule,
@@ -88,7 +88,8 @@ pub(super) struct Phases<'t, 'r> {
     used_up: bool,
     ending: Ending,
     connections_at_start: usize,
-    spent: Spent<'r>,
+    /// What is spent while calls count.
+    pub(super) spent: Spent<'r>,
 }
 
 impl<'t, 'r> Phases<'t, 'r> {
@@ -121,13 +122,11 @@ impl<'t, 'r> Phases<'t, 'r> {
 
     // What the present part is.
 
-    #[inline]
     pub(super) fn phase(&self) -> Phase {
         self.phase
     }
 
     /// When it began, ns.
-    #[inline]
     pub(super) fn started_at(&self) -> u64 {
         self.started_at
     }
@@ -139,7 +138,6 @@ impl<'t, 'r> Phases<'t, 'r> {
     }
 
     /// Whether a call that is due at `due` is measured.
-    #[inline]
     pub(super) fn is_measured(&self, due: u64) -> bool {
         due >= self.measured_from
     }
@@ -203,8 +201,8 @@ impl<'t, 'r> Phases<'t, 'r> {
     }
 
     /// Takes note of a call's end.
-    #[inline]
-    pub(super) fn call_ended(&mut self, call: &Ended) {
+    #[inline(always)]
+    pub(super) fn call_ended(&mut self, call: EndedCall) {
         // What becomes of the warm-up's last calls is no reason to give the measured part up.
         if call.measured == (self.measured_from < u64::MAX) {
             self.failing.note_end(call.done, call.succeeded);
@@ -215,7 +213,7 @@ impl<'t, 'r> Phases<'t, 'r> {
     }
 
     /// Ends the warm-up by its rule, where that says so. A call that ends after it is only counted.
-    fn unmeasured_call_ended(&mut self, call: &Ended) {
+    fn unmeasured_call_ended(&mut self, call: EndedCall) {
         if let Some(slicing) = &mut self.slicing
             && !self.phase.is_before_measuring()
         {
@@ -226,7 +224,7 @@ impl<'t, 'r> Phases<'t, 'r> {
         if self.phase != Phase::WarmUp {
             return;
         }
-        match self.warmup.call_ended(call) {
+        match self.warmup.call_ended(&call) {
             Settling::GoOn => {}
             Settling::Settled => self.end_warmup(true, call.done),
             Settling::NeverSettled => self.end_warmup(false, call.done),
@@ -275,7 +273,7 @@ impl<'t, 'r> Phases<'t, 'r> {
         if self.phase == Phase::Resuming && (pool.all_attempted() || now >= self.opening_ends_by())
         {
             self.begin_skipping(now, pool, ledger);
-            if pool.open_count() == 0 && self.trial.connection_use == ConnectionUse::Reuse {
+            if pool.counts().open == 0 && self.trial.connection_use == ConnectionUse::Reuse {
                 // Calls that fail for want of a connection count.
                 self.start_measuring(pool, ledger);
             }
@@ -321,7 +319,7 @@ impl<'t, 'r> Phases<'t, 'r> {
             self.start_measuring(pool, ledger);
         }
         // Without a warm-up the first call is due when the measured part begins, and not before.
-        ledger.start_schedule(self.started_at);
+        ledger.dues = Dues::new(&self.trial.schedule, self.started_at);
     }
 
     #[cold]
@@ -332,8 +330,8 @@ impl<'t, 'r> Phases<'t, 'r> {
     }
 
     fn start_measuring(&mut self, pool: &Pool<'_>, ledger: &mut Ledger<'_>) {
-        if ledger.started() == 0 {
-            self.connections_at_start = pool.open_count();
+        if ledger.recorder.account.started == 0 {
+            self.connections_at_start = pool.counts().open;
             self.failing = Failing::default();
         }
         self.spent.begin_span(pool);
@@ -343,7 +341,7 @@ impl<'t, 'r> Phases<'t, 'r> {
         self.started_at = now;
         self.measured_from = now;
         // What the instrument did since the last call ended is no lateness of the next ones.
-        ledger.make_due(now);
+        ledger.dues.start_again(now);
     }
 
     /// A session's warm-up is over.
@@ -367,11 +365,10 @@ impl<'t, 'r> Phases<'t, 'r> {
 
     /// Whether the first measured call can be begun after the warm-up.
     fn is_ready(&self, ledger: &Ledger<'_>) -> bool {
-        !self.is_closed_loop() || ledger.is_empty()
+        !self.is_closed_loop() || ledger.calls.is_empty()
     }
 
     /// Whether calls that do not count are those that a slice leaves out.
-    #[inline]
     fn is_in_slice(&self) -> bool {
         self.slicing.is_some() && !self.phase.is_before_measuring()
     }
@@ -381,20 +378,21 @@ impl<'t, 'r> Phases<'t, 'r> {
     fn is_drained(&self, ledger: &Ledger<'_>) -> bool {
         match self.slicing {
             None => ledger.measured_in_flight() == 0,
-            Some(_) => ledger.is_empty(),
+            Some(_) => ledger.calls.is_empty(),
         }
     }
 
     #[inline]
     fn status(&self, ledger: &Ledger<'_>) -> Status {
+        let recorded = &ledger.recorder;
         let (start, before) = match &self.slicing {
-            None => (ledger.first_due().unwrap_or(self.started_at), 0),
-            Some(slicing) => (self.started_at, slicing.started_before()),
+            None => (recorded.start.unwrap_or(self.started_at), 0),
+            Some(slicing) => (self.started_at, slicing.started_before),
         };
         Status {
             start,
-            started: ledger.started() - before,
-            next_due: ledger.next_due(),
+            started: recorded.account.started - before,
+            next_due: ledger.dues.next(),
         }
     }
 
@@ -408,26 +406,30 @@ impl<'t, 'r> Phases<'t, 'r> {
         self.started_at.saturating_add(self.patience)
     }
 
-    #[inline]
     fn is_out_of_patience(&self) -> bool {
         self.failing.lasted >= self.patience
     }
 
     // What it came to.
 
-    /// Whether nothing has ended the trial early.
-    pub(super) fn goes_on(&self) -> bool {
-        self.ending == Ending::Complete
-    }
-
     /// Why the trial ended.
     pub(super) fn ending(&self) -> Ending {
         self.ending
     }
 
-    /// The warm-up, and how many of its calls ended after the measured part began.
-    pub(super) fn warmup(&self) -> (WarmupOutcome, u64) {
-        (self.warmup.outcome, self.warmup.ended_after)
+    /// Until when calls arrived at a rate, of a trial that ends at `now` (ns); `None` for a closed loop.
+    ///
+    /// What the number of calls ends has its last call's gap too: `n` calls at 10 a second take `n`
+    /// tenths of a second, and without it would be more than 10 a second. What was broken off while
+    /// calls were still due ended then.
+    pub(super) fn arrivals_end(&self, now: u64, ledger: &Ledger<'_>) -> Option<u64> {
+        let planned = self.stop.ends_at(&self.status(ledger));
+        let end = ledger.arrivals_reach()?.min(planned);
+        let broken_off = matches!(self.ending, Ending::Interrupted | Ending::GaveUp);
+        match broken_off && self.phase != Phase::Draining {
+            true => Some(end.min(now)),
+            false => Some(end),
+        }
     }
 
     /// Where a session stands; `None` where the measured part is one piece.
@@ -440,20 +442,10 @@ impl<'t, 'r> Phases<'t, 'r> {
         self.connections_at_start
     }
 
-    /// What was spent while calls counted.
-    pub(super) fn spent(&self, pool: &Pool<'_>) -> Reading {
-        self.spent.sum(pool)
-    }
-
-    /// From here on nothing counts that is spent.
-    pub(super) fn end_span(&mut self, pool: &Pool<'_>) {
-        self.spent.end_span(pool);
-    }
-
     /// Gives up the calls in flight as the trial ends, and those that are due and will not be begun.
     pub(super) fn abandon_the_rest(&self, now: u64, ledger: &mut Ledger<'_>) {
         for _ in 0..MOST_NEVER_BEGUN {
-            match ledger.next_due() {
+            match ledger.dues.next() {
                 Some(due)
                     if due <= now && self.phase == Phase::Measured && self.admits(ledger, due) =>
                 {
@@ -481,7 +473,6 @@ mod tests {
 
     use super::*;
     use crate::engine::ledger::Beginning;
-    use crate::engine::response::Keep;
     use crate::engine::tests::{trial, unused};
     use crate::warmup::WarmupBounds;
 
@@ -508,29 +499,26 @@ mod tests {
         assert!(!phases.advance(now, &pool, &mut ledger));
         assert_eq!(phases.phase(), Phase::WarmUp, "no connection, no wait");
         let [first, second] = [(); 2].map(|()| {
-            let due = ledger.next_due().unwrap();
+            let due = ledger.dues.next().unwrap();
             assert!(phases.admits(&ledger, due));
-            ledger.take_due();
+            ledger.dues.take();
             let call = Beginning {
                 connection: 0,
                 due,
                 begun: due,
                 measured: phases.call_taken(due),
-                verified: false,
             };
-            ledger.begin(call, Keep::Nothing, false)
+            ledger.begin(call, false).0
         });
-        let ended = ledger.end(first, now + 10, Ok(())).unwrap();
-        phases.call_ended(&ended);
+        ledger.end(first, now + 10, Ok(()), |call| phases.call_ended(call));
         assert!(!phases.advance(now + 10, &pool, &mut ledger));
         assert_eq!(phases.phase(), Phase::Switching, "one is in flight");
         assert!(!phases.admits(&ledger, now + 10));
-        let ended = ledger.end(second, now + 20, Ok(())).unwrap();
-        phases.call_ended(&ended);
+        ledger.end(second, now + 20, Ok(()), |call| phases.call_ended(call));
         assert!(!phases.advance(now + 20, &pool, &mut ledger));
         assert_eq!(phases.phase(), Phase::Measured);
-        assert!(phases.call_taken(ledger.next_due().unwrap()));
-        let (warmup, ended_after) = phases.warmup();
+        assert!(phases.call_taken(ledger.dues.next().unwrap()));
+        let (warmup, ended_after) = (phases.warmup.outcome, phases.warmup.ended_after);
         assert!(warmup.settled);
         assert_eq!((warmup.calls, warmup.failed, ended_after), (2, 0, 0));
     }

@@ -17,7 +17,6 @@ impl Failing {
     }
 
     /// Takes note of a call's end.
-    #[inline]
     pub(super) fn note_end(&mut self, at: u64, succeeded: bool) {
         if succeeded {
             *self = Failing::default();

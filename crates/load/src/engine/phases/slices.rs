@@ -17,15 +17,15 @@ use crate::trial::SliceBounds;
 
 /// Where a session stands between its slices, and in the present one.
 #[derive(Debug, Default)]
-pub(in crate::engine) struct Slicing {
+pub(crate) struct Slicing {
     /// Slices that are over, and calls that they left out.
-    pub(in crate::engine) count: SliceCount,
+    pub(crate) count: SliceCount,
     /// The time of their measured parts, ns.
-    pub(in crate::engine) counted_ns: u64,
+    pub(crate) counted_ns: u64,
     /// Their bytes.
-    pub(in crate::engine) traffic: Traffic,
+    pub(crate) traffic: Traffic,
     /// Connections that were opened again before a slice's first call.
-    pub(in crate::engine) reopened: u64,
+    pub(crate) reopened: u64,
     /// Connections opened when the present slice began.
     opened_before: u64,
     /// Bytes on the connections when the present slice made its first call.
@@ -37,15 +37,10 @@ pub(in crate::engine) struct Slicing {
     /// A call of the present slice failed that was to be left out: from there on calls count.
     fails: bool,
     /// Calls that had counted before the present slice.
-    started_before: u64,
+    pub(super) started_before: u64,
 }
 
 impl Slicing {
-    /// Calls that had counted before the present slice.
-    pub(super) fn started_before(&self) -> u64 {
-        self.started_before
-    }
-
     /// A call that does not count ended.
     pub(super) fn skipped_call_ended(&mut self, succeeded: bool) {
         self.count.skipped += 1;
@@ -56,12 +51,12 @@ impl Slicing {
 
 impl Phases<'_, '_> {
     /// The trial is measured in slices.
-    pub(in crate::engine) fn slice(&mut self) {
+    pub(crate) fn slice(&mut self) {
         self.slicing = Some(Slicing::default());
     }
 
     /// Begins a slice of a session that is paused.
-    pub(in crate::engine) fn begin_slice(
+    pub(crate) fn begin_slice(
         &mut self,
         bounds: &SliceBounds,
         now: u64,
@@ -74,11 +69,11 @@ impl Phases<'_, '_> {
             return;
         };
         pool.forget_attempts();
-        slicing.opened_before = pool.opened();
+        slicing.opened_before = pool.counts().opened;
         slicing.fails = false;
         slicing.skip_to = slicing.count.skipped.saturating_add(bounds.skip_calls);
         slicing.skip_time = nanos(bounds.skip_time);
-        slicing.started_before = ledger.started();
+        slicing.started_before = ledger.recorder.account.started;
         self.stop = StopRule::of_slice(bounds, nanos(self.trial.drain));
         self.phase = Phase::Resuming;
         self.started_at = now;
@@ -87,13 +82,13 @@ impl Phases<'_, '_> {
     /// Goes on from lost connections to calls that are left out.
     pub(super) fn begin_skipping(&mut self, now: u64, pool: &Pool<'_>, ledger: &mut Ledger<'_>) {
         if let Some(slicing) = &mut self.slicing {
-            slicing.reopened += pool.opened() - slicing.opened_before;
+            slicing.reopened += pool.counts().opened - slicing.opened_before;
             slicing.traffic_before = pool.traffic();
             slicing.skip_until = now.saturating_add(slicing.skip_time);
         }
         self.phase = Phase::Skipping;
         self.started_at = now;
-        ledger.make_due(now);
+        ledger.dues.start_again(now);
     }
 
     /// Whether calls were left out for long enough.
@@ -105,23 +100,23 @@ impl Phases<'_, '_> {
     /// Ends what a slice spends where its time ends: when the next call would be due. Until then a
     /// call that counts is still being read.
     pub(super) fn end_slice_span(&mut self, pool: &Pool<'_>, ledger: &Ledger<'_>) {
-        if self.slicing.is_some() && ledger.next_due().is_some() {
-            self.end_span(pool);
+        if self.slicing.is_some() && ledger.dues.next().is_some() {
+            self.spent.end_span(pool);
         }
     }
 
     /// Adds up what the slice came to, however far it got.
-    pub(in crate::engine) fn end_slice(&mut self, now: u64, pool: &Pool<'_>, ledger: &Ledger<'_>) {
-        self.end_span(pool);
+    pub(crate) fn end_slice(&mut self, now: u64, pool: &Pool<'_>, ledger: &Ledger<'_>) {
+        self.spent.end_span(pool);
         if let Some(slicing) = &mut self.slicing {
             match self.phase {
                 // Before its first call there is nothing of a slice.
-                Phase::Resuming => slicing.reopened += pool.opened() - slicing.opened_before,
+                Phase::Resuming => slicing.reopened += pool.counts().opened - slicing.opened_before,
                 _ => slicing.traffic += pool.traffic().since(&slicing.traffic_before),
             }
             if matches!(self.phase, Phase::Measured | Phase::Draining) {
                 // The next call is due when the first one ended for which there is none any more.
-                let until = ledger.next_due().unwrap_or(now).min(now);
+                let until = ledger.dues.next().unwrap_or(now).min(now);
                 slicing.counted_ns += until.saturating_sub(self.started_at);
                 slicing.count.slices += 1;
             }

@@ -9,15 +9,15 @@ use crate::engine::pool::Pool;
 
 /// A reading of what only ever grows, or the difference of two.
 #[derive(Debug, Clone, Copy, Default)]
-pub(in crate::engine) struct Reading {
-    pub(in crate::engine) cpu: Cpu,
-    pub(in crate::engine) traffic: Traffic,
-    pub(in crate::engine) connections_opened: u64,
-    pub(in crate::engine) tls_resumed: u64,
+pub(crate) struct Reading {
+    pub(crate) cpu: Cpu,
+    pub(crate) traffic: Traffic,
+    pub(crate) connections_opened: u64,
+    pub(crate) tls_resumed: u64,
 }
 
 /// What was spent in the spans that are closed, and where the open one began.
-pub(super) struct Spent<'r> {
+pub(crate) struct Spent<'r> {
     /// Called with true as a span begins, with false as it ends.
     measuring: Box<dyn FnMut(bool) + 'r>,
     closed: Reading,
@@ -40,7 +40,7 @@ impl<'r> Spent<'r> {
     }
 
     /// What is spent from here on does not count. Without an open span there is nothing to do.
-    pub(super) fn end_span(&mut self, pool: &Pool<'_>) {
+    pub(crate) fn end_span(&mut self, pool: &Pool<'_>) {
         if let Some(before) = self.open.take() {
             self.closed += Reading::now(pool) - before;
             (self.measuring)(false);
@@ -48,7 +48,7 @@ impl<'r> Spent<'r> {
     }
 
     /// All that counted so far.
-    pub(super) fn sum(&self, pool: &Pool<'_>) -> Reading {
+    pub(crate) fn sum(&self, pool: &Pool<'_>) -> Reading {
         let mut sum = self.closed;
         if let Some(before) = self.open {
             sum += Reading::now(pool) - before;
@@ -61,8 +61,8 @@ impl Reading {
     fn now(pool: &Pool<'_>) -> Reading {
         Reading {
             traffic: pool.traffic(),
-            connections_opened: pool.opened(),
-            tls_resumed: pool.tls_resumed(),
+            connections_opened: pool.counts().opened,
+            tls_resumed: pool.counts().tls_resumed,
             cpu: clock::cpu(),
         }
     }

@@ -102,7 +102,8 @@ impl StopRule {
         }
     }
 
-    fn ends_at(&self, status: &Status) -> u64 {
+    /// When its time is over, ns.
+    pub(super) fn ends_at(&self, status: &Status) -> u64 {
         status.start.saturating_add(self.time)
     }
 }

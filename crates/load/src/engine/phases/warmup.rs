@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::Histogram;
 use crate::clock::nanos;
-use crate::engine::ledger::Ended;
+use crate::engine::ledger::EndedCall;
 use crate::histogram::{histogram, record};
 use crate::measurement::WarmupOutcome;
 use crate::warmup::{Settling, WarmupBounds, WarmupSlice};
@@ -14,14 +14,14 @@ use crate::warmup::{Settling, WarmupBounds, WarmupSlice};
 const FEW: usize = 1024;
 
 /// The warm-up of a trial, which may have none.
-pub(super) struct WarmUp<'r> {
+pub(crate) struct WarmUp<'r> {
     bounds: Option<WarmupBounds>,
     settling: Box<dyn FnMut(WarmupSlice) -> Settling + 'r>,
     /// There is one while it goes on.
     meter: Option<SliceMeter>,
-    pub(super) outcome: WarmupOutcome,
+    pub(crate) outcome: WarmupOutcome,
     /// Calls of it that have ended since the measured part began.
-    pub(super) ended_after: u64,
+    pub(crate) ended_after: u64,
 }
 
 impl<'r> WarmUp<'r> {
@@ -45,7 +45,7 @@ impl<'r> WarmUp<'r> {
     }
 
     /// Takes note of a call's end, and asks the rule where that ends a slice.
-    pub(super) fn call_ended(&mut self, call: &Ended) -> Settling {
+    pub(super) fn call_ended(&mut self, call: &EndedCall) -> Settling {
         let latency = call.done.saturating_sub(call.due);
         let meter = self.meter.as_mut();
         match meter.and_then(|meter| meter.call_ended(call.done, latency, call.succeeded)) {
@@ -55,7 +55,6 @@ impl<'r> WarmUp<'r> {
     }
 
     /// Whether as many calls are begun as it may have.
-    #[inline]
     pub(super) fn is_all_begun(&self) -> bool {
         self.bounds
             .is_some_and(|bounds| self.outcome.calls >= bounds.max_calls)

@@ -63,10 +63,10 @@ pub(super) struct Connecting {
 
 /// An open connection.
 #[derive(Debug)]
-pub(in crate::engine) struct Open {
+pub(crate) struct Open {
     pub(super) stream: Stream,
     /// What HTTP knows of it.
-    pub(in crate::engine) client: Client,
+    pub(crate) client: Client,
     /// The transport took less than it was given; it says when there is room again.
     pub(super) blocked: bool,
     /// Whether the loop asked for an event when there is room for writing.
@@ -112,17 +112,17 @@ impl Open {
     }
 
     /// One read of this connection is processed.
-    pub(in crate::engine) fn note_processed(&mut self) {
+    pub(crate) fn note_processed(&mut self) {
         self.unprocessed -= 1;
     }
 
     /// Takes the error that a write met before the server's last words were read.
-    pub(in crate::engine) fn take_write_error(&mut self) -> Option<io::Error> {
+    pub(crate) fn take_write_error(&mut self) -> Option<io::Error> {
         self.write_error.take()
     }
 
     /// Whether the client or TLS has something to write.
-    pub(in crate::engine) fn has_output(&self) -> bool {
+    pub(crate) fn has_output(&self) -> bool {
         !self.client.is_all_sent() || self.stream.holds_output()
     }
 

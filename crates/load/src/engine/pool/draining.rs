@@ -13,24 +13,16 @@ use crate::trial::ConnectionUse;
 impl Pool<'_> {
     /// The server said that it ends this connection (GOAWAY).
     #[cold]
-    pub(in crate::engine) fn note_going_away(&mut self, index: usize) {
+    pub(crate) fn note_going_away(&mut self, index: usize) {
         if self.trial.connection_use == ConnectionUse::Reuse {
             self.going_away.push(index);
         }
     }
 
-    /// Whether [`Pool::drain_next`] has something to do.
-    pub(in crate::engine) fn has_going_away(&self) -> bool {
-        !self.going_away.is_empty()
-    }
-
     /// Moves the next connection that is going away and has calls in flight, where a connection is
     /// `wanted` in its stead. Returns from which place to which: its calls go with it.
-    #[cold]
-    pub(in crate::engine) fn drain_next(
-        &mut self,
-        wanted: bool,
-    ) -> Result<Option<(usize, usize)>, LoadError> {
+    #[inline]
+    pub(crate) fn drain_next(&mut self, wanted: bool) -> Result<Option<(usize, usize)>, LoadError> {
         while let Some(index) = self.going_away.pop() {
             let open = self.places[index].open();
             if open.is_some_and(|open| open.client.in_flight() > 0)
@@ -45,6 +37,7 @@ impl Pool<'_> {
         Ok(None)
     }
 
+    #[cold]
     fn drain(&mut self, from: usize, to: usize) -> Result<(), LoadError> {
         let vacant = State::Closed { backoff_until: 0 };
         let mut state = std::mem::replace(&mut self.places[from].state, vacant);

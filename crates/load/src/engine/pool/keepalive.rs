@@ -30,7 +30,7 @@ pub(super) struct Liveness {
 
 /// What is to be done about a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum Action {
     Leave,
     Ask,
     End,
@@ -38,7 +38,7 @@ enum Verdict {
 
 impl Liveness {
     /// Looks at `now` at a connection that has received `bytes` so far.
-    fn check(&mut self, bytes: u64, now: u64, keepalive: &Keepalive) -> Verdict {
+    fn check(&mut self, bytes: u64, now: u64, keepalive: &Keepalive) -> Action {
         let since = match self.silent_since {
             Some(since) if bytes == self.bytes => since,
             _ => {
@@ -55,15 +55,15 @@ impl Liveness {
         match self.asked_at {
             None if passed(since, keepalive.time) => {
                 self.asked_at = Some(now);
-                Verdict::Ask
+                Action::Ask
             }
             Some(asked) if passed(asked, keepalive.timeout) => {
                 match std::mem::replace(&mut self.overdue, true) {
-                    true => Verdict::End,
-                    false => Verdict::Leave,
+                    true => Action::End,
+                    false => Action::Leave,
                 }
             }
-            _ => Verdict::Leave,
+            _ => Action::Leave,
         }
     }
 }
@@ -71,7 +71,7 @@ impl Liveness {
 impl Pool<'_> {
     /// Whether it is time to look for silent connections. Sets when that is next: the loop turns often
     /// enough by itself, so that no wake-up is asked for.
-    pub(in crate::engine) fn looks_for_silence(&mut self, now: u64) -> bool {
+    pub(crate) fn looks_for_silence(&mut self, now: u64) -> bool {
         if now < self.keepalive_at {
             return false;
         }
@@ -85,28 +85,24 @@ impl Pool<'_> {
     /// Asks the connection of a place for a sign of life where it is silent. Returns why it is to be
     /// ended, where it gave none.
     #[cold]
-    pub(in crate::engine) fn check_liveness(
-        &mut self,
-        index: usize,
-        now: u64,
-    ) -> Option<io::Error> {
+    pub(crate) fn check_liveness(&mut self, index: usize, now: u64) -> Option<io::Error> {
         let keepalive = self.trial.keepalive?;
         let open = self.places[index].open()?;
         let bytes = open.client.traffic().received.total();
         match open.liveness.check(bytes, now, &keepalive) {
-            Verdict::Leave => None,
-            Verdict::Ask => {
+            Action::Leave => None,
+            Action::Ask => {
                 if open.client.ping() {
                     self.mark_to_write(index);
                 }
                 None
             }
-            Verdict::End => Some(silence(keepalive.timeout)),
+            Action::End => Some(silence(keepalive.timeout)),
         }
     }
 
     /// How many places there are.
-    pub(in crate::engine) fn places(&self) -> usize {
+    pub(crate) fn places(&self) -> usize {
         self.places.len()
     }
 }
@@ -127,7 +123,7 @@ mod tests {
     };
 
     /// What is done at each look, given as (bytes so far, when).
-    fn looks(looks: &[(u64, u64)]) -> Vec<Verdict> {
+    fn looks(looks: &[(u64, u64)]) -> Vec<Action> {
         let mut liveness = Liveness::default();
         looks
             .iter()
@@ -137,21 +133,21 @@ mod tests {
 
     #[test]
     fn silence_is_asked_about_once_and_then_ended() {
-        use Verdict::{Ask, End, Leave};
+        use Action::{Ask, End, Leave};
         let silent = [(5, 100), (5, 129), (5, 130), (5, 149), (5, 150), (5, 151)];
         assert_eq!(looks(&silent), [Leave, Leave, Ask, Leave, Leave, End]);
     }
 
     #[test]
     fn what_came_while_the_client_was_held_up_is_read_first() {
-        use Verdict::{Ask, Leave};
+        use Action::{Ask, Leave};
         let held_up = [(5, 100), (5, 130), (5, 900), (22, 901), (22, 930)];
         assert_eq!(looks(&held_up), [Leave, Ask, Leave, Leave, Leave]);
     }
 
     #[test]
     fn any_byte_is_a_sign_of_life() {
-        use Verdict::{Ask, Leave};
+        use Action::{Ask, Leave};
         let alive = [(0, 100), (0, 130), (1, 149), (1, 150), (1, 179), (2, 209)];
         assert_eq!(looks(&alive), [Leave, Ask, Leave, Leave, Ask, Leave]);
     }

@@ -12,7 +12,7 @@
 //!
 //! What holds between two calls of the pool's methods:
 //!
-//! - `connecting` and `open` are how many places are in those states.
+//! - `counts.connecting` and `counts.open` are how many places are in those states.
 //! - Every place that is closed or connecting stands in `not_open`, unless it is for draining, or may
 //!   be opened at once for a call of its own.
 //! - A place stands at most once in `with_room`, in `to_write` and in `to_read`; its flags say so. It may
@@ -33,6 +33,7 @@ use rpcgauge_wire::{Limits, Protocol, Traffic};
 
 use self::connection::{Connection, Open};
 pub(super) use self::opening::Attempt;
+use super::inbox::Origin;
 use crate::clock::{self, nanos};
 use crate::schedule::{MOST_IN_FLIGHT, Schedule};
 use crate::tls::TlsClient;
@@ -61,13 +62,28 @@ pub(super) struct Pool<'t> {
     going_away: Vec<usize>,
     /// When silent connections are looked for next, ns; never without a keep-alive.
     keepalive_at: u64,
-    connecting: usize,
-    open: usize,
-    opened: u64,
-    tls_resumed: u64,
-    failed: u64,
+    counts: ConnectionCounts,
     /// Bytes of connections that are closed.
     traffic_closed: Traffic,
+}
+
+/// How many connections there are, and were over the whole trial.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ConnectionCounts {
+    pub(super) connecting: usize,
+    pub(super) open: usize,
+    pub(super) opened: u64,
+    /// How many of them go on with a TLS session of an earlier one.
+    pub(super) tls_resumed: u64,
+    /// Attempts to open one that failed.
+    pub(super) failed: u64,
+}
+
+impl ConnectionCounts {
+    /// Whether no connection is open or being made.
+    pub(super) fn are_all_closed(&self) -> bool {
+        self.open == 0 && self.connecting == 0
+    }
 }
 
 impl<'t> Pool<'t> {
@@ -93,11 +109,7 @@ impl<'t> Pool<'t> {
                 _ => u64::MAX,
             },
             places,
-            connecting: 0,
-            open: 0,
-            opened: 0,
-            tls_resumed: 0,
-            failed: 0,
+            counts: ConnectionCounts::default(),
             traffic_closed: Traffic::default(),
         };
         for index in 0..pool.places.len() {
@@ -114,29 +126,8 @@ impl<'t> Pool<'t> {
         self.places[index].open()
     }
 
-    /// How many connections are open.
-    pub(super) fn open_count(&self) -> usize {
-        self.open
-    }
-
-    /// Whether no connection is open or being made.
-    pub(super) fn is_empty(&self) -> bool {
-        self.open == 0 && self.connecting == 0
-    }
-
-    /// Connections opened over the whole trial.
-    pub(super) fn opened(&self) -> u64 {
-        self.opened
-    }
-
-    /// How many of them go on with a TLS session of an earlier one.
-    pub(super) fn tls_resumed(&self) -> u64 {
-        self.tls_resumed
-    }
-
-    /// Attempts to open one that failed.
-    pub(super) fn failed(&self) -> u64 {
-        self.failed
+    pub(super) fn counts(&self) -> &ConnectionCounts {
+        &self.counts
     }
 
     /// Bytes on all connections so far.
@@ -148,23 +139,21 @@ impl<'t> Pool<'t> {
         sum
     }
 
-    /// How many connections have stood in a place, with the one that does.
-    pub(super) fn generation(&self, index: usize) -> u64 {
-        self.places[index].generation
+    /// The open connection that something came on, unless that is gone by now.
+    pub(super) fn origin(&mut self, origin: Origin) -> Option<&mut Open> {
+        let connection = &mut self.places[origin.index];
+        match connection.generation == origin.generation {
+            true => connection.open(),
+            false => None,
+        }
     }
 
-    /// Whether the connection of a place has brought a response already, or a part of its head.
-    pub(super) fn has_answered(&self, index: usize) -> bool {
-        self.places[index].traffic().received.header > 0
-    }
-
-    /// Whether a byte of any request has left on the connection of a place.
-    pub(super) fn has_sent(&self, index: usize) -> bool {
-        self.places[index].traffic().sent.header > 0
+    /// Bytes on the connection of a place so far.
+    pub(super) fn traffic_of(&self, index: usize) -> Traffic {
+        self.places[index].traffic()
     }
 
     /// A response came on the connection of a place: it was worth opening.
-    #[inline]
     pub(super) fn note_response(&mut self, index: usize) {
         self.places[index].failed_attempts = 0;
     }
@@ -219,11 +208,11 @@ impl<'t> Pool<'t> {
     /// The connection that alone can bring anything, where all of the trial's calls are made on it and
     /// the pool has nothing else to do.
     pub(super) fn lone_connection(&self) -> Option<usize> {
-        if self.has_work() || self.connecting > 0 || !self.not_open.is_empty() {
+        if self.has_work() || self.counts.connecting > 0 || !self.not_open.is_empty() {
             return None;
         }
         // A trial with one connection may have a place for draining beside it.
-        let one = self.open == 1 && self.places.len() <= 2;
+        let one = self.counts.open == 1 && self.places.len() <= 2;
         if !one || self.trial.connection_use == ConnectionUse::PerCall {
             return None;
         }
@@ -262,7 +251,7 @@ impl<'t> Pool<'t> {
         };
         open.say_goodbye();
         self.traffic_closed += open.traffic();
-        self.open -= 1;
+        self.counts.open -= 1;
         let backoff_until = connection.back_off(now);
         if self.trial.connection_use == ConnectionUse::PerCall && backoff_until == 0 {
             self.queue(index);
@@ -333,7 +322,7 @@ mod tests {
         let mut pool = Pool::new(&trial, poll.registry().try_clone().unwrap());
         let now = clock::now();
         for attempts in 1..=3 {
-            let places = pool.take_not_open();
+            let places = pool.take_not_open().unwrap();
             assert_eq!(places, [0]);
             let attempt = pool.tend(0, true, now).unwrap();
             pool.put_back_not_open(places, now);
@@ -341,8 +330,8 @@ mod tests {
                 panic!("nothing is there to connect to");
             };
             assert_eq!((call, kind), (None, FailureKind::ConnectRefused));
-            assert!(at >= now && pool.is_empty() && pool.all_attempted());
-            assert_eq!(pool.failed(), attempts);
+            assert!(at >= now && pool.all_attempted());
+            assert_eq!((pool.counts.failed, pool.counts.connecting), (attempts, 0));
         }
         let attempt = pool.tend(0, true, now).unwrap();
         assert!(matches!(attempt, Attempt::Underway), "it backs off");

@@ -20,7 +20,7 @@ const MOST_CONNECTING: usize = 100;
 const FULL_QUEUE_BACKOFF_NS: u64 = 200_000;
 
 /// What came of an attempt to open a connection so far.
-pub(in crate::engine) enum Attempt {
+pub(crate) enum Attempt {
     /// It goes on.
     Underway,
     /// It is open, for `call` where that is to be the only one on it.
@@ -35,20 +35,20 @@ pub(in crate::engine) enum Attempt {
 }
 
 impl Pool<'_> {
-    /// Whether places are to be opened, or being opened.
-    pub(in crate::engine) fn has_not_open(&self) -> bool {
-        !self.not_open.is_empty()
-    }
-
     /// Takes the list of places to be opened or being opened, each of which [`Pool::tend`] looks after.
-    pub(in crate::engine) fn take_not_open(&mut self) -> Vec<usize> {
-        self.may_start = MOST_CONNECTING.saturating_sub(self.connecting);
-        std::mem::take(&mut self.not_open)
+    /// `None` where there are none.
+    #[inline]
+    pub(crate) fn take_not_open(&mut self) -> Option<Vec<usize>> {
+        if self.not_open.is_empty() {
+            return None;
+        }
+        self.may_start = MOST_CONNECTING.saturating_sub(self.counts.connecting);
+        Some(std::mem::take(&mut self.not_open))
     }
 
     /// Opens a place that is closed and whose backoff is over, where connections are `wanted`; gives up
     /// an attempt that takes too long.
-    pub(in crate::engine) fn tend(
+    pub(crate) fn tend(
         &mut self,
         index: usize,
         wanted: bool,
@@ -75,7 +75,7 @@ impl Pool<'_> {
                     return Ok(self.attempt_failed(index, &error, now));
                 }
                 if making.stream.is_none() {
-                    self.connecting -= 1;
+                    self.counts.connecting -= 1;
                     return self.connect(index, call, since);
                 }
             }
@@ -85,7 +85,7 @@ impl Pool<'_> {
     }
 
     /// Gives back the list that [`Pool::take_not_open`] gave, without the places that are done.
-    pub(in crate::engine) fn put_back_not_open(&mut self, mut list: Vec<usize>, now: u64) {
+    pub(crate) fn put_back_not_open(&mut self, mut list: Vec<usize>, now: u64) {
         // `connect` may have added to the list.
         list.append(&mut self.not_open);
         list.sort_unstable();
@@ -100,7 +100,7 @@ impl Pool<'_> {
     }
 
     /// When [`Pool::tend`] has something to do next, where connections are `wanted` or not.
-    pub(in crate::engine) fn tend_by(&self, wanted: bool, now: u64) -> u64 {
+    pub(crate) fn tend_by(&self, wanted: bool, now: u64) -> u64 {
         let times = self
             .not_open
             .iter()
@@ -117,13 +117,13 @@ impl Pool<'_> {
     }
 
     /// Starts to connect, for `call` where it is the only one on its connection.
-    pub(in crate::engine) fn connect(
+    pub(crate) fn connect(
         &mut self,
         index: usize,
         call: Option<u64>,
         since: u64,
     ) -> Result<Attempt, LoadError> {
-        self.connecting += 1;
+        self.counts.connecting += 1;
         self.not_open.push(index);
         let making = |stream| {
             State::Connecting(Connecting {
@@ -160,16 +160,12 @@ impl Pool<'_> {
     }
 
     /// Whether a connection is being made in a place.
-    #[inline]
-    pub(in crate::engine) fn is_connecting(&self, index: usize) -> bool {
+    pub(crate) fn is_connecting(&self, index: usize) -> bool {
         matches!(self.places[index].state, State::Connecting(_))
     }
 
     /// Goes on to connect in a place, since an event came.
-    pub(in crate::engine) fn go_on_connecting(
-        &mut self,
-        index: usize,
-    ) -> Result<Attempt, LoadError> {
+    pub(crate) fn go_on_connecting(&mut self, index: usize) -> Result<Attempt, LoadError> {
         let State::Connecting(making) = &mut self.places[index].state else {
             return Ok(Attempt::Underway);
         };
@@ -193,10 +189,10 @@ impl Pool<'_> {
     }
 
     fn connected(&mut self, index: usize, stream: Stream, call: Option<u64>) -> Attempt {
-        self.connecting -= 1;
-        self.open += 1;
-        self.opened += 1;
-        self.tls_resumed += u64::from(stream.is_resumed());
+        self.counts.connecting -= 1;
+        self.counts.open += 1;
+        self.counts.opened += 1;
+        self.counts.tls_resumed += u64::from(stream.is_resumed());
         if stream.may_hold_input() {
             self.mark_to_read(index);
         }
@@ -229,8 +225,8 @@ impl Pool<'_> {
 
     /// Gives up the connection being made in a place.
     fn give_up(&mut self, index: usize, now: u64) {
-        self.connecting -= 1;
-        self.failed += 1;
+        self.counts.connecting -= 1;
+        self.counts.failed += 1;
         let connection = &mut self.places[index];
         connection.failed_attempts = connection.failed_attempts.saturating_add(1);
         self.traffic_closed += connection.traffic();
@@ -239,12 +235,12 @@ impl Pool<'_> {
     }
 
     /// Whether a connection is being made in a place for this call.
-    pub(in crate::engine) fn is_connecting_for(&self, index: usize, token: u64) -> bool {
+    pub(crate) fn is_connecting_for(&self, index: usize, token: u64) -> bool {
         matches!(&self.places[index].state, State::Connecting(making) if making.call == Some(token))
     }
 
     /// Ends what a place does for a call that is over without its response.
-    pub(in crate::engine) fn give_up_call(&mut self, index: usize, token: u64, now: u64) {
+    pub(crate) fn give_up_call(&mut self, index: usize, token: u64, now: u64) {
         if self.is_connecting_for(index, token) {
             self.give_up(index, now);
         } else {
@@ -253,7 +249,7 @@ impl Pool<'_> {
     }
 
     /// Whether every connection is open or was attempted.
-    pub(in crate::engine) fn all_attempted(&self) -> bool {
+    pub(crate) fn all_attempted(&self) -> bool {
         self.trial.connection_use == ConnectionUse::PerCall
             || self.not_open.is_empty()
             || self.places.iter().all(|connection| connection.attempted)
@@ -261,7 +257,7 @@ impl Pool<'_> {
 
     /// From here on a connection that was lost is waited for by [`Pool::all_attempted`]. One that could
     /// not be made is not, in each slice anew.
-    pub(in crate::engine) fn forget_attempts(&mut self) {
+    pub(crate) fn forget_attempts(&mut self) {
         for &index in &self.not_open {
             let connection = &mut self.places[index];
             connection.attempted = connection.failed_attempts > 0;

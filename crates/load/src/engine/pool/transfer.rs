@@ -43,12 +43,12 @@ impl Open {
 
 impl Pool<'_> {
     /// Whether a place has something to write or to read, of which no event will come.
-    pub(in crate::engine) fn has_work(&self) -> bool {
+    pub(crate) fn has_work(&self) -> bool {
         !self.to_read.is_empty() || !self.to_write.is_empty()
     }
 
     /// Has a connection written to before the next wait.
-    pub(in crate::engine) fn mark_to_write(&mut self, index: usize) {
+    pub(crate) fn mark_to_write(&mut self, index: usize) {
         let connection = &mut self.places[index];
         if !connection.to_write {
             connection.to_write = true;
@@ -57,14 +57,14 @@ impl Pool<'_> {
     }
 
     /// The next connection with something to write.
-    pub(in crate::engine) fn next_to_write(&mut self) -> Option<usize> {
+    pub(crate) fn next_to_write(&mut self) -> Option<usize> {
         let index = self.to_write.pop()?;
         self.places[index].to_write = false;
         Some(index)
     }
 
     /// Writes until all is written or the transport is full. True when no byte of a request is left.
-    pub(in crate::engine) fn write(&mut self, index: usize) -> Result<bool, LoadError> {
+    pub(crate) fn write(&mut self, index: usize) -> Result<bool, LoadError> {
         let Some(open) = self.places[index].open() else {
             return Ok(false);
         };
@@ -109,12 +109,12 @@ impl Pool<'_> {
     }
 
     /// Whether the transport of a place was full when it was last written to.
-    pub(in crate::engine) fn is_blocked(&mut self, index: usize) -> bool {
+    pub(crate) fn is_blocked(&mut self, index: usize) -> bool {
         self.places[index].open().is_some_and(|open| open.blocked)
     }
 
     /// Has a connection read from in its turn, without an event.
-    pub(in crate::engine) fn mark_to_read(&mut self, index: usize) {
+    pub(crate) fn mark_to_read(&mut self, index: usize) {
         let connection = &mut self.places[index];
         if !connection.to_read {
             connection.to_read = true;
@@ -124,7 +124,7 @@ impl Pool<'_> {
 
     /// Has a connection read from in its turn, since the system says that there is something, and whether
     /// that is the end of it.
-    pub(in crate::engine) fn note_readable(&mut self, index: usize, ended: bool) {
+    pub(crate) fn note_readable(&mut self, index: usize, ended: bool) {
         if let Some(open) = self.places[index].open() {
             open.input_ended |= ended;
         }
@@ -132,12 +132,12 @@ impl Pool<'_> {
     }
 
     /// How many connections have something to read.
-    pub(in crate::engine) fn to_read(&self) -> usize {
+    pub(crate) fn to_read(&self) -> usize {
         self.to_read.len()
     }
 
     /// The next connection with something to read.
-    pub(in crate::engine) fn next_to_read(&mut self) -> Option<usize> {
+    pub(crate) fn next_to_read(&mut self) -> Option<usize> {
         let index = self.to_read.pop_front()?;
         self.places[index].to_read = false;
         Some(index)
@@ -145,7 +145,7 @@ impl Pool<'_> {
 
     /// Reads once from a connection into the inbox, for which it waits for about as long as is said.
     /// Returns when that was, ns; `None` where it was not read.
-    pub(in crate::engine) fn read(
+    pub(crate) fn read(
         &mut self,
         index: usize,
         inbox: &mut Inbox,

@@ -17,7 +17,7 @@ const LONGEST_RECORD: usize = (1 << 14) + 2048 + 5;
 
 /// A TLS connection, being made or made.
 #[derive(Debug)]
-pub(in crate::engine) struct TlsStream {
+pub(crate) struct TlsStream {
     socket: Socket,
     tls: ClientConnection,
     protocol: Protocol,

@@ -10,14 +10,14 @@ use crate::failure::FailureKind;
 
 /// A failure of TLS, carried in an [`io::Error`] like those of the socket below it.
 #[derive(Debug)]
-pub(in crate::engine) struct TlsFailure {
-    pub(in crate::engine) kind: FailureKind,
+pub(crate) struct TlsFailure {
+    pub(crate) kind: FailureKind,
     text: String,
 }
 
 impl TlsFailure {
     /// The failure of TLS in an error of the transport, if it is one.
-    pub(in crate::engine) fn of(error: &io::Error) -> Option<&TlsFailure> {
+    pub(crate) fn of(error: &io::Error) -> Option<&TlsFailure> {
         error.get_ref()?.downcast_ref()
     }
 
@@ -137,12 +137,29 @@ impl TlsFailure {
                  --insecure",
             ),
         };
-        Self::error(kind, format!("{what} ({error})"))
+        let why = match error {
+            Other(other) => in_words(&other.to_string()),
+            _ => error.to_string(),
+        };
+        Self::error(kind, format!("{what} ({why})"))
     }
 
     fn error(kind: FailureKind, text: String) -> io::Error {
         io::Error::other(TlsFailure { kind, text })
     }
+}
+
+/// What the library has no words for, but a name alone: `CaUsedAsEndEntity` is "ca used as end entity".
+fn in_words(name: &str) -> String {
+    let inner = name.rsplit('(').next().unwrap_or(name);
+    let mut words = String::new();
+    for letter in inner.trim_end_matches(')').chars() {
+        if letter.is_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.extend(letter.to_lowercase());
+    }
+    words
 }
 
 impl fmt::Display for TlsFailure {
@@ -152,3 +169,23 @@ impl fmt::Display for TlsFailure {
 }
 
 impl std::error::Error for TlsFailure {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_library_has_only_a_name_for_is_told_in_words() {
+        let table = [
+            (
+                "Other(OtherError(CaUsedAsEndEntity))",
+                "ca used as end entity",
+            ),
+            ("NameConstraintViolation", "name constraint violation"),
+            ("in words", "in words"),
+        ];
+        for (name, words) in table {
+            assert_eq!(in_words(name), words);
+        }
+    }
+}

@@ -111,6 +111,45 @@ fn a_wrong_row_is_named_by_its_own_line_whatever_ends_the_lines_before() {
 }
 
 #[test]
+fn a_quote_that_is_never_closed_is_refused_where_it_opens() {
+    let many = "x,y\n".repeat(2_000);
+    for (text, line) in [
+        ("a,b\n1,2\n3,\"4\n5,6\n".to_owned(), 3),
+        ("a,b\r\n1,2\r\n\r\n\"3\",\"4\r\n5,6\r\n".to_owned(), 4),
+        ("a,b\n\"1\n\",\"\"\"2\"\"\n".to_owned(), 3),
+        ("a,b\n1,\"".to_owned(), 2),
+        (format!("a,b\n{many}1,\"2\n{many}"), 2_002),
+    ] {
+        let words = format!("line {line}: a quote is opened here and never closed");
+        let refused = Rows::in_memory(text.as_bytes(), RowFormat::Csv).map(|_| ());
+        assert_eq!(refused.unwrap_err().to_string(), words, "{text:?}");
+        let on_disk = file(text.as_bytes());
+        match Rows::in_file(on_disk.path(), RowFormat::Csv) {
+            Err(refused) => assert_eq!(refused.to_string(), words, "{text:?}"),
+            Ok(kept) => {
+                let seen = texts(whole(kept, Order::InTurn), 2_010);
+                let refused = seen.into_iter().find_map(Result::err);
+                assert_eq!(refused, Some(words), "{text:?}");
+            }
+        }
+    }
+    for text in ["\"a,b\n1,2\n", "\u{feff}\"a\",\"b\n1,2\n"] {
+        let refused = Rows::in_memory(text.as_bytes(), RowFormat::Csv).map(|_| ());
+        let words = "line 1: a quote is opened here and never closed";
+        assert_eq!(refused.unwrap_err().to_string(), words, "{text:?}");
+    }
+    for text in [
+        "\u{feff}\"a\",b\n\"1\n\"\"\",2",
+        "a,b\n1\",2\"",
+        "a,b\n\"1\"2,\"\"\"\"",
+        "a,b\n\"\",\"2\"\r\n\r\n",
+    ] {
+        let rows = Rows::in_memory(text.as_bytes(), RowFormat::Csv).unwrap();
+        assert_eq!(rows.count(), 1, "{text:?}");
+    }
+}
+
+#[test]
 fn texts_are_as_many_as_there_are_calls() {
     let rows = file(b"x\n1\n2\n");
     let rows = Rows::in_file(rows.path(), RowFormat::Csv).unwrap();

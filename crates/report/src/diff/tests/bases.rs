@@ -144,6 +144,7 @@ fn without_what_both_runs_share_nothing_is_judged() {
             Style {
                 color: false,
                 width: 200,
+                verbose: false,
             },
         );
         assert!(text.contains("(1.000) ?"), "{text}");
@@ -154,6 +155,7 @@ fn without_what_both_runs_share_nothing_is_judged() {
         Style {
             color: false,
             width: 200,
+            verbose: false,
         },
     );
     assert!(

@@ -16,6 +16,7 @@ fn a_latency_that_unanswered_calls_could_have_changed_is_not_judged() {
         Style {
             color: false,
             width: 200,
+            verbose: false,
         },
     );
     assert!(!text.contains("mean latency"), "{text}");
@@ -41,6 +42,7 @@ fn objectives_stand_beside_each_other() {
     let style = Style {
         color: false,
         width: 200,
+        verbose: false,
     };
     let text = render(&diff, style);
     let (_, objectives) = text.split_once("Objectives\n").expect(&text);
@@ -120,6 +122,7 @@ fn a_client_bound_run_is_not_judged_and_is_marked() {
         let style = Style {
             color: false,
             width: 80,
+            verbose: false,
         };
         let text = render(&diff, style);
         assert!(text.contains("C client-bound"), "{text}");
@@ -173,6 +176,7 @@ fn a_service_that_does_not_answer_any_more_is_worse() {
     let style = Style {
         color: false,
         width: 200,
+        verbose: false,
     };
     let text = render(&diff, style);
     let told = "▼ rest on two cores: goodput 0, since most trials answered no call; ";
@@ -222,6 +226,7 @@ fn a_service_that_is_silent_in_some_trials_is_not_said_to_carry_the_same() {
     let style = Style {
         color: false,
         width: 200,
+        verbose: false,
     };
     let text = render(&compare(&before, &after), style);
     assert!(
@@ -252,6 +257,7 @@ fn of_two_searches_the_capacities_are_told_and_only_the_shown_rate_counts() {
         Style {
             color: false,
             width: 200,
+            verbose: false,
         },
     );
     let sentence = "1,000 calls/s hold p99<20ms and errors<0.1% (held in 3 of 4 trials)";

@@ -62,6 +62,7 @@ fn a_change_on_dynamic_code_says_so() {
         Style {
             color: false,
             width: 200,
+            verbose: false,
         },
     );
     let line = text
@@ -123,6 +124,7 @@ fn in_the_terminal() {
         Style {
             color: false,
             width: 100,
+            verbose: false,
         },
     );
     insta::assert_snapshot!(text);
@@ -218,6 +220,7 @@ fn what_a_variant_calls_otherwise_is_told_beside_its_change() {
     let style = Style {
         color: false,
         width: 200,
+        verbose: false,
     };
     let text = render(&compare(&before, &findings(&other.build())), style);
     let told = "▼ grpc (called differently) on two cores: p50 latency 2.";

@@ -185,7 +185,10 @@ fn a_trial_without_an_answer_knows_no_size_of_one() {
     let figures = some.figures("grpc", Placement::TwoCores).unwrap();
     assert_eq!(figures.payload.request, Some(12.0));
     assert_eq!(figures.payload.response_compressed, Some(24.0));
-    assert_eq!(figures.metric(Metric::ResponseBytes), Some(24.0));
+    assert_eq!(
+        crate::metric::of_cell(Metric::ResponseBytes, figures),
+        Some(24.0)
+    );
     of_grpc(&mut sample, 12);
     let none = findings(&sample);
     let figures = none.figures("grpc", Placement::TwoCores).unwrap();
@@ -193,7 +196,7 @@ fn a_trial_without_an_answer_knows_no_size_of_one() {
         (figures.payload.request, figures.payload.response),
         (Some(0.0), None)
     );
-    assert_eq!(figures.metric(Metric::ResponseBytes), None);
+    assert_eq!(crate::metric::of_cell(Metric::ResponseBytes, figures), None);
 }
 
 /// A pair in whose trials the server's user and system time are told apart where `told` says so.

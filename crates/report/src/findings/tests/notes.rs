@@ -2,9 +2,14 @@
 
 use rpcgauge_study::plan::Metric;
 
-use super::super::verdict::{Combined, Note, Withheld};
+use super::super::caution::{Caution, CautionKind as Kind};
+use super::super::verdict::{Combined, Withheld};
 use super::*;
 use crate::fixture::Spec;
+
+fn about(kind: Kind, variant: &str, counts: [u64; 2]) -> Caution {
+    Caution::about(kind, variant, counts).under(Placement::TwoCores)
+}
 
 fn load_pair(share: f64) -> Builder {
     let load = |name, ns| Spec {
@@ -60,10 +65,12 @@ fn some_client_bound_blocks_are_left_out_and_counted() {
     let verdict = &findings.comparisons[2].placements[0];
     assert_eq!(verdict.outcome, verdict::Outcome::Faster);
     assert_eq!((verdict.blocks.used, verdict.blocks.client_bound), (9, 3));
-    assert!(verdict.notes.contains(&Note::BlocksLeftOut {
-        left_out: 3,
-        planned: 12
-    }));
+    let left_out = Caution {
+        count: 3,
+        of: 12,
+        ..Caution::plain(Kind::BlocksLeftOut, Some(Placement::TwoCores))
+    };
+    assert!(verdict.cautions.contains(&left_out));
 }
 
 #[test]
@@ -89,12 +96,8 @@ fn a_client_bound_stage_trial_is_marked_and_keeps_its_verdict() {
     let findings = findings(&builder.build());
     let verdict = &findings.comparisons[0].placements[0];
     assert_eq!(verdict.outcome, verdict::Outcome::Faster);
-    let note = Note::ClientBound {
-        variant: "grpc".to_owned(),
-        trials: 12,
-        of: 12,
-    };
-    assert!(verdict.notes.contains(&note), "{:?}", verdict.notes);
+    let bound = about(Kind::ClientBound, "grpc", [12, 12]);
+    assert!(verdict.cautions.contains(&bound), "{:?}", verdict.cautions);
 }
 
 #[test]
@@ -103,16 +106,12 @@ fn failed_calls_and_drift_stand_beside_the_verdict() {
     builder.specs[1].failing = Some(("reset", "connection reset by peer", 20));
     builder.specs[1].unsettled = true;
     let findings = findings(&builder.build());
-    let notes = &findings.comparisons[0].placements[0].notes;
-    assert!(notes.contains(&Note::FailedCalls {
-        variant: "rest".to_owned(),
-        share: 0.05
-    }));
-    assert!(notes.contains(&Note::Unsettled {
-        variant: "rest".to_owned(),
-        trials: 12,
-        of: 12
-    }));
+    let cautions = &findings.comparisons[0].placements[0].cautions;
+    let expected = [
+        about(Kind::FailedCalls, "rest", [120, 2_400]),
+        about(Kind::Unsettled, "rest", [12, 12]),
+    ];
+    assert_eq!(cautions[..], expected);
     let figures = findings.figures("rest", Placement::TwoCores).unwrap();
     assert_eq!(figures.calls.failed["reset"], 120);
     assert_eq!(figures.calls.ended(), figures.calls.started);
@@ -121,7 +120,7 @@ fn failed_calls_and_drift_stand_beside_the_verdict() {
 }
 
 #[test]
-fn what_the_client_could_not_do_as_asked_is_in_cells_rows_and_notes() {
+fn what_the_client_could_not_do_as_asked_is_in_cells_rows_and_verdicts() {
     let mut builder = two(2.0);
     builder.specs[1].uncompressed = 50;
     builder.specs[1].failed_connects = 2;
@@ -129,34 +128,16 @@ fn what_the_client_could_not_do_as_asked_is_in_cells_rows_and_notes() {
     builder.specs[1].retried = 3;
     builder.specs[1].bodies_late = 1;
     let findings = findings(&builder.build());
-    let variant = || "rest".to_owned();
-    let notes = &findings.comparisons[0].placements[0].notes;
+    let cautions = &findings.comparisons[0].placements[0].cautions;
     let expected = [
-        Note::Uncompressed {
-            variant: variant(),
-            answers: 600,
-            of: 2_400,
-        },
-        Note::FailedConnects {
-            variant: variant(),
-            attempts: 24,
-        },
-        Note::NeverBegun {
-            variant: variant(),
-            calls: 48,
-            of: 2_448,
-        },
-        Note::Retried {
-            variant: variant(),
-            sends: 36,
-        },
-        Note::BodiesLate {
-            variant: variant(),
-            calls: 12,
-            of: 2_448,
-        },
+        (Kind::Uncompressed, [600, 2_400]),
+        (Kind::FailedConnects, [24, 0]),
+        (Kind::NeverBegun, [48, 2_448]),
+        (Kind::Retried, [36, 0]),
+        (Kind::BodiesLate, [12, 2_448]),
     ];
-    assert_eq!(notes[..], expected);
+    let expected = expected.map(|(kind, counts)| about(kind, "rest", counts));
+    assert_eq!(cautions[..], expected);
     let cell = &findings.variant("rest").unwrap().cells[0];
     let counts = &cell.trials;
     assert_eq!(
@@ -172,12 +153,7 @@ fn what_the_client_could_not_do_as_asked_is_in_cells_rows_and_notes() {
         (connections.fewest_at_start, connections.opened),
         (Some(1), Some(0))
     );
-    let mishaps = crate::words::mishaps(cell.figures.as_ref().unwrap());
-    assert_eq!(
-        mishaps.unwrap(),
-        "48 due but never begun of 2,448 calls; 24 attempts to open a connection failed; calls \
-         were sent again 36 times; 12 calls begun late for want of a body"
-    );
+    assert_eq!(cell.cautions[..], expected);
     let row = findings.trials.iter().find(|row| row.variant == "rest");
     let row = row.unwrap();
     assert_eq!(

@@ -5,10 +5,11 @@ use rpcgauge_study::plan::Metric;
 use super::*;
 
 #[test]
-fn limits_that_are_not_the_defaults_are_told() {
+fn limits_that_are_not_the_defaults_are_shown() {
     let style = crate::Style {
         color: false,
         width: 200,
+        verbose: true,
     };
     let mut sample = two(2.0).build();
     let outputs = |sample: &Sample| {
@@ -16,7 +17,7 @@ fn limits_that_are_not_the_defaults_are_told() {
         [
             crate::terminal::render(&findings, style),
             crate::markdown::render(&findings).replace('\\', ""),
-            crate::html::render(&findings).unwrap(),
+            crate::html::render(&findings),
         ]
     };
     for text in outputs(&sample) {
@@ -83,13 +84,12 @@ fn outputs(findings: &Findings) -> [String; 4] {
     let style = crate::Style {
         color: false,
         width: 200,
+        verbose: true,
     };
     [
         crate::terminal::render(findings, style),
         crate::markdown::render(findings).replace('\\', ""),
-        crate::html::render(findings)
-            .unwrap()
-            .replace("&#x2f;", "/"),
+        crate::html::render(findings).replace("&#x2f;", "/"),
         crate::json::render(findings).unwrap(),
     ]
 }
@@ -99,33 +99,34 @@ fn every_output_says_what_the_figures_under_load_leave_out() {
     let style = crate::Style {
         color: false,
         width: 200,
+        verbose: true,
     };
     let outputs = |findings: &Findings| {
         [
             crate::terminal::render(findings, style),
             crate::markdown::render(findings),
-            crate::html::render(findings).unwrap(),
+            crate::html::render(findings),
         ]
     };
-    let told = "encoding of requests and decoding of answers";
+    let said = "encoding of requests and decoding of responses";
     let live = findings(&crate::fixture::live());
     for findings in [quickstart::findings(), &live] {
         for text in outputs(findings) {
-            assert!(text.contains(told), "{text}");
+            assert!(text.contains(said), "{text}");
         }
     }
     for text in outputs(&findings(&two(2.0).build())) {
-        assert!(!text.contains(told), "only stages are timed: {text}");
+        assert!(!text.contains(said), "only stages are timed: {text}");
     }
 }
 
 #[test]
-fn idle_states_that_were_not_held_off_are_told() {
+fn idle_states_that_were_not_held_off_are_a_caution() {
     let mut sample = two(2.0).build();
     sample.environment.idle.got = Idle::AsIs;
     sample.environment.idle.reason = Some("/dev/cpu_dma_latency: permission denied".to_owned());
-    let warnings = findings(&sample).warnings;
-    assert!(warnings[0].contains("held off (/dev/cpu_dma_latency: permission denied)"));
+    let cautions = crate::document::cautions(&findings(&sample));
+    assert!(cautions[0].contains("held off (/dev/cpu_dma_latency: permission denied)"));
 }
 
 #[test]
@@ -138,15 +139,16 @@ fn every_output_has_each_warning_once_and_the_idle_state() {
     let busy = "other programs are busy: make (90% of a core)";
     environment.warnings = [reason, busy, busy].map(str::to_owned).to_vec();
     let findings = findings(&sample);
-    assert_eq!(findings.warnings.len(), 2, "{:?}", findings.warnings);
+    assert_eq!(findings.warnings, [busy]);
     let style = crate::Style {
         color: false,
         width: 200,
+        verbose: true,
     };
     for text in [
         crate::terminal::render(&findings, style),
         crate::markdown::render(&findings),
-        crate::html::render(&findings).unwrap(),
+        crate::html::render(&findings),
     ] {
         for once in [busy, "idle states could not be held off"] {
             assert_eq!(text.matches(once).count(), 1, "{once}: {text}");

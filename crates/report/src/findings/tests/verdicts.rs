@@ -2,7 +2,7 @@
 
 use rpcgauge_study::plan::Metric;
 
-use super::super::verdict::{ClaimOutcome, Combined, Note, Unresolved, Withheld};
+use super::super::verdict::{ClaimOutcome, Combined, Unresolved, Withheld};
 use super::*;
 use crate::fixture::Spec;
 
@@ -15,16 +15,16 @@ fn a_known_ratio_lies_in_its_interval() {
     assert!(low < 1.0 / 2.3 && 1.0 / 2.3 < high, "{estimate:?}");
     assert_eq!(verdict.outcome, verdict::Outcome::Faster);
     assert_eq!((estimate.invocations, estimate.blocks), (4, 12));
-    assert!(verdict.guard.is_some() && verdict.smallest_difference.unwrap() > 1.0);
+    assert!(verdict.control.is_some() && verdict.smallest_difference.unwrap() > 1.0);
 }
 
 #[test]
-fn counted_bytes_are_guarded_by_an_a_a_interval_of_1_alone() {
+fn counted_bytes_are_held_against_an_a_a_interval_of_1_alone() {
     let builder = two(2.0).pair("Which is smaller?", "rest", "grpc", Metric::CallBytes);
     let findings = findings(&builder.build());
     let verdict = &findings.comparisons[2].placements[0];
-    let guard = verdict.guard.as_ref().unwrap();
-    assert_eq!(guard.estimate.interval, Some([1.0, 1.0]));
+    let control = verdict.control.as_ref().unwrap();
+    assert_eq!(control.estimate.interval, Some([1.0, 1.0]));
     assert_eq!(verdict.outcome, verdict::Outcome::Slower);
 }
 
@@ -38,7 +38,7 @@ fn beside_an_a_a_pair_that_differs(ratio: f64) -> (verdict::Outcome, String, Str
     };
     builder.specs[2].latency_ns *= 1.2;
     let findings = findings(&builder.build());
-    let said = |pair: usize| findings.comparisons[pair].sentence.clone();
+    let said = |pair: usize| words::comparison(&findings.comparisons[pair], 0.03);
     (outcome(&findings, 0), said(0), said(1))
 }
 
@@ -79,7 +79,7 @@ fn what_does_not_lie_beyond_an_a_a_pair_is_not_resolved() {
 }
 
 #[test]
-fn a_verdict_is_guarded_by_the_a_a_pair_of_its_own_group() {
+fn a_verdict_is_held_against_the_a_a_pair_of_its_own_group() {
     let mut builder = two(1.2);
     for spec in &mut builder.specs {
         spec.group = Some("first");
@@ -99,12 +99,12 @@ fn a_verdict_is_guarded_by_the_a_a_pair_of_its_own_group() {
         .pair("Which is faster?", "unix", "tcp", Metric::LatencyP50)
         .pair("And this?", "alone", "grpc", Metric::LatencyMean);
     let findings = findings(&builder.build());
-    let guard = |pair: usize| {
-        let guard = findings.comparisons[pair].placements[0].guard.as_ref();
-        &*guard.unwrap().again
+    let control = |pair: usize| {
+        let control = findings.comparisons[pair].placements[0].control.as_ref();
+        &*control.unwrap().again
     };
-    assert_eq!([guard(0), guard(2)], ["grpc-again", "tcp-again"]);
-    assert_eq!(guard(3), "grpc-again", "its group has none");
+    assert_eq!([control(0), control(2)], ["grpc-again", "tcp-again"]);
+    assert_eq!(control(3), "grpc-again", "its group has none");
     assert_eq!(outcome(&findings, 0), verdict::Outcome::Faster);
     let reason = Unresolved::NotBeyondAa;
     let open = verdict::Outcome::NotResolved { reason, more: None };
@@ -121,10 +121,9 @@ fn a_verdict_without_an_a_a_pair_says_so() {
     builder.specs.truncate(2);
     builder.pairs.truncate(1);
     let findings = findings(&builder.build());
-    assert_eq!(
-        findings.comparisons[0].placements[0].notes,
-        [Note::Unguarded]
-    );
+    let cautions = &findings.comparisons[0].placements[0].cautions;
+    let kinds: Vec<CautionKind> = cautions.iter().map(|caution| caution.kind).collect();
+    assert_eq!(kinds, [CautionKind::NoControl]);
 }
 
 #[test]
@@ -138,11 +137,7 @@ fn one_invocation_gives_no_interval_and_says_what_would() {
     );
     let verdict = &findings.comparisons[0].placements[0];
     assert_eq!(verdict.estimate.unwrap().interval, None);
-    assert!(
-        findings.comparisons[0]
-            .sentence
-            .contains("more invocations")
-    );
+    assert!(words::comparison(&findings.comparisons[0], 0.03).contains("more invocations"));
 }
 
 #[test]
@@ -154,11 +149,7 @@ fn a_verdict_that_flips_depends_on_placement() {
         .find(|c| c.of == "unix-socket")
         .unwrap();
     assert_eq!(flips.combined, Combined::DependsOnPlacement);
-    assert!(
-        flips
-            .sentence
-            .starts_with("Depends on placement. On two cores: ")
-    );
+    assert!(words::comparison(flips, 0.03).starts_with("Depends on placement. On two cores: "));
     let claim = findings
         .claims
         .iter()
@@ -190,11 +181,12 @@ fn a_claim_that_one_placement_leaves_open_says_where_it_is_resolved() {
     assert!(!resolved.is_empty());
     for claim in resolved {
         assert_eq!(claim.only_under, [Placement::TwoCores], "{}", claim.name);
-        let (said, _) = claim.sentence.split_once(':').unwrap();
+        let said = words::claim(claim);
+        let (said, _) = said.split_once(':').unwrap();
         assert!(said.ends_with("ed on two cores only"), "{said}");
     }
-    let page = crate::html::render(&findings).unwrap();
-    assert!(page.contains("reproduced on two cores only</span>"));
+    let page = crate::html::render(&findings);
+    assert!(page.contains("reproduced on two cores only</em>"));
 }
 
 #[test]
@@ -226,7 +218,7 @@ fn failing(metric: Metric, every: [u64; 2]) -> (verdict::Outcome, String) {
     let findings = findings(&builder.build());
     (
         outcome(&findings, 0),
-        findings.comparisons[0].sentence.clone(),
+        words::comparison(&findings.comparisons[0], 0.03),
     )
 }
 

@@ -36,8 +36,10 @@ impl Table {
                     continue;
                 };
                 for column in columns.start..last {
-                    let padding = widths[column] + GAP;
-                    first += &format!("{:<padding$}", row[column]);
+                    let padding = widths[column] - row[column].chars().count() + GAP;
+                    first += &row[column];
+                    // The width of a format has 16 bits.
+                    first += &" ".repeat(padding);
                 }
                 let line = match last + 1 == row.len() {
                     true => wrap(&first, &row[last], width),
@@ -115,6 +117,17 @@ mod tests {
         ]));
         table.row(row(["rest-json", "list n=10", "REST on HTTP/1.1", ""]));
         table
+    }
+
+    #[test]
+    fn a_cell_may_be_longer_than_the_width_of_a_format() {
+        let mut table = table();
+        let long = "x".repeat(70_000);
+        table.row([long.as_str(), "", "", ""].map(str::to_owned));
+        let text = table.text(usize::MAX);
+        let end = |name: &str| text.lines().find_map(|line| line.find(name));
+        assert_eq!(end("hello"), end("list n=10"));
+        assert!(end("hello") > Some(70_000));
     }
 
     #[test]

@@ -17,23 +17,39 @@ fn a_line_that_was_cut_off_is_dropped_and_told() {
 }
 
 #[test]
-fn a_file_without_an_end_is_refused() {
+fn a_line_without_an_end_is_refused() {
     let scene = Scene::new();
-    for (file, problem) in [
-        (
-            names::TRIALS,
-            "the run is damaged: run/trials.jsonl:1: the line has more than 64 MiB; ",
-        ),
-        (
-            names::PLAN,
-            "cannot read run/plan.json: it has more than 256 MiB",
-        ),
+    let trials = File::create(scene.run.join(names::TRIALS)).unwrap();
+    trials.set_len(65 << 20).unwrap();
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:1: the line has more than 64 MiB; restore it from a copy, or run the study anew");
+}
+
+#[test]
+fn a_pipe_or_a_device_is_no_file_of_a_run() {
+    for file in [
+        names::RUN,
+        names::PLAN,
+        names::STUDY,
+        names::ENVIRONMENT,
+        names::TRIALS,
     ] {
+        let scene = Scene::new();
         let path = scene.run.join(file);
-        fs::remove_file(&path).unwrap();
-        std::os::unix::fs::symlink("/dev/zero", path).unwrap();
-        let told = scene.problem();
-        assert!(told.starts_with(problem), "{told}");
+        let elsewhere = scene.folder.path().join("elsewhere");
+        fs::rename(&path, &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+        Run::read(&scene.run).unwrap();
+        fs::remove_file(&elsewhere).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, &elsewhere, 0o600.into()).unwrap();
+        for _ in 0..2 {
+            let told = format!("the run is damaged: run/{file}: it is no regular file; ");
+            let resumed = scene.plain(RunWriter::resume(&scene.run, None).unwrap_err());
+            for problem in [scene.problem(), resumed] {
+                assert!(problem.starts_with(&told), "{problem}");
+            }
+            fs::remove_file(&path).unwrap();
+            std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+        }
     }
 }
 
@@ -111,6 +127,178 @@ fn a_plan_that_points_outside_of_itself_is_refused() {
         text.replacen("\"of\": \"unix\"", "\"of\": \"pigeon\"", 1)
     });
     assert_snapshot!(scene.problem(), @r#"the run is damaged: run/plan.json: pair unix-vs-tcp names the variant "pigeon", which is not there; restore it from a copy, or run the study anew"#);
+}
+
+/// The message of a plan in which one value is another.
+fn plan_with(path: &str, value: serde_json::Value) -> String {
+    let scene = Scene::new();
+    scene.edit(names::PLAN, |text| {
+        let mut plan: serde_json::Value = serde_json::from_str(&text).unwrap();
+        *plan.pointer_mut(path).unwrap() = value;
+        plan.to_string()
+    });
+    let resumed = scene.plain(RunWriter::resume(&scene.run, None).unwrap_err());
+    assert_eq!(resumed, scene.problem());
+    let told = resumed.strip_prefix("the run is damaged: run/plan.json: ");
+    let told =
+        told.and_then(|told| told.strip_suffix("; restore it from a copy, or run the study anew"));
+    told.unwrap_or(&resumed).to_owned()
+}
+
+#[test]
+fn a_plan_is_held_to_the_bounds_of_a_study() {
+    use serde_json::json;
+    for margin in [-1.0, 0.0, 1.0, 1e308] {
+        let told = plan_with("/margin", json!(margin));
+        assert!(
+            told.starts_with("\"margin\" must be between 0 and 1, not "),
+            "{told}"
+        );
+    }
+    for confidence in [-1.0, 0.0, 0.5, 1.0, 1e308] {
+        let told = plan_with("/confidence", json!(confidence));
+        assert!(
+            told.starts_with("\"confidence\" must be between 0.5 and 1, not "),
+            "{told}"
+        );
+    }
+    let schedule = |schedule| plan_with("/variants/0/settings/schedule", schedule);
+    let rate = |rate: f64| json!({"kind": "rate", "per_second": rate, "arrivals": "poisson"});
+    let ramp = |parts| json!({"kind": "ramp", "parts": parts, "arrivals": "constant"});
+    let part =
+        |from: f64, to: f64, time_ms: u64| json!({"from": from, "to": to, "time_ms": time_ms});
+    assert_snapshot!(schedule(json!({"kind": "closed", "in_flight": 0})), @r#"variant "tcp": "in-flight" must be a whole number from 1 to 65536, not 0"#);
+    for wrong in [-1.0, 0.0, 1e300] {
+        let told = schedule(rate(wrong));
+        assert!(
+            told.contains("\"rate\" must be more than 0 and at most 1e9 calls a second"),
+            "{told}"
+        );
+    }
+    assert_snapshot!(schedule(ramp(json!([part(-1.0, 1.0, 10)]))), @r#"variant "tcp": a rate is from 0 to 1e9 calls a second, not -1"#);
+    assert_snapshot!(schedule(ramp(json!([]))), @r#"variant "tcp": it has no parts"#);
+    assert_snapshot!(schedule(ramp(json!([part(1.0, 1.0, 0)]))), @r#"variant "tcp": a part of it lasts from 1ms to 24h"#);
+    assert_snapshot!(plan_with("/variants/0/settings/deadline_ms", json!(0)), @r#"variant "tcp": "deadline" must be at least 10ms"#);
+    assert_snapshot!(plan_with("/variants/0/settings/stop", json!({"time_ms": u64::MAX})), @r#"variant "tcp": "time" must be at most 24h"#);
+    assert_snapshot!(plan_with("/variants/0/settings/connections", json!(0)), @r#"variant "tcp": "connections" must be a whole number from 1 to 65536, not 0"#);
+    assert_snapshot!(plan_with("/slice_us", json!(0)), @"a slice and a warm-up last at most 24h, and a slice some time");
+    assert_snapshot!(plan_with("/invocations", json!(1)), @"trial 6 is of an invocation, block or placement that is not there");
+    assert_snapshot!(plan_with("/placements", json!([])), @"trial 0 is of an invocation, block or placement that is not there");
+    assert_snapshot!(plan_with("/variants/0/settings/workload", json!({})), @"the run is damaged: run/plan.json:1: a variant calls no server, codec or service that is known (column 1939); restore it from a copy, or run the study anew");
+}
+
+#[test]
+fn a_floor_stands_under_variants_of_the_plan_once() {
+    let scene = Scene::new();
+    scene.edit(names::TRIALS, |text| {
+        let (floor, _) = text.split_once('\n').unwrap();
+        format!("{text}{floor}\n")
+    });
+    assert_snapshot!(scene.problem(), @r#"the run is damaged: run/trials.jsonl:5: the variant "tcp" has a floor already in block 0 of invocation 0; restore it from a copy, or run the study anew"#);
+    for (from, to, problem) in [
+        (
+            "\"block\":0",
+            "\"block\":7",
+            "the floor is of an invocation, block or placement that is not in the plan",
+        ),
+        (
+            "\"invocation\":0",
+            "\"invocation\":7",
+            "the floor is of an invocation, block or placement that is not in the plan",
+        ),
+        (
+            "[\"tcp\"]",
+            "[\"pigeon\"]",
+            "the floor is under the variant \"pigeon\", which is not in the plan",
+        ),
+        ("[\"tcp\"]", "[]", "the floor is under no variant"),
+        (
+            "3500.0",
+            "-1.0",
+            "a floor's processor time must be a number from 0 on",
+        ),
+    ] {
+        let scene = Scene::new();
+        scene.edit(names::TRIALS, |text| {
+            let (floor, rest) = text.split_once('\n').unwrap();
+            assert!(floor.contains(from), "{floor}");
+            format!("{}\n{rest}", floor.replacen(from, to, 1))
+        });
+        let told = scene.problem();
+        let whole = format!("the run is damaged: run/trials.jsonl:1: {problem}; ");
+        assert!(told.starts_with(&whole), "{told}");
+    }
+}
+
+/// Every value of a floor and of a trial, and of the plan, made one of another kind.
+#[test]
+fn damage_is_told_without_the_names_of_types() {
+    use serde_json::{Value, json};
+    fn paths(value: &Value, path: &str, all: &mut Vec<String>) {
+        all.push(path.to_owned());
+        match value {
+            Value::Object(fields) => fields
+                .iter()
+                .for_each(|(key, value)| paths(value, &format!("{path}/{key}"), all)),
+            Value::Array(items) if !items.is_empty() => paths(&items[0], &format!("{path}/0"), all),
+            _ => {}
+        }
+    }
+    fn told<T: serde::de::DeserializeOwned>(sound: &Value) {
+        let mut all = Vec::new();
+        paths(sound, "", &mut all);
+        for (path, other) in all.iter().flat_map(|path| {
+            let kinds = [
+                json!(null),
+                json!(-1),
+                json!(0.5),
+                json!("x"),
+                json!([]),
+                json!({}),
+                json!(true),
+            ];
+            kinds.map(|other| (path, other))
+        }) {
+            let mut damaged = sound.clone();
+            *damaged.pointer_mut(path).unwrap() = other;
+            let Err(error) = serde_json::from_str::<T>(&damaged.to_string()) else {
+                continue;
+            };
+            let told = reader::json_problem(&error);
+            for word in [
+                "struct",
+                "enum",
+                "u64",
+                "u32",
+                "f64",
+                "untagged",
+                "variant of",
+                "newtype",
+                "sequence",
+                "map",
+            ] {
+                assert!(!told.contains(word), "{path}: {told}");
+            }
+        }
+    }
+    let scene = Scene::new();
+    told::<Plan>(&serde_json::to_value(&scene.plan).unwrap());
+    told::<Record>(&serde_json::to_value(floor()).unwrap());
+    told::<Record>(&serde_json::to_value(failed(&scene.plan, 0)).unwrap());
+    told::<Record>(&serde_json::to_value(measured(&scene.plan)).unwrap());
+}
+
+#[test]
+fn a_trial_that_contradicts_itself_is_refused_by_its_line() {
+    let scene = Scene::new();
+    let sound = serde_json::to_string(&measured(&scene.plan)).unwrap();
+    let last = |text: String| format!("{text}{sound}\n");
+    scene.edit(names::TRIALS, last);
+    assert_eq!(Run::read(&scene.run).unwrap().trials.len(), 4);
+    scene.edit(names::TRIALS, |text| {
+        text.replacen("\"started\":0", "\"started\":5", 1)
+    });
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:5: 5 calls were started, but 0 were answered, 0 failed and 0 were abandoned; restore it from a copy, or run the study anew");
 }
 
 #[test]

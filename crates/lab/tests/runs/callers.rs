@@ -8,7 +8,7 @@ use rpcgauge_study::settings::{Callee, Client, Operation, Sample, Settings, Stop
 
 use crate::common::{Left, failed, measured, plan, rest_json, run};
 
-const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/runs/asked.py");
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/runs/caller.py");
 
 fn python(fault: &str) -> SubjectCommand {
     SubjectCommand::new("python3", [SCRIPT, fault])

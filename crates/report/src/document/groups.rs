@@ -1,22 +1,20 @@
-//! Comparisons in the order a person reads them: question by question, A/A checks last.
+//! Which comparisons and variants of a study stand together.
 
 use std::collections::BTreeSet;
 
-use rpcgauge_study::record::Environment;
 use rpcgauge_study::settings::Placement;
 
-use crate::findings::verdict::{Combined, Comparison, Outcome, PlacementVerdict};
+use crate::findings::verdict::Comparison;
 use crate::findings::{Cell, Findings, VariantFindings};
-use crate::units;
 use crate::words::{self, About};
 
 /// A question, and the comparisons that answer it.
-pub(crate) struct Question<'a> {
+pub(crate) struct Asked<'a> {
     pub(crate) text: &'a str,
     pub(crate) comparisons: Vec<&'a Comparison>,
 }
 
-impl<'a> Question<'a> {
+impl<'a> Asked<'a> {
     /// What one of its comparisons is about: without the group's name before both variants', where all
     /// its comparisons are of that group.
     pub(crate) fn about(&self, findings: &'a Findings, comparison: &'a Comparison) -> About<'a> {
@@ -31,15 +29,22 @@ impl<'a> Question<'a> {
         }
         about
     }
+
+    /// The parts of the study that its variants belong to.
+    fn parts(&self, findings: &'a Findings) -> BTreeSet<Option<&'a str>> {
+        let names = self.comparisons.iter().flat_map(|c| [&c.of, &c.against]);
+        let variants = names.filter_map(|name| findings.variant(name));
+        variants.map(|variant| variant.group.as_deref()).collect()
+    }
 }
 
 /// The questions in the study's order.
-pub(crate) fn questions(findings: &Findings) -> Vec<Question<'_>> {
-    let mut questions: Vec<Question<'_>> = Vec::new();
+pub(crate) fn questions(findings: &Findings) -> Vec<Asked<'_>> {
+    let mut questions: Vec<Asked<'_>> = Vec::new();
     for comparison in findings.comparisons.iter().filter(|c| !c.a_a) {
         match questions.iter_mut().find(|q| q.text == comparison.question) {
             Some(question) => question.comparisons.push(comparison),
-            None => questions.push(Question {
+            None => questions.push(Asked {
                 text: &comparison.question,
                 comparisons: vec![comparison],
             }),
@@ -53,63 +58,44 @@ pub(crate) fn a_a_checks(findings: &Findings) -> impl Iterator<Item = &Compariso
     findings.comparisons.iter().filter(|c| c.a_a)
 }
 
-/// What a comparison comes to, for a sign or a colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Answer {
-    Better,
-    Worse,
-    Same,
-    Depends,
-    Open,
-    Nothing,
+/// A part of a study: questions on the same variants, and these variants.
+pub(crate) struct Together<'a> {
+    pub(crate) questions: Vec<Asked<'a>>,
+    pub(crate) variants: Vec<&'a VariantFindings>,
 }
 
-impl Answer {
-    /// The answer of a whole comparison.
-    pub(crate) fn of(comparison: &Comparison) -> Self {
-        if comparison.combined == Combined::DependsOnPlacement {
-            return Self::Depends;
-        }
-        let answers: Vec<Self> = comparison.placements.iter().map(Self::under).collect();
-        let resolved = answers
-            .iter()
-            .find(|a| !matches!(a, Self::Open | Self::Nothing));
-        *resolved.or(answers.first()).unwrap_or(&Self::Nothing)
-    }
-
-    /// The answer under one placement.
-    pub(crate) fn under(verdict: &PlacementVerdict) -> Self {
-        match verdict.outcome {
-            Outcome::Faster => Self::Better,
-            Outcome::Slower => Self::Worse,
-            Outcome::NoDifference => Self::Same,
-            Outcome::NotResolved { .. } => Self::Open,
-            Outcome::NoVerdict { .. } => Self::Nothing,
+/// The parts of a study in the order of their questions; last the variants that no question is about.
+pub(crate) fn together(findings: &Findings) -> Vec<Together<'_>> {
+    let mut all: Vec<(BTreeSet<Option<&str>>, Vec<Asked<'_>>)> = Vec::new();
+    for question in questions(findings) {
+        let parts = question.parts(findings);
+        match all.iter_mut().find(|(known, _)| !known.is_disjoint(&parts)) {
+            Some((known, questions)) => {
+                known.extend(parts);
+                questions.push(question);
+            }
+            None => all.push((parts, vec![question])),
         }
     }
-
-    /// The sign of a line.
-    pub(crate) fn sign(self) -> char {
-        match self {
-            Self::Better => '▲',
-            Self::Worse => '▼',
-            Self::Same => '=',
-            Self::Depends => '~',
-            Self::Open | Self::Nothing => '?',
-        }
+    let mut left: Vec<&VariantFindings> = findings.variants.iter().collect();
+    let mut groups = Vec::new();
+    for (parts, questions) in all {
+        let (variants, others) = left
+            .into_iter()
+            .partition(|variant| parts.contains(&variant.group.as_deref()));
+        left = others;
+        groups.push(Together {
+            questions,
+            variants,
+        });
     }
-
-    /// In a word or two.
-    pub(crate) fn label(self) -> &'static str {
-        match self {
-            Self::Better => "better",
-            Self::Worse => "worse",
-            Self::Same => "no difference",
-            Self::Depends => "depends on placement",
-            Self::Open => "not resolved",
-            Self::Nothing => "no verdict",
-        }
+    if !left.is_empty() {
+        groups.push(Together {
+            questions: Vec::new(),
+            variants: left,
+        });
     }
+    groups
 }
 
 /// Variants of a study that are looked at together, and what was measured of them.
@@ -119,11 +105,15 @@ pub(crate) struct Group<'a> {
     pub(crate) members: Vec<(&'a VariantFindings, &'a Cell)>,
 }
 
-/// The variants that were planned under a placement, in the study's order; those of one part of
-/// the study together, within it those that are compared with each other.
-pub(crate) fn groups(findings: &Findings, placement: Placement) -> Vec<Group<'_>> {
+/// Those of some variants that were planned under a placement, in the study's order; those of one part
+/// of the study together, within it those that are compared with each other.
+pub(crate) fn groups<'a>(
+    findings: &Findings,
+    variants: impl IntoIterator<Item = &'a VariantFindings>,
+    placement: Placement,
+) -> Vec<Group<'a>> {
     let mut parts: Vec<Vec<(&VariantFindings, &Cell)>> = Vec::new();
-    for variant in &findings.variants {
+    for variant in variants {
         let Some(cell) = variant.cell(placement) else {
             continue;
         };
@@ -192,66 +182,13 @@ fn title(members: &[(&VariantFindings, &Cell)], several: bool) -> Option<String>
     })
 }
 
-/// What a report says of its run before anything else: how much is there, when, on what machine.
-pub(crate) fn facts(findings: &Findings) -> Vec<String> {
-    let started_at_ms = findings.progress.started_at_ms;
-    let environment = findings.environment.as_ref();
-    let optional = [
-        started_at_ms.map(|ms| units::wall_clock(ms) + " UTC"),
-        environment.map(machine),
-        environment.map(|e| e.idle.got.to_string()),
-        limits(findings),
-    ];
-    let progress = words::capital(&progress(findings));
-    [progress]
-        .into_iter()
-        .chain(optional.into_iter().flatten())
-        .collect()
-}
-
-/// How much of the plan is there, in words.
-fn progress(findings: &Findings) -> String {
-    let p = &findings.progress;
-    if p.is_complete() {
-        return match p.planned {
-            1 => "one trial measured".to_owned(),
-            trials => format!("all {trials} trials measured"),
-        };
-    }
-    let mut text = format!("{} of {} trials measured", p.measured, p.planned);
-    if p.failed > 0 {
-        text += &format!(", {} failed", p.failed);
-    }
-    if p.missing > 0 {
-        text += &format!(", {} not run (interrupted)", p.missing);
-    }
-    text
-}
-
-/// The limits of decoding, where they are not the defaults.
-fn limits(findings: &Findings) -> Option<String> {
-    let changed = findings.study.limits.changed()?;
-    Some(format!("limits {changed}"))
-}
-
-/// The machine in one line.
-fn machine(e: &Environment) -> String {
-    let place = e
-        .virtualization
-        .as_ref()
-        .map(|v| format!(", {v}"))
-        .unwrap_or_default();
-    let cores = if e.cores == 1 { "core" } else { "cores" };
-    format!("{}, {} {cores}{place}", e.processor, e.cores)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fixture::quickstart;
 
     fn titles(findings: &Findings) -> Vec<String> {
-        let groups = groups(findings, Placement::TwoCores);
+        let groups = groups(findings, &findings.variants, Placement::TwoCores);
         groups.into_iter().filter_map(|g| g.title).collect()
     }
 
@@ -287,10 +224,19 @@ mod tests {
         }
         sample.floors.clear();
         let findings = crate::fixture::findings(&sample);
-        let rows: Vec<String> = crate::summary::rows(&findings)
+        let document = crate::document::Document::of(&findings);
+        let verdicts = document
+            .sections
             .into_iter()
-            .map(|row| row.text)
-            .collect();
+            .flat_map(|section| section.blocks);
+        let verdicts = verdicts.filter_map(|block| match block {
+            crate::document::Block::Verdicts(verdicts) => Some(verdicts),
+            _ => None,
+        });
+        let questions = verdicts
+            .flat_map(|v| v.groups)
+            .flat_map(|group| group.questions);
+        let rows: Vec<String> = questions.flat_map(|q| q.rows).map(|row| row.text).collect();
         assert_eq!(
             rows,
             [

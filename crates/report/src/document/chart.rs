@@ -1,0 +1,238 @@
+//! What a chart holds: parts of bars with their sizes, lines with their places on axes.
+
+/// A chart, or several on one thing.
+pub(crate) struct Chart {
+    pub(crate) weight: Weight,
+    pub(crate) title: String,
+    /// How to read it.
+    pub(crate) intro: String,
+    pub(crate) bars: Option<Bars>,
+    pub(crate) plots: Vec<Plot>,
+}
+
+/// What is left out first of a page that would be too large: the highest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Weight {
+    Bars,
+    Curves,
+    Timelines,
+    /// Any chart of another placement than the study's own.
+    Further,
+}
+
+/// Stacked bars, and what their colours mean.
+pub(crate) struct Bars {
+    /// Class and name of every part that one of the bars has.
+    pub(crate) key: Vec<Named>,
+    pub(crate) scales: Vec<Scale>,
+}
+
+/// A part's class and name.
+pub(crate) type Named = (&'static str, &'static str);
+
+/// Bars on one scale.
+pub(crate) struct Scale {
+    /// What these variants share, where the study has groups.
+    pub(crate) title: Option<String>,
+    /// What the whole width stands for, and in words.
+    pub(crate) full: f64,
+    pub(crate) width: String,
+    pub(crate) bars: Vec<Bar>,
+}
+
+/// One variant's bar.
+#[derive(Default)]
+pub(crate) struct Bar {
+    pub(crate) name: String,
+    pub(crate) marks: String,
+    pub(crate) parts: Vec<Part>,
+    /// A second, thinner bar of spans that overlap the first one's.
+    pub(crate) spans: Vec<Part>,
+    /// The whole bar, in words.
+    pub(crate) total: String,
+    /// What stands below it.
+    pub(crate) detail: String,
+    /// Where the floor is.
+    pub(crate) floor: Option<f64>,
+}
+
+impl Bar {
+    /// The length of the whole bar.
+    pub(crate) fn length(&self) -> f64 {
+        self.parts.iter().map(|part| part.size).sum()
+    }
+}
+
+/// A part of a bar.
+#[derive(Clone)]
+pub(crate) struct Part {
+    pub(crate) named: Named,
+    pub(crate) size: f64,
+    pub(crate) value: String,
+}
+
+/// Lines over two axes. Places are 0 to 1, upwards and to the right.
+pub(crate) struct Plot {
+    pub(crate) title: String,
+    /// What it shows, for a reader who does not see it.
+    pub(crate) label: String,
+    pub(crate) size: Size,
+    pub(crate) x: Vec<Tick>,
+    pub(crate) y: Vec<Tick>,
+    pub(crate) lines: Vec<Line>,
+    /// Where trials begin, and where spikes are.
+    pub(crate) trials: Vec<f64>,
+    pub(crate) spikes: Vec<f64>,
+    /// The legend's heads after the line's name; none where the lines need no legend.
+    pub(crate) heads: Vec<&'static str>,
+    pub(crate) below: String,
+    /// What lies below that, folded: its name, and a table.
+    pub(crate) table: Option<(&'static str, super::Table)>,
+}
+
+/// How much room a plot gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Size {
+    /// A third of the page's width.
+    Small,
+    /// Half of it.
+    Half,
+    /// All of it.
+    Whole,
+}
+
+/// A line of a plot.
+pub(crate) struct Line {
+    pub(crate) name: String,
+    pub(crate) class: &'static str,
+    pub(crate) points: Vec<(f64, f64)>,
+    /// Its figures in the legend.
+    pub(crate) figures: Vec<String>,
+}
+
+/// A label on an axis.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Tick {
+    pub(crate) at: f64,
+    pub(crate) label: String,
+}
+
+/// From values to a place between 0 and 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Axis {
+    Linear { high: f64 },
+    Log { low: f64, high: f64 },
+}
+
+/// Values that differ by more than this factor stand on a logarithmic axis.
+const LOG_FROM: f64 = 8.0;
+
+impl Axis {
+    /// An axis that shows values from `low` to `high`: logarithmic where they are far apart,
+    /// otherwise linear from 0.
+    pub(crate) fn over(low: f64, high: f64) -> Self {
+        let (low, high) = (low.max(1.0), high.max(1.0));
+        if high / low > LOG_FROM {
+            Self::Log {
+                low: low / 1.25,
+                high: high * 1.25,
+            }
+        } else {
+            Self::Linear { high: high * 1.08 }
+        }
+    }
+
+    /// Where a value stands, 0 to 1.
+    pub(crate) fn place(self, value: f64) -> f64 {
+        let place = match self {
+            Self::Linear { high } => value / high,
+            Self::Log { low, high } => (value.max(low) / low).ln() / (high / low).ln(),
+        };
+        place.clamp(0.0, 1.0)
+    }
+
+    /// Round values on the axis, at most about six.
+    fn round_values(self) -> Vec<f64> {
+        match self {
+            Self::Linear { high } => {
+                let step = round_step(high / 4.0);
+                (0..)
+                    .map(|n| f64::from(n) * step)
+                    .take_while(|v| *v <= high)
+                    .collect()
+            }
+            Self::Log { low, high } => {
+                let decades = (high / low).log10();
+                let digits: &[f64] = match decades {
+                    d if d < 1.2 => &[1.0, 2.0, 3.0, 5.0, 7.0],
+                    d if d < 2.2 => &[1.0, 2.0, 5.0],
+                    d if d < 3.2 => &[1.0, 3.0],
+                    _ => &[1.0],
+                };
+                let first = low.log10().floor() as i32;
+                let last = high.log10().ceil() as i32;
+                (first..=last)
+                    .flat_map(|power| digits.iter().map(move |d| d * 10_f64.powi(power)))
+                    .filter(|v| (low..=high).contains(v))
+                    .collect()
+            }
+        }
+    }
+
+    /// Labels of an axis of times, each with its unit.
+    pub(crate) fn times(self) -> Vec<Tick> {
+        let tick = |ns: f64| Tick {
+            at: self.place(ns),
+            label: match ns {
+                0.0 => "0".to_owned(),
+                ns => crate::units::round_time(ns),
+            },
+        };
+        self.round_values().into_iter().map(tick).collect()
+    }
+}
+
+/// The round number (1, 2 or 5 times a power of ten) at or above a step.
+fn round_step(step: f64) -> f64 {
+    let power = 10_f64.powf(step.log10().floor());
+    let digit = step / power;
+    let round = [1.0, 2.0, 5.0]
+        .into_iter()
+        .find(|r| digit <= *r)
+        .unwrap_or(10.0);
+    round * power
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_values_stand_on_a_linear_axis_from_0() {
+        let axis = Axis::over(50.0, 90.0);
+        assert_eq!(axis, Axis::Linear { high: 97.2 });
+        assert_eq!(axis.round_values(), [0.0, 50.0]);
+        assert_eq!(axis.place(0.0), 0.0);
+    }
+
+    #[test]
+    fn far_values_stand_on_a_logarithmic_axis() {
+        let axis = Axis::over(1_000.0, 1_000_000.0);
+        assert!(axis.place(31_622.8) > 0.49 && axis.place(31_622.8) < 0.51);
+        assert_eq!(axis.round_values(), [1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6]);
+    }
+
+    #[test]
+    fn nothing_leaves_the_plot() {
+        for axis in [
+            Axis::over(0.0, 0.0),
+            Axis::over(1.0, 1e12),
+            Axis::over(5.0, 6.0),
+        ] {
+            for value in [0.0, 1.0, 1e300] {
+                let place = axis.place(value);
+                assert!((0.0..=1.0).contains(&place), "{axis:?} {value}");
+            }
+        }
+    }
+}

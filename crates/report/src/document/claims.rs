@@ -1,0 +1,113 @@
+//! Published figures, and what became of them.
+
+use super::verdicts::{claimed, drawn, placed, reach};
+use super::{Answer, Block, Drawn, Section, Shown};
+use crate::findings::Findings;
+use crate::findings::verdict::{ClaimFindings, ClaimMeasured};
+use crate::metric::{better, row as metric};
+use crate::words::{self, About};
+
+/// A published figure.
+pub(crate) struct Claim {
+    pub(crate) sign: (char, Answer),
+    pub(crate) outcome: String,
+    /// The two variants, and what is compared of them.
+    pub(crate) about: String,
+    /// The published sentence, and where it stands.
+    pub(crate) says: String,
+    /// The published ratio, if there is one, and the figures.
+    pub(crate) published: String,
+    pub(crate) figures: String,
+    pub(crate) measured: Vec<Measured>,
+}
+
+/// What was measured under a placement.
+pub(crate) struct Measured {
+    /// Named where there are several.
+    pub(crate) place: Option<&'static str>,
+    pub(crate) text: String,
+    pub(crate) size: Option<&'static str>,
+    pub(crate) drawn: Option<Drawn>,
+}
+
+impl Measured {
+    /// What was found, and how its size compares.
+    pub(crate) fn words(&self) -> String {
+        match self.size {
+            Some(size) => format!("{}, {size}", self.text),
+            None => self.text.clone(),
+        }
+    }
+}
+
+/// The section of all claims; none where the study has none.
+pub(super) fn section(findings: &Findings) -> Option<Section> {
+    let claims = findings
+        .claims
+        .iter()
+        .map(|c| claim(c, findings.study.margin));
+    let claims: Vec<Claim> = claims.collect();
+    let published = findings
+        .claims
+        .iter()
+        .filter_map(|claim| claim.published_ratio);
+    let verdicts = findings
+        .claims
+        .iter()
+        .flat_map(|claim| &claim.placements)
+        .map(|p| &p.verdict);
+    let reach = reach(verdicts, published);
+    (!claims.is_empty()).then(|| Section {
+        id: "claims",
+        title: "Published figures".to_owned(),
+        shown: Shown::InFiles,
+        blocks: vec![
+            Block::Note(words::HOW_CLAIMS_ARE_READ.to_owned()),
+            Block::Claims(claims, reach),
+        ],
+    })
+}
+
+fn claim(claim: &ClaimFindings, margin: f64) -> Claim {
+    let several = claim.placements.len() > 1;
+    let about = About {
+        of: &claim.of,
+        against: &claim.against,
+        metric: claim.metric,
+        operation: None,
+    };
+    let published = claim
+        .published_ratio
+        .map(|ratio| match better(claim.metric) {
+            rpcgauge_stats::Better::Higher => ratio.ln(),
+            rpcgauge_stats::Better::Lower => -ratio.ln(),
+        });
+    let measured = |(index, p): (usize, &ClaimMeasured)| Measured {
+        place: placed(several, p.verdict.placement),
+        text: words::claim_measured(claim.metric, &p.verdict),
+        size: p.size.map(words::size_match),
+        drawn: drawn(about, &p.verdict, margin).map(|drawn| Drawn {
+            published: published.filter(|_| index == 0),
+            ..drawn
+        }),
+    };
+    Claim {
+        sign: claimed(claim.outcome, claim.depends_on_placement),
+        outcome: words::claim_outcome(claim),
+        about: format!(
+            "{}: {} against {}",
+            metric(claim.metric).name,
+            claim.of,
+            claim.against
+        ),
+        says: format!("{} ({})", claim.says, claim.source),
+        published: claim.published_ratio.map_or_else(String::new, |ratio| {
+            words::factor_phrase(claim.metric, ratio)
+        }),
+        figures: format!(
+            "{} against {} {}",
+            claim.published.of, claim.published.against, claim.published.unit
+        ),
+        measured: claim.placements.iter().enumerate().map(measured).collect(),
+    }
+}

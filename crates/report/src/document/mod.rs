@@ -1,0 +1,221 @@
+//! The report as a tree of headings, texts, tables, verdicts and charts.
+//!
+//! It is built from the findings here, once, and the terminal, Markdown and the page each render it.
+//! They choose where a part of it stands and how it looks; what it says is decided here. Every text may
+//! hold what a server or a study sent, so that each renderer escapes all of them ([`crate::escape`]).
+
+mod chart;
+mod charts;
+mod claims;
+mod figures;
+mod groups;
+mod live;
+mod run;
+mod verdicts;
+
+pub(crate) use chart::{Bar, Bars, Chart, Part, Plot, Size, Weight};
+pub(crate) use claims::Claim;
+pub(crate) use run::cautions;
+pub(crate) use verdicts::{Answer, Drawn, Question, Row, SIGNS, Verdict, Verdicts};
+
+use crate::findings::Findings;
+use crate::words::Marks;
+
+/// A report.
+pub(crate) struct Document {
+    pub(crate) title: String,
+    pub(crate) question: String,
+    /// What was measured, when and where.
+    pub(crate) facts: Vec<String>,
+    /// What makes all of it weaker than it could be.
+    pub(crate) cautions: Vec<String>,
+    pub(crate) sections: Vec<Section>,
+    /// The version that measured.
+    pub(crate) rpcgauge: String,
+}
+
+/// A part of a report under a heading of its own.
+pub(crate) struct Section {
+    /// Its name in an address.
+    pub(crate) id: &'static str,
+    pub(crate) title: String,
+    pub(crate) shown: Shown,
+    pub(crate) blocks: Vec<Block>,
+}
+
+/// Where a section is shown at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// Everywhere.
+    Always,
+    /// On the page and in Markdown; on a terminal where all is asked for.
+    InFiles,
+    /// Nowhere: it is folded on the page and in Markdown, and on a terminal shown where all is asked for.
+    Folded,
+    /// In texts; the page has it with each group of variants.
+    InTexts,
+}
+
+/// A part of a section.
+pub(crate) enum Block {
+    /// A heading below the section's.
+    Heading(String),
+    Paragraph(Text),
+    /// A remark on what stands above it.
+    Note(String),
+    /// Labels, each with a text.
+    Facts(Vec<(String, Text)>),
+    List(Vec<Item>),
+    Table(Table),
+    Verdicts(Verdicts),
+    /// With how far their axis of ratios reaches to either side of 1.
+    Claims(Vec<Claim>, Option<f64>),
+    Chart(Chart),
+}
+
+/// A line of a list, with lines below it.
+pub(crate) struct Item {
+    pub(crate) sign: Option<(char, Answer)>,
+    pub(crate) text: Text,
+    pub(crate) below: Vec<Text>,
+    /// The last lines of a log.
+    pub(crate) log: String,
+}
+
+impl Item {
+    pub(crate) fn plain(text: Text) -> Self {
+        Self {
+            sign: None,
+            text,
+            below: Vec::new(),
+            log: String::new(),
+        }
+    }
+}
+
+/// A text of several parts.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Text(pub(crate) Vec<Span>);
+
+/// A part of a text.
+#[derive(Debug, Clone)]
+pub(crate) enum Span {
+    Plain(String),
+    Strong(String),
+    /// What another program sent or said, which must not reorder what stands beside it.
+    Foreign(String),
+}
+
+impl Text {
+    pub(crate) fn strong(text: impl Into<String>) -> Self {
+        Self(vec![Span::Strong(text.into())])
+    }
+
+    pub(crate) fn foreign(text: impl Into<String>) -> Self {
+        Self(vec![Span::Foreign(text.into())])
+    }
+
+    pub(crate) fn and(mut self, text: impl Into<String>) -> Self {
+        self.0.push(Span::Plain(text.into()));
+        self
+    }
+
+    pub(crate) fn and_foreign(mut self, text: impl Into<String>) -> Self {
+        self.0.push(Span::Foreign(text.into()));
+        self
+    }
+
+    /// All of it.
+    pub(crate) fn words(&self) -> String {
+        let words = self.0.iter().map(|span| match span {
+            Span::Plain(text) | Span::Strong(text) | Span::Foreign(text) => &**text,
+        });
+        words.collect()
+    }
+}
+
+impl<T: Into<String>> From<T> for Text {
+    fn from(text: T) -> Self {
+        Self(vec![Span::Plain(text.into())])
+    }
+}
+
+/// Rows under columns.
+#[derive(Default)]
+pub(crate) struct Table {
+    pub(crate) columns: Vec<Column>,
+    pub(crate) rows: Vec<Vec<String>>,
+    /// What must be known of each row; empty where the table has no such column.
+    pub(crate) marks: Vec<Marks>,
+    /// The rows that begin a group, but for the first.
+    pub(crate) breaks: Vec<usize>,
+    /// What the letters of the marks mean, where these stand by their letters.
+    pub(crate) legend: Vec<String>,
+    /// How to read it.
+    pub(crate) notes: Vec<String>,
+}
+
+/// A column, and how long it stays where there is little room.
+#[derive(Debug, Clone)]
+pub(crate) struct Column {
+    pub(crate) title: &'static str,
+    /// 0 always stays; the highest number is dropped first. Texts have none above [`MOST_IN_TEXTS`].
+    pub(crate) rank: u8,
+    pub(crate) right: bool,
+}
+
+/// The highest rank of a column that a text shows where it has room; the page shows all.
+pub(crate) const MOST_IN_TEXTS: u8 = 12;
+
+impl Column {
+    pub(crate) const fn number(title: &'static str, rank: u8) -> Self {
+        Self {
+            title,
+            rank,
+            right: true,
+        }
+    }
+
+    pub(crate) const fn text(title: &'static str, rank: u8) -> Self {
+        Self {
+            title,
+            rank,
+            right: false,
+        }
+    }
+}
+
+impl Document {
+    /// Everything that there is to say of some findings.
+    pub(crate) fn of(findings: &Findings) -> Self {
+        let is_single_load = findings.live().count() == 1;
+        let mut sections = live::listings(findings);
+        sections.extend(live::objectives(findings));
+        if !is_single_load {
+            sections.extend(verdicts::section(findings));
+        }
+        sections.extend(live::results(findings));
+        if is_single_load {
+            sections.extend(charts::of_load(findings));
+        }
+        sections.extend(claims::section(findings));
+        if !is_single_load {
+            sections.extend(figures::sections(findings));
+        }
+        sections.extend(run::failures(findings));
+        sections.extend(run::calls(findings));
+        sections.extend(run::environment(findings));
+        sections.push(run::reading(findings));
+        Self {
+            title: findings.study.name.clone(),
+            question: findings.study.question.clone(),
+            facts: run::facts(findings),
+            cautions: cautions(findings),
+            sections,
+            rpcgauge: findings
+                .environment
+                .as_ref()
+                .map_or_else(String::new, |e| e.rpcgauge.clone()),
+        }
+    }
+}

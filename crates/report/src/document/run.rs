@@ -1,0 +1,358 @@
+//! What a report says of its run: what was measured, on what machine, what failed, how to read it.
+
+use rpcgauge_study::record::{Environment, Fault};
+
+use super::{Block, Item, Section, Shown, Text};
+use crate::failures::{Failure, Failures};
+use crate::findings::{Cell, Figures, Findings, VariantFindings};
+use crate::units;
+use crate::words::{self, caution};
+
+/// How much is there, when it was measured, on what machine.
+pub(super) fn facts(findings: &Findings) -> Vec<String> {
+    let started_at_ms = findings.progress.started_at_ms;
+    let environment = findings.environment.as_ref();
+    let limits = findings.study.limits.changed();
+    let optional = [
+        started_at_ms.map(|ms| units::wall_clock(ms) + " UTC"),
+        environment.map(machine),
+        environment.map(|e| e.idle.got.to_string()),
+        limits.map(|changed| format!("limits {changed}")),
+    ];
+    let progress = words::capital(&progress(findings));
+    [progress]
+        .into_iter()
+        .chain(optional.into_iter().flatten())
+        .collect()
+}
+
+/// How much of the plan is there, in words.
+fn progress(findings: &Findings) -> String {
+    let p = &findings.progress;
+    if p.is_complete() {
+        return match p.planned {
+            1 => "one trial measured".to_owned(),
+            trials => format!("all {trials} trials measured"),
+        };
+    }
+    let mut text = format!("{} of {} trials measured", p.measured, p.planned);
+    if p.failed > 0 {
+        text += &format!(", {} failed", p.failed);
+    }
+    if p.missing > 0 {
+        text += &format!(", {} not run (interrupted)", p.missing);
+    }
+    text
+}
+
+/// The machine in one line.
+fn machine(e: &Environment) -> String {
+    let place = e
+        .virtualization
+        .as_ref()
+        .map(|v| format!(", {v}"))
+        .unwrap_or_default();
+    let cores = if e.cores == 1 { "core" } else { "cores" };
+    format!("{}, {} {cores}{place}", e.processor, e.cores)
+}
+
+/// What makes all of a report weaker than it could be.
+pub(crate) fn cautions(findings: &Findings) -> Vec<String> {
+    let several = findings.live().count() > 1;
+    let environment = findings.environment.as_ref();
+    let mut cautions = caution::of_run(&findings.cautions, environment, several);
+    cautions.extend(findings.warnings.iter().cloned());
+    if findings.progress.missing > 0 {
+        let resume = match findings.live().next() {
+            Some(_) => "",
+            None => "; rpcgauge run --resume goes on from there",
+        };
+        cautions.push(format!(
+            "this run was interrupted: what follows rests on the trials that were measured{resume}"
+        ));
+    }
+    if findings.trials.is_empty() {
+        cautions.push("nothing was measured".to_owned());
+    }
+    cautions
+}
+
+/// The variants that were not measured, and trials that failed.
+pub(super) fn failures(findings: &Findings) -> Option<Section> {
+    let mut blocks = Vec::new();
+    let mut list = |heading: &str, items: Vec<Item>| {
+        if !items.is_empty() {
+            blocks.extend([Block::Heading(heading.to_owned()), Block::List(items)]);
+        }
+    };
+    let not_run = findings.variants.iter().filter(|v| !v.not_run.is_empty());
+    list(
+        "Not measured",
+        not_run
+            .map(|v| {
+                let name = Text::strong(&v.name).and(": ");
+                let mut failed = findings.failures.iter().filter(|f| f.variant == v.name);
+                Item {
+                    log: failed.next().map_or_else(String::new, |f| f.log.clone()),
+                    ..Item::plain(name.and_foreign(v.not_run.join("; ")))
+                }
+            })
+            .collect(),
+    );
+    let failures = Failures::of(findings);
+    let mut failed: Vec<Item> = failures.listed.iter().map(failure).collect();
+    failed.extend(failures.left_out().map(|text| Item::plain(text.into())));
+    list("Failed trials", failed);
+    (!blocks.is_empty()).then(|| Section {
+        id: "failed",
+        title: "What failed".to_owned(),
+        shown: Shown::Always,
+        blocks,
+    })
+}
+
+/// What failed of the calls and connections of subjects; a live service's stands with its result.
+pub(super) fn calls(findings: &Findings) -> Option<Section> {
+    let cells = findings
+        .variants
+        .iter()
+        .filter(|v| !v.is_live())
+        .flat_map(|variant| {
+            let cells = variant.cells.iter();
+            cells.filter_map(move |cell| Some((variant, cell, cell.figures.as_deref()?)))
+        });
+    let items = cells.filter_map(|(variant, cell, figures)| failed_calls(variant, cell, figures));
+    let items: Vec<Item> = items.collect();
+    (!items.is_empty()).then(|| Section {
+        id: "calls",
+        title: "Failed calls and connections".to_owned(),
+        shown: Shown::InFiles,
+        blocks: vec![Block::List(items)],
+    })
+}
+
+/// Trials that failed in the same way: which, why, whose fault it was, and the first one's log.
+fn failure(failure: &Failure<'_>) -> Item {
+    let trial = failure.first;
+    let fault = match trial.fault {
+        Fault::User => "what was asked cannot be done",
+        Fault::Instrument => "rpcgauge's own fault",
+        Fault::Subject => "the stack under test",
+        Fault::Machine => "the machine",
+    };
+    let (name, place) = (&trial.variant, words::on(trial.placement));
+    let text = Text::from(format!("{name} {place}, {}: ", failure.numbers()));
+    Item {
+        log: trial.log.clone(),
+        ..Item::plain(text.and_foreign(&trial.reason).and(format!(" ({fault})")))
+    }
+}
+
+/// What failed of a variant's calls and connections; none where nothing did.
+fn failed_calls(variant: &VariantFindings, cell: &Cell, figures: &Figures) -> Option<Item> {
+    let cautions = cell.cautions.iter().filter(|c| caution::is_of_calls(c));
+    let cautions: Vec<String> = cautions.map(|c| caution::clause(c, false)).collect();
+    let latency = figures.failed_latency.as_ref().map(|l| {
+        let (p50, max) = (units::time(l.p50_ns as f64), units::time(l.max_ns as f64));
+        format!("; failed calls took {p50} (p50), at most {max}")
+    });
+    let kinds = figures.calls.failed.iter().flat_map(|(kind, count)| {
+        let said = figures.errors.iter().filter(|error| error.kind == *kind);
+        let said: Vec<(u64, Text)> = said.map(|e| (e.count, Text::foreign(&e.text))).collect();
+        let line = |count: u64| Text::from(format!("{} × ", units::count(count))).and_foreign(kind);
+        if said.is_empty() {
+            return vec![line(*count)];
+        }
+        let lines = said.into_iter().map(|(count, mut text)| {
+            let mut all = line(count).and(": ");
+            all.0.append(&mut text.0);
+            all
+        });
+        lines.collect()
+    });
+    let others = words::other_errors(figures).map(Text::from);
+    let name = format!("{} {}: ", variant.name, words::on(cell.placement));
+    (!cautions.is_empty()).then(|| Item {
+        below: kinds.chain(others).collect(),
+        ..Item::plain(Text::from(
+            name + &cautions.join("; ") + &latency.unwrap_or_default(),
+        ))
+    })
+}
+
+/// The machine and the programs.
+pub(super) fn environment(findings: &Findings) -> Option<Section> {
+    let environment = findings.environment.as_ref()?;
+    let mut facts = named(environment);
+    facts.extend(floor_blocks(findings).map(|text| ("Floor by block".to_owned(), text)));
+    Some(Section {
+        id: "environment",
+        title: "Environment".to_owned(),
+        shown: Shown::Folded,
+        blocks: vec![Block::Facts(
+            facts
+                .into_iter()
+                .map(|(name, text)| (name, Text::foreign(text)))
+                .collect(),
+        )],
+    })
+}
+
+/// The environment, name by name; what makes it noisy is among the cautions.
+fn named(environment: &Environment) -> Vec<(String, String)> {
+    let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "not known".to_owned());
+    let idle = &environment.idle;
+    let mut idle_text = if idle.asked == idle.got {
+        idle.got.to_string()
+    } else {
+        format!("{} asked, {} got", idle.asked, idle.got)
+    };
+    if let Some(reason) = &idle.reason {
+        idle_text += &format!(" ({reason})");
+    }
+    let own = [
+        ("rpcgauge", environment.rpcgauge.clone()),
+        ("System", environment.system.clone()),
+        ("Processor", environment.processor.clone()),
+        ("Cores", environment.cores.to_string()),
+        ("Memory", units::size(environment.memory_bytes as f64)),
+        ("Virtual machine", or_unknown(&environment.virtualization)),
+        ("Frequency governor", or_unknown(&environment.governor)),
+        ("Idle states", idle_text),
+    ];
+    let subjects = environment.subjects.iter().map(|(subject, versions)| {
+        let versions = versions.iter().map(|(what, v)| format!("{what} {v}"));
+        let versions: Vec<String> = versions.collect();
+        (format!("Subject {subject}"), versions.join(", "))
+    });
+    let own = own.into_iter().map(|(name, text)| (name.to_owned(), text));
+    own.chain(subjects).collect()
+}
+
+/// How far the machine moved a floor during the run: the one that it moved furthest, since floors
+/// of other bytes and transports are not to be compared. None without two blocks of a floor.
+fn floor_blocks(findings: &Findings) -> Option<String> {
+    let cells = findings
+        .variants
+        .iter()
+        .flat_map(|v| v.cells.iter().map(move |c| (v, c)));
+    let floors = cells.filter_map(|(variant, cell)| {
+        let floor = cell.figures.as_deref()?.floor.as_ref()?;
+        let moved = floor.highest_round_trip_ns as f64 / floor.lowest_round_trip_ns.max(1) as f64;
+        (floor.blocks > 1).then_some((moved, floor, variant, cell))
+    });
+    let (moved, floor, variant, cell) = floors.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    Some(format!(
+        "{} to {} ({}×) over {} blocks, of {} {}: the most of any floor",
+        units::time(floor.lowest_round_trip_ns as f64),
+        units::time(floor.highest_round_trip_ns as f64),
+        units::ratio(moved),
+        floor.blocks,
+        variant.name,
+        words::on(cell.placement),
+    ))
+}
+
+/// How often variants ran.
+fn design(findings: &Findings) -> String {
+    let study = &findings.study;
+    let most = u64::from(study.invocations) * u64::from(study.blocks);
+    let mut cells = findings.variants.iter().flat_map(|v| &v.cells);
+    let fewer = cells.any(|cell| cell.trials.planned < most);
+    let at_most = if fewer { "at most " } else { "" };
+    let is_live = findings.live().next().is_some();
+    at_most.to_owned() + &words::design(study.invocations, study.blocks, is_live)
+}
+
+/// How to read the rest, and the method in short.
+pub(super) fn reading(findings: &Findings) -> Section {
+    let study = &findings.study;
+    let (confidence, margin) = (
+        words::margin_percent(study.confidence),
+        words::margin_percent(study.margin),
+    );
+    let is_live = findings.live().next().is_some();
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut about = |what: &str, text: String| {
+        blocks.push(Block::Paragraph(Text::strong(what).and(" ").and(text)));
+    };
+    if !findings.comparisons.is_empty() {
+        let bootstrap = match is_live {
+            true => {
+                "a bootstrap over blocks, since nothing was started afresh: it holds for these \
+                     running services"
+            }
+            false => "a hierarchical bootstrap over invocations, then blocks",
+        };
+        let afresh = match is_live {
+            true => "",
+            false => " (fresh starts of the processes)",
+        };
+        about(
+            "Verdicts.",
+            format!(
+                "“2.31× faster [2.24, 2.39]” means: of the ratios of the two variants inside each block, \
+                 the middle one is 2.31, and the true ratio lies between 2.24 and 2.39 with {confidence} \
+                 confidence. “No difference” means that the whole interval lies within ±{margin}. “Not \
+                 resolved” means that this run cannot tell; it says how much more measuring would; “1.10× \
+                 faster to 1.23× slower” are the two ends of its interval. The two figures beside a ratio \
+                 are over all calls, and can differ by another ratio than the blocks do. “Depends on \
+                 placement” means that the answer changes with the cores on which client and server run: \
+                 then neither answer is the answer."
+            ),
+        );
+        about(
+            "The small plots",
+            "beside the verdicts show the ratio (dot) and its interval (bar), a further placement below; \
+             better is to the right, the axis is logarithmic, and its ends stand beside the question. The \
+             grey band is “no difference”; between the two dashed lines nothing is resolved, since one \
+             thing measured twice (A/A) differs as much. A diamond is a published ratio."
+                .to_owned(),
+        );
+        about(
+            "Method.",
+            format!(
+                "Each variant ran once in each block; {}{afresh}; seed {}. Two variants are compared \
+                 inside each block; the interval is {bootstrap}. Variants that are compared were measured \
+                 in turn, slice by slice, in an order drawn anew for each round; the first calls of each \
+                 slice are left out. In each group one variant was measured twice under two names (A/A): \
+                 a difference whose interval does not lie beyond that of this pair is not resolved.",
+                design(findings),
+                study.seed
+            ),
+        );
+    }
+    about(
+        "Latency",
+        "runs from the moment a call was due until its response was complete. A warm-up ended when \
+         latency stopped drifting, or unsettled at its bound. Percentiles come from merged histograms \
+         with three significant digits, and are given only where at least one call lies beyond them. A \
+         spike is a slice of a trial whose longest call is more than six robust standard deviations and \
+         at least three times above the usual one, or twenty times."
+            .to_owned(),
+    );
+    if !is_live {
+        about(
+            "The floor",
+            "is what two bare loops take to pass the same bytes to and fro, without any protocol: the \
+             median round trip. What lies above it is the stack's; what lies below no client can save."
+                .to_owned(),
+        );
+    }
+    let meanings = caution::meanings().map(|(name, meaning)| format!("{name}: {meaning}"));
+    let meanings: Vec<String> = meanings.collect();
+    about(
+        "Marks.",
+        format!(
+            "{}. Beside a mark stands how many it is about; beside a bar it stands only where it is about \
+             most trials.",
+            meanings.join("; ")
+        ),
+    );
+    Section {
+        id: "reading",
+        title: "How to read it".to_owned(),
+        shown: Shown::Folded,
+        blocks,
+    }
+}

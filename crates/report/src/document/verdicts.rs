@@ -1,0 +1,348 @@
+//! The verdicts: each question with its comparisons, and what was found under each placement.
+
+use rpcgauge_study::settings::Placement;
+
+use super::groups::{self, Asked};
+use super::{Block, Section, Shown, charts};
+use crate::findings::Findings;
+use crate::findings::verdict::{ClaimOutcome, Comparison, PlacementVerdict};
+use crate::metric::{better, row as metric};
+use crate::units::MOST_RATIO;
+use crate::words::{self, About, Found, Line};
+pub(crate) use crate::words::{Answer, SIGNS};
+
+/// All verdicts of a study.
+pub(crate) struct Verdicts {
+    /// The placements in short, the study's own first.
+    pub(crate) placements: Vec<&'static str>,
+    pub(crate) groups: Vec<Group>,
+    /// One thing measured twice: how far the verdicts can be relied on; and their axis.
+    pub(crate) checks: Option<Question>,
+    pub(crate) checks_reach: Option<f64>,
+    /// The same in short, and how many claims held.
+    pub(crate) below: Vec<String>,
+}
+
+/// Questions on the same variants.
+pub(crate) struct Group {
+    pub(crate) questions: Vec<Question>,
+    /// How far its axis of ratios reaches to either side of 1; none without an estimate.
+    pub(crate) reach: Option<f64>,
+    /// The name of what was measured of them.
+    pub(crate) title: String,
+    /// What was measured of them: charts and tables.
+    pub(crate) more: Vec<Block>,
+}
+
+/// A question, and what answers it.
+pub(crate) struct Question {
+    pub(crate) text: String,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) cautions: Option<String>,
+}
+
+impl Question {
+    /// Whether the question stands above its rows, and not in the place of its only one's text.
+    pub(crate) fn has_heading(&self) -> bool {
+        self.rows.len() > 1
+    }
+}
+
+/// A comparison.
+pub(crate) struct Row {
+    /// The question, or where one question has several comparisons what this one is about.
+    pub(crate) text: String,
+    /// The answer of all placements together.
+    pub(crate) answer: Answer,
+    /// The study's own placement first.
+    pub(crate) verdicts: Vec<Verdict>,
+}
+
+impl Row {
+    /// The answer that stands for all: that of the study's own placement, unless placements give
+    /// different ones.
+    pub(crate) fn sign(&self) -> Answer {
+        match (self.answer, self.verdicts.first()) {
+            (Answer::Depends, _) | (_, None) => self.answer,
+            (_, Some(own)) => own.answer,
+        }
+    }
+
+    /// The verdicts that the study's own does not stand for: all where the answer depends on
+    /// placements, otherwise those of another answer.
+    pub(crate) fn others(&self) -> impl Iterator<Item = &Verdict> {
+        let own = self.verdicts.first().map(|verdict| verdict.answer);
+        let others = self.verdicts.iter().enumerate();
+        others
+            .filter(move |(index, verdict)| {
+                self.answer == Answer::Depends || (*index > 0 && Some(verdict.answer) != own)
+            })
+            .map(|(_, verdict)| verdict)
+    }
+}
+
+/// What was found under a placement.
+pub(crate) struct Verdict {
+    /// In short, and in words.
+    pub(crate) place: &'static str,
+    pub(crate) on: &'static str,
+    pub(crate) answer: Answer,
+    /// In as few words as can be.
+    pub(crate) found: Found,
+    /// In full.
+    pub(crate) line: Line,
+    pub(crate) drawn: Option<Drawn>,
+}
+
+/// A ratio to be drawn: logarithms, better to the right.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Drawn {
+    pub(crate) at: f64,
+    pub(crate) interval: Option<[f64; 2]>,
+    /// What is no difference reaches so far to either side of 0.
+    pub(crate) margin: f64,
+    /// What one thing measured twice reaches to either side of 0: nothing within is resolved.
+    pub(crate) control: Option<f64>,
+    /// A published ratio.
+    pub(crate) published: Option<f64>,
+}
+
+/// The section of all verdicts.
+pub(super) fn section(findings: &Findings) -> Option<Section> {
+    let several = findings.study.placements.len() > 1;
+    let mut checks: Vec<String> = groups::a_a_checks(findings).map(check).collect();
+    checks.extend(claims_counted(findings));
+    let verdicts = Verdicts {
+        placements: match several {
+            true => findings
+                .study
+                .placements
+                .iter()
+                .map(|p| words::place(*p))
+                .collect(),
+            false => vec!["verdict"],
+        },
+        groups: groups::together(findings)
+            .into_iter()
+            .map(|together| Group {
+                reach: reach(
+                    together
+                        .questions
+                        .iter()
+                        .flat_map(|asked| &asked.comparisons)
+                        .flat_map(|comparison| &comparison.placements),
+                    std::iter::empty(),
+                ),
+                questions: together
+                    .questions
+                    .iter()
+                    .map(|asked| question(findings, asked))
+                    .collect(),
+                title: title(&together),
+                more: charts::of_group(findings, &together.variants),
+            })
+            .collect(),
+        checks: checks_of(findings),
+        checks_reach: reach(
+            groups::a_a_checks(findings).flat_map(|c| &c.placements),
+            std::iter::empty(),
+        ),
+        below: checks,
+    };
+    (!findings.variants.is_empty()).then(|| Section {
+        id: "verdicts",
+        title: "Verdicts".to_owned(),
+        shown: Shown::Always,
+        blocks: vec![Block::Verdicts(verdicts)],
+    })
+}
+
+/// What a group's charts and tables are called: by its part of the study, if it is one.
+fn title(together: &groups::Together<'_>) -> String {
+    let first = together.variants.first().and_then(|v| v.group.as_deref());
+    let same = together
+        .variants
+        .iter()
+        .all(|v| v.group.as_deref() == first);
+    match first.filter(|_| same) {
+        Some(group) => format!("Charts and figures of {group}"),
+        None => "Charts and figures".to_owned(),
+    }
+}
+
+fn question(findings: &Findings, asked: &Asked<'_>) -> Question {
+    let margin = findings.study.margin;
+    let several = asked.comparisons.len() > 1;
+    let row = |comparison: &&Comparison| {
+        let about = asked.about(findings, comparison);
+        let code = comparison.placements.iter().map(words::code_mark);
+        let text = match several {
+            true => subject(about),
+            false => asked.text.to_owned(),
+        };
+        let lines = words::lines(about, comparison, margin).into_iter();
+        Row {
+            text: text + code.max().unwrap_or_default(),
+            answer: Answer::of(comparison),
+            verdicts: lines
+                .zip(&comparison.placements)
+                .map(|(line, v)| Verdict {
+                    found: words::brief(comparison.metric, v).by(comparison.operation),
+                    ..verdict(about, v, line, margin)
+                })
+                .collect(),
+        }
+    };
+    Question {
+        text: asked.text.to_owned(),
+        rows: asked.comparisons.iter().map(row).collect(),
+        cautions: words::caution::of_comparisons(&asked.comparisons),
+    }
+}
+
+/// Two variants and what is compared of them.
+fn subject(about: About<'_>) -> String {
+    let name = metric(about.metric).name;
+    format!("{} against {}, {name}", about.of, about.against)
+}
+
+fn verdict(about: About<'_>, v: &PlacementVerdict, line: Line, margin: f64) -> Verdict {
+    Verdict {
+        place: words::place(v.placement),
+        on: words::on(v.placement),
+        answer: line.answer,
+        found: words::brief(about.metric, v),
+        line,
+        drawn: drawn(about, v, margin),
+    }
+}
+
+/// One thing measured twice, as rows of its own.
+fn checks_of(findings: &Findings) -> Option<Question> {
+    let row = |comparison: &Comparison| {
+        let about = About::from(comparison);
+        let verdicts = comparison.placements.iter().map(|v| {
+            let line = Line {
+                placement: v.placement,
+                answer: Answer::Check,
+                clause: words::a_a(about, v),
+                ratio: String::new(),
+                figures: None,
+                reason: None,
+            };
+            verdict(about, v, line, findings.study.margin)
+        });
+        Row {
+            text: subject(about),
+            answer: Answer::Check,
+            verdicts: verdicts.collect(),
+        }
+    };
+    let rows: Vec<Row> = groups::a_a_checks(findings).map(row).collect();
+    (!rows.is_empty()).then(|| Question {
+        text: "Is a difference seen where there is none?".to_owned(),
+        rows,
+        cautions: None,
+    })
+}
+
+/// What an A/A check says, in one line: how far the verdicts beside it can be relied on.
+fn check(comparison: &Comparison) -> String {
+    let several = comparison.placements.len() > 1;
+    let said = comparison.placements.iter().map(|v| {
+        let brief = words::a_a_brief(v);
+        match several {
+            true => format!("{}: {brief}", words::place(v.placement)),
+            false => brief,
+        }
+    });
+    format!(
+        "A/A check of {} in {}: {}",
+        comparison.against,
+        metric(comparison.metric).name,
+        said.collect::<Vec<_>>().join("; ")
+    )
+}
+
+/// What became of the published figures, counted; none where the study has none.
+fn claims_counted(findings: &Findings) -> Option<String> {
+    let mut counts: Vec<(String, usize)> = Vec::new();
+    // In this order; what is so on one placement only stands after what is so on all.
+    let mut claims: Vec<_> = findings.claims.iter().collect();
+    claims.sort_by_key(|c| (c.outcome, !c.depends_on_placement, c.only_under.clone()));
+    for claim in claims {
+        let outcome = match claim.depends_on_placement {
+            true => "dependent on placement".to_owned(),
+            false => words::claim_outcome(claim),
+        };
+        match counts.iter_mut().find(|(known, _)| *known == outcome) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((outcome, 1)),
+        }
+    }
+    let counted = counts
+        .into_iter()
+        .map(|(outcome, count)| format!("{count} {outcome}"));
+    let counted: Vec<String> = counted.collect();
+    (!counted.is_empty()).then(|| format!("Published figures: {}", counted.join(", ")))
+}
+
+/// Where the axis of ratios may end, so that its labels are round.
+const ENDS: [f64; 10] = [1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1_000.0];
+
+/// How far the axis of some verdicts reaches to either side of 1: to the round ratio beyond the furthest
+/// interval. What lies further off is drawn at the axis's end.
+pub(super) fn reach<'a>(
+    verdicts: impl Iterator<Item = &'a PlacementVerdict>,
+    others: impl Iterator<Item = f64>,
+) -> Option<f64> {
+    let ratios = verdicts.filter_map(|v| v.estimate).flat_map(|e| {
+        let ends = e.interval.into_iter().flatten();
+        ends.chain([e.ratio])
+    });
+    let furthest = ratios
+        .chain(others)
+        .map(|ratio| ratio.ln().abs())
+        .filter(|log| log.is_finite())
+        .reduce(f64::max)?;
+    let round = ENDS.into_iter().find(|end| end.ln() >= furthest * 1.05);
+    Some(round.unwrap_or(MOST_RATIO))
+}
+
+/// A verdict to be drawn; none without an estimate.
+pub(super) fn drawn(about: About<'_>, verdict: &PlacementVerdict, margin: f64) -> Option<Drawn> {
+    let estimate = verdict.estimate?;
+    let turn = |ratio: f64| match better(about.metric) {
+        rpcgauge_stats::Better::Higher => ratio.ln(),
+        rpcgauge_stats::Better::Lower => -ratio.ln(),
+    };
+    let control = verdict
+        .control
+        .as_ref()
+        .and_then(|control| control.estimate.interval);
+    Some(Drawn {
+        at: turn(estimate.ratio),
+        interval: estimate.interval.map(|ends| {
+            let [a, b] = ends.map(turn);
+            [a.min(b), a.max(b)]
+        }),
+        margin: margin.ln_1p(),
+        control: control.map(|[low, high]| low.ln().abs().max(high.ln().abs())),
+        published: None,
+    })
+}
+
+/// What a claim comes to, as a sign.
+pub(super) fn claimed(outcome: ClaimOutcome, depends: bool) -> (char, Answer) {
+    match outcome {
+        _ if depends => ('~', Answer::Depends),
+        ClaimOutcome::Reproduced => ('✓', Answer::Better),
+        ClaimOutcome::Contradicted => ('✗', Answer::Worse),
+        ClaimOutcome::NotResolved => ('?', Answer::Open),
+    }
+}
+
+/// A placement's name where a study has several.
+pub(super) fn placed(several: bool, placement: Placement) -> Option<&'static str> {
+    several.then(|| words::place(placement))
+}

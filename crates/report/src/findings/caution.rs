@@ -1,0 +1,238 @@
+//! What a reader must know beside a figure or a verdict: one model of it for every output.
+//!
+//! A caution is a kind, what it is about, and how many of how many. Its letter, its name and its
+//! sentence are in [`crate::words`], in one place.
+
+use rpcgauge_study::plan::Metric;
+use rpcgauge_study::record::Code;
+use rpcgauge_study::settings::{Placement, Timing};
+use serde::{Deserialize, Serialize};
+
+use super::figures::Figures;
+use super::model::{TrialCounts, VariantFindings, is_zero};
+use super::verdict::{Outcome, PlacementVerdict};
+use crate::metric::is_counted;
+
+/// What a reader must know.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Caution {
+    /// Which thing.
+    #[serde(rename = "caution")]
+    pub kind: CautionKind,
+    /// The variant that it is about; absent where it is about a pair of them, or about the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
+    /// Under which placement; absent where it is about the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<Placement>,
+    /// How many, in the unit of the kind; absent where nothing is counted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub count: u64,
+    /// Of how many; absent where there is no whole.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub of: u64,
+}
+
+/// The kinds of cautions, in the order in which they are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CautionKind {
+    /// Idle states were to be held off and were not.
+    IdleNotHeld,
+    /// The certificate of a live service was not verified.
+    Unverified,
+    /// Calls stalled in most of a run: the median of the slices' longest calls, of the median call, ns.
+    Stalls,
+    /// Most of the 99th percentile was over before its calls were sent: delay, of latency, ns.
+    LateP99,
+    /// The same of the 99.9th percentile.
+    LateP999,
+    /// Both services were running before, and nothing was started afresh: the verdict holds for these
+    /// two instances, and its blocks stand each for itself.
+    RunningInstances,
+    /// At a rate the variant can have only so many calls in flight, one on each connection, and the
+    /// other any number.
+    Bounded,
+    /// No A/A pair covers this metric and placement.
+    NoControl,
+    /// So many blocks are left out of the estimate.
+    BlocksLeftOut,
+    /// The user ended trials; their figures are those of the part before.
+    Interrupted,
+    /// Trials ended early, since nothing but failures came for too long.
+    GaveUp,
+    /// Calls failed; latency counts only those that succeeded.
+    FailedCalls,
+    /// Calls in flight that were reached, of those asked for, in the trial that reached the fewest.
+    FewerInFlight,
+    /// Idle states were not the same in all trials.
+    MixedIdle,
+    /// Trials in which the client used more than 80% of its core.
+    ClientBound,
+    /// Trials whose latency was still drifting when measuring began.
+    Unsettled,
+    /// Responses that came uncompressed although a compression was asked for.
+    Uncompressed,
+    /// Attempts to open a connection that failed, those of the warm-ups included.
+    FailedConnects,
+    /// Connections that the server closed between slices; they were opened again outside the figures.
+    Reopened,
+    /// Failed calls among those that the figures leave out as the first of their slices.
+    LeftOutFailed,
+    /// Calls that were due but never begun.
+    NeverBegun,
+    /// Sends beyond a call's first: their latency has all sends in it.
+    Retried,
+    /// Calls that were due and had no body yet: their latency has the client's delay in it.
+    BodiesLate,
+    /// Trials that failed or did not run.
+    Incomplete,
+    /// A descriptor was interpreted to make and read messages: with generated code a verdict may be
+    /// another.
+    DynamicCode,
+}
+
+impl Caution {
+    /// One about the whole run, or about a pair of variants.
+    pub(crate) fn plain(kind: CautionKind, placement: Option<Placement>) -> Self {
+        Self {
+            kind,
+            variant: None,
+            placement,
+            count: 0,
+            of: 0,
+        }
+    }
+
+    /// One about a variant.
+    pub(crate) fn about(kind: CautionKind, variant: &str, [count, of]: [u64; 2]) -> Self {
+        Self {
+            variant: Some(variant.to_owned()),
+            count,
+            of,
+            ..Self::plain(kind, None)
+        }
+    }
+
+    pub(crate) fn under(self, placement: Placement) -> Self {
+        Self {
+            placement: Some(placement),
+            ..self
+        }
+    }
+
+    /// Whether it is about at most half of a variant's trials.
+    pub(crate) fn is_minor(&self) -> bool {
+        let of_trials = matches!(
+            self.kind,
+            CautionKind::ClientBound | CautionKind::Unsettled | CautionKind::Incomplete
+        );
+        of_trials && self.count * 2 <= self.of
+    }
+}
+
+/// What must be known of a variant's figures under a placement.
+pub(super) fn of_cell(
+    variant: &str,
+    placement: Placement,
+    trials: &TrialCounts,
+    figures: Option<&Figures>,
+) -> Vec<Caution> {
+    use CautionKind as Kind;
+    let missing = trials.planned - trials.measured;
+    let mut counted = vec![
+        (Kind::Interrupted, [trials.interrupted, trials.measured]),
+        (Kind::GaveUp, [trials.gave_up, trials.measured]),
+        (Kind::ClientBound, [trials.client_bound, trials.measured]),
+        (Kind::Unsettled, [trials.unsettled, trials.measured]),
+        (Kind::Incomplete, [missing, trials.planned]),
+    ];
+    if let Some(figures) = figures {
+        let (calls, connections) = (&figures.calls, &figures.connections);
+        let fewer = figures.in_flight.filter(|i| i.reached < i.asked);
+        let is_dynamic = figures.code.contains(&Code::Dynamic);
+        counted.extend([
+            (Kind::FailedCalls, [calls.failed_total(), calls.ended()]),
+            (
+                Kind::FewerInFlight,
+                fewer.map_or([0, 0], |i| [i.reached, i.asked]),
+            ),
+            (Kind::MixedIdle, [u64::from(figures.idle.len() > 1), 0]),
+            (
+                Kind::Uncompressed,
+                [figures.uncompressed_answers, calls.answered],
+            ),
+            (Kind::FailedConnects, [connections.failed, 0]),
+            (Kind::Reopened, [connections.reopened, 0]),
+            (Kind::LeftOutFailed, [calls.left_out_failed, calls.left_out]),
+            (Kind::NeverBegun, [calls.never_begun, calls.started]),
+            (Kind::Retried, [calls.retried, 0]),
+            (Kind::BodiesLate, [figures.bodies_late, calls.started]),
+            (Kind::DynamicCode, [u64::from(is_dynamic), 0]),
+        ]);
+    }
+    let counted = counted.into_iter().filter(|(_, [count, _])| *count > 0);
+    let mut cautions: Vec<Caution> = counted
+        .map(|(kind, counts)| Caution::about(kind, variant, counts).under(placement))
+        .collect();
+    cautions.sort_unstable();
+    cautions
+}
+
+/// What must be known beside a verdict on two variants.
+pub(super) fn of_verdict(
+    verdict: &PlacementVerdict,
+    metric: Metric,
+    [of, against]: [&VariantFindings; 2],
+    a_a: bool,
+) -> Vec<Caution> {
+    use CautionKind as Kind;
+    let placement = verdict.placement;
+    let judged = !matches!(verdict.outcome, Outcome::NoVerdict { .. });
+    let blocks = &verdict.blocks;
+    let mut cautions = Vec::new();
+    let mut push = |kind, counts: [u64; 2]| {
+        cautions.push(Caution {
+            count: counts[0],
+            of: counts[1],
+            ..Caution::plain(kind, Some(placement))
+        });
+    };
+    if of.is_live() {
+        push(Kind::RunningInstances, [0, 0]);
+    }
+    if judged && !a_a && verdict.control.is_none() {
+        push(Kind::NoControl, [0, 0]);
+    }
+    if judged && blocks.used < blocks.planned {
+        push(
+            Kind::BlocksLeftOut,
+            [blocks.planned - blocks.used, blocks.planned],
+        );
+    }
+    let bounded = match (of.how.at_a_time, against.how.at_a_time) {
+        (Some(most), None) => Some((of, most)),
+        (None, Some(most)) => Some((against, most)),
+        _ => None,
+    };
+    let bounded = bounded.filter(|_| of.is_live() && of.how.at_a_rate);
+    cautions.extend(bounded.map(|(variant, most)| {
+        Caution::about(Kind::Bounded, &variant.name, [u64::from(most), 0]).under(placement)
+    }));
+    for variant in [of, against] {
+        let Some(cell) = variant.cell(placement) else {
+            continue;
+        };
+        let concerns = |caution: &&Caution| match caution.kind {
+            // The blocks that are left out say it.
+            Kind::Incomplete => false,
+            // Under load it is in the verdict already.
+            Kind::ClientBound => judged || variant.timing == Timing::Stages,
+            Kind::DynamicCode => judged && !is_counted(metric),
+            _ => true,
+        };
+        cautions.extend(cell.cautions.iter().filter(concerns).cloned());
+    }
+    cautions.sort();
+    cautions
+}

@@ -1,0 +1,327 @@
+//! The metrics: one table of where each comes from in a record, and of its words.
+//!
+//! Its word in a study, its direction and its question are in `study/src/plan/metric.rs`.
+
+use rpcgauge_stats::Better;
+use rpcgauge_study::histogram::Unpacked;
+use rpcgauge_study::plan::Metric;
+use rpcgauge_study::record::{Cpu, Histogram, Measured, Stage};
+use rpcgauge_study::settings::{Operation, Timing};
+
+use crate::findings::trial::{goodput, supported};
+use crate::findings::{CpuSide, Figures};
+use crate::units;
+
+/// What a report knows of a metric.
+pub(crate) struct Row {
+    metric: Metric,
+    /// In a heading.
+    pub(crate) name: &'static str,
+    /// What it is, which says how it is judged, in which unit it is shown, and its words for better
+    /// and worse.
+    pub(crate) kind: Kind,
+    /// What a variant does better or worse: `responds` 2× faster.
+    verb: &'static str,
+    /// What stands behind two figures.
+    phrase: &'static str,
+    of_trial: fn(&Trial<'_>) -> Option<f64>,
+    of_cell: fn(&Figures) -> Option<f64>,
+}
+
+/// A trial, with its latency unpacked once; none where no call was answered.
+pub(crate) struct Trial<'a> {
+    measured: &'a Measured,
+    latency: Option<Unpacked>,
+}
+
+impl<'a> Trial<'a> {
+    pub(crate) fn of(measured: &'a Measured) -> Self {
+        Self {
+            measured,
+            latency: filled(&measured.latency),
+        }
+    }
+
+    /// The figure of a metric.
+    pub(crate) fn figure(&self, metric: Metric) -> Option<f64> {
+        (row(metric).of_trial)(self)
+    }
+}
+
+/// Kinds of metrics.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Kind {
+    /// A quantile of the latency of the calls that succeeded, ns.
+    Quantile(f64),
+    /// The mean of a time of those calls, ns: their latency, or a span of it.
+    Mean {
+        /// Whether it is the latency.
+        is_latency: bool,
+    },
+    /// Successful calls a second.
+    Goodput,
+    /// Bytes: counted, and no matter of the machine. With the words for fewer and more.
+    Bytes([&'static str; 2]),
+    /// Processor time a call, ns. With the words for less and more.
+    Cpu([&'static str; 2]),
+}
+
+/// Every metric, in the order in which columns hold them. A new one stands last.
+const TABLE: [Row; 11] = [
+    Row {
+        metric: Metric::LatencyP50,
+        name: "p50 latency",
+        kind: Kind::Quantile(0.5),
+        verb: "responds",
+        phrase: "a call (p50)",
+        of_trial: |trial| Some(trial.latency.as_ref()?.value_at_quantile(0.5) as f64),
+        of_cell: |cell| Some(cell.latency.as_ref()?.p50_ns as f64),
+    },
+    Row {
+        metric: Metric::LatencyMean,
+        name: "mean latency",
+        kind: Kind::Mean { is_latency: true },
+        verb: "responds",
+        phrase: "a call (mean)",
+        of_trial: |trial| Some(trial.latency.as_ref()?.mean()),
+        of_cell: |cell| Some(cell.latency.as_ref()?.mean_ns),
+    },
+    Row {
+        metric: Metric::LatencyP99,
+        name: "p99 latency",
+        kind: Kind::Quantile(0.99),
+        verb: "responds",
+        phrase: "a call (p99)",
+        of_trial: |trial| Some(supported(trial.latency.as_ref()?, 0.99)? as f64),
+        of_cell: |cell| Some(cell.latency.as_ref()?.p99_ns? as f64),
+    },
+    Row {
+        metric: Metric::RequestTime,
+        name: "request time",
+        kind: SPAN,
+        verb: "gets its request to the handler",
+        phrase: "request time (mean)",
+        of_trial: |trial| span(trial, Stage::RequestTime),
+        of_cell: |cell| span_of(cell, Stage::RequestTime),
+    },
+    Row {
+        metric: Metric::ResponseTime,
+        name: "response time",
+        kind: SPAN,
+        verb: "gets its response back",
+        phrase: "response time (mean)",
+        of_trial: |trial| span(trial, Stage::ResponseTime),
+        of_cell: |cell| span_of(cell, Stage::ResponseTime),
+    },
+    Row {
+        metric: Metric::DecodeTime,
+        name: "decode time",
+        kind: SPAN,
+        verb: "decodes its response",
+        phrase: "to decode a response (mean)",
+        of_trial: |trial| span(trial, Stage::Decode),
+        of_cell: |cell| span_of(cell, Stage::Decode),
+    },
+    Row {
+        metric: Metric::Goodput,
+        name: "goodput",
+        kind: Kind::Goodput,
+        verb: "completes",
+        phrase: "calls/s",
+        of_trial: |trial| goodput(trial.measured.calls.answered, trial.measured.elapsed_ns),
+        of_cell: |cell| Some(cell.goodput),
+    },
+    Row {
+        metric: Metric::ResponseBytes,
+        name: "response size",
+        kind: Kind::Bytes(["smaller", "larger"]),
+        verb: "has responses",
+        phrase: "a response",
+        of_trial: |trial| {
+            let measured = trial.measured;
+            measured
+                .payload
+                .response_compressed
+                .filter(|_| measured.calls.answered > 0)
+        },
+        of_cell: |cell| {
+            cell.payload
+                .response_compressed
+                .filter(|_| cell.calls.answered > 0)
+        },
+    },
+    Row {
+        metric: Metric::CallBytes,
+        name: "bytes a call",
+        kind: Kind::Bytes(["fewer bytes a call", "more bytes a call"]),
+        verb: "moves",
+        phrase: "a call",
+        of_trial: |trial| {
+            let bytes = trial.measured.bytes?;
+            let both = bytes
+                .sent
+                .of_call()
+                .saturating_add(bytes.received.of_call());
+            per_call(trial.measured.calls_of_bytes(), both)
+        },
+        of_cell: |cell| Some(cell.bytes?.total()),
+    },
+    Row {
+        metric: Metric::ClientCpu,
+        name: "client CPU",
+        kind: Kind::Cpu(["less client CPU", "more client CPU"]),
+        verb: "takes",
+        phrase: "of client CPU a call",
+        of_trial: |trial| cpu(trial, trial.measured.cpu.client),
+        of_cell: |cell| cpu_of(cell.cpu.client),
+    },
+    Row {
+        metric: Metric::ServerCpu,
+        name: "server CPU",
+        kind: Kind::Cpu(["less server CPU", "more server CPU"]),
+        verb: "takes",
+        phrase: "of server CPU a call",
+        of_trial: |trial| cpu(trial, trial.measured.cpu.server),
+        of_cell: |cell| cpu_of(cell.cpu.server),
+    },
+];
+
+const SPAN: Kind = Kind::Mean { is_latency: false };
+
+fn filled(histogram: &Histogram) -> Option<Unpacked> {
+    Some(histogram.unpack()).filter(|unpacked| !unpacked.is_empty())
+}
+
+fn span(trial: &Trial<'_>, stage: Stage) -> Option<f64> {
+    Some(filled(trial.measured.stages.get(&stage)?)?.mean())
+}
+
+fn span_of(cell: &Figures, stage: Stage) -> Option<f64> {
+    let found = cell.stages.iter().find(|found| found.stage == stage);
+    found.map(|found| found.mean_ns)
+}
+
+fn cpu(trial: &Trial<'_>, side: Option<Cpu>) -> Option<f64> {
+    per_call(trial.measured.carried_calls(), side?.total_ns)
+}
+
+fn cpu_of(side: Option<CpuSide>) -> Option<f64> {
+    Some(side?.total_ns)
+}
+
+/// A trial's sum divided by the calls that it is of.
+pub(crate) fn per_call(calls: u64, amount: u64) -> Option<f64> {
+    (calls > 0).then(|| amount as f64 / calls as f64)
+}
+
+/// The row of a metric.
+pub(crate) fn row(metric: Metric) -> &'static Row {
+    // A test walks through all of them.
+    TABLE
+        .iter()
+        .find(|row| row.metric == metric)
+        .unwrap_or(&TABLE[0])
+}
+
+/// A figure over all trials of a cell together.
+pub(crate) fn of_cell(metric: Metric, cell: &Figures) -> Option<f64> {
+    (row(metric).of_cell)(cell)
+}
+
+/// Which way of a metric is the good one.
+pub(crate) fn better(metric: Metric) -> Better {
+    match metric.higher_is_better() {
+        true => Better::Higher,
+        false => Better::Lower,
+    }
+}
+
+/// Whether a metric is counted, and no matter of the machine.
+pub(crate) fn is_counted(metric: Metric) -> bool {
+    matches!(row(metric).kind, Kind::Bytes(_))
+}
+
+/// Whether a metric would be put down to the server although a client at its limit set it. In a
+/// stage trial the client's work is part of what is measured, and bytes and CPU are what they are.
+pub(crate) fn is_about_server(metric: Metric, timing: Timing) -> bool {
+    let timed = match row(metric).kind {
+        Kind::Quantile(_) | Kind::Goodput => true,
+        Kind::Mean { is_latency } => is_latency,
+        Kind::Bytes(_) | Kind::Cpu(_) => false,
+    };
+    timing == Timing::Load && timed
+}
+
+impl Row {
+    /// What a variant does: a server or a client its calls, a codec its operation.
+    pub(crate) fn verb(&self, operation: Option<Operation>) -> &'static str {
+        match (self.kind, operation) {
+            (Kind::Quantile(_) | Kind::Mean { is_latency: true }, Some(Operation::Encode)) => {
+                "encodes"
+            }
+            (Kind::Quantile(_) | Kind::Mean { is_latency: true }, Some(Operation::Decode)) => {
+                "decodes"
+            }
+            _ => self.verb,
+        }
+    }
+
+    /// What stands behind two figures. A codec makes and reads messages, and calls nothing.
+    pub(crate) fn phrase(&self, operation: Option<Operation>) -> String {
+        match operation {
+            None => self.phrase.to_owned(),
+            Some(_) => self
+                .phrase
+                .replace("calls", "messages")
+                .replace("a call", "a message"),
+        }
+    }
+
+    /// The words for the better and the worse of two variants.
+    pub(crate) fn sides(&self) -> [&'static str; 2] {
+        match self.kind {
+            Kind::Quantile(_) | Kind::Mean { .. } => ["faster", "slower"],
+            Kind::Goodput => ["more calls a second", "fewer calls a second"],
+            Kind::Bytes(words) | Kind::Cpu(words) => words,
+        }
+    }
+
+    /// The words for better and worse of one variant before and after.
+    pub(crate) fn changes(&self) -> [&'static str; 2] {
+        match self.kind {
+            Kind::Quantile(_) | Kind::Mean { .. } => ["faster", "slower"],
+            Kind::Goodput => ["higher", "lower"],
+            Kind::Bytes(_) => ["smaller", "larger"],
+            Kind::Cpu(_) => ["less", "more"],
+        }
+    }
+
+    /// A figure with its unit, where it has one.
+    pub(crate) fn value(&self, value: f64) -> String {
+        match self.kind {
+            Kind::Goodput => units::number(value),
+            Kind::Bytes(_) => units::size(value),
+            Kind::Quantile(_) | Kind::Mean { .. } | Kind::Cpu(_) => units::time(value),
+        }
+    }
+
+    /// What the figure is in, as a column's name ends.
+    pub(crate) fn suffix(&self) -> &'static str {
+        match self.kind {
+            Kind::Goodput => "_per_s",
+            Kind::Bytes(_) => "",
+            Kind::Quantile(_) | Kind::Mean { .. } | Kind::Cpu(_) => "_ns",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_has_its_row_in_the_order_of_studies() {
+        let rows: Vec<Metric> = TABLE.iter().map(|row| row.metric).collect();
+        assert_eq!(rows, Metric::all().collect::<Vec<_>>());
+    }
+}

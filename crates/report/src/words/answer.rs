@@ -1,0 +1,86 @@
+//! What a comparison comes to, as a sign and in a word or two.
+
+use super::on;
+use crate::findings::verdict::{Combined, Comparison, Outcome, PlacementVerdict};
+
+/// What a comparison comes to, for a sign or a colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Answer {
+    Better,
+    Worse,
+    Same,
+    Depends,
+    Open,
+    Nothing,
+    /// One thing measured twice: it is no answer.
+    Check,
+}
+
+/// What the signs mean.
+pub(crate) const SIGNS: &str =
+    "▲ better, ▼ worse, = no difference, ? not resolved, ~ depends on placement";
+
+impl Answer {
+    /// The answer of a whole comparison.
+    pub(crate) fn of(comparison: &Comparison) -> Self {
+        if comparison.combined == Combined::DependsOnPlacement {
+            return Self::Depends;
+        }
+        let answers: Vec<Self> = comparison.placements.iter().map(Self::under).collect();
+        let resolved = answers
+            .iter()
+            .find(|a| !matches!(a, Self::Open | Self::Nothing));
+        *resolved.or(answers.first()).unwrap_or(&Self::Nothing)
+    }
+
+    /// The answer under one placement.
+    pub(crate) fn under(verdict: &PlacementVerdict) -> Self {
+        match verdict.outcome {
+            Outcome::Faster => Self::Better,
+            Outcome::Slower => Self::Worse,
+            Outcome::NoDifference => Self::Same,
+            Outcome::NotResolved { .. } => Self::Open,
+            Outcome::NoVerdict { .. } => Self::Nothing,
+        }
+    }
+
+    /// The sign of a line.
+    pub(crate) fn sign(self) -> char {
+        match self {
+            Self::Better => '▲',
+            Self::Worse => '▼',
+            Self::Same => '=',
+            Self::Depends => '~',
+            Self::Open | Self::Nothing => '?',
+            Self::Check => '·',
+        }
+    }
+
+    /// In a word or two.
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::Same => "no difference",
+            Self::Depends => "depends on placement",
+            Self::Open => "not resolved",
+            Self::Nothing => "no verdict",
+            Self::Check => "A/A check",
+        }
+    }
+}
+
+/// A comparison's answer in a few words, and where alone it was found if other placements leave it open.
+pub(crate) fn answer(comparison: &Comparison) -> String {
+    let answer = Answer::of(comparison);
+    if comparison.combined != Combined::Unconfirmed {
+        return answer.label().to_owned();
+    }
+    let places: Vec<&str> = comparison
+        .placements
+        .iter()
+        .filter(|v| Answer::under(v) == answer)
+        .map(|v| on(v.placement))
+        .collect();
+    format!("{} {} only", answer.label(), places.join(" and "))
+}

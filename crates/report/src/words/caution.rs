@@ -1,0 +1,463 @@
+//! Cautions in words: the letter, the name and the sentence of each kind, here and nowhere else.
+
+use std::collections::BTreeMap;
+
+use rpcgauge_study::record::Environment;
+use rpcgauge_study::settings::Placement;
+
+use super::{capital, on};
+use crate::findings::caution::{Caution, CautionKind as Kind};
+use crate::findings::verdict::{Comparison, Outcome, PlacementVerdict};
+use crate::units;
+
+/// The kinds that stand as marks beside a variant's figures: a letter, a name, and what it means.
+const MARKS: [(Kind, char, &str, &str); 8] = [
+    (
+        Kind::ClientBound,
+        'C',
+        "client-bound",
+        "the client used more than 80% of its core",
+    ),
+    (
+        Kind::Unsettled,
+        'U',
+        "unsettled",
+        "latency was still drifting when measuring began",
+    ),
+    (
+        Kind::FailedCalls,
+        'F',
+        "failed calls",
+        "some calls failed; latency and calls/s count the others",
+    ),
+    (
+        Kind::FailedConnects,
+        'X',
+        "failed connects",
+        "attempts to open a connection failed",
+    ),
+    (
+        Kind::NeverBegun,
+        'N',
+        "calls never begun",
+        "calls were due but not begun before the trial ended",
+    ),
+    (
+        Kind::Uncompressed,
+        'P',
+        "plain responses",
+        "responses came uncompressed although a compression was asked for",
+    ),
+    (
+        Kind::Incomplete,
+        'I',
+        "incomplete",
+        "trials failed or did not run",
+    ),
+    (
+        Kind::DynamicCode,
+        'D',
+        "dynamic code",
+        "a descriptor was interpreted, no generated code",
+    ),
+];
+
+/// The marks of a variant's figures.
+pub(crate) struct Marks {
+    /// A letter each: small where it is about at most half of the trials.
+    pub(crate) letters: String,
+    /// Their names, each with how many it is about. How code was made stands elsewhere.
+    pub(crate) names: String,
+    /// The names of those that are about more than half.
+    pub(crate) main: String,
+}
+
+impl Marks {
+    pub(crate) fn of(cautions: &[Caution]) -> Self {
+        let all = || {
+            MARKS.into_iter().filter_map(|(kind, letter, name, _)| {
+                let caution = cautions.iter().find(|caution| caution.kind == kind)?;
+                Some((caution, letter, name))
+            })
+        };
+        let named = || all().filter(|(caution, ..)| caution.kind != Kind::DynamicCode);
+        let counted = |(caution, _, name): (&Caution, char, &str)| match caution.of {
+            0 => name.to_owned(),
+            of => format!(
+                "{name} {}/{}",
+                units::count(caution.count),
+                units::count(of)
+            ),
+        };
+        let main = named().filter(|(caution, ..)| !caution.is_minor());
+        Self {
+            letters: all()
+                .map(|(caution, letter, _)| match caution.is_minor() {
+                    true => letter.to_ascii_lowercase(),
+                    false => letter,
+                })
+                .collect(),
+            names: named().map(counted).collect::<Vec<_>>().join(", "),
+            main: main.map(|(.., name)| name).collect::<Vec<_>>().join(", "),
+        }
+    }
+}
+
+/// What the letters of some marks mean, a line each; only those that are used.
+pub(crate) fn legend(letters: &str) -> Vec<String> {
+    let meaning = |(_, letter, name, meaning): (Kind, char, &str, &str)| {
+        let small = letter.to_ascii_lowercase();
+        let is_small = letters.contains(small);
+        (is_small || letters.contains(letter)).then(|| {
+            let small = match is_small {
+                true => format!(" ({small}: in at most half of the trials)"),
+                false => String::new(),
+            };
+            format!("{letter} {name}: {meaning}{small}")
+        })
+    };
+    MARKS.into_iter().filter_map(meaning).collect()
+}
+
+/// What all marks mean, for a text that explains them.
+pub(crate) fn meanings() -> impl Iterator<Item = (&'static str, &'static str)> {
+    MARKS
+        .into_iter()
+        .map(|(_, _, name, meaning)| (name, meaning))
+}
+
+/// A caution in a clause, without its full stop. `named` says whether the variant is named.
+pub(crate) fn clause(caution: &Caution, named: bool) -> String {
+    let (count, of) = (units::count(caution.count), units::count(caution.of));
+    let variant = caution.variant.as_deref().unwrap_or_default();
+    let of_it = match named {
+        true => format!(" of {variant}"),
+        false => String::new(),
+    };
+    let one = caution.count == 1;
+    let time = |ns: u64| units::time(ns as f64);
+    let late = |name: &str| {
+        format!(
+            "{name} is mostly the delay of sends ({} of {}): calls waited for a connection or for this \
+             client, and it says little of the service",
+            time(caution.count),
+            time(caution.of)
+        )
+    };
+    let prefix = |text: String| match named {
+        true => format!("{variant}: {text}"),
+        false => text,
+    };
+    match caution.kind {
+        Kind::IdleNotHeld => "idle states could not be held off: cores fall asleep between calls, which \
+                              makes small local calls several times slower and noisier; the A/A check \
+                              shows how much is lost"
+            .to_owned(),
+        Kind::Unverified => format!(
+            "the certificate of {variant} was not verified (--insecure): it may be another service's"
+        ),
+        Kind::Stalls => prefix(format!(
+            "spikes in most of the run: in half of its slices a call took {} or longer, {}× the median \
+             ({}); look for what comes again and again, such as garbage collection, a timer or another \
+             program",
+            time(caution.count),
+            units::ratio(caution.count as f64 / caution.of as f64),
+            time(caution.of)
+        )),
+        Kind::LateP99 => prefix(late("p99")),
+        Kind::LateP999 => prefix(late("p99.9")),
+        Kind::RunningInstances => "this is about these two running instances alone, neither of which \
+                                   was started afresh"
+            .to_owned(),
+        Kind::Bounded => format!(
+            "{variant} can have {count} calls in flight, one on each connection, and the other any \
+             number"
+        ),
+        Kind::NoControl => "no A/A pair covers this".to_owned(),
+        Kind::BlocksLeftOut => format!(
+            "rests on {} of {of} blocks",
+            units::count(caution.of - caution.count)
+        ),
+        Kind::Interrupted => "interrupted; the figures are those of the part before".to_owned(),
+        Kind::GaveUp => format!(
+            "ended early{of_it}: nothing but failures came for so long that more would show nothing new"
+        ),
+        Kind::FailedCalls => format!(
+            "{count} of {of} calls{of_it} failed ({}); latency counts those that succeeded",
+            units::percent(caution.count as f64 / caution.of as f64)
+        ),
+        Kind::FewerInFlight => {
+            format!("a trial{of_it} had at most {count} calls in flight, not the {of} asked for")
+        }
+        Kind::MixedIdle => format!("idle states were held off in some trials{of_it} only"),
+        Kind::ClientBound => format!(
+            "the client used more than 80% of its core in {count} of {of} trials{of_it}"
+        ),
+        Kind::Unsettled => format!(
+            "latency{of_it} was still drifting when measuring began in {count} of {of} trials"
+        ),
+        Kind::Uncompressed if caution.count >= caution.of => {
+            format!("no response{of_it} was compressed, although compression was asked for")
+        }
+        Kind::Uncompressed => format!(
+            "{count} of {of} responses{of_it} came uncompressed, although compression was asked for"
+        ),
+        Kind::FailedConnects if one => format!("an attempt{of_it} to open a connection failed"),
+        Kind::FailedConnects => format!("{count} attempts{of_it} to open a connection failed"),
+        Kind::Reopened if one => format!(
+            "the server closed a connection{of_it} between slices, which was opened again outside the \
+             figures"
+        ),
+        Kind::Reopened => format!(
+            "the server closed {count} connections{of_it} between slices, which were opened again \
+             outside the figures"
+        ),
+        Kind::LeftOutFailed => format!(
+            "{count} of {of} calls{of_it} failed that are left out as the first of their slices"
+        ),
+        Kind::NeverBegun => format!("{count} of {of} calls{of_it} were due but never begun"),
+        Kind::Retried if one => format!("a call{of_it} was sent again"),
+        Kind::Retried => format!("calls{of_it} were sent again {count} times"),
+        Kind::BodiesLate => format!(
+            "{count} of {of} calls{of_it} were begun late, since their messages were not made in time"
+        ),
+        Kind::Incomplete => format!("{count} of {of} trials{of_it} failed or did not run"),
+        Kind::DynamicCode => format!("dynamic code made and read the messages{of_it}"),
+    }
+}
+
+/// Cautions on the whole run, a sentence each.
+pub(crate) fn of_run(
+    cautions: &[Caution],
+    environment: Option<&Environment>,
+    named: bool,
+) -> Vec<String> {
+    let sentence = |caution: &Caution| {
+        let text = clause(caution, named);
+        let reason = environment.and_then(|environment| environment.idle.reason.as_ref());
+        match reason.filter(|_| caution.kind == Kind::IdleNotHeld) {
+            Some(reason) => text.replacen("held off", &format!("held off ({reason})"), 1),
+            None => text,
+        }
+    };
+    cautions.iter().map(sentence).collect()
+}
+
+/// The cautions of some comparisons, each once; none where there are none. Of several placements each is
+/// named: a sentence for what is so under every one, and one for what is so under some.
+pub(crate) fn of_comparisons(comparisons: &[&Comparison]) -> Option<String> {
+    let mut placements: Vec<Placement> = Vec::new();
+    // In the order of kinds, then of variants.
+    let mut clauses: BTreeMap<(Kind, String), Vec<Placement>> = BTreeMap::new();
+    for comparison in comparisons {
+        for verdict in &comparison.placements {
+            if !placements.contains(&verdict.placement) {
+                placements.push(verdict.placement);
+            }
+            for caution in verdict.cautions.iter().filter(|c| stands_apart(c, verdict)) {
+                let text = clause(caution, true);
+                let text = match caution.kind {
+                    Kind::BlocksLeftOut if comparisons.len() > 1 => {
+                        format!("{} against {} {text}", comparison.of, comparison.against)
+                    }
+                    _ => text,
+                };
+                let places = clauses.entry((caution.kind, text)).or_default();
+                if !places.contains(&verdict.placement) {
+                    places.push(verdict.placement);
+                }
+            }
+        }
+    }
+    let mut sentences: Vec<(Vec<Placement>, Vec<String>)> = Vec::new();
+    for ((_, text), places) in clauses {
+        match sentences.iter_mut().find(|(known, _)| *known == places) {
+            Some((_, texts)) => texts.push(text),
+            None => sentences.push((places, vec![text])),
+        }
+    }
+    sentences.sort_by_key(|(places, _)| std::cmp::Reverse(places.len()));
+    let label = |places: &[Placement]| match places.len() {
+        _ if placements.len() == 1 => String::new(),
+        count if count == placements.len() => "under every placement: ".to_owned(),
+        _ => {
+            let places: Vec<&str> = places.iter().map(|place| on(*place)).collect();
+            format!("{}: ", places.join(" and "))
+        }
+    };
+    let sentences: Vec<String> = sentences
+        .iter()
+        .map(|(places, texts)| capital(&(label(places) + &texts.join("; "))) + ".")
+        .collect();
+    (!sentences.is_empty()).then(|| sentences.join(" "))
+}
+
+/// Whether a caution is not in a verdict's own line, and is about enough to be said of a verdict: the
+/// tables mark every variant of which a trial drifted.
+fn stands_apart(caution: &Caution, verdict: &PlacementVerdict) -> bool {
+    match caution.kind {
+        Kind::RunningInstances => !matches!(verdict.outcome, Outcome::NoVerdict { .. }),
+        Kind::DynamicCode => false,
+        Kind::Unsettled => !caution.is_minor(),
+        _ => true,
+    }
+}
+
+/// The cautions of a cell that are about its calls and connections.
+pub(crate) fn is_of_calls(caution: &Caution) -> bool {
+    matches!(
+        caution.kind,
+        Kind::FailedCalls
+            | Kind::NeverBegun
+            | Kind::FailedConnects
+            | Kind::Retried
+            | Kind::BodiesLate
+            | Kind::Uncompressed
+            | Kind::LeftOutFailed
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::Findings;
+    use crate::fixture::{Builder, findings, two};
+
+    fn of_first(builder: &Builder) -> Option<String> {
+        of_comparisons(&[&findings(&builder.build()).comparisons[0]])
+    }
+
+    #[test]
+    fn drifting_is_said_where_it_is_most_trials_of_a_variant() {
+        let mut builder = two(2.0);
+        assert_eq!(of_first(&builder), None);
+        builder.specs[0].unsettled = true;
+        assert_eq!(
+            of_first(&builder).unwrap(),
+            "Latency of grpc was still drifting when measuring began in 12 of 12 trials."
+        );
+        let mut sample = two(2.0).build();
+        for trial in sample.trials.iter_mut().filter(|t| t.trial.invocation == 0) {
+            if let rpcgauge_study::record::Outcome::Measured(measured) = &mut trial.outcome {
+                measured.warmup.settled = false;
+            }
+        }
+        let some = findings(&sample);
+        assert_eq!(of_comparisons(&[&some.comparisons[0]]), None);
+        // A trial that was to have no warm-up cannot have drifted in it.
+        sample.plan.warmup.time_ms = Some(0);
+        assert_eq!(findings(&sample).variants[0].cells[0].cautions, []);
+    }
+
+    #[test]
+    fn what_did_not_go_as_asked_is_said_with_its_count() {
+        let mut builder = two(2.0);
+        builder.specs[0].uncompressed = 200;
+        builder.specs[1].uncompressed = 3;
+        builder.specs[1].failed_connects = 1;
+        builder.specs[1].reopened = 2;
+        builder.specs[1].left_out_failed = 5;
+        builder.specs[1].never_begun = 7;
+        builder.specs[1].retried = 3;
+        builder.specs[1].bodies_late = 2;
+        assert_eq!(
+            of_first(&builder).unwrap(),
+            "36 of 2,400 responses of rest came uncompressed, although compression was asked for; no \
+             response of grpc was compressed, although compression was asked for; 12 attempts of rest to \
+             open a connection failed; the server closed 24 connections of rest between slices, which \
+             were opened again outside the figures; 60 of 960 calls of rest failed that are left out as \
+             the first of their slices; 84 of 2,484 calls of rest were due but never begun; calls of rest \
+             were sent again 36 times; 24 of 2,484 calls of rest were begun late, since their messages \
+             were not made in time."
+        );
+    }
+
+    #[test]
+    fn fewer_calls_in_flight_than_asked_for_are_said() {
+        let mut builder = two(2.0);
+        builder.specs[0].in_flight = 16;
+        builder.specs[1].in_flight = 16;
+        assert_eq!(of_first(&builder), None);
+        builder.specs[1].most_in_flight = Some(10);
+        assert_eq!(
+            of_first(&builder).unwrap(),
+            "A trial of rest had at most 10 calls in flight, not the 16 asked for."
+        );
+    }
+
+    /// A pair that is measured on two cores and on one.
+    fn placed() -> Builder {
+        let mut builder = two(2.0);
+        builder.placements.push(Placement::OneCore);
+        for spec in &mut builder.specs {
+            spec.everywhere = true;
+        }
+        builder
+    }
+
+    #[test]
+    fn what_is_so_under_every_placement_is_said_once_and_as_such() {
+        let mut builder = placed();
+        builder.specs[0].client_share = 0.9;
+        assert_eq!(
+            of_first(&builder).unwrap(),
+            "Under every placement: the client used more than 80% of its core in 12 of 12 trials of grpc."
+        );
+    }
+
+    #[test]
+    fn a_caution_names_the_placement_that_it_is_about() {
+        let mut sample = placed().build();
+        sample
+            .trials
+            .retain(|t| t.trial.placement == Placement::TwoCores || t.trial.invocation < 2);
+        assert_eq!(
+            of_comparisons(&[&findings(&sample).comparisons[0]]).unwrap(),
+            "On one core: rests on 6 of 12 blocks."
+        );
+    }
+
+    #[test]
+    fn blocks_that_are_left_out_are_those_of_a_pair() {
+        let mut sample = two(2.0).build();
+        sample.trials.truncate(20);
+        let comparisons = findings(&sample).comparisons;
+        let mut other = comparisons[0].clone();
+        other.of = "thrift".to_owned();
+        let text = of_comparisons(&[&comparisons[0], &other]).unwrap();
+        assert!(text.starts_with("Grpc against rest rests on "), "{text}");
+        assert!(text.contains("; thrift against rest rests on "), "{text}");
+    }
+
+    #[test]
+    fn a_small_letter_is_a_minority() {
+        let first = |findings: &Findings| Marks::of(&findings.variants[0].cells[0].cautions);
+        let mut builder = two(2.0);
+        assert_eq!(first(&findings(&builder.build())).letters, "");
+        builder.specs[0].unsettled = true;
+        let marks = first(&findings(&builder.build()));
+        assert_eq!(marks.letters, "U");
+        assert_eq!(
+            legend(&marks.letters),
+            ["U unsettled: latency was still drifting when measuring began"]
+        );
+        let mut some = findings(&builder.build());
+        some.variants[0].cells[0].cautions[0].count = 2;
+        let marks = first(&some);
+        assert_eq!(
+            (&*marks.letters, &*marks.names, &*marks.main),
+            ("u", "unsettled 2/12", "")
+        );
+    }
+
+    #[test]
+    fn of_an_interrupted_run_the_measured_trials_count() {
+        let mut builder = two(2.0);
+        builder.specs[0].client_share = 0.95;
+        let mut sample = builder.build();
+        sample.trials.retain(|trial| trial.trial.invocation == 0);
+        let marks = Marks::of(&findings(&sample).variants[0].cells[0].cautions);
+        assert_eq!(marks.names, "client-bound 3/3, incomplete 9/12");
+        assert_eq!(marks.letters, "CI");
+    }
+}

@@ -1,0 +1,118 @@
+//! What every plan holds to, also one that is read from a run directory, where anything may stand.
+
+use super::Plan;
+use crate::resolve::MAX_TRIALS;
+use crate::words::{LONGEST_MS, number_word};
+
+/// A number of a plan that lies between two others.
+pub(crate) struct Share {
+    key: &'static str,
+    above: f64,
+    below: f64,
+}
+
+/// The share either way that counts as no difference.
+pub(crate) const MARGIN: Share = Share {
+    key: "margin",
+    above: 0.0,
+    below: 1.0,
+};
+/// The share of intervals that hold the true value.
+pub(crate) const CONFIDENCE: Share = Share {
+    key: "confidence",
+    above: 0.5,
+    below: 1.0,
+};
+
+impl Share {
+    /// Holds a number to its bounds.
+    pub(crate) fn check(&self, number: f64) -> Result<(), String> {
+        let Self { key, above, below } = self;
+        match number > *above && number < *below {
+            true => Ok(()),
+            false => Err(format!(
+                "\"{key}\" must be between {above} and {below}, not {}",
+                number_word(number)
+            )),
+        }
+    }
+}
+
+impl Plan {
+    /// Holds a plan to the bounds of a study, and its parts to each other: trials that point outside of it
+    /// would make every later look-up fail.
+    ///
+    /// # Errors
+    /// One sentence of the first thing that is wrong.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        MARGIN.check(self.margin)?;
+        CONFIDENCE.check(self.confidence)?;
+        let times = [Some(self.slice_us / 1_000), self.warmup.time_ms];
+        if self.slice_us == 0 || times.into_iter().flatten().any(|ms| ms > LONGEST_MS) {
+            return Err("a slice and a warm-up last at most 24h, and a slice some time".to_owned());
+        }
+        if let Some(capacity) = &self.capacity {
+            capacity.check()?;
+        }
+        for variant in &self.variants {
+            let settings = variant.settings.check();
+            settings.map_err(|problem| format!("variant \"{}\": {problem}", variant.name))?;
+        }
+        self.check_trials()?;
+        self.check_names()
+    }
+
+    fn check_trials(&self) -> Result<(), String> {
+        if self.trials.len() as u64 > MAX_TRIALS {
+            let count = self.trials.len();
+            return Err(format!("it has {count} trials, more than {MAX_TRIALS}"));
+        }
+        for (place, trial) in self.trials.iter().enumerate() {
+            if trial.index as usize != place {
+                let index = trial.index;
+                return Err(format!("trial {place} says that it is trial {index}"));
+            }
+            if trial.variant as usize >= self.variants.len() {
+                return Err(format!(
+                    "trial {place} is of variant {}, which is not there",
+                    trial.variant
+                ));
+            }
+            if trial.invocation >= self.invocations
+                || trial.block >= self.blocks
+                || !self.placements.contains(&trial.placement)
+            {
+                return Err(format!(
+                    "trial {place} is of an invocation, block or placement that is not there"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_names(&self) -> Result<(), String> {
+        let pairs = self.pairs.iter().map(|pair| {
+            let names = [&pair.of, &pair.against];
+            ("pair", &pair.name, names)
+        });
+        let claims = self.claims.iter().map(|claim| {
+            let names = [&claim.of, &claim.against];
+            ("claim", &claim.name, names)
+        });
+        for (what, name, variants) in pairs.chain(claims) {
+            if let Some(absent) = variants
+                .into_iter()
+                .find(|name| self.variant(name).is_none())
+            {
+                return Err(format!(
+                    "{what} {name} names the variant \"{absent}\", which is not there"
+                ));
+            }
+        }
+        let mut published = self.claims.iter().map(|claim| &claim.published);
+        match published.all(super::Published::is_sound) {
+            true => Ok(()),
+            false => Err(super::Published::UNSOUND.to_owned()),
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! What every record holds to: the sums of the engine's accounting, and figures that can be measured.
+//!
+//! A record that contradicts itself would put its contradiction into a report. Sums of records stay far
+//! below what their numbers can hold: a plan has at most 200,000 trials.
+
+use super::{Calls, FloorRecord, Histogram, Measured, Outcome, Step, TrialRecord};
+use crate::settings::is_rate;
+
+/// The most calls of a trial, or of anything else that is counted in one: a million a second for a year.
+const MOST_CALLS: u64 = 1 << 45;
+
+/// Why a record is damaged: a part of a sentence.
+type Check = Result<(), String>;
+
+fn holds(holds: bool, what: &str) -> Check {
+    match holds {
+        true => Ok(()),
+        false => Err(what.to_owned()),
+    }
+}
+
+/// A sum that too large numbers do not make small.
+fn sum(counts: impl IntoIterator<Item = u64>) -> u64 {
+    counts.into_iter().fold(0, u64::saturating_add)
+}
+
+impl TrialRecord {
+    /// Holds a trial's figures against each other.
+    pub(crate) fn check(&self) -> Check {
+        holds(
+            self.rate.is_none_or(is_rate),
+            "its rate is none that calls can be sent at",
+        )?;
+        match &self.outcome {
+            Outcome::Measured(measured) => measured.check(),
+            Outcome::Failed { .. } => Ok(()),
+        }
+    }
+}
+
+impl Measured {
+    fn check(&self) -> Check {
+        self.calls.check()?;
+        self.check_counts()?;
+        let Calls {
+            started, answered, ..
+        } = self.calls;
+        let failed = self.calls.failed_total();
+        let latencies = [
+            ("answered", Some(&self.latency), answered),
+            ("failed", self.failed_latency.as_ref(), failed),
+        ];
+        for (what, latency, calls) in latencies {
+            let count = latency.map_or(calls, Histogram::count);
+            if count != calls {
+                return Err(format!(
+                    "it has {calls} {what} calls, and the latency of {count}"
+                ));
+            }
+        }
+        holds(
+            self.send_delay.count() <= started,
+            "it has more send delays than calls",
+        )?;
+        let stages = self.stages.values().map(Histogram::count);
+        holds(
+            stages.max() <= Some(answered),
+            "a stage of it has more times than calls were answered",
+        )?;
+        self.check_timeline(answered, failed)?;
+        self.steps.iter().try_for_each(Step::check)?;
+        let of_steps = |count: fn(&Step) -> u64| sum(self.steps.iter().map(count));
+        holds(
+            of_steps(|step| step.started) <= started
+                && of_steps(|step| step.answered) <= answered
+                && of_steps(|step| step.failed) <= failed,
+            "its steps have more calls than it has",
+        )?;
+        let is_share = |share| (0.0..=1.0).contains(&share);
+        holds(
+            self.client_share.is_none_or(is_share),
+            "the client's share of its core must be from 0 to 1",
+        )?;
+        let payload = &self.payload;
+        let sizes = [
+            payload.request,
+            payload.request_compressed,
+            payload.response,
+            payload.response_compressed,
+        ];
+        holds(
+            sizes.into_iter().flatten().all(is_amount),
+            "a size of its messages must be a number from 0 on",
+        )
+    }
+
+    /// A trial that has slices in its timeline has each of its calls in one.
+    fn check_timeline(&self, answered: u64, failed: u64) -> Check {
+        let slices = &self.timeline.slices;
+        let of_slices = [
+            sum(slices.iter().map(|slice| slice.answered)),
+            sum(slices.iter().map(|slice| slice.failed)),
+        ];
+        holds(
+            slices.is_empty() || of_slices == [answered, failed],
+            "its timeline has other calls than it has",
+        )
+    }
+
+    fn check_counts(&self) -> Check {
+        let slices = self.slices.map_or([0; 3], |slices| {
+            [slices.count, slices.skipped, slices.skipped_failed]
+        });
+        let counts = [
+            self.calls.started,
+            self.calls.retried,
+            self.warmup.calls,
+            self.warmup.failed,
+            self.warmup_ended_after,
+            self.connections_at_start.unwrap_or(0),
+            self.connections_opened.unwrap_or(0),
+            self.connections_reopened,
+            self.tls_resumed,
+            self.connects_failed,
+            self.uncompressed_answers,
+            self.bodies_late,
+            self.most_in_flight.unwrap_or(0),
+            self.errors_without_sample,
+        ];
+        let samples = self.error_samples.iter().map(|sample| sample.count);
+        let mut all = counts.into_iter().chain(slices).chain(samples);
+        if let Some(count) = all.find(|count| *count > MOST_CALLS) {
+            return Err(format!("{count} is more than can be counted in a trial"));
+        }
+        let [_, skipped, skipped_failed] = slices;
+        holds(
+            skipped_failed <= skipped,
+            "more of its calls failed that were left out than were left out",
+        )
+    }
+}
+
+impl Calls {
+    fn check(&self) -> Check {
+        let failed = sum(self.failed.values().copied());
+        let ended = sum([self.answered, failed, self.abandoned]);
+        if ended != self.started {
+            return Err(format!(
+                "{} calls were started, but {} were answered, {failed} failed and {} were abandoned",
+                self.started, self.answered, self.abandoned
+            ));
+        }
+        holds(
+            self.never_begun <= self.abandoned
+                && self.unsent() <= self.started - self.answered
+                && self.answered_after_retry <= self.answered,
+            "more calls were never begun, never sent or answered after a retry than there can be",
+        )
+    }
+}
+
+impl Step {
+    fn check(&self) -> Check {
+        let ended = sum([self.answered, self.failed]);
+        holds(
+            ended <= self.started && self.never_sent <= self.started.saturating_sub(self.answered),
+            "a step of it has other calls than were due in it",
+        )?;
+        holds(
+            self.latency.count() == self.answered && self.send_delay.count() <= self.started,
+            "a step of it has the times of other calls than it has",
+        )?;
+        let is_level = |rate| rate == 0.0 || is_rate(rate);
+        holds(
+            is_level(self.from) && is_level(self.to),
+            "a step of it has a rate that calls cannot be sent at",
+        )
+    }
+}
+
+impl FloorRecord {
+    /// Holds a floor's figures to what can be measured.
+    pub(crate) fn check(&self) -> Check {
+        holds(
+            (1..=MOST_CALLS).contains(&self.latency.count()),
+            "a floor has the times of its round trips",
+        )?;
+        holds(
+            is_amount(self.client_cpu_ns),
+            "a floor's processor time must be a number from 0 on",
+        )
+    }
+}
+
+/// Whether a mean of what is counted from 0 can be this.
+fn is_amount(number: f64) -> bool {
+    (0.0..=u64::MAX as f64).contains(&number)
+}
