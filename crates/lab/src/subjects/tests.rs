@@ -59,7 +59,7 @@ fn what_is_wrong_with_a_folder_is_an_error() {
     );
     assert_eq!(
         refused(&[("one", &MINIMAL.replace("language", "langauge"))]),
-        "DIR/one/subject.toml:2:1: a subject has no key \"langauge\"; did you mean \"language\"?"
+        "DIR/one/subject.toml:2:1: the file has no key \"langauge\"; did you mean \"language\"?"
     );
 }
 
