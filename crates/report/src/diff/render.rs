@@ -39,8 +39,8 @@ pub fn render(diff: &Diff, style: Style) -> String {
         )
     }));
     let titles = [
-        format!("before  {}", label(&diff.before)),
-        format!("after   {}", label(&diff.after)),
+        format!("before: {}", label(&diff.before)),
+        format!("after: {}", label(&diff.after)),
     ];
     let placements = [Placement::TwoCores, Placement::OneCore, Placement::Free];
     let sections: Vec<Section> = [

@@ -228,8 +228,8 @@ fn client(figures: &Figures) -> String {
 
 /// How responses were checked: there is no message to hold them against.
 fn checked(figures: &Figures) -> String {
-    let ended = units::count(figures.calls.ended());
-    format!("the status and headers of all {ended} responses; their messages are not decoded")
+    let answered = units::count(figures.calls.answered);
+    format!("{answered} responses, by their status and headers; their messages are not decoded")
 }
 
 /// Each objective with what became of it.

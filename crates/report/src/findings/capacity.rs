@@ -71,7 +71,7 @@ pub struct CapacityBound {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
-    /// The service: its answers did not hold the objectives.
+    /// The service: its responses did not hold the objectives.
     Service,
     /// This program: it used more than 80% of its core.
     ClientCpu,
@@ -195,7 +195,7 @@ impl RateSearch {
 }
 
 /// Whether a trial was not broken off by the user. One that the engine gave up, since nothing but
-/// failures came, tells what it would have told at its end.
+/// failures came, shows what it would have shown at its end.
 fn is_whole(measured: &Measured) -> bool {
     measured.ending != Ending::Interrupted
 }

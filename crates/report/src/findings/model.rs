@@ -101,7 +101,7 @@ pub struct Progress {
     /// When the first trial started, milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at_ms: Option<u64>,
-    /// When the last measured trial ended, as far as can be told.
+    /// When the last measured trial ended, as far as is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at_ms: Option<u64>,
 }
@@ -167,7 +167,7 @@ pub struct TrialCounts {
     pub client_bound: u64,
     /// Whether more than half of the measured trials are client-bound.
     pub is_client_bound: bool,
-    /// Measured trials with answers that came uncompressed although a compression was asked for.
+    /// Measured trials with responses that came uncompressed although a compression was asked for.
     #[serde(default)]
     pub uncompressed: u64,
     /// Measured trials in which attempts to open a connection failed.

@@ -42,7 +42,7 @@ pub enum ObjectiveOutcome {
     TooFewCalls {
         /// How many there were.
         calls: u64,
-        /// How many would have told.
+        /// How many would have been enough.
         needed: u64,
     },
 }
@@ -152,10 +152,12 @@ fn deciding(objective: &Objective, steps: &[StepFindings]) -> Option<(usize, Hel
 pub(crate) fn held_against(objective: &Objective, evidence: &Evidence<'_>) -> Held {
     let (calls, needed) = (evidence.started, objective.measure.fewest_calls());
     let figure = (calls >= needed).then(|| figure(objective.measure, evidence));
-    let is_told = figure.is_some_and(f64::is_finite);
+    let has_figure = figure.is_some_and(f64::is_finite);
     Held {
-        figure: figure.filter(|_| is_told),
-        unanswered: figure.filter(|_| !is_told).map(|_| evidence.unanswered()),
+        figure: figure.filter(|_| has_figure),
+        unanswered: figure
+            .filter(|_| !has_figure)
+            .map(|_| evidence.unanswered()),
         outcome: match figure {
             None => ObjectiveOutcome::TooFewCalls { calls, needed },
             Some(figure) if objective.is_reached(figure) => ObjectiveOutcome::Reached,

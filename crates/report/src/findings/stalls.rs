@@ -110,8 +110,8 @@ mod tests {
                 measured.send_delay = times([(2_000 - calls, 1_000), (calls, delay_ns)]);
             }
         };
-        insta::assert_snapshot!(shown(live(), late(5, 49_000_000)).join("\n"), @"p99.9 is mostly the delay of sends (49.0 ms of 50.0 ms): calls waited for a connection or for this client, and it tells little of the service");
-        insta::assert_snapshot!(shown(live(), late(50, 49_000_000)).join("\n"), @"p99 is mostly the delay of sends (49.0 ms of 50.0 ms): calls waited for a connection or for this client, and it tells little of the service");
+        insta::assert_snapshot!(shown(live(), late(5, 49_000_000)).join("\n"), @"p99.9 is mostly the delay of sends (49.0 ms of 50.0 ms): calls waited for a connection or for this client, and it says little of the service");
+        insta::assert_snapshot!(shown(live(), late(50, 49_000_000)).join("\n"), @"p99 is mostly the delay of sends (49.0 ms of 50.0 ms): calls waited for a connection or for this client, and it says little of the service");
         assert_eq!(shown(live(), late(5, 20_000_000)), [""; 0]);
         assert_eq!(shown(ramp(), late(50, 49_000_000)), [""; 0]);
     }

@@ -14,7 +14,7 @@ impl Page {
         self
     }
 
-    /// A text, whoever wrote it.
+    /// A text of any origin.
     pub(super) fn text(&mut self, text: &str) -> &mut Self {
         for character in escape::page(text).chars() {
             match character {

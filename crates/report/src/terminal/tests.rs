@@ -81,7 +81,7 @@ fn colour_is_for_terminals_without_no_color() {
 
 #[test]
 fn a_server_cannot_steer_the_terminal() {
-    let text = render(quickstart::findings(), plain(100));
+    let text = render(quickstart::findings(), whole(100));
     assert!(text.contains("<script>alert('pwned')</script>"));
     assert!(!text.contains('\u{1b}'));
 }

@@ -236,7 +236,7 @@ fn a_service_that_is_silent_in_some_trials_is_not_said_to_carry_the_same() {
 }
 
 #[test]
-fn of_two_searches_the_capacities_are_told_and_only_the_shown_rate_counts() {
+fn of_two_searches_the_capacities_are_shown_and_only_the_shown_rate_counts() {
     let before = findings(&capacity());
     let mut slower = capacity();
     // At all rates but the one that is shown.
@@ -261,7 +261,7 @@ fn of_two_searches_the_capacities_are_told_and_only_the_shown_rate_counts() {
         },
     );
     let sentence = "1,000 calls/s hold p99<20ms and errors<0.1% (held in 3 of 4 trials)";
-    for label in ["  before  ", "  after   "] {
+    for label in ["  before       ", "  after        "] {
         assert!(text.contains(&format!("{label}{sentence}")), "{text}");
     }
     assert!(!text.contains("Verdicts"), "a load has none: {text}");
