@@ -92,8 +92,8 @@ fn methods() -> Methods {
     let mut methods = Methods::new();
     for method in ["Unary", "IdempotentUnary"] {
         let path = format!("/connectrpc.conformance.v1.ConformanceService/{method}");
-        let answer = move |call| async move {
-            answer(call, method)
+        let handler = move |call| async move {
+            respond(call, method)
                 .await
                 .unwrap_or_else(|status| MethodResponse {
                     initial_metadata: HeaderMap::new(),
@@ -101,13 +101,13 @@ fn methods() -> Methods {
                     trailing_metadata: HeaderMap::new(),
                 })
         };
-        methods.insert(path, Arc::new(answer));
+        methods.insert(path, Arc::new(handler));
     }
     methods
 }
 
 /// Answers as the request itself defines. Both methods' messages have the same fields.
-async fn answer(mut call: MethodCall, method: &str) -> Result<MethodResponse, Status> {
+async fn respond(mut call: MethodCall, method: &str) -> Result<MethodResponse, Status> {
     let encoding = call.encoding;
     let request_type = format!("{method}Request");
     call.message = codec::to_protobuf(&request_type, call.message, encoding)
@@ -165,7 +165,7 @@ fn request_info(call: MethodCall, request_type: &str) -> RequestInfo {
     }
 }
 
-/// The answer's message.
+/// The response's message.
 fn payload(data: Vec<u8>, info: RequestInfo) -> Vec<u8> {
     let payload = suite::ConformancePayload {
         data,

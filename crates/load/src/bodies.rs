@@ -56,7 +56,7 @@ pub trait Codec {
 }
 
 /// Says whether a compressed message can be decompressed, of a response that is not decoded.
-pub type AnswerCheck<'a> = Box<dyn FnMut(&[u8]) -> Result<(), CodecError> + 'a>;
+pub type ResponseCheck<'a> = Box<dyn FnMut(&[u8]) -> Result<(), CodecError> + 'a>;
 
 /// A request body made ready beforehand.
 #[derive(Debug, Clone, PartialEq, Eq)]

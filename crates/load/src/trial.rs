@@ -126,11 +126,11 @@ pub struct Expect {
     /// [`crate::Measurement::uncompressed_answers`] when an encoding is named here.
     pub encoding: Option<String>,
     /// Bytes of a response's message, as carried, at most. Larger ones fail their call.
-    pub max_answer_bytes: u32,
+    pub max_response_bytes: u32,
 }
 
 /// 64 MiB: far above what a call should carry, and still bounded.
-const DEFAULT_MAX_ANSWER_BYTES: u32 = 64 << 20;
+const DEFAULT_MAX_RESPONSE_BYTES: u32 = 64 << 20;
 
 impl Default for Expect {
     /// Any content type, no encoding, responses of up to 64 MiB.
@@ -138,7 +138,7 @@ impl Default for Expect {
         Expect {
             content_type: None,
             encoding: None,
-            max_answer_bytes: DEFAULT_MAX_ANSWER_BYTES,
+            max_response_bytes: DEFAULT_MAX_RESPONSE_BYTES,
         }
     }
 }

@@ -91,7 +91,7 @@ fn of_calls(trial: &Trial, calls: u64, look_every: Option<Duration>) -> Trialled
 
 #[test]
 fn twenty_times_the_calls_take_no_more_memory() {
-    let mut one = trial(serve(answer_with(ok)));
+    let mut one = trial(serve(respond_with(ok)));
     one.schedule = Schedule::Closed { in_flight: 1 };
     let mut many = one.clone();
     many.connections = 8;
@@ -124,7 +124,7 @@ fn twenty_times_the_calls_take_no_more_memory() {
 /// Bodies are allocated on the thread that makes them, and only given back on this one.
 #[test]
 fn streamed_bodies_take_no_more_memory_however_many() {
-    let mut trial = trial(serve(answer_with(ok)));
+    let mut trial = trial(serve(respond_with(ok)));
     let mut streamed = |calls| {
         trial.stop.calls = Some(calls);
         let body = || {

@@ -101,7 +101,7 @@ fn assert_looks_add_up(measurement: &Measurement, looks: &[Look]) {
 
 #[test]
 fn looks_at_a_rate_add_up_to_the_trial() {
-    let mut trial = trial(serve(answer_with(ok)));
+    let mut trial = trial(serve(respond_with(ok)));
     trial.connections = 2;
     trial.schedule = constant_rate(500.0);
     trial.warmup = Some(WarmupBounds {
@@ -119,7 +119,7 @@ fn looks_at_a_rate_add_up_to_the_trial() {
 
 #[test]
 fn failures_are_shown_by_kind_as_they_come() {
-    let mut trial = trial(serve(answer_with(|_| {
+    let mut trial = trial(serve(respond_with(|_| {
         b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n".to_vec()
     })));
     trial.stop = Stop {
@@ -138,7 +138,7 @@ fn failures_are_shown_by_kind_as_they_come() {
 
 #[test]
 fn a_trial_can_be_stopped_from_a_look() {
-    let mut trial = trial(serve(answer_with(ok)));
+    let mut trial = trial(serve(respond_with(ok)));
     trial.schedule = Schedule::Closed { in_flight: 3 };
     trial.connections = 3;
     trial.stop = Stop {

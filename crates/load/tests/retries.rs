@@ -79,8 +79,8 @@ fn of_the_calls_in_flight_goaway_tells_which_to_send_again() {
     let address = serve_frames(|came: Came| match (came.connection, came.stream) {
         (0, 1..15) => vec![],
         (0, _) => {
-            let answers = (0..4).flat_map(|call| ok_frame(2 * call + 1));
-            goaway(7, NO_ERROR).into_iter().chain(answers).collect()
+            let responses = (0..4).flat_map(|call| ok_frame(2 * call + 1));
+            goaway(7, NO_ERROR).into_iter().chain(responses).collect()
         }
         (_, stream) => ok_frame(stream),
     });
@@ -93,7 +93,7 @@ fn of_the_calls_in_flight_goaway_tells_which_to_send_again() {
 
 #[test]
 fn calls_do_not_wait_for_a_connection_that_is_going_away() {
-    // The first connection is going away at its third call, and answers the first two only when
+    // The first connection is going away at its third call, and responses the first two only when
     // another connection has had five.
     let (connections, elsewhere) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let address = serve(move |stream: TcpStream| {

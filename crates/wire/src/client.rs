@@ -79,9 +79,9 @@ impl Client {
     }
 
     /// Whether answers are told apart by their order alone, as in HTTP/1.1: what came before a call was
-    /// started, and is given to [`Client::input`] after, would be taken for its answer.
+    /// started, and is given to [`Client::input`] after, would be taken for its response.
     #[inline]
-    pub fn answers_in_order(&self) -> bool {
+    pub fn responses_in_order(&self) -> bool {
         matches!(self.inner, Inner::Http1(_))
     }
 
@@ -178,7 +178,7 @@ impl Client {
     }
 
     /// Counts `n` received body bytes as overhead instead: the message prefixes that
-    /// [`crate::grpc::UnaryAnswer`] found.
+    /// [`crate::grpc::UnaryResponse`] found.
     #[inline]
     pub fn count_received_prefix(&mut self, n: u64) {
         either!(mut self, c => c.traffic_mut().received.body_to_overhead(n));

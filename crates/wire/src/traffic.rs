@@ -38,7 +38,7 @@ impl ByteCount {
     }
 
     /// Counts `n` body bytes as overhead instead: what a layer above HTTP spent on its own framing
-    /// (see [`crate::grpc::UnaryAnswer::prefix_bytes`]). At most all body bytes are moved.
+    /// (see [`crate::grpc::UnaryResponse::prefix_bytes`]). At most all body bytes are moved.
     #[inline]
     pub fn body_to_overhead(&mut self, n: u64) {
         let moved = n.min(self.body);

@@ -50,7 +50,7 @@ pub(super) fn probe(
 pub(super) fn one_call<'b>(
     trial: &load::Trial,
     bodies: load::Bodies<'b>,
-    check: Option<load::AnswerCheck<'b>>,
+    check: Option<load::ResponseCheck<'b>>,
     service: &LiveService,
     stop: &AtomicBool,
 ) -> Result<(load::Measurement, Option<(FailureKind, String)>), LiveError> {

@@ -21,7 +21,7 @@ use crate::calls::Calls;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Most bytes of a response, whatever the limit of the calls themselves is: it can hold every file.
-const MOST_ANSWER_BYTES: usize = Files::MOST_BYTES;
+const MOST_RESPONSE_BYTES: usize = Files::MOST_BYTES;
 
 /// The schema of the service that is called: its file, and what that imports. `headers` are the
 /// user's own fields, which a service may require before it responds.
@@ -68,7 +68,7 @@ impl<'a> Asker<'a> {
             texts: None,
         };
         let limits = Limits {
-            max_message_bytes: MOST_ANSWER_BYTES,
+            max_message_bytes: MOST_RESPONSE_BYTES,
             ..Limits::DEFAULT
         };
         Ok(Self {

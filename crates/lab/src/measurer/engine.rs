@@ -31,7 +31,7 @@ pub(crate) struct EngineMeasurer<'s, 'o> {
     subject: Option<&'s Subject>,
     /// Taken when the measuring begins.
     bodies: Option<load::Bodies<'s>>,
-    check: Option<load::AnswerCheck<'s>>,
+    check: Option<load::ResponseCheck<'s>>,
     part: Part<'s>,
     server_cpu: Option<Rc<ServerCpu>>,
     client: ProcessMeter,

@@ -45,7 +45,7 @@ use self::messages::Messages;
 use self::phases::{Phase, Phases};
 use self::pool::{Attempt, Pool};
 use self::snapshots::Snapshots;
-use crate::bodies::{AnswerCheck, Bodies};
+use crate::bodies::{Bodies, ResponseCheck};
 use crate::clock;
 use crate::error::LoadError;
 use crate::measurement::{Ending, Measurement};
@@ -89,7 +89,7 @@ pub struct Hooks<'r> {
     /// Checks responses that come compressed and are not decoded; one that it refuses fails its call as
     /// [`crate::FailureKind::Decompress`]. The first is checked, then as many as a hundredth of the time is
     /// enough for and, from a damaged one on, each. `None` takes them as they are.
-    pub check: Option<AnswerCheck<'r>>,
+    pub check: Option<ResponseCheck<'r>>,
 }
 
 /// As [`measure`], with all hooks.

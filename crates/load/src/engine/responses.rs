@@ -135,7 +135,7 @@ impl Engine<'_, '_, '_> {
                 self.end_call(token, done, Err((kind, &error.0)));
             }
             Err((_, Unread::Wrong(error))) => {
-                return Err(LoadError::WrongAnswer {
+                return Err(LoadError::WrongResponse {
                     call: number,
                     error,
                 });

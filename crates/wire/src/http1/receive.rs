@@ -1,4 +1,4 @@
-//! Takes an answer in, part by part, however the input is cut.
+//! Takes a response in, part by part, however the input is cut.
 
 use super::chunked::{Chunked, Part};
 use super::connection::{Connection, State};
@@ -9,7 +9,7 @@ use crate::error::{Failure, LimitExceeded};
 use crate::event::{Event, Fields, Sink};
 
 impl Connection {
-    /// Takes one part of the answer off the front of `bytes`.
+    /// Takes one part of the response off the front of `bytes`.
     pub(super) fn step<S: Sink>(&mut self, bytes: &mut &[u8], sink: &mut S) -> Result<(), Failure> {
         let Some(call) = &mut self.call else {
             return Ok(());

@@ -17,7 +17,7 @@ pub(super) use self::prefetch::{Made, Next};
 use self::sizes::Sizes;
 use super::response::{Keep, Response};
 use super::stamps::Stamps;
-use crate::bodies::{AnswerCheck, Bodies, Body, Codec, CodecError};
+use crate::bodies::{Bodies, Body, Codec, CodecError, ResponseCheck};
 use crate::clock;
 use crate::error::LoadError;
 use crate::failure::FailureKind;
@@ -80,7 +80,7 @@ enum Kind<'b> {
 impl<'b, 'r> Messages<'b, 'r> {
     pub(super) fn new(
         bodies: Bodies<'b>,
-        check: Option<AnswerCheck<'r>>,
+        check: Option<ResponseCheck<'r>>,
         trial: &Trial,
     ) -> Result<Self, LoadError> {
         let grpc = matches!(trial.request.style, CallStyle::Grpc { .. });

@@ -180,7 +180,8 @@ impl Connection {
     fn open_to_calls(&self) -> Option<&Open> {
         match &self.state {
             State::Open(open) if open.takes_bytes() => {
-                let unread = open.unprocessed > 0 || self.to_read && open.client.answers_in_order();
+                let unread =
+                    open.unprocessed > 0 || self.to_read && open.client.responses_in_order();
                 (!unread || open.client.in_flight() > 0).then_some(open)
             }
             _ => None,

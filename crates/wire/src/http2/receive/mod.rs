@@ -154,7 +154,7 @@ impl Connection {
         let header = FrameHeader::read(whole);
         if !self.receiver.settings_seen {
             if whole.starts_with(b"HTTP/") {
-                return Err(Http2Violation::Http1Answer.into());
+                return Err(Http2Violation::Http1Response.into());
             }
             if header.kind != settings::KIND || header.has(ACK) {
                 return Err(Http2Violation::Preface.into());

@@ -197,7 +197,7 @@ fn a_field_block_must_not_be_interrupted() {
 }
 
 #[test]
-fn malformed_answers_end_their_call_only() {
+fn malformed_responses_end_their_call_only() {
     const OK: (&str, &str) = (":status", "200");
     let cases: Vec<(&[(&str, &str)], &str)> = vec![
         (&[], ":status"),
@@ -241,7 +241,7 @@ fn malformed_answers_end_their_call_only() {
 }
 
 #[test]
-fn answers_in_the_wrong_order_end_their_call_only() {
+fn responses_in_the_wrong_order_end_their_call_only() {
     let server = || {
         let mut server = with_two_calls(Limits::default());
         let ok = server.block(&[(":status", "200")]);

@@ -180,8 +180,8 @@ impl Server {
     }
 }
 
-/// A whole gRPC answer with status 0.
-pub(super) fn grpc_answer(server: &mut Server, stream: u32, body: &[u8]) -> Vec<u8> {
+/// A whole gRPC response with status 0.
+pub(super) fn grpc_response(server: &mut Server, stream: u32, body: &[u8]) -> Vec<u8> {
     let head = server.block(&[(":status", "200"), GRPC]);
     let trailers = server.block(&[("grpc-status", "0")]);
     [
