@@ -38,7 +38,7 @@ pub(crate) struct UnderTest {
 
 impl UnderTest {
     pub(crate) fn bind(request: &suite::ServerCompatRequest) -> Result<Self, Box<dyn Error>> {
-        // Its own workload is not called; answers are compressed where a client accepts gzip.
+        // Its own workload is not called; responses are compressed where a client accepts gzip.
         let mut settings = Settings::new(WorkloadSpec::Hello {});
         settings.response_compression = Compression::GZIP;
         if request.message_receive_limit > 0 {

@@ -1,4 +1,4 @@
-//! gRPC: answers with their messages and status, and the texts in headers.
+//! gRPC: responses with their messages and status, and the texts in headers.
 
 use std::time::Duration;
 

@@ -85,7 +85,7 @@ fn keepalive(keepalive: settings::Keepalive) -> load::Keepalive {
     }
 }
 
-/// The version of HTTP that is spoken.
+/// The version of HTTP.
 pub(crate) fn protocol(http: HttpVersion) -> load::Protocol {
     match http {
         HttpVersion::Http1 => load::Protocol::Http1,

@@ -70,7 +70,7 @@ pub(crate) struct Recorder {
     /// The time in which calls counted, ns, where that is not from the start to the end.
     pub(crate) counted_ns: Option<u64>,
     pub(crate) latency: Histogram,
-    /// Times of the calls since the last look at the trial, where there are looks.
+    /// Times of the calls since the last snapshot of the trial, where snapshots are taken.
     pub(crate) interval: Option<IntervalTimes>,
     pub(crate) failed_latency: Histogram,
     pub(crate) send_delay: Histogram,

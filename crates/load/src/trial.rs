@@ -51,14 +51,14 @@ impl fmt::Display for Address {
     }
 }
 
-/// A server and how to speak to it.
+/// A server and how to call it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// Where it listens.
     pub address: Address,
-    /// The version of HTTP spoken on every connection. gRPC needs HTTP/2.
+    /// The version of HTTP of every connection. gRPC needs HTTP/2.
     pub protocol: Protocol,
-    /// How TLS is spoken below it; `None` is without. The version of HTTP is agreed on by ALPN.
+    /// How TLS is used below it; `None` is without. The version of HTTP is agreed on by ALPN.
     pub tls: Option<Tls>,
 }
 

@@ -57,10 +57,10 @@ mod tests {
         stream.write_all(b"hello").expect("written");
         assert_eq!(stream.write_timeout().expect("a setting"), None);
         drop(stream);
-        let mut heard = String::new();
+        let mut received = String::new();
         let (mut accepted, _) = listener.accept().expect("accepted");
-        accepted.read_to_string(&mut heard).expect("read");
-        assert_eq!(heard, "hello");
+        accepted.read_to_string(&mut received).expect("read");
+        assert_eq!(received, "hello");
     }
 
     #[test]
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_where_nobody_listens_is_refused() {
+    fn a_path_without_a_listener_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let error = connect_unix(&folder.path().join("s"), Duration::from_secs(10))
             .expect_err("no socket is there");

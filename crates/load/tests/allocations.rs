@@ -65,7 +65,7 @@ fn of_calls(trial: &Trial, calls: u64, look_every: Option<Duration>) -> Trialled
     let mut trial = trial.clone();
     trial.stop.calls = Some(calls);
     let (measurement, taken) = taken(|| {
-        let mut look = |progress: &mut rpcgauge_load::Progress<'_>| {
+        let mut sample = |progress: &mut rpcgauge_load::Progress<'_>| {
             assert!(progress.started >= progress.answered);
         };
         let hooks = Hooks {
@@ -74,7 +74,7 @@ fn of_calls(trial: &Trial, calls: u64, look_every: Option<Duration>) -> Trialled
             check: None,
             progress: look_every.map(|every| ProgressHook {
                 every,
-                look: Box::new(&mut look),
+                sample: Box::new(&mut sample),
             }),
         };
         let bodies = prepared(&[&[b'x'; 500], &[b'y'; 9000]]);

@@ -55,7 +55,7 @@ fn both_transports_and_large_messages() {
 
 #[test]
 fn an_address_that_does_not_respond_is_an_error() {
-    let error = ping_pong(&nobody(), &call()).unwrap_err();
+    let error = ping_pong(&unused_address(), &call()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
 
     let closing = serve(drop);

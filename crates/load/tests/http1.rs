@@ -145,7 +145,7 @@ fn large_bodies_go_both_ways_in_many_writes() {
     assert_eq!(measurement.traffic.received.body, 4 * (5 << 20));
 }
 
-/// Answers as `answer_with(ok)` does, with the handler's marks from this host's clock.
+/// Answers as `respond_with(ok)` does, with the handler's marks from this host's clock.
 fn response_with_marks(mut stream: std::net::TcpStream) {
     let now = || {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
@@ -256,7 +256,7 @@ type Change<'a> = &'a dyn Fn(&mut Trial);
 
 #[test]
 fn what_cannot_be_carried_out_is_refused() {
-    let good = trial(nobody());
+    let good = trial(unused_address());
     let refused = |change: Change<'_>| {
         let mut trial = good.clone();
         change(&mut trial);

@@ -144,7 +144,7 @@ fn over_http1_it_is_left_to_the_system() {
 
 #[test]
 fn times_of_nothing_are_refused() {
-    let mut trial = kept(nobody());
+    let mut trial = kept(unused_address());
     trial.keepalive = Some(Keepalive {
         time: Duration::ZERO,
         timeout: Duration::from_secs(20),

@@ -62,7 +62,7 @@ fn a_ramp_can_be_stopped_before_its_end() {
 }
 
 #[test]
-fn a_segment_over_the_servers_capacity_is_told_from_one_below() {
+fn a_segment_over_the_servers_capacity_differs_from_one_below() {
     let address = serve(respond_with(ok_after(Duration::from_millis(5))));
     // One at a time, 5 ms each: 200 a second at most.
     let parts = [segment(20.0, 20.0, 500), segment(1000.0, 1000.0, 200)];
@@ -82,7 +82,7 @@ fn a_segment_over_the_servers_capacity_is_told_from_one_below() {
 
 #[test]
 fn a_ramp_has_no_warm_up() {
-    let mut trial = ramp(nobody(), &[segment(1.0, 1.0, 10)]);
+    let mut trial = ramp(unused_address(), &[segment(1.0, 1.0, 10)]);
     trial.warmup = Some(warmup(1));
     let error = run_with(&trial, prepared(&[b"x"])).unwrap_err();
     assert!(matches!(error, LoadError::Setting { .. }));

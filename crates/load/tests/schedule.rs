@@ -85,7 +85,7 @@ fn overload_shows_in_the_latency_and_what_was_not_reached_is_abandoned() {
 
 #[test]
 fn refused_calls_at_a_rate_fail_as_they_become_due() {
-    let mut trial = short(nobody());
+    let mut trial = short(unused_address());
     trial.schedule = constant_rate(1000.0);
     trial.stop = Stop {
         calls: Some(200),
@@ -97,13 +97,13 @@ fn refused_calls_at_a_rate_fail_as_they_become_due() {
 }
 
 #[test]
-fn calls_that_wait_past_their_deadline_are_told_apart() {
+fn calls_that_wait_past_their_deadline_are_a_kind_of_their_own() {
     let mut trial = trial(serve(respond_with(ok)));
     trial.schedule = constant_rate(1000.0);
     trial.deadline = Duration::from_millis(20);
-    // The look holds the loop up once, as a busy machine would.
+    // The snapshot holds the loop up once, as a busy machine would.
     let mut looks = 0;
-    let mut look = |_: &mut Progress<'_>| {
+    let mut sample = |_: &mut Progress<'_>| {
         looks += 1;
         if looks == 1 {
             thread::sleep(Duration::from_millis(100));
@@ -115,7 +115,7 @@ fn calls_that_wait_past_their_deadline_are_told_apart() {
         check: None,
         progress: Some(ProgressHook {
             every: Duration::from_millis(10),
-            look: Box::new(&mut look),
+            sample: Box::new(&mut sample),
         }),
     };
     let stop = AtomicBool::new(false);
@@ -247,7 +247,7 @@ fn a_turn_takes_so_many_calls_and_no_more() {
         check: None,
         progress: Some(ProgressHook {
             every: Duration::from_nanos(1),
-            look: Box::new(|progress| started.push(progress.started)),
+            sample: Box::new(|progress| started.push(progress.started)),
         }),
     };
     let stop = AtomicBool::new(false);

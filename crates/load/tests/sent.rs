@@ -15,7 +15,7 @@ use support::*;
 #[test]
 fn a_call_without_a_connection_is_not_sent() {
     for connection_use in [ConnectionUse::Reuse, ConnectionUse::PerCall] {
-        let mut trial = short(nobody());
+        let mut trial = short(unused_address());
         trial.connection_use = connection_use;
         trial.schedule = constant_rate(2000.0);
         let calls = run(&trial, &[b"x"]).calls;

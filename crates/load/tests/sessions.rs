@@ -232,7 +232,7 @@ fn a_server_that_only_fails_ends_the_session_and_not_the_caller() {
 
 #[test]
 fn only_a_closed_loop_goes_in_slices() {
-    let mut trial = trial(support::nobody());
+    let mut trial = trial(support::unused_address());
     trial.schedule = Schedule::Rate {
         per_second: 10.0,
         arrivals: rpcgauge_load::Arrivals::Constant,

@@ -95,7 +95,7 @@ fn rest_bodies_beyond_the_budget_are_refused() {
     ended(stream);
 }
 
-/// An HTTP/2 connection, on which answers may have so many bytes before they are read.
+/// An HTTP/2 connection, on which responses may have so many bytes before they are read.
 async fn connected<B>(server: &Running, window: u32) -> SendRequest<B>
 where
     B: Body<Data = Bytes, Error = Infallible> + Send + Unpin + 'static,
@@ -144,7 +144,7 @@ fn grpc_messages_beyond_the_budget_are_refused() {
 }
 
 #[test]
-fn responses_that_nobody_takes_are_within_the_budget() {
+fn unread_responses_are_within_the_budget() {
     let server = cramped(WorkloadSpec::List { n: 10_000 });
     let request = server.workload.request(0).to_bytes(Encoding::Protobuf);
     let request = Bytes::from(framed(false, &request.expect("encoded")));

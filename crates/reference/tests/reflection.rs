@@ -177,7 +177,7 @@ fn a_response_comes_before_the_next_question() {
 }
 
 #[test]
-fn a_stream_that_nobody_asks_on_ends() {
+fn a_stream_without_questions_ends() {
     let server = Running::start(&Settings {
         timeouts: Timeouts {
             request_body: Duration::from_millis(50),

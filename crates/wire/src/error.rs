@@ -82,7 +82,7 @@ pub enum Violation {
 }
 
 impl Violation {
-    /// Whether the server speaks another version of HTTP than the connection, or none at all: its
+    /// Whether the server uses another version of HTTP than the connection, or none at all: its
     /// first bytes are the other's, or are no SETTINGS frame where HTTP/2 begins with one.
     pub fn is_other_protocol(&self) -> bool {
         use http1::Http1Violation;
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_is_told_from_a_large_response() {
+    fn a_flood_differs_from_a_large_response() {
         let table = [
             (LimitExceeded::HeadBytes(1), false),
             (LimitExceeded::HeaderListBytes(1), false),

@@ -1,4 +1,4 @@
-//! What a connection tells its caller.
+//! What a connection reports to its caller.
 
 use crate::client::Token;
 use crate::error::{Closing, Failure};
@@ -68,7 +68,7 @@ pub enum Event<'a> {
     },
 }
 
-/// Who is told of events, as they come. A closure is one; another type can see to it that what it does
+/// Receives events as they come. A closure is one; another type can see to it that what it does
 /// with each kind of event is compiled where that event is made.
 pub trait Sink {
     /// Takes an event in.

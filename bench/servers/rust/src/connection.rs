@@ -19,8 +19,8 @@ const READ_BYTES: usize = 64 * 1024;
 enum Speech {
     Unknown,
     Http1 {
-        /// A call is being answered. HTTP/1.1 answers in order, so that another one now would get its
-        /// answer at a time that nobody meant.
+        /// A call is being answered. HTTP/1.1 responds in order, so that another one now would get its
+        /// response at a time that was not meant.
         is_busy: bool,
     },
     Http2(Http2),

@@ -1,4 +1,4 @@
-//! gRPC over HTTP/2, as much of it as a server needs that gives every unary call the same answer.
+//! gRPC over HTTP/2, as much of it as a server needs that gives every unary call the same response.
 //!
 //! Header blocks are not decoded: the response does not depend on them, and the responses' own ones use
 //! no dynamic table, so that neither side's table matters.

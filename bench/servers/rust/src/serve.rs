@@ -38,8 +38,8 @@ const LISTENER: u64 = u64::MAX - 1;
 /// the first waits for all.
 const BATCH: usize = 128;
 
-/// A response to come. Its first fields are its order: answers that are due together, as at a stall's
-/// end, go to those first who came first.
+/// A response to come. Its first fields are its order: responses that are due together, as at a stall's
+/// end, go to the earliest calls first.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Pending {
     due: Nanos,
@@ -264,7 +264,7 @@ impl Server {
                         }));
                     }
                 }
-                // Without pending answers it was for one already written.
+                // Without pending responses it was for one already written.
                 Incoming::Cancel(stream) if !self.pending.is_empty() => {
                     self.cancelled.insert((id, stream));
                 }

@@ -107,9 +107,9 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
             }),
             progress: every.map(|every| load::ProgressHook {
                 every,
-                look: Box::new(move |progress| {
+                sample: Box::new(move |progress| {
                     if let Some(watch) = observer.borrow_mut().watch() {
-                        watch.look(variant, progress);
+                        watch.sample(variant, progress);
                     }
                 }),
             }),

@@ -84,7 +84,7 @@ pub struct Hooks<'r> {
     /// Called with true just before the first measured call of the trial, or of a slice, is due, and
     /// with false when no further one is begun: the place to read what the server has used so far.
     pub measuring: Box<dyn FnMut(bool) + 'r>,
-    /// Shown how the measured part stands, at intervals; `None` costs nothing.
+    /// Receives snapshots of the measured part, at intervals; `None` costs nothing.
     pub progress: Option<ProgressHook<'r>>,
     /// Checks responses that come compressed and are not decoded; one that it refuses fails its call as
     /// [`crate::FailureKind::Decompress`]. The first is checked, then as many as a hundredth of the time is
@@ -168,7 +168,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             }
             self.pool.put_back_not_open(places, now);
         }
-        if self.pool.looks_for_silence(now) {
+        if self.pool.checks_for_silence(now) {
             for index in 0..self.pool.places() {
                 if let Some(silence) = self.pool.check_liveness(index, now) {
                     self.lose(index, Some(silence), now)?;

@@ -92,7 +92,7 @@ impl<'r> Snapshots<'r> {
         let (account, Some(times)) = ledger.so_far() else {
             return;
         };
-        (self.hook.look)(&mut Progress {
+        (self.hook.sample)(&mut Progress {
             elapsed: Duration::from_nanos(counted),
             interval: Duration::from_nanos(counted.saturating_sub(self.times.last)),
             started: account.started,

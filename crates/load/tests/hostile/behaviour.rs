@@ -83,7 +83,7 @@ fn a_reset_that_is_found_in_writing_ends_no_body_well() {
 /// Each is found broken when a call is written to it, and by then the next call is due, for the next of
 /// them: the loop must not go deeper with each.
 #[test]
-fn connections_that_break_together_are_told_one_by_one() {
+fn connections_that_break_together_are_counted_one_by_one() {
     const CONNECTIONS: usize = 200;
     let (accepted, first) = mpsc::channel();
     let count = Arc::new(AtomicUsize::new(0));
@@ -239,9 +239,9 @@ fn a_warmup_that_only_fails_still_waits_for_its_calls_in_flight() {
 }
 
 #[test]
-fn where_nobody_listens_calls_are_refused_and_the_processor_rests() {
+fn without_a_listener_calls_are_refused_and_the_processor_rests() {
     for connection_use in [ConnectionUse::Reuse, ConnectionUse::PerCall] {
-        let mut trial = short(nobody());
+        let mut trial = short(unused_address());
         trial.connection_use = connection_use;
         trial.stop = Stop {
             calls: None,
@@ -262,7 +262,7 @@ fn where_nobody_listens_calls_are_refused_and_the_processor_rests() {
 }
 
 #[test]
-fn connections_that_end_in_vain_are_opened_ever_more_seldom() {
+fn connections_that_end_without_a_response_back_off() {
     type End = fn(&mut TcpStream);
     let ends: [(Protocol, End); 5] = [
         (Protocol::Http1, |_| ()),
@@ -362,7 +362,7 @@ fn an_unreadable_response_is_named_by_the_step_that_failed() {
 
 #[test]
 fn a_server_that_comes_back_is_found() {
-    let Address::Tcp(address) = nobody() else {
+    let Address::Tcp(address) = unused_address() else {
         unreachable!("nobody listens on TCP")
     };
     let mut trial = trial(Address::Tcp(address));
@@ -393,7 +393,7 @@ fn a_server_that_comes_back_is_found() {
             check: None,
             progress: Some(ProgressHook {
                 every: Duration::from_millis(5),
-                look: Box::new(|progress| {
+                sample: Box::new(|progress| {
                     if progress.failed_total() > 0 {
                         let _ = failed.send(());
                     }

@@ -101,7 +101,7 @@ fn garbage(_: Compression) -> Vec<u8> {
     b"this is not compressed".to_vec()
 }
 
-/// What checks responses that nobody decodes, as in a load.
+/// Checks responses that are not decoded, as in a load.
 fn check<const ZSTD: bool>() -> ResponseCheck<'static> {
     let compression = match ZSTD {
         true => Compression::ZSTD,

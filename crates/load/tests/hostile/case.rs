@@ -93,7 +93,7 @@ type Server = Box<dyn Fn() -> Address + Send>;
 /// Makes what reads the responses.
 type MakeCodec = fn() -> Box<dyn Codec>;
 
-/// Makes what checks responses that nobody reads.
+/// Makes the check of responses that are not read.
 type MakeCheck = fn() -> ResponseCheck<'static>;
 
 /// A row.

@@ -163,7 +163,7 @@ pub(crate) struct Request {
     pub(crate) connection: usize,
 }
 
-/// Says `hello` on every connection, and does what `answer` does to each whole request.
+/// Says `hello` on every connection, and does what `response` does to each whole request.
 pub(crate) fn http2(
     hello: impl Into<Vec<u8>>,
     response: impl Fn(Request, &mut TcpStream) -> Then + Send + Sync + 'static,

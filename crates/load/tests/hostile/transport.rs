@@ -16,7 +16,7 @@ use rpcgauge_load::{
 use super::case::{Case, Outcome, Over, fail};
 use crate::support::tls::{Authority, Damage, Faulty, Serving, serve_tls, serve_tls_over};
 use crate::support::{
-    assert_sums_hold, failures, nobody, ok, only_read, prepared, respond_with, serve, trial,
+    assert_sums_hold, failures, ok, only_read, prepared, respond_with, serve, trial, unused_address,
 };
 
 /// More than the buffers of a connection hold.
@@ -37,7 +37,7 @@ pub(crate) fn cases() -> Vec<Case> {
 fn in_either(over: Over) -> Vec<Case> {
     let case = |name, outcome| Case::new(name, over, outcome);
     vec![
-        case("connection refused", fail(&["connect-refused"])).server(nobody),
+        case("connection refused", fail(&["connect-refused"])).server(unused_address),
         case(
             "accepts and closes at once",
             fail(&["connection-closed", "connection-reset"]),

@@ -89,7 +89,7 @@ fn as_many_calls_are_in_flight_as_asked_for() {
 }
 
 #[test]
-fn fewer_calls_in_flight_than_asked_for_are_told() {
+fn fewer_calls_in_flight_than_asked_for_are_reported() {
     let mut trial = grpc_trial(serve_http2(echo));
     trial.schedule = Schedule::Closed { in_flight: 150 };
     trial.stop.calls = Some(1000);

@@ -26,7 +26,7 @@ fn a_status_is_counted_by_its_name_with_its_message() {
 }
 
 #[test]
-fn a_response_that_is_no_grpc_is_counted_as_what_it_is() {
+fn a_response_that_is_no_grpc_is_counted_by_its_status() {
     let table = [
         (502, "text/html", "http-502"),
         (200, "text/html", "content-type"),
@@ -79,7 +79,7 @@ fn a_call_out_of_time_is_cancelled_and_the_connection_goes_on() {
 }
 
 #[test]
-fn a_server_of_the_other_protocol_is_told_apart() {
+fn a_server_of_the_other_protocol_is_a_kind_of_its_own() {
     let address = serve(|mut stream: std::net::TcpStream| {
         let mut sink = [0; 100];
         let _ = stream.read(&mut sink);
@@ -95,7 +95,7 @@ fn a_server_of_the_other_protocol_is_told_apart() {
 }
 
 #[test]
-fn a_server_that_wants_http1_is_told_apart() {
+fn a_server_that_wants_http1_is_a_kind_of_its_own() {
     let settings = frame(4, 0, 0, &[]);
     let wants_http1 = [0, 0, 0, 0, 0, 0, 0, 0xd];
     for response in [

@@ -56,7 +56,7 @@ pub(crate) struct Came {
     pub(crate) before: usize,
 }
 
-/// Serves every connection: SETTINGS first, then whatever `answer` says to each whole request. A
+/// Serves every connection: SETTINGS first, then what `response` says to each whole request. A
 /// connection ends when the client ends it.
 pub(crate) fn serve_frames(
     response: impl Fn(Came) -> Vec<u8> + Send + Sync + Clone + 'static,

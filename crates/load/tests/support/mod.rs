@@ -73,7 +73,7 @@ where
 }
 
 /// An address where nothing listens.
-pub(crate) fn nobody() -> Address {
+pub(crate) fn unused_address() -> Address {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address: SocketAddr = listener.local_addr().unwrap();
     Address::Tcp(address)
@@ -99,7 +99,7 @@ pub(crate) fn read_request(stream: &mut impl Read) -> Option<(String, Vec<u8>)> 
     Some((head, body))
 }
 
-/// Answers every request with what `answer` makes of its body.
+/// Answers every request with what `response` makes of its body.
 pub(crate) fn respond_with<S: Read + Write>(
     response: impl Fn(&[u8]) -> Vec<u8> + Clone,
 ) -> impl Fn(S) + Clone {

@@ -126,7 +126,7 @@ impl Authority {
         config
     }
 
-    /// TLS that trusts nobody else, for a server called `localhost`.
+    /// TLS that trusts no other certificate, for a server called `localhost`.
     pub(crate) fn settings(&self) -> TlsSettings {
         TlsSettings {
             roots: Roots::File(self.file()),

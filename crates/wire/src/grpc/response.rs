@@ -168,7 +168,7 @@ impl UnaryResponse {
     }
 
     /// Takes [`crate::Event::Complete`] and says how the call ended. A status other than OK from
-    /// the server stands, whatever came before it.
+    /// the server counts, even if a rule was broken before it.
     #[inline]
     pub fn finish(&mut self) -> Outcome<'_> {
         let by_server = self.code.filter(|code| *code != Code::OK);
@@ -244,7 +244,7 @@ impl UnaryResponse {
 }
 
 /// `application/grpc`, alone or with `+` and the subtype asked for; parameters are ignored. A bare
-/// `application/grpc` stands for any subtype in practice, since servers answer so.
+/// `application/grpc` means any subtype in practice, since servers send it so.
 #[inline]
 fn check_content_type(value: Option<&[u8]>, subtype: Option<&str>) -> Result<(), GrpcViolation> {
     const GRPC: &[u8] = b"application/grpc";

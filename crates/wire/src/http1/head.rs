@@ -33,7 +33,7 @@ struct FramingFields {
 }
 
 /// Whether `bytes`, the first of a response, are the start of one; `false` while they are too few to
-/// tell it from HTTP/2. Tells early what would otherwise be waited for in vain.
+/// tell it from HTTP/2. Finds early what the client would otherwise wait for until its deadline.
 pub(super) fn is_start(bytes: &[u8]) -> Result<bool, Http1Violation> {
     let expected = b"HTTP/";
     let n = bytes.len().min(expected.len());
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn another_protocol_is_told_from_the_first_bytes() {
+    fn the_first_bytes_show_another_protocol() {
         assert_eq!(is_start(b"H"), Ok(true));
         assert_eq!(is_start(b"HTTP/1.1 "), Ok(true));
         assert_eq!(is_start(b"HTTX"), Err(Http1Violation::StatusLine));

@@ -116,7 +116,7 @@ impl Connection {
         let max = self.limits.max_head_bytes;
         let mut partial = std::mem::take(&mut self.partial);
         let before = partial.len();
-        // One byte over the limit shows that it is exceeded; more is not looked at.
+        // One byte over the limit shows that it is exceeded; the rest is not searched.
         let room = max
             .saturating_add(1)
             .saturating_sub(before)

@@ -298,7 +298,7 @@ impl Connection {
         self.dead = true;
     }
 
-    /// Tells once that no more calls can be started.
+    /// Reports once that no more calls can be started.
     pub(super) fn close<S: Sink>(&mut self, reason: Closing, sink: &mut S) {
         if !std::mem::replace(&mut self.closing, true) {
             sink.take(Event::Closing { reason });

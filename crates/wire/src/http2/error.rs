@@ -88,7 +88,7 @@ pub enum Http2Violation {
     /// Padding as long as the frame or longer.
     #[error("a frame's padding is longer than the frame (RFC 9113 §6.1)")]
     Padding,
-    /// Something else stands between HEADERS and its CONTINUATION.
+    /// Another frame comes between HEADERS and its CONTINUATION.
     #[error("a field block is interrupted (RFC 9113 §6.10)")]
     BlockInterrupted,
     /// CONTINUATION without HEADERS before it.

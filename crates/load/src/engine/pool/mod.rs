@@ -260,7 +260,7 @@ impl<'t> Pool<'t> {
         }
     }
 
-    /// Tells every server that nothing more comes: a TLS session that just stops looks cut off to it.
+    /// Ends the output to every server: a TLS session that just stops looks cut off to it.
     pub(super) fn end_transports(&mut self) {
         for connection in &mut self.places {
             if let Some(open) = connection.open() {

@@ -148,7 +148,7 @@ mod tests {
     fn the_system_probes_within_the_keep_alives_times() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = Address::Tcp(listener.local_addr().unwrap());
-        let told = |time, timeout| {
+        let options = |time, timeout| {
             let keepalive = Keepalive {
                 time: Duration::from_millis(time),
                 timeout: Duration::from_millis(timeout),
@@ -161,10 +161,10 @@ mod tests {
                 sockopt::tcp_keepcnt(&socket.fd).unwrap(),
             )
         };
-        assert_eq!(told(30_000, 20_000), (30, 5, 4));
-        assert_eq!(told(1_500, 2_000), (2, 1, 2));
-        assert_eq!(told(1, 1), (1, 1, 1), "whole seconds");
-        assert_eq!(told(u64::MAX, u64::MAX), (32_767, 8_192, 4));
+        assert_eq!(options(30_000, 20_000), (30, 5, 4));
+        assert_eq!(options(1_500, 2_000), (2, 1, 2));
+        assert_eq!(options(1, 1), (1, 1, 1), "whole seconds");
+        assert_eq!(options(u64::MAX, u64::MAX), (32_767, 8_192, 4));
         let without = Socket::connect(&address, None).unwrap();
         assert!(!sockopt::socket_keepalive(&without.fd).unwrap());
     }

@@ -56,7 +56,7 @@ pub(super) fn ends_call(mut server: Server, bytes: &[u8], rule: &str, code: u8) 
 }
 
 #[test]
-fn what_is_no_http_2_is_told_from_its_first_frame() {
+fn the_first_frame_shows_another_protocol() {
     let cases = [
         (
             &b"HTTP/1.1 400 Bad Request\r\n\r\n"[..],

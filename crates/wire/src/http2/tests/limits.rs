@@ -87,7 +87,7 @@ fn large_responses_fail_by_the_limit_that_they_exceed() {
 }
 
 #[test]
-fn replies_that_nobody_reads_are_bounded() {
+fn unread_replies_are_bounded() {
     let limits = Limits {
         max_queued_replies: 1000,
         ..Limits::default()

@@ -164,7 +164,7 @@ fn pings_are_answered_and_answers_to_pings_are_not() {
 }
 
 #[test]
-fn a_ping_is_written_beside_calls_and_its_acknowledgement_is_heard() {
+fn a_ping_is_written_beside_calls_and_its_acknowledgement_is_reported() {
     let mut server = Server::ready();
     server.start(&head(), &body(), 7);
     server.frames();
@@ -281,7 +281,7 @@ fn goaway_fails_what_was_not_processed_and_lets_the_rest_end() {
 }
 
 #[test]
-fn the_end_of_the_transport_is_told_by_stage() {
+fn the_end_of_the_transport_fails_calls_by_stage() {
     let mut server = Server::ready();
     for token in [1, 2, 3] {
         server.start(&head(), &body(), token);

@@ -81,7 +81,7 @@ impl Frame {
 
 pub(super) const GRPC: (&str, &str) = ("content-type", "application/grpc");
 
-/// A client and the server that it talks to.
+/// A client and its server.
 pub(super) struct Server {
     pub(super) played: Played,
     pub(super) hpack: Decoder,
