@@ -7,7 +7,7 @@ use bytes::Bytes;
 use rpcgauge_message::{
     BrokenLimit, Compression, Compressor, DecodeError, Decompressor, Encoding, Limits, content_type,
 };
-use rpcgauge_wire::grpc::{self, Code, StatusSource, UnaryAnswer};
+use rpcgauge_wire::grpc::{self, Code, StatusSource, UnaryResponse};
 use rpcgauge_wire::{Client, Event, Failure, Fields, Head, Protocol};
 
 use crate::tls::{ClientTls, Stream};
@@ -31,11 +31,11 @@ pub(crate) struct Call<'a> {
     /// `/package.Service/Method`.
     pub(crate) path: &'a str,
     pub(crate) metadata: Metadata,
-    /// Of the request and the answer.
+    /// Of the request and the response.
     pub(crate) encoding: Encoding,
     /// The request, encoded.
     pub(crate) message: &'a [u8],
-    /// Of the request, and what the answer may have.
+    /// Of the request, and what the response may have.
     pub(crate) compression: Compression,
     /// The call's deadline, from its start.
     pub(crate) timeout: Option<Duration>,
@@ -53,7 +53,7 @@ pub(crate) struct Ended {
     pub(crate) text: String,
     pub(crate) initial_metadata: Metadata,
     pub(crate) trailing_metadata: Metadata,
-    /// The answer, decompressed. Empty when the call failed.
+    /// The response, decompressed. Empty when the call failed.
     pub(crate) message: Vec<u8>,
 }
 
@@ -76,12 +76,12 @@ impl Call<'_> {
         let (head, body) = (self.head()?, self.body()?);
         let mut client = Client::new(Protocol::Http2, rpcgauge_wire::Limits::default());
         client.start(&head, &body, TOKEN)?;
-        let mut answer = Answer::new(self.subtype(), self.max_message_bytes);
-        let failed = match self.exchange(&mut client, &mut answer) {
+        let mut response = Response::new(self.subtype(), self.max_message_bytes);
+        let failed = match self.exchange(&mut client, &mut response) {
             Ok(given_up) => given_up.map(GivenUp::status),
             Err(error) => Some((Code::UNAVAILABLE, error.to_string())),
         };
-        Ok(answer.end(failed))
+        Ok(response.end(failed))
     }
 
     fn head(&self) -> Result<Head, CallError> {
@@ -119,11 +119,15 @@ impl Call<'_> {
 
     /// Carries bytes both ways until the call has ended or is given up. What comes after its time
     /// is up is not looked at.
-    fn exchange(&self, client: &mut Client, answer: &mut Answer) -> io::Result<Option<GivenUp>> {
+    fn exchange(
+        &self,
+        client: &mut Client,
+        response: &mut Response,
+    ) -> io::Result<Option<GivenUp>> {
         let begin = Instant::now();
         let mut stream = Stream::connect((self.host, self.port), self.tls.as_ref(), PATIENCE)?;
         let mut buffer = vec![0; 64 * 1024];
-        while !answer.has_ended {
+        while !response.has_ended {
             send(client, &mut stream)?;
             let (time, _) = self.time_left(begin.elapsed());
             // Zero would mean no limit.
@@ -135,13 +139,15 @@ impl Call<'_> {
                     send(client, &mut stream)?;
                     return Ok(Some(given_up));
                 }
-                (_, Ok(0)) => client.end_of_input(true, &mut |event: Event<'_>| answer.take(event)),
+                (_, Ok(0)) => {
+                    client.end_of_input(true, &mut |event: Event<'_>| response.take(event))
+                }
                 (_, Ok(n)) => {
-                    client.input(&buffer[..n], &mut |event: Event<'_>| answer.take(event))
+                    client.input(&buffer[..n], &mut |event: Event<'_>| response.take(event))
                 }
                 (_, Err(error)) => match error.kind() {
                     ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => {}
-                    _ => client.end_of_input(false, &mut |event: Event<'_>| answer.take(event)),
+                    _ => client.end_of_input(false, &mut |event: Event<'_>| response.take(event)),
                 },
             }
         }
@@ -190,9 +196,9 @@ fn send(client: &mut Client, stream: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What has come of the answer.
-struct Answer {
-    grpc: UnaryAnswer,
+/// What has come of the response.
+struct Response {
+    grpc: UnaryResponse,
     subtype: Option<&'static str>,
     max_message_bytes: u32,
     initial_metadata: Metadata,
@@ -203,10 +209,10 @@ struct Answer {
     has_ended: bool,
 }
 
-impl Answer {
+impl Response {
     fn new(subtype: Option<&'static str>, max_message_bytes: u32) -> Self {
         Self {
-            grpc: UnaryAnswer::new(max_message_bytes),
+            grpc: UnaryResponse::new(max_message_bytes),
             subtype,
             max_message_bytes,
             initial_metadata: Vec::new(),
@@ -272,7 +278,7 @@ impl Answer {
         }
     }
 
-    /// The message of a complete answer, or its status.
+    /// The message of a complete response, or its status.
     fn finish(&mut self) -> Result<Vec<u8>, (Code, String)> {
         let outcome = self.grpc.finish();
         match outcome.source {
@@ -302,7 +308,7 @@ impl Answer {
     }
 }
 
-/// An answer over the limit is refused as one that says so in its prefix.
+/// A response over the limit is refused as one that says so in its prefix.
 fn decompression_code(error: &DecodeError) -> Code {
     match error {
         DecodeError::Limit(BrokenLimit::MessageBytes(_)) => Code::RESOURCE_EXHAUSTED,

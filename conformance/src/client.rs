@@ -27,7 +27,7 @@ pub(crate) fn run() -> Result<(), Box<dyn Error>> {
     let requests = Mutex::new(requests);
     thread::scope(|scope| {
         let workers: Vec<_> = (0..PARALLEL)
-            .map(|_| scope.spawn(|| answer_all(&requests)))
+            .map(|_| scope.spawn(|| serve_requests(&requests)))
             .collect();
         let mut stdin = io::stdin().lock();
         while let Some(request) = delimited::read(&mut stdin)? {
@@ -42,14 +42,14 @@ pub(crate) fn run() -> Result<(), Box<dyn Error>> {
 }
 
 /// Takes requests in turn with the other workers.
-fn answer_all(requests: &Mutex<mpsc::Receiver<suite::ClientCompatRequest>>) -> io::Result<()> {
+fn serve_requests(requests: &Mutex<mpsc::Receiver<suite::ClientCompatRequest>>) -> io::Result<()> {
     loop {
         let next = requests
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .recv();
         let Ok(request) = next else { return Ok(()) };
-        let outcome = match answer(&request) {
+        let outcome = match call_target(&request) {
             Ok(response) => Outcome::from(response),
             Err(error) => Outcome::from(suite::ClientErrorResult {
                 message: error.to_string(),
@@ -66,7 +66,7 @@ fn answer_all(requests: &Mutex<mpsc::Receiver<suite::ClientCompatRequest>>) -> i
 }
 
 /// Makes one call. An error says that it could not be made.
-pub(crate) fn answer(
+pub(crate) fn call_target(
     request: &suite::ClientCompatRequest,
 ) -> Result<suite::ClientResponseResult, Box<dyn Error>> {
     check_supported(request)?;
@@ -174,7 +174,7 @@ fn result(ended: Ended, response: &str, encoding: Encoding) -> suite::ClientResp
     result
 }
 
-/// What is in an answer. That of IdempotentUnary has the same fields.
+/// What is in a response. That of IdempotentUnary has the same fields.
 fn payload(
     message: Vec<u8>,
     response: &str,

@@ -164,7 +164,7 @@ fn echo_status(port: u16, text: &str) -> Result<(), String> {
     expect("message", &ended.text.as_str(), &text)
 }
 
-/// A request with a payload, for an answer with one; sizes in bytes.
+/// A request with a payload, for a response with one; sizes in bytes.
 fn request_for(request_size: usize, response_size: i32) -> SimpleRequest {
     let payload = Payload {
         body: vec![0; request_size],

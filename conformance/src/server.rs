@@ -38,7 +38,7 @@ pub(crate) struct UnderTest {
 
 impl UnderTest {
     pub(crate) fn bind(request: &suite::ServerCompatRequest) -> Result<Self, Box<dyn Error>> {
-        // Its own workload is not called; answers are compressed where a client accepts gzip.
+        // Its own workload is not called; responses are compressed where a client accepts gzip.
         let mut settings = Settings::new(WorkloadSpec::Hello {});
         settings.response_compression = Compression::GZIP;
         if request.message_receive_limit > 0 {
@@ -92,8 +92,8 @@ fn methods() -> Methods {
     let mut methods = Methods::new();
     for method in ["Unary", "IdempotentUnary"] {
         let path = format!("/connectrpc.conformance.v1.ConformanceService/{method}");
-        let answer = move |call| async move {
-            answer(call, method)
+        let handler = move |call| async move {
+            respond(call, method)
                 .await
                 .unwrap_or_else(|status| MethodResponse {
                     initial_metadata: HeaderMap::new(),
@@ -101,13 +101,13 @@ fn methods() -> Methods {
                     trailing_metadata: HeaderMap::new(),
                 })
         };
-        methods.insert(path, Arc::new(answer));
+        methods.insert(path, Arc::new(handler));
     }
     methods
 }
 
 /// Answers as the request itself defines. Both methods' messages have the same fields.
-async fn answer(mut call: MethodCall, method: &str) -> Result<MethodResponse, Status> {
+async fn respond(mut call: MethodCall, method: &str) -> Result<MethodResponse, Status> {
     let encoding = call.encoding;
     let request_type = format!("{method}Request");
     call.message = codec::to_protobuf(&request_type, call.message, encoding)
@@ -165,7 +165,7 @@ fn request_info(call: MethodCall, request_type: &str) -> RequestInfo {
     }
 }
 
-/// The answer's message.
+/// The response's message.
 fn payload(data: Vec<u8>, info: RequestInfo) -> Vec<u8> {
     let payload = suite::ConformancePayload {
         data,

@@ -59,7 +59,7 @@ impl Running {
         }
     }
 
-    /// Makes a call whose answer is defined so.
+    /// Makes a call whose response is defined so.
     fn call(
         &self,
         definition: suite::UnaryResponseDefinition,
@@ -85,7 +85,7 @@ impl Running {
             ..Default::default()
         };
         change(&mut request);
-        client::answer(&request).unwrap()
+        client::call_target(&request).unwrap()
     }
 }
 

@@ -16,21 +16,21 @@ fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }
 
-/// The workloads' answers, which have generated code; then two types with every kind of field.
+/// The workloads' responses, which have generated code; then two types with every kind of field.
 pub static TYPES: LazyLock<[MessageType; 8]> = LazyLock::new(|| {
     let workload = |spec| Workload::new(&spec).expect("a workload");
-    let answer = |spec| workload(spec).response_type().clone();
+    let response = |spec| workload(spec).response_type().clone();
     let folder = repository("crates/message/tests/proto");
     let files = ["shop/orders.proto", "legacy.proto"].map(|file| folder.join(file));
     let schema = Schema::compile(&files, &[folder]).expect("the tests' own schema");
     let named = |name| schema.message_type(name).expect("a type of the schema");
     [
-        answer(WorkloadSpec::Echo { n: 1 }),
-        answer(WorkloadSpec::Hello {}),
-        answer(WorkloadSpec::List { n: 1 }),
-        answer(WorkloadSpec::Records { n: 1 }),
-        answer(WorkloadSpec::Profile {}),
-        answer(WorkloadSpec::Followers { n: 1 }),
+        response(WorkloadSpec::Echo { n: 1 }),
+        response(WorkloadSpec::Hello {}),
+        response(WorkloadSpec::List { n: 1 }),
+        response(WorkloadSpec::Records { n: 1 }),
+        response(WorkloadSpec::Profile {}),
+        response(WorkloadSpec::Followers { n: 1 }),
         named("shop.Order"),
         named("legacy.Request"),
     ]

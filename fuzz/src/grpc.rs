@@ -1,16 +1,16 @@
-//! gRPC: answers with their messages and status, and the texts in headers.
+//! gRPC: responses with their messages and status, and the texts in headers.
 
 use std::time::Duration;
 
 use rpcgauge_wire::grpc::{
-    Code, Deframer, GrpcViolation, Outcome, PREFIX_LENGTH, Piece, StatusSource, UnaryAnswer,
+    Code, Deframer, GrpcViolation, Outcome, PREFIX_LENGTH, Piece, StatusSource, UnaryResponse,
     decode_message, encode_timeout,
 };
 use rpcgauge_wire::http2::hpack::{DecodedFields, Decoder, Encoder, FieldList};
 
 use crate::script::{Args, Cut, Script};
 
-/// What a step adds to an answer, by its number; higher numbers begin anew.
+/// What a step adds to a response, by its number; higher numbers begin anew.
 pub mod step {
     /// A field of the head. Number of its name, then its value.
     pub const HEAD: u8 = 0;
@@ -24,7 +24,7 @@ pub mod step {
     pub const COUNT: u8 = 4;
 }
 
-/// Names of fields that matter to an answer, and of one that does not.
+/// Names of fields that matter to a response, and of one that does not.
 const NAMES: [&[u8]; 5] = [
     b"content-type",
     b"grpc-status",
@@ -36,9 +36,9 @@ const NAMES: [&[u8]; 5] = [
 /// The largest message accepted, in bytes.
 const MAX_MESSAGE: u32 = 1000;
 
-/// An answer in parts. Setup: the HTTP status less 200, the subtype asked for, and the length of
+/// A response in parts. Setup: the HTTP status less 200, the subtype asked for, and the length of
 /// the body's pieces.
-struct Answer {
+struct Response {
     status: u16,
     subtype: Option<&'static str>,
     pieces: usize,
@@ -47,11 +47,11 @@ struct Answer {
     trailers: FieldList,
 }
 
-impl Answer {
-    fn read(input: &[u8]) -> Answer {
+impl Response {
+    fn read(input: &[u8]) -> Response {
         let script = Script::read(input);
         let mut setup = Args(&script.setup);
-        let mut answer = Answer {
+        let mut response = Response {
             status: 200 + u16::from(setup.u8()),
             subtype: setup.pick(&[None, Some("proto"), Some("json")]),
             pieces: 2 + usize::from(setup.u8()) % 30,
@@ -62,38 +62,38 @@ impl Answer {
         for step in &script.steps {
             let mut args = Args(&step.payload);
             match step.kind % step::COUNT {
-                step::BODY => answer.body.extend_from_slice(&step.payload),
+                step::BODY => response.body.extend_from_slice(&step.payload),
                 step::MESSAGE => {
-                    answer.body.push(args.u8());
+                    response.body.push(args.u8());
                     let length = args.rest().len() as u32;
-                    answer.body.extend(length.to_be_bytes());
-                    answer.body.extend_from_slice(args.rest());
+                    response.body.extend(length.to_be_bytes());
+                    response.body.extend_from_slice(args.rest());
                 }
                 kind => {
                     let list = match kind {
-                        step::HEAD => &mut answer.head,
-                        _ => &mut answer.trailers,
+                        step::HEAD => &mut response.head,
+                        _ => &mut response.trailers,
                     };
                     let name = args.pick(&NAMES);
                     list.push(name, args.rest(), false);
                 }
             }
         }
-        answer
+        response
     }
 
-    /// What a caller makes of the answer when its body comes in pieces so long: its payload, and
+    /// What a caller makes of the response when its body comes in pieces so long: its payload, and
     /// how it ended.
     fn seen(&self, cut: Cut) -> (Vec<u8>, Code, String, StatusSource) {
-        let mut answer = UnaryAnswer::new(MAX_MESSAGE);
+        let mut response = UnaryResponse::new(MAX_MESSAGE);
         let mut payload = Vec::new();
         let end = self.body.is_empty() && self.trailers.iter().next().is_none();
         let head = decoded(&self.head);
-        let mut refused = answer
+        let mut refused = response
             .head(self.status, &head.fields(), end, self.subtype)
             .err();
         for piece in cut.pieces(&self.body) {
-            match answer.body(piece) {
+            match response.body(piece) {
                 Ok(bytes) => payload.extend_from_slice(bytes),
                 Err(violation) => {
                     assert_eq!(*refused.get_or_insert(violation), violation);
@@ -105,14 +105,14 @@ impl Answer {
             payload.clear();
         }
         if !end {
-            answer.trailers(&decoded(&self.trailers).fields());
+            response.trailers(&decoded(&self.trailers).fields());
         }
-        assert!(answer.prefix_bytes() <= self.body.len() as u64);
+        assert!(response.prefix_bytes() <= self.body.len() as u64);
         let Outcome {
             code,
             message,
             source,
-        } = answer.finish();
+        } = response.finish();
         (payload, code, message.to_owned(), source)
     }
 }
@@ -128,19 +128,19 @@ fn decoded(list: &FieldList) -> DecodedFields {
     fields
 }
 
-/// A unary answer: its outcome does not depend on how its body is cut, is OK only for exactly one
+/// A unary response: its outcome does not depend on how its body is cut, is OK only for exactly one
 /// whole message, and its messages are those that a plain reading finds.
 pub fn grpc_answer(input: &[u8]) {
-    let answer = Answer::read(input);
-    let whole = answer.seen(Cut::WHOLE);
-    for cut in [Cut(1), Cut(answer.pieces)] {
-        assert_eq!(answer.seen(cut), whole, "cut {cut:?} makes a difference");
-        assert_eq!(deframed(&answer.body, cut), messages(&answer.body));
+    let response = Response::read(input);
+    let whole = response.seen(Cut::WHOLE);
+    for cut in [Cut(1), Cut(response.pieces)] {
+        assert_eq!(response.seen(cut), whole, "cut {cut:?} makes a difference");
+        assert_eq!(deframed(&response.body, cut), messages(&response.body));
     }
     let (payload, code, _, source) = whole;
     if code == Code::OK {
         assert_eq!(source, StatusSource::Server);
-        let (found, end) = messages(&answer.body);
+        let (found, end) = messages(&response.body);
         assert_eq!((found.len(), end), (1, Ok(true)));
         assert_eq!(found[0].1, payload);
     }

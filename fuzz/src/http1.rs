@@ -70,7 +70,7 @@ fn play(script: &Script, cut: Cut) -> Conversation {
     talk
 }
 
-/// The first head of an answer, read by httparse too: what we accept, it accepts with the same
+/// The first head of a response, read by httparse too: what we accept, it accepts with the same
 /// status and fields. (It accepts more: we are strict where RFC 9112 lets a client be.)
 pub fn http1_head(input: &[u8]) {
     const MOST_FIELDS: usize = 64;

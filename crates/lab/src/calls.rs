@@ -32,7 +32,7 @@ pub(crate) struct Check {
 impl Check {
     /// # Errors
     /// What it needs cannot be had, in one line.
-    pub(crate) fn start<'a>(self) -> Result<load::AnswerCheck<'a>, String> {
+    pub(crate) fn start<'a>(self) -> Result<load::ResponseCheck<'a>, String> {
         let mut decompressor =
             Decompressor::new(self.compression, self.limits).map_err(|error| error.to_string())?;
         let mut plain = Vec::new();
@@ -85,7 +85,7 @@ fn keepalive(keepalive: settings::Keepalive) -> load::Keepalive {
     }
 }
 
-/// The version of HTTP that is spoken.
+/// The version of HTTP.
 pub(crate) fn protocol(http: HttpVersion) -> load::Protocol {
     match http {
         HttpVersion::Http1 => load::Protocol::Http1,
@@ -119,6 +119,6 @@ pub(crate) fn expect(settings: &Settings, limits: Limits) -> load::Expect {
     load::Expect {
         content_type: encoding.map(|encoding| content_type::rest(encoding).to_owned()),
         encoding: (!compression.is_none()).then(|| compression.coding().to_owned()),
-        max_answer_bytes: u32::try_from(limits.max_message_bytes).unwrap_or(u32::MAX),
+        max_response_bytes: u32::try_from(limits.max_message_bytes).unwrap_or(u32::MAX),
     }
 }

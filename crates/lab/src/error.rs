@@ -71,7 +71,7 @@ impl TrialFailure {
         self
     }
 
-    /// As it stands in a record.
+    /// As written in a record.
     pub fn into_outcome(self) -> Outcome {
         Outcome::Failed {
             reason: self.reason,

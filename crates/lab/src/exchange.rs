@@ -9,7 +9,7 @@ use rpcgauge_message::{
 use rpcgauge_study::record::{Code, Fault};
 use rpcgauge_study::settings::{Protocol, Settings};
 
-/// Requests that are made beforehand where each call's differs, so that making them is no part of
+/// Requests that are made in advance where each call's differs, so that making them is no part of
 /// a call. They are used in turn.
 pub(crate) const REQUESTS: u64 = 256;
 

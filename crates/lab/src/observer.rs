@@ -29,7 +29,7 @@ pub trait Watch {
     /// Takes a snapshot of the measured part of `variant`'s trial. The thread that measures calls it
     /// between two turns of its loop, and the calls that become due meanwhile are late: it may hand
     /// something over, and wait for nothing.
-    fn look(&mut self, variant: &Variant, progress: &mut load::Progress<'_>);
+    fn sample(&mut self, variant: &Variant, progress: &mut load::Progress<'_>);
 }
 
 /// An observer that takes no snapshots.

@@ -97,7 +97,7 @@ fn remove_abandoned(parent: &Path) {
             .as_encoded_bytes()
             .starts_with(PREFIX.as_bytes())
             && entry.metadata().is_ok_and(is_ours);
-        // A folder without the locked file is not one of these, whatever its name is.
+        // A folder without the locked file is not one of these, even if its name matches.
         let lock = is_scratch.then(|| File::open(entry.path().join(LOCK)));
         let Some(Ok(lock)) = lock else { continue };
         if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {

@@ -47,7 +47,7 @@ pub(crate) struct Opened<'s> {
     /// The requests' bodies.
     pub(crate) bodies: load::Bodies<'s>,
     /// What checks its compressed responses.
-    pub(crate) check: Option<load::AnswerCheck<'s>>,
+    pub(crate) check: Option<load::ResponseCheck<'s>>,
     /// Whether generated or dynamic code makes and reads the messages, where it is known.
     pub(crate) code: Option<Code>,
     /// The mean size of the right responses, encoded and not compressed, bytes: where it is known, and

@@ -156,7 +156,7 @@ fn bare_server() -> io::Result<SocketAddr> {
         pin_to(1);
         for mut stream in listener.incoming().flatten() {
             let _ = stream.set_nodelay(true);
-            let answer = [
+            let response = [
                 b"HTTP/1.1 200 OK\r\nrpcgauge-handler-start: 123456789012345\r\n\
                   rpcgauge-handler-end: 123456789012999\r\ncontent-length: 100\r\n\r\n"
                     .as_slice(),
@@ -172,7 +172,7 @@ fn bare_server() -> io::Result<SocketAddr> {
                 }
                 if buffer[..read].ends_with(&MESSAGE) {
                     read = 0;
-                    if stream.write_all(&answer).is_err() {
+                    if stream.write_all(&response).is_err() {
                         break;
                     }
                 }

@@ -56,9 +56,9 @@ pub trait Codec {
 }
 
 /// Says whether a compressed message can be decompressed, of a response that is not decoded.
-pub type AnswerCheck<'a> = Box<dyn FnMut(&[u8]) -> Result<(), CodecError> + 'a>;
+pub type ResponseCheck<'a> = Box<dyn FnMut(&[u8]) -> Result<(), CodecError> + 'a>;
 
-/// A request body made ready beforehand.
+/// A request body made in advance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Body {
     /// The message as carried: encoded, and compressed if `compressed`; without gRPC's prefix.
@@ -71,7 +71,7 @@ pub struct Body {
 
 /// Where request bodies come from and what becomes of responses.
 pub enum Bodies<'a> {
-    /// Bodies made ready beforehand, used in turn. Responses are checked by status and headers and
+    /// Bodies made in advance, used in turn. Responses are checked by status and headers and
     /// counted, not decoded.
     Prepared {
         /// At least one body.

@@ -45,7 +45,7 @@ pub enum LoadError {
     },
     /// A verified response was wrong.
     #[error("the server's answer to call {call} is wrong: {error}")]
-    WrongAnswer {
+    WrongResponse {
         /// The call, counted from 0 at the start of the warm-up.
         call: u64,
         /// What is wrong.
@@ -94,7 +94,7 @@ impl LoadError {
                 Blame::User
             }
             Self::Machine { .. } => Blame::Machine,
-            Self::WrongAnswer { .. } => Blame::Server,
+            Self::WrongResponse { .. } => Blame::Server,
             Self::Accounting { .. } => Blame::Instrument,
         }
     }

@@ -81,7 +81,7 @@ mod warmup;
 
 pub mod floor;
 
-pub use bodies::{AnswerCheck, Bodies, Body, Codec, CodecError};
+pub use bodies::{Bodies, Body, Codec, CodecError, ResponseCheck};
 pub use clock::{Cpu, now as monotonic_ns};
 pub use engine::{Counted, Hooks, Session, measure, measure_with};
 pub use error::{Blame, LoadError};

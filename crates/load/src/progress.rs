@@ -21,7 +21,7 @@ pub struct ProgressHook<'r> {
     ///
     /// A trial with a hook counts every call in a second set of histograms, and at each snapshot sums the
     /// bytes of its connections.
-    pub look: Box<dyn FnMut(&mut Progress<'_>) + 'r>,
+    pub sample: Box<dyn FnMut(&mut Progress<'_>) + 'r>,
 }
 
 impl ProgressHook<'_> {

@@ -72,7 +72,7 @@ pub(crate) struct Recorder {
     /// Until when calls arrived at a rate, ns.
     pub(crate) arrivals_end: Option<u64>,
     pub(crate) latency: Histogram,
-    /// Times of the calls since the last look at the trial, where there are looks.
+    /// Times of the calls since the last snapshot of the trial, where snapshots are taken.
     pub(crate) interval: Option<IntervalTimes>,
     pub(crate) failed_latency: Histogram,
     pub(crate) send_delay: Histogram,

@@ -1,4 +1,4 @@
-//! A trial in slices of equal length, whatever its length will be.
+//! A trial in slices of equal length, while its own length is not known.
 
 /// What happened within one slice, by the time a call was due.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -51,14 +51,14 @@ impl fmt::Display for Address {
     }
 }
 
-/// A server and how to speak to it.
+/// A server and how to call it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// Where it listens.
     pub address: Address,
-    /// The version of HTTP spoken on every connection. gRPC needs HTTP/2.
+    /// The version of HTTP of every connection. gRPC needs HTTP/2.
     pub protocol: Protocol,
-    /// How TLS is spoken below it; `None` is without. The version of HTTP is agreed on by ALPN.
+    /// How TLS is used below it; `None` is without. The version of HTTP is agreed on by ALPN.
     pub tls: Option<Tls>,
 }
 
@@ -126,11 +126,11 @@ pub struct Expect {
     /// [`crate::Measurement::uncompressed_answers`] when an encoding is named here.
     pub encoding: Option<String>,
     /// Bytes of a response's message, as carried, at most. Larger ones fail their call.
-    pub max_answer_bytes: u32,
+    pub max_response_bytes: u32,
 }
 
 /// 64 MiB: far above what a call should carry, and still bounded.
-const DEFAULT_MAX_ANSWER_BYTES: u32 = 64 << 20;
+const DEFAULT_MAX_RESPONSE_BYTES: u32 = 64 << 20;
 
 impl Default for Expect {
     /// Any content type, no encoding, responses of up to 64 MiB.
@@ -138,7 +138,7 @@ impl Default for Expect {
         Expect {
             content_type: None,
             encoding: None,
-            max_answer_bytes: DEFAULT_MAX_ANSWER_BYTES,
+            max_response_bytes: DEFAULT_MAX_RESPONSE_BYTES,
         }
     }
 }

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_where_nobody_listens_is_refused() {
+    fn a_path_without_a_listener_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let error = connect_unix(&folder.path().join("s"), Duration::from_secs(10))
             .expect_err("no socket is there");

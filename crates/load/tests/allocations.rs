@@ -65,7 +65,7 @@ fn of_calls(trial: &Trial, calls: u64, look_every: Option<Duration>) -> Trialled
     let mut trial = trial.clone();
     trial.stop.calls = Some(calls);
     let (measurement, taken) = taken(|| {
-        let mut look = |progress: &mut rpcgauge_load::Progress<'_>| {
+        let mut sample = |progress: &mut rpcgauge_load::Progress<'_>| {
             assert!(progress.started >= progress.answered);
         };
         let hooks = Hooks {
@@ -74,7 +74,7 @@ fn of_calls(trial: &Trial, calls: u64, look_every: Option<Duration>) -> Trialled
             check: None,
             progress: look_every.map(|every| ProgressHook {
                 every,
-                look: Box::new(&mut look),
+                sample: Box::new(&mut sample),
             }),
         };
         let bodies = prepared(&[&[b'x'; 500], &[b'y'; 9000]]);
@@ -91,7 +91,7 @@ fn of_calls(trial: &Trial, calls: u64, look_every: Option<Duration>) -> Trialled
 
 #[test]
 fn twenty_times_the_calls_take_no_more_memory() {
-    let mut one = trial(serve(answer_with(ok)));
+    let mut one = trial(serve(respond_with(ok)));
     one.schedule = Schedule::Closed { in_flight: 1 };
     let mut many = one.clone();
     many.connections = 8;
@@ -124,7 +124,7 @@ fn twenty_times_the_calls_take_no_more_memory() {
 /// Bodies are allocated on the thread that makes them, and only given back on this one.
 #[test]
 fn streamed_bodies_take_no_more_memory_however_many() {
-    let mut trial = trial(serve(answer_with(ok)));
+    let mut trial = trial(serve(respond_with(ok)));
     let mut streamed = |calls| {
         trial.stop.calls = Some(calls);
         let body = || {

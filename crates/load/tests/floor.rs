@@ -9,7 +9,7 @@ use rpcgauge_load::floor::{FloorCall, ping_pong};
 use support::*;
 
 /// Reads the two sizes, then answers each request.
-fn answering<S: Read + Write>(mut stream: S) {
+fn responding<S: Read + Write>(mut stream: S) {
     let mut sizes = [0; 16];
     stream.read_exact(&mut sizes).unwrap();
     let size = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap()) as usize;
@@ -35,8 +35,8 @@ fn call() -> FloorCall {
 #[test]
 fn both_transports_and_large_messages() {
     let folder = tempfile::tempdir().unwrap();
-    let tcp = serve(answering);
-    let unix = serve_unix(folder.path().join("socket"), answering);
+    let tcp = serve(responding);
+    let unix = serve_unix(folder.path().join("socket"), responding);
     let large = FloorCall {
         request_bytes: 1_000_000,
         response_bytes: 700_000,
@@ -54,8 +54,8 @@ fn both_transports_and_large_messages() {
 }
 
 #[test]
-fn what_does_not_answer_is_an_error() {
-    let error = ping_pong(&nobody(), &call()).unwrap_err();
+fn an_address_that_does_not_respond_is_an_error() {
+    let error = ping_pong(&unused_address(), &call()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
 
     let closing = serve(drop);

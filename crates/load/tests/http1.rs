@@ -1,4 +1,4 @@
-//! Trials against real HTTP/1.1 servers that answer well.
+//! Trials against real HTTP/1.1 servers that response well.
 
 mod support;
 
@@ -10,7 +10,7 @@ use rpcgauge_load::{
 use support::*;
 #[test]
 fn every_call_is_answered_and_every_byte_counted() {
-    let address = serve(answer_with(ok));
+    let address = serve(respond_with(ok));
     let measurement = run(&trial(address), &[b"hello", b"longer text"]);
     assert_sums_hold(&measurement);
     assert_eq!(
@@ -39,7 +39,7 @@ fn every_call_is_answered_and_every_byte_counted() {
 
 #[test]
 fn more_calls_than_connections_wait_for_one() {
-    let address = serve(answer_with(ok));
+    let address = serve(respond_with(ok));
     let mut trial = trial(address);
     trial.connections = 3;
     trial.schedule = Schedule::Closed { in_flight: 8 };
@@ -48,7 +48,7 @@ fn more_calls_than_connections_wait_for_one() {
 }
 
 #[test]
-fn no_call_is_begun_where_the_end_came_with_the_answer() {
+fn no_call_is_begun_where_the_end_came_with_the_response() {
     let address = serve(|mut stream: std::net::TcpStream| {
         if let Some((_, body)) = read_request(&mut stream) {
             // Both leave in one segment, so that no call can be begun between them.
@@ -71,9 +71,9 @@ fn no_call_is_begun_where_the_end_came_with_the_answer() {
 
 /// More than is read ahead of working it through comes on each connection without an end.
 #[test]
-fn large_answers_on_many_connections_all_have_their_turn() {
+fn large_responses_on_many_connections_all_have_their_turn() {
     let large = ok(&vec![b'x'; 3_000_000]);
-    let address = serve(answer_with(move |_| large.clone()));
+    let address = serve(respond_with(move |_| large.clone()));
     let mut trial = trial(address);
     trial.connections = 12;
     trial.schedule = Schedule::Closed { in_flight: 12 };
@@ -86,8 +86,8 @@ fn large_answers_on_many_connections_all_have_their_turn() {
 #[test]
 fn a_connection_for_every_call() {
     let folder = tempfile::tempdir().unwrap();
-    let unix = serve_unix(folder.path().join("socket"), answer_with(ok));
-    for address in [serve(answer_with(ok)), unix] {
+    let unix = serve_unix(folder.path().join("socket"), respond_with(ok));
+    for address in [serve(respond_with(ok)), unix] {
         let mut trial = trial(address);
         trial.connection_use = ConnectionUse::PerCall;
         let measurement = run(&trial, &[b"x"]);
@@ -99,7 +99,7 @@ fn a_connection_for_every_call() {
 
 #[test]
 fn a_connection_for_every_call_several_at_once() {
-    let address = serve(answer_with(ok));
+    let address = serve(respond_with(ok));
     let mut trial = trial(address);
     trial.connection_use = ConnectionUse::PerCall;
     trial.schedule = Schedule::Closed { in_flight: 5 };
@@ -136,7 +136,7 @@ fn a_connection_that_the_server_closes_is_opened_again() {
 
 #[test]
 fn large_bodies_go_both_ways_in_many_writes() {
-    let address = serve(answer_with(ok));
+    let address = serve(respond_with(ok));
     let body = vec![b'x'; 5 << 20];
     let mut trial = trial(address);
     trial.stop.calls = Some(4);
@@ -145,15 +145,15 @@ fn large_bodies_go_both_ways_in_many_writes() {
     assert_eq!(measurement.traffic.received.body, 4 * (5 << 20));
 }
 
-/// Answers as `answer_with(ok)` does, with the handler's marks from this host's clock.
-fn answer_with_marks(mut stream: std::net::TcpStream) {
+/// Answers as `respond_with(ok)` does, with the handler's marks from this host's clock.
+fn response_with_marks(mut stream: std::net::TcpStream) {
     let now = || {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
         time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
     };
     while let Some((_, body)) = read_request(&mut stream) {
         let start = now();
-        let answer = format!(
+        let response = format!(
             "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-encoding: turned\r\n\
              rpcgauge-handler-start: {start}\r\nrpcgauge-handler-end: {}\r\n\
              content-length: {}\r\n\r\n",
@@ -161,7 +161,7 @@ fn answer_with_marks(mut stream: std::net::TcpStream) {
             body.len()
         );
         stream
-            .write_all(&[answer.as_bytes(), &body].concat())
+            .write_all(&[response.as_bytes(), &body].concat())
             .unwrap();
     }
 }
@@ -169,7 +169,7 @@ fn answer_with_marks(mut stream: std::net::TcpStream) {
 #[test]
 fn stages_are_timed_and_lie_inside_the_call() {
     for connection_use in [ConnectionUse::Reuse, ConnectionUse::PerCall] {
-        let mut trial = trial(serve(answer_with_marks));
+        let mut trial = trial(serve(response_with_marks));
         trial.timing = Timing::Stages;
         trial.connection_use = connection_use;
         trial.expect.encoding = Some("turned".to_owned());
@@ -214,7 +214,7 @@ const STRANGELY_MARKED: &[u8] =
 
 #[test]
 fn marks_of_another_clock_are_not_used() {
-    let mut trial = trial(serve(answer_with(|_| STRANGELY_MARKED.to_vec())));
+    let mut trial = trial(serve(respond_with(|_| STRANGELY_MARKED.to_vec())));
     trial.timing = Timing::Stages;
     let measurement = run_with(&trial, Bodies::PerCall(&mut Echo::default())).unwrap();
     assert_eq!(measurement.marks.implausible, 100);
@@ -224,7 +224,7 @@ fn marks_of_another_clock_are_not_used() {
 
 #[test]
 fn the_bytes_of_marks_are_counted_apart_where_stages_are_timed() {
-    let mut trial = trial(serve(answer_with(|_| STRANGELY_MARKED.to_vec())));
+    let mut trial = trial(serve(respond_with(|_| STRANGELY_MARKED.to_vec())));
     let all = 100 * STRANGELY_MARKED.len() as u64;
     let load = run(&trial, &[b"call 1"]).traffic.received;
     assert_eq!((load.marks, load.header), (0, all - 600));
@@ -239,7 +239,7 @@ fn the_bytes_of_marks_are_counted_apart_where_stages_are_timed() {
 
 #[test]
 fn without_stamps_the_codec_still_works_inside_the_call() {
-    let mut trial = trial(serve(answer_with(ok)));
+    let mut trial = trial(serve(respond_with(ok)));
     trial.expect.encoding = Some("gzip".to_owned());
     let mut echo = Echo::default();
     let measurement = run_with(&trial, Bodies::PerCall(&mut echo)).unwrap();
@@ -256,7 +256,7 @@ type Change<'a> = &'a dyn Fn(&mut Trial);
 
 #[test]
 fn what_cannot_be_carried_out_is_refused() {
-    let good = trial(nobody());
+    let good = trial(unused_address());
     let refused = |change: Change<'_>| {
         let mut trial = good.clone();
         change(&mut trial);
@@ -314,7 +314,7 @@ fn what_cannot_be_carried_out_is_refused() {
 }
 
 #[test]
-fn a_large_answer_that_ends_with_its_connection_is_read_to_the_end() {
+fn a_large_response_that_ends_with_its_connection_is_read_to_the_end() {
     // More than a connection's share of a turn, so that its end is told while it waits for the next.
     const LENGTH: usize = 24 << 20;
     let address = serve(|mut stream: std::net::TcpStream| {

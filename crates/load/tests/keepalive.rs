@@ -20,7 +20,7 @@ const PREFACE_LENGTH: usize = 24;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Does {
     /// Answers calls after it has acknowledged so many PINGs.
-    AnswersAfterPings(u64),
+    RespondsAfterPings(u64),
     /// Reads, and says nothing but its SETTINGS.
     FallsSilent,
 }
@@ -49,7 +49,7 @@ fn play(mut stream: TcpStream, does: Does, pings: &AtomicU64) -> std::io::Result
         if header[3] == PING {
             pings.fetch_add(1, Ordering::SeqCst);
         }
-        let Does::AnswersAfterPings(wanted) = does else {
+        let Does::RespondsAfterPings(wanted) = does else {
             continue;
         };
         match header[3] {
@@ -113,7 +113,7 @@ fn calls_of_a_connection_that_fell_silent_fail_long_before_their_deadline() {
 
 #[test]
 fn a_slow_server_that_acknowledges_pings_keeps_its_calls() {
-    let (address, pings) = server(Does::AnswersAfterPings(3));
+    let (address, pings) = server(Does::RespondsAfterPings(3));
     let mut trial = kept(address);
     // Nobody is so busy that an acknowledgement takes this long.
     trial.keepalive = Some(Keepalive {
@@ -132,7 +132,7 @@ fn a_slow_server_that_acknowledges_pings_keeps_its_calls() {
 
 #[test]
 fn over_http1_it_is_left_to_the_system() {
-    let mut trial = trial(serve(answer_with(|_| ok(b"x"))));
+    let mut trial = trial(serve(respond_with(|_| ok(b"x"))));
     trial.keepalive = Some(Keepalive {
         time: Duration::from_millis(1),
         timeout: Duration::from_millis(1),
@@ -144,7 +144,7 @@ fn over_http1_it_is_left_to_the_system() {
 
 #[test]
 fn times_of_nothing_are_refused() {
-    let mut trial = kept(nobody());
+    let mut trial = kept(unused_address());
     trial.keepalive = Some(Keepalive {
         time: Duration::ZERO,
         timeout: Duration::from_secs(20),

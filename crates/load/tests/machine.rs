@@ -29,7 +29,7 @@ fn allow_few_files() {
 }
 
 #[test]
-fn calls_without_a_file_descriptor_are_told_apart() {
+fn calls_without_a_file_descriptor_are_a_kind_of_their_own() {
     // Connections wait in the listener's queue: they are made and never answered.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut trial = trial(Address::Tcp(listener.local_addr().unwrap()));
@@ -53,7 +53,7 @@ fn calls_without_a_file_descriptor_are_told_apart() {
 
 #[test]
 fn a_name_without_an_address_is_the_users() {
-    // An empty part makes it no name, so that nobody is asked for it.
+    // An empty part makes it no name, so that no resolver is asked for it.
     let error = Address::resolve("no..name", 80).unwrap_err();
     assert!(matches!(error, LoadError::Resolve { .. }));
     assert_eq!(error.blame(), Blame::User);

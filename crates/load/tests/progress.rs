@@ -12,9 +12,9 @@ use rpcgauge_load::{
 };
 use support::*;
 
-/// What a look showed.
+/// What a snapshot showed.
 #[derive(Debug, Clone)]
-struct Look {
+struct Snapshot {
     elapsed: Duration,
     interval: Duration,
     started: u64,
@@ -26,9 +26,9 @@ struct Look {
     traffic: Traffic,
 }
 
-impl Look {
-    fn at(progress: &mut Progress<'_>) -> Look {
-        Look {
+impl Snapshot {
+    fn at(progress: &mut Progress<'_>) -> Snapshot {
+        Snapshot {
             elapsed: progress.elapsed,
             interval: progress.interval,
             started: progress.started,
@@ -42,34 +42,34 @@ impl Look {
     }
 }
 
-/// Carries a trial out with looks at it; `look` is called with each as well.
-fn looked_at(
+/// Carries a trial out with snapshots of it; `sample` is called with each as well.
+fn sampled(
     trial: &Trial,
     every: Duration,
-    look: &mut dyn FnMut(&mut Progress<'_>),
+    sample: &mut dyn FnMut(&mut Progress<'_>),
     stop: &AtomicBool,
-) -> Result<(Measurement, Vec<Look>), LoadError> {
-    let mut looks = Vec::new();
+) -> Result<(Measurement, Vec<Snapshot>), LoadError> {
+    let mut snapshots = Vec::new();
     let hooks = Hooks {
         settling: Box::new(|_| Settling::Settled),
         measuring: Box::new(|_| ()),
         check: None,
         progress: Some(ProgressHook {
             every,
-            look: Box::new(|progress| {
-                looks.push(Look::at(progress));
-                look(progress);
+            sample: Box::new(|progress| {
+                snapshots.push(Snapshot::at(progress));
+                sample(progress);
             }),
         }),
     };
     let measurement = measure_with(trial, prepared(&[b"x"]), hooks, stop)?;
-    Ok((measurement, looks))
+    Ok((measurement, snapshots))
 }
 
-/// What must hold of the looks at any trial: together they are its measurement.
-fn assert_looks_add_up(measurement: &Measurement, looks: &[Look]) {
+/// What must hold of the snapshots of any trial: together they are its measurement.
+fn assert_snapshots_add_up(measurement: &Measurement, snapshots: &[Snapshot]) {
     assert_sums_hold(measurement);
-    let last = looks.last().unwrap();
+    let last = snapshots.last().unwrap();
     assert_eq!(last.answered, measurement.calls.answered);
     assert_eq!(last.failed, measurement.calls.failed);
     let never_sent = measurement.calls.never_sent - measurement.calls.never_begun;
@@ -77,22 +77,25 @@ fn assert_looks_add_up(measurement: &Measurement, looks: &[Look]) {
     let open = measurement.calls.abandoned - measurement.calls.never_begun;
     assert_eq!(last.in_flight, open);
     assert_eq!(last.traffic, measurement.traffic);
-    let mut together = looks[0].times.clone();
-    for look in &looks[1..] {
-        together.latency += &look.times.latency;
-        together.failed_latency += &look.times.failed_latency;
-        together.send_delay += &look.times.send_delay;
+    let mut together = snapshots[0].times.clone();
+    for snapshot in &snapshots[1..] {
+        together.latency += &snapshot.times.latency;
+        together.failed_latency += &snapshot.times.failed_latency;
+        together.send_delay += &snapshot.times.send_delay;
     }
     assert_eq!(together.latency, measurement.latency);
     assert_eq!(together.failed_latency, measurement.failed_latency);
     assert_eq!(together.send_delay, measurement.send_delay);
-    let intervals: Duration = looks.iter().map(|look| look.interval).sum();
+    let intervals: Duration = snapshots.iter().map(|snapshot| snapshot.interval).sum();
     assert_eq!(intervals, last.elapsed);
-    for look in looks {
-        let failed: u64 = look.failed.values().sum();
-        assert_eq!(look.started, look.answered + failed + look.in_flight);
+    for snapshot in snapshots {
+        let failed: u64 = snapshot.failed.values().sum();
+        assert_eq!(
+            snapshot.started,
+            snapshot.answered + failed + snapshot.in_flight
+        );
     }
-    for pair in looks.windows(2) {
+    for pair in snapshots.windows(2) {
         assert_eq!(pair[1].elapsed - pair[0].elapsed, pair[1].interval);
         let answered = pair[1].answered - pair[0].answered;
         assert_eq!(answered, pair[1].times.latency.len());
@@ -100,8 +103,8 @@ fn assert_looks_add_up(measurement: &Measurement, looks: &[Look]) {
 }
 
 #[test]
-fn looks_at_a_rate_add_up_to_the_trial() {
-    let mut trial = trial(serve(answer_with(ok)));
+fn snapshots_at_a_rate_add_up_to_the_trial() {
+    let mut trial = trial(serve(respond_with(ok)));
     trial.connections = 2;
     trial.schedule = constant_rate(500.0);
     trial.warmup = Some(WarmupBounds {
@@ -110,16 +113,20 @@ fn looks_at_a_rate_add_up_to_the_trial() {
     });
     let every = Duration::from_millis(20);
     let stop = AtomicBool::new(false);
-    let (measurement, looks) = looked_at(&trial, every, &mut |_| (), &stop).unwrap();
-    assert_looks_add_up(&measurement, &looks);
+    let (measurement, snapshots) = sampled(&trial, every, &mut |_| (), &stop).unwrap();
+    assert_snapshots_add_up(&measurement, &snapshots);
     assert_eq!(measurement.calls.answered, 100);
     // 200 ms are ten intervals; a busy machine may leave some out.
-    assert!((2..=11).contains(&looks.len()), "{} looks", looks.len());
+    assert!(
+        (2..=11).contains(&snapshots.len()),
+        "{} snapshots",
+        snapshots.len()
+    );
 }
 
 #[test]
 fn failures_are_shown_by_kind_as_they_come() {
-    let mut trial = trial(serve(answer_with(|_| {
+    let mut trial = trial(serve(respond_with(|_| {
         b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n".to_vec()
     })));
     trial.stop = Stop {
@@ -128,17 +135,17 @@ fn failures_are_shown_by_kind_as_they_come() {
     };
     let every = Duration::from_millis(10);
     let stop = AtomicBool::new(false);
-    let (measurement, looks) = looked_at(&trial, every, &mut |_| (), &stop).unwrap();
-    assert_looks_add_up(&measurement, &looks);
-    let first = &looks[0];
+    let (measurement, snapshots) = sampled(&trial, every, &mut |_| (), &stop).unwrap();
+    assert_snapshots_add_up(&measurement, &snapshots);
+    let first = &snapshots[0];
     let failed: Vec<_> = first.failed.keys().copied().collect();
     assert_eq!(failed, [FailureKind::HttpStatus(503)]);
     assert_eq!(first.times.latency.len(), 0, "of calls that succeeded");
 }
 
 #[test]
-fn a_trial_can_be_stopped_from_a_look() {
-    let mut trial = trial(serve(answer_with(ok)));
+fn a_trial_can_be_stopped_from_a_snapshot() {
+    let mut trial = trial(serve(respond_with(ok)));
     trial.schedule = Schedule::Closed { in_flight: 3 };
     trial.connections = 3;
     trial.stop = Stop {
@@ -152,14 +159,14 @@ fn a_trial_can_be_stopped_from_a_look() {
         }
     };
     let every = Duration::from_millis(10);
-    let (measurement, looks) = looked_at(&trial, every, &mut enough, &stop).unwrap();
-    assert_looks_add_up(&measurement, &looks);
+    let (measurement, snapshots) = sampled(&trial, every, &mut enough, &stop).unwrap();
+    assert_snapshots_add_up(&measurement, &snapshots);
     assert!(measurement.calls.answered > 0);
 }
 
 #[test]
-fn no_time_between_looks_is_refused() {
+fn no_time_between_snapshots_is_refused() {
     let stop = AtomicBool::new(false);
-    let error = looked_at(&trial(nobody()), Duration::ZERO, &mut |_| (), &stop).unwrap_err();
+    let error = sampled(&trial(unused_address()), Duration::ZERO, &mut |_| (), &stop).unwrap_err();
     assert!(matches!(error, LoadError::Setting { .. }), "{error}");
 }

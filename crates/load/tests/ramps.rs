@@ -35,7 +35,7 @@ fn a_ramp_makes_the_calls_of_each_segment_and_ends() {
         segment(0.0, 0.0, 50),
         segment(400.0, 400.0, 100),
     ];
-    let measurement = run(&ramp(serve(answer_with(ok)), &parts), &[b"x"]);
+    let measurement = run(&ramp(serve(respond_with(ok)), &parts), &[b"x"]);
     assert_sums_hold(&measurement);
     assert_eq!(measurement.ending, Ending::Complete);
     let started: Vec<u64> = measurement.segments.iter().map(|s| s.started).collect();
@@ -47,7 +47,7 @@ fn a_ramp_makes_the_calls_of_each_segment_and_ends() {
 #[test]
 fn a_ramp_can_be_stopped_before_its_end() {
     let parts = [segment(1000.0, 1000.0, 60_000)];
-    let mut trial = ramp(serve(answer_with(ok)), &parts);
+    let mut trial = ramp(serve(respond_with(ok)), &parts);
     trial.stop.calls = Some(30);
     let measurement = run(&trial, &[b"x"]);
     assert_sums_hold(&measurement);
@@ -62,8 +62,8 @@ fn a_ramp_can_be_stopped_before_its_end() {
 }
 
 #[test]
-fn a_segment_over_the_servers_capacity_is_told_from_one_below() {
-    let address = serve(answer_with(ok_after(Duration::from_millis(5))));
+fn a_segment_over_the_servers_capacity_differs_from_one_below() {
+    let address = serve(respond_with(ok_after(Duration::from_millis(5))));
     // One at a time, 5 ms each: 200 a second at most.
     let parts = [segment(20.0, 20.0, 500), segment(1000.0, 1000.0, 200)];
     let mut trial = ramp(address, &parts);
@@ -82,7 +82,7 @@ fn a_segment_over_the_servers_capacity_is_told_from_one_below() {
 
 #[test]
 fn a_ramp_has_no_warm_up() {
-    let mut trial = ramp(nobody(), &[segment(1.0, 1.0, 10)]);
+    let mut trial = ramp(unused_address(), &[segment(1.0, 1.0, 10)]);
     trial.warmup = Some(warmup(1));
     let error = run_with(&trial, prepared(&[b"x"])).unwrap_err();
     assert!(matches!(error, LoadError::Setting { .. }));

@@ -74,13 +74,13 @@ fn a_call_that_goaway_leaves_out_is_sent_on_a_new_connection() {
 }
 
 #[test]
-fn of_the_calls_in_flight_goaway_tells_which_to_send_again() {
+fn of_the_calls_in_flight_goaway_decides_which_are_sent_again() {
     // Eight calls come together; the first four are processed, after the GOAWAY.
     let address = serve_frames(|came: Came| match (came.connection, came.stream) {
         (0, 1..15) => vec![],
         (0, _) => {
-            let answers = (0..4).flat_map(|call| ok_frame(2 * call + 1));
-            goaway(7, NO_ERROR).into_iter().chain(answers).collect()
+            let responses = (0..4).flat_map(|call| ok_frame(2 * call + 1));
+            goaway(7, NO_ERROR).into_iter().chain(responses).collect()
         }
         (_, stream) => ok_frame(stream),
     });
@@ -93,7 +93,7 @@ fn of_the_calls_in_flight_goaway_tells_which_to_send_again() {
 
 #[test]
 fn calls_do_not_wait_for_a_connection_that_is_going_away() {
-    // The first connection is going away at its third call, and answers the first two only when
+    // The first connection is going away at its third call, and responses the first two only when
     // another connection has had five.
     let (connections, elsewhere) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let address = serve(move |stream: TcpStream| {
@@ -146,7 +146,7 @@ fn connections_that_are_going_away_stay_bounded() {
 }
 
 #[test]
-fn a_server_that_takes_no_call_is_not_asked_for_ever() {
+fn a_server_that_takes_no_call_is_not_called_for_ever() {
     let refuses = |came: Came| reset(came.stream, REFUSED_STREAM);
     let goes = |_| goaway(0, NO_ERROR);
     let cases = [
@@ -254,7 +254,7 @@ fn a_server_that_is_gone_fails_what_it_did_not_process() {
         trial.connection_use = connection_use;
         let measurement = run(&trial, &[b"x"]);
         let failed = vec![("connect-refused".to_owned(), 1)];
-        // There is nobody to send it to again.
+        // There is no server to send it to again.
         assert_eq!(seen(&measurement), (0, 0, failed), "{connection_use:?}");
     }
 }
@@ -284,7 +284,7 @@ fn stages_of_a_call_that_was_sent_again_are_left_out() {
     }
 }
 
-/// Three answers a connection, then nothing more.
+/// Three responses a connection, then nothing more.
 fn three_a_connection(mut stream: TcpStream) {
     for _ in 0..3 {
         let Some((_, body)) = read_request(&mut stream) else {

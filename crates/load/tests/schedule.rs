@@ -14,7 +14,7 @@ use support::*;
 
 #[test]
 fn a_rate_starts_every_call_of_its_schedule() {
-    let address = serve(answer_with(ok));
+    let address = serve(respond_with(ok));
     for arrivals in [Arrivals::Constant, Arrivals::Poisson { seed: 3 }] {
         let mut trial = trial(address.clone());
         trial.connections = 4;
@@ -30,7 +30,7 @@ fn a_rate_starts_every_call_of_its_schedule() {
 
 #[test]
 fn a_rate_ends_with_its_time_and_not_with_its_calls() {
-    let address = serve(answer_with(ok));
+    let address = serve(respond_with(ok));
     let mut trial = trial(address);
     trial.schedule = constant_rate(1000.0);
     trial.stop = Stop {
@@ -88,7 +88,7 @@ fn a_rate_that_was_broken_off_lasted_until_then() {
 
 #[test]
 fn overload_shows_in_the_latency_and_what_was_not_reached_is_abandoned() {
-    let address = serve(answer_with(ok_after(Duration::from_millis(5))));
+    let address = serve(respond_with(ok_after(Duration::from_millis(5))));
     let mut trial = trial(address);
     trial.schedule = constant_rate(2000.0);
     trial.stop = Stop {
@@ -116,7 +116,7 @@ fn overload_shows_in_the_latency_and_what_was_not_reached_is_abandoned() {
 
 #[test]
 fn refused_calls_at_a_rate_fail_as_they_become_due() {
-    let mut trial = short(nobody());
+    let mut trial = short(unused_address());
     trial.schedule = constant_rate(1000.0);
     trial.stop = Stop {
         calls: Some(200),
@@ -128,13 +128,13 @@ fn refused_calls_at_a_rate_fail_as_they_become_due() {
 }
 
 #[test]
-fn calls_that_wait_past_their_deadline_are_told_apart() {
-    let mut trial = trial(serve(answer_with(ok)));
+fn calls_that_wait_past_their_deadline_are_a_kind_of_their_own() {
+    let mut trial = trial(serve(respond_with(ok)));
     trial.schedule = constant_rate(1000.0);
     trial.deadline = Duration::from_millis(20);
-    // The look holds the loop up once, as a busy machine would.
+    // The snapshot holds the loop up once, as a busy machine would.
     let mut looks = 0;
-    let mut look = |_: &mut Progress<'_>| {
+    let mut sample = |_: &mut Progress<'_>| {
         looks += 1;
         if looks == 1 {
             thread::sleep(Duration::from_millis(100));
@@ -146,7 +146,7 @@ fn calls_that_wait_past_their_deadline_are_told_apart() {
         check: None,
         progress: Some(ProgressHook {
             every: Duration::from_millis(10),
-            look: Box::new(&mut look),
+            sample: Box::new(&mut sample),
         }),
     };
     let stop = AtomicBool::new(false);
@@ -167,7 +167,7 @@ fn calls_that_wait_past_their_deadline_are_told_apart() {
 
 #[test]
 fn what_a_warmup_left_waiting_is_not_measured() {
-    let mut trial = trial(serve(answer_with(ok_after(Duration::from_millis(2)))));
+    let mut trial = trial(serve(respond_with(ok_after(Duration::from_millis(2)))));
     trial.schedule = constant_rate(1000.0);
     trial.warmup = Some(WarmupBounds {
         max_time: Duration::from_millis(200),
@@ -201,15 +201,15 @@ fn what_a_warmup_left_waiting_is_not_measured() {
         let late = measurement.calls.failed.get(&FailureKind::Deadline);
         let ended = measurement.calls.answered + measurement.warmup_ended_after;
         let ended = ended + late.copied().unwrap_or_default();
-        let answers = measurement.traffic.received.body;
-        assert!(answers <= ended, "{answers} bytes, one in each answer");
+        let responses = measurement.traffic.received.body;
+        assert!(responses <= ended, "{responses} bytes, one in each answer");
     }
 }
 
 #[test]
 fn what_a_warmup_may_not_have_is_measured() {
     // 200 calls are due in the warm-up, of which the server can answer half.
-    let mut trial = trial(serve(answer_with(ok_after(Duration::from_millis(2)))));
+    let mut trial = trial(serve(respond_with(ok_after(Duration::from_millis(2)))));
     trial.schedule = constant_rate(1000.0);
     trial.warmup = Some(WarmupBounds {
         max_calls: 150,
@@ -242,7 +242,7 @@ fn calls_in_flight_at_the_end_are_drained_for_a_bounded_time() {
 
 #[test]
 fn an_interrupted_trial_leaves_what_it_measured() {
-    let mut trial = trial(serve(answer_with(ok)));
+    let mut trial = trial(serve(respond_with(ok)));
     trial.stop = Stop {
         calls: None,
         time: Some(Duration::from_secs(600)),
@@ -278,7 +278,7 @@ fn a_turn_takes_so_many_calls_and_no_more() {
         check: None,
         progress: Some(ProgressHook {
             every: Duration::from_nanos(1),
-            look: Box::new(|progress| started.push(progress.started)),
+            sample: Box::new(|progress| started.push(progress.started)),
         }),
     };
     let stop = AtomicBool::new(false);

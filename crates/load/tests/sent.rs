@@ -15,7 +15,7 @@ use support::*;
 #[test]
 fn a_call_without_a_connection_is_not_sent() {
     for connection_use in [ConnectionUse::Reuse, ConnectionUse::PerCall] {
-        let mut trial = short(nobody());
+        let mut trial = short(unused_address());
         trial.connection_use = connection_use;
         trial.schedule = constant_rate(2000.0);
         let calls = run(&trial, &[b"x"]).calls;
@@ -58,7 +58,7 @@ fn a_call_whose_head_the_server_does_not_accept_is_not_sent() {
 
 #[test]
 fn a_call_without_a_body_is_not_sent() {
-    let mut trial = trial(serve(answer_with(ok)));
+    let mut trial = trial(serve(respond_with(ok)));
     trial.stop.calls = Some(10);
     let bodies = (0..10).map(|number| match number {
         0..4 => Ok(Body {

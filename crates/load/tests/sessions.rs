@@ -13,7 +13,7 @@ use rpcgauge_load::{
     Address, Ending, Hooks, LoadError, Measurement, Schedule, Session, Settling, SliceBounds, Trial,
 };
 use support::{
-    answer_with, assert_sums_hold, ok, ok_after, only_read, prepared, read_request, serve, trial,
+    assert_sums_hold, ok, ok_after, only_read, prepared, read_request, respond_with, serve, trial,
     warmup,
 };
 
@@ -54,7 +54,7 @@ fn only_the_calls_of_slices_count() {
     for in_flight in [1, 4] {
         let answered = Arc::new(AtomicU64::new(0));
         let seen = Arc::clone(&answered);
-        let mut trial = trial(serve(answer_with(move |body: &[u8]| {
+        let mut trial = trial(serve(respond_with(move |body: &[u8]| {
             answered.fetch_add(1, Ordering::SeqCst);
             ok(body)
         })));
@@ -85,7 +85,7 @@ fn only_the_calls_of_slices_count() {
 #[test]
 fn time_between_slices_is_no_time_of_the_trial() {
     let pause = Duration::from_millis(200);
-    let trial = trial(serve(answer_with(ok)));
+    let trial = trial(serve(respond_with(ok)));
     let m = measured(&trial, 3, |_| std::thread::sleep(pause)).unwrap();
     // The sum of the calls' latencies is the time in which they were made, one after the other.
     let sum = m.latency.mean() * m.latency.len() as f64;
@@ -101,7 +101,7 @@ fn time_between_slices_is_no_time_of_the_trial() {
 
 #[test]
 fn a_slice_by_time_ends_with_the_call_that_is_in_flight() {
-    let trial = trial(serve(answer_with(ok_after(Duration::from_millis(20)))));
+    let trial = trial(serve(respond_with(ok_after(Duration::from_millis(20)))));
     let stop = AtomicBool::new(false);
     let mut session = Session::open(&trial, prepared(&[b"x"]), hooks(), &stop).unwrap();
     let by_time = SliceBounds {
@@ -122,7 +122,7 @@ fn a_slice_by_time_ends_with_the_call_that_is_in_flight() {
 
 #[test]
 fn a_connection_that_the_server_closed_in_between_is_opened_again_outside_the_figures() {
-    // It hangs up after each 13 answers: what one slice takes.
+    // It hangs up after each 13 responses: what one slice takes.
     let trial = trial(serve(|mut stream| {
         for _ in 0..13 {
             let Some((_, body)) = read_request(&mut stream) else {
@@ -141,7 +141,7 @@ fn a_connection_that_the_server_closed_in_between_is_opened_again_outside_the_fi
 #[test]
 fn what_the_other_side_used_is_read_at_the_edges_of_what_counts() {
     let edges = RefCell::new(Vec::new());
-    let trial = trial(serve(answer_with(ok)));
+    let trial = trial(serve(respond_with(ok)));
     let stop = AtomicBool::new(false);
     let hooks = Hooks {
         measuring: Box::new(|begins| edges.borrow_mut().push(begins)),
@@ -156,14 +156,14 @@ fn what_the_other_side_used_is_read_at_the_edges_of_what_counts() {
 }
 
 #[test]
-fn what_the_last_call_of_a_slice_takes_counts_until_its_answer_is_read() {
+fn what_the_last_call_of_a_slice_takes_counts_until_its_response_is_read() {
     // The response's end comes long after its beginning.
     let ended = Arc::new(AtomicU64::new(0));
     let answered = Arc::clone(&ended);
     let trial = trial(serve(move |mut stream| {
         while let Some((_, body)) = read_request(&mut stream) {
-            let answer = ok(&body);
-            let (begin, end) = answer.split_at(answer.len() - 1);
+            let response = ok(&body);
+            let (begin, end) = response.split_at(response.len() - 1);
             stream.write_all(begin).unwrap();
             std::thread::sleep(Duration::from_millis(30));
             answered.fetch_add(1, Ordering::SeqCst);
@@ -202,7 +202,7 @@ fn a_connection_that_cannot_be_made_holds_up_no_slice() {
     std::thread::spawn(move || {
         let (stream, _) = listener.accept().unwrap();
         drop(listener);
-        answer_with(ok)(stream);
+        respond_with(ok)(stream);
     });
     let mut trial = trial(Address::Tcp(address));
     trial.connections = 2;
@@ -232,7 +232,7 @@ fn a_server_that_only_fails_ends_the_session_and_not_the_caller() {
 
 #[test]
 fn only_a_closed_loop_goes_in_slices() {
-    let mut trial = trial(support::nobody());
+    let mut trial = trial(support::unused_address());
     trial.schedule = Schedule::Rate {
         per_second: 10.0,
         arrivals: rpcgauge_load::Arrivals::Constant,
@@ -250,8 +250,8 @@ fn a_call_that_fails_among_those_left_out_lets_the_next_ones_count() {
                 return;
             };
             let busy = b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n";
-            let answer = if call == 0 { busy.to_vec() } else { ok(&body) };
-            stream.write_all(&answer).unwrap();
+            let response = if call == 0 { busy.to_vec() } else { ok(&body) };
+            stream.write_all(&response).unwrap();
         }
     }));
     let m = measured(&trial, 4, |_| ()).unwrap();

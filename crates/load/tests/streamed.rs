@@ -41,7 +41,7 @@ fn each_call_has_the_next_body() {
     for connection_use in [ConnectionUse::Reuse, ConnectionUse::PerCall] {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let keep = Arc::clone(&seen);
-        let mut trial = trial(serve(answer_with(move |body| {
+        let mut trial = trial(serve(respond_with(move |body| {
             keep.lock()
                 .unwrap()
                 .push(String::from_utf8(body.to_vec()).unwrap());
@@ -66,7 +66,7 @@ fn each_call_has_the_next_body() {
 
 #[test]
 fn more_bodies_than_lie_ready_keep_up() {
-    let mut trial = trial(serve(answer_with(ok)));
+    let mut trial = trial(serve(respond_with(ok)));
     trial.schedule = Schedule::Closed { in_flight: 4 };
     trial.connections = 4;
     trial.stop.calls = Some(20_000);
@@ -80,7 +80,7 @@ fn more_bodies_than_lie_ready_keep_up() {
 fn bodies_that_come_late_are_counted_and_not_hidden() {
     let answered = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&answered);
-    let mut trial = trial(serve(answer_with(move |body| {
+    let mut trial = trial(serve(respond_with(move |body| {
         count.fetch_add(1, Ordering::Relaxed);
         ok(body)
     })));
@@ -123,7 +123,7 @@ fn bodies_that_come_late_are_counted_and_not_hidden() {
 
 #[test]
 fn the_end_of_the_bodies_ends_the_trial() {
-    let address = serve(answer_with(ok));
+    let address = serve(respond_with(ok));
     let schedules = [Schedule::Closed { in_flight: 2 }, constant_rate(2000.0)];
     for schedule in schedules {
         let mut trial = trial(address.clone());
@@ -152,7 +152,7 @@ fn the_end_of_the_bodies_ends_the_trial() {
 #[test]
 fn a_body_that_cannot_be_made_fails_its_call_alone() {
     for connection_use in [ConnectionUse::Reuse, ConnectionUse::PerCall] {
-        let mut trial = trial(serve(answer_with(ok)));
+        let mut trial = trial(serve(respond_with(ok)));
         trial.connection_use = connection_use;
         trial.stop.calls = Some(50);
         let bodies = numbered()

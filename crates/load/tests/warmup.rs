@@ -15,7 +15,7 @@ use support::*;
 
 #[test]
 fn a_warm_up_ends_when_the_rule_says_so() {
-    let mut trial = trial(serve(answer_with(ok)));
+    let mut trial = trial(serve(respond_with(ok)));
     trial.warmup = Some(warmup(10));
     let mut slices = Vec::new();
     let mut rule = |slice| {
@@ -49,7 +49,7 @@ fn a_warm_up_ends_when_the_rule_says_so() {
 
 #[test]
 fn calls_in_flight_at_the_switch_belong_to_the_warm_up() {
-    let mut trial = trial(serve(answer_with(ok)));
+    let mut trial = trial(serve(respond_with(ok)));
     trial.connections = 4;
     trial.schedule = Schedule::Closed { in_flight: 4 };
     trial.warmup = Some(warmup(25));
@@ -69,7 +69,7 @@ fn calls_in_flight_at_the_switch_belong_to_the_warm_up() {
 fn what_the_hooks_do_is_no_lateness_of_the_first_call() {
     const PAUSE: Duration = Duration::from_millis(300);
     for in_flight in [1, 4] {
-        let mut trial = trial(serve(answer_with(ok)));
+        let mut trial = trial(serve(respond_with(ok)));
         trial.connections = in_flight;
         trial.schedule = Schedule::Closed { in_flight };
         trial.warmup = Some(warmup(10));
@@ -99,7 +99,7 @@ fn what_the_hooks_do_is_no_lateness_of_the_first_call() {
 
 #[test]
 fn a_warm_up_that_never_settles_says_so() {
-    let mut by_rule = trial(serve(answer_with(ok)));
+    let mut by_rule = trial(serve(respond_with(ok)));
     by_rule.warmup = Some(warmup(10));
     let stop = AtomicBool::new(false);
     let never = &mut |_| Settling::NeverSettled;
@@ -126,7 +126,7 @@ fn a_warm_up_that_never_settles_says_so() {
 
 #[test]
 fn a_warm_up_has_no_more_calls_than_its_bound() {
-    let mut trial = trial(serve(answer_with(ok)));
+    let mut trial = trial(serve(respond_with(ok)));
     trial.connections = 8;
     trial.schedule = Schedule::Closed { in_flight: 8 };
     for max_calls in [3, 8, 30] {
@@ -170,7 +170,7 @@ fn at_a_rate_calls_in_flight_are_of_the_warm_ups_bound_too() {
 
 #[test]
 fn an_interrupted_warm_up_leaves_an_empty_measurement() {
-    let mut trial = trial(serve(answer_with(ok)));
+    let mut trial = trial(serve(respond_with(ok)));
     trial.warmup = Some(warmup(10));
     let stop = AtomicBool::new(false);
     let mut rule = |_| {
@@ -199,8 +199,8 @@ fn verified(verifier: &mut Echo) -> Bodies<'_> {
 }
 
 #[test]
-fn answers_are_verified_on_the_warm_up() {
-    let mut trial = trial(serve(answer_with(ok)));
+fn responses_are_verified_on_the_warm_up() {
+    let mut trial = trial(serve(respond_with(ok)));
     trial.warmup = Some(warmup(10));
     let mut echo = Echo::default();
     run_with(&trial, verified(&mut echo)).unwrap();
@@ -212,7 +212,7 @@ fn answers_are_verified_on_the_warm_up() {
     };
     let error = run_with(&trial, verified(&mut echo)).unwrap_err();
     assert!(
-        matches!(error, LoadError::WrongAnswer { call: 1, .. }),
+        matches!(error, LoadError::WrongResponse { call: 1, .. }),
         "{error}"
     );
 }

@@ -31,7 +31,7 @@ pub(crate) fn shown(steps: &[Step<'_>]) -> String {
     path
 }
 
-/// Whether a name can stand behind a dot in a path.
+/// Whether a name can follow a dot in a path.
 fn is_plain(name: &str) -> bool {
     !name.is_empty()
         && name

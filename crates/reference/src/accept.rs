@@ -66,7 +66,7 @@ enum Acceptor {
     Unix(UnixListener),
 }
 
-/// Answers go out at once, and clients that vanished are noticed.
+/// Responses leave at once, and clients that vanished are noticed.
 fn tune(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     sockopt::set_socket_keepalive(stream, true)?;

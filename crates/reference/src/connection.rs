@@ -1,4 +1,4 @@
-//! One connection: which version of HTTP it speaks, and how long it may be silent.
+//! One connection: which version of HTTP it uses, and how long it may be silent.
 
 use std::convert::Infallible;
 use std::error::Error;

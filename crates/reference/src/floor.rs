@@ -41,7 +41,7 @@ pub fn serve(listener: &Listener) -> io::Error {
     }
 }
 
-/// Answers requests until the client closes the connection.
+/// Responds to requests until the client closes the connection.
 fn respond_until_closed(mut stream: impl Read + Write) -> io::Result<()> {
     let mut header = [0; HEADER_BYTES];
     stream.read_exact(&mut header)?;

@@ -41,12 +41,12 @@ fn a_call_makes_no_timer_and_weighs_nothing_anew() {
         body.len()
     );
     let mut stream = server.raw();
-    let mut answer = [0; 1024];
-    // The client allocates nothing: each answer comes in one piece.
+    let mut response = [0; 1024];
+    // The client allocates nothing: each response comes in one piece.
     let mut call = || {
         stream.write_all(request.as_bytes()).expect("sent");
-        let length = stream.read(&mut answer).expect("answered");
-        assert!(answer[..length].ends_with(br#"{"message":"Hello, a."}"#));
+        let length = stream.read(&mut response).expect("answered");
+        assert!(response[..length].ends_with(br#"{"message":"Hello, a."}"#));
     };
     for _ in 0..CALLS {
         call();

@@ -15,11 +15,11 @@ use rpcgauge_reference::grpc::{Code, MethodCall, MethodResponse, Methods, Status
 const PATH: &str = "/test.Test/Call";
 const GRPC: [(&str, &str); 2] = [("content-type", "application/grpc"), ("te", "trailers")];
 
-fn method<A>(answer: impl Fn(MethodCall) -> A + Send + Sync + 'static) -> Methods
+fn method<A>(response: impl Fn(MethodCall) -> A + Send + Sync + 'static) -> Methods
 where
     A: Future<Output = MethodResponse> + Send + 'static,
 {
-    Methods::from([(PATH.to_owned(), Arc::new(answer) as _)])
+    Methods::from([(PATH.to_owned(), Arc::new(response) as _)])
 }
 
 fn answered(result: Result<Vec<u8>, Status>) -> MethodResponse {
@@ -49,19 +49,19 @@ fn hello() -> Settings {
 #[test]
 fn a_method_is_answered_beside_the_workload() {
     let server = Running::start_with(&hello(), &reversed());
-    let answer = server.call(Http::Two, post(PATH, &GRPC, framed(false, b"abc")));
-    assert_eq!(answer.body, framed(false, b"cba"));
-    assert_eq!(answer.header("content-type"), "application/grpc");
-    assert_eq!(answer.header("x-first"), "a");
-    assert_eq!(answer.trailers["x-last"], "a");
-    assert_eq!(answer.trailers["grpc-status"], "0");
+    let response = server.call(Http::Two, post(PATH, &GRPC, framed(false, b"abc")));
+    assert_eq!(response.body, framed(false, b"cba"));
+    assert_eq!(response.header("content-type"), "application/grpc");
+    assert_eq!(response.header("x-first"), "a");
+    assert_eq!(response.trailers["x-last"], "a");
+    assert_eq!(response.trailers["grpc-status"], "0");
 
     let path = server.workload.method_path();
     let message = server.workload.request(0).to_bytes(Encoding::Protobuf);
     let body = framed(false, &message.unwrap());
-    let answer = server.call(Http::Two, post(path, &GRPC, body));
-    assert_eq!(answer.grpc_status(), "0");
-    assert!(!answer.headers.contains_key("x-first"));
+    let response = server.call(Http::Two, post(path, &GRPC, body));
+    assert_eq!(response.grpc_status(), "0");
+    assert!(!response.headers.contains_key("x-first"));
 }
 
 #[test]
@@ -78,10 +78,10 @@ fn a_method_sees_the_fields_and_the_timeout_of_its_call() {
         ("x-asked", "c"),
         ("grpc-timeout", "15S"),
     ];
-    let answer = server.call(Http::Two, post(PATH, &headers, framed(false, b"")));
-    assert_eq!(answer.header("content-type"), "application/grpc+json");
+    let response = server.call(Http::Two, post(PATH, &headers, framed(false, b"")));
+    assert_eq!(response.header("content-type"), "application/grpc+json");
     let want = r#"["b", "c"] Some(15s) Json"#;
-    assert_eq!(answer.body, framed(false, want.as_bytes()));
+    assert_eq!(response.body, framed(false, want.as_bytes()));
 }
 
 #[test]
@@ -101,9 +101,9 @@ fn messages_are_decompressed_and_compressed_for_a_method() {
         ("grpc-accept-encoding", "gzip"),
     ];
     let body = framed(true, &gzip(b"abc"));
-    let answer = server.call(Http::Two, post(PATH, &headers, body));
-    assert_eq!(answer.header("grpc-encoding"), "gzip");
-    assert_eq!(answer.body, framed(true, &gzip(b"cba")));
+    let response = server.call(Http::Two, post(PATH, &headers, body));
+    assert_eq!(response.header("grpc-encoding"), "gzip");
+    assert_eq!(response.body, framed(true, &gzip(b"cba")));
 }
 
 #[test]
@@ -113,17 +113,17 @@ fn a_failure_brings_its_details_and_metadata() {
         answered(Err(status.with_details(vec![0, 1, 2, 3])))
     });
     let server = Running::start_with(&hello(), &methods);
-    let answer = server.call(Http::Two, post(PATH, &GRPC, framed(false, b"")));
-    assert_eq!(answer.status, 200);
-    assert!(answer.body.is_empty());
-    assert_eq!(answer.header("x-first"), "a");
+    let response = server.call(Http::Two, post(PATH, &GRPC, framed(false, b"")));
+    assert_eq!(response.status, 200);
+    assert!(response.body.is_empty());
+    assert_eq!(response.header("x-first"), "a");
     for (name, value) in [
         ("grpc-status", "15"),
         ("grpc-message", "lost: 100%25"),
         ("grpc-status-details-bin", "AAECAw"),
         ("x-last", "a"),
     ] {
-        assert_eq!(answer.trailers[name], value);
+        assert_eq!(response.trailers[name], value);
     }
 }
 
@@ -135,8 +135,8 @@ fn a_method_that_takes_longer_than_its_call_has_is_given_up() {
     });
     let server = Running::start_with(&hello(), &methods);
     let headers = [GRPC[0], ("grpc-timeout", "20m")];
-    let answer = server.call(Http::Two, post(PATH, &headers, framed(false, b"")));
-    assert_eq!(answer.grpc_status(), "4");
+    let response = server.call(Http::Two, post(PATH, &headers, framed(false, b"")));
+    assert_eq!(response.grpc_status(), "4");
 }
 
 #[test]
@@ -144,8 +144,8 @@ fn a_methods_path_takes_no_other_content_type() {
     let server = Running::start_with(&hello(), &reversed());
     for path in [PATH, server.workload.method_path()] {
         for headers in [&[("content-type", "application/json")][..], &[]] {
-            let answer = server.call(Http::Two, post(path, headers, "{}"));
-            assert_eq!(answer.status, 415, "{path}");
+            let response = server.call(Http::Two, post(path, headers, "{}"));
+            assert_eq!(response.status, 415, "{path}");
         }
     }
 }

@@ -5,7 +5,7 @@
 mod common;
 
 use bytes::Bytes;
-use common::{Answer, Http, InFrames, Running, framed, post, request};
+use common::{Http, InFrames, Response, Running, framed, post, request};
 use http::{HeaderMap, Method, Request};
 use hyper::body::Frame;
 use rpcgauge_message::{Compression, Compressor, Encoding, WorkloadSpec};
@@ -34,7 +34,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-fn call_with(server: &Running, more: &[(&str, &str)], body: Vec<u8>) -> Answer {
+fn call_with(server: &Running, more: &[(&str, &str)], body: Vec<u8>) -> Response {
     let mut headers = vec![("content-type", "application/grpc"), ("te", "trailers")];
     headers.extend_from_slice(more);
     server.call(
@@ -44,30 +44,30 @@ fn call_with(server: &Running, more: &[(&str, &str)], body: Vec<u8>) -> Answer {
 }
 
 /// A failed call: HTTP's 200, a status and no message, all in one header block.
-fn assert_failed(answer: &Answer, code: &str, message: &str) {
-    assert_eq!(answer.status, 200);
-    assert_eq!(answer.header("content-type"), "application/grpc");
+fn assert_failed(response: &Response, code: &str, message: &str) {
+    assert_eq!(response.status, 200);
+    assert_eq!(response.header("content-type"), "application/grpc");
     assert_eq!(
-        answer.header("grpc-status"),
+        response.header("grpc-status"),
         code,
         "{}",
-        answer.grpc_message()
+        response.grpc_message()
     );
     assert!(
-        answer.grpc_message().contains(message),
+        response.grpc_message().contains(message),
         "{}",
-        answer.grpc_message()
+        response.grpc_message()
     );
-    assert!(answer.body.is_empty() && answer.trailers.is_empty());
+    assert!(response.body.is_empty() && response.trailers.is_empty());
 }
 
 #[test]
 fn a_call_ends_with_its_status_in_the_trailers() {
     let server = Running::hello();
-    let answer = call_with(&server, &[], framed(false, &hello()));
-    assert_eq!(answer.trailers["grpc-status"], "0");
-    assert_eq!(answer.header("content-type"), "application/grpc");
-    assert!(!answer.headers.contains_key("content-length"));
+    let response = call_with(&server, &[], framed(false, &hello()));
+    assert_eq!(response.trailers["grpc-status"], "0");
+    assert_eq!(response.header("content-type"), "application/grpc");
+    assert!(!response.headers.contains_key("content-length"));
 }
 
 #[test]
@@ -83,8 +83,8 @@ fn an_unknown_method_is_unimplemented() {
         if path == server.workload.method_path() {
             continue;
         }
-        let answer = server.call(Http::Two, post(path, &headers, framed(false, &hello())));
-        assert_failed(&answer, UNIMPLEMENTED, "unknown method");
+        let response = server.call(Http::Two, post(path, &headers, framed(false, &hello())));
+        assert_failed(&response, UNIMPLEMENTED, "unknown method");
     }
 }
 
@@ -132,37 +132,40 @@ fn damaged_messages_are_internal_errors() {
 fn compressed_messages_need_a_known_and_named_coding() {
     let server = Running::hello();
     let compressed = framed(true, &gzip(&hello()));
-    let answer = call_with(&server, &[("grpc-encoding", "gzip")], compressed.clone());
-    assert_eq!(answer.grpc_status(), "0", "{}", answer.grpc_message());
+    let response = call_with(&server, &[("grpc-encoding", "gzip")], compressed.clone());
+    assert_eq!(response.grpc_status(), "0", "{}", response.grpc_message());
 
-    let answer = call_with(&server, &[], compressed.clone());
-    assert_failed(&answer, INTERNAL, "compressed flag is set");
-    let answer = call_with(
+    let response = call_with(&server, &[], compressed.clone());
+    assert_failed(&response, INTERNAL, "compressed flag is set");
+    let response = call_with(
         &server,
         &[("grpc-encoding", "identity")],
         compressed.clone(),
     );
-    assert_failed(&answer, INTERNAL, "compressed flag is set");
+    assert_failed(&response, INTERNAL, "compressed flag is set");
 
-    let answer = call_with(&server, &[("grpc-encoding", "snappy")], compressed);
-    assert_failed(&answer, UNIMPLEMENTED, "grpc-encoding snappy");
-    assert_eq!(answer.header("grpc-accept-encoding"), "identity,gzip,zstd");
+    let response = call_with(&server, &[("grpc-encoding", "snappy")], compressed);
+    assert_failed(&response, UNIMPLEMENTED, "grpc-encoding snappy");
+    assert_eq!(
+        response.header("grpc-accept-encoding"),
+        "identity,gzip,zstd"
+    );
 
     let damaged = framed(true, &hello());
-    let answer = call_with(&server, &[("grpc-encoding", "gzip")], damaged);
-    assert_failed(&answer, INTERNAL, "not gzip");
+    let response = call_with(&server, &[("grpc-encoding", "gzip")], damaged);
+    assert_failed(&response, INTERNAL, "not gzip");
 
     // The flag, not the header, says whether this message is compressed.
-    let answer = call_with(
+    let response = call_with(
         &server,
         &[("grpc-encoding", "gzip")],
         framed(false, &hello()),
     );
-    assert_eq!(answer.grpc_status(), "0", "{}", answer.grpc_message());
+    assert_eq!(response.grpc_status(), "0", "{}", response.grpc_message());
 }
 
 #[test]
-fn an_answer_is_compressed_only_for_who_accepts_it() {
+fn a_response_is_compressed_only_for_who_accepts_it() {
     let mut settings = Settings::new(WorkloadSpec::List { n: 50 });
     settings.response_compression = Compression::ZSTD;
     let server = Running::start(&settings);
@@ -182,11 +185,11 @@ fn an_answer_is_compressed_only_for_who_accepts_it() {
             .map(|value| ("grpc-accept-encoding", value))
             .into_iter()
             .collect();
-        let answer = call_with(&server, &more, framed(false, &bytes));
-        assert_eq!(answer.grpc_status(), "0", "{}", answer.grpc_message());
-        assert_eq!(answer.body[0], u8::from(compressed), "{accept:?}");
+        let response = call_with(&server, &more, framed(false, &bytes));
+        assert_eq!(response.grpc_status(), "0", "{}", response.grpc_message());
+        assert_eq!(response.body[0], u8::from(compressed), "{accept:?}");
         assert_eq!(
-            answer.header("grpc-encoding"),
+            response.header("grpc-encoding"),
             if compressed { "zstd" } else { "" }
         );
     }
@@ -197,11 +200,11 @@ fn too_large_messages_exhaust_resources() {
     let mut settings = Settings::new(WorkloadSpec::Echo { n: 1 });
     settings.limits.max_message_bytes = 1000;
     let server = Running::start(&settings);
-    let answer = call_with(&server, &[], framed(false, &[0; 1001]));
-    assert_failed(&answer, RESOURCE_EXHAUSTED, "the limit is 1000");
+    let response = call_with(&server, &[], framed(false, &[0; 1001]));
+    assert_failed(&response, RESOURCE_EXHAUSTED, "the limit is 1000");
     // By its announcement alone, before its bytes are there.
-    let answer = call_with(&server, &[], vec![0, 0xFF, 0xFF, 0xFF, 0xFF]);
-    assert_failed(&answer, RESOURCE_EXHAUSTED, "the limit is 1000");
+    let response = call_with(&server, &[], vec![0, 0xFF, 0xFF, 0xFF, 0xFF]);
+    assert_failed(&response, RESOURCE_EXHAUSTED, "the limit is 1000");
     // Small as it comes, large as it is.
     let mut echo = server
         .workload
@@ -212,16 +215,16 @@ fn too_large_messages_exhaust_resources() {
         echo.extend_from_slice(&[0x42, 4, b'a', b'a', b'a', b'a']);
     }
     assert!(echo.len() > 1000 && gzip(&echo).len() < 500);
-    let answer = call_with(
+    let response = call_with(
         &server,
         &[("grpc-encoding", "gzip")],
         framed(true, &gzip(&echo)),
     );
-    assert_failed(&answer, RESOURCE_EXHAUSTED, "1000");
+    assert_failed(&response, RESOURCE_EXHAUSTED, "1000");
 }
 
 #[test]
-fn requests_without_an_answer_are_invalid() {
+fn requests_without_a_response_are_invalid() {
     let mut settings = Settings::new(WorkloadSpec::List { n: 3 });
     settings.limits.max_message_bytes = 1 << 20;
     let server = Running::start(&settings);
@@ -244,21 +247,21 @@ fn what_http_forbids_gets_an_http_status() {
         "application/grpc+thrift",
         "application/grpcx",
     ] {
-        let answer = server.call(
+        let response = server.call(
             Http::Two,
             post(path, &[("content-type", kind)], framed(false, &hello())),
         );
-        assert_eq!(answer.status, 415, "{kind}");
+        assert_eq!(response.status, 415, "{kind}");
     }
     let headers = [("content-type", "application/grpc")];
-    let answer = server.call(
+    let response = server.call(
         Http::Two,
         request(Method::GET, path, &headers, Bytes::new()),
     );
-    assert_eq!(answer.status, 405);
-    assert_eq!(answer.header("allow"), "POST");
-    let answer = server.call(Http::One, post(path, &headers, framed(false, &hello())));
-    assert_eq!(answer.status, 505);
+    assert_eq!(response.status, 405);
+    assert_eq!(response.header("allow"), "POST");
+    let response = server.call(Http::One, post(path, &headers, framed(false, &hello())));
+    assert_eq!(response.status, 505);
 }
 
 fn with_body<B>(server: &Running, more: &[(&str, &str)], body: B) -> Request<B> {
@@ -276,26 +279,26 @@ fn a_deadline_ends_a_call_whose_message_does_not_come() {
             &[("grpc-timeout", "50m")],
             InFrames::without_end([sent]),
         );
-        let answer = common::call(&server.address, Http::Two, request);
-        assert_failed(&answer, DEADLINE_EXCEEDED, "grpc-timeout");
+        let response = common::call(&server.address, Http::Two, request);
+        assert_failed(&response, DEADLINE_EXCEEDED, "grpc-timeout");
     }
 }
 
 #[test]
 fn a_deadline_that_has_passed_fails_the_call_and_a_long_one_does_not() {
     let server = Running::hello();
-    let answer = call_with(&server, &[("grpc-timeout", "0n")], framed(false, &hello()));
-    assert_failed(&answer, DEADLINE_EXCEEDED, "grpc-timeout");
+    let response = call_with(&server, &[("grpc-timeout", "0n")], framed(false, &hello()));
+    assert_failed(&response, DEADLINE_EXCEEDED, "grpc-timeout");
     for long in ["1H", "99999999H"] {
-        let answer = call_with(&server, &[("grpc-timeout", long)], framed(false, &hello()));
-        assert_eq!(answer.grpc_status(), "0", "{}", answer.grpc_message());
+        let response = call_with(&server, &[("grpc-timeout", long)], framed(false, &hello()));
+        assert_eq!(response.grpc_status(), "0", "{}", response.grpc_message());
     }
-    let answer = call_with(
+    let response = call_with(
         &server,
         &[("grpc-timeout", "soon")],
         framed(false, &hello()),
     );
-    assert_failed(&answer, INTERNAL, "grpc-timeout");
+    assert_failed(&response, INTERNAL, "grpc-timeout");
 }
 
 #[test]
@@ -311,8 +314,8 @@ fn a_message_in_pieces_is_put_together() {
             .collect();
         frames.push(Frame::trailers(trailers.clone()));
         let request = with_body(&server, &[], InFrames::new(frames));
-        let answer = common::call(&server.address, Http::Two, request);
-        assert_eq!(answer.grpc_status(), "0", "{}", answer.grpc_message());
+        let response = common::call(&server.address, Http::Two, request);
+        assert_eq!(response.grpc_status(), "0", "{}", response.grpc_message());
     }
 }
 
@@ -321,8 +324,8 @@ fn a_second_message_is_refused_without_waiting_for_its_end() {
     let server = Running::hello();
     let more = [framed(false, &hello()), vec![0]].concat();
     let request = with_body(&server, &[], InFrames::without_end([more.into()]));
-    let answer = common::call(&server.address, Http::Two, request);
-    assert_failed(&answer, UNIMPLEMENTED, "more than one message");
+    let response = common::call(&server.address, Http::Two, request);
+    assert_failed(&response, UNIMPLEMENTED, "more than one message");
 }
 
 #[test]
@@ -333,13 +336,13 @@ fn messages_with_line_breaks_stay_one_header() {
         ("te", "trailers"),
     ];
     let body = framed(false, "{\"na\nme\u{1F600}".as_bytes());
-    let answer = server.call(
+    let response = server.call(
         Http::Two,
         post(server.workload.method_path(), &headers, body),
     );
-    assert_eq!(answer.grpc_status(), INTERNAL);
+    assert_eq!(response.grpc_status(), INTERNAL);
     assert!(
-        answer
+        response
             .grpc_message()
             .bytes()
             .all(|byte| (b' '..=b'~').contains(&byte))

@@ -55,11 +55,11 @@ fn what_is_no_http_is_refused_and_closed() {
         b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nxx",
         b"\0\0\0\0\r\n\r\n",
     ] {
-        let answer = server.send_raw(garbage);
+        let response = server.send_raw(garbage);
         assert!(
-            answer.is_empty() || answer.starts_with(b"HTTP/1.1 400"),
+            response.is_empty() || response.starts_with(b"HTTP/1.1 400"),
             "{garbage:?}: {}",
-            String::from_utf8_lossy(&answer)
+            String::from_utf8_lossy(&response)
         );
     }
     server.assert_alive();
@@ -72,24 +72,24 @@ fn a_huge_head_is_refused() {
         "GET / HTTP/1.1\r\nhost: a\r\nx: {}\r\n\r\n",
         "x".repeat(1 << 20)
     );
-    let answer = server.send_raw(long.as_bytes());
+    let response = server.send_raw(long.as_bytes());
     assert!(
-        answer.is_empty() || answer.starts_with(b"HTTP/1.1 431"),
+        response.is_empty() || response.starts_with(b"HTTP/1.1 431"),
         "too long a header"
     );
     let many = format!(
         "GET / HTTP/1.1\r\nhost: a\r\n{}\r\n",
         "x: y\r\n".repeat(10_000)
     );
-    let answer = server.send_raw(many.as_bytes());
+    let response = server.send_raw(many.as_bytes());
     assert!(
-        answer.is_empty() || answer.starts_with(b"HTTP/1.1 431"),
+        response.is_empty() || response.starts_with(b"HTTP/1.1 431"),
         "too many headers"
     );
     let uri = format!("GET /{} HTTP/1.1\r\nhost: a\r\n\r\n", "x".repeat(100_000));
-    let answer = server.send_raw(uri.as_bytes());
+    let response = server.send_raw(uri.as_bytes());
     assert!(
-        answer.is_empty() || answer.starts_with(b"HTTP/1.1 4"),
+        response.is_empty() || response.starts_with(b"HTTP/1.1 4"),
         "too long a path"
     );
     server.assert_alive();
@@ -108,8 +108,8 @@ fn broken_http2_ends_with_goaway() {
         vec![0xFF; 64],
     ] {
         let bytes = [PREFACE, &settings, &broken].concat();
-        let answer = server.send_raw(&bytes);
-        assert!(has_frame(&answer, GOAWAY), "{broken:?}: {answer:?}");
+        let response = server.send_raw(&bytes);
+        assert!(has_frame(&response, GOAWAY), "{broken:?}: {response:?}");
     }
     server.assert_alive();
 }
@@ -129,8 +129,8 @@ fn a_huge_http2_head_is_refused() {
     for _ in 0..130 {
         bytes.extend(frame(9, 0, 1, &[b'y'; 16_000]));
     }
-    let answer = server.send_raw(&bytes);
-    assert!(answer.is_empty() || has_frame(&answer, GOAWAY) || has_frame(&answer, 3));
+    let response = server.send_raw(&bytes);
+    assert!(response.is_empty() || has_frame(&response, GOAWAY) || has_frame(&response, 3));
     server.assert_alive();
 }
 
@@ -146,9 +146,9 @@ fn half_requests_and_clients_that_go_away_are_survived() {
         let mut stream = server.raw();
         stream.write_all(&whole.as_bytes()[..end]).expect("sent");
         stream.shutdown(Shutdown::Write).expect("half closed");
-        let answer = read_to_close(stream);
+        let response = read_to_close(stream);
         assert!(
-            !answer.starts_with(b"HTTP/1.1 200"),
+            !response.starts_with(b"HTTP/1.1 200"),
             "half a request is no request"
         );
     }
@@ -204,8 +204,8 @@ fn clients_that_say_nothing_or_only_half_are_given_up() {
     ] {
         let mut stream = server.raw();
         stream.write_all(start).expect("sent");
-        let answer = read_to_close(stream);
-        assert!(!answer.starts_with(b"HTTP/1.1 200"), "{start:?}");
+        let response = read_to_close(stream);
+        assert!(!response.starts_with(b"HTTP/1.1 200"), "{start:?}");
     }
     server.assert_alive();
 }
@@ -218,19 +218,19 @@ fn a_body_that_does_not_come_is_given_up() {
          content-length: 17\r\n\r\n{{",
         server.workload.rest_path()
     );
-    let answer = server.send_raw(head.as_bytes());
+    let response = server.send_raw(head.as_bytes());
     assert!(
-        answer.starts_with(b"HTTP/1.1 408"),
+        response.starts_with(b"HTTP/1.1 408"),
         "{}",
-        String::from_utf8_lossy(&answer)
+        String::from_utf8_lossy(&response)
     );
 }
 
 #[test]
-fn an_idle_connection_is_closed_after_its_last_answer() {
+fn an_idle_connection_is_closed_after_its_last_response() {
     let server = impatient();
-    let answer = server.send_raw(b"GET /x HTTP/1.1\r\nhost: a\r\n\r\n");
-    assert!(answer.starts_with(b"HTTP/1.1 404"));
+    let response = server.send_raw(b"GET /x HTTP/1.1\r\nhost: a\r\n\r\n");
+    assert!(response.starts_with(b"HTTP/1.1 404"));
 }
 
 /// A real request with some of its bytes changed, cut or added to.
@@ -289,16 +289,16 @@ proptest! {
                 ("content-encoding", compression),
             ];
             let rest = post(server.workload.rest_path(), &headers, bytes.clone());
-            let answer = server.call(Http::One, rest);
-            prop_assert!([200, 400, 413].contains(&answer.status.as_u16()), "{}", answer.status);
+            let response = server.call(Http::One, rest);
+            prop_assert!([200, 400, 413].contains(&response.status.as_u16()), "{}", response.status);
             let headers = [
                 ("content-type", content_type::grpc(encoding)),
                 ("grpc-encoding", compression),
             ];
             let body = framed(compression != "identity", &bytes);
-            let answer = server.call(Http::Two, post(server.workload.method_path(), &headers, body));
-            prop_assert_eq!(answer.status, 200);
-            prop_assert!(["0", "3", "8", "13"].contains(&answer.grpc_status()), "{:?}", answer);
+            let response = server.call(Http::Two, post(server.workload.method_path(), &headers, body));
+            prop_assert_eq!(response.status, 200);
+            prop_assert!(["0", "3", "8", "13"].contains(&response.grpc_status()), "{:?}", response);
             Ok(())
         })?;
     }

@@ -59,13 +59,13 @@ fn an_idle_connection_does_not_hold_up_the_end() {
     idle_http1
         .write_all(b"GET /x HTTP/1.1\r\nhost: a\r\n\r\n")
         .expect("sent");
-    let mut answer = [0; 12];
-    idle_http1.read_exact(&mut answer).expect("answered");
+    let mut response = [0; 12];
+    idle_http1.read_exact(&mut response).expect("answered");
     let mut idle_http2 = server.raw();
     idle_http2
         .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
         .expect("sent");
-    idle_http2.read_exact(&mut answer[..9]).expect("settings");
+    idle_http2.read_exact(&mut response[..9]).expect("settings");
     let silent = server.raw();
     server.end();
     for stream in [idle_http1, idle_http2, silent] {
@@ -91,9 +91,9 @@ fn a_call_in_flight_is_answered_before_the_end() {
     let ending = std::thread::spawn(move || server.end());
     std::thread::sleep(Duration::from_millis(100));
     stream.write_all(body.as_bytes()).expect("sent");
-    let answer = String::from_utf8(common::read_to_close(stream)).expect("text");
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    assert!(answer.contains("late"), "{answer}");
+    let response = String::from_utf8(common::read_to_close(stream)).expect("text");
+    assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+    assert!(response.contains("late"), "{response}");
     ending.join().expect("ended");
 }
 

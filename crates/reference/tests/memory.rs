@@ -31,7 +31,7 @@ fn cramped(workload: WorkloadSpec) -> Running {
     Running::start(&settings)
 }
 
-/// A request as JSON, so long, whose answer is short.
+/// A request as JSON, so long, whose response is short.
 fn padded() -> Vec<u8> {
     let (start, end) = (r#"{"name":"a""#, "}");
     let spaces = " ".repeat(MESSAGE_BYTES - start.len() - end.len());
@@ -85,8 +85,8 @@ fn rest_bodies_beyond_the_budget_are_refused() {
     server.assert_alive();
     let ended = |mut stream: TcpStream| {
         stream.write_all(rest).expect("sent");
-        let answer = read_to_close(stream);
-        assert!(answer.starts_with(b"HTTP/1.1 200"));
+        let response = read_to_close(stream);
+        assert!(response.starts_with(b"HTTP/1.1 200"));
     };
     waiting.into_iter().for_each(ended);
     let mut stream = server.raw();
@@ -95,7 +95,7 @@ fn rest_bodies_beyond_the_budget_are_refused() {
     ended(stream);
 }
 
-/// An HTTP/2 connection, on which answers may have so many bytes before they are read.
+/// An HTTP/2 connection, on which responses may have so many bytes before they are read.
 async fn connected<B>(server: &Running, window: u32) -> SendRequest<B>
 where
     B: Body<Data = Bytes, Error = Infallible> + Send + Unpin + 'static,
@@ -128,23 +128,23 @@ fn grpc_messages_beyond_the_budget_are_refused() {
         let (tell, mut told) = mpsc::unbounded_channel();
         for _ in 0..CALLS {
             let pieces = [message.slice(..10_000), message.slice(10_000..20_000)];
-            let answer = sender.send_request(grpc(&server, InFrames::without_end(pieces)));
+            let response = sender.send_request(grpc(&server, InFrames::without_end(pieces)));
             let tell = tell.clone();
             tokio::spawn(async move {
-                let _ = tell.send(answer.await.expect("an answer"));
+                let _ = tell.send(response.await.expect("an answer"));
             });
         }
         for _ in ROOM_FOR..CALLS {
-            let answer = told.recv().await.expect("an answer");
-            assert_eq!(answer.headers()["grpc-status"], RESOURCE_EXHAUSTED);
-            let said = answer.headers()["grpc-message"].to_str().expect("text");
+            let response = told.recv().await.expect("an answer");
+            assert_eq!(response.headers()["grpc-status"], RESOURCE_EXHAUSTED);
+            let said = response.headers()["grpc-message"].to_str().expect("text");
             assert!(said.contains("--max-memory"), "{said}");
         }
     });
 }
 
 #[test]
-fn answers_that_nobody_takes_are_within_the_budget() {
+fn unread_responses_are_within_the_budget() {
     let server = cramped(WorkloadSpec::List { n: 10_000 });
     let request = server.workload.request(0).to_bytes(Encoding::Protobuf);
     let request = Bytes::from(framed(false, &request.expect("encoded")));
@@ -154,17 +154,17 @@ fn answers_that_nobody_takes_are_within_the_budget() {
             let request = grpc(&server, Full::new(request.clone()));
             sender.send_request(request).await.expect("an answer")
         };
-        let refused = |answer: &http::Response<_>| {
-            let status = answer.headers().get("grpc-status");
+        let refused = |response: &http::Response<_>| {
+            let status = response.headers().get("grpc-status");
             status.is_some_and(|status| status == RESOURCE_EXHAUSTED)
         };
         let mut untaken = Vec::new();
         loop {
-            let answer = call().await;
-            if refused(&answer) {
+            let response = call().await;
+            if refused(&response) {
                 break;
             }
-            untaken.push(answer);
+            untaken.push(response);
         }
         assert!(!untaken.is_empty());
         // The client takes them back, after which there is room again.

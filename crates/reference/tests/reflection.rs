@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use common::{Answer, Http, Running, block_on, framed, post};
+use common::{Http, Response, Running, block_on, framed, post};
 use http::Request;
 use http_body_util::BodyExt as _;
 use hyper::body::{Body, Frame};
@@ -31,21 +31,21 @@ fn asked(question: ReflectionRequest<'_>) -> Vec<u8> {
     framed(false, &question.to_bytes())
 }
 
-/// The answers in a body.
-fn answers(mut body: &[u8]) -> Vec<ReflectionResponse> {
-    let mut answers = Vec::new();
+/// The responses in a body.
+fn responses(mut body: &[u8]) -> Vec<ReflectionResponse> {
+    let mut responses = Vec::new();
     while let Some((prefix, rest)) = body.split_first_chunk::<5>() {
         assert_eq!(prefix[0], 0, "not compressed");
         let length = u32::from_be_bytes([prefix[1], prefix[2], prefix[3], prefix[4]]) as usize;
         let (message, rest) = rest.split_at(length);
-        answers.push(ReflectionResponse::from_bytes(message).expect("an answer"));
+        responses.push(ReflectionResponse::from_bytes(message).expect("an answer"));
         body = rest;
     }
     assert!(body.is_empty(), "a whole number of messages");
-    answers
+    responses
 }
 
-fn call(server: &Running, path: &str, body: Vec<u8>) -> Answer {
+fn call(server: &Running, path: &str, body: Vec<u8>) -> Response {
     server.call(Http::Two, post(path, &GRPC, body))
 }
 
@@ -58,10 +58,10 @@ fn every_question_of_a_stream_is_answered_in_both_versions() {
             asked(ReflectionRequest::FileContaining("hello.Hello")),
             asked(ReflectionRequest::FileContaining("a.B")),
         ];
-        let answer = call(&server, path, questions.concat());
-        assert_eq!(answer.header("content-type"), "application/grpc");
-        assert_eq!(answer.grpc_status(), "0");
-        match &answers(&answer.body)[..] {
+        let response = call(&server, path, questions.concat());
+        assert_eq!(response.header("content-type"), "application/grpc");
+        assert_eq!(response.grpc_status(), "0");
+        match &responses(&response.body)[..] {
             [
                 ReflectionResponse::Services(names),
                 ReflectionResponse::Files(files),
@@ -79,8 +79,8 @@ fn every_question_of_a_stream_is_answered_in_both_versions() {
 #[test]
 fn a_stream_without_a_question_ends_well() {
     let server = Running::start(&settings());
-    let answer = call(&server, METHOD_PATHS[0], Vec::new());
-    assert_eq!((answer.grpc_status(), answer.body.len()), ("0", 0));
+    let response = call(&server, METHOD_PATHS[0], Vec::new());
+    assert_eq!((response.grpc_status(), response.body.len()), ("0", 0));
 }
 
 #[test]
@@ -92,9 +92,9 @@ fn compressed_questions_are_answered() {
         .expect("compressed");
     let headers = [&GRPC[..], &[("grpc-encoding", "gzip")]].concat();
     let request = post(METHOD_PATHS[0], &headers, framed(true, &compressed));
-    let answer = server.call(Http::Two, request);
+    let response = server.call(Http::Two, request);
     assert!(matches!(
-        &answers(&answer.body)[..],
+        &responses(&response.body)[..],
         [ReflectionResponse::Services(_)]
     ));
 }
@@ -110,9 +110,9 @@ fn what_is_no_question_ends_the_stream_with_a_status() {
         (vec![0, 0xff, 0xff, 0xff, 0xff], "8"),
     ];
     for (damage, status) in cases {
-        let answer = call(&server, METHOD_PATHS[0], [good.clone(), damage].concat());
-        assert_eq!(answers(&answer.body).len(), 1, "what was asked before");
-        assert_eq!(answer.grpc_status(), status);
+        let response = call(&server, METHOD_PATHS[0], [good.clone(), damage].concat());
+        assert_eq!(responses(&response.body).len(), 1, "what was asked before");
+        assert_eq!(response.grpc_status(), status);
     }
     server.assert_alive();
 }
@@ -121,8 +121,8 @@ fn what_is_no_question_ends_the_stream_with_a_status() {
 fn it_is_not_there_unless_it_is_offered() {
     let server = Running::hello();
     for path in METHOD_PATHS {
-        let answer = call(&server, path, asked(ReflectionRequest::Services));
-        assert_eq!(answer.grpc_status(), "12");
+        let response = call(&server, path, asked(ReflectionRequest::Services));
+        assert_eq!(response.grpc_status(), "12");
     }
 }
 
@@ -142,7 +142,7 @@ impl Body for Questions {
     }
 }
 
-/// Asks over a stream that stays open, and gives back the sender and the answer's body.
+/// Asks over a stream that stays open, and gives back the sender and the response's body.
 async fn open(server: &Running) -> (mpsc::Sender<Vec<u8>>, hyper::body::Incoming) {
     let (sender, questions) = mpsc::channel(1);
     let stream = tokio::net::TcpStream::connect(server.tcp()).await;
@@ -157,7 +157,7 @@ async fn open(server: &Running) -> (mpsc::Sender<Vec<u8>>, hyper::body::Incoming
 }
 
 #[test]
-fn an_answer_comes_before_the_next_question() {
+fn a_response_comes_before_the_next_question() {
     let server = Running::start(&settings());
     block_on(async {
         let (sender, mut body) = open(&server).await;
@@ -168,7 +168,7 @@ fn an_answer_comes_before_the_next_question() {
             sender.send(asked(question)).await.expect("sent");
             let frame = body.frame().await.expect("a frame").expect("whole");
             let data = frame.into_data().expect("an answer");
-            assert_eq!(answers(&data).len(), 1);
+            assert_eq!(responses(&data).len(), 1);
         }
         drop(sender);
         let frame = body.frame().await.expect("a frame").expect("whole");
@@ -177,7 +177,7 @@ fn an_answer_comes_before_the_next_question() {
 }
 
 #[test]
-fn a_stream_that_nobody_asks_on_ends() {
+fn a_stream_without_questions_ends() {
     let server = Running::start(&Settings {
         timeouts: Timeouts {
             request_body: Duration::from_millis(50),

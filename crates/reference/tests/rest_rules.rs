@@ -5,7 +5,7 @@ mod common;
 use std::io::Write as _;
 
 use bytes::Bytes;
-use common::{Answer, Http, Running, post, read_to_close, request};
+use common::{Http, Response, Running, post, read_to_close, request};
 use http::Method;
 use rpcgauge_message::{Compression, Compressor, WorkloadSpec};
 use rpcgauge_reference::Settings;
@@ -22,26 +22,26 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-fn call(server: &Running, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Answer {
+fn call(server: &Running, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Response {
     let body = body.into();
     let path = server.workload.rest_path();
-    let answer = server.call(Http::One, post(path, headers, body.clone()));
+    let response = server.call(Http::One, post(path, headers, body.clone()));
     let again = server.call(Http::Two, post(path, headers, body));
     assert_eq!(
-        (answer.status, &answer.body),
+        (response.status, &response.body),
         (again.status, &again.body),
         "HTTP/1.1 and HTTP/2"
     );
-    answer
+    response
 }
 
 #[test]
 fn an_unknown_path_is_not_found() {
     let server = Running::hello();
     for path in ["/", "/nothing", "/hello/"] {
-        let answer = server.call(Http::One, post(path, &[JSON], HELLO));
-        assert_eq!(answer.status, 404);
-        let problem = answer.problem();
+        let response = server.call(Http::One, post(path, &[JSON], HELLO));
+        assert_eq!(response.status, 404);
+        let problem = response.problem();
         assert_eq!(problem["status"], 404);
         assert_eq!(problem["title"], "Not Found");
         assert!(
@@ -64,9 +64,9 @@ fn only_post_is_allowed() {
         Method::PATCH,
     ] {
         let path = server.workload.rest_path();
-        let answer = server.call(Http::One, request(method, path, &[JSON], HELLO));
-        assert_eq!(answer.status, 405);
-        assert_eq!(answer.header("allow"), "POST");
+        let response = server.call(Http::One, request(method, path, &[JSON], HELLO));
+        assert_eq!(response.status, 405);
+        assert_eq!(response.header("allow"), "POST");
     }
 }
 
@@ -88,15 +88,15 @@ fn a_body_of_another_media_type_is_refused_with_those_that_are_taken() {
         &[("content-type", "text/plain")],
         &[("content-type", "")],
     ] {
-        let answer = call(&server, headers, HELLO);
-        assert_eq!(answer.status, 415);
+        let response = call(&server, headers, HELLO);
+        assert_eq!(response.status, 415);
         assert!(
-            answer
+            response
                 .header("accept")
                 .starts_with("application/json, application/msgpack")
         );
         assert!(
-            answer.problem()["detail"]
+            response.problem()["detail"]
                 .as_str()
                 .expect("text")
                 .contains("content-type")
@@ -108,14 +108,14 @@ fn a_body_of_another_media_type_is_refused_with_those_that_are_taken() {
 fn a_body_of_another_coding_is_refused_with_those_that_are_taken() {
     let server = Running::hello();
     for coding in ["br", "gzip, gzip", "deflate"] {
-        let answer = call(&server, &[JSON, ("content-encoding", coding)], HELLO);
-        assert_eq!(answer.status, 415);
-        assert_eq!(answer.header("accept-encoding"), "gzip, zstd");
+        let response = call(&server, &[JSON, ("content-encoding", coding)], HELLO);
+        assert_eq!(response.status, 415);
+        assert_eq!(response.header("accept-encoding"), "gzip, zstd");
     }
-    let answer = call(&server, &[JSON, ("content-encoding", "gzip")], HELLO);
-    assert_eq!(answer.status, 400, "not gzip at all");
+    let response = call(&server, &[JSON, ("content-encoding", "gzip")], HELLO);
+    assert_eq!(response.status, 400, "not gzip at all");
     assert!(
-        answer.problem()["detail"]
+        response.problem()["detail"]
             .as_str()
             .expect("text")
             .contains("not gzip")
@@ -123,7 +123,7 @@ fn a_body_of_another_coding_is_refused_with_those_that_are_taken() {
 }
 
 #[test]
-fn accept_chooses_the_answers_media_type() {
+fn accept_chooses_the_responses_media_type() {
     let server = Running::hello();
     for (accept, want) in [
         ("application/cbor", "application/cbor"),
@@ -133,18 +133,18 @@ fn accept_chooses_the_answers_media_type() {
         ),
         ("*/*", "application/json"),
     ] {
-        let answer = call(&server, &[JSON, ("accept", accept)], HELLO);
-        assert_eq!(answer.header("content-type"), want);
-        assert_eq!(answer.header("vary"), "", "nothing here is cached");
+        let response = call(&server, &[JSON, ("accept", accept)], HELLO);
+        assert_eq!(response.header("content-type"), want);
+        assert_eq!(response.header("vary"), "", "nothing here is cached");
     }
-    let answer = call(
+    let response = call(
         &server,
         &[JSON, ("accept", "text/html, application/json;q=0")],
         HELLO,
     );
-    assert_eq!(answer.status, 406);
+    assert_eq!(response.status, 406);
     assert!(
-        answer.problem()["detail"]
+        response.problem()["detail"]
             .as_str()
             .expect("text")
             .contains("application/cbor")
@@ -152,7 +152,7 @@ fn accept_chooses_the_answers_media_type() {
 }
 
 #[test]
-fn accept_encoding_chooses_the_answers_coding() {
+fn accept_encoding_chooses_the_responses_coding() {
     let mut settings = Settings::new(WorkloadSpec::List { n: 30 });
     settings.response_compression = Compression::GZIP;
     let server = Running::start(&settings);
@@ -168,13 +168,13 @@ fn accept_encoding_chooses_the_answers_coding() {
         ("*", "gzip"),
         ("gzip;q=0.1, identity", ""),
     ] {
-        let answer = call(&server, &[JSON, ("accept-encoding", accept)], body.clone());
-        assert_eq!(answer.status, 200);
-        assert_eq!(answer.header("content-encoding"), want, "{accept}");
-        assert_eq!(answer.header("vary"), "accept-encoding");
+        let response = call(&server, &[JSON, ("accept-encoding", accept)], body.clone());
+        assert_eq!(response.status, 200);
+        assert_eq!(response.header("content-encoding"), want, "{accept}");
+        assert_eq!(response.header("vary"), "accept-encoding");
     }
-    let answer = call(&server, &[JSON], body.clone());
-    assert_eq!(answer.header("content-encoding"), "");
+    let response = call(&server, &[JSON], body.clone());
+    assert_eq!(response.header("content-encoding"), "");
     assert_eq!(
         call(&server, &[JSON, ("accept-encoding", "identity;q=0")], body).status,
         406
@@ -184,9 +184,9 @@ fn accept_encoding_chooses_the_answers_coding() {
 #[test]
 fn a_damaged_body_is_a_problem_that_names_the_place() {
     let server = Running::hello();
-    let answer = call(&server, &[JSON], r#"{"name":7}"#);
-    assert_eq!(answer.status, 400);
-    let problem = answer.problem();
+    let response = call(&server, &[JSON], r#"{"name":7}"#);
+    assert_eq!(response.status, 400);
+    let problem = response.problem();
     assert_eq!(problem["path"], "$.name", "{problem}");
     for damaged in [
         "",
@@ -197,9 +197,9 @@ fn a_damaged_body_is_a_problem_that_names_the_place() {
         "\u{feff}{}",
         "{}{}",
     ] {
-        let answer = call(&server, &[JSON], damaged);
-        assert_eq!(answer.status, 400, "{damaged:?}");
-        assert_eq!(answer.problem()["title"], "Bad Request");
+        let response = call(&server, &[JSON], damaged);
+        assert_eq!(response.status, 400, "{damaged:?}");
+        assert_eq!(response.problem()["title"], "Bad Request");
     }
 }
 
@@ -210,10 +210,10 @@ fn a_body_over_the_limit_is_refused() {
     let server = Running::start(&settings);
     let body = |bytes: usize| format!(r#"{{"name":"{}"}}"#, "x".repeat(bytes - 11));
     assert_eq!(call(&server, &[JSON], body(100)).status, 200);
-    let answer = call(&server, &[JSON], body(101));
-    assert_eq!(answer.status, 413);
+    let response = call(&server, &[JSON], body(101));
+    assert_eq!(response.status, 413);
     assert!(
-        answer.problem()["detail"]
+        response.problem()["detail"]
             .as_str()
             .expect("text")
             .contains("100 bytes")
@@ -238,11 +238,11 @@ fn a_chunked_body_over_the_limit_is_refused() {
         server.workload.rest_path()
     );
     let chunk = format!("3c\r\n{}\r\n", " ".repeat(60));
-    let answer = server.send_raw([head.as_str(), &chunk, &chunk].concat().as_bytes());
+    let response = server.send_raw([head.as_str(), &chunk, &chunk].concat().as_bytes());
     assert!(
-        answer.starts_with(b"HTTP/1.1 413"),
+        response.starts_with(b"HTTP/1.1 413"),
         "{}",
-        String::from_utf8_lossy(&answer)
+        String::from_utf8_lossy(&response)
     );
 }
 
@@ -258,9 +258,9 @@ fn a_chunked_body_is_put_together() {
         server.workload.rest_path()
     )
     .expect("sent");
-    let answer = String::from_utf8(read_to_close(stream)).expect("text");
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    assert!(answer.contains("Hello, Ann."), "{answer}");
+    let response = String::from_utf8(read_to_close(stream)).expect("text");
+    assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+    assert!(response.contains("Hello, Ann."), "{response}");
 }
 
 #[test]
@@ -295,11 +295,11 @@ fn requests_in_one_write_are_answered_in_order() {
         )
     };
     let both = one("first", "") + &one("second", "connection: close\r\n");
-    let answer = String::from_utf8(server.send_raw(both.as_bytes())).expect("text");
+    let response = String::from_utf8(server.send_raw(both.as_bytes())).expect("text");
     let place = |text: &str| {
-        answer
+        response
             .find(text)
-            .unwrap_or_else(|| panic!("{text} in {answer}"))
+            .unwrap_or_else(|| panic!("{text} in {response}"))
     };
     assert!(place("Hello, first.") < place("Hello, second."));
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use common::{Answer, Http, Running, both_transports, framed, post};
+use common::{Http, Response, Running, both_transports, framed, post};
 use http_body_util::BodyExt as _;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rpcgauge_message::workload::OwnWorkload;
@@ -65,7 +65,7 @@ struct Way {
     response: Compression,
 }
 
-fn call_grpc(server: &Running, way: Way, number: u64) -> (Answer, Vec<u8>) {
+fn call_grpc(server: &Running, way: Way, number: u64) -> (Response, Vec<u8>) {
     let bytes = server
         .workload
         .request(number)
@@ -78,39 +78,39 @@ fn call_grpc(server: &Running, way: Way, number: u64) -> (Answer, Vec<u8>) {
         ("grpc-encoding", way.request.coding()),
         ("grpc-accept-encoding", "identity,gzip,zstd"),
     ];
-    let answer = server.call(
+    let response = server.call(
         Http::Two,
         post(server.workload.method_path(), &headers, body),
     );
-    assert_eq!(answer.status, 200);
+    assert_eq!(response.status, 200);
     assert_eq!(
-        answer.grpc_status(),
+        response.grpc_status(),
         "0",
         "{way:?} {}",
-        answer.grpc_message()
+        response.grpc_message()
     );
     assert!(
-        !answer.headers.contains_key("grpc-status"),
+        !response.headers.contains_key("grpc-status"),
         "the status is in the trailers"
     );
     assert_eq!(
-        answer.header("content-type"),
+        response.header("content-type"),
         content_type::grpc(way.encoding)
     );
     let compressed = !way.response.is_none();
     assert_eq!(
-        answer.headers.contains_key("grpc-encoding"),
+        response.headers.contains_key("grpc-encoding"),
         compressed,
         "{way:?}"
     );
-    assert_eq!(answer.body[0], u8::from(compressed), "{way:?}");
-    let length = u32::from_be_bytes(answer.body[1..5].try_into().expect("4 bytes"));
-    assert_eq!(length as usize, answer.body.len() - 5);
-    let plain = decompress(way.response, &answer.body[5..]);
-    (answer, plain)
+    assert_eq!(response.body[0], u8::from(compressed), "{way:?}");
+    let length = u32::from_be_bytes(response.body[1..5].try_into().expect("4 bytes"));
+    assert_eq!(length as usize, response.body.len() - 5);
+    let plain = decompress(way.response, &response.body[5..]);
+    (response, plain)
 }
 
-fn call_rest(server: &Running, http: Http, way: Way, number: u64) -> (Answer, Vec<u8>) {
+fn call_rest(server: &Running, http: Http, way: Way, number: u64) -> (Response, Vec<u8>) {
     let bytes = server
         .workload
         .request(number)
@@ -124,26 +124,26 @@ fn call_rest(server: &Running, http: Http, way: Way, number: u64) -> (Answer, Ve
         ("accept-encoding", "gzip, zstd"),
     ];
     let body = compress(way.request, &bytes);
-    let answer = server.call(http, post(server.workload.rest_path(), &headers, body));
+    let response = server.call(http, post(server.workload.rest_path(), &headers, body));
     assert_eq!(
-        answer.status,
+        response.status,
         200,
         "{way:?} {}",
-        String::from_utf8_lossy(&answer.body)
+        String::from_utf8_lossy(&response.body)
     );
-    assert_eq!(answer.header("content-type"), media_type);
+    assert_eq!(response.header("content-type"), media_type);
     assert_eq!(
-        answer.header("content-length"),
-        answer.body.len().to_string()
+        response.header("content-length"),
+        response.body.len().to_string()
     );
     let coding = if way.response.is_none() {
         ""
     } else {
         way.response.coding()
     };
-    assert_eq!(answer.header("content-encoding"), coding);
-    let plain = decompress(way.response, &answer.body);
-    (answer, plain)
+    assert_eq!(response.header("content-encoding"), coding);
+    let plain = decompress(way.response, &response.body);
+    (response, plain)
 }
 
 fn assert_right(server: &Running, kind: &MessageType, way: Way, number: u64, plain: &[u8]) {
@@ -230,7 +230,7 @@ fn names_as_written_in_the_proto_file_are_a_setting() {
 }
 
 #[test]
-fn answers_carry_marks_only_where_they_are_asked_for() {
+fn responses_carry_marks_only_where_they_are_asked_for() {
     let way = Way {
         encoding: Encoding::Json,
         request: Compression::None,
@@ -256,7 +256,7 @@ fn answers_carry_marks_only_where_they_are_asked_for() {
 }
 
 #[test]
-fn a_level_changes_the_size_of_an_answer() {
+fn a_level_changes_the_size_of_a_response() {
     let size = |level| {
         let mut settings = Settings::new(WorkloadSpec::Records { n: 200 });
         settings.response_compression = Compression::Gzip { level };

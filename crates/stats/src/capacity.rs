@@ -22,7 +22,7 @@ pub const MISSES_NEEDED: u32 = 2;
 
 /// Growth, and shrinking, from one rate to the next.
 const GROWTH: f64 = 2.0;
-/// Where no highest rate is given: a call a nanosecond, beyond which times do not tell calls apart.
+/// Where no highest rate is given: a call a nanosecond, beyond which times do not separate calls.
 const HIGHEST: f64 = 1e9;
 /// Rates have so many significant digits, so that people can read them: far finer than the precision.
 const DIGITS: i32 = 4;

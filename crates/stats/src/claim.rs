@@ -30,7 +30,7 @@ pub enum ClaimOutcome {
     /// The measurement is resolved and says otherwise: the opposite direction, a difference where
     /// none was published, or none where one was.
     Contradicted,
-    /// The measurement does not tell.
+    /// The measurement does not decide.
     NotResolved,
 }
 
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn ratio_is_reproduced_in_direction_and_told_in_size() {
+    fn ratio_is_reproduced_in_direction_and_compared_in_size() {
         let table = [
             // Published 2.45 times faster, as several's request time was.
             (0.408, (0.39, 0.43), Reproduced, Some(Agrees)),
@@ -183,7 +183,7 @@ mod tests {
             (0.408, (0.10, 0.12), Reproduced, Some(Larger)),
             (0.408, (1.10, 1.20), Contradicted, None),
             (0.408, (0.99, 1.01), Contradicted, Some(Smaller)),
-            // It cannot be told from 1, but is no 2.45 either way.
+            // It does not differ from 1, but is no 2.45 either way.
             (0.408, (0.80, 1.10), NotResolved, Some(Smaller)),
             (0.408, (0.30, 1.10), NotResolved, Some(OPEN)),
             // Nearly anything: that it holds the published ratio says nothing.

@@ -119,7 +119,7 @@ impl Bootstrap {
 }
 
 /// Brings data into one order and one sign, so that neither the order of invocations and blocks nor
-/// which variant stands first changes which random draws meet which values.
+/// which variant comes first changes which random draws meet which values.
 fn canonical(log_ratios: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let signed = |sign: f64| {
         let signed =

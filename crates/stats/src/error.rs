@@ -1,6 +1,6 @@
 //! What can be wrong with the numbers given.
 
-/// Why a set of numbers cannot be evaluated. Each is the caller's to mend: nothing is dropped or
+/// Why a set of numbers cannot be evaluated. Each is the caller's to correct: nothing is dropped or
 /// repaired silently.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]

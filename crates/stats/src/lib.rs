@@ -1,7 +1,7 @@
 //! Numbers in, numbers out: quantiles, bootstrap intervals, verdicts, warm-up.
 //!
 //! Nothing here reads a file, a clock or the environment: the same input always gives the same
-//! output. What each figure means, and why these methods were chosen, is told in `docs/method.md`.
+//! output. What each figure means, and why these methods were chosen, is in `docs/method.md`.
 //!
 //! The way through the crate, from recorded trials to a sentence in a report:
 //!
@@ -27,7 +27,7 @@
 //! # Ok::<(), rpcgauge_stats::StatsError>(())
 //! ```
 //!
-//! [`WarmUp`] stands apart: it is fed while a trial runs, and says when its latency has stopped
+//! [`WarmUp`] is separate: it is fed while a trial runs, and says when its latency has stopped
 //! drifting. So does [`CapacitySearch`], which says at what rate the next trial of a search is.
 
 mod capacity;

@@ -81,7 +81,7 @@ impl PairedRatios {
     }
 }
 
-/// Where a value stands, to name it in an error.
+/// The position of a value, to name it in an error.
 #[derive(Clone, Copy)]
 struct Place {
     invocation: usize,

@@ -7,7 +7,7 @@ use crate::verdict::{Outcome, Verdict};
 pub enum Combined {
     /// Every placement gives the same resolved verdict.
     Same(Outcome),
-    /// Placements give different resolved verdicts: both are to be told, neither as the answer.
+    /// Placements give different resolved verdicts: both are reported, neither alone.
     DependsOnPlacement,
     /// Those placements that are resolved agree, but others are not resolved.
     Unconfirmed(Outcome),
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn verdicts_are_combined_as_told() {
+    fn verdicts_of_placements_are_combined() {
         let (faster, slower) = (verdict(0.5, 0.6), verdict(1.5, 1.6));
         let (same, unknown) = (verdict(0.99, 1.01), verdict(0.8, 1.2));
         let table = [

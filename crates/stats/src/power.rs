@@ -6,7 +6,7 @@ use crate::compare::interval_reach;
 use crate::distribution::t_quantile;
 use crate::estimate::{Estimate, ratio};
 
-/// The probability of resolving a difference that the power figures stand for: 80%, the usual
+/// The probability of resolving a difference that the power figures use: 80%, the usual
 /// choice since Cohen, "Statistical Power Analysis for the Behavioral Sciences" (1988).
 pub const POWER: f64 = 0.8;
 
@@ -51,9 +51,9 @@ pub fn smallest_difference(estimate: &Estimate, aa: &[Estimate]) -> Option<f64> 
     ))
 }
 
-/// What a study could tell, as logarithms.
+/// What a study could resolve, as logarithms.
 struct Reach {
-    /// The smallest difference that it would tell from what the A/A pairs show.
+    /// The smallest difference that it would resolve against what the A/A pairs show.
     difference: f64,
     /// How far its interval would mostly reach to either side.
     interval: f64,
@@ -93,7 +93,7 @@ pub fn invocations_needed(estimate: &Estimate, difference: f64) -> Option<More> 
 }
 
 /// How much more until the verdict is probably another than "not resolved", should the estimates be
-/// the true ratios: enough to tell it from what the A/A pairs show, or to place it and them inside
+/// the true ratios: enough to distinguish it from what the A/A pairs show, or to place it and them inside
 /// the margin, whichever is less. None where A/A pairs are off by more than that, since more of the
 /// same would not help.
 pub(crate) fn invocations_to_settle(
@@ -108,7 +108,7 @@ pub(crate) fn invocations_to_settle(
     })
 }
 
-/// The least number of invocations after which what a study could tell is `enough`, which it must be
+/// The least number of invocations after which what a study could resolve is `enough`, which it must be
 /// from some number on if at all; less what is there.
 fn until(estimate: &Estimate, aa: &[Estimate], enough: impl Fn(Reach) -> bool) -> Option<More> {
     let now = estimate.invocations;

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn more_comparisons_are_told_less_surely() {
+    fn more_comparisons_widen_the_intervals() {
         let runs = in_runs((0.98, 1.02), (0.98, 1.02));
         assert!((runs.change(10).confidence() - 0.995).abs() < 1e-12);
         assert!(half_width(runs, 10) > 1.3 * half_width(runs, 1));

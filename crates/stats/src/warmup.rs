@@ -116,7 +116,7 @@ impl WarmUp {
         })
     }
 
-    /// Takes the median latency of the next slice, in any unit, and says where the warm-up stands.
+    /// Takes the median latency of the next slice, in any unit, and returns the state of the warm-up.
     ///
     /// # Errors
     /// [`StatsError::NotFinite`] where it is not a finite number; the slice then does not count.
@@ -129,18 +129,18 @@ impl WarmUp {
         }
         if self.state == Settling::NotYet {
             self.slices.push(slice_median);
-            self.state = self.look();
+            self.state = self.judge();
         }
         Ok(self.state)
     }
 
-    /// Where the warm-up stands.
+    /// The state of the warm-up.
     #[must_use]
     pub fn state(&self) -> Settling {
         self.state
     }
 
-    fn look(&mut self) -> Settling {
+    fn judge(&mut self) -> Settling {
         let slices = self.slices.len();
         if let Some(start) = slices.checked_sub(self.rule.window) {
             let calm = !drifts(&self.slices[start..], self.rule.tolerance);
@@ -201,7 +201,7 @@ fn theil_sen_slope(window: &[f64]) -> f64 {
     median_in_place(&mut slopes)
 }
 
-/// Every two values of a window with how far apart they stand: (slices between, earlier, later).
+/// Every two values of a window with their distance: (slices between, earlier, later).
 fn pairs(window: &[f64]) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
     window.iter().enumerate().flat_map(move |(i, &earlier)| {
         window[i + 1..]

@@ -20,7 +20,7 @@ fn any_study() -> impl Strategy<Value = Vec<Vec<Pair>>> {
 }
 
 /// Two variants that differ by up to a quarter, with little noise: every kind of verdict occurs.
-fn telling_study() -> impl Strategy<Value = Vec<Vec<Pair>>> {
+fn resolving_study() -> impl Strategy<Value = Vec<Vec<Pair>>> {
     (pairs(98.0..102.0_f64), 0.8..1.25_f64).prop_map(|(study, ratio)| {
         map(&study, |p| Pair {
             of: p.of * ratio,
@@ -87,7 +87,7 @@ proptest! {
     }
 
     #[test]
-    fn swapping_turns_the_verdict(study in telling_study(), margin in 0.0..0.5_f64) {
+    fn swapping_turns_the_verdict(study in resolving_study(), margin in 0.0..0.5_f64) {
         let rule = VerdictRule { better: Better::Lower, margin };
         let straight = judge(&estimate(&study), &[], &rule).outcome;
         let swapped = map(&study, |p| Pair { of: p.against, against: p.of });
@@ -144,7 +144,7 @@ proptest! {
 
     #[test]
     fn a_wider_margin_never_undoes_no_difference(
-        study in telling_study(), a in 0.0..0.5_f64, b in 0.0..0.5_f64,
+        study in resolving_study(), a in 0.0..0.5_f64, b in 0.0..0.5_f64,
     ) {
         let outcome = |margin| {
             judge(&estimate(&study), &[], &VerdictRule { better: Better::Lower, margin }).outcome

@@ -78,10 +78,11 @@ impl Client {
         either!(self, c => c.capacity())
     }
 
-    /// Whether answers are told apart by their order alone, as in HTTP/1.1: what came before a call was
-    /// started, and is given to [`Client::input`] after, would be taken for its answer.
+    /// Whether responses are matched to calls by their order alone, as in HTTP/1.1. Bytes that came
+    /// before a call was started, and are given to [`Client::input`] after, would then be taken for
+    /// its response.
     #[inline]
-    pub fn answers_in_order(&self) -> bool {
+    pub fn responses_in_order(&self) -> bool {
         matches!(self.inner, Inner::Http1(_))
     }
 
@@ -111,7 +112,7 @@ impl Client {
         either!(self, c => c.output_slices(slices))
     }
 
-    /// Tells that the transport took the first `n` bytes of the output. More may be queued by this
+    /// Reports that the transport took the first `n` bytes of the output. More may be queued by this
     /// when a large body waited for room.
     ///
     /// # Panics
@@ -134,8 +135,8 @@ impl Client {
         either!(mut self, c => c.input(bytes, sink));
     }
 
-    /// Tells that the transport ended or broke: nothing will be read any more. Calls in flight
-    /// fail, except an HTTP/1.1 answer whose body ends with the connection, which completes. When
+    /// Reports that the transport ended or broke: nothing will be read any more. Calls in flight
+    /// fail, except an HTTP/1.1 response whose body ends with the connection, which completes. When
     /// the transport broke rather than ended, say so with `orderly` false: such a body then fails.
     pub fn end_of_input<S: Sink>(&mut self, orderly: bool, sink: &mut S) {
         either!(mut self, c => c.end_of_input(orderly, sink));
@@ -178,14 +179,14 @@ impl Client {
     }
 
     /// Counts `n` received body bytes as overhead instead: the message prefixes that
-    /// [`crate::grpc::UnaryAnswer`] found.
+    /// [`crate::grpc::UnaryResponse`] found.
     #[inline]
     pub fn count_received_prefix(&mut self, n: u64) {
         either!(mut self, c => c.traffic_mut().received.body_to_overhead(n));
     }
 
-    /// Counts `n` received header bytes as marks instead: fields that the server sends for whoever
-    /// measures, as long as [`crate::Fields::iter_wire_bytes`] says they were.
+    /// Counts `n` received header bytes as marks instead: fields that the server
+    /// sends for the measurement, as long as [`crate::Fields::iter_wire_bytes`] says they were.
     #[inline]
     pub fn count_received_marks(&mut self, n: u64) {
         either!(mut self, c => c.traffic_mut().received.header_to_marks(n));

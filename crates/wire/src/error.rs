@@ -3,10 +3,10 @@
 use crate::http1;
 use crate::http2::{self, ErrorCode, hpack};
 
-/// How far an answer had come when the connection ended.
+/// How far a response had come when the connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stage {
-    /// No byte of the answer had come.
+    /// No byte of the response had come.
     BeforeHead,
     /// Inside the head.
     InHead,
@@ -24,13 +24,13 @@ impl std::fmt::Display for Stage {
     }
 }
 
-/// Why a call ended without a complete answer.
+/// Why a call ended without a complete response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// The connection ended too early.
     #[error("the connection ended {stage}")]
     Closed {
-        /// How far the answer had come.
+        /// How far the response had come.
         stage: Stage,
     },
     /// The server sent RST_STREAM.
@@ -48,7 +48,7 @@ pub enum Failure {
     /// What the server sent is not the protocol.
     #[error("the server broke the protocol: {0}")]
     Violation(#[from] Violation),
-    /// The answer is larger than the client accepts.
+    /// The response is larger than the client accepts.
     #[error("the answer is over a limit: {0}")]
     Limit(#[from] LimitExceeded),
 }
@@ -82,20 +82,20 @@ pub enum Violation {
 }
 
 impl Violation {
-    /// Whether the server speaks another version of HTTP than the connection, or none at all: its
+    /// Whether the server uses another version of HTTP than the connection, or none at all: its
     /// first bytes are the other's, or are no SETTINGS frame where HTTP/2 begins with one.
     pub fn is_other_protocol(&self) -> bool {
         use http1::Http1Violation;
         use http2::Http2Violation;
         matches!(
             self,
-            Violation::Http1(Http1Violation::Http2Answer)
-                | Violation::Http2(Http2Violation::Http1Answer | Http2Violation::Preface)
+            Violation::Http1(Http1Violation::Http2Response)
+                | Violation::Http2(Http2Violation::Http1Response | Http2Violation::Preface)
         )
     }
 }
 
-/// A limit of [`crate::Limits`] that an answer exceeded. Each names its option.
+/// A limit of [`crate::Limits`] that a response exceeded. Each names its option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LimitExceeded {
     /// [`crate::Limits::max_head_bytes`].
@@ -125,7 +125,7 @@ pub enum LimitExceeded {
 }
 
 impl LimitExceeded {
-    /// Whether the server sent without end what no answer needs, as opposed to an answer that is
+    /// Whether the server sent without end what no response needs, as opposed to a response that is
     /// larger than this client takes.
     pub fn is_flood(&self) -> bool {
         matches!(
@@ -141,7 +141,7 @@ impl LimitExceeded {
 /// Why a connection takes no more calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Closing {
-    /// The server ends it: `Connection: close` of either side, an HTTP/1.0 answer, or a body that
+    /// The server ends it: `Connection: close` of either side, an HTTP/1.0 response, or a body that
     /// ends with the connection.
     #[error("the server closes the connection after this answer")]
     ServerCloses,
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_is_told_from_a_large_answer() {
+    fn a_flood_differs_from_a_large_response() {
         let table = [
             (LimitExceeded::HeadBytes(1), false),
             (LimitExceeded::HeaderListBytes(1), false),

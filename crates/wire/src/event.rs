@@ -1,4 +1,4 @@
-//! What a connection tells its caller.
+//! What a connection reports to its caller.
 
 use crate::client::Token;
 use crate::error::{Closing, Failure};
@@ -9,7 +9,7 @@ use crate::error::{Closing, Failure};
 /// most one `Trailers`, then `Complete`. `Failed` may take the place of the rest at any point.
 #[derive(Debug, Clone, Copy)]
 pub enum Event<'a> {
-    /// The first byte of the call's answer is here (of its first frame, in HTTP/2). Comes once.
+    /// The first byte of the call's response is here (of its first frame, in HTTP/2). Comes once.
     FirstByte {
         /// The call.
         token: Token,
@@ -29,7 +29,7 @@ pub enum Event<'a> {
         status: u16,
         /// All fields, in order, without pseudo-header fields.
         fields: Fields<'a>,
-        /// Whether the answer ends here: no body and no trailers follow. A gRPC answer of this
+        /// Whether the response ends here: no body and no trailers follow. A gRPC response of this
         /// shape is "trailers-only".
         end: bool,
     },
@@ -47,12 +47,12 @@ pub enum Event<'a> {
         /// All trailer fields, in order.
         fields: Fields<'a>,
     },
-    /// The answer is complete: its last byte is here.
+    /// The response is complete: its last byte is here.
     Complete {
         /// The call.
         token: Token,
     },
-    /// The call ended without a complete answer.
+    /// The call ended without a complete response.
     Failed {
         /// The call.
         token: Token,
@@ -68,7 +68,7 @@ pub enum Event<'a> {
     },
 }
 
-/// Who is told of events, as they come. A closure is one; another type can see to it that what it does
+/// Receives events as they come. A closure is one; another type can see to it that what it does
 /// with each kind of event is compiled where that event is made.
 pub trait Sink {
     /// Takes an event in.

@@ -37,7 +37,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! For gRPC, feed a call's events to a [`grpc::UnaryAnswer`], which ends in a status.
+//! For gRPC, feed a call's events to a [`grpc::UnaryResponse`], which ends in a status.
 
 mod client;
 mod error;

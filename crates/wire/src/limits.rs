@@ -3,7 +3,7 @@
 /// Bounds on one connection. A server that exceeds one fails its call (or the connection) with
 /// [`crate::Failure::Limit`]; nothing is cut off silently.
 ///
-/// The HTTP/2 values that are told to the server are brought into the range that RFC 9113 allows:
+/// The HTTP/2 values that are sent to the server are brought into the range that RFC 9113 allows:
 /// windows up to 2^31-1 (the connection's at least 65,535), frames of 16,384 to 2^24-1 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {

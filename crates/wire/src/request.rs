@@ -22,7 +22,7 @@ pub struct Head {
     pub(crate) http2_content_length: bool,
     /// Whether the method is one whose request has a body, even an empty one.
     pub(crate) expects_body: bool,
-    /// Whether the method is HEAD, whose answer has no body.
+    /// Whether the method is HEAD, whose response has no body.
     pub(crate) is_head_method: bool,
     /// Whether HTTP/1.1 asks to close the connection after the call.
     pub(crate) close: bool,
@@ -110,7 +110,7 @@ impl HeadBuilder {
         self
     }
 
-    /// Whether HTTP/1.1 requests ask to close the connection after the answer. Default false.
+    /// Whether HTTP/1.1 requests ask to close the connection after the response. Default false.
     pub fn close(mut self, close: bool) -> Self {
         self.close = close;
         self

@@ -6,7 +6,7 @@ pub struct ByteCount {
     /// Header and trailer bytes as they are on the wire: HTTP/1.1 heads and trailer fields with their
     /// line ends; HTTP/2 field blocks after HPACK, without frame headers.
     pub header: u64,
-    /// Header and trailer fields that are there for whoever measures and are no part of the call:
+    /// Header and trailer fields that exist for the measurement and are no part of the call:
     /// what [`crate::Client::count_received_marks`] took from `header`.
     pub marks: u64,
     /// Body bytes, without chunking, frame headers, padding and the gRPC message prefix.
@@ -31,14 +31,14 @@ impl ByteCount {
             header: self.header.saturating_sub(earlier.header),
             marks: self.marks.saturating_sub(earlier.marks),
             // Fewer than before where a message's prefix was cut in two by `earlier`: its first
-            // bytes were counted as body until the rest told what they are.
+            // bytes were counted as body until the rest showed what they are.
             body: self.body.saturating_sub(earlier.body),
             overhead: self.overhead.saturating_sub(earlier.overhead),
         }
     }
 
     /// Counts `n` body bytes as overhead instead: what a layer above HTTP spent on its own framing
-    /// (see [`crate::grpc::UnaryAnswer::prefix_bytes`]). At most all body bytes are moved.
+    /// (see [`crate::grpc::UnaryResponse::prefix_bytes`]). At most all body bytes are moved.
     #[inline]
     pub fn body_to_overhead(&mut self, n: u64) {
         let moved = n.min(self.body);

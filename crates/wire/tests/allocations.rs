@@ -6,7 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use bytes::Bytes;
-use rpcgauge_wire::grpc::UnaryAnswer;
+use rpcgauge_wire::grpc::UnaryResponse;
 use rpcgauge_wire::http2::hpack::{Encoder, FieldList};
 use rpcgauge_wire::{Client, Event, Head, Limits, Protocol, grpc};
 
@@ -67,7 +67,7 @@ fn http1_calls() {
         Bytes::from(vec![b'x'; 100_000]),
     ];
     let mut client = Client::new(Protocol::Http1, Limits::default());
-    let answer = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\
+    let response = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\
         transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
     let mut complete = 0;
     let allocations = allocations_in_steady_use(|token| {
@@ -76,7 +76,7 @@ fn http1_calls() {
             .unwrap();
         write_all(&mut client);
         // Cut inside the head every third time.
-        let (first, second) = answer.split_at(if token % 3 == 0 { 30 } else { 0 });
+        let (first, second) = response.split_at(if token % 3 == 0 { 30 } else { 0 });
         for part in [first, second] {
             client.input(part, &mut |event: Event<'_>| {
                 complete += u32::from(matches!(event, Event::Complete { .. }));
@@ -86,8 +86,8 @@ fn http1_calls() {
     assert_eq!((complete, allocations), (2000, 0));
 }
 
-/// One answer's bytes: head with a field that changes each time, a message, trailers.
-fn grpc_answers(count: u64) -> Vec<Vec<u8>> {
+/// One response's bytes: head with a field that changes each time, a message, trailers.
+fn grpc_responses(count: u64) -> Vec<Vec<u8>> {
     let mut encoder = Encoder::new(4096);
     let mut block = |fields: &[(&str, &str)]| {
         let mut list = FieldList::default();
@@ -102,7 +102,7 @@ fn grpc_answers(count: u64) -> Vec<Vec<u8>> {
         let length = (payload.len() as u32).to_be_bytes();
         [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
     };
-    let answer = |call: u64| {
+    let response = |call: u64| {
         let stream = call as u32 * 2 + 1;
         let mark = format!("{:020}", call * 1_000_003);
         let head = [
@@ -115,12 +115,12 @@ fn grpc_answers(count: u64) -> Vec<Vec<u8>> {
         let trailers = frame(1, 5, stream, &block(&[("grpc-status", "0")]));
         [head, data, trailers].concat()
     };
-    (0..count).map(answer).collect()
+    (0..count).map(response).collect()
 }
 
 #[test]
 fn grpc_calls() {
-    let answers = grpc_answers(2000);
+    let responses = grpc_responses(2000);
     let head = grpc::head("/pkg.Service/Method", "localhost", None)
         .build()
         .unwrap();
@@ -130,14 +130,14 @@ fn grpc_calls() {
         b"\0\0\0\x04\0\0\0\0\0\0\0\0\x04\x01\0\0\0\0",
         &mut |_: Event<'_>| {},
     );
-    let mut answer = UnaryAnswer::default();
+    let mut response = UnaryResponse::default();
     let mut ok = 0;
     let allocations = allocations_in_steady_use(|token| {
         client.start(&head, &body, token).unwrap();
         write_all(&mut client);
-        answer.reset();
+        response.reset();
         client.input(
-            &answers[token as usize],
+            &responses[token as usize],
             &mut |event: Event<'_>| match event {
                 Event::Head {
                     status,
@@ -145,13 +145,13 @@ fn grpc_calls() {
                     end,
                     ..
                 } => {
-                    answer.head(status, &fields, end, None).unwrap();
+                    response.head(status, &fields, end, None).unwrap();
                 }
                 Event::Body { data, .. } => {
-                    answer.body(data).unwrap();
+                    response.body(data).unwrap();
                 }
-                Event::Trailers { fields, .. } => answer.trailers(&fields),
-                Event::Complete { .. } => ok += u32::from(answer.finish().code == grpc::Code::OK),
+                Event::Trailers { fields, .. } => response.trailers(&fields),
+                Event::Complete { .. } => ok += u32::from(response.finish().code == grpc::Code::OK),
                 _ => {}
             },
         );
@@ -162,7 +162,7 @@ fn grpc_calls() {
 /// As the engine leaves them, which gives no buffers back between calls.
 #[test]
 fn idle_connections_are_small() {
-    let answers = grpc_answers(3);
+    let responses = grpc_responses(3);
     let head = grpc::head("/pkg.Service/Method", "localhost", None)
         .build()
         .unwrap();
@@ -173,10 +173,10 @@ fn idle_connections_are_small() {
         b"\0\0\0\x04\0\0\0\0\0\0\0\0\x04\x01\0\0\0\0",
         &mut |_: Event<'_>| {},
     );
-    for (token, answer) in answers.iter().enumerate() {
+    for (token, response) in responses.iter().enumerate() {
         http2.start(&head, &body, token as u64).unwrap();
         write_all(&mut http2);
-        http2.input(answer, &mut |_: Event<'_>| {});
+        http2.input(response, &mut |_: Event<'_>| {});
     }
     let of_http2 = HELD_BYTES.get() - before;
     assert!(of_http2 <= 4096, "{of_http2} bytes");

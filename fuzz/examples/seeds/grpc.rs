@@ -1,4 +1,4 @@
-//! Answers of gRPC, and texts of its headers.
+//! Responses of gRPC, and texts of its headers.
 
 use rpcgauge_fuzz::grpc::step;
 use rpcgauge_fuzz::script::Script;
@@ -15,7 +15,7 @@ fn field(number: u8, value: &str) -> Vec<u8> {
     [&[number], value.as_bytes()].concat()
 }
 
-pub(crate) fn answers() -> Vec<Seed> {
+pub(crate) fn responses() -> Vec<Seed> {
     let head =
         || Script::new(&[0, 0, 3]).step(step::HEAD, &field(CONTENT_TYPE, "application/grpc"));
     let ok = |script: Script| script.step(step::TRAILER, &field(STATUS, "0"));

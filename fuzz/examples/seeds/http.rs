@@ -8,8 +8,8 @@ use rpcgauge_fuzz::script::Script;
 
 use crate::{Seed, named};
 
-/// Answers of HTTP/1.1, whole.
-const ANSWERS: [(&str, &[u8]); 8] = [
+/// Responses of HTTP/1.1, whole.
+const RESPONSES: [(&str, &[u8]); 8] = [
     ("length", b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A:  b \r\n\r\nhello"),
     ("chunked", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nx: y\r\n\r\n"),
     ("until-close", b"HTTP/1.0 404 Not Found\r\nServer: x\r\n\r\nuntil the end"),
@@ -21,22 +21,22 @@ const ANSWERS: [(&str, &[u8]); 8] = [
 ];
 
 pub(crate) fn http1_head() -> Vec<Seed> {
-    let seed = |(name, answer): (&str, &[u8])| (name.to_owned(), answer.to_vec());
-    ANSWERS.into_iter().map(seed).collect()
+    let seed = |(name, response): (&str, &[u8])| (name.to_owned(), response.to_vec());
+    RESPONSES.into_iter().map(seed).collect()
 }
 
 pub(crate) fn http1() -> Vec<Seed> {
     use rpcgauge_fuzz::http1::step;
     let mut seeds: Vec<Seed> = Vec::new();
-    for (name, answer) in ANSWERS {
+    for (name, response) in RESPONSES {
         // With the default limits and small ones, and a GET.
         for limits in 0..2 {
             let script = Script::new(&[limits, 5, 0, 0]).step(step::TAKE, &[]);
-            let script = script.step(step::BYTES, answer);
+            let script = script.step(step::BYTES, response);
             seeds.push((format!("{name}-{limits}"), script.bytes()));
         }
     }
-    let (length, chunked) = (ANSWERS[0].1, ANSWERS[1].1);
+    let (length, chunked) = (RESPONSES[0].1, RESPONSES[1].1);
     let again = Script::new(&[0, 9, 0, 1])
         .step(step::TAKE, &[0, 40])
         .step(step::TAKE, &[])
@@ -99,7 +99,7 @@ pub(crate) fn http2() -> Vec<Seed> {
         Script::new(&setup).step(step::TAKE, &[])
     };
     let small = |n: u8| Script::new(&[1, 5, HANDSHAKE | n, 2, 5, 1, 5]).step(step::TAKE, &[]);
-    let answer = |script: Script, stream: u8| {
+    let response = |script: Script, stream: u8| {
         script
             .step(step::HEADERS, &[0, stream, 0, STATUS_200, GRPC])
             .step(
@@ -108,8 +108,8 @@ pub(crate) fn http2() -> Vec<Seed> {
             )
             .step(step::HEADERS, &[end, stream, 0, GRPC_STATUS, GRPC_MESSAGE])
     };
-    let grpc = answer(calls(1), FIRST);
-    let interleaved = answer(answer(calls(3), SECOND), FIRST).step(step::START, &[2, 2]);
+    let grpc = response(calls(1), FIRST);
+    let interleaved = response(response(calls(3), SECOND), FIRST).step(step::START, &[2, 2]);
     let trailers_only = calls(1).step(
         step::HEADERS,
         &[end, FIRST, 0, STATUS_200, GRPC, GRPC_STATUS],
@@ -160,7 +160,7 @@ pub(crate) fn http2() -> Vec<Seed> {
         step::HEADERS,
         &[0, FIRST, 0, STATUS_200, LONG, REPEAT | 100],
     );
-    let cancelled = answer(
+    let cancelled = response(
         calls(2).step(step::CANCEL, &[0]).step(step::RELEASE, &[]),
         FIRST,
     )

@@ -84,7 +84,7 @@ pub fn stream(byte: u8) -> u32 {
     }
 }
 
-/// Fields that answers have, and some that they must not have.
+/// Fields that responses have, and some that they must not have.
 const FIELDS: [(&str, &str); 24] = [
     (":status", "200"),
     ("content-type", "application/grpc"),

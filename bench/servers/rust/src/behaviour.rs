@@ -5,20 +5,20 @@ use crate::clock::{MILLISECOND, Nanos, SECOND};
 
 /// What a call is answered with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum Response {
     /// The message.
     Message,
     /// HTTP's 503 or gRPC's `UNAVAILABLE`.
     Refusal,
 }
 
-/// A call's answer and the time for it.
+/// A call's response and the time for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
     /// Not before this.
     pub at: Nanos,
     /// What then.
-    pub answer: Answer,
+    pub response: Response,
 }
 
 /// When calls are answered.
@@ -52,7 +52,7 @@ impl Behaviour {
         }
     }
 
-    /// Whether its answers have their times, which are recorded.
+    /// Whether its responses have their times, which are recorded.
     pub fn is_timed(&self) -> bool {
         !matches!(self, Self::Bare)
     }
@@ -62,12 +62,12 @@ impl Behaviour {
         match self {
             Self::Bare => Due {
                 at: now,
-                answer: Answer::Message,
+                response: Response::Message,
             },
             Self::Stall(stall) => stall.decide(now),
             Self::Delay(delay) => Due {
                 at: now + delay.next(),
-                answer: Answer::Message,
+                response: Response::Message,
             },
         }
     }
@@ -117,10 +117,10 @@ impl Stall {
         };
         Due {
             at,
-            answer: if is_refused {
-                Answer::Refusal
+            response: if is_refused {
+                Response::Refusal
             } else {
-                Answer::Message
+                Response::Message
             },
         }
     }
@@ -249,7 +249,7 @@ mod tests {
         }
     }
 
-    /// The answer's time for a call that comes so many ms after the start, in ms after the start.
+    /// The response's time for a call that comes so many ms after the start, in ms after the start.
     fn answered_ms(stall: &mut Stall, came_ms: u64) -> f64 {
         let due = stall.decide(START + came_ms * MILLISECOND);
         (due.at - START) as f64 / MILLISECOND as f64
@@ -276,10 +276,10 @@ mod tests {
     #[test]
     fn every_nth_call_is_refused() {
         let mut stall = stall(None, 3);
-        let answers: Vec<Answer> = (0..6).map(|n| stall.decide(START + n).answer).collect();
-        let (message, refusal) = (Answer::Message, Answer::Refusal);
+        let responses: Vec<Response> = (0..6).map(|n| stall.decide(START + n).response).collect();
+        let (message, refusal) = (Response::Message, Response::Refusal);
         assert_eq!(
-            answers,
+            responses,
             [message, message, refusal, message, message, refusal]
         );
     }

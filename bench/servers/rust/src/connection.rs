@@ -1,11 +1,11 @@
-//! One connection: bytes in, calls out; answers in, bytes out.
+//! One connection: bytes in, calls out; responses in, bytes out.
 
 use std::io::{self, Write as _};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::arrival;
-use crate::behaviour::Answer;
+use crate::behaviour::Response;
 use crate::clock::{self, Nanos};
 use crate::http1::{self, Http1};
 use crate::http2::{Http2, Incoming, PREFACE, Stream};
@@ -19,8 +19,8 @@ const READ_BYTES: usize = 64 * 1024;
 enum Speech {
     Unknown,
     Http1 {
-        /// A call is being answered. HTTP/1.1 answers in order, so that another one now would get its
-        /// answer at a time that nobody meant.
+        /// A call is being answered. HTTP/1.1 responds in order, so that another one now would get its
+        /// response at a time that was not meant.
         is_busy: bool,
     },
     Http2(Http2),
@@ -43,7 +43,7 @@ pub(crate) struct Connection {
     output: Vec<u8>,
     /// Bytes at the front of `output` that the kernel has.
     written: usize,
-    /// The calls whose answers are in `output`, where they are recorded.
+    /// The calls whose responses are in `output`, where they are recorded.
     unwritten: Vec<Answered>,
 }
 
@@ -126,19 +126,19 @@ impl Connection {
         }
     }
 
-    /// Puts an answer into what will be written.
-    pub(crate) fn answer(&mut self, stream: Stream, answer: Answer, http1: &Http1) {
+    /// Puts a response into what will be written.
+    pub(crate) fn respond(&mut self, stream: Stream, response: Response, http1: &Http1) {
         match &mut self.speech {
             Speech::Unknown => {}
             Speech::Http1 { is_busy } => {
                 *is_busy = false;
-                http1.answer(answer, &mut self.output);
+                http1.respond(response, &mut self.output);
             }
-            Speech::Http2(http2) => http2.answer(stream, answer, &mut self.output),
+            Speech::Http2(http2) => http2.respond(stream, response, &mut self.output),
         }
     }
 
-    /// Remembers that the answer put in last is to be recorded when it is written.
+    /// Remembers that the response put in last is to be recorded when it is written.
     pub(crate) fn record_when_written(&mut self, call: Answered) {
         self.unwritten.push(call);
     }
@@ -167,7 +167,7 @@ impl Connection {
     }
 
     /// Whether there is something to write.
-    pub(crate) fn has_answers(&self) -> bool {
+    pub(crate) fn has_responses(&self) -> bool {
         !self.output.is_empty()
     }
 
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipelined_request_is_refused_where_its_answer_would_have_to_wait() {
+    fn a_pipelined_request_is_refused_where_its_response_would_have_to_wait() {
         const REQUEST: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
         let (mut connection, mut client) = connected();
         let (mut buffer, mut record) = (Vec::new(), Record::default());
@@ -217,9 +217,9 @@ mod tests {
         connection.read(&mut buffer, &mut record).unwrap();
         assert_eq!(connection.next(), Ok(Some(Incoming::Call(0))));
         assert!(connection.next().is_err());
-        connection.answer(0, Answer::Message, &Http1::new());
+        connection.respond(0, Response::Message, &Http1::new());
         assert_eq!(connection.next(), Ok(Some(Incoming::Call(0))));
-        connection.answer(0, Answer::Message, &Http1::new());
+        connection.respond(0, Response::Message, &Http1::new());
         assert_eq!(connection.next(), Ok(None));
     }
 

@@ -1,6 +1,6 @@
 //! HTTP/1.1, as much of it as load generators send: no chunked requests.
 
-use crate::behaviour::Answer;
+use crate::behaviour::Response;
 
 /// The message as JSON.
 const JSON: &str = r#"{"message":"Hello, world."}"#;
@@ -8,7 +8,7 @@ const JSON: &str = r#"{"message":"Hello, world."}"#;
 /// Longest head that is taken, bytes.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
 
-/// The answers, ready to be written.
+/// The responses, ready to be written.
 #[derive(Debug)]
 pub(crate) struct Http1 {
     message: Vec<u8>,
@@ -28,10 +28,10 @@ impl Http1 {
         }
     }
 
-    pub(crate) fn answer(&self, answer: Answer, out: &mut Vec<u8>) {
-        out.extend_from_slice(match answer {
-            Answer::Message => &self.message,
-            Answer::Refusal => &self.refusal,
+    pub(crate) fn respond(&self, response: Response, out: &mut Vec<u8>) {
+        out.extend_from_slice(match response {
+            Response::Message => &self.message,
+            Response::Refusal => &self.refusal,
         });
     }
 }

@@ -1,11 +1,11 @@
-//! gRPC over HTTP/2, as much of it as a server needs that gives every unary call the same answer.
+//! gRPC over HTTP/2, as much of it as a server needs that gives every unary call the same response.
 //!
-//! Header blocks are not decoded: the answer does not depend on them, and the answers' own ones use
+//! Header blocks are not decoded: the response does not depend on them, and the responses' own ones use
 //! no dynamic table, so that neither side's table matters.
 
 use std::collections::VecDeque;
 
-use crate::behaviour::Answer;
+use crate::behaviour::Response;
 
 /// What a client says first (RFC 9113, 3.4).
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -55,7 +55,7 @@ pub(crate) type Stream = u32;
 pub(crate) enum Incoming {
     /// A whole call.
     Call(Stream),
-    /// The client does not want its answer any more.
+    /// The client does not want its response any more.
     Cancel(Stream),
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct Http2 {
     received: u32,
     /// A stream whose header block goes on, and whether it ends with it.
     unfinished_head: Option<bool>,
-    /// Answers that wait for the window.
+    /// Responses that wait for the window.
     waiting: VecDeque<Stream>,
 }
 
@@ -173,13 +173,13 @@ impl Http2 {
         Ok(None)
     }
 
-    pub(crate) fn answer(&mut self, stream: Stream, answer: Answer, out: &mut Vec<u8>) {
-        match answer {
-            Answer::Message if self.send_window >= MESSAGE.len() as i64 => {
+    pub(crate) fn respond(&mut self, stream: Stream, response: Response, out: &mut Vec<u8>) {
+        match response {
+            Response::Message if self.send_window >= MESSAGE.len() as i64 => {
                 self.write_message(stream, out);
             }
-            Answer::Message => self.waiting.push_back(stream),
-            Answer::Refusal => {
+            Response::Message => self.waiting.push_back(stream),
+            Response::Refusal => {
                 let blocks: [&[u8]; 2] = [HEAD_BLOCK, b"\0\x0bgrpc-status\x0214"];
                 frame(out, HEADERS, END_HEADERS | END_STREAM, stream, &blocks);
             }
@@ -200,7 +200,7 @@ impl Http2 {
     }
 }
 
-/// Streams' windows are not counted, so one must hold an answer.
+/// Streams' windows are not counted, so one must hold a response.
 fn check_settings(payload: &[u8]) -> Result<(), &'static str> {
     for setting in payload.chunks(6) {
         if setting.len() != 6 {
@@ -288,13 +288,13 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_waits_for_the_connections_window() {
+    fn a_response_waits_for_the_connections_window() {
         let mut talk = Talk::new();
         talk.http2.send_window = MESSAGE.len() as i64;
-        talk.http2.answer(1, Answer::Message, &mut talk.out);
+        talk.http2.respond(1, Response::Message, &mut talk.out);
         let whole = talk.out.len();
-        talk.http2.answer(3, Answer::Message, &mut talk.out);
-        talk.http2.answer(5, Answer::Message, &mut talk.out);
+        talk.http2.respond(3, Response::Message, &mut talk.out);
+        talk.http2.respond(5, Response::Message, &mut talk.out);
         assert_eq!(talk.out.len(), whole);
         talk.say(RST_STREAM, 0, 3, &[0; 4]);
         talk.say(WINDOW_UPDATE, 0, 0, &100u32.to_be_bytes());

@@ -7,7 +7,7 @@ use crate::clock::{Nanos, SECOND};
 /// The percentiles that are told, in tenths of a per cent.
 const PERCENTILES: [usize; 5] = [500, 950, 990, 999, 1000];
 
-/// A call whose answer is on its way.
+/// A call whose response is on its way.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Answered {
     /// When its last byte came.
@@ -36,12 +36,12 @@ pub struct Record {
     /// When the first and the last recorded call came, and how many did.
     arrivals: Option<(Nanos, Nanos)>,
     arrived: u64,
-    /// From a call's coming to the time that was meant for its answer; empty where the server is not
+    /// From a call's coming to the time that was meant for its response; empty where the server is not
     /// asked to tell, since this is one number a call.
     meant: Vec<Nanos>,
-    /// From a call's coming to having written its answer.
+    /// From a call's coming to having written its response.
     delays: Vec<Nanos>,
-    /// From the time that was meant to having written the answer.
+    /// From the time that was meant to having written the response.
     lateness: Vec<Nanos>,
 }
 
@@ -55,7 +55,7 @@ impl Record {
         }
     }
 
-    /// Adds a call that came then. Whether its answer is to be recorded.
+    /// Adds a call that came then. Whether its response is to be recorded.
     pub(crate) fn came(&mut self, came: Nanos) -> bool {
         self.calls += 1;
         if self.calls <= self.unrecorded {
@@ -67,7 +67,7 @@ impl Record {
         true
     }
 
-    /// Adds an answer that was written at `now`.
+    /// Adds a response that was written at `now`.
     pub(crate) fn written(&mut self, now: Nanos, call: Answered) {
         self.meant.push(call.due.saturating_sub(call.came));
         self.delays.push(now.saturating_sub(call.came));

@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 
 use crate::arrival;
-use crate::behaviour::{Answer, Behaviour};
+use crate::behaviour::{Behaviour, Response};
 use crate::clock::{MILLISECOND, Nanos, SECOND, now};
 use crate::connection::{Connection, Life};
 use crate::http1::Http1;
@@ -23,7 +23,7 @@ use crate::record::{Answered, Record};
 /// Events taken from the kernel at once.
 const EVENTS: usize = 1024;
 
-/// The loop sleeps no nearer to an answer's time than this: a sleeping thread wakes late, a
+/// The loop sleeps no nearer to a response's time than this: a sleeping thread wakes late, a
 /// spinning one does not. It is short, since one with real-time priority must not spin all the time
 /// (sched(7)).
 const SPIN: Nanos = MILLISECOND / 5;
@@ -34,12 +34,12 @@ const STDIN: u64 = u64::MAX;
 /// The event of the listening socket.
 const LISTENER: u64 = u64::MAX - 1;
 
-/// Answers that are made before they are written: those of one connection in one write, without that
+/// Responses that are made before they are written: those of one connection in one write, without that
 /// the first waits for all.
 const BATCH: usize = 128;
 
-/// An answer to come. Its first fields are its order: answers that are due together, as at a stall's
-/// end, go to those first who came first.
+/// A response to come. Its first fields are its order: responses that are due together, as at a stall's
+/// end, go to the earliest calls first.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Pending {
     due: Nanos,
@@ -63,7 +63,7 @@ pub struct Server {
     behaviour: Behaviour,
     pending: BinaryHeap<Reverse<Pending>>,
     cancelled: HashSet<(u64, Stream)>,
-    /// Connections whose answers are made and not written.
+    /// Connections whose responses are made and not written.
     unwritten: Vec<u64>,
     http1: Http1,
     record: Record,
@@ -118,7 +118,7 @@ impl Server {
     pub fn run(mut self, tell: &mut dyn FnMut(&Record)) -> io::Result<Record> {
         let mut events = Vec::with_capacity(EVENTS);
         loop {
-            self.answer_what_is_due();
+            self.respond_to_due();
             events.clear();
             match self.wait(&mut events) {
                 Ok(()) => {}
@@ -180,7 +180,7 @@ impl Server {
         Ok(())
     }
 
-    /// How long to sleep: not at all shortly before an answer is due, without end if none is.
+    /// How long to sleep: not at all shortly before a response is due, without end if none is.
     fn sleep(&self) -> Option<Timespec> {
         let Reverse(next) = self.pending.peek()?;
         let left = next.due.saturating_sub(now() + SPIN);
@@ -249,8 +249,8 @@ impl Server {
                     let due = self.behaviour.decide(came);
                     let is_recorded = self.record.came(came) && is_timed;
                     if due.at <= came {
-                        connection.answer(stream, due.answer, &self.http1);
-                        count(&mut self.record, due.answer == Answer::Refusal);
+                        connection.respond(stream, due.response, &self.http1);
+                        count(&mut self.record, due.response == Response::Refusal);
                         if is_recorded {
                             connection.record_when_written(Answered { came, due: due.at });
                         }
@@ -259,12 +259,12 @@ impl Server {
                             due: due.at,
                             came,
                             call: (id, stream),
-                            is_refused: due.answer == Answer::Refusal,
+                            is_refused: due.response == Response::Refusal,
                             is_recorded,
                         }));
                     }
                 }
-                // Without pending answers it was for one already written.
+                // Without pending responses it was for one already written.
                 Incoming::Cancel(stream) if !self.pending.is_empty() => {
                     self.cancelled.insert((id, stream));
                 }
@@ -275,23 +275,23 @@ impl Server {
         Ok(Life::Open)
     }
 
-    /// Answers the calls whose time has come, and writes the answers in batches.
-    fn answer_what_is_due(&mut self) {
+    /// Answers the calls whose time has come, and writes the responses in batches.
+    fn respond_to_due(&mut self) {
         let mut made = 0;
         while let Some(pending) = self.pop_due() {
-            self.answer(&pending);
+            self.respond(&pending);
             made += 1;
             if made % BATCH == 0 {
-                self.write_answers();
+                self.write_responses();
             }
         }
-        self.write_answers();
+        self.write_responses();
         if self.pending.is_empty() {
             self.cancelled.clear();
         }
     }
 
-    fn answer(&mut self, pending: &Pending) {
+    fn respond(&mut self, pending: &Pending) {
         let (id, stream) = pending.call;
         if self.cancelled.remove(&pending.call) {
             return;
@@ -299,14 +299,14 @@ impl Server {
         let Some(connection) = self.connections.get_mut(&id) else {
             return;
         };
-        let answer = match pending.is_refused {
-            true => Answer::Refusal,
-            false => Answer::Message,
+        let response = match pending.is_refused {
+            true => Response::Refusal,
+            false => Response::Message,
         };
-        if !connection.has_answers() {
+        if !connection.has_responses() {
             self.unwritten.push(id);
         }
-        connection.answer(stream, answer, &self.http1);
+        connection.respond(stream, response, &self.http1);
         count(&mut self.record, pending.is_refused);
         if pending.is_recorded {
             connection.record_when_written(Answered {
@@ -316,7 +316,7 @@ impl Server {
         }
     }
 
-    fn write_answers(&mut self) {
+    fn write_responses(&mut self) {
         let mut ids = std::mem::take(&mut self.unwritten);
         ids.drain(..).for_each(|id| self.write(id));
         self.unwritten = ids;
@@ -328,7 +328,7 @@ impl Server {
         (next.0.due <= now()).then(|| PeekMut::pop(next).0)
     }
 
-    /// Writes a connection's answers, and watches for room where the kernel does not take all.
+    /// Writes a connection's responses, and watches for room where the kernel does not take all.
     fn write(&mut self, id: u64) {
         let Some(connection) = self.connections.get_mut(&id) else {
             return;

@@ -37,7 +37,7 @@ impl Watch for Sampler {
         INTERVAL
     }
 
-    fn look(&mut self, variant: &Variant, progress: &mut Progress<'_>) {
+    fn sample(&mut self, variant: &Variant, progress: &mut Progress<'_>) {
         let mut times = self.emptied.try_recv().unwrap_or_default();
         std::mem::swap(progress.times, &mut times);
         let snapshot = Snapshot {

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_measured_is_told() {
+    fn an_empty_measurement_is_reported() {
         assert!(judge(Placement::Free, &[]).is_err());
     }
 }

@@ -90,13 +90,13 @@ fn a_call_goes_through_its_stages_and_is_verified() {
         .expected(5)
         .to_bytes(Encoding::Protobuf)
         .unwrap();
-    let mut answer = Vec::new();
+    let mut response = Vec::new();
     exchange
         .response_codec
-        .compress(&right, &mut answer)
+        .compress(&right, &mut response)
         .unwrap();
     let mut restored = Vec::new();
-    exchange.decompress(&answer, &mut restored).unwrap();
+    exchange.decompress(&response, &mut restored).unwrap();
     assert_eq!(restored, right);
     exchange.decode(&restored).unwrap();
     exchange.verify(5).unwrap();
@@ -120,7 +120,7 @@ fn prepared_bodies_are_what_a_call_would_send() {
 }
 
 #[test]
-fn nothing_decoded_is_no_right_answer() {
+fn nothing_decoded_is_no_right_response() {
     let mut exchange = exchange(&settings(Protocol::Grpc, Encoding::Protobuf));
     assert!(exchange.verify(0).is_err());
     assert!(exchange.decode(&[0xff]).is_err());

@@ -12,7 +12,7 @@ use rpcgauge_study::settings::{Schedule, Settings, Stop};
 
 use super::{Extent, LiveError, Texts};
 
-/// Texts that are checked beforehand where each call has its own and they are not kept. A later one
+/// Texts that are checked in advance where each call has its own and they are not kept. A later one
 /// that cannot be sent fails its call.
 const CHECKED: u64 = 1_000;
 

@@ -1,7 +1,7 @@
 //! The first call to a live service: is the service there, and is it what was meant?
 //!
 //! A status such as 503 is a fact of the service and is measured. What would fail every call for a
-//! reason that the user can mend is an error before anything is measured: of statuses those that depend
+//! reason that the user can correct is an error before anything is measured: of statuses those that depend
 //! on the request's head alone, which is the same in every call. 403 and 422, for two, can depend on
 //! the message.
 
@@ -50,7 +50,7 @@ pub(super) fn probe(
 pub(super) fn one_call<'b>(
     trial: &load::Trial,
     bodies: load::Bodies<'b>,
-    check: Option<load::AnswerCheck<'b>>,
+    check: Option<load::ResponseCheck<'b>>,
     service: &LiveService,
     stop: &AtomicBool,
 ) -> Result<(load::Measurement, Option<(FailureKind, String)>), LiveError> {

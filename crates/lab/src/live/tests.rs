@@ -37,7 +37,7 @@ fn settings(target: &str) -> Settings {
     }
 }
 
-/// Nobody ends it.
+/// It has no end condition.
 static GO: AtomicBool = AtomicBool::new(false);
 
 const EXTENT: Extent = Extent {
@@ -80,7 +80,7 @@ fn text(body: &load::Body) -> String {
     String::from_utf8_lossy(&body.bytes).into_owned()
 }
 
-/// The bodies that are made beforehand.
+/// The bodies that are made in advance.
 fn ready(made: &bodies::Made) -> Arc<[load::Body]> {
     match &made.bodies {
         Bodies::Ready(bodies) => Arc::clone(bodies),

@@ -31,7 +31,7 @@ pub(crate) struct EngineMeasurer<'s, 'o> {
     subject: Option<&'s Subject>,
     /// Taken when the measuring begins.
     bodies: Option<load::Bodies<'s>>,
-    check: Option<load::AnswerCheck<'s>>,
+    check: Option<load::ResponseCheck<'s>>,
     part: Part<'s>,
     server_cpu: Option<Rc<ServerCpu>>,
     client: ProcessMeter,
@@ -107,9 +107,9 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
             }),
             progress: every.map(|every| load::ProgressHook {
                 every,
-                look: Box::new(move |progress| {
+                sample: Box::new(move |progress| {
                     if let Some(watch) = observer.borrow_mut().watch() {
-                        watch.look(variant, progress);
+                        watch.sample(variant, progress);
                     }
                 }),
             }),

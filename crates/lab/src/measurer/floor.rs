@@ -80,7 +80,7 @@ fn are_close(a: u64, b: u64) -> bool {
     apart <= CLOSE_BYTES || apart as f64 <= CLOSE_PART * a.max(b) as f64
 }
 
-/// The floors that a block needs, each with the variants that stand on it.
+/// The floors that a block needs, each with its variants.
 #[derive(Debug, Default)]
 pub(crate) struct Floors(Vec<(FloorKey, Vec<String>)>);
 

@@ -11,7 +11,7 @@ use crate::observer::Progress;
 #[derive(Debug)]
 pub(super) struct Pace {
     started: Instant,
-    /// 0 where it is not known beforehand.
+    /// 0 where it is not known in advance.
     total: usize,
     left: Vec<(u32, u32)>,
     /// The plan's own estimate for a trial, used until its variant was measured once.

@@ -23,7 +23,7 @@ use crate::observer::Event;
 /// A floor has at least this many slices, however few the variants on it take.
 const LEAST_FLOOR_SLICES: u32 = 10;
 
-/// A floor, and the variants that stand on it.
+/// A floor, and its variants.
 type FloorUnder = (FloorKey, Vec<String>);
 
 /// What a rotation measured, before it is recorded.

@@ -136,12 +136,12 @@ mod tests {
                 FailureKind::WrongProtocol,
             ),
             (
-                violation(Http2Violation::Http1Answer.into()),
+                violation(Http2Violation::Http1Response.into()),
                 None,
                 FailureKind::WrongProtocol,
             ),
             (
-                violation(Http1Violation::Http2Answer.into()),
+                violation(Http1Violation::Http2Response.into()),
                 None,
                 FailureKind::WrongProtocol,
             ),

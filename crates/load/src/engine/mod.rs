@@ -45,7 +45,7 @@ use self::messages::Messages;
 use self::phases::{Phase, Phases};
 use self::pool::{Attempt, Pool};
 use self::snapshots::Snapshots;
-use crate::bodies::{AnswerCheck, Bodies};
+use crate::bodies::{Bodies, ResponseCheck};
 use crate::clock;
 use crate::error::LoadError;
 use crate::measurement::Measurement;
@@ -84,12 +84,12 @@ pub struct Hooks<'r> {
     /// Called with true just before the first measured call of the trial, or of a slice, is due, and
     /// with false when no further one is begun: the place to read what the server has used so far.
     pub measuring: Box<dyn FnMut(bool) + 'r>,
-    /// Shown how the measured part stands, at intervals; `None` costs nothing.
+    /// Receives snapshots of the measured part, at intervals; `None` costs nothing.
     pub progress: Option<ProgressHook<'r>>,
     /// Checks responses that come compressed and are not decoded; one that it refuses fails its call as
     /// [`crate::FailureKind::Decompress`]. The first is checked, then as many as a hundredth of the time is
     /// enough for and, from a damaged one on, each. `None` takes them as they are.
-    pub check: Option<AnswerCheck<'r>>,
+    pub check: Option<ResponseCheck<'r>>,
 }
 
 /// As [`measure`], with all hooks.
@@ -168,7 +168,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             }
             self.pool.put_back_not_open(places, now);
         }
-        if self.pool.looks_for_silence(now) {
+        if self.pool.checks_for_silence(now) {
             for index in 0..self.pool.places() {
                 if let Some(silence) = self.pool.check_liveness(index, now) {
                     self.lose(index, Some(silence), now)?;

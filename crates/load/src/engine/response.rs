@@ -1,7 +1,7 @@
 //! The response to one call, from its head to whether it is good.
 
 use rpcgauge_wire::Fields;
-use rpcgauge_wire::grpc::{Code, GrpcViolation, StatusSource, UnaryAnswer};
+use rpcgauge_wire::grpc::{Code, GrpcViolation, StatusSource, UnaryResponse};
 
 use crate::account::{MOST_SAMPLE_CHARS, shortened};
 use crate::failure::FailureKind;
@@ -83,7 +83,7 @@ pub(super) enum Keep {
 /// One response. Reusable: [`Response::reset`] keeps its memory.
 #[derive(Debug)]
 pub(super) struct Response {
-    grpc: Option<UnaryAnswer>,
+    grpc: Option<UnaryResponse>,
     keep: Keep,
     /// The first thing that is wrong, and what is said of it.
     problem: Option<FailureKind>,
@@ -105,7 +105,7 @@ impl Response {
     pub(super) fn new(style: &CallStyle, expect: &Expect) -> Response {
         let grpc = match style {
             CallStyle::Http { .. } => None,
-            CallStyle::Grpc { .. } => Some(UnaryAnswer::new(expect.max_answer_bytes)),
+            CallStyle::Grpc { .. } => Some(UnaryResponse::new(expect.max_response_bytes)),
         };
         Response {
             grpc,
@@ -281,7 +281,7 @@ impl Response {
 
     /// In gRPC an encoding may be named although the message is not compressed.
     fn may_be_compressed(&self) -> bool {
-        self.grpc.as_ref().is_none_or(UnaryAnswer::is_compressed)
+        self.grpc.as_ref().is_none_or(UnaryResponse::is_compressed)
     }
 
     #[inline]

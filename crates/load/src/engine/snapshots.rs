@@ -93,7 +93,7 @@ impl<'r> Snapshots<'r> {
         let (account, Some(times)) = (&recorder.account, &mut recorder.interval) else {
             return;
         };
-        (self.hook.look)(&mut Progress {
+        (self.hook.sample)(&mut Progress {
             elapsed: Duration::from_nanos(counted),
             interval: Duration::from_nanos(counted.saturating_sub(self.times.last)),
             started: account.started,

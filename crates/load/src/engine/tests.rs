@@ -56,7 +56,7 @@ pub(super) fn unused() -> Address {
 }
 
 /// A server that answers every read.
-fn answering() -> Address {
+fn responding() -> Address {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
@@ -73,7 +73,7 @@ fn answering() -> Address {
 /// It ends by time, sooner than a read may wait.
 #[test]
 fn all_calls_of_a_loop_over_one_connection_are_waited_for_in_one_way() {
-    let trial = trial(answering());
+    let trial = trial(responding());
     let body = Body {
         bytes: Vec::new(),
         compressed: false,

@@ -23,7 +23,7 @@ use crate::error::Blame;
 /// Server names whose sessions are kept to be resumed. A trial has one.
 const RESUMABLE_SERVERS: usize = 1;
 
-/// How TLS is spoken with a target.
+/// How TLS is used with a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsSettings {
     /// Who may vouch for the server.

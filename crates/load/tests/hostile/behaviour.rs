@@ -83,13 +83,13 @@ fn a_reset_that_is_found_in_writing_ends_no_body_well() {
 /// Each is found broken when a call is written to it, and by then the next call is due, for the next of
 /// them: the loop must not go deeper with each.
 #[test]
-fn connections_that_break_together_are_told_one_by_one() {
+fn connections_that_break_together_are_counted_one_by_one() {
     const CONNECTIONS: usize = 200;
     let (accepted, first) = mpsc::channel();
     let count = Arc::new(AtomicUsize::new(0));
     let address = serve(move |stream| match count.fetch_add(1, Ordering::SeqCst) {
         n if n < CONNECTIONS => accepted.send(stream).unwrap(),
-        _ => answer_with(ok)(stream),
+        _ => respond_with(ok)(stream),
     });
     let mut trial = trial(address);
     trial.connections = CONNECTIONS as u32;
@@ -118,7 +118,7 @@ fn connections_that_break_together_are_told_one_by_one() {
 }
 
 #[test]
-fn a_server_that_never_answers_fails_calls_by_their_deadline() {
+fn calls_to_a_silent_server_fail_by_their_deadline() {
     let address = serve(only_read);
     for connection_use in [ConnectionUse::Reuse, ConnectionUse::PerCall] {
         let mut trial = short(address.clone());
@@ -168,11 +168,11 @@ fn slow_calls_after_a_failure_are_waited_for() {
             };
             thread::sleep(Duration::from_millis(100));
             let busy = b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n";
-            let answer = match call {
+            let response = match call {
                 1 => busy.to_vec(),
                 _ => ok(&body),
             };
-            if stream.write_all(&answer).is_err() {
+            if stream.write_all(&response).is_err() {
                 return;
             }
         }
@@ -198,7 +198,7 @@ fn a_warmup_that_only_fails_still_waits_for_its_calls_in_flight() {
             let fails = connections.fetch_add(1, Ordering::SeqCst) == 0;
             while let Some((_, body)) = read_request(&mut stream) {
                 in_flight.fetch_add(1, Ordering::SeqCst);
-                let answer = if fails {
+                let response = if fails {
                     thread::sleep(Duration::from_millis(5));
                     failed.fetch_add(1, Ordering::SeqCst);
                     b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n".to_vec()
@@ -212,7 +212,7 @@ fn a_warmup_that_only_fails_still_waits_for_its_calls_in_flight() {
                     ok(&body)
                 };
                 in_flight.fetch_sub(1, Ordering::SeqCst);
-                if stream.write_all(&answer).is_err() {
+                if stream.write_all(&response).is_err() {
                     return;
                 }
             }
@@ -239,9 +239,9 @@ fn a_warmup_that_only_fails_still_waits_for_its_calls_in_flight() {
 }
 
 #[test]
-fn where_nobody_listens_calls_are_refused_and_the_processor_rests() {
+fn without_a_listener_calls_are_refused_and_the_processor_rests() {
     for connection_use in [ConnectionUse::Reuse, ConnectionUse::PerCall] {
-        let mut trial = short(nobody());
+        let mut trial = short(unused_address());
         trial.connection_use = connection_use;
         trial.stop = Stop {
             calls: None,
@@ -262,7 +262,7 @@ fn where_nobody_listens_calls_are_refused_and_the_processor_rests() {
 }
 
 #[test]
-fn connections_that_end_in_vain_are_opened_ever_more_seldom() {
+fn connections_that_end_without_a_response_back_off() {
     type End = fn(&mut TcpStream);
     let ends: [(Protocol, End); 5] = [
         (Protocol::Http1, |_| ()),
@@ -347,8 +347,8 @@ fn a_server_that_does_not_read_fails_calls_by_their_deadline() {
 }
 
 #[test]
-fn answers_that_cannot_be_read_are_told_by_the_step_that_failed() {
-    let address = serve(answer_with(|_| ok(b"no such text")));
+fn an_unreadable_response_is_named_by_the_step_that_failed() {
+    let address = serve(respond_with(|_| ok(b"no such text")));
     let mut trial = short(address);
     trial.connections = 1;
     let measurement = run_with(&trial, Bodies::PerCall(&mut Echo::default())).unwrap();
@@ -362,7 +362,7 @@ fn answers_that_cannot_be_read_are_told_by_the_step_that_failed() {
 
 #[test]
 fn a_server_that_comes_back_is_found() {
-    let Address::Tcp(address) = nobody() else {
+    let Address::Tcp(address) = unused_address() else {
         unreachable!("nobody listens on TCP")
     };
     let mut trial = trial(Address::Tcp(address));
@@ -393,7 +393,7 @@ fn a_server_that_comes_back_is_found() {
             check: None,
             progress: Some(ProgressHook {
                 every: Duration::from_millis(5),
-                look: Box::new(|progress| {
+                sample: Box::new(|progress| {
                     if progress.failed_total() > 0 {
                         let _ = failed.send(());
                     }
@@ -429,7 +429,7 @@ fn a_full_queue_of_a_unix_socket_is_waited_for() {
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             thread::sleep(Duration::from_millis(2));
-            thread::spawn(move || answer_with(ok)(stream));
+            thread::spawn(move || respond_with(ok)(stream));
         }
     });
     for connection_use in [ConnectionUse::Reuse, ConnectionUse::PerCall] {

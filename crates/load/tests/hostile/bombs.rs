@@ -1,6 +1,6 @@
 //! Responses that grow when they are decompressed.
 
-use rpcgauge_load::{AnswerCheck, Codec, CodecError};
+use rpcgauge_load::{Codec, CodecError, ResponseCheck};
 use rpcgauge_message::{Compression, Compressor, Decompressor, Limits};
 
 use super::case::{Case, Over, fail};
@@ -69,7 +69,7 @@ fn case(
         Over::Grpc => case.server(move || {
             let mut message = message(&compressed(compression));
             message[0] = 1;
-            answers(move |id| {
+            responds(move |id| {
                 let head = headers(id, 0, &[OK, GRPC, ("grpc-encoding", coding)]);
                 let parts = message.chunks(16_384).flat_map(|part| data(id, 0, part));
                 let end = trailers(id, &[("grpc-status", "0")]);
@@ -101,8 +101,8 @@ fn garbage(_: Compression) -> Vec<u8> {
     b"this is not compressed".to_vec()
 }
 
-/// What checks answers that nobody decodes, as in a load.
-fn check<const ZSTD: bool>() -> AnswerCheck<'static> {
+/// Checks responses that are not decoded, as in a load.
+fn check<const ZSTD: bool>() -> ResponseCheck<'static> {
     let compression = match ZSTD {
         true => Compression::ZSTD,
         false => Compression::GZIP,

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Address, AnswerCheck, Bodies, CallStyle, Codec, ConnectionUse, Ending, Fault, Hooks,
-    Measurement, Protocol, Settling, Trial, measure_with,
+    Address, Bodies, CallStyle, Codec, ConnectionUse, Ending, Fault, Hooks, Measurement, Protocol,
+    ResponseCheck, Settling, Trial, measure_with,
 };
 
 use crate::support::memory;
@@ -20,7 +20,7 @@ const CALLS: u64 = 4;
 /// Long enough for whatever ends at all: the deadline of calls that something else ends.
 const LONG: Duration = Duration::from_secs(20);
 
-/// The deadline of calls that nothing else ends. No answer that is waited for comes so late.
+/// The deadline of calls that nothing else ends. No response that is waited for comes so late.
 pub(crate) const SHORT: Duration = Duration::from_millis(150);
 
 /// After so long a trial hangs.
@@ -93,8 +93,8 @@ type Server = Box<dyn Fn() -> Address + Send>;
 /// Makes what reads the responses.
 type MakeCodec = fn() -> Box<dyn Codec>;
 
-/// Makes what checks answers that nobody reads.
-type MakeCheck = fn() -> AnswerCheck<'static>;
+/// Makes the check of responses that are not read.
+type MakeCheck = fn() -> ResponseCheck<'static>;
 
 /// A row.
 pub(crate) struct Case {

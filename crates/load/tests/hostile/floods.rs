@@ -22,7 +22,7 @@ pub(crate) fn cases() -> Vec<Case> {
 fn endless() -> Vec<Case> {
     let flood = || fail(&["flood"]);
     vec![
-        case("CONTINUATION flood", flood()).server(answers_for_ever_after(
+        case("CONTINUATION flood", flood()).server(responds_without_end_after(
             |id| frame(HEADERS, 0, id, &[0x88]),
             |id| frame(CONTINUATION, 0, id, &[]),
         )),
@@ -30,32 +30,38 @@ fn endless() -> Vec<Case> {
             "CONTINUATION flood with fields",
             Outcome::Fail(&["too-large"], Fault::Client),
         )
-        .server(answers_for_ever_after(
+        .server(responds_without_end_after(
             |id| frame(HEADERS, 0, id, &[0x88]),
             |id| frame(CONTINUATION, 0, id, &block(&[("x-a", "b")]).repeat(1000)),
         )),
         case("PING flood whose answers are not read", flood())
-            .server(answers_for_ever(|_| frame(PING, 0, 0, b"12345678"), false))
+            .server(responds_without_end(
+                |_| frame(PING, 0, 0, b"12345678"),
+                false,
+            ))
             .holding(QUEUED_REPLIES),
         case("SETTINGS flood whose answers are not read", flood())
-            .server(answers_for_ever(|_| settings_of(&[(4, 65_535)]), false))
+            .server(responds_without_end(|_| settings_of(&[(4, 65_535)]), false))
             .holding(QUEUED_REPLIES),
         // Faster than the client writes, so much may come in one turn of its loop.
         case("PING flood", fail(&["deadline", "flood"]))
-            .server(answers_for_ever(|_| frame(PING, 0, 0, b"12345678"), true))
+            .server(responds_without_end(
+                |_| frame(PING, 0, 0, b"12345678"),
+                true,
+            ))
             .until_the_deadline()
             .holding(QUEUED_REPLIES),
         case("SETTINGS flood", fail(&["deadline", "flood"]))
-            .server(answers_for_ever(|_| settings_of(&[(4, 65_535)]), true))
+            .server(responds_without_end(|_| settings_of(&[(4, 65_535)]), true))
             .until_the_deadline()
             .holding(QUEUED_REPLIES),
         case("flood of empty DATA", fail(&["deadline"]))
-            .server(answers_for_ever_after(head, |id| data(id, 0, b"")))
+            .server(responds_without_end_after(head, |id| data(id, 0, b"")))
             .until_the_deadline(),
         // Of the two below only the call ends: others on the same connection would wait for a server
         // that never reads them.
         case("endless 1xx", flood())
-            .server(answers_for_ever(
+            .server(responds_without_end(
                 |id| headers(id, 0, &[(":status", "103")]),
                 true,
             ))
@@ -64,17 +70,17 @@ fn endless() -> Vec<Case> {
             "body without an end",
             Outcome::Fail(&["too-large"], Fault::Client),
         )
-        .server(answers_for_ever_after(
+        .server(responds_without_end_after(
             |id| [head(id), data(id, 0, &[0, 0x7f, 0, 0, 0])].concat(),
             |id| data(id, 0, &[7; 10_000]),
         ))
-        .with(|trial| trial.expect.max_answer_bytes = 1 << 20)
+        .with(|trial| trial.expect.max_response_bytes = 1 << 20)
         .per_call(),
     ]
 }
 
 /// Answers each request with `before`, and with `then` for ever after.
-fn answers_for_ever_after(
+fn responds_without_end_after(
     before: fn(u32) -> Vec<u8>,
     then: fn(u32) -> Vec<u8>,
 ) -> impl Fn() -> rpcgauge_load::Address + Send + 'static {
@@ -90,17 +96,17 @@ fn answers_for_ever_after(
 fn heads() -> Vec<Case> {
     let too_large = || Outcome::Fail(&["too-large"], Fault::Client);
     vec![
-        case("giant header field", too_large()).server(answers(|id| {
+        case("giant header field", too_large()).server(responds(|id| {
             long_headers(id, &block(&[OK, ("x-large", &"x".repeat(1 << 20))]))
         })),
-        case("giant number of header fields", too_large()).server(answers(|id| {
+        case("giant number of header fields", too_large()).server(responds(|id| {
             long_headers(
                 id,
                 &[block(&[OK]), block(&[("x", "y")]).repeat(300)].concat(),
             )
         })),
         // A field of 4,000 bytes is put into the table, and named again and again in a byte each.
-        case("HPACK bomb", too_large()).server(answers(|id| {
+        case("HPACK bomb", too_large()).server(responds(|id| {
             let mut block = vec![0x88, 0x40, 1, b'x'];
             block.extend([0x7f, 0xa1, 0x1e]);
             block.extend([b'y'; 4000]);
@@ -122,7 +128,7 @@ fn heads() -> Vec<Case> {
         .fold(
             case("HPACK that is damaged", fail(&["protocol"])),
             |case, block| {
-                case.server(answers(move |id| {
+                case.server(responds(move |id| {
                     frame(HEADERS, END_HEADERS | END_STREAM, id, block)
                 }))
             },
@@ -142,7 +148,7 @@ fn heads() -> Vec<Case> {
         .into_iter()
         .fold(
             case("malformed head", fail(&["protocol"])),
-            |case, fields| case.server(answers(move |id| headers(id, END_STREAM, fields))),
+            |case, fields| case.server(responds(move |id| headers(id, END_STREAM, fields))),
         ),
     ]
 }

@@ -207,7 +207,7 @@ fn concurrency() -> Address {
 fn frame_sizes() -> Address {
     serve(|mut stream| {
         let mut allowed = FRAME;
-        let mut answers = VecDeque::new();
+        let mut responses = VecDeque::new();
         let open = [
             settings_of(&[(INITIAL_WINDOW_SIZE, 1 << 20)]),
             window_update(0, 1 << 30),
@@ -219,14 +219,14 @@ fn frame_sizes() -> Address {
             if sent.kind == DATA && sent.payload.len() > allowed {
                 say = blames(sent.stream, "a frame that is too long");
             } else if sent.ends_request() {
-                answers.push_back(grpc(sent.stream));
+                responses.push_back(grpc(sent.stream));
                 let next = 3 * FRAME - allowed;
                 say = settings_of(&[(MAX_FRAME_SIZE, next as u32)]);
             } else if sent.acknowledges() && !std::mem::replace(&mut known, true) {
                 // Of the first SETTINGS.
             } else if sent.acknowledges() {
                 allowed = 3 * FRAME - allowed;
-                say = answers.pop_front().unwrap_or_default();
+                say = responses.pop_front().unwrap_or_default();
             }
             going = stream.write_all(&say).is_ok();
         }
@@ -238,7 +238,7 @@ fn table_sizes() -> Address {
     serve(|mut stream| {
         let mut sizes = [0, 4096, 60, 200, 0, 8192].into_iter().cycle();
         let (mut decoder, mut fields) = (Decoder::new(), DecodedFields::new(1 << 16));
-        let mut answers = VecDeque::new();
+        let mut responses = VecDeque::new();
         let _ = stream.write_all(&settings_of(&[]));
         let (mut going, mut known) = (read_preface(&mut stream), false);
         while let Some(sent) = next(&mut stream).filter(|_| going) {
@@ -247,15 +247,15 @@ fn table_sizes() -> Address {
                 say = blames(sent.stream, "a field block that does not decode");
             } else if sent.ends_request() {
                 let size = sizes.next().unwrap_or_default();
-                answers.push_back((size, grpc(sent.stream)));
+                responses.push_back((size, grpc(sent.stream)));
                 say = settings_of(&[(HEADER_TABLE_SIZE, size)]);
             } else if sent.acknowledges() && !std::mem::replace(&mut known, true) {
                 // Of the first SETTINGS.
             } else if sent.acknowledges()
-                && let Some((size, answer)) = answers.pop_front()
+                && let Some((size, response)) = responses.pop_front()
             {
                 decoder.set_allowed_size(size);
-                say = answer;
+                say = response;
             }
             going = stream.write_all(&say).is_ok();
         }

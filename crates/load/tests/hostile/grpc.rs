@@ -1,4 +1,4 @@
-//! gRPC answers that HTTP/2 has nothing against.
+//! gRPC responses that HTTP/2 has nothing against.
 
 use rpcgauge_load::{Fault, Schedule};
 
@@ -14,13 +14,13 @@ fn case(name: &'static str, outcome: Outcome) -> Case {
 fn saying(case: Case, sayings: Vec<fn(u32) -> Vec<u8>>) -> Case {
     sayings
         .into_iter()
-        .fold(case, |case, answer| case.server(answers(answer)))
+        .fold(case, |case, response| case.server(responds(response)))
 }
 
 /// Servers whose responses have these trailers, in place of `grpc-status: 0`.
 fn ending(case: Case, ends: &[&'static [(&'static str, &'static str)]]) -> Case {
     ends.iter().fold(case, |case, &fields| {
-        case.server(answers(move |id| grpc_with(id, fields)))
+        case.server(responds(move |id| grpc_with(id, fields)))
     })
 }
 
@@ -94,7 +94,7 @@ fn statuses() -> Vec<Case> {
                 let words = "x".repeat(60_000);
                 let said = [("grpc-status", "13"), ("grpc-message", words.as_str())];
                 let end = block(&said);
-                answers(move |id| {
+                responds(move |id| {
                     let end = frame(HEADERS, END_HEADERS | END_STREAM, id, &end);
                     [head(id), end].concat()
                 })()

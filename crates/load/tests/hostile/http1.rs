@@ -1,4 +1,4 @@
-//! Answers of HTTP/1.1 that are cut, wrong, or too much.
+//! Responses of HTTP/1.1 that are cut, wrong, or too much.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use rpcgauge_load::Fault;
 
 use super::case::{Case, Outcome, Over, fail};
 use super::server::*;
-use crate::support::{answer_with, constant_rate, ok, read_request, serve};
+use crate::support::{constant_rate, ok, read_request, respond_with, serve};
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n";
 
@@ -25,17 +25,17 @@ fn after_head(case: Case, rests: &[&str]) -> Case {
 }
 
 /// Servers that say just this.
-fn saying(case: Case, answers: &[&str]) -> Case {
-    answers
+fn saying(case: Case, responses: &[&str]) -> Case {
+    responses
         .iter()
-        .fold(case, |case, answer| case.server(says(*answer)))
+        .fold(case, |case, response| case.server(says(*response)))
 }
 
 /// Servers that answer each request so.
-fn repeating(case: Case, answers: &[&'static str]) -> Case {
-    answers
+fn repeating(case: Case, responses: &[&'static str]) -> Case {
+    responses
         .iter()
-        .fold(case, |case, answer| case.server(keeps_saying(answer)))
+        .fold(case, |case, response| case.server(keeps_saying(response)))
 }
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -93,8 +93,8 @@ fn cuts() -> Vec<Case> {
         .iter()
         .fold(
             case("reset", fail(&["connection-reset"])),
-            |case, answer| {
-                case.server(says_and(*answer, |stream| {
+            |case, response| {
+                case.server(says_and(*response, |stream| {
                     // What was said is to arrive before.
                     std::thread::sleep(Duration::from_millis(20));
                     reset_connection(stream);
@@ -106,16 +106,16 @@ fn cuts() -> Vec<Case> {
 
 /// A response of each kind of part, cut after each of its bytes.
 fn every_cut() -> Case {
-    const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\
+    const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\
         transfer-encoding: chunked\r\n\r\n3;x\r\nabc\r\n2\r\nde\r\n0\r\nx-t: u\r\n\r\n";
     // Each connection has one good response first: else the client would rest between them.
     let server = || {
         let next = Arc::new(AtomicUsize::new(0));
         serve(move |mut stream| {
             let at = next.fetch_add(1, Ordering::SeqCst);
-            let cut = &ANSWER[..at.min(ANSWER.len() - 1)];
-            for answer in [&ok(b"yes")[..], cut] {
-                if read_request(&mut stream).is_none() || stream.write_all(answer).is_err() {
+            let cut = &RESPONSE[..at.min(RESPONSE.len() - 1)];
+            for response in [&ok(b"yes")[..], cut] {
+                if read_request(&mut stream).is_none() || stream.write_all(response).is_err() {
                     return;
                 }
             }
@@ -128,7 +128,7 @@ fn every_cut() -> Case {
     )
     .server(server)
     .kept()
-    .with(|trial| trial.stop.calls = Some(2 * ANSWER.len() as u64))
+    .with(|trial| trial.stop.calls = Some(2 * RESPONSE.len() as u64))
 }
 
 fn lengths() -> Vec<Case> {
@@ -161,7 +161,7 @@ fn lengths() -> Vec<Case> {
         // As many bytes as the engine works through at once: what is behind them is read, and still to
         // come when the call has ended and the next one is due.
         case("answer that no call asked for", Outcome::Answered)
-            .server(says([long_answer(8 << 10), busy()].concat()))
+            .server(says([long_response(8 << 10), busy()].concat()))
             .with(|trial| {
                 trial.schedule = constant_rate(1e5);
                 trial.stop.calls = Some(500);
@@ -170,13 +170,13 @@ fn lengths() -> Vec<Case> {
 }
 
 /// A good response of so many bytes in all.
-fn long_answer(length: usize) -> Vec<u8> {
+fn long_response(length: usize) -> Vec<u8> {
     let head = |body: usize| format!("{HEAD}content-length: {body}\r\n\r\n");
     // The two lengths have as many digits.
     let body = length - head(length - HEAD.len()).len();
-    let answer = [head(body).into_bytes(), vec![b'x'; body]].concat();
-    assert_eq!(answer.len(), length);
-    answer
+    let response = [head(body).into_bytes(), vec![b'x'; body]].concat();
+    assert_eq!(response.len(), length);
+    response
 }
 
 fn busy() -> Vec<u8> {
@@ -266,7 +266,7 @@ fn too_much() -> Vec<Case> {
                 b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n",
                 b"4\r\nmore\r\n",
             ))
-            .with(|trial| trial.expect.max_answer_bytes = 1 << 20),
+            .with(|trial| trial.expect.max_response_bytes = 1 << 20),
         [
             "content-length: 18446744073709551615\r\n\r\n",
             "transfer-encoding: chunked\r\n\r\nffffffffffffffff\r\n",
@@ -350,6 +350,6 @@ fn others() -> Vec<Case> {
                 })
             })
             .until_the_deadline(),
-        case("good answers", Outcome::Answered).server(|| serve(answer_with(ok))),
+        case("good answers", Outcome::Answered).server(|| serve(respond_with(ok))),
     ]
 }

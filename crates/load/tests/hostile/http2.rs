@@ -37,17 +37,17 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 /// Servers that say this of each request and close.
-fn cut(case: Case, answers: Vec<fn(u32) -> Vec<u8>>) -> Case {
-    answers
-        .into_iter()
-        .fold(case, |case, answer| case.server(answers_and_closes(answer)))
+fn cut(case: Case, responses: Vec<fn(u32) -> Vec<u8>>) -> Case {
+    responses.into_iter().fold(case, |case, response| {
+        case.server(responds_and_closes(response))
+    })
 }
 
 /// Servers that say this of each request.
 fn saying(case: Case, sayings: Vec<fn(u32) -> Vec<u8>>) -> Case {
     sayings
         .into_iter()
-        .fold(case, |case, answer| case.server(answers(answer)))
+        .fold(case, |case, response| case.server(responds(response)))
 }
 
 /// The first bytes.
@@ -119,11 +119,11 @@ fn every_cut() -> Case {
         Outcome::Half("connection-closed"),
     )
     .server(http2(settings(), move |request, stream| {
-        let mut answer = grpc(request.stream);
+        let mut response = grpc(request.stream);
         if request.stream > 1 {
-            answer.truncate(cuts.fetch_add(1, Ordering::SeqCst));
+            response.truncate(cuts.fetch_add(1, Ordering::SeqCst));
         }
-        let _ = stream.write_all(&answer);
+        let _ = stream.write_all(&response);
         if request.stream > 1 {
             Then::Close
         } else {
@@ -136,11 +136,11 @@ fn every_cut() -> Case {
 
 fn resets() -> Vec<Case> {
     let codes = (0..=0xf).filter(|code| ![REFUSED_STREAM, HTTP_1_1_REQUIRED].contains(code));
-    let many = |case: Case, n: usize| case.server(answers(move |id| reset(id, 8).repeat(n)));
+    let many = |case: Case, n: usize| case.server(responds(move |id| reset(id, 8).repeat(n)));
     vec![
         codes.fold(
             case("RST_STREAM, any other code", fail(&["stream-reset"])),
-            |case, code| case.server(answers(move |id| reset(id, code))),
+            |case, code| case.server(responds(move |id| reset(id, code))),
         ),
         saying(
             case("RST_STREAM with REFUSED_STREAM", fail(&["not-processed"])),
@@ -154,7 +154,7 @@ fn resets() -> Vec<Case> {
         )
         .server({
             let sends = Arc::new(AtomicUsize::new(0));
-            answers(move |id| match sends.fetch_add(1, Ordering::SeqCst) % 2 {
+            responds(move |id| match sends.fetch_add(1, Ordering::SeqCst) % 2 {
                 0 => reset(id, REFUSED_STREAM),
                 _ => grpc(id),
             })
@@ -204,21 +204,21 @@ fn goaways() -> Vec<Case> {
         case("GOAWAY with calls in flight", Outcome::Retried)
             // Of the two on the first connection one is processed, and answered after GOAWAY.
             .server(http2(settings(), |request, stream| {
-                let answer = match (request.connection, request.stream) {
+                let response = match (request.connection, request.stream) {
                     (0, 1) => vec![],
                     (0, _) => [goaway(1, NO_ERROR), grpc(1)].concat(),
                     (_, stream) => grpc(stream),
                 };
-                let _ = stream.write_all(&answer);
+                let _ = stream.write_all(&response);
                 Then::GoOn
             }))
             // None is processed.
             .server(http2(settings(), |request, stream| {
-                let answer = match request.connection {
+                let response = match request.connection {
                     0 => goaway(0, NO_ERROR),
                     _ => grpc(request.stream),
                 };
-                let _ = stream.write_all(&answer);
+                let _ = stream.write_all(&response);
                 Then::GoOn
             }))
             .kept()
@@ -252,28 +252,30 @@ fn rules() -> Vec<Case> {
     let refused = || fail(&["protocol"]);
     vec![
         case("settings with values they cannot have", refused())
-            .server(answers(|_| settings_of(&[(2, 2)])))
-            .server(answers(|_| settings_of(&[(4, 1 << 31)])))
-            .server(answers(|_| settings_of(&[(5, 16_383)])))
-            .server(answers(|_| settings_of(&[(5, 1 << 24)]))),
+            .server(responds(|_| settings_of(&[(2, 2)])))
+            .server(responds(|_| settings_of(&[(4, 1 << 31)])))
+            .server(responds(|_| settings_of(&[(5, 16_383)])))
+            .server(responds(|_| settings_of(&[(5, 1 << 24)]))),
         case("WINDOW_UPDATE beyond the largest window", refused())
-            .server(answers(|id| window_update(id, (1 << 31) - 1)))
-            .server(answers(|_| window_update(0, (1 << 31) - 1)))
-            .server(answers(|_| {
+            .server(responds(|id| window_update(id, (1 << 31) - 1)))
+            .server(responds(|_| window_update(0, (1 << 31) - 1)))
+            .server(responds(|_| {
                 settings_of(&[(4, (1 << 31) - 1)])
                     .into_iter()
                     .chain(window_update(0, (1 << 31) - 1))
                     .collect()
             })),
         case("WINDOW_UPDATE by 0", refused())
-            .server(answers(|id| window_update(id, 0)))
-            .server(answers(|_| window_update(0, 0))),
+            .server(responds(|id| window_update(id, 0)))
+            .server(responds(|_| window_update(0, 0))),
         case("more DATA than the window", refused())
-            .server(answers(|id| {
+            .server(responds(|id| {
                 let acknowledged = frame(SETTINGS, ACK, 0, &[]);
                 [acknowledged, head(id), data(id, 0, &[0; 200])].concat()
             }))
-            .server(answers(|id| [head(id), data(id, 0, &[0; 70_000])].concat()))
+            .server(responds(|id| {
+                [head(id), data(id, 0, &[0; 70_000])].concat()
+            }))
             .with(|trial| {
                 trial.limits.stream_window = 100;
                 trial.limits.connection_window = 65_535;
@@ -352,6 +354,6 @@ fn others() -> Vec<Case> {
                 })
             })
             .until_the_deadline(),
-        case("good answers", Outcome::Answered).server(answers(grpc)),
+        case("good answers", Outcome::Answered).server(responds(grpc)),
     ]
 }

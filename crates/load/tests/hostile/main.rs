@@ -43,7 +43,7 @@ fn connections() {
 }
 
 #[test]
-fn http1_answers() {
+fn http1_responses() {
     http1::cases().into_iter().for_each(Case::check);
 }
 
@@ -58,11 +58,11 @@ fn settings_and_flow_control() {
 }
 
 #[test]
-fn grpc_answers() {
+fn grpc_responses() {
     grpc::cases().into_iter().for_each(Case::check);
 }
 
 #[test]
-fn compressed_answers() {
+fn compressed_responses() {
     bombs::cases().into_iter().for_each(Case::check);
 }

@@ -7,11 +7,11 @@ use std::path::Path;
 use crate::PARTS;
 
 /// The page's rows without what the servers do, by heading.
-fn told(page: &str) -> String {
-    let mut told = String::new();
+fn documented_rows(page: &str) -> String {
+    let mut documented = String::new();
     for line in page.lines() {
         if let Some(heading) = line.strip_prefix("## ") {
-            writeln!(told, "{heading}").unwrap();
+            writeln!(documented, "{heading}").unwrap();
         } else if let Some(row) = line.strip_prefix("| ").filter(|row| !is_heading(row)) {
             let cells: Vec<&str> = row
                 .trim_end_matches('|')
@@ -22,10 +22,10 @@ fn told(page: &str) -> String {
                 panic!("a row of another shape: {line}")
             };
             assert!(!does.is_empty(), "what does it do? {line}");
-            writeln!(told, "    {name} | {over} | {outcome}").unwrap();
+            writeln!(documented, "    {name} | {over} | {outcome}").unwrap();
         }
     }
-    told
+    documented
 }
 
 fn is_heading(row: &str) -> bool {
@@ -44,9 +44,9 @@ fn the_page_has_every_case_with_its_outcome() {
             writeln!(run, "    {name} | {over} | {outcome}").unwrap();
         }
     }
-    let told = told(&page);
+    let documented = documented_rows(&page);
     assert!(
-        told.ends_with(&run),
-        "docs/hostile.md tells\n{told}\nand run is\n{run}"
+        documented.ends_with(&run),
+        "docs/hostile.md tells\n{documented}\nand run is\n{run}"
     );
 }

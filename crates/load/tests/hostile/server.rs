@@ -11,7 +11,7 @@ use std::time::Duration;
 use rpcgauge_load::Address;
 
 use crate::support::frames::{frame, settings};
-use crate::support::{answer_with, read_request, serve};
+use crate::support::{read_request, respond_with, serve};
 
 /// Flags of frames.
 pub(crate) const ACK: u8 = 0x1;
@@ -76,7 +76,7 @@ pub(crate) fn says(bytes: impl Into<Vec<u8>>) -> impl Fn() -> Address + Send + '
 
 /// Answers each request of HTTP/1.1 with these bytes.
 pub(crate) fn keeps_saying(bytes: &'static str) -> impl Fn() -> Address + Send + 'static {
-    move || serve(answer_with(|_| bytes.into()))
+    move || serve(respond_with(|_| bytes.into()))
 }
 
 /// Reads a request of HTTP/1.1, sends the first bytes, and the others again and again until the
@@ -163,14 +163,14 @@ pub(crate) struct Request {
     pub(crate) connection: usize,
 }
 
-/// Says `hello` on every connection, and does what `answer` does to each whole request.
+/// Says `hello` on every connection, and does what `response` does to each whole request.
 pub(crate) fn http2(
     hello: impl Into<Vec<u8>>,
-    answer: impl Fn(Request, &mut TcpStream) -> Then + Send + Sync + 'static,
+    response: impl Fn(Request, &mut TcpStream) -> Then + Send + Sync + 'static,
 ) -> impl Fn() -> Address + Send + 'static {
-    let (hello, answer): (Vec<u8>, _) = (hello.into(), Arc::new(answer));
+    let (hello, response): (Vec<u8>, _) = (hello.into(), Arc::new(response));
     move || {
-        let (hello, answer) = (hello.clone(), Arc::clone(&answer));
+        let (hello, response) = (hello.clone(), Arc::clone(&response));
         let connections = Arc::new(AtomicUsize::new(0));
         serve(move |mut stream| {
             let connection = connections.fetch_add(1, Ordering::Relaxed);
@@ -185,7 +185,7 @@ pub(crate) fn http2(
                 if !sent.ends_request() {
                     continue;
                 }
-                match answer(request, &mut stream) {
+                match response(request, &mut stream) {
                     Then::GoOn => {}
                     Then::Close => return end(stream),
                     Then::Reset => return reset_connection(stream),
@@ -196,11 +196,11 @@ pub(crate) fn http2(
 }
 
 /// Answers each request so, by its stream.
-pub(crate) fn answers(
-    answer: impl Fn(u32) -> Vec<u8> + Send + Sync + 'static,
+pub(crate) fn responds(
+    response: impl Fn(u32) -> Vec<u8> + Send + Sync + 'static,
 ) -> impl Fn() -> Address + Send + 'static {
     http2(settings(), move |request, stream| {
-        match stream.write_all(&answer(request.stream)) {
+        match stream.write_all(&response(request.stream)) {
             Ok(()) => Then::GoOn,
             Err(_) => Then::Close,
         }
@@ -208,19 +208,19 @@ pub(crate) fn answers(
 }
 
 /// Answers each request so, and closes.
-pub(crate) fn answers_and_closes(
-    answer: impl Fn(u32) -> Vec<u8> + Send + Sync + 'static,
+pub(crate) fn responds_and_closes(
+    response: impl Fn(u32) -> Vec<u8> + Send + Sync + 'static,
 ) -> impl Fn() -> Address + Send + 'static {
     http2(settings(), move |request, stream| {
-        let _ = stream.write_all(&answer(request.stream));
+        let _ = stream.write_all(&response(request.stream));
         Then::Close
     })
 }
 
 /// Sends this to each request again and again, and reads what the client says meanwhile if it is
 /// to.
-pub(crate) fn answers_for_ever(
-    answer: impl Fn(u32) -> Vec<u8> + Send + Sync + 'static,
+pub(crate) fn responds_without_end(
+    response: impl Fn(u32) -> Vec<u8> + Send + Sync + 'static,
     reads: bool,
 ) -> impl Fn() -> Address + Send + 'static {
     http2(settings(), move |request, stream| {
@@ -228,7 +228,7 @@ pub(crate) fn answers_for_ever(
             let mut reader = stream.try_clone().expect("another handle");
             thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()));
         }
-        let one = answer(request.stream);
+        let one = response(request.stream);
         let many = one.repeat(4096_usize.div_ceil(one.len()));
         while stream.write_all(&many).is_ok() {}
         Then::Close
@@ -285,7 +285,7 @@ pub(crate) fn long_headers(stream: u32, block: &[u8]) -> Vec<u8> {
 pub(crate) const OK: (&str, &str) = (":status", "200");
 pub(crate) const GRPC: (&str, &str) = ("content-type", "application/grpc");
 
-/// The head of a gRPC answer.
+/// The head of a gRPC response.
 pub(crate) fn head(stream: u32) -> Vec<u8> {
     headers(stream, 0, &[OK, GRPC])
 }
@@ -305,13 +305,13 @@ pub(crate) fn trailers(stream: u32, fields: &[(&str, &str)]) -> Vec<u8> {
     headers(stream, END_STREAM, fields)
 }
 
-/// A gRPC answer with these trailers.
+/// A gRPC response with these trailers.
 pub(crate) fn grpc_with(stream: u32, fields: &[(&str, &str)]) -> Vec<u8> {
     let message = data(stream, 0, &message(b"yes"));
     [head(stream), message, trailers(stream, fields)].concat()
 }
 
-/// A good gRPC answer.
+/// A good gRPC response.
 pub(crate) fn grpc(stream: u32) -> Vec<u8> {
     grpc_with(stream, &[("grpc-status", "0")])
 }

@@ -16,7 +16,7 @@ use rpcgauge_load::{
 use super::case::{Case, Outcome, Over, fail};
 use crate::support::tls::{Authority, Damage, Faulty, Serving, serve_tls, serve_tls_over};
 use crate::support::{
-    answer_with, assert_sums_hold, failures, nobody, ok, only_read, prepared, serve, trial,
+    assert_sums_hold, failures, ok, only_read, prepared, respond_with, serve, trial, unused_address,
 };
 
 /// More than the buffers of a connection hold.
@@ -37,7 +37,7 @@ pub(crate) fn cases() -> Vec<Case> {
 fn in_either(over: Over) -> Vec<Case> {
     let case = |name, outcome| Case::new(name, over, outcome);
     vec![
-        case("connection refused", fail(&["connect-refused"])).server(nobody),
+        case("connection refused", fail(&["connect-refused"])).server(unused_address),
         case(
             "accepts and closes at once",
             fail(&["connection-closed", "connection-reset"]),
@@ -106,7 +106,7 @@ fn machine() -> Vec<Case> {
             Outcome::Fail(&["out-of-files"], Fault::Machine),
         )
         .instead(|| {
-            let Address::Tcp(server) = serve(answer_with(ok)) else {
+            let Address::Tcp(server) = serve(respond_with(ok)) else {
                 unreachable!("it listens on TCP")
             };
             let program = std::env::current_exe().expect("this program");
@@ -182,7 +182,7 @@ fn certificates() -> Vec<Case> {
     let (ours, theirs) = (Arc::new(Authority::new()), Arc::new(Authority::new()));
     let serves = |authority: &Arc<Authority>, serving: Serving| {
         let authority = Arc::clone(authority);
-        move || serve_tls(authority.server(&serving), answer_with(ok))
+        move || serve_tls(authority.server(&serving), respond_with(ok))
     };
     let with_years = |years| Serving {
         years,
@@ -208,7 +208,11 @@ fn certificates() -> Vec<Case> {
                 damage,
                 written: 0,
             };
-            serve_tls_over(authority.server(&Serving::default()), wrap, answer_with(ok))
+            serve_tls_over(
+                authority.server(&Serving::default()),
+                wrap,
+                respond_with(ok),
+            )
         }
     };
     let ours = &ours;

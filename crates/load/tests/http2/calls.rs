@@ -29,7 +29,7 @@ fn messages_without_bytes_have_no_body_whenever_the_warm_up_ends() {
     assert_answered(&measurement, 100);
     let (sent, received) = (measurement.traffic.sent, measurement.traffic.received);
     assert_eq!((sent.body, received.body), (0, 0));
-    // Two frame headers and a prefix a call; answers have a third one, for the trailers.
+    // Two frame headers and a prefix a call; responses have a third one, for the trailers.
     assert_eq!((sent.overhead, received.overhead), (2300, 3200));
 
     // At a rate the warm-up's calls are not waited for.

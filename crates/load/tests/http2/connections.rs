@@ -62,7 +62,7 @@ fn a_connection_for_every_call() {
 }
 
 /// Answers all streams of a connection at once, when so many requests have come.
-fn answers_together(at_once: u32) -> Address {
+fn responds_together(at_once: u32) -> Address {
     serve(move |stream| {
         let mut waiting = Vec::new();
         play_frames(stream, move |id| {
@@ -78,7 +78,7 @@ fn answers_together(at_once: u32) -> Address {
 #[test]
 fn as_many_calls_are_in_flight_as_asked_for() {
     // More than the connection's own default: a server without a limit takes them all.
-    let mut trial = trial(answers_together(1500));
+    let mut trial = trial(responds_together(1500));
     trial.target.protocol = Protocol::Http2;
     trial.expect.content_type = None;
     trial.schedule = Schedule::Closed { in_flight: 1500 };
@@ -89,7 +89,7 @@ fn as_many_calls_are_in_flight_as_asked_for() {
 }
 
 #[test]
-fn fewer_calls_in_flight_than_asked_for_are_told() {
+fn fewer_calls_in_flight_than_asked_for_are_reported() {
     let mut trial = grpc_trial(serve_http2(echo));
     trial.schedule = Schedule::Closed { in_flight: 150 };
     trial.stop.calls = Some(1000);

@@ -99,7 +99,7 @@ fn a_call_out_of_time_is_cancelled_and_the_connection_goes_on() {
 }
 
 #[test]
-fn a_server_of_the_other_protocol_is_told_apart() {
+fn a_server_of_the_other_protocol_is_a_kind_of_its_own() {
     let address = serve(|mut stream: std::net::TcpStream| {
         let mut sink = [0; 100];
         let _ = stream.read(&mut sink);
@@ -115,14 +115,14 @@ fn a_server_of_the_other_protocol_is_told_apart() {
 }
 
 #[test]
-fn a_server_that_wants_http1_is_told_apart() {
+fn a_server_that_wants_http1_is_a_kind_of_its_own() {
     let settings = frame(4, 0, 0, &[]);
     let wants_http1 = [0, 0, 0, 0, 0, 0, 0, 0xd];
-    for answer in [
+    for response in [
         frame(3, 0, 1, &wants_http1[4..]),
         frame(7, 0, 0, &wants_http1),
     ] {
-        let mut trial = grpc_trial(says(&[settings.clone(), answer]));
+        let mut trial = grpc_trial(says(&[settings.clone(), response]));
         trial.connection_use = ConnectionUse::PerCall;
         trial.stop.calls = Some(2);
         let measurement = run(&trial, &[b"x"]);
@@ -155,8 +155,8 @@ fn what_breaks_a_stream_is_counted_by_its_kind() {
         (frame(0, 1, 1, b"body without a head"), "protocol"),
         (frame(1, 4, 1, &[0xff; 8]), "protocol"),
     ];
-    for (answer, kind) in table {
-        let mut trial = grpc_trial(says(&[settings.clone(), answer]));
+    for (response, kind) in table {
+        let mut trial = grpc_trial(says(&[settings.clone(), response]));
         // One call a connection: the next would be on a stream that the script does not know.
         trial.connection_use = ConnectionUse::PerCall;
         trial.stop.calls = Some(3);

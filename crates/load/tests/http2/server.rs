@@ -1,4 +1,4 @@
-//! A real HTTP/2 server (hyper) that answers gRPC calls.
+//! A real HTTP/2 server (hyper) that responses gRPC calls.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -13,20 +13,20 @@ use rpcgauge_load::Address;
 
 use super::support::serve_tasks;
 
-pub(crate) type AnswerBody = http_body_util::combinators::BoxBody<Bytes, Infallible>;
+pub(crate) type ResponseBody = http_body_util::combinators::BoxBody<Bytes, Infallible>;
 
 /// Serves HTTP/2 with prior knowledge on a thread of its own.
-pub(crate) fn serve_http2<F, A>(answer: F) -> Address
+pub(crate) fn serve_http2<F, A>(response: F) -> Address
 where
     F: Fn(Request<Incoming>) -> A + Clone + Send + 'static,
-    A: Future<Output = Response<AnswerBody>> + Send + 'static,
+    A: Future<Output = Response<ResponseBody>> + Send + 'static,
 {
     serve_tasks(move |stream| {
-        let answer = answer.clone();
+        let response = response.clone();
         async move {
             let service = service_fn(move |request| {
-                let answer = answer(request);
-                async move { Ok::<_, Infallible>(answer.await) }
+                let response = response(request);
+                async move { Ok::<_, Infallible>(response.await) }
             });
             let _ = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
                 .max_concurrent_streams(100)
@@ -36,12 +36,12 @@ where
     })
 }
 
-/// A gRPC answer of these frames and this status.
+/// A gRPC response of these frames and this status.
 pub(crate) fn grpc(
     data: Bytes,
     status: &'static str,
     message: &'static str,
-) -> Response<AnswerBody> {
+) -> Response<ResponseBody> {
     let mut trailers = HeaderMap::new();
     trailers.insert("grpc-status", status.parse().unwrap());
     trailers.insert("grpc-message", message.parse().unwrap());
@@ -68,7 +68,7 @@ impl Body for Frames {
 }
 
 /// Answers a gRPC call with its own message.
-pub(crate) async fn echo(request: Request<Incoming>) -> Response<AnswerBody> {
+pub(crate) async fn echo(request: Request<Incoming>) -> Response<ResponseBody> {
     let body = request
         .into_body()
         .collect()

@@ -56,28 +56,28 @@ pub(crate) struct Came {
     pub(crate) before: usize,
 }
 
-/// Serves every connection: SETTINGS first, then whatever `answer` says to each whole request. A
+/// Serves every connection: SETTINGS first, then what `response` says to each whole request. A
 /// connection ends when the client ends it.
 pub(crate) fn serve_frames(
-    answer: impl Fn(Came) -> Vec<u8> + Send + Sync + Clone + 'static,
+    response: impl Fn(Came) -> Vec<u8> + Send + Sync + Clone + 'static,
 ) -> Address {
     let connections = Arc::new(AtomicUsize::new(0));
     let requests = Arc::new(AtomicUsize::new(0));
     serve(move |stream| {
         let connection = connections.fetch_add(1, Ordering::Relaxed);
-        let answer = |stream| {
-            answer(Came {
+        let response = |stream| {
+            response(Came {
                 connection,
                 stream,
                 before: requests.fetch_add(1, Ordering::Relaxed),
             })
         };
-        play_frames(stream, answer);
+        play_frames(stream, response);
     })
 }
 
 /// One connection of [`serve_frames`], until the client or the network ends it.
-pub(crate) fn play_frames(mut stream: TcpStream, mut answer: impl FnMut(u32) -> Vec<u8>) {
+pub(crate) fn play_frames(mut stream: TcpStream, mut response: impl FnMut(u32) -> Vec<u8>) {
     let _ = stream.write_all(&settings());
     let mut preface = [0; PREFACE_LENGTH];
     if stream.read_exact(&mut preface).is_err() {
@@ -93,7 +93,7 @@ pub(crate) fn play_frames(mut stream: TcpStream, mut answer: impl FnMut(u32) -> 
         let ends = header[4] & END_STREAM != 0;
         if matches!(header[3], DATA | HEADERS) && ends {
             let id = u32::from_be_bytes([header[5], header[6], header[7], header[8]]);
-            if stream.write_all(&answer(id)).is_err() {
+            if stream.write_all(&response(id)).is_err() {
                 return;
             }
         }

@@ -73,7 +73,7 @@ where
 }
 
 /// An address where nothing listens.
-pub(crate) fn nobody() -> Address {
+pub(crate) fn unused_address() -> Address {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address: SocketAddr = listener.local_addr().unwrap();
     Address::Tcp(address)
@@ -99,13 +99,13 @@ pub(crate) fn read_request(stream: &mut impl Read) -> Option<(String, Vec<u8>)> 
     Some((head, body))
 }
 
-/// Answers every request with what `answer` makes of its body.
-pub(crate) fn answer_with<S: Read + Write>(
-    answer: impl Fn(&[u8]) -> Vec<u8> + Clone,
+/// Answers every request with what `response` makes of its body.
+pub(crate) fn respond_with<S: Read + Write>(
+    response: impl Fn(&[u8]) -> Vec<u8> + Clone,
 ) -> impl Fn(S) + Clone {
     move |mut stream: S| {
         while let Some((_, body)) = read_request(&mut stream) {
-            if stream.write_all(&answer(&body)).is_err() {
+            if stream.write_all(&response(&body)).is_err() {
                 break;
             }
         }
@@ -118,7 +118,7 @@ pub(crate) fn only_read(mut stream: impl Read) {
     while stream.read(&mut sink).is_ok_and(|n| n > 0) {}
 }
 
-/// A 200 answer with this body.
+/// A 200 response with this body.
 pub(crate) fn ok(body: &[u8]) -> Vec<u8> {
     let head = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: {}\r\n\r\n",

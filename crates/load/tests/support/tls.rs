@@ -126,7 +126,7 @@ impl Authority {
         config
     }
 
-    /// TLS that trusts nobody else, for a server called `localhost`.
+    /// TLS that trusts no other certificate, for a server called `localhost`.
     pub(crate) fn settings(&self) -> TlsSettings {
         TlsSettings {
             roots: Roots::File(self.file()),
@@ -216,11 +216,11 @@ async fn echo(
     };
     let body = request.into_body().collect().await;
     let body = body.map(|body| body.to_bytes()).unwrap_or_default();
-    let answer = hyper::Response::builder()
+    let response = hyper::Response::builder()
         .status(status)
         .header("content-type", "text/plain")
         .body(Full::new(body));
-    Ok(answer.unwrap())
+    Ok(response.unwrap())
 }
 
 /// Bytes that servers have seen on their sockets.

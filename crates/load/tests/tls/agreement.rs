@@ -25,7 +25,7 @@ fn http2_is_agreed_on_and_spoken() {
 }
 
 #[test]
-fn a_server_without_alpn_speaks_http_1_1() {
+fn a_server_without_alpn_gets_http_1_1() {
     let authority = Authority::new();
     let serving = Serving {
         alpn: Vec::new(),
@@ -39,7 +39,7 @@ fn a_server_without_alpn_speaks_http_1_1() {
 }
 
 #[test]
-fn a_server_of_the_other_version_only_is_told_so() {
+fn a_server_of_the_other_version_only_is_an_error() {
     let authority = Authority::new();
     for (offered, protocol, version) in [
         (&b"http/1.1"[..], Protocol::Http2, "HTTP/2"),
@@ -57,7 +57,7 @@ fn a_server_of_the_other_version_only_is_told_so() {
 }
 
 #[test]
-fn a_server_without_tls_is_told_so() {
+fn a_server_without_tls_is_an_error() {
     let authority = Authority::new();
     for bytes in [
         &b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n"[..],

@@ -22,10 +22,10 @@ fn records_are_counted_as_overhead_and_the_rest_as_without_tls() {
     let mut config = authority.server(&Serving::default());
     // Tickets come with the first response, or before it.
     config.send_tls13_tickets = 0;
-    let address = serve_tls(config, answer_with(ok));
+    let address = serve_tls(config, respond_with(ok));
     let measurement = run(&authority.trial(address), &[b"hello", b"longer text"]);
     assert_answered(&measurement, 100);
-    let plain = run(&trial(serve(answer_with(ok))), &[b"hello", b"longer text"]);
+    let plain = run(&trial(serve(respond_with(ok))), &[b"hello", b"longer text"]);
     for (tls, plain) in [
         (measurement.traffic.sent, plain.traffic.sent),
         (measurement.traffic.received, plain.traffic.received),
@@ -44,7 +44,7 @@ fn all_bytes_on_the_sockets_are_counted_handshakes_too() {
         let address = serve_tls_over(
             authority.server(&Serving::default()),
             move |stream| Counting(stream, seen.clone()),
-            answer_with(ok),
+            respond_with(ok),
         );
         let settings = TlsSettings {
             resumption,
@@ -92,7 +92,7 @@ fn large_bodies_go_both_ways_over_either_version_of_tls() {
 }
 
 #[test]
-fn keys_that_change_between_answers_are_followed() {
+fn keys_that_change_between_responses_are_followed() {
     let authority = Authority::new();
     let address = serve_tls(authority.server(&Serving::default()), |mut tunnel| {
         while let Some((_, body)) = read_request(&mut tunnel) {
@@ -125,7 +125,7 @@ fn a_unix_socket_carries_tls_too() {
     let config = Arc::new(authority.server(&Serving::default()));
     let address = serve_unix(folder.path().join("socket"), move |stream| {
         let session = ServerConnection::new(Arc::clone(&config)).unwrap();
-        answer_with(ok)(StreamOwned::new(session, stream));
+        respond_with(ok)(StreamOwned::new(session, stream));
     });
     for connection_use in BOTH_USES {
         let mut trial = authority.trial(address.clone());

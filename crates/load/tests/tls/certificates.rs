@@ -38,7 +38,7 @@ fn a_certificate_that_is_not_good_enough_has_its_kind_and_its_remedy() {
         ),
     ];
     for (signer, serving, kind, remedy) in table {
-        let address = serve_tls(signer.server(serving), answer_with(ok));
+        let address = serve_tls(signer.server(serving), respond_with(ok));
         let trial = authority.trial(address.clone());
         assert_all_fail(&trial, kind, Fault::Server, remedy);
 

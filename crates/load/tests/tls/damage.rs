@@ -18,7 +18,7 @@ fn faulty(authority: &Authority, damage: Damage) -> Address {
         written: 0,
     };
     let config = authority.server(&Serving::default());
-    serve_tls_over(config, wrap, answer_with(ok))
+    serve_tls_over(config, wrap, respond_with(ok))
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn a_cut_in_the_handshake_is_a_failed_handshake() {
 }
 
 #[test]
-fn an_answer_that_comes_byte_by_byte_is_put_together() {
+fn a_response_that_comes_byte_by_byte_is_put_together() {
     let authority = Authority::new();
     for connection_use in BOTH_USES {
         let mut trial = authority.trial(faulty(&authority, Damage::Drip));
@@ -72,19 +72,19 @@ fn a_handshake_that_never_ends_is_given_up_at_the_deadline() {
 }
 
 #[test]
-fn an_answer_without_an_end_of_its_own_needs_a_close_notify() {
+fn a_response_without_an_end_of_its_own_needs_a_close_notify() {
     let authority = Authority::new();
-    let answer = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\nuntil the end";
+    let response = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\nuntil the end";
     let address = serve_tls(authority.server(&Serving::default()), |mut tunnel| {
         let _ = read_request(&mut tunnel);
-        let _ = tunnel.write_all(answer);
+        let _ = tunnel.write_all(response);
         end(tunnel);
     });
     assert_answered(&run(&authority.trial(address), &[b"x"]), 100);
 
     let address = serve_tls(authority.server(&Serving::default()), |mut tunnel| {
         let _ = read_request(&mut tunnel);
-        let _ = tunnel.write_all(answer);
+        let _ = tunnel.write_all(response);
     });
     let trial = authority.trial(address);
     let text = "without TLS's close_notify";
@@ -92,7 +92,7 @@ fn an_answer_without_an_end_of_its_own_needs_a_close_notify() {
 }
 
 #[test]
-fn a_close_without_close_notify_after_a_whole_answer_harms_none() {
+fn a_close_without_close_notify_after_a_whole_response_harms_none() {
     let authority = Authority::new();
     let address = serve_tls(authority.server(&Serving::default()), |mut tunnel| {
         if let Some((_, body)) = read_request(&mut tunnel) {
@@ -107,7 +107,7 @@ fn a_close_without_close_notify_after_a_whole_answer_harms_none() {
 }
 
 #[test]
-fn a_record_that_was_tampered_with_is_no_answer() {
+fn a_record_that_was_tampered_with_is_no_response() {
     let authority = Authority::new();
     let address = serve_tls(authority.server(&Serving::default()), |mut tunnel| {
         let _ = read_request(&mut tunnel);

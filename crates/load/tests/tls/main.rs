@@ -15,7 +15,7 @@ use support::*;
 const BOTH_USES: [ConnectionUse; 2] = [ConnectionUse::Reuse, ConnectionUse::PerCall];
 
 fn echo_over_tls(authority: &Authority, serving: &Serving) -> Address {
-    serve_tls(authority.server(serving), answer_with(ok))
+    serve_tls(authority.server(serving), respond_with(ok))
 }
 
 /// Checks that ten calls fail as they should, whatever the connections' use.

@@ -42,7 +42,7 @@ impl Compressor {
     /// Appends `bytes` compressed to `out`; a plain copy without compression.
     ///
     /// # Errors
-    /// Whatever the library fails with; memory, in effect.
+    /// The library failed: in practice, it had no memory.
     pub fn compress(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let (compression, result) = match &mut self.0 {
             Compressing::None => {
@@ -77,7 +77,7 @@ enum Stop {
 
 impl Decompressor {
     /// # Errors
-    /// Whatever the library fails with; memory, in effect.
+    /// The library failed: in practice, it had no memory.
     pub fn new(compression: Compression, limits: Limits) -> Result<Self, DecodeError> {
         let decompressing = match compression {
             Compression::None => Decompressing::None,

@@ -27,7 +27,7 @@ pub enum ContractError {
     Version {
         /// Which line.
         what: &'static str,
-        /// What stood there.
+        /// The text there.
         found: String,
     },
     /// The settings ask for a role that is not in the contract.

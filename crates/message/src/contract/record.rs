@@ -3,7 +3,7 @@
 /// Bytes of a record.
 pub const RECORD_BYTES: usize = 80;
 
-/// What stands in a size that is not known.
+/// The value of a size that is not known.
 const NOT_KNOWN: u32 = u32::MAX;
 
 /// One call of a client, or one batch of a codec. Times are nanoseconds of the host's monotonic
@@ -69,7 +69,7 @@ pub enum RecordError {
         index: usize,
         /// Which.
         field: &'static str,
-        /// What stands there.
+        /// The value there.
         value: u32,
     },
 }
@@ -250,18 +250,18 @@ mod tests {
         }
 
         #[test]
-        fn a_time_before_an_earlier_one_is_told(record in record(), place in 1_usize..8, by in 1_u64..1000) {
+        fn a_time_before_an_earlier_one_is_refused(record in record(), place in 1_usize..8, by in 1_u64..1000) {
             let mut bytes = record.to_bytes();
             let before = record.begin.saturating_sub(by).max(1);
             prop_assume!(before < record.begin);
             bytes[8 * place..][..8].copy_from_slice(&before.to_le_bytes());
-            let told = Record::read_all(&bytes);
-            prop_assert!(matches!(told, Err(RecordError::Backwards { .. })), "{:?}", told);
+            let read = Record::read_all(&bytes);
+            prop_assert!(matches!(read, Err(RecordError::Backwards { .. })), "{:?}", read);
         }
     }
 
     #[test]
-    fn bytes_that_are_no_records_are_told_apart() {
+    fn bytes_that_are_no_records_are_distinct_errors() {
         let record = Record {
             begin: 5,
             encoded: None,

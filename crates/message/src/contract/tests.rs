@@ -215,7 +215,7 @@ fn reading_takes_one_line_and_no_more() {
 }
 
 #[test]
-fn an_ended_stream_and_wrong_bytes_are_told_apart() {
+fn an_ended_stream_and_wrong_bytes_are_distinct_errors() {
     assert_eq!(
         Settings::read(Cursor::new("")),
         Err(ContractError::Missing("settings"))
@@ -301,7 +301,7 @@ fn answers_come_back_from_their_line() {
 }
 
 #[test]
-fn an_answer_that_is_none_is_told_in_one_line() {
+fn a_malformed_answer_is_an_error_of_one_line() {
     for line in [
         "{}",
         r#"{"verified":{"sound":1}}"#,

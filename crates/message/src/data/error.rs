@@ -26,7 +26,7 @@ pub enum DataError {
         line: usize,
         /// Where it begins.
         column: usize,
-        /// What stands in it.
+        /// Its content.
         name: String,
         /// What may have been meant.
         nearest: Nearest,

@@ -186,7 +186,7 @@ impl RowReader {
         }
     }
 
-    /// Passes over the next row, whatever stands in it; false at the end.
+    /// Skips the next row without parsing it; false at the end.
     pub(super) fn pass(&mut self) -> Result<bool, DataError> {
         match self.advance() {
             Err(DataError::Row { .. }) if self.broken.is_none() => Ok(true),

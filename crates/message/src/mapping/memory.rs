@@ -13,7 +13,7 @@ const NODE: usize = 11;
 const FULL_NODE: usize = 5;
 
 /// The memory that a message may take. What stands in the bytes themselves, such as text, is
-/// bounded by the message's size; counted is what each value takes besides.
+/// bounded by the message's size; counted is what each value takes in addition.
 pub(crate) struct Memory {
     /// `None` once more was wanted than was left.
     left: Cell<Option<usize>>,

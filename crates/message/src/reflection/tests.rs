@@ -33,19 +33,19 @@ fn files(question: ReflectionRequest<'_>) -> Vec<Vec<u8>> {
 
 #[test]
 fn what_a_server_tells_of_a_service_makes_a_schema() {
-    let mut told = Files::default();
+    let mut files = Files::default();
     for file in files(ReflectionRequest::FileContaining(HELLO)) {
-        assert!(told.add(&file).unwrap());
-        assert!(!told.add(&file).unwrap(), "it is there already");
+        assert!(files.add(&file).unwrap());
+        assert!(!files.add(&file).unwrap(), "it is there already");
     }
-    assert_eq!(told.missing(), None);
-    let method = told.into_schema().unwrap().method("hello.Hello/SayHello");
+    assert_eq!(files.missing(), None);
+    let method = files.into_schema().unwrap().method("hello.Hello/SayHello");
     let request = method.unwrap().request;
     assert_eq!(request.full_name(), "hello.HelloRequest");
 }
 
 #[test]
-fn services_and_files_are_told_by_their_names() {
+fn services_and_files_are_found_by_their_names() {
     let services = ["grpc.reflection.v1.ServerReflection", HELLO];
     assert_eq!(
         answer(ReflectionRequest::Services),
@@ -120,14 +120,14 @@ fn a_missing_import_is_named_until_it_is_there() {
     let schema = Schema::compile(&["tests/proto/reflected.proto".into()], &[]).unwrap();
     let pool = schema.pool();
     let encoded = |name: &str| pool.file_by_name(name).unwrap().encode_to_vec();
-    let mut told = Files::default();
-    told.add(&encoded("reflected.proto")).unwrap();
+    let mut files = Files::default();
+    files.add(&encoded("reflected.proto")).unwrap();
     let import = "google/protobuf/timestamp.proto";
-    assert_eq!(told.missing(), Some((import, "reflected.proto")));
-    assert!(told.add_well_known(import).unwrap());
-    assert_eq!(told.missing(), None);
-    assert!(!told.add_well_known("shop/orders.proto").unwrap());
-    assert!(told.into_schema().is_ok());
+    assert_eq!(files.missing(), Some((import, "reflected.proto")));
+    assert!(files.add_well_known(import).unwrap());
+    assert_eq!(files.missing(), None);
+    assert!(!files.add_well_known("shop/orders.proto").unwrap());
+    assert!(files.into_schema().is_ok());
 }
 
 /// Asks a server that answers so, one answer after the other, and then not any more.
@@ -252,7 +252,7 @@ fn nesting_is_bounded_and_chains_need_not_be() {
         "{error}"
     );
 
-    let mut told = Files::default();
+    let mut files = Files::default();
     for number in 0..8_000 {
         let file = FileDescriptorProto {
             name: Some(number.to_string()),
@@ -260,9 +260,9 @@ fn nesting_is_bounded_and_chains_need_not_be() {
             public_dependency: vec![0],
             ..Default::default()
         };
-        assert!(told.add(&file.encode_to_vec()).unwrap());
+        assert!(files.add(&file.encode_to_vec()).unwrap());
     }
-    assert!(told.into_schema().is_ok());
+    assert!(files.into_schema().is_ok());
 }
 
 #[test]

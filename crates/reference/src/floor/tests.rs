@@ -84,10 +84,10 @@ fn lengths_out_of_bounds_are_refused() {
 
 fn ping_pong(mut stream: impl Read + Write) {
     stream.write_all(&header(200, 150)).expect("sent");
-    let mut answer = [0; 150];
+    let mut response = [0; 150];
     for _ in 0..10 {
         stream.write_all(&[7; 200]).expect("sent");
-        stream.read_exact(&mut answer).expect("answered");
+        stream.read_exact(&mut response).expect("answered");
     }
 }
 

@@ -11,7 +11,7 @@ use super::status::{Code, Status};
 /// Bytes before each message.
 pub(super) const PREFIX_BYTES: usize = 5;
 
-/// What stands before a message.
+/// The prefix of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Prefix {
     pub(super) compressed: bool,

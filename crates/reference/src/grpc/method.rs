@@ -17,7 +17,7 @@ pub type Methods = BTreeMap<String, Arc<dyn UnaryMethod>>;
 /// A unary method. The server frames and compresses its messages and keeps its deadline; the
 /// method reads and writes their encoding.
 pub trait UnaryMethod: Send + Sync {
-    /// Answers one call. It is dropped when the call's time is up or its client goes away.
+    /// Serves one call. It is dropped when the call's time is up or its client goes away.
     fn call(&self, call: MethodCall) -> Pin<Box<dyn Future<Output = MethodResponse> + Send + '_>>;
 }
 

@@ -51,7 +51,7 @@ fn is_methods_alone(service: &Service, path: &str) -> bool {
         && (path == workload.method_path() || service.methods.contains_key(path))
 }
 
-/// Answers one call. What HTTP itself forbids gets an HTTP status; everything else is HTTP's 200
+/// Serves one call. What HTTP itself forbids gets an HTTP status; everything else is HTTP's 200
 /// with a gRPC status.
 pub(crate) async fn respond(
     service: &Arc<Service>,

@@ -42,7 +42,7 @@ fn addresses_are_taken_apart() {
 }
 
 #[test]
-fn a_free_port_is_told() {
+fn a_free_port_is_reported() {
     let listener = Listener::bind(&ListenOn::loopback()).expect("loopback");
     let Address::Tcp(address) = listener.address() else {
         panic!("TCP")

@@ -19,7 +19,7 @@ use problem::Problem;
 /// Codings that a request's body may have.
 const ACCEPTED_CODINGS: HeaderValue = HeaderValue::from_static("gzip, zstd");
 
-/// Answers one call.
+/// Serves one call.
 pub(crate) async fn respond(
     service: &Service,
     request: Request<Incoming>,

@@ -276,7 +276,7 @@ fn there_is_no_client_in_it() {
 }
 
 #[test]
-fn the_versions_told_are_those_of_the_lock_file() {
+fn the_reported_versions_are_those_of_the_lock_file() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let lock = fs::read_to_string(root.join("Cargo.lock")).expect("the lock file");
     for (name, version) in LIBRARIES {

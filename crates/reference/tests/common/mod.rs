@@ -81,7 +81,7 @@ impl Running {
     }
 
     /// Calls over a connection of its own.
-    pub(crate) fn call(&self, http: Http, request: Request<Full<Bytes>>) -> Answer {
+    pub(crate) fn call(&self, http: Http, request: Request<Full<Bytes>>) -> Response {
         call(&self.address, http, request)
     }
 
@@ -106,11 +106,11 @@ impl Running {
         stream
             .write_all(b"GET /x HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
             .expect("sent");
-        let answer = read_to_close(stream);
+        let response = read_to_close(stream);
         assert!(
-            answer.starts_with(b"HTTP/1.1 404"),
+            response.starts_with(b"HTTP/1.1 404"),
             "{}",
-            String::from_utf8_lossy(&answer)
+            String::from_utf8_lossy(&response)
         );
     }
 }
@@ -149,23 +149,23 @@ pub(crate) enum Http {
     Two,
 }
 
-/// A whole answer.
+/// A whole response.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
     pub(crate) trailers: HeaderMap,
 }
 
-impl Answer {
+impl Response {
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers
             .get(name)
             .map_or("", |value| value.to_str().expect("text"))
     }
 
-    /// `grpc-status`, from the trailers or from a trailers-only answer.
+    /// `grpc-status`, from the trailers or from a trailers-only response.
     pub(crate) fn grpc_status(&self) -> &str {
         let value = self
             .trailers
@@ -282,7 +282,7 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
         })
 }
 
-pub(crate) fn call<B>(address: &Address, http: Http, request: Request<B>) -> Answer
+pub(crate) fn call<B>(address: &Address, http: Http, request: Request<B>) -> Response
 where
     B: Body<Data = Bytes, Error = Infallible> + Send + Unpin + 'static,
 {
@@ -306,7 +306,7 @@ where
     })
 }
 
-async fn exchange<I, B>(io: I, http: Http, mut request: Request<B>) -> Answer
+async fn exchange<I, B>(io: I, http: Http, mut request: Request<B>) -> Response
 where
     I: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
     B: Body<Data = Bytes, Error = Infallible> + Send + Unpin + 'static,
@@ -336,7 +336,7 @@ where
     let (head, body) = response.expect("an answer").into_parts();
     let body = body.collect().await.expect("a whole body");
     let trailers = body.trailers().cloned().unwrap_or_default();
-    Answer {
+    Response {
         status: head.status,
         headers: head.headers,
         body: body.to_bytes(),

@@ -78,7 +78,7 @@ impl Code {
         (!value.is_empty()).then_some(Code(number))
     }
 
-    /// The code for an answer without `grpc-status` (gRPC HTTP mapping).
+    /// The code for a response without `grpc-status` (gRPC HTTP mapping).
     pub fn from_http_status(status: u16) -> Code {
         match status {
             400 | 431 => Code::INTERNAL,
@@ -102,7 +102,7 @@ impl Code {
         }
     }
 
-    /// The code for a call that ended without an answer.
+    /// The code for a call that ended without a response.
     pub fn from_failure(failure: &Failure) -> Code {
         match failure {
             Failure::Closed { .. } | Failure::GoneAway { .. } => Code::UNAVAILABLE,

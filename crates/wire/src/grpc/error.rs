@@ -1,8 +1,8 @@
-//! The rules of gRPC that an answer can break.
+//! The rules of gRPC that a response can break.
 
 use super::code::Code;
 
-/// A rule of the gRPC HTTP/2 spec that an answer broke, or the message size limit.
+/// A rule of the gRPC HTTP/2 spec that a response broke, or the message size limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum GrpcViolation {
     /// The content type is not `application/grpc`, alone or with the subtype that was asked.
@@ -11,7 +11,7 @@ pub enum GrpcViolation {
     /// The content type is gRPC's, with another subtype than was asked.
     #[error("the answer is in another encoding than asked (gRPC HTTP/2 spec, Responses)")]
     Subtype,
-    /// No `grpc-status`, neither in trailers nor in a trailers-only answer.
+    /// No `grpc-status`, neither in trailers nor in a trailers-only response.
     #[error("the answer has no grpc-status (gRPC HTTP/2 spec, Responses)")]
     StatusMissing,
     /// `grpc-status` is no number.
@@ -32,7 +32,7 @@ pub enum GrpcViolation {
     /// Status OK without a message.
     #[error("the answer is OK but has no message (gRPC status codes, cardinality)")]
     NoMessage,
-    /// More than one message in a unary answer.
+    /// More than one message in a unary response.
     #[error("a unary answer has more than one message (gRPC status codes, cardinality)")]
     ManyMessages,
     /// A message over the client's limit.
@@ -46,7 +46,7 @@ pub enum GrpcViolation {
 }
 
 impl GrpcViolation {
-    /// The status that the call ends with (gRPC status codes). For an answer that is no gRPC or
+    /// The status that the call ends with (gRPC status codes). For a response that is no gRPC or
     /// has no status, the HTTP status says more: see [`Code::from_http_status`].
     pub fn code(&self) -> Code {
         match self {

@@ -4,7 +4,7 @@ use super::error::Http1Violation;
 use crate::error::{Failure, LimitExceeded};
 use crate::request::is_value_byte;
 
-/// Where in the coding the next byte stands.
+/// Where in the coding the next byte falls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Chunked {
     /// In a chunk's size line, of which `length` bytes are read.
@@ -127,12 +127,12 @@ impl Chunked {
     }
 }
 
-/// Takes one byte of a size line before its line feed. `None`: it may not stand there.
+/// Takes one byte of a size line before its line feed. `None`: it is not allowed there.
 fn size_byte(size: &mut u64, digits: &mut u8, part: &mut SizePart, byte: u8) -> Option<()> {
     let digit = (byte as char).to_digit(16);
     match (*part, digit) {
         (SizePart::Digits, Some(digit)) => {
-            // 16 digits fill 64 bits; more, even of zeros, serve nobody.
+            // 16 digits fill 64 bits; no server needs more, even of zeros.
             *digits += 1;
             (*digits <= 16).then(|| *size = *size << 4 | u64::from(digit))
         }

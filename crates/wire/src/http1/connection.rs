@@ -8,7 +8,7 @@
 //! ```
 //!
 //! From any state a violation, a limit, the end of the transport or a cancelled call leads to the
-//! end: `closing` is set and nothing is read any more. [`super::receive`] takes the answer in.
+//! end: `closing` is set and nothing is read any more. [`super::receive`] takes the response in.
 
 use std::io::IoSlice;
 
@@ -252,7 +252,7 @@ impl Connection {
     pub(super) fn complete<S: Sink>(&mut self, sink: &mut S) {
         let Some(call) = self.call.take() else { return };
         sink.take(Event::Complete { token: call.token });
-        // An answer that comes before the request is out leaves a rest that no server expects.
+        // A response that comes before the request is out leaves a rest that no server expects.
         let unsent = self.output.len() > 0;
         if (call.close || unsent) && !self.closing {
             let reason = if unsent {

@@ -1,17 +1,17 @@
 //! The rules of HTTP/1.1 that a server can break.
 
-/// A rule of RFC 9112 that an answer broke. Each message names the section.
+/// A rule of RFC 9112 that a response broke. Each message names the section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Http1Violation {
     /// The first line is not `HTTP/1.x NNN reason`.
     #[error("the status line is malformed (RFC 9112 §4)")]
     StatusLine,
-    /// The answer is not HTTP/1.0 or 1.1.
+    /// The response is not HTTP/1.0 or 1.1.
     #[error("the answer is of another protocol version than HTTP/1.0 or 1.1 (RFC 9112 §2.3)")]
     Version,
-    /// The answer starts as an HTTP/2 frame does.
+    /// The response starts as an HTTP/2 frame does.
     #[error("the answer looks like HTTP/2, where HTTP/1.1 was asked (RFC 9113 §3.4)")]
-    Http2Answer,
+    Http2Response,
     /// A carriage return without a line feed.
     #[error("a carriage return stands without a line feed (RFC 9112 §2.2)")]
     BareCarriageReturn,
@@ -40,7 +40,7 @@ pub enum Http1Violation {
     /// Content-Length beside Transfer-Encoding: what response splitting uses.
     #[error("content-length stands beside transfer-encoding (RFC 9112 §6.3)")]
     LengthAndTransferEncoding,
-    /// A transfer coding other than chunked alone, or one in an HTTP/1.0 answer.
+    /// A transfer coding other than chunked alone, or one in an HTTP/1.0 response.
     #[error("the transfer-encoding is not plain chunked of HTTP/1.1 (RFC 9112 §6.1)")]
     TransferEncoding,
     /// A chunk size that is no hexadecimal number, or too large.
@@ -52,7 +52,7 @@ pub enum Http1Violation {
     /// A protocol switch that was not asked for.
     #[error("the server switches protocols unasked (RFC 9110 §15.2.2)")]
     SwitchingProtocols,
-    /// Bytes that belong to no answer.
+    /// Bytes that belong to no response.
     #[error("bytes come that belong to no call (RFC 9112 §9.2)")]
     UnaskedBytes,
 }

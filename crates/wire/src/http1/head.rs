@@ -1,4 +1,4 @@
-//! The head of an answer: status line, fields, and how its body is delimited.
+//! The head of a response: status line, fields, and how its body is delimited.
 
 use super::error::Http1Violation;
 use super::section::{line_length, parse_fields};
@@ -6,7 +6,7 @@ use crate::error::Failure;
 use crate::event::{FieldRange, Fields};
 use crate::limits::Limits;
 
-/// What a head says about its answer.
+/// What a head says about its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) status: u16,
@@ -15,7 +15,7 @@ pub(super) struct Head {
     pub(super) close: bool,
 }
 
-/// How long the body is (RFC 9112 §6.3), for an answer that may have one.
+/// How long the body is (RFC 9112 §6.3), for a response that may have one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
     Length(u64),
@@ -32,8 +32,8 @@ struct FramingFields {
     keep_alive: bool,
 }
 
-/// Whether `bytes`, the first of an answer, are the start of one; `false` while they are too few to
-/// tell it from HTTP/2. Tells early what would otherwise be waited for in vain.
+/// Whether `bytes`, the first of a response, are the start of one; `false` while they are too few to
+/// tell it from HTTP/2. Finds early what the client would otherwise wait for until its deadline.
 pub(super) fn is_start(bytes: &[u8]) -> Result<bool, Http1Violation> {
     let expected = b"HTTP/";
     let n = bytes.len().min(expected.len());
@@ -43,7 +43,7 @@ pub(super) fn is_start(bytes: &[u8]) -> Result<bool, Http1Violation> {
     // The first frame of an HTTP/2 server: its length, which is below 64 KiB in any of them, and
     // the type of SETTINGS.
     match bytes {
-        [0, _, _, 4, ..] => Err(Http1Violation::Http2Answer),
+        [0, _, _, 4, ..] => Err(Http1Violation::Http2Response),
         [0] | [0, _] | [0, _, _] => Ok(false),
         _ => Err(Http1Violation::StatusLine),
     }
@@ -52,7 +52,7 @@ pub(super) fn is_start(bytes: &[u8]) -> Result<bool, Http1Violation> {
 /// A head of more bytes is not kept, so that a connection without calls takes little memory.
 const LONGEST_KEPT: usize = 1024;
 
-/// The last head of a connection. Most answers of a service have the same, and one that comes again
+/// The last head of a connection. Most responses of a service have the same, and one that comes again
 /// in one piece is not parsed again.
 #[derive(Debug, Default)]
 pub(super) struct LastHead {
@@ -290,11 +290,14 @@ mod tests {
     }
 
     #[test]
-    fn another_protocol_is_told_from_the_first_bytes() {
+    fn the_first_bytes_show_another_protocol() {
         assert_eq!(is_start(b"H"), Ok(true));
         assert_eq!(is_start(b"HTTP/1.1 "), Ok(true));
         assert_eq!(is_start(b"HTTX"), Err(Http1Violation::StatusLine));
-        assert_eq!(is_start(b"\0\0\x12\x04"), Err(Http1Violation::Http2Answer));
+        assert_eq!(
+            is_start(b"\0\0\x12\x04"),
+            Err(Http1Violation::Http2Response)
+        );
         assert_eq!(is_start(b"\0\0\x12"), Ok(false), "too few to tell");
         assert_eq!(is_start(b"\0\0\x12\x05"), Err(Http1Violation::StatusLine));
     }

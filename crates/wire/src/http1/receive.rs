@@ -1,4 +1,4 @@
-//! Takes an answer in, part by part, however the input is cut.
+//! Takes a response in, part by part, however the input is cut.
 
 use super::chunked::{Chunked, Part};
 use super::connection::{Connection, State};
@@ -9,7 +9,7 @@ use crate::error::{Failure, LimitExceeded};
 use crate::event::{Event, Fields, Sink};
 
 impl Connection {
-    /// Takes one part of the answer off the front of `bytes`.
+    /// Takes one part of the response off the front of `bytes`.
     pub(super) fn step<S: Sink>(&mut self, bytes: &mut &[u8], sink: &mut S) -> Result<(), Failure> {
         let Some(call) = &mut self.call else {
             return Ok(());
@@ -116,7 +116,7 @@ impl Connection {
         let max = self.limits.max_head_bytes;
         let mut partial = std::mem::take(&mut self.partial);
         let before = partial.len();
-        // One byte over the limit shows that it is exceeded; more is not looked at.
+        // One byte over the limit shows that it is exceeded; the rest is not searched.
         let room = max
             .saturating_add(1)
             .saturating_sub(before)

@@ -11,9 +11,9 @@ pub(super) const CRLF: &[u8] = b"\r\n";
 /// Looks for the empty line, and goes on where it stopped when more bytes have come.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct EndFinder {
-    /// Start of the line being looked at.
+    /// Start of the line being searched.
     line_start: usize,
-    /// Bytes looked at.
+    /// Bytes searched.
     scanned: usize,
 }
 

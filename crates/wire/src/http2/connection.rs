@@ -298,7 +298,7 @@ impl Connection {
         self.dead = true;
     }
 
-    /// Tells once that no more calls can be started.
+    /// Reports once that no more calls can be started.
     pub(super) fn close<S: Sink>(&mut self, reason: Closing, sink: &mut S) {
         if !std::mem::replace(&mut self.closing, true) {
             sink.take(Event::Closing { reason });
@@ -360,7 +360,7 @@ impl Connection {
         self.unsent.overhead(written);
     }
 
-    /// A server that makes the client answer and does not read the answers fills its memory.
+    /// A server that makes the client response and does not read the responses fills its memory.
     fn check_replies(&self) -> Result<(), Failure> {
         let max = self.limits.max_queued_replies;
         if self.queued_replies > max {

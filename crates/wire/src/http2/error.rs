@@ -73,9 +73,9 @@ pub enum Http2Violation {
     /// The first bytes are no SETTINGS frame.
     #[error("the server does not speak HTTP/2: its first frame is not SETTINGS (RFC 9113 §3.4)")]
     Preface,
-    /// The first bytes are an HTTP/1.x answer.
+    /// The first bytes are an HTTP/1.x response.
     #[error("the server speaks HTTP/1.x only, where HTTP/2 is needed (RFC 9113 §3.4)")]
-    Http1Answer,
+    Http1Response,
     /// A frame is longer than SETTINGS_MAX_FRAME_SIZE.
     #[error("a frame is longer than allowed (RFC 9113 §4.2)")]
     FrameTooLong,
@@ -88,7 +88,7 @@ pub enum Http2Violation {
     /// Padding as long as the frame or longer.
     #[error("a frame's padding is longer than the frame (RFC 9113 §6.1)")]
     Padding,
-    /// Something else stands between HEADERS and its CONTINUATION.
+    /// Another frame comes between HEADERS and its CONTINUATION.
     #[error("a field block is interrupted (RFC 9113 §6.10)")]
     BlockInterrupted,
     /// CONTINUATION without HEADERS before it.
@@ -139,7 +139,7 @@ pub enum Http2Violation {
     /// A trailer section that does not end the stream, or a head after the final one.
     #[error("trailers do not end their stream (RFC 9113 §8.1)")]
     TrailersNotLast,
-    /// An interim answer that ends the stream, or status 101.
+    /// An interim response that ends the stream, or status 101.
     #[error("an interim answer ends its stream or is 101 (RFC 9113 §8.1, §8.6)")]
     Interim,
     /// Content-Length is no number or given with several values.

@@ -1,6 +1,6 @@
 //! Field blocks as they were received and decoded.
 //!
-//! Most answers of a service have the same head and the same trailers, and their blocks are the same
+//! Most responses of a service have the same head and the same trailers, and their blocks are the same
 //! bytes once the table is filled: the last two blocks are kept, and one that comes again is neither
 //! decoded nor checked again.
 

@@ -1,10 +1,10 @@
-//! What makes an answer's fields well-formed (RFC 9113 §8.2, §8.3).
+//! What makes a response's fields well-formed (RFC 9113 §8.2, §8.3).
 
 use super::error::Http2Violation;
 use crate::event::Fields;
 use crate::request::{is_token_byte, is_value_byte};
 
-/// What an answer's head says.
+/// What a response's head says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ResponseHead {
     pub(super) status: u16,

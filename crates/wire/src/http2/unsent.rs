@@ -1,4 +1,4 @@
-//! What stands in the output and is not written yet, by what its bytes are for. Bytes count as sent
+//! What the output holds and the transport has not taken yet, by what its bytes are for. Bytes count as sent
 //! once the transport has taken them: those that a connection leaves behind at its end never were.
 
 use std::collections::VecDeque;
@@ -46,7 +46,7 @@ impl Unsent {
     }
 
     /// Notes bytes of the connection's own keeping. Those of many frames in a row are one entry, so
-    /// that answering a flood takes no memory of its own.
+    /// that replying to a flood takes no memory of its own.
     pub(super) fn overhead(&mut self, bytes: usize) {
         self.sum.overhead += bytes as u64;
         if let Some(last) = self.frames.back_mut()

@@ -39,7 +39,7 @@ fn run() -> Result<(), String> {
         "answer" => {
             let shape = Shape::read(&mut arguments)?;
             arguments.end()?;
-            answer(&shape).map_err(|error| error.to_string())
+            respond(&shape).map_err(|error| error.to_string())
         }
         "call" => {
             let address = arguments.word("the address")?;
@@ -76,7 +76,7 @@ impl Shape {
     }
 }
 
-fn answer(shape: &Shape) -> io::Result<()> {
+fn respond(shape: &Shape) -> io::Result<()> {
     thread::spawn(|| {
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         std::process::exit(0);

@@ -3,7 +3,7 @@
 //! - `bare`: answers each call at once, in one write;
 //! - `stall [every=1s] [length=100ms] [service=200us] [refuse-one-in=10]`: does nothing in the last
 //!   part of every period; with `service` one call at a time, each taking so long;
-//! - `delay shape=constant:10ms|uniform:5ms:25ms|bimodal:5ms:50ms:0.2`: each answer after a delay.
+//! - `delay shape=constant:10ms|uniform:5ms:25ms|bimodal:5ms:50ms:0.2`: each response after a delay.
 //!
 //! With `unrecorded=N` the first N calls have no part in what stall and delay tell of times.
 //!

@@ -93,7 +93,7 @@ impl<'t> Ledger<'t> {
             dues: Dues::new(&trial.schedule, u64::MAX),
             calls: InFlight::new(nanos(trial.deadline)),
             to_retry: VecDeque::new(),
-            held: Held::new(trial.expect.max_answer_bytes),
+            held: Held::new(trial.expect.max_response_bytes),
             unsent: None,
             measured_in_flight: 0,
             most_in_flight: 0,

@@ -1,6 +1,6 @@
 //! Checks of compressed responses that are not decoded: damaged ones fail their calls.
 
-use crate::bodies::{AnswerCheck, CodecError};
+use crate::bodies::{CodecError, ResponseCheck};
 use crate::clock;
 use crate::engine::response::Response;
 
@@ -10,7 +10,7 @@ const SHARE: u64 = 100;
 
 /// What is checked, and how long it took so far.
 pub(super) struct Checking<'r> {
-    check: AnswerCheck<'r>,
+    check: ResponseCheck<'r>,
     /// When the first response was checked, ns.
     since: Option<u64>,
     spent: u64,
@@ -19,7 +19,7 @@ pub(super) struct Checking<'r> {
 }
 
 impl<'r> Checking<'r> {
-    pub(super) fn new(check: AnswerCheck<'r>) -> Self {
+    pub(super) fn new(check: ResponseCheck<'r>) -> Self {
         Checking {
             check,
             since: None,

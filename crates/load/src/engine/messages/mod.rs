@@ -17,7 +17,7 @@ pub(super) use self::prefetch::{Made, Next};
 use self::sizes::Sizes;
 use super::response::{Keep, Response};
 use super::stamps::Stamps;
-use crate::bodies::{AnswerCheck, Bodies, Body, Codec, CodecError};
+use crate::bodies::{Bodies, Body, Codec, CodecError, ResponseCheck};
 use crate::clock;
 use crate::error::LoadError;
 use crate::failure::FailureKind;
@@ -40,12 +40,12 @@ pub(super) struct Outgoing {
 pub(super) enum Unread {
     /// The call fails.
     Failed(FailureKind, CodecError),
-    /// The trial fails: the server answers something else than it should.
+    /// The trial fails: the server sends another response than it should.
     Wrong(CodecError),
 }
 
-/// What stands where gRPC's prefix will be, as long as a codec works behind it. No encoding's message
-/// begins so, which shows a codec that puts its message there.
+/// Fills the room for gRPC's prefix while a codec writes behind it. No encoding's message begins so,
+/// which shows a codec that puts its message there.
 const ROOM: [u8; PREFIX_LENGTH] = *b"\xffroom";
 
 /// Prepared bodies or a codec, ready for calls.
@@ -77,7 +77,7 @@ enum Kind<'b> {
 impl<'b, 'r> Messages<'b, 'r> {
     pub(super) fn new(
         bodies: Bodies<'b>,
-        check: Option<AnswerCheck<'r>>,
+        check: Option<ResponseCheck<'r>>,
         trial: &Trial,
     ) -> Result<Self, LoadError> {
         let grpc = matches!(trial.request.style, CallStyle::Grpc { .. });
@@ -290,7 +290,7 @@ fn stamp(timed: bool, stamp: &mut u64) {
     }
 }
 
-/// Frames a body beforehand.
+/// Frames a body in advance.
 fn framed(body: Body, grpc: bool) -> Result<Outgoing, MessageTooLong> {
     let carried = body.bytes.len() as u64;
     let bytes = if grpc {

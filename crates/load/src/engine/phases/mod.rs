@@ -80,7 +80,7 @@ pub(super) struct Phases<'t, 'r> {
     /// Until when calls may still end, while draining, ns.
     drained_by: u64,
     pub(super) warmup: WarmUp<'r>,
-    /// Where a session stands between its slices; `None` where the measured part is one piece.
+    /// The state of a session between its slices; `None` where the measured part is one piece.
     slicing: Option<Slicing>,
     stop: StopRule,
     failing: Failing,

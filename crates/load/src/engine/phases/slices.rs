@@ -15,7 +15,7 @@ use crate::engine::pool::Pool;
 use crate::measurement::SliceCount;
 use crate::trial::SliceBounds;
 
-/// Where a session stands between its slices, and in the present one.
+/// The state of a session between its slices, and in the present one.
 #[derive(Debug, Default)]
 pub(crate) struct Slicing {
     /// Slices that are over, and calls that they left out.

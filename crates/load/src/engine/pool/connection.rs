@@ -1,4 +1,4 @@
-//! One connection's place: what stands there now, and when it may be opened again.
+//! One connection's place: what it holds now, and when it may be opened again.
 
 use std::io;
 
@@ -27,19 +27,19 @@ pub(super) struct Connection {
     /// Attempts in a row that led to no response: a connection that failed to open, or that the server
     /// ended. A response is one whatever it says.
     pub(super) failed_attempts: u32,
-    /// How many connections have stood here, with the one that does.
+    /// How many connections this place has held, with the present one.
     pub(super) generation: u64,
     /// Whether it was opened, or that failed, since the trial or the slice began.
     pub(super) attempted: bool,
-    /// Whether it stands in the queue of places that may have room.
+    /// Whether it is in the queue of places that may have room.
     pub(super) queued: bool,
-    /// Whether it stands in the list of places with something to write.
+    /// Whether it is in the list of places with something to write.
     pub(super) to_write: bool,
-    /// Whether it stands in the queue of places with more to read.
+    /// Whether it is in the queue of places with more to read.
     pub(super) to_read: bool,
 }
 
-/// What stands in a place.
+/// What a place holds.
 #[derive(Debug)]
 pub(super) enum State {
     /// Nothing. It may be opened from `backoff_until` (ns) on; 0 is at once.
@@ -180,7 +180,8 @@ impl Connection {
     fn open_to_calls(&self) -> Option<&Open> {
         match &self.state {
             State::Open(open) if open.takes_bytes() => {
-                let unread = open.unprocessed > 0 || self.to_read && open.client.answers_in_order();
+                let unread =
+                    open.unprocessed > 0 || self.to_read && open.client.responses_in_order();
                 (!unread || open.client.in_flight() > 0).then_some(open)
             }
             _ => None,
@@ -215,7 +216,7 @@ impl Connection {
         backoff_until
     }
 
-    /// Bytes of the connection that stands here.
+    /// Bytes of the connection here.
     pub(super) fn traffic(&self) -> Traffic {
         match &self.state {
             State::Open(open) => open.traffic(),

@@ -48,7 +48,7 @@ impl Pool<'_> {
         }
         self.places[to].state = state;
         self.not_open.push(from);
-        // What stood in the lists under the old place is looked for under the new one.
+        // The lists now refer to the connection by its new place.
         self.mark_to_write(to);
         self.mark_to_read(to);
         Ok(())

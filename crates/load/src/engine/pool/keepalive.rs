@@ -12,18 +12,18 @@ use crate::clock::nanos;
 use crate::trial::Keepalive;
 
 /// Looks within the shorter of the two times: a silence is seen at most this part of it too late.
-const LOOKS: u32 = 16;
+const CHECKS: u32 = 16;
 
 /// What was known of a connection when it was last looked at.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Liveness {
     /// Bytes received until then.
     bytes: u64,
-    /// Since when they have not grown, ns; `None` before the first look.
+    /// Since when they have not grown, ns; `None` before the first check.
     silent_since: Option<u64>,
     /// When it was asked for a sign of life since then, ns.
     asked_at: Option<u64>,
-    /// Whether the sign was already overdue at the look before. A client that was itself held up
+    /// Whether the sign was already overdue at the check before. A client that was itself held up
     /// finds the time over and what came unread: it reads once more before it ends a connection.
     overdue: bool,
 }
@@ -71,12 +71,12 @@ impl Liveness {
 impl Pool<'_> {
     /// Whether it is time to look for silent connections. Sets when that is next: the loop turns often
     /// enough by itself, so that no wake-up is asked for.
-    pub(crate) fn looks_for_silence(&mut self, now: u64) -> bool {
+    pub(crate) fn checks_for_silence(&mut self, now: u64) -> bool {
         if now < self.keepalive_at {
             return false;
         }
         let between = self.trial.keepalive.map_or(Duration::MAX, |keepalive| {
-            keepalive.time.min(keepalive.timeout) / LOOKS
+            keepalive.time.min(keepalive.timeout) / CHECKS
         });
         self.keepalive_at = now.saturating_add(nanos(between));
         true
@@ -122,8 +122,8 @@ mod tests {
         timeout: Duration::from_nanos(20),
     };
 
-    /// What is done at each look, given as (bytes so far, when).
-    fn looks(looks: &[(u64, u64)]) -> Vec<Action> {
+    /// What is done at each check, given as (bytes so far, when).
+    fn checks(looks: &[(u64, u64)]) -> Vec<Action> {
         let mut liveness = Liveness::default();
         looks
             .iter()
@@ -135,20 +135,20 @@ mod tests {
     fn silence_is_asked_about_once_and_then_ended() {
         use Action::{Ask, End, Leave};
         let silent = [(5, 100), (5, 129), (5, 130), (5, 149), (5, 150), (5, 151)];
-        assert_eq!(looks(&silent), [Leave, Leave, Ask, Leave, Leave, End]);
+        assert_eq!(checks(&silent), [Leave, Leave, Ask, Leave, Leave, End]);
     }
 
     #[test]
     fn what_came_while_the_client_was_held_up_is_read_first() {
         use Action::{Ask, Leave};
         let held_up = [(5, 100), (5, 130), (5, 900), (22, 901), (22, 930)];
-        assert_eq!(looks(&held_up), [Leave, Ask, Leave, Leave, Leave]);
+        assert_eq!(checks(&held_up), [Leave, Ask, Leave, Leave, Leave]);
     }
 
     #[test]
     fn any_byte_is_a_sign_of_life() {
         use Action::{Ask, Leave};
         let alive = [(0, 100), (0, 130), (1, 149), (1, 150), (1, 179), (2, 209)];
-        assert_eq!(looks(&alive), [Leave, Ask, Leave, Leave, Ask, Leave]);
+        assert_eq!(checks(&alive), [Leave, Ask, Leave, Leave, Ask, Leave]);
     }
 }

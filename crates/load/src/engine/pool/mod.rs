@@ -260,7 +260,7 @@ impl<'t> Pool<'t> {
         }
     }
 
-    /// Tells every server that nothing more comes: a TLS session that just stops looks cut off to it.
+    /// Ends the output to every server: a TLS session that just stops looks cut off to it.
     pub(super) fn end_transports(&mut self) {
         for connection in &mut self.places {
             if let Some(open) = connection.open() {
@@ -299,7 +299,7 @@ fn limits(trial: &Trial) -> Limits {
         CallStyle::Http { .. } => 0,
         CallStyle::Grpc { .. } => rpcgauge_wire::grpc::PREFIX_LENGTH as u64,
     };
-    let bound = u64::from(trial.expect.max_answer_bytes) + prefix;
+    let bound = u64::from(trial.expect.max_response_bytes) + prefix;
     Limits {
         max_body_bytes: trial.limits.max_body_bytes.min(bound),
         max_calls_in_flight: MOST_IN_FLIGHT,

@@ -35,7 +35,7 @@ impl Open {
         self.stream.say_end();
     }
 
-    /// Tells the server that nothing more comes.
+    /// Ends the output to the server.
     pub(super) fn say_end(&mut self) {
         self.stream.say_end();
     }

@@ -14,10 +14,10 @@ fn file(text: &[u8]) -> tempfile::NamedTempFile {
 }
 
 /// A call's text and where its row stands, or why there is none.
-type Told = Result<(String, String), String>;
+type Given = Result<(String, String), String>;
 
-/// What the first calls are told.
-fn texts(data: Data, calls: u64) -> Vec<Told> {
+/// What the first calls get.
+fn texts(data: Data, calls: u64) -> Vec<Given> {
     let mut writer = Arc::new(data).writer().unwrap();
     let text = |call| {
         let mut out = String::new();
@@ -36,7 +36,7 @@ fn whole(rows: Rows, order: Order) -> Data {
 /// memory and in their file.
 fn assert_rows(text: &str, format: RowFormat, expected: &[(String, u64)]) {
     let on_disk = file(text.as_bytes());
-    let expected: Vec<Told> = expected
+    let expected: Vec<Given> = expected
         .iter()
         .map(|(text, line)| Ok((text.clone(), format!(", line {line}"))))
         .collect();

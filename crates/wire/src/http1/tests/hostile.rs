@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn every_cut_is_told_by_where_it_was() {
+fn every_cut_fails_by_its_place() {
     assert_eq!(failure(""), "the connection ended before the answer");
     assert_eq!(
         failure("HTTP/1"),
@@ -46,15 +46,15 @@ fn smuggling_shapes_are_refused() {
         ("a: b\nc: d", "without a carriage return"),
     ];
     for (fields, rule) in cases {
-        let told = failure(&format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\nx"));
-        assert!(told.contains(rule), "{fields:?}: {told}");
+        let failed = failure(&format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\nx"));
+        assert!(failed.contains(rule), "{fields:?}: {failed}");
     }
     let chunk = failure("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0x3\r\nabc\r\n");
     assert!(chunk.contains("chunk size"), "{chunk}");
 }
 
 #[test]
-fn what_is_no_http_1_answer_is_told_at_once() {
+fn another_protocol_fails_at_once() {
     let mut played = started(&get());
     let lines = played.input(b"\0\0\x06\x04");
     assert!(lines[1].contains("looks like HTTP/2"), "{lines:?}");
@@ -71,7 +71,7 @@ fn what_may_be_http_2_is_named_alike_however_it_is_cut() {
         b"\0\r\n",
         b"\0\n\0\x04\r\n",
     ] {
-        let whole = answer_to(&get(), Limits::default(), bytes);
+        let whole = response_to(&get(), Limits::default(), bytes);
         let mut played = started(&get());
         bytes.chunks(1).for_each(|byte| played.feed(byte));
         assert_eq!(played.end(true), whole, "{bytes:?}");
@@ -101,7 +101,7 @@ fn limits_fail_the_call_and_name_themselves() {
         ..Limits::default()
     };
     let fails = |text: &str, limit: &str| {
-        let lines = answer_to(&get(), limits.clone(), text.as_bytes());
+        let lines = response_to(&get(), limits.clone(), text.as_bytes());
         assert!(
             lines
                 .iter()
@@ -143,5 +143,5 @@ fn limits_fail_the_call_and_name_themselves() {
         "x".repeat(57)
     );
     assert_eq!(head.len(), 100);
-    assert!(answer_to(&get(), limits, head.as_bytes()).contains(&"1 complete".to_owned()));
+    assert!(response_to(&get(), limits, head.as_bytes()).contains(&"1 complete".to_owned()));
 }

@@ -33,13 +33,13 @@ fn with_limits(head: &Head, limits: Limits) -> Played {
     played
 }
 
-/// What an answer leads to, with the end of the transport after it; the same however it is cut.
-fn answer_to(head: &Head, limits: Limits, answer: &[u8]) -> Vec<String> {
+/// What a response leads to, with the end of the transport after it; the same however it is cut.
+fn response_to(head: &Head, limits: Limits, response: &[u8]) -> Vec<String> {
     let mut whole = with_limits(head, limits.clone());
-    whole.feed(answer);
+    whole.feed(response);
     let lines = whole.end(true);
     let mut bytewise = with_limits(head, limits);
-    for byte in answer {
+    for byte in response {
         bytewise.feed(std::slice::from_ref(byte));
     }
     assert_eq!(bytewise.end(true), lines, "byte by byte");
@@ -53,13 +53,13 @@ fn answer_to(head: &Head, limits: Limits, answer: &[u8]) -> Vec<String> {
     lines
 }
 
-fn answer(text: &str) -> Vec<String> {
-    answer_to(&get(), Limits::default(), text.as_bytes())
+fn response(text: &str) -> Vec<String> {
+    response_to(&get(), Limits::default(), text.as_bytes())
 }
 
-/// The one failure that an answer leads to.
+/// The one failure that a response leads to.
 fn failure(text: &str) -> String {
-    let lines = answer(text);
+    let lines = response(text);
     let failed: Vec<_> = lines
         .iter()
         .filter_map(|l| l.strip_prefix("1 failed: "))
@@ -139,7 +139,7 @@ fn chunks_and_trailers() {
     let text = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
                 3;x\r\nabc\r\n2\r\nde\r\n0\r\nX-T: u\r\n\r\n";
     assert_eq!(
-        answer(text),
+        response(text),
         [
             "1 first byte",
             "1 head 200 Transfer-Encoding=chunked",
@@ -160,7 +160,7 @@ fn chunks_and_trailers() {
 }
 
 #[test]
-fn what_came_of_an_answer_counts_although_the_rest_never_comes() {
+fn what_came_of_a_response_counts_although_the_rest_never_comes() {
     let in_trailers = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-T: u\r\n\r";
     for text in ["H", "HTTP/1.1 200 OK\r\nX-Y", in_trailers] {
         for cut in 0..text.len() {
@@ -195,9 +195,11 @@ fn a_field_takes_its_line_on_the_wire() {
 }
 
 #[test]
-fn interim_answers_come_before_the_final_one() {
+fn interim_responses_come_before_the_final_one() {
     assert_eq!(
-        answer("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 x\r\na: b\r\n\r\nHTTP/1.1 204 x\r\n\r\n"),
+        response(
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 x\r\na: b\r\n\r\nHTTP/1.1 204 x\r\n\r\n"
+        ),
         [
             "1 first byte",
             "1 interim 100",
@@ -212,7 +214,7 @@ fn interim_answers_come_before_the_final_one() {
         ..Limits::default()
     };
     let endless = "HTTP/1.1 100 x\r\n\r\n".repeat(3);
-    let lines = answer_to(&get(), limits, endless.as_bytes());
+    let lines = response_to(&get(), limits, endless.as_bytes());
     assert!(
         lines[3].contains("more than 2 interim responses"),
         "{lines:?}"
@@ -222,7 +224,7 @@ fn interim_answers_come_before_the_final_one() {
 }
 
 #[test]
-fn some_answers_have_no_body_whatever_they_say() {
+fn some_responses_have_no_body_whatever_they_say() {
     let head = Head::builder("HEAD", "/", "a").build().unwrap();
     let text = b"HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n";
     let mut played = started(&head);
@@ -251,7 +253,7 @@ fn some_answers_have_no_body_whatever_they_say() {
 fn a_body_may_end_with_the_connection_if_that_ends_in_order() {
     let text = "HTTP/1.1 200 OK\r\n\r\nabc";
     assert_eq!(
-        answer(text)[1..],
+        response(text)[1..],
         [
             "1 head 200",
             "1 body abc",
@@ -293,7 +295,7 @@ fn the_connection_closes_when_either_side_asks() {
 }
 
 #[test]
-fn an_answer_before_the_request_is_out_ends_the_connection() {
+fn a_response_before_the_request_is_out_ends_the_connection() {
     let mut played = Played::new(Protocol::Http1, Limits::default());
     played
         .client
@@ -380,7 +382,7 @@ fn what_is_never_written_is_not_counted_as_sent() {
     }
 }
 
-/// Answers that are nearly right, for the parser to get far into.
+/// Responses that are nearly right, for the parser to get far into.
 fn nearly_http() -> impl Strategy<Value = Vec<u8>> {
     let pieces = prop_oneof![
         Just("HTTP/1.1 200 OK\r\n"),
@@ -405,7 +407,7 @@ proptest! {
     fn the_cuts_make_no_difference(start in any::<bool>(), tail in nearly_http(), cut in 1usize..9) {
         let mut bytes = if start { b"HTTP/1.1 200 OK\r\n".to_vec() } else { Vec::new() };
         bytes.extend_from_slice(&tail);
-        let expected = answer_to(&get(), Limits::default(), &bytes);
+        let expected = response_to(&get(), Limits::default(), &bytes);
         let mut played = started(&get());
         bytes.chunks(cut).for_each(|chunk| played.feed(chunk));
         prop_assert_eq!(played.end(true), expected);
@@ -413,7 +415,7 @@ proptest! {
 
     #[test]
     fn any_bytes_end_the_call_in_one_way(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let lines = answer_to(&get(), Limits::default(), &bytes);
+        let lines = response_to(&get(), Limits::default(), &bytes);
         let ends = lines.iter().filter(|l| l.contains("complete") || l.contains("failed")).count();
         prop_assert_eq!(ends, 1);
     }

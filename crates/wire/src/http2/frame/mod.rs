@@ -25,10 +25,10 @@ pub(super) const ACK: u8 = 0x1;
 pub(super) const END_HEADERS: u8 = 0x4;
 /// Flag of DATA and HEADERS: padding follows the payload.
 pub(super) const PADDED: u8 = 0x8;
-/// Flag of HEADERS: priority fields stand before the block.
+/// Flag of HEADERS: priority fields precede the block.
 pub(super) const PRIORITY: u8 = 0x20;
 
-/// What stands in front of each frame (RFC 9113 §4.1).
+/// The header of each frame (RFC 9113 §4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FrameHeader {
     /// Length of the payload in bytes.

@@ -62,7 +62,7 @@ fn check(id: u16, value: u32) -> Result<Setting, Http2Violation> {
     })
 }
 
-/// What the client tells; values that are the protocol's defaults are left out.
+/// What the client sends; values that are the protocol's defaults are left out.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::http2) struct ClientSettings {
     pub(in crate::http2) header_table_size: u32,
@@ -91,9 +91,9 @@ pub(in crate::http2) fn write(out: &mut Vec<u8>, settings: &ClientSettings) {
             u32::MAX,
         ),
     ];
-    let told = all.iter().filter(|(_, value, default)| value != default);
-    write_header(out, 6 * told.clone().count(), KIND, 0, 0);
-    for (id, value, _) in told {
+    let sent = all.iter().filter(|(_, value, default)| value != default);
+    write_header(out, 6 * sent.clone().count(), KIND, 0, 0);
+    for (id, value, _) in sent {
         out.extend_from_slice(&id.to_be_bytes());
         out.extend_from_slice(&value.to_be_bytes());
     }

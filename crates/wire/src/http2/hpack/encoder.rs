@@ -12,7 +12,7 @@ pub struct Encoder {
     table: DynamicTable,
     /// The most we want to use, in bytes.
     preferred: u32,
-    /// The smallest and the last size since the last block, when it changed: both must be told
+    /// The smallest and the last size since the last block, when it changed: both must be sent
     /// (RFC 7541 §4.2).
     pending_sizes: Option<(u32, u32)>,
     /// Counts changes of the table. A block made of indices alone is valid as long as this is what

@@ -27,13 +27,13 @@ const LENGTHS: [u8; 257] = [
     30,
 ];
 
-/// The symbol that ends the code space and must not stand in a string.
+/// The symbol that ends the code space and must not occur in a string.
 const END_OF_STRING: u16 = 256;
 
 /// The longest code, in bits.
 const LONGEST: usize = 30;
 
-/// Bits looked up at once. All letters, digits and common signs have codes of at most 8 bits; with
+/// Bits per table lookup. All letters, digits and common signs have codes of at most 8 bits; with
 /// 10, every printable character but ten does.
 const FAST_BITS: usize = 10;
 

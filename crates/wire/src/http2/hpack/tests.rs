@@ -251,7 +251,7 @@ fn c_6_is_also_what_we_encode() {
     for (i, (fields, block)) in RESPONSES.iter().zip(C_6).enumerate() {
         let mut out = Vec::new();
         encoder.encode(list(fields).iter(), &mut out);
-        // The first block tells the size of 256 first.
+        // The first block announces the size of 256 first.
         let update: &[u8] = if i == 0 { &[0x3f, 0xe1, 0x01] } else { &[] };
         // "307" is as long in Huffman code as plain; the appendix takes the code, we do not.
         let expected = if i == 1 {

@@ -61,15 +61,15 @@ impl Connection {
         Ok(())
     }
 
-    /// From here on the server keeps to what the client told (RFC 9113 §6.5.3).
+    /// From here on the server keeps to the settings that the client sent (RFC 9113 §6.5.3).
     fn settings_acknowledged(&mut self) {
         if std::mem::replace(&mut self.receiver.settings_acknowledged, true) {
             return;
         }
         self.decoder.set_allowed_size(self.limits.header_table_size);
-        let told = i64::from(self.limits.stream_window);
-        let change = told - self.receiver.initial_window;
-        self.receiver.initial_window = told;
+        let acknowledged = i64::from(self.limits.stream_window);
+        let change = acknowledged - self.receiver.initial_window;
+        self.receiver.initial_window = acknowledged;
         for stream in self.streams.iter_mut() {
             stream.receive_window += change;
         }

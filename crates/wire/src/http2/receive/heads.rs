@@ -111,7 +111,7 @@ impl Connection {
             return;
         };
         if stream.is_sending() {
-            // The answer does not need the rest of the request (RFC 9113 §8.1).
+            // The response does not need the rest of the request (RFC 9113 §8.1).
             self.reset(id, ErrorCode::CANCEL);
         }
         sink.take(Event::Complete {

@@ -1,6 +1,6 @@
 //! What the server sends, frame by frame, however the input is cut.
 //!
-//! DATA is handed on as it comes. Every other frame is looked at when it is whole, where it lies if
+//! DATA is handed on as it comes. Every other frame is parsed when it is whole, where it lies if
 //! it came in one piece. Errors returned here end the connection; those of one call end that call
 //! and are handled on the spot (RFC 9113 §5.4).
 
@@ -154,7 +154,7 @@ impl Connection {
         let header = FrameHeader::read(whole);
         if !self.receiver.settings_seen {
             if whole.starts_with(b"HTTP/") {
-                return Err(Http2Violation::Http1Answer.into());
+                return Err(Http2Violation::Http1Response.into());
             }
             if header.kind != settings::KIND || header.has(ACK) {
                 return Err(Http2Violation::Preface.into());
@@ -169,7 +169,7 @@ impl Connection {
         self.begin_frame(header, bytes, sink)
     }
 
-    /// Nothing may stand inside a field block (RFC 9113 §4.3).
+    /// No other frame may interrupt a field block (RFC 9113 §4.3).
     fn check_continuation(&self, header: &FrameHeader) -> Result<(), Http2Violation> {
         match (&self.receiver.block, header.kind) {
             (Some(block), continuation::KIND) if block.stream == header.stream => Ok(()),

@@ -300,7 +300,7 @@ proptest! {
         let mut cancelled = Vec::new();
         for step in steps {
             // What the client queued before it knew of a change is right by the old state, so the
-            // server looks at everything before it changes its mind.
+            // server reads everything before it changes its windows.
             for frame in server.frames() {
                 if frame.name() != "DATA" {
                     continue;

@@ -56,7 +56,7 @@ pub(super) fn ends_call(mut server: Server, bytes: &[u8], rule: &str, code: u8) 
 }
 
 #[test]
-fn what_is_no_http_2_is_told_from_its_first_frame() {
+fn the_first_frame_shows_another_protocol() {
     let cases = [
         (
             &b"HTTP/1.1 400 Bad Request\r\n\r\n"[..],
@@ -197,7 +197,7 @@ fn a_field_block_must_not_be_interrupted() {
 }
 
 #[test]
-fn malformed_answers_end_their_call_only() {
+fn malformed_responses_end_their_call_only() {
     const OK: (&str, &str) = (":status", "200");
     let cases: Vec<(&[(&str, &str)], &str)> = vec![
         (&[], ":status"),
@@ -241,7 +241,7 @@ fn malformed_answers_end_their_call_only() {
 }
 
 #[test]
-fn answers_in_the_wrong_order_end_their_call_only() {
+fn responses_in_the_wrong_order_end_their_call_only() {
     let server = || {
         let mut server = with_two_calls(Limits::default());
         let ok = server.block(&[(":status", "200")]);

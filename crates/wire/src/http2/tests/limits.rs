@@ -30,7 +30,7 @@ fn continuation_floods_are_bounded_in_count_and_size() {
 }
 
 #[test]
-fn large_answers_fail_by_the_limit_that_they_exceed() {
+fn large_responses_fail_by_the_limit_that_they_exceed() {
     let limits = Limits {
         max_header_list_bytes: 200,
         max_fields: 4,
@@ -87,7 +87,7 @@ fn large_answers_fail_by_the_limit_that_they_exceed() {
 }
 
 #[test]
-fn replies_that_nobody_reads_are_bounded() {
+fn unread_replies_are_bounded() {
     let limits = Limits {
         max_queued_replies: 1000,
         ..Limits::default()

@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 use super::ErrorCode;
 use crate::{Closing, Event, Head, Limits, StartError};
-use script::{Frame, GRPC, Server, grpc_answer};
+use script::{Frame, GRPC, Server, grpc_response};
 
 fn head() -> Head {
     crate::grpc::head("/pkg.Service/Method", "localhost", None)
@@ -73,12 +73,12 @@ fn one_call_waits_for_the_servers_settings_and_then_many_may_start() {
 }
 
 #[test]
-fn a_grpc_answer_comes_as_events_in_order() {
+fn a_grpc_response_comes_as_events_in_order() {
     let mut server = Server::ready();
     server.start(&head(), &body(), 7);
-    let answer = grpc_answer(&mut server, 1, b"\0\0\0\0\x02hi");
+    let response = grpc_response(&mut server, 1, b"\0\0\0\0\x02hi");
     assert_eq!(
-        server.input(&answer),
+        server.input(&response),
         [
             "7 first byte",
             "7 head 200 content-type=application/grpc",
@@ -91,7 +91,7 @@ fn a_grpc_answer_comes_as_events_in_order() {
 }
 
 #[test]
-fn a_trailers_only_answer_is_a_head_that_ends() {
+fn a_trailers_only_response_is_a_head_that_ends() {
     let mut server = Server::ready();
     server.start(&head(), &body(), 7);
     let block = server.block(&[(":status", "200"), GRPC, ("grpc-status", "12")]);
@@ -101,7 +101,7 @@ fn a_trailers_only_answer_is_a_head_that_ends() {
 }
 
 #[test]
-fn interim_answers_empty_data_and_bodies_without_trailers() {
+fn interim_responses_empty_data_and_bodies_without_trailers() {
     let mut server = Server::ready();
     server.start(&head(), &body(), 7);
     let interim = server.block(&[(":status", "103"), ("link", "x")]);
@@ -139,13 +139,13 @@ fn many_calls_share_one_write_and_the_steady_state_is_indices() {
 }
 
 #[test]
-fn answers_may_come_in_any_order_and_interleaved() {
+fn responses_may_come_in_any_order_and_interleaved() {
     let mut server = Server::ready();
     server.start(&head(), &body(), 10);
     server.start(&head(), &body(), 20);
     let (first, second) = (
-        grpc_answer(&mut server, 3, b"b"),
-        grpc_answer(&mut server, 1, b"a"),
+        grpc_response(&mut server, 3, b"b"),
+        grpc_response(&mut server, 1, b"a"),
     );
     let lines = server.input(&[first, second].concat());
     let ends: Vec<&String> = lines.iter().filter(|l| l.ends_with("complete")).collect();
@@ -164,7 +164,7 @@ fn pings_are_answered_and_answers_to_pings_are_not() {
 }
 
 #[test]
-fn a_ping_is_written_beside_calls_and_its_acknowledgement_is_heard() {
+fn a_ping_is_written_beside_calls_and_its_acknowledgement_is_reported() {
     let mut server = Server::ready();
     server.start(&head(), &body(), 7);
     server.frames();
@@ -182,8 +182,8 @@ fn a_ping_is_written_beside_calls_and_its_acknowledgement_is_heard() {
     let bytes = server.played.client.traffic().since(&before);
     assert_eq!((bytes.sent.overhead, bytes.sent.total()), (17, 17));
     assert_eq!((bytes.received.overhead, bytes.received.total()), (17, 17));
-    let answer = grpc_answer(&mut server, 1, b"a");
-    let lines = server.input(&answer);
+    let response = grpc_response(&mut server, 1, b"a");
+    let lines = server.input(&response);
     assert_eq!(lines.last().map(String::as_str), Some("7 complete"));
 }
 
@@ -208,12 +208,12 @@ fn a_cancelled_call_is_reset_and_its_late_frames_are_ignored() {
         (last.name(), &last.payload[..]),
         ("RST_STREAM", &8u32.to_be_bytes()[..])
     );
-    let late = grpc_answer(&mut server, 1, b"late");
+    let late = grpc_response(&mut server, 1, b"late");
     assert_eq!(server.input(&late), Vec::<String>::new());
     // What it carried for the field table still counts.
     server.start(&head(), &body(), 9);
-    let answer = grpc_answer(&mut server, 3, b"x");
-    assert_eq!(server.input(&answer).last().unwrap(), "9 complete");
+    let response = grpc_response(&mut server, 3, b"x");
+    assert_eq!(server.input(&response).last().unwrap(), "9 complete");
 }
 
 #[test]
@@ -264,9 +264,9 @@ fn goaway_fails_what_was_not_processed_and_lets_the_rest_end() {
     );
     assert!(!server.played.client.is_closed());
     for (stream, token) in [(1, 10), (3, 20)] {
-        let answer = grpc_answer(&mut server, stream, b"x");
+        let response = grpc_response(&mut server, stream, b"x");
         assert_eq!(
-            server.input(&answer).last().unwrap(),
+            server.input(&response).last().unwrap(),
             &format!("{token} complete")
         );
     }
@@ -281,7 +281,7 @@ fn goaway_fails_what_was_not_processed_and_lets_the_rest_end() {
 }
 
 #[test]
-fn the_end_of_the_transport_is_told_by_stage() {
+fn the_end_of_the_transport_fails_calls_by_stage() {
     let mut server = Server::ready();
     for token in [1, 2, 3] {
         server.start(&head(), &body(), token);
@@ -305,7 +305,7 @@ fn the_end_of_the_transport_is_told_by_stage() {
 }
 
 #[test]
-fn an_answer_that_needs_no_more_of_the_request_completes() {
+fn a_response_that_needs_no_more_of_the_request_completes() {
     let mut server = Server::ready();
     server.start(&head(), &Bytes::from(vec![0; 200_000]), 7);
     server.frames();
@@ -313,8 +313,8 @@ fn an_answer_that_needs_no_more_of_the_request_completes() {
         !server.played.client.is_all_sent(),
         "the window of 65,535 holds it back"
     );
-    let answer = grpc_answer(&mut server, 1, b"no");
-    assert_eq!(server.input(&answer).last().unwrap(), "7 complete");
+    let response = grpc_response(&mut server, 1, b"no");
+    assert_eq!(server.input(&response).last().unwrap(), "7 complete");
     assert_eq!(server.frames().last().unwrap().name(), "RST_STREAM");
     assert!(server.played.client.is_all_sent());
 }
@@ -326,8 +326,8 @@ fn shutting_down_says_goaway_and_waits_for_the_calls() {
     server.played.client.shut_down();
     assert_eq!(server.frames().last().unwrap().name(), "GOAWAY");
     assert!(!server.played.client.is_closed());
-    let answer = grpc_answer(&mut server, 1, b"x");
-    server.input(&answer);
+    let response = grpc_response(&mut server, 1, b"x");
+    server.input(&response);
     assert!(server.played.client.is_closed());
 }
 
@@ -407,8 +407,8 @@ fn after_the_last_stream_number_no_call_is_started() {
     let mut complete = Vec::new();
     for stream in [LAST, LAST - 2] {
         assert!(!connection.is_closed());
-        let answer = Frame::headers(stream, &[0x88]).end_stream().bytes();
-        connection.input(&answer, &mut |event: Event<'_>| match event {
+        let response = Frame::headers(stream, &[0x88]).end_stream().bytes();
+        connection.input(&response, &mut |event: Event<'_>| match event {
             Event::Complete { token } => complete.push(token),
             Event::Failed { failure, .. } => panic!("{failure}"),
             _ => {}

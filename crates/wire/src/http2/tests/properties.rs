@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 
-use super::script::{Frame, GRPC, Server, grpc_answer};
+use super::script::{Frame, GRPC, Server, grpc_response};
 use crate::{Head, Limits};
 
 fn head() -> Head {
@@ -128,7 +128,7 @@ proptest! {
         let mut server = with_calls();
         let mut bytes = Vec::new();
         for stream in [3, 1, 5] {
-            bytes.extend_from_slice(&grpc_answer(&mut server, stream, &[0, 0, 0, 0, 1, 9]));
+            bytes.extend_from_slice(&grpc_response(&mut server, stream, &[0, 0, 0, 0, 1, 9]));
         }
         let block = server.block(&[(":status", "200"), GRPC]);
         bytes.extend_from_slice(&Frame::headers(5, &block).bytes());

@@ -81,7 +81,7 @@ impl Frame {
 
 pub(super) const GRPC: (&str, &str) = ("content-type", "application/grpc");
 
-/// A client and the server that it talks to.
+/// A client and its server.
 pub(super) struct Server {
     pub(super) played: Played,
     pub(super) hpack: Decoder,
@@ -180,8 +180,8 @@ impl Server {
     }
 }
 
-/// A whole gRPC answer with status 0.
-pub(super) fn grpc_answer(server: &mut Server, stream: u32, body: &[u8]) -> Vec<u8> {
+/// A whole gRPC response with status 0.
+pub(super) fn grpc_response(server: &mut Server, stream: u32, body: &[u8]) -> Vec<u8> {
     let head = server.block(&[(":status", "200"), GRPC]);
     let trailers = server.block(&[("grpc-status", "0")]);
     [

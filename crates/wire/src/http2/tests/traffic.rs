@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::script::{Frame, Server, grpc_answer};
+use super::script::{Frame, Server, grpc_response};
 use super::{body, head};
 use crate::Limits;
 
@@ -31,8 +31,8 @@ fn every_byte_is_counted_once() {
     let mut server = Server::ready();
     for token in 0..5u32 {
         server.start(&head(), &body(), u64::from(token));
-        let answer = grpc_answer(&mut server, token * 2 + 1, b"\0\0\0\0\x03abc");
-        server.input(&answer);
+        let response = grpc_response(&mut server, token * 2 + 1, b"\0\0\0\0\x03abc");
+        server.input(&response);
     }
     server.input(&Frame::new(6, 0, 0, b"12345678").bytes());
     server.input(&Frame::new(0x42, 0, 9, b"unknown").bytes());

@@ -25,23 +25,23 @@ fn with_fields<T>(fields: &[(&str, &str)], use_fields: impl FnOnce(&Fields<'_>) 
 
 const GRPC: (&str, &str) = ("content-type", "application/grpc");
 
-/// What a whole answer ends in. No trailers given: none come.
+/// What a whole response ends in. No trailers given: none come.
 fn outcome(
     status: u16,
     head: &[(&str, &str)],
     body: &[u8],
     trailers: Option<&[(&str, &str)]>,
 ) -> (u32, String, Option<GrpcViolation>) {
-    let mut answer = UnaryAnswer::new(100);
+    let mut response = UnaryResponse::new(100);
     let end = body.is_empty() && trailers.is_none();
-    let _ = with_fields(head, |fields| answer.head(status, fields, end, None));
+    let _ = with_fields(head, |fields| response.head(status, fields, end, None));
     for byte in body {
-        let _ = answer.body(std::slice::from_ref(byte));
+        let _ = response.body(std::slice::from_ref(byte));
     }
     if let Some(trailers) = trailers {
-        with_fields(trailers, |fields| answer.trailers(fields));
+        with_fields(trailers, |fields| response.trailers(fields));
     }
-    let outcome = answer.finish();
+    let outcome = response.finish();
     let violation = match outcome.source {
         StatusSource::Server => None,
         StatusSource::Client(violation) => Some(violation),
@@ -66,17 +66,17 @@ fn one_message_and_status_0_is_ok() {
 #[test]
 fn the_payload_is_handed_out_without_its_prefix() {
     let body = framed(b"hello");
-    let mut answer = UnaryAnswer::new(100);
-    with_fields(&[GRPC], |fields| answer.head(200, fields, false, None)).unwrap();
-    assert_eq!(answer.body(&body[..3]), Ok(&b""[..]));
-    assert_eq!(answer.body(&body[3..7]), Ok(&b"he"[..]));
-    assert_eq!(answer.body(&body[7..]), Ok(&b"llo"[..]));
-    assert!(!answer.is_compressed());
-    assert_eq!(answer.prefix_bytes(), 5);
+    let mut response = UnaryResponse::new(100);
+    with_fields(&[GRPC], |fields| response.head(200, fields, false, None)).unwrap();
+    assert_eq!(response.body(&body[..3]), Ok(&b""[..]));
+    assert_eq!(response.body(&body[3..7]), Ok(&b"he"[..]));
+    assert_eq!(response.body(&body[7..]), Ok(&b"llo"[..]));
+    assert!(!response.is_compressed());
+    assert_eq!(response.prefix_bytes(), 5);
 }
 
 #[test]
-fn a_trailers_only_answer_has_its_status_in_the_head() {
+fn a_trailers_only_response_has_its_status_in_the_head() {
     let head = [GRPC, ("grpc-status", "5"), ("grpc-message", "no%20such")];
     assert_eq!(outcome(200, &head, b"", None), (5, "no such".into(), None));
 }
@@ -118,7 +118,7 @@ fn without_a_status_the_http_status_decides() {
 
 #[test]
 fn an_absurd_status_is_unknown_and_an_unassigned_one_is_kept() {
-    let answer = |status| {
+    let response = |status| {
         let (code, _, violation) = outcome(
             200,
             &[GRPC],
@@ -127,22 +127,28 @@ fn an_absurd_status_is_unknown_and_an_unassigned_one_is_kept() {
         );
         (code, violation)
     };
-    assert_eq!(answer("abc"), (2, Some(GrpcViolation::StatusMalformed)));
-    assert_eq!(answer(""), (2, Some(GrpcViolation::StatusMalformed)));
-    assert_eq!(answer("99"), (99, None));
+    assert_eq!(response("abc"), (2, Some(GrpcViolation::StatusMalformed)));
+    assert_eq!(response(""), (2, Some(GrpcViolation::StatusMalformed)));
+    assert_eq!(response("99"), (99, None));
 }
 
 #[test]
 fn two_statuses_must_not_differ() {
-    let answer = |first, second| {
+    let response = |first, second| {
         let both = [("grpc-status", first), ("grpc-status", second)];
         let (code, _, violation) = outcome(200, &[GRPC], &framed(b"hi"), Some(&both));
         (code, violation)
     };
-    assert_eq!(answer("0", "0"), (0, None));
-    assert_eq!(answer("0", "13"), (2, Some(GrpcViolation::StatusConflict)));
-    assert_eq!(answer("13", "0"), (13, None), "failed either way");
-    assert_eq!(answer("0", "x"), (2, Some(GrpcViolation::StatusMalformed)));
+    assert_eq!(response("0", "0"), (0, None));
+    assert_eq!(
+        response("0", "13"),
+        (2, Some(GrpcViolation::StatusConflict))
+    );
+    assert_eq!(response("13", "0"), (13, None), "failed either way");
+    assert_eq!(
+        response("0", "x"),
+        (2, Some(GrpcViolation::StatusMalformed))
+    );
 }
 
 #[test]
@@ -155,7 +161,7 @@ fn exactly_one_message_belongs_to_ok() {
 }
 
 #[test]
-fn an_answer_cut_inside_a_message_is_internal_unless_the_server_says_why() {
+fn a_response_cut_inside_a_message_is_internal_unless_the_server_says_why() {
     let cut = &framed(b"hello")[..7];
     let truncated = (13, String::new(), Some(GrpcViolation::Truncated));
     assert_eq!(outcome(200, &[GRPC], cut, OK), truncated);
@@ -217,18 +223,18 @@ fn the_content_type_names_grpc_and_the_subtype_asked() {
 }
 
 #[test]
-fn a_reset_answer_is_as_new() {
-    let mut answer = UnaryAnswer::new(100);
+fn a_reset_response_is_as_new() {
+    let mut response = UnaryResponse::new(100);
     let trailers = [("grpc-status", "3"), ("grpc-message", "old")];
-    with_fields(&[GRPC], |fields| answer.head(200, fields, false, None)).unwrap();
-    with_fields(&trailers, |fields| answer.trailers(fields));
-    assert_eq!(answer.finish().message, "old");
-    answer.reset();
-    with_fields(&[GRPC], |fields| answer.head(200, fields, false, None)).unwrap();
-    answer.body(&framed(b"x")).unwrap();
-    with_fields(&[("grpc-status", "0")], |fields| answer.trailers(fields));
+    with_fields(&[GRPC], |fields| response.head(200, fields, false, None)).unwrap();
+    with_fields(&trailers, |fields| response.trailers(fields));
+    assert_eq!(response.finish().message, "old");
+    response.reset();
+    with_fields(&[GRPC], |fields| response.head(200, fields, false, None)).unwrap();
+    response.body(&framed(b"x")).unwrap();
+    with_fields(&[("grpc-status", "0")], |fields| response.trailers(fields));
     assert_eq!(
-        answer.finish(),
+        response.finish(),
         Outcome {
             code: Code::OK,
             message: "",

@@ -1,4 +1,4 @@
-//! A unary answer, from its head to its status.
+//! A unary response, from its head to its status.
 
 use super::code::Code;
 use super::deframer::{Deframer, Piece};
@@ -12,7 +12,7 @@ use crate::event::Fields;
 pub enum StatusSource {
     /// The server sent it as `grpc-status`.
     Server,
-    /// The client made it, since the answer broke a rule.
+    /// The client made it, since the response broke a rule.
     Client(GrpcViolation),
 }
 
@@ -30,11 +30,11 @@ pub struct Outcome<'a> {
 /// A `grpc-message` that took more memory than this (bytes) does not leave it to the next call.
 const KEPT_TEXT: usize = 1024;
 
-/// Follows one unary answer through its events. Reusable: [`UnaryAnswer::reset`] keeps its memory.
+/// Follows one unary response through its events. Reusable: [`UnaryResponse::reset`] keeps its memory.
 ///
-/// A message is never held here: [`UnaryAnswer::body`] hands out the payload inside each chunk.
+/// A message is never held here: [`UnaryResponse::body`] hands out the payload inside each chunk.
 #[derive(Debug, Clone)]
-pub struct UnaryAnswer {
+pub struct UnaryResponse {
     max_message_bytes: u32,
     deframer: Deframer,
     http_status: u16,
@@ -48,16 +48,16 @@ pub struct UnaryAnswer {
     violation: Option<GrpcViolation>,
 }
 
-impl Default for UnaryAnswer {
+impl Default for UnaryResponse {
     fn default() -> Self {
-        UnaryAnswer::new(DEFAULT_MAX_MESSAGE_BYTES)
+        UnaryResponse::new(DEFAULT_MAX_MESSAGE_BYTES)
     }
 }
 
-impl UnaryAnswer {
-    /// An answer whose message may have `max_message_bytes`.
-    pub fn new(max_message_bytes: u32) -> UnaryAnswer {
-        UnaryAnswer {
+impl UnaryResponse {
+    /// A response whose message may have `max_message_bytes`.
+    pub fn new(max_message_bytes: u32) -> UnaryResponse {
+        UnaryResponse {
             max_message_bytes,
             deframer: Deframer::new(max_message_bytes),
             http_status: 0,
@@ -75,9 +75,9 @@ impl UnaryAnswer {
     pub fn reset(&mut self) {
         self.forget_message();
         let text = std::mem::take(&mut self.text);
-        *self = UnaryAnswer {
+        *self = UnaryResponse {
             text,
-            ..UnaryAnswer::new(self.max_message_bytes)
+            ..UnaryResponse::new(self.max_message_bytes)
         };
     }
 
@@ -94,8 +94,8 @@ impl UnaryAnswer {
     /// Takes [`crate::Event::Head`]. `subtype` is what the call asked for, as in [`super::head`].
     ///
     /// # Errors
-    /// The answer is no gRPC of this kind; the rest of it says nothing more, and the call may be
-    /// cancelled. [`UnaryAnswer::finish`] gives the same error again.
+    /// The response is no gRPC of this kind; the rest of it says nothing more, and the call may be
+    /// cancelled. [`UnaryResponse::finish`] gives the same error again.
     #[inline]
     pub fn head(
         &mut self,
@@ -128,7 +128,7 @@ impl UnaryAnswer {
     /// Takes [`crate::Event::Body`] and returns the bytes of the message in it, possibly none.
     ///
     /// # Errors
-    /// The body breaks a rule or the message is over the limit. As for [`UnaryAnswer::head`].
+    /// The body breaks a rule or the message is over the limit. As for [`UnaryResponse::head`].
     #[inline]
     pub fn body<'a>(&mut self, mut data: &'a [u8]) -> Result<&'a [u8], GrpcViolation> {
         if let Some(violation) = self.violation {
@@ -168,7 +168,7 @@ impl UnaryAnswer {
     }
 
     /// Takes [`crate::Event::Complete`] and says how the call ended. A status other than OK from
-    /// the server stands, whatever came before it.
+    /// the server counts, even if a rule was broken before it.
     #[inline]
     pub fn finish(&mut self) -> Outcome<'_> {
         let by_server = self.code.filter(|code| *code != Code::OK);
@@ -211,7 +211,7 @@ impl UnaryAnswer {
         self.prefixes
     }
 
-    /// What an answer lacks at its end.
+    /// What a response lacks at its end.
     fn check_end(&self) -> Option<GrpcViolation> {
         if self.code.is_none() {
             Some(GrpcViolation::StatusMissing)
@@ -244,12 +244,12 @@ impl UnaryAnswer {
 }
 
 /// `application/grpc`, alone or with `+` and the subtype asked for; parameters are ignored. A bare
-/// `application/grpc` stands for any subtype in practice, since servers answer so.
+/// `application/grpc` means any subtype in practice, since servers send it so.
 #[inline]
 fn check_content_type(value: Option<&[u8]>, subtype: Option<&str>) -> Result<(), GrpcViolation> {
     const GRPC: &[u8] = b"application/grpc";
     let value = value.unwrap_or_default();
-    // What nearly every answer says, with less work than the rest.
+    // What nearly every response says, with less work than the rest.
     if value == GRPC {
         return Ok(());
     }
@@ -276,5 +276,5 @@ fn check_content_type(value: Option<&[u8]>, subtype: Option<&str>) -> Result<(),
 }
 
 #[cfg(test)]
-#[path = "answer_tests.rs"]
+#[path = "response_tests.rs"]
 mod tests;
