@@ -45,7 +45,7 @@ fn a_rate_ends_with_its_time_and_not_with_its_calls() {
 #[test]
 fn the_time_at_a_rate_is_that_in_which_calls_were_due() {
     // The last calls are answered long after that.
-    let mut trial = trial(serve(answer_with(ok_after(Duration::from_millis(50)))));
+    let mut trial = trial(serve(respond_with(ok_after(Duration::from_millis(50)))));
     trial.schedule = constant_rate(50.0);
     let ms = Duration::from_millis;
     for (calls, time, elapsed) in [
@@ -69,7 +69,7 @@ fn the_time_at_a_rate_is_that_in_which_calls_were_due() {
 
 #[test]
 fn a_rate_that_was_broken_off_lasted_until_then() {
-    let mut trial = trial(serve(answer_with(ok)));
+    let mut trial = trial(serve(respond_with(ok)));
     trial.schedule = constant_rate(10.0);
     trial.stop.calls = Some(1_000_000);
     let stop = AtomicBool::new(false);

@@ -137,7 +137,7 @@ impl Engine<'_, '_, '_> {
             }
             Err(Unread::Failed(kind, error)) => self.end_call(token, done, Err((kind, &error.0))),
             Err(Unread::Wrong(error)) => {
-                return Err(LoadError::WrongAnswer {
+                return Err(LoadError::WrongResponse {
                     call: number,
                     error,
                 });
