@@ -22,7 +22,7 @@ fn seeds(target: &str) -> Vec<Seed> {
         "http2" => http::http2(),
         "hpack_decode" => http::hpack_decode(),
         "hpack_encode" => http::hpack_encode(),
-        "grpc_answer" => grpc::answers(),
+        "grpc_answer" => grpc::responses(),
         "grpc_text" => grpc::texts(),
         "decompress" => messages::compressed(),
         "records" => messages::records(),

@@ -32,14 +32,17 @@ fn files(question: ReflectionRequest<'_>) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn what_a_server_tells_of_a_service_makes_a_schema() {
-    let mut files = Files::default();
+fn a_schema_is_built_from_what_a_server_sends() {
+    let mut fetched = Files::default();
     for file in files(ReflectionRequest::FileContaining(HELLO)) {
-        assert!(files.add(&file).unwrap());
-        assert!(!files.add(&file).unwrap(), "it is there already");
+        assert!(fetched.add(&file).unwrap());
+        assert!(!fetched.add(&file).unwrap(), "it is there already");
     }
-    assert_eq!(files.missing(), None);
-    let method = files.into_schema().unwrap().method("hello.Hello/SayHello");
+    assert_eq!(fetched.missing(), None);
+    let method = fetched
+        .into_schema()
+        .unwrap()
+        .method("hello.Hello/SayHello");
     let request = method.unwrap().request;
     assert_eq!(request.full_name(), "hello.HelloRequest");
 }
