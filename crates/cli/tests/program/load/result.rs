@@ -246,7 +246,7 @@ fn targets_of_two_protocols_have_the_connections_that_each_needs() {
     let shown = place
         .run(&[&words[..], &extent, &["--out", "run", "--quiet"]].concat())
         .well();
-    let told = "B can have 64 calls in flight, one on each connection, and the other any number";
+    let told = "b can have 64 calls in flight, one on each connection, and the other any number";
     let words: Vec<&str> = shown.split_whitespace().collect();
     assert!(words.join(" ").contains(told), "{shown}");
     let report = report(&place.path().join("run"));
