@@ -19,6 +19,7 @@ pub(crate) struct Account {
     pub(crate) started: u64,
     pub(crate) sent: u64,
     pub(crate) answered: u64,
+    pub(crate) answered_late: u64,
     pub(crate) failed: BTreeMap<FailureKind, u64>,
     pub(crate) abandoned: u64,
     pub(crate) never_begun: u64,
@@ -38,6 +39,7 @@ impl Account {
         let parts_hold = self.never_begun <= self.abandoned
             && never_sent.is_some_and(|unsent| self.never_begun <= unsent)
             && self.answered <= self.sent
+            && self.answered_late <= self.answered
             && self.answered_after_retry <= self.answered;
         if ended != Some(self.started) || !parts_hold {
             return Err(LoadError::Accounting {
@@ -50,6 +52,7 @@ impl Account {
         Ok(Calls {
             started: self.started,
             answered: self.answered,
+            answered_late: self.answered_late,
             failed: self.failed,
             abandoned: self.abandoned,
             never_begun: self.never_begun,

@@ -120,6 +120,9 @@ pub struct Calls {
     pub started: u64,
     /// Calls that succeeded.
     pub answered: u64,
+    /// How many of them ended after the time in which calls were due at a rate, [`Measurement::elapsed`].
+    /// None in a closed loop, whose time lasts until the last call ends.
+    pub answered_late: u64,
     /// Calls that failed, by kind.
     pub failed: BTreeMap<FailureKind, u64>,
     /// Calls still open when the trial ended.

@@ -204,6 +204,11 @@ impl Dues {
         }
     }
 
+    /// Whether calls arrive at a rate.
+    pub(crate) fn is_at_a_rate(&self) -> bool {
+        matches!(self, Dues::Arrivals { .. })
+    }
+
     /// Up to when the calls that were taken reach: the next arrival or, after a ramp's last call,
     /// the ramp's end. `None` for a closed loop.
     pub(crate) fn reach(&self) -> Option<u64> {

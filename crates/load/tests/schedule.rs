@@ -44,26 +44,41 @@ fn a_rate_ends_with_its_time_and_not_with_its_calls() {
 
 #[test]
 fn the_time_at_a_rate_is_that_in_which_calls_were_due() {
-    // The last calls are answered long after that.
+    // The calls come faster than they are answered, one after the other.
     let mut trial = trial(serve(respond_with(ok_after(Duration::from_millis(50)))));
     trial.schedule = constant_rate(50.0);
     let ms = Duration::from_millis;
-    for (calls, time, elapsed) in [
-        // With the last call's own gap.
-        (Some(5), None, ms(100)),
-        (None, Some(ms(90)), ms(90)),
-        (Some(5), Some(ms(90)), ms(90)),
-        (Some(5), Some(ms(1000)), ms(100)),
-    ] {
-        trial.stop = Stop { calls, time };
+    for calls in [None, Some(5)] {
+        trial.stop = Stop {
+            calls,
+            time: Some(ms(90)),
+        };
         let measurement = run(&trial, &[b"x"]);
         assert_eq!(measurement.calls.answered, 5);
-        assert_eq!(measurement.elapsed, elapsed);
-        assert!(
-            measurement.spent_over >= ms(250),
-            "one after the other: {:?}",
-            measurement.spent_over
-        );
+        assert_eq!(measurement.elapsed, ms(90));
+        let late = measurement.calls.answered_late;
+        assert!(late >= 4, "one can be answered within 90 ms: {late}");
+        let spent = measurement.spent_over;
+        assert!(spent >= ms(250), "one after the other: {spent:?}");
+    }
+}
+
+#[test]
+fn calls_in_number_at_a_rate_take_until_the_last_one_ends_and_its_gap() {
+    let ms = Duration::from_millis;
+    for (after, least) in [(ms(50), ms(250)), (ms(0), ms(100))] {
+        let mut trial = trial(serve(respond_with(ok_after(after))));
+        trial.schedule = constant_rate(50.0);
+        for time in [None, Some(ms(60_000))] {
+            trial.stop = Stop {
+                calls: Some(5),
+                time,
+            };
+            let measurement = run(&trial, &[b"x"]);
+            assert_eq!(measurement.calls.answered, 5);
+            assert!(measurement.elapsed >= least, "{:?}", measurement.elapsed);
+            assert_eq!(measurement.calls.answered_late, 0);
+        }
     }
 }
 

@@ -128,7 +128,13 @@ const TABLE: [Row; 11] = [
         kind: Kind::Goodput,
         verb: "completes",
         phrase: "calls/s",
-        of_trial: |trial| goodput(trial.measured.calls.answered, trial.measured.elapsed_ns),
+        of_trial: |trial| {
+            let calls = &trial.measured.calls;
+            goodput(
+                calls.answered - calls.answered_late,
+                trial.measured.elapsed_ns,
+            )
+        },
         of_cell: |cell| Some(cell.goodput),
     },
     Row {

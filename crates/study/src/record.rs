@@ -200,6 +200,9 @@ pub struct Calls {
     pub started: u64,
     /// Calls that succeeded.
     pub answered: u64,
+    /// How many of them ended after the time in which calls were due at a rate.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub answered_late: u64,
     /// Calls that failed, by kind.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failed: BTreeMap<String, u64>,

@@ -118,6 +118,7 @@ fn calls(from: load::Calls) -> Calls {
     let load::Calls {
         started,
         answered,
+        answered_late,
         failed,
         abandoned,
         never_begun,
@@ -129,6 +130,7 @@ fn calls(from: load::Calls) -> Calls {
     Calls {
         started,
         answered,
+        answered_late,
         failed: failed.map(|(kind, n)| (kind.to_string(), n)).collect(),
         abandoned,
         never_begun,

@@ -227,8 +227,14 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
 
     /// Counts the end of a call, good or not, and lets the schedule know.
     fn end_call(&mut self, token: u64, done: u64, result: Result<(), CallFailure<'_>>) {
+        let late = self.phases.is_after_arrivals(done, &self.ledger);
+        let answered = self.ledger.recorder.account.answered;
         let note = |ended| self.phases.call_ended(ended);
         self.ledger.end(token, done, result, note);
+        if late {
+            let account = &mut self.ledger.recorder.account;
+            account.answered_late += account.answered - answered;
+        }
     }
 
     /// Writes what connections have to write, many calls in one write.

@@ -110,6 +110,10 @@ fn calls(figures: &Figures) -> String {
         let after = units::count(calls.answered_after_retry);
         text += &format!("; {after} answered after a retry");
     }
+    if calls.answered_late > 0 {
+        let late = units::count(calls.answered_late);
+        text += &format!("; {late} answered when no more were due");
+    }
     text
 }
 

@@ -282,7 +282,7 @@ fn trial(
     let evidence = Evidence {
         started: calls.started,
         answered: calls.answered,
-        goodput: goodput(calls.answered, measured.elapsed_ns).unwrap_or(0.0),
+        goodput: goodput(calls.answered - calls.answered_late, measured.elapsed_ns).unwrap_or(0.0),
         latency: latency.as_ref(),
     };
     let missed: Vec<MissedObjective> = objectives

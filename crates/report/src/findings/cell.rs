@@ -58,7 +58,7 @@ pub(crate) fn figures(
     Ok(Some(Figures {
         elapsed_ns,
         idle: distinct(trials.iter().map(|(t, _)| t.idle)),
-        goodput: goodput(calls.answered, elapsed_ns).unwrap_or(0.0),
+        goodput: goodput(calls.answered - calls.answered_late, elapsed_ns).unwrap_or(0.0),
         failed_latency: distribution(
             measured()
                 .filter_map(|m| m.failed_latency.as_ref())
@@ -211,6 +211,7 @@ fn calls(trials: &[MeasuredTrial<'_>]) -> CallCounts {
         let calls = &measured.calls;
         all.started = all.started.saturating_add(calls.started);
         all.answered = all.answered.saturating_add(calls.answered);
+        all.answered_late = all.answered_late.saturating_add(calls.answered_late);
         all.abandoned = all.abandoned.saturating_add(calls.abandoned);
         all.never_begun = all.never_begun.saturating_add(calls.never_begun);
         all.never_sent = all.never_sent.saturating_add(calls.unsent());

@@ -153,8 +153,9 @@ impl Calls {
         holds(
             self.never_begun <= self.abandoned
                 && self.unsent() <= self.started - self.answered
-                && self.answered_after_retry <= self.answered,
-            "more calls were never begun, never sent or answered after a retry than there can be",
+                && self.answered_after_retry <= self.answered
+                && self.answered_late <= self.answered,
+            "more calls were never begun, never sent, answered late or after a retry than there can be",
         )
     }
 }

@@ -129,6 +129,7 @@ fn sound() -> Measured {
         calls: Calls {
             started: 15,
             answered: 5,
+            answered_late: 0,
             failed: [("timeout".to_owned(), 4), ("http-503".to_owned(), 1)].into(),
             abandoned: 5,
             never_begun: 3,
@@ -207,7 +208,8 @@ fn records_that_contradict_themselves_are_refused() {
     insta::assert_snapshot!(problem(|m| m.calls.started = 16), @"16 calls were started, but 5 were answered, 5 failed and 5 were abandoned");
     insta::assert_snapshot!(problem(|m| m.calls.abandoned = u64::MAX), @"15 calls were started, but 5 were answered, 5 failed and 18446744073709551615 were abandoned");
     insta::assert_snapshot!(problem(|m| { m.calls.abandoned = u64::MAX; m.calls.started = u64::MAX }), @"18446744073709551615 is more than can be counted in a trial");
-    insta::assert_snapshot!(problem(|m| m.calls.never_begun = 6), @"more calls were never begun, never sent or answered after a retry than there can be");
+    insta::assert_snapshot!(problem(|m| m.calls.never_begun = 6), @"more calls were never begun, never sent, answered late or after a retry than there can be");
+    insta::assert_snapshot!(problem(|m| m.calls.answered_late = 6), @"more calls were never begun, never sent, answered late or after a retry than there can be");
     insta::assert_snapshot!(problem(|m| m.latency = times(0)), @"it has 5 answered calls, and the latency of 0");
     insta::assert_snapshot!(problem(|m| m.failed_latency = Some(times(6))), @"it has 5 failed calls, and the latency of 6");
     insta::assert_snapshot!(problem(|m| m.send_delay = times(16)), @"it has more send delays than calls");

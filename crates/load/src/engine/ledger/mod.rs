@@ -288,16 +288,19 @@ impl<'t> Ledger<'t> {
         }
     }
 
-    /// Up to when the arrivals that were taken reach, ns; `None` for a closed loop.
-    pub(super) fn arrivals_reach(&self) -> Option<u64> {
-        self.dues.reach()
-    }
-
-    /// The figures. `arrivals_end` is until when calls arrived at a rate, ns; `counted_ns` is the time in
-    /// which calls counted, where that is not from the first to the last.
+    /// The figures. `arrivals_end` is the end of the time in which calls were due at a rate, ns, where
+    /// that ended the trial; `counted_ns` is the time in which calls counted, where that is not from the
+    /// first to the last.
+    ///
+    /// Where the number of calls ended a trial at a rate, the last call has its gap too: `n` calls at 10
+    /// a second take `n` tenths of a second at least.
     pub(super) fn finish(mut self, arrivals_end: Option<u64>, counted_ns: Option<u64>) -> Recorded {
-        self.recorder.end = self.recorder.end.max(arrivals_end.unwrap_or(0));
+        let reach = arrivals_end.or(self.dues.reach());
+        self.recorder.end = self.recorder.end.max(reach.unwrap_or(0));
         self.recorder.arrivals_end = arrivals_end;
+        if arrivals_end.is_none() {
+            self.recorder.account.answered_late = 0;
+        }
         self.recorder.counted_ns = counted_ns;
         self.recorder.finish()
     }

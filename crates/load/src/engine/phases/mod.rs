@@ -417,18 +417,21 @@ impl<'t, 'r> Phases<'t, 'r> {
         self.ending
     }
 
-    /// Until when calls arrived at a rate, of a trial that ends at `now` (ns); `None` for a closed loop.
-    ///
-    /// What the number of calls ends has its last call's gap too: `n` calls at 10 a second take `n`
-    /// tenths of a second, and without it would be more than 10 a second. What was broken off while
-    /// calls were still due ended then.
+    /// Whether `done` (ns) is after the time in which calls are due at a rate.
+    pub(super) fn is_after_arrivals(&self, done: u64, ledger: &Ledger<'_>) -> bool {
+        ledger.dues.is_at_a_rate() && done > self.stop.ends_at(&self.status(ledger))
+    }
+
+    /// The end of the time in which calls were due at a rate, of a trial that ends at `now` (ns).
+    /// `None` where the last call's end is the trial's: in a closed loop, and where the number of calls
+    /// ended the trial, and not its time.
     pub(super) fn arrivals_end(&self, now: u64, ledger: &Ledger<'_>) -> Option<u64> {
+        let reach = ledger.dues.reach()?;
         let planned = self.stop.ends_at(&self.status(ledger));
-        let end = ledger.arrivals_reach()?.min(planned);
         let broken_off = matches!(self.ending, Ending::Interrupted | Ending::GaveUp);
         match broken_off && self.phase != Phase::Draining {
-            true => Some(end.min(now)),
-            false => Some(end),
+            true => Some(reach.min(planned).min(now)),
+            false => (planned <= reach).then_some(planned),
         }
     }
 
