@@ -47,7 +47,9 @@ fn late(figures: &Figures) -> Option<(CautionKind, [u64; 2])> {
     let (latency, delay) = (figures.latency.as_ref()?, figures.send_delay.as_ref()?);
     TAILS.into_iter().find_map(|(kind, tail)| {
         let (latency, delay) = (tail(latency)?, tail(delay)?);
-        (delay > latency / 2).then_some((kind, [delay, latency]))
+        // A longer delay is that of calls that failed, which have no latency.
+        let is_part = delay <= latency;
+        (is_part && delay > latency / 2).then_some((kind, [delay, latency]))
     })
 }
 
@@ -88,6 +90,17 @@ mod tests {
             assert_eq!(shown(live(), spiking(slices, ns)), [""; 0], "{slices} {ns}");
         }
         assert_eq!(shown(ramp(), spiking(60, 4_200_000)), [""; 0]);
+        let failing = |measured: &mut Measured| {
+            spiking(60, 4_200_000)(measured);
+            for slice in &mut measured.timeline.slices[10..] {
+                (slice.answered, slice.failed, slice.latency_max_ns) = (0, 1, 0);
+            }
+        };
+        assert_eq!(
+            shown(live(), failing),
+            [""; 0],
+            "most slices had failures alone"
+        );
         let each = shown(versus(1.0, 0.01), spiking(60, 4_200_000));
         assert!(each[0].starts_with("grpc: ") && each[1].starts_with("rest: "));
         assert_eq!(each.len(), 2, "{each:?}");
@@ -113,6 +126,11 @@ mod tests {
         insta::assert_snapshot!(shown(live(), late(5, 49_000_000)).join("\n"), @"p99.9 is mostly the delay of sends (49.0 ms of 50.0 ms): calls waited for a connection or for this client, and it says little of the service");
         insta::assert_snapshot!(shown(live(), late(50, 49_000_000)).join("\n"), @"p99 is mostly the delay of sends (49.0 ms of 50.0 ms): calls waited for a connection or for this client, and it says little of the service");
         assert_eq!(shown(live(), late(5, 20_000_000)), [""; 0]);
+        assert_eq!(
+            shown(live(), late(50, 60_000_000)),
+            [""; 0],
+            "of failed calls"
+        );
         assert_eq!(shown(ramp(), late(50, 49_000_000)), [""; 0]);
     }
 }

@@ -124,13 +124,15 @@ pub(crate) fn merge(trials: &[(&TrialRecord, &Measured)]) -> TimelineFindings {
     timeline
 }
 
+/// The median of the slices' longest answered calls, over the slices in which calls ended.
 fn usual_longest(trials: &[(&TrialRecord, &Measured)]) -> Option<u64> {
     let slices = trials.iter().flat_map(|(_, m)| &m.timeline.slices);
     let longest: Vec<f64> = slices
-        .filter(|slice| slice.answered > 0)
+        .filter(|slice| slice.answered > 0 || slice.failed > 0)
         .map(|slice| slice.latency_max_ns as f64)
         .collect();
-    median(&longest).ok().map(|ns| ns as u64)
+    let usual = median(&longest).ok()?;
+    (usual > 0.0).then_some(usual as u64)
 }
 
 fn bin(slices: &[Slice], slice_ns: u64, start_ns: u64) -> Bin {
