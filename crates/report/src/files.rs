@@ -20,10 +20,11 @@ pub const CSV: &str = "trials.csv";
 /// Writes the four files of a report into `directory` and returns their paths.
 ///
 /// Each file is written under a temporary name and then renamed, so that a reader never sees half
-/// of one. All four are drawn before the first is written.
+/// of one. All four are drawn before the first is written, and one that cannot be written does not
+/// keep the others from it.
 ///
 /// # Errors
-/// [`ReportError::Write`] with the file, or what keeps the report from being drawn.
+/// [`ReportError::Write`] with the first such file, or what keeps the report from being drawn.
 pub fn write_all(directory: &Path, findings: &Findings) -> Result<Vec<PathBuf>, ReportError> {
     let files = [
         (JSON, json::render(findings)?),
@@ -31,16 +32,14 @@ pub fn write_all(directory: &Path, findings: &Findings) -> Result<Vec<PathBuf>, 
         (MARKDOWN, markdown::render(findings)),
         (CSV, csv::render(findings)),
     ];
-    let mut written = Vec::with_capacity(files.len());
-    for (name, text) in files {
+    let written = files.map(|(name, text)| {
         let path = directory.join(name);
-        write(directory, &path, &text).map_err(|source| ReportError::Write {
-            path: path.clone(),
-            source,
-        })?;
-        written.push(path);
-    }
-    Ok(written)
+        match write(directory, &path, &text) {
+            Ok(()) => Ok(path),
+            Err(source) => Err(ReportError::Write { path, source }),
+        }
+    });
+    written.into_iter().collect()
 }
 
 fn write(directory: &Path, path: &Path, text: &str) -> io::Result<()> {
@@ -58,4 +57,21 @@ fn write(directory: &Path, path: &Path, text: &str) -> io::Result<()> {
     file.as_file_mut().write_all(text.as_bytes())?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture;
+
+    #[test]
+    fn a_file_that_cannot_be_written_keeps_none_of_the_others() {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::create_dir(place.path().join(super::JSON)).unwrap();
+        let findings = fixture::findings(&fixture::live());
+        let problem = super::write_all(place.path(), &findings).unwrap_err();
+        assert!(problem.to_string().contains(super::JSON), "{problem}");
+        for name in [super::HTML, super::MARKDOWN, super::CSV] {
+            assert!(place.path().join(name).is_file(), "{name}");
+        }
+    }
 }
