@@ -36,6 +36,11 @@ impl Stacks {
         of_stack.insert(Some(messages), command.map_err(TrialFailure::from));
     }
 
+    /// Adds all of `others`.
+    pub fn extend(&mut self, others: Self) {
+        self.stacks.extend(others.stacks);
+    }
+
     /// How a stack is started for a workload, or for anything.
     pub(crate) fn command(
         &self,

@@ -164,11 +164,15 @@ impl Manifest {
         let mut manifest: Self = table.rest()?;
         let names_messages = |words: &[String]| words.iter().any(|word| word.contains(MESSAGES));
         let place = match (run, build) {
-            (_, Some(build)) if manifest.build.iter().any(|words| names_messages(words)) => {
-                Some((build, "is not there yet when it is built: use it in \"generate\""))
-            }
+            (_, Some(build)) if manifest.build.iter().any(|words| names_messages(words)) => Some((
+                build,
+                "is not there yet when it is built: use it in \"generate\"",
+            )),
             (Some(run), _) if manifest.messages.is_none() && names_messages(&manifest.run) => {
-                Some((run, "needs [messages] with \"generate\", which fills that folder"))
+                Some((
+                    run,
+                    "needs [messages] with \"generate\", which fills that folder",
+                ))
             }
             _ => None,
         };

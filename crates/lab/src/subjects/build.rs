@@ -78,8 +78,12 @@ impl Built {
         })
     }
 
-    /// The folder of a set of messages, where the subject has any.
-    fn generate(
+    /// The folder with the code for a set of messages, generated unless that was done before; none where
+    /// the subject generates none.
+    ///
+    /// # Errors
+    /// A command of the generator failed; its log is kept.
+    pub fn generate(
         &self,
         manifest: &Manifest,
         messages: &MessageSet,
