@@ -324,7 +324,7 @@ fn a_server_that_answers_wrongly_is_never_timed() {
             "{**workload[\"response\"], \"more\": 1} if",
             "\"more\"",
         ),
-        ("send_response(200)", "send_response(203)", "203"),
+        ("send_response(200)", "send_response(404)", "404"),
         ("\"application/json\"", "\"text/html\"", "text/html"),
         (
             "\"application/json\"",
