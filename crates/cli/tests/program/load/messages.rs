@@ -251,7 +251,7 @@ fn each_of_two_targets_has_headers_of_its_own() {
     let unknown = format!("http://{}/", unknown.address);
     place
         .run(&["load", &one, "--vs", &unknown, "-H", "authorization: x"])
-        .refused(&[&unknown, "--vs-header 'authorization: …'"]);
+        .refused(&[&unknown, "the header 'authorization: …'"]);
 }
 
 #[test]
