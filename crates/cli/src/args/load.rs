@@ -32,7 +32,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "OBJECTIVE", help_heading = "Result")]
     pub(crate) slo: Vec<Objective>,
     /// Compare with this target, in interleaved blocks
-    #[arg(long, value_name = "TARGET", value_hint = ValueHint::Url, help_heading = "Result")]
+    #[arg(long, value_name = "TARGET", value_hint = ValueHint::Url, conflicts_with_all = ["ramp", "find_capacity"], help_heading = "Result")]
     pub(crate) vs: Option<Target>,
     /// A header field of the calls to that target, which gets none of -H (repeatable); its value is
     /// kept nowhere

@@ -160,7 +160,7 @@ fn bad_input_is_said_in_one_line() {
             ],
         ),
         (&[target, "--duration", "10"], &["--duration", "is no time"]),
-        (&[target, "--calls", "0"], &["--calls", "at least 1"]),
+        (&[target, "--calls", "0"], &["--calls", "from 1 to"]),
         (
             &[target, "--connections", "8", "--in-flight", "2"],
             &["--connections"],

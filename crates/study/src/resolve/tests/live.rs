@@ -247,8 +247,8 @@ fn a_ramp_lasts_as_long_as_its_parts_and_has_no_warm_up() {
     assert_eq!((plan.warmup.calls, plan.warmup.time_ms), (None, Some(0)));
     let text = serde_json::to_string(&plan).unwrap();
     assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
-    insta::assert_snapshot!(refused(&two("rate = \"1:1s\"", [GRPC, GRPC])), @r#"my.toml: a ramp has no warm-up and is compared with nothing; begin the ramp with a warm-up, as in rate = "100:5s,100..1000:30s", and leave "warm-up" and other variants out"#);
-    insta::assert_snapshot!(refused(&service(GRPC, "", ramp, "warm-up = { time = \"5s\" }")), @r#"my.toml: a ramp has no warm-up and is compared with nothing; begin the ramp with a warm-up, as in rate = "100:5s,100..1000:30s", and leave "warm-up" and other variants out"#);
+    insta::assert_snapshot!(refused(&two("rate = \"1:1s\"", [GRPC, GRPC])), @r#"my.toml:3:8: a ramp has no warm-up and is compared with nothing; begin the ramp with a warm-up, as in rate = "100:5s,100..1000:30s", and leave "warm-up" and other variants out"#);
+    insta::assert_snapshot!(refused(&service(GRPC, "", ramp, "warm-up = { time = \"5s\" }")), @r#"my.toml:7:8: a ramp has no warm-up and is compared with nothing; begin the ramp with a warm-up, as in rate = "100:5s,100..1000:30s", and leave "warm-up" and other variants out"#);
     insta::assert_snapshot!(refused(&service(GRPC, "", &format!("{ramp}\ntime = \"1s\""), "")), @r#"my.toml:9:8: variant "base": "time" is the ramp's own: it ends with its last part; leave it out"#);
 }
 
