@@ -14,7 +14,7 @@ pub enum Stage {
     Compress,
     /// First write until the last byte is handed to the kernel.
     Send,
-    /// Until the first byte of the answer.
+    /// Until the first byte of the response.
     Wait,
     /// Until its last byte.
     Receive,

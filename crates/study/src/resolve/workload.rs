@@ -43,7 +43,7 @@ impl<'a> Merged<'a> {
     }
 }
 
-/// How many times as long the answer of a user's own method is made, where that is said.
+/// How many times as long the response of a user's own method is made, where that is said.
 pub(super) fn scale_of(merged: &Merged<'_>) -> Option<Spanned<u32>> {
     merged
         .layer
@@ -70,7 +70,7 @@ pub(super) fn workload(
         )),
         Some(WorkloadWritten::Own(place, own)) => {
             if let Some(n) = size(Key::N) {
-                let message = "\"n\" is for built-in workloads; \"scale\" makes your own answer longer";
+                let message = "\"n\" is for built-in workloads; \"scale\" makes your own response longer";
                 return Err(source.error(n.span(), message));
             }
             let scale = scale_of(merged);
