@@ -1,0 +1,21 @@
+//! How connections are held open.
+
+use serde::{Deserialize, Serialize};
+
+/// How connections are kept alive, and found dead, while nothing comes on them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Keepalive {
+    /// A connection on which nothing came for this long is asked for a sign of life, ms: by PING in HTTP/2,
+    /// with or without calls in flight, and by the system's own probes where it is idle over TCP. More
+    /// than 0; the system counts whole seconds, at least one.
+    pub time_ms: u64,
+    /// Where nothing comes for this long after that, the connection is ended, ms, and its calls fail as
+    /// [`crate::FailureKind::ConnectionLost`]. More than 0; whole seconds for the system's probes.
+    pub timeout_ms: u64,
+}
+
+impl Keepalive {
+    /// The time-out where none is given, ms: gRPC's own.
+    pub const TIMEOUT_MS: u64 = 20_000;
+}
