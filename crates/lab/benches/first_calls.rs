@@ -101,7 +101,7 @@ fn goes_round(
             let bodies = load::Bodies::PerCall(calls);
             sessions.push(load::Session::open(trial, bodies, hooks, &stop)?);
         }
-        let bounds = load::SliceBounds {
+        let bounds = load::Slice {
             skip_calls: place - 1,
             skip_time: Duration::ZERO,
             least_calls: 1,
@@ -201,6 +201,7 @@ fn trial(workload: &Workload, protocol: Protocol) -> load::Trial {
         },
         expect: load::Expect::default(),
         schedule: load::Schedule::Closed { in_flight: 1 },
+        seed: 0,
         connections: 1,
         connection_use: load::ConnectionUse::Reuse,
         keepalive: None,
@@ -213,7 +214,7 @@ fn trial(workload: &Workload, protocol: Protocol) -> load::Trial {
         }),
         stop: load::Stop {
             calls: Some(1),
-            time: None,
+            time_ms: None,
         },
         deadline: patience,
         drain: patience,

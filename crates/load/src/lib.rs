@@ -21,6 +21,7 @@
 //! use std::time::Duration;
 //!
 //! use rpcgauge_load::*;
+//! use rpcgauge_trial::{Arrivals, Schedule, Stop, Timing};
 //!
 //! # fn main() -> Result<(), LoadError> {
 //! let trial = Trial {
@@ -37,12 +38,13 @@
 //!     },
 //!     expect: Expect::default(),
 //!     schedule: Schedule::Rate { per_second: 1000.0, arrivals: Arrivals::Constant },
+//!     seed: 0,
 //!     connections: 8,
 //!     connection_use: ConnectionUse::Reuse,
 //!     keepalive: None,
-//!     timing: Timing::Calls,
+//!     timing: Timing::Load,
 //!     warmup: None,
-//!     stop: Stop { calls: None, time: Some(Duration::from_secs(10)) },
+//!     stop: Stop { calls: None, time_ms: Some(10_000) },
 //!     deadline: Duration::from_secs(1),
 //!     drain: Duration::from_secs(1),
 //!     patience: Duration::from_secs(5),
@@ -65,14 +67,12 @@ mod bodies;
 mod clock;
 mod engine;
 mod error;
-mod failure;
 mod histogram;
 mod measurement;
 mod progress;
 mod recorder;
 mod schedule;
-mod segments;
-mod stage;
+mod steps;
 mod timeline;
 mod tls;
 mod trial;
@@ -82,21 +82,16 @@ mod warmup;
 pub mod floor;
 
 pub use bodies::{Bodies, Body, Codec, CodecError, ResponseCheck};
-pub use clock::{Cpu, now as monotonic_ns};
+pub use clock::now as monotonic_ns;
 pub use engine::{Counted, Hooks, Session, measure, measure_with};
 pub use error::{Blame, LoadError};
-pub use failure::{ErrorSample, FailureKind, Fault};
-pub use measurement::{Calls, Ending, Marks, Measurement, Payload, SliceCount, WarmupOutcome};
+pub use measurement::{Marks, Measurement, SliceCount, Stages};
 pub use progress::{IntervalTimes, Progress, ProgressHook};
 pub use rpcgauge_wire::{ByteCount, Limits, Protocol, Traffic};
-pub use schedule::{Arrivals, MOST_IN_FLIGHT, Schedule, Segment};
-pub use segments::SegmentFigures;
-pub use stage::{Stage, Stages, Timing};
-pub use timeline::{Slice, Timeline, TimelineRecorder};
+pub use steps::StepFigures;
+pub use timeline::TimelineRecorder;
 pub use tls::{Identity, Roots, Tls, TlsError, TlsSettings};
-pub use trial::{
-    Address, CallStyle, ConnectionUse, Expect, Keepalive, Request, SliceBounds, Stop, Target, Trial,
-};
+pub use trial::{Address, CallStyle, ConnectionUse, Expect, Request, Target, Trial};
 pub use unix::connect_unix;
 pub use warmup::{Settling, WarmupBounds, WarmupSlice};
 

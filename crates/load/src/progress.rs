@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use rpcgauge_trial::FailureKind;
 use rpcgauge_wire::Traffic;
 
 use crate::Histogram;
 use crate::error::LoadError;
-use crate::failure::FailureKind;
 use crate::histogram::histogram;
 
 /// Takes snapshots of the measured part while it goes on.
@@ -27,10 +27,10 @@ pub struct ProgressHook<'r> {
 impl ProgressHook<'_> {
     pub(crate) fn check(&self) -> Result<(), LoadError> {
         match self.every.is_zero() {
-            true => Err(LoadError::Setting {
-                what: "the time between snapshots of a trial",
-                allowed: "more than 0",
-            }),
+            true => Err(LoadError::setting(
+                "the time between snapshots of a trial",
+                "more than 0",
+            )),
             false => Ok(()),
         }
     }

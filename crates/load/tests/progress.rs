@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rpcgauge_load::{
-    FailureKind, Hooks, IntervalTimes, LoadError, Measurement, Progress, ProgressHook, Schedule,
-    Settling, Stop, Traffic, Trial, WarmupBounds, measure_with,
+    Hooks, IntervalTimes, LoadError, Measurement, Progress, ProgressHook, Settling, Traffic, Trial,
+    WarmupBounds, measure_with,
 };
+use rpcgauge_trial::{FailureKind, Schedule, Stop};
 use support::*;
 
 /// What a snapshot showed.
@@ -131,7 +132,7 @@ fn failures_are_shown_by_kind_as_they_come() {
     })));
     trial.stop = Stop {
         calls: None,
-        time: Some(Duration::from_millis(100)),
+        time_ms: Some(100),
     };
     let every = Duration::from_millis(10);
     let stop = AtomicBool::new(false);
@@ -150,7 +151,7 @@ fn a_trial_can_be_stopped_from_a_snapshot() {
     trial.connections = 3;
     trial.stop = Stop {
         calls: None,
-        time: Some(Duration::from_secs(600)),
+        time_ms: Some(600_000),
     };
     let stop = AtomicBool::new(false);
     let mut enough = |progress: &mut Progress<'_>| {

@@ -2,11 +2,13 @@
 
 use std::ops::RangeInclusive;
 
+use rpcgauge_trial::{LONGEST_MS, MOST_RATE, is_rate};
+
 use crate::live::{LoadOptions, LoadPlanError};
 use crate::objective::{Measure, Objective};
 use crate::plan::Capacity;
-use crate::settings::{AtEnd, MOST_RATE, Schedule, Settings, Stop, is_rate};
-use crate::words::{LONGEST_MS, number_word};
+use crate::settings::{AtEnd, Schedule, Settings, Stop};
+use crate::words::number_word;
 
 /// The most trials of a search: twelve doublings, a bracket of 1% and repeats take some 30.
 pub const MOST_TRIALS: u32 = 60;

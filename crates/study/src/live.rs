@@ -8,6 +8,7 @@ mod check;
 mod options;
 
 use rpcgauge_message::Encoding;
+use rpcgauge_trial::RampPart;
 
 pub use options::{LoadOptions, LoadPlanError};
 
@@ -18,7 +19,6 @@ use crate::capacity;
 use crate::plan::draft::{Checks, Draft, Guard};
 use crate::plan::order::Rounds;
 use crate::plan::{Metric, Pair, Plan, SLICE_US, Variant};
-use crate::ramp;
 use crate::resolve::{DEFAULT_CONFIDENCE, DEFAULT_MARGIN, DEFAULT_SEED};
 use crate::settings::{
     Callee, ConnectionUse, DEFAULT_DEADLINE_MS, HttpVersion, Idle, LiveService, Placement,
@@ -170,7 +170,7 @@ fn pair(metric: Metric) -> Pair {
 fn stop(options: &LoadOptions) -> Stop {
     match &options.schedule {
         Schedule::Ramp { parts, .. } => Stop {
-            time_ms: Some(ramp::time_ms(parts)),
+            time_ms: Some(RampPart::time_of(parts)),
             ..options.stop
         },
         Schedule::Closed { .. } | Schedule::Rate { .. } => options.stop,

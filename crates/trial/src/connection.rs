@@ -1,5 +1,7 @@
 //! How connections are held open.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 /// How connections are kept alive, and found dead, while nothing comes on them.
@@ -18,4 +20,14 @@ pub struct Keepalive {
 impl Keepalive {
     /// The time-out where none is given, ms: gRPC's own.
     pub const TIMEOUT_MS: u64 = 20_000;
+
+    /// [`Self::time_ms`].
+    pub fn time(&self) -> Duration {
+        Duration::from_millis(self.time_ms)
+    }
+
+    /// [`Self::timeout_ms`].
+    pub fn timeout(&self) -> Duration {
+        Duration::from_millis(self.timeout_ms)
+    }
 }

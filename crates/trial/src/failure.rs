@@ -9,9 +9,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// Distinct error texts that are kept.
 const MOST_SAMPLES: usize = 10;
 
-/// Characters of an error text that are kept.
-const MOST_SAMPLE_CHARS: usize = 200;
-
 /// The side at fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Side {
@@ -242,6 +239,19 @@ pub struct ErrorSample {
     pub count: u64,
 }
 
+impl ErrorSample {
+    /// Characters of an error text that are kept.
+    pub const MOST_CHARS: usize = 200;
+
+    /// A text's first [`Self::MOST_CHARS`] characters.
+    pub fn shortened(text: &str) -> &str {
+        match text.char_indices().nth(Self::MOST_CHARS) {
+            Some((end, _)) => &text[..end],
+            None => text,
+        }
+    }
+}
+
 /// Distinct error texts, a bounded number of them.
 #[derive(Debug, Default)]
 pub struct ErrorSamples {
@@ -254,7 +264,7 @@ pub struct ErrorSamples {
 impl ErrorSamples {
     /// Counts a text under its kind.
     pub fn add(&mut self, kind: FailureKind, text: &str) {
-        let text = shortened(text);
+        let text = ErrorSample::shortened(text);
         let known = self
             .samples
             .iter_mut()
@@ -270,14 +280,6 @@ impl ErrorSamples {
         } else {
             self.without_sample += 1;
         }
-    }
-}
-
-/// The first [`MOST_SAMPLE_CHARS`] characters.
-fn shortened(text: &str) -> &str {
-    match text.char_indices().nth(MOST_SAMPLE_CHARS) {
-        Some((end, _)) => &text[..end],
-        None => text,
     }
 }
 
@@ -366,8 +368,8 @@ mod tests {
         assert_eq!((errors.samples.len(), errors.without_sample), (10, 10));
         assert!(errors.samples.iter().all(|sample| sample.count == 2));
         assert_eq!(
-            shortened(&"ä".repeat(300)).chars().count(),
-            MOST_SAMPLE_CHARS
+            ErrorSample::shortened(&"ä".repeat(300)).chars().count(),
+            ErrorSample::MOST_CHARS
         );
     }
 }

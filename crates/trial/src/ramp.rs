@@ -67,37 +67,40 @@ impl RampPart {
         let times = parts.iter().map(|part| part.time_ms);
         times.fold(0, u64::saturating_add)
     }
-}
 
-/// Holds a ramp to what can be carried out.
-pub(crate) fn check(parts: &[RampPart]) -> Result<(), OutOfBounds> {
-    let refuse = |what, allowed| Err(OutOfBounds { what, allowed });
-    let is_level_or_rate = |rate: f64| rate == 0.0 || is_rate(rate);
-    let Some(first) = parts.first() else {
-        return refuse("the number of a ramp's parts", "at least 1");
-    };
-    if !parts
-        .iter()
-        .all(|part| [part.from, part.to].into_iter().all(is_level_or_rate))
-    {
-        return refuse("each rate of a ramp", "0 to 1e9 calls a second");
+    /// Holds a ramp to what can be carried out.
+    ///
+    /// # Errors
+    /// Which number of it, and what it may be.
+    pub fn check(parts: &[Self]) -> Result<(), OutOfBounds> {
+        let refuse = |what, allowed| Err(OutOfBounds { what, allowed });
+        let is_level_or_rate = |rate: f64| rate == 0.0 || is_rate(rate);
+        let Some(first) = parts.first() else {
+            return refuse("the number of a ramp's parts", "at least 1");
+        };
+        if !parts
+            .iter()
+            .all(|part| [part.from, part.to].into_iter().all(is_level_or_rate))
+        {
+            return refuse("each rate of a ramp", "0 to 1e9 calls a second");
+        }
+        if !parts
+            .iter()
+            .all(|part| (1..=LONGEST_MS).contains(&part.time_ms))
+        {
+            return refuse("the time of each part of a ramp", "1ms to 24h");
+        }
+        if first.from == 0.0 && first.to == 0.0 {
+            return refuse("the first part of a ramp", "more than a pause");
+        }
+        if parts.iter().flat_map(RampPart::steps).count() > MOST_STEPS {
+            return refuse(
+                "the number of a ramp's steps",
+                "at most 200 (a part whose rate changes has 10)",
+            );
+        }
+        Ok(())
     }
-    if !parts
-        .iter()
-        .all(|part| (1..=LONGEST_MS).contains(&part.time_ms))
-    {
-        return refuse("the time of each part of a ramp", "1ms to 24h");
-    }
-    if first.from == 0.0 && first.to == 0.0 {
-        return refuse("the first part of a ramp", "more than a pause");
-    }
-    if parts.iter().flat_map(RampPart::steps).count() > MOST_STEPS {
-        return refuse(
-            "the number of a ramp's steps",
-            "at most 200 (a part whose rate changes has 10)",
-        );
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -164,11 +167,11 @@ mod tests {
             ),
         ];
         for (parts, why) in table {
-            assert_eq!(check(&parts).unwrap_err().to_string(), why);
+            assert_eq!(RampPart::check(&parts).unwrap_err().to_string(), why);
         }
-        assert_eq!(check(&vec![level; 200]), Ok(()));
-        assert_eq!(check(&vec![part(0.0, 1.0, 1); 20]), Ok(()));
-        assert_eq!(check(&[level, part(0.0, 0.0, 10)]), Ok(()));
+        assert_eq!(RampPart::check(&vec![level; 200]), Ok(()));
+        assert_eq!(RampPart::check(&vec![part(0.0, 1.0, 1); 20]), Ok(()));
+        assert_eq!(RampPart::check(&[level, part(0.0, 0.0, 10)]), Ok(()));
     }
 
     proptest! {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{MOST_IN_FLIGHT, OutOfBounds, is_rate};
-use crate::ramp::{self, RampPart};
+use crate::ramp::RampPart;
 
 /// When calls are due.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -58,7 +58,7 @@ impl Schedule {
             Self::Rate { per_second, .. } if !is_rate(*per_second) => {
                 refuse("the rate", "more than 0 and at most 1e9 calls a second")
             }
-            Self::Ramp { parts, .. } => ramp::check(parts),
+            Self::Ramp { parts, .. } => RampPart::check(parts),
             _ => Ok(()),
         }
     }
@@ -77,5 +77,41 @@ impl Schedule {
             Self::Closed { .. } | Self::Rate { .. } => None,
             Self::Ramp { parts, .. } => Some(Duration::from_millis(RampPart::time_of(parts))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MOST_RATE;
+
+    #[test]
+    fn what_is_no_rate_or_loop_is_refused() {
+        let rate = |per_second| Schedule::Rate {
+            per_second,
+            arrivals: Arrivals::Constant,
+        };
+        for per_second in [0.0, -1.0, f64::NAN, f64::INFINITY, 2e9] {
+            assert!(rate(per_second).check().is_err(), "{per_second}");
+        }
+        assert_eq!(rate(MOST_RATE).check(), Ok(()));
+        for (in_flight, is_good) in [(0, false), (1, true), (65_536, true), (65_537, false)] {
+            assert_eq!(Schedule::Closed { in_flight }.check().is_ok(), is_good);
+        }
+    }
+
+    #[test]
+    fn a_ramp_lasts_as_long_as_its_parts() {
+        let part = |time_ms| RampPart {
+            from: 1.0,
+            to: 2.0,
+            time_ms,
+        };
+        let ramp = Schedule::Ramp {
+            parts: vec![part(700), part(300)],
+            arrivals: Arrivals::Poisson,
+        };
+        assert_eq!(ramp.lasts(), Some(Duration::from_secs(1)));
+        assert_eq!(Schedule::Closed { in_flight: 1 }.lasts(), None);
     }
 }

@@ -10,8 +10,9 @@ use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Address, ConnectionUse, Fault, Hooks, LoadError, Protocol, Settling, Tls, measure_with,
+    Address, ConnectionUse, Hooks, LoadError, Protocol, Settling, Tls, measure_with,
 };
+use rpcgauge_trial::Side;
 
 use super::case::{Case, Outcome, Over, fail};
 use crate::support::tls::{Authority, Damage, Faulty, Serving, serve_tls, serve_tls_over};
@@ -103,7 +104,7 @@ fn machine() -> Vec<Case> {
     vec![
         case(
             "out of file descriptors",
-            Outcome::Fail(&["out-of-files"], Fault::Machine),
+            Outcome::Fail(&["out-of-files"], Side::Machine),
         )
         .instead(|| {
             let Address::Tcp(server) = serve(respond_with(ok)) else {
@@ -159,7 +160,7 @@ fn out_of_files() {
     assert_sums_hold(&measurement);
     assert_eq!(failures(&measurement), [("out-of-files".to_owned(), 4)]);
     let kind = measurement.calls.failed.keys().next().expect("a kind");
-    assert_eq!(kind.fault(), Fault::Machine);
+    assert_eq!(kind.side_at_fault(), Side::Machine);
 }
 
 /// A server over TLS, and a client that trusts `authority`.
@@ -243,7 +244,7 @@ fn certificates() -> Vec<Case> {
         ),
         case(
             "client certificate that is wanted",
-            Outcome::Fail(&["client-certificate"], Fault::Client),
+            Outcome::Fail(&["client-certificate"], Side::Client),
             Box::new({
                 let authority = Arc::clone(ours);
                 move || {

@@ -296,7 +296,7 @@ fn trial(
             })
         })
         .collect();
-    let sent = calls.started.saturating_sub(calls.unsent());
+    let sent = calls.started.saturating_sub(calls.never_sent);
     CapacityTrial {
         index: record.trial.index,
         rate,

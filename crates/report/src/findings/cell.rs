@@ -214,7 +214,7 @@ fn calls(trials: &[MeasuredTrial<'_>]) -> CallCounts {
         all.answered_late = all.answered_late.saturating_add(calls.answered_late);
         all.abandoned = all.abandoned.saturating_add(calls.abandoned);
         all.never_begun = all.never_begun.saturating_add(calls.never_begun);
-        all.never_sent = all.never_sent.saturating_add(calls.unsent());
+        all.never_sent = all.never_sent.saturating_add(calls.never_sent);
         all.retried = all.retried.saturating_add(calls.retried);
         all.answered_after_retry = all
             .answered_after_retry

@@ -1,8 +1,10 @@
 //! Which options contradict each other, or their target.
 
+use rpcgauge_trial::is_rate;
+
 use super::{LoadOptions, LoadPlanError};
 use crate::settings::{
-    AtEnd, ConnectionUse, HttpVersion, MOST_IN_FLIGHT, Schedule, Settings, TlsChoice, is_rate,
+    AtEnd, ConnectionUse, HttpVersion, MOST_IN_FLIGHT, Schedule, Settings, TlsChoice,
 };
 use crate::target::Target;
 

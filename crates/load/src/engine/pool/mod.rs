@@ -29,13 +29,13 @@ mod transfer;
 use std::collections::VecDeque;
 
 use mio::Registry;
+use rpcgauge_trial::{MOST_IN_FLIGHT, Schedule};
 use rpcgauge_wire::{Limits, Protocol, Traffic};
 
 use self::connection::{Connection, Open};
 pub(super) use self::opening::Attempt;
 use super::inbox::Origin;
 use crate::clock::{self, nanos};
-use crate::schedule::{MOST_IN_FLIGHT, Schedule};
 use crate::tls::TlsClient;
 use crate::trial::{CallStyle, ConnectionUse, Trial};
 
@@ -310,10 +310,10 @@ fn limits(trial: &Trial) -> Limits {
 #[cfg(test)]
 mod tests {
     use mio::Poll;
+    use rpcgauge_trial::FailureKind;
 
     use super::*;
     use crate::engine::tests::{trial, unused};
-    use crate::failure::FailureKind;
 
     #[test]
     fn attempts_that_fail_are_counted_and_then_back_off() {

@@ -2,14 +2,15 @@
 
 use std::io;
 
+use rpcgauge_trial::FailureKind;
 use rpcgauge_wire::Client;
 
 use super::Pool;
 use super::connection::{Connecting, Open, State};
 use crate::clock;
+use crate::engine::failure_kinds;
 use crate::engine::stream::Stream;
 use crate::error::LoadError;
-use crate::failure::FailureKind;
 use crate::trial::ConnectionUse;
 
 /// Connections being made at the same time at most, so that the server's queue of waiting
@@ -217,7 +218,7 @@ impl Pool<'_> {
         self.give_up(index, at);
         Attempt::Failed {
             call,
-            kind: FailureKind::of_connect(error),
+            kind: failure_kinds::of_connect(error),
             text: format!("cannot connect to {}: {error}", self.trial.target.address),
             at,
         }
