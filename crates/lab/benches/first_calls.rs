@@ -17,6 +17,7 @@ use rpcgauge_message::{
     Codec, Compression, Encoding, Limits, Message, Workload, WorkloadSpec, content_type,
 };
 use rpcgauge_study::settings::{Idle, Placement};
+use rpcgauge_trial::{Schedule, Slice, Stop, Timing};
 
 /// The places in a slice that are looked at, from 1.
 const PLACES: [u64; 10] = [1, 2, 3, 4, 5, 7, 10, 15, 25, 40];
@@ -101,16 +102,15 @@ fn goes_round(
             let bodies = load::Bodies::PerCall(calls);
             sessions.push(load::Session::open(trial, bodies, hooks, &stop)?);
         }
-        let bounds = load::Slice {
+        let bounds = Slice {
             skip_calls: place - 1,
-            skip_time: Duration::ZERO,
+            skip_us: 0,
             least_calls: 1,
-            most_calls: 1,
-            time: Duration::ZERO,
+            time_us: 0,
         };
         for _ in 0..ROUNDS {
             for session in &mut sessions {
-                session.slice(&bounds, &stop)?;
+                session.slice(&bounds, 1, &stop)?;
             }
         }
         for (session, row) in sessions.into_iter().zip(0..) {
@@ -200,19 +200,19 @@ fn trial(workload: &Workload, protocol: Protocol) -> load::Trial {
             headers,
         },
         expect: load::Expect::default(),
-        schedule: load::Schedule::Closed { in_flight: 1 },
+        schedule: Schedule::Closed { in_flight: 1 },
         seed: 0,
         connections: 1,
         connection_use: load::ConnectionUse::Reuse,
         keepalive: None,
-        timing: load::Timing::Stages,
+        timing: Timing::Stages,
         warmup: Some(load::WarmupBounds {
             max_calls: WARM_UP,
             max_time: patience,
             slice_calls: WARM_UP,
             slice_time: Duration::ZERO,
         }),
-        stop: load::Stop {
+        stop: Stop {
             calls: Some(1),
             time_ms: None,
         },

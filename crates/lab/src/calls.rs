@@ -5,6 +5,7 @@ use std::time::Duration;
 use rpcgauge_load as load;
 use rpcgauge_message::{Compression, Decompressor, Limits, content_type};
 use rpcgauge_study::settings::{self, HttpVersion, Protocol, Settings};
+use rpcgauge_trial::{Schedule, Stop, Timing};
 
 /// A trial in which only failures came for this long is over: more of them add nothing.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -52,22 +53,19 @@ impl Calls {
             target: self.target.clone(),
             request: self.request.clone(),
             expect: self.expect.clone(),
-            schedule: load::Schedule::Closed { in_flight: 1 },
+            schedule: Schedule::Closed { in_flight: 1 },
+            seed: 0,
             connections: 1,
             connection_use: match settings.connection {
                 settings::ConnectionUse::Reuse => load::ConnectionUse::Reuse,
                 settings::ConnectionUse::PerCall => load::ConnectionUse::PerCall,
             },
-            keepalive: settings
-                .callee
-                .live()
-                .and_then(|service| service.keepalive)
-                .map(keepalive),
-            timing: load::Timing::Calls,
+            keepalive: settings.callee.live().and_then(|service| service.keepalive),
+            timing: Timing::Load,
             warmup: None,
-            stop: load::Stop {
+            stop: Stop {
                 calls: Some(1),
-                time: None,
+                time_ms: None,
             },
             deadline,
             // Every call in flight has ended by its deadline.
@@ -75,13 +73,6 @@ impl Calls {
             patience: PATIENCE,
             limits: load::Limits::default(),
         }
-    }
-}
-
-fn keepalive(keepalive: settings::Keepalive) -> load::Keepalive {
-    load::Keepalive {
-        time: Duration::from_millis(keepalive.time_ms),
-        timeout: Duration::from_millis(keepalive.timeout_ms),
     }
 }
 

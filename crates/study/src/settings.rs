@@ -7,7 +7,7 @@ pub use rpcgauge_message::contract::{
     ConnectionUse, HttpVersion, Operation, Protocol, Sample, Style,
 };
 use rpcgauge_message::{Compression, Encoding, workload::WorkloadSpec};
-pub use rpcgauge_trial::{Arrivals, Keepalive, MOST_IN_FLIGHT, Schedule, Stop, Timing};
+pub use rpcgauge_trial::{Arrivals, Keepalive, MOST_IN_FLIGHT, RampPart, Schedule, Stop, Timing};
 use serde::{Deserialize, Serialize};
 
 use crate::target::Target;

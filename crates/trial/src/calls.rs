@@ -49,17 +49,51 @@ impl Calls {
         self.failed.values().copied().fold(0, u64::saturating_add)
     }
 
+    /// Calls that ended, well or not.
+    pub fn ended(&self) -> u64 {
+        self.answered.saturating_add(self.failed_total())
+    }
+
+    /// Counts the calls of another trial too.
+    pub fn add(&mut self, other: &Self) {
+        // Every field is named, so that a new one cannot get lost here.
+        let Self {
+            started,
+            answered,
+            answered_late,
+            failed,
+            abandoned,
+            never_begun,
+            never_sent,
+            retried,
+            answered_after_retry,
+        } = other;
+        for (sum, more) in [
+            (&mut self.started, started),
+            (&mut self.answered, answered),
+            (&mut self.answered_late, answered_late),
+            (&mut self.abandoned, abandoned),
+            (&mut self.never_begun, never_begun),
+            (&mut self.never_sent, never_sent),
+            (&mut self.retried, retried),
+            (&mut self.answered_after_retry, answered_after_retry),
+        ] {
+            *sum = sum.saturating_add(*more);
+        }
+        for (kind, more) in failed {
+            let sum = self.failed.entry(*kind).or_default();
+            *sum = sum.saturating_add(*more);
+        }
+    }
+
     /// Holds the counts to each other: every call has one end, and a part is no more than its whole.
     ///
     /// # Errors
     /// What does not add up: a part of a sentence.
     pub fn check(&self) -> Result<(), String> {
-        let failed = self.failed_total();
         // Sums saturate, so that too large numbers do not look small.
-        let ended = [failed, self.abandoned]
-            .into_iter()
-            .fold(self.answered, u64::saturating_add);
-        if ended != self.started {
+        let failed = self.failed_total();
+        if self.ended().saturating_add(self.abandoned) != self.started {
             return Err(format!(
                 "{} calls were started, but {} were answered, {failed} failed and {} were abandoned",
                 self.started, self.answered, self.abandoned
@@ -132,4 +166,55 @@ pub struct Payload {
     /// Response, as carried after compression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_compressed: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A call of each end, with what can be said of it.
+    fn calls() -> Calls {
+        Calls {
+            started: 4,
+            answered: 1,
+            answered_late: 1,
+            failed: [(FailureKind::Deadline, 1), (FailureKind::Encode, 1)].into(),
+            abandoned: 1,
+            never_begun: 1,
+            never_sent: 2,
+            retried: 3,
+            answered_after_retry: 1,
+        }
+    }
+
+    #[test]
+    fn calls_of_two_trials_add_up() {
+        let mut sum = calls();
+        sum.add(&calls());
+        assert_eq!(sum.check(), Ok(()));
+        assert_eq!((sum.started, sum.ended(), sum.never_sent), (8, 6, 4));
+        assert_eq!((sum.retried, sum.failed[&FailureKind::Encode]), (6, 2));
+        let mut all = Calls::default();
+        all.add(&sum);
+        assert_eq!(all, sum);
+    }
+
+    #[test]
+    fn a_part_is_no_more_than_its_whole() {
+        type Change = fn(&mut Calls);
+        let changes: [Change; 7] = [
+            |calls| calls.started = 5,
+            |calls| calls.abandoned = u64::MAX,
+            |calls| calls.never_begun = 2,
+            |calls| calls.never_sent = 0,
+            |calls| calls.never_sent = 4,
+            |calls| calls.answered_late = 2,
+            |calls| calls.answered_after_retry = 2,
+        ];
+        for (number, change) in changes.into_iter().enumerate() {
+            let mut calls = calls();
+            change(&mut calls);
+            assert!(calls.check().is_err(), "change {number}");
+        }
+    }
 }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rpcgauge_load as load;
 use rpcgauge_message::data::{DataError, Writer};
 use rpcgauge_message::{Codec, Compression, Compressor, EncodeError, Encoding, Limits};
-use rpcgauge_study::ramp::RampPart;
-use rpcgauge_study::settings::{Schedule, Settings, Stop};
+use rpcgauge_study::settings::Settings;
+use rpcgauge_trial::{RampPart, Schedule, Stop};
 
 use super::{Extent, LiveError, Texts};
 

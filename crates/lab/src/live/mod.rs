@@ -28,7 +28,8 @@ use std::sync::atomic::AtomicBool;
 use rpcgauge_load as load;
 use rpcgauge_message::data::Data;
 use rpcgauge_message::{Limits, MessageType};
-use rpcgauge_study::settings::{LiveService, Settings, Stop};
+use rpcgauge_study::settings::{LiveService, Settings};
+use rpcgauge_trial::Stop;
 
 pub(crate) use bodies::Bodies;
 pub use error::LiveError;

@@ -7,8 +7,9 @@
 
 use std::sync::atomic::AtomicBool;
 
-use rpcgauge_load::{self as load, FailureKind};
+use rpcgauge_load as load;
 use rpcgauge_study::settings::{HttpVersion, LiveService, Protocol, Settings};
+use rpcgauge_trial::{Ending, FailureKind};
 
 use super::LiveError;
 use crate::calls::{Calls, Check};
@@ -62,7 +63,7 @@ pub(super) fn one_call<'b>(
     };
     let measured = load::measure_with(trial, bodies, hooks, stop)
         .map_err(|error| uncallable(service, error.to_string()))?;
-    if measured.ending == load::Ending::Interrupted {
+    if measured.ending == Ending::Interrupted {
         return Err(LiveError::Interrupted);
     }
     let failure = measured.calls.failed.keys().next().map(|kind| {

@@ -7,12 +7,13 @@
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use rpcgauge_load::{self as load, FailureKind};
+use rpcgauge_load as load;
 use rpcgauge_message::reflection::{
     FetchError, Files, METHOD_PATHS, ReflectionError, ReflectionRequest, fetch_schema,
 };
 use rpcgauge_message::{Compression, Limits, Schema};
 use rpcgauge_study::settings::{LiveService, Settings};
+use rpcgauge_trial::FailureKind;
 
 use super::{LiveError, LiveInputs, calls, probe};
 use crate::calls::Calls;

@@ -3,9 +3,8 @@
 
 use rpcgauge_message::data::{Form, Order, RowFormat, Rows};
 use rpcgauge_message::{Compression, Schema};
-use rpcgauge_study::settings::{
-    AtEnd, Callee, HttpVersion, LiveService, Messages, Protocol, Schedule,
-};
+use rpcgauge_study::settings::{AtEnd, Callee, HttpVersion, LiveService, Messages, Protocol};
+use rpcgauge_trial::Schedule;
 
 use super::*;
 

@@ -8,7 +8,8 @@ use rpcgauge_lab::{Event, Lab, Options, SubjectCommand, Summary};
 use rpcgauge_message::{Encoding, Limits, WorkloadSpec};
 use rpcgauge_study::plan::{Plan, SLICE_US, TrialSpec, Variant};
 use rpcgauge_study::record::{FloorRecord, Measured, Outcome, Record, TrialRecord};
-use rpcgauge_study::settings::{Callee, HttpVersion, Idle, Placement, Protocol, Settings, Stop};
+use rpcgauge_study::settings::{Callee, HttpVersion, Idle, Placement, Protocol, Settings};
+use rpcgauge_trial::Stop;
 
 /// The reference subject: cargo builds a package's examples before its tests.
 pub(crate) fn subject() -> PathBuf {

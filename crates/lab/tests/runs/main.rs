@@ -14,11 +14,12 @@ use rpcgauge_lab::machine::cores;
 use rpcgauge_lab::machine::idle::IdleHold;
 use rpcgauge_lab::{Ending, Lab};
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
-use rpcgauge_study::record::{Code, Stage};
+use rpcgauge_study::record::Code;
 use rpcgauge_study::run::{NewRun, Run, RunWriter};
 use rpcgauge_study::settings::{
-    Arrivals, ConnectionUse, HttpVersion, Idle, Placement, Protocol, Schedule, Settings, Transport,
+    ConnectionUse, HttpVersion, Idle, Placement, Protocol, Settings, Transport,
 };
+use rpcgauge_trial::{Arrivals, Schedule, Stage};
 
 #[test]
 fn a_small_plan_runs_to_a_run_directory_whose_sums_hold() {

@@ -1,7 +1,8 @@
 //! Handler marks: in stage trials alone, and in no figure of the call's own bytes.
 
-use rpcgauge_study::record::{Bytes, Measured, Stage, Traffic};
-use rpcgauge_study::settings::{HttpVersion, Schedule, Settings, Stop};
+use rpcgauge_study::record::{Bytes, Measured, Traffic};
+use rpcgauge_study::settings::{HttpVersion, Settings};
+use rpcgauge_trial::{Schedule, Stage, Stop};
 
 use crate::common::{measured, plan, rest_json, run, settings, settings_of, shell};
 

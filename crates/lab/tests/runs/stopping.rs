@@ -5,7 +5,8 @@ use std::time::SystemTime;
 
 use rpcgauge_lab::{Ending, Event, Lab};
 use rpcgauge_study::run::{NewRun, Run, RunWriter};
-use rpcgauge_study::settings::{Settings, Stop};
+use rpcgauge_study::settings::Settings;
+use rpcgauge_trial::Stop;
 
 use crate::common::{measured, options, plan, run_until, settings};
 

@@ -3,7 +3,7 @@
 use rpcgauge_report::findings::capacity::RateSearch;
 use rpcgauge_study::histogram::Unpacked;
 use rpcgauge_study::plan::Capacity;
-use rpcgauge_study::ramp::RampPart;
+use rpcgauge_study::settings::RampPart;
 
 use super::*;
 
@@ -36,9 +36,13 @@ pub fn live() -> Sample {
     seen_from_outside(record);
     if let Outcome::Measured(measured) = &mut record.outcome {
         measured.calls.started += 4;
-        measured.calls.failed = [("http-503".to_owned(), 3), ("deadline".to_owned(), 1)].into();
+        measured.calls.failed = [
+            (FailureKind::HttpStatus(503), 3),
+            (FailureKind::Deadline, 1),
+        ]
+        .into();
         measured.error_samples = vec![ErrorSample {
-            kind: "http-503".to_owned(),
+            kind: FailureKind::HttpStatus(503),
             text: "status 503".to_owned(),
             count: 3,
         }];

@@ -71,7 +71,7 @@ impl Builder {
             record(&mut delay, 80.0 + 60.0 * rng.unit());
             if let Some((kind, _, every)) = spec.failing.filter(|(_, _, every)| call % every == 0) {
                 let _ = every;
-                *calls.failed.entry(kind.to_owned()).or_default() += 1;
+                *calls.failed.entry(kind).or_default() += 1;
                 slice.failed += 1;
                 record(&mut failed, ns * 3.0);
                 continue;
@@ -109,7 +109,7 @@ impl Builder {
             118
         };
         let error_samples = spec.failing.iter().map(|(kind, text, _)| ErrorSample {
-            kind: (*kind).to_owned(),
+            kind: *kind,
             text: (*text).to_owned(),
             count: calls.failed_total(),
         });

@@ -1,12 +1,14 @@
 //! Runs of load: what the client could carry, and calls that nobody answered.
 
+use rpcgauge_study::record::FailureKind;
+
 use super::*;
 
 #[test]
 fn a_latency_that_unanswered_calls_could_have_changed_is_not_judged() {
     let mut later = two(2.0);
     later.specs[1].latency_ns *= 0.4;
-    later.specs[1].failing = Some(("http-503", "status 503", 20));
+    later.specs[1].failing = Some((FailureKind::HttpStatus(503), "status 503", 20));
     let diff = compare(&findings(&two(2.0).build()), &findings(&later.build()));
     let outcome = |metric| change(&diff, "rest", metric).outcome;
     assert_eq!(outcome(Metric::LatencyP50), Change::Better, "5% cannot");
@@ -166,7 +168,7 @@ fn some_client_bound_trials_are_left_out() {
 #[test]
 fn a_service_that_does_not_answer_any_more_is_worse() {
     let mut broken = two(2.0);
-    broken.specs[1].failing = Some(("refused", "connection refused", 1));
+    broken.specs[1].failing = Some((FailureKind::ConnectRefused, "connection refused", 1));
     let (before, after) = (findings(&two(2.0).build()), findings(&broken.build()));
     let diff = compare(&before, &after);
     let goodput = change(&diff, "rest", Metric::Goodput);
@@ -202,7 +204,8 @@ fn a_service_that_is_silent_in_some_trials_is_not_said_to_carry_the_same() {
             .filter(|t| t.variant == "rest" && t.trial.placement == Placement::TwoCores);
         for trial in trials.take(count) {
             if let Outcome::Measured(measured) = &mut trial.outcome {
-                measured.calls.failed = [("refused".to_owned(), measured.calls.answered)].into();
+                measured.calls.failed =
+                    [(FailureKind::ConnectRefused, measured.calls.answered)].into();
                 measured.calls.answered = 0;
             }
         }

@@ -1,6 +1,6 @@
 //! What becomes of objectives.
 
-use rpcgauge_study::record::{Outcome, Step};
+use rpcgauge_study::record::{FailureKind, Outcome, Step};
 
 use super::*;
 use crate::findings::Findings;
@@ -21,7 +21,7 @@ fn answering(percent: u64, objectives: &[&str]) -> Findings {
         if percent < 100 {
             calls
                 .failed
-                .insert("http-503".to_owned(), calls.abandoned - 1);
+                .insert(FailureKind::HttpStatus(503), calls.abandoned - 1);
             calls.abandoned = 1;
         }
     }

@@ -1,7 +1,7 @@
 //! What the figures of a variant are made of.
 
 use rpcgauge_study::plan::Metric;
-use rpcgauge_study::record::Stage;
+use rpcgauge_study::record::{FailureKind, Stage};
 
 use super::*;
 use crate::fixture::Spec;
@@ -171,7 +171,7 @@ fn a_trial_without_an_answer_knows_no_size_of_one() {
     let silence = |trial: &mut rpcgauge_study::record::TrialRecord| {
         if let Outcome::Measured(measured) = &mut trial.outcome {
             measured.calls.answered = 0;
-            measured.calls.failed = [("refused".to_owned(), 200)].into();
+            measured.calls.failed = [(FailureKind::ConnectRefused, 200)].into();
             measured.payload.request = Some(0.0);
             measured.payload.response_compressed = Some(0.0);
         }
