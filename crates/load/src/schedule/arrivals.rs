@@ -5,7 +5,7 @@
 //! a Poisson process (Çinlar, "Introduction to Stochastic Processes", 1975). Every due
 //! time is computed from its number, so that no rounding adds up.
 
-use rpcgauge_trial::{Arrivals, RampPart};
+use rpcgauge_trial::{Arrivals, RampPart, Random};
 
 use crate::clock::SECOND;
 
@@ -43,7 +43,7 @@ struct Stretch {
 #[derive(Debug)]
 enum Spacing {
     Constant { count: u64 },
-    Poisson { sum: f64, random: SplitMix64 },
+    Poisson { sum: f64, random: Random },
 }
 
 impl ArrivalTimes {
@@ -92,7 +92,7 @@ impl ArrivalTimes {
                 (Arrivals::Constant, _) => Spacing::Constant { count: 0 },
                 (Arrivals::Poisson, seed) => Spacing::Poisson {
                     sum: 0.0,
-                    random: SplitMix64(seed),
+                    random: Random::new(seed),
                 },
             },
             last: 0,
@@ -185,26 +185,6 @@ fn rising(calls: f64, from: f64, slope: f64) -> f64 {
 /// An exponential value of mean 1 from a uniform one in [0, 1), by inversion.
 fn exponential(uniform: f64) -> f64 {
     -(1.0 - uniform).ln()
-}
-
-/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014): small,
-/// seedable, and good far beyond what gaps between calls need.
-#[derive(Debug, Clone)]
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Uniform in [0, 1), in steps of 2^-53.
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
 }
 
 #[cfg(test)]
