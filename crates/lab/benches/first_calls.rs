@@ -84,7 +84,7 @@ fn goes_round(
     }
     for (subject, _, trial) in &mut sides {
         if let Some(contract::Address::Tcp(address)) = subject.ready().address {
-            trial.target.address = load::Address::Tcp(address);
+            trial.endpoint.address = load::Address::Tcp(address);
         }
     }
     let bound = Bound::to(&layout.client)?;
@@ -188,7 +188,7 @@ fn trial(workload: &Workload, protocol: Protocol) -> load::Trial {
     };
     let patience = Duration::from_secs(10);
     load::Trial {
-        target: load::Target {
+        endpoint: load::Endpoint {
             address: load::Address::Tcp(([127, 0, 0, 1], 1).into()),
             protocol: version,
             tls: None,

@@ -15,8 +15,8 @@ pub(crate) const USER_AGENT: &str = concat!("rpcgauge/", env!("CARGO_PKG_VERSION
 
 /// Where calls go, with which head, and what their responses must be like.
 #[derive(Debug, Clone)]
-pub(crate) struct Calls {
-    pub(crate) target: load::Target,
+pub(crate) struct CallSpec {
+    pub(crate) endpoint: load::Endpoint,
     pub(crate) request: load::Request,
     pub(crate) expect: load::Expect,
     /// How compressed responses are checked, where no codec decodes them.
@@ -45,12 +45,12 @@ impl Check {
     }
 }
 
-impl Calls {
+impl CallSpec {
     /// A trial of one call; a longer one starts from it.
     pub(crate) fn trial(&self, settings: &Settings) -> load::Trial {
         let deadline = Duration::from_millis(settings.deadline_ms);
         load::Trial {
-            target: self.target.clone(),
+            endpoint: self.endpoint.clone(),
             request: self.request.clone(),
             expect: self.expect.clone(),
             schedule: Schedule::Closed { in_flight: 1 },

@@ -11,10 +11,10 @@ use rpcgauge_study::record::{Code, Fault};
 use rpcgauge_study::settings::{AtEnd, Settings};
 use rpcgauge_trial::Timing;
 
-use crate::calls::{Calls, Check};
+use crate::calls::{CallSpec, Check};
 use crate::error::{TrialFailure, TrialResult};
 use crate::exchange::Exchange;
-use crate::live::{Bodies, Live};
+use crate::live::{Live, LiveBodies};
 use crate::subject::Subject;
 use crate::verify;
 use crate::warmup;
@@ -26,7 +26,7 @@ const LIVE_PATIENCE: Duration = Duration::from_secs(30);
 /// A server, and the calls for it.
 pub(crate) struct Server {
     target: Target,
-    calls: Calls,
+    calls: CallSpec,
 }
 
 /// What is called.
@@ -37,7 +37,7 @@ enum Target {
         exchange: Box<Exchange>,
     },
     /// A service that is there already, with the bodies of its requests.
-    Live(Bodies),
+    Live(LiveBodies),
 }
 
 /// A server that is about to be called.

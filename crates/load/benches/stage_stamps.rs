@@ -10,8 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Address, Bodies, CallStyle, Codec, CodecError, ConnectionUse, Expect, Limits, LoadError,
-    Measurement, Protocol, Request, Settling, Target, Trial, WarmupBounds, measure,
+    Address, Bodies, CallStyle, Codec, CodecError, ConnectionUse, Endpoint, Expect, Limits,
+    LoadError, Measurement, Protocol, Request, Settling, Trial, WarmupBounds, measure,
 };
 use rpcgauge_trial::{Schedule, Stop, Timing};
 
@@ -76,7 +76,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 fn run(server: SocketAddr, timing: Timing) -> Result<Measurement, LoadError> {
     let trial = Trial {
-        target: Target {
+        endpoint: Endpoint {
             address: Address::Tcp(server),
             protocol: Protocol::Http1,
             tls: None,

@@ -25,7 +25,7 @@
 //!
 //! # fn main() -> Result<(), LoadError> {
 //! let trial = Trial {
-//!     target: Target {
+//!     endpoint: Endpoint {
 //!         address: Address::Tcp(([127, 0, 0, 1], 8080).into()),
 //!         protocol: Protocol::Http1,
 //!         tls: None,
@@ -86,12 +86,12 @@ pub use clock::now as monotonic_ns;
 pub use engine::{Counted, Hooks, Session, measure, measure_with};
 pub use error::{Blame, LoadError};
 pub use measurement::{Marks, Measurement, SliceCount, Stages};
-pub use progress::{IntervalTimes, Progress, ProgressHook};
+pub use progress::{IntervalTimes, ProgressHook, TrialProgress};
 pub use rpcgauge_wire::{ByteCount, Limits, Protocol, Traffic};
 pub use steps::StepFigures;
 pub use timeline::TimelineRecorder;
 pub use tls::{Identity, Roots, Tls, TlsError, TlsSettings};
-pub use trial::{Address, CallStyle, ConnectionUse, Expect, Request, Target, Trial};
+pub use trial::{Address, CallStyle, ConnectionUse, Endpoint, Expect, Request, Trial};
 pub use unix::connect_unix;
 pub use warmup::{Settling, WarmupBounds, WarmupSlice};
 

@@ -21,7 +21,7 @@ pub struct ProgressHook<'r> {
     ///
     /// A trial with a hook counts every call in a second set of histograms, and at each snapshot sums the
     /// bytes of its connections.
-    pub sample: Box<dyn FnMut(&mut Progress<'_>) + 'r>,
+    pub sample: Box<dyn FnMut(&mut TrialProgress<'_>) + 'r>,
 }
 
 impl ProgressHook<'_> {
@@ -38,7 +38,7 @@ impl ProgressHook<'_> {
 
 /// The measured part of a trial so far. Nothing is copied for it.
 #[derive(Debug)]
-pub struct Progress<'a> {
+pub struct TrialProgress<'a> {
     /// Since the measured part began.
     pub elapsed: Duration,
     /// Since the snapshot before, or since the measured part began.
@@ -62,7 +62,7 @@ pub struct Progress<'a> {
     pub traffic: Traffic,
 }
 
-impl Progress<'_> {
+impl TrialProgress<'_> {
     /// All calls that failed.
     pub fn failed_total(&self) -> u64 {
         self.failed.values().sum()

@@ -52,7 +52,7 @@ impl fmt::Display for Address {
 
 /// A server and how to call it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct Endpoint {
     /// Where it listens.
     pub address: Address,
     /// The version of HTTP of every connection. gRPC needs HTTP/2.
@@ -155,7 +155,7 @@ pub enum ConnectionUse {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
     /// What is called.
-    pub target: Target,
+    pub endpoint: Endpoint,
     /// With which head.
     pub request: Request,
     /// What its responses must be like.
@@ -219,7 +219,7 @@ impl Trial {
             return refuse("the times of the keep-alive", "more than 0");
         }
         let grpc = matches!(self.request.style, CallStyle::Grpc { .. });
-        if grpc && self.target.protocol != Protocol::Http2 {
+        if grpc && self.endpoint.protocol != Protocol::Http2 {
             return refuse("the protocol of a gRPC call", "HTTP/2");
         }
         if self.timing == Timing::Stages && self.schedule != (Schedule::Closed { in_flight: 1 }) {

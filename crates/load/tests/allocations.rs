@@ -65,7 +65,7 @@ fn of_calls(trial: &Trial, calls: u64, look_every: Option<Duration>) -> Trialled
     let mut trial = trial.clone();
     trial.stop.calls = Some(calls);
     let (measurement, taken) = taken(|| {
-        let mut sample = |progress: &mut rpcgauge_load::Progress<'_>| {
+        let mut sample = |progress: &mut rpcgauge_load::TrialProgress<'_>| {
             assert!(progress.started >= progress.answered);
         };
         let hooks = Hooks {

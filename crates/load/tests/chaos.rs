@@ -78,7 +78,7 @@ fn script() -> impl Strategy<Value = Vec<Step>> {
 fn chaotic(http2: bool, per_call: bool, rate: bool, script: Vec<Step>) -> Trial {
     let mut trial = trial(serve(move |stream| play(stream, &script)));
     if http2 {
-        trial.target.protocol = Protocol::Http2;
+        trial.endpoint.protocol = Protocol::Http2;
         trial.request.style = CallStyle::Grpc { subtype: None };
     }
     if per_call {

@@ -66,7 +66,7 @@ fn a_failure_after_the_deadline_is_a_call_out_of_time() {
         }
         _ => Vec::new(),
     }));
-    trial.target.protocol = Protocol::Http2;
+    trial.endpoint.protocol = Protocol::Http2;
     trial.expect.content_type = None;
     trial.deadline = DEADLINE;
     trial.schedule = constant_rate(2.0 / DEADLINE.as_secs_f64());
@@ -94,7 +94,7 @@ fn without_a_drain_calls_in_flight_are_abandoned_when_the_time_is_up() {
             Protocol::Http1 => serve(only_read),
             Protocol::Http2 => serve_frames(|_| Vec::new()),
         });
-        trial.target.protocol = protocol;
+        trial.endpoint.protocol = protocol;
         trial.drain = Duration::ZERO;
         trial.stop = Stop {
             calls: None,

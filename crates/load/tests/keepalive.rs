@@ -75,7 +75,7 @@ fn play(mut stream: TcpStream, does: Does, pings: &AtomicU64) -> std::io::Result
 /// Calls over HTTP/2 with a deadline that no test waits for.
 fn kept(address: Address) -> Trial {
     let mut trial = trial(address);
-    trial.target.protocol = Protocol::Http2;
+    trial.endpoint.protocol = Protocol::Http2;
     trial.expect.content_type = None;
     trial.schedule = Schedule::Closed { in_flight: 2 };
     trial.stop.calls = Some(2);

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Hooks, IntervalTimes, LoadError, Measurement, Progress, ProgressHook, Settling, Traffic, Trial,
-    WarmupBounds, measure_with,
+    Hooks, IntervalTimes, LoadError, Measurement, ProgressHook, Settling, Traffic, Trial,
+    TrialProgress, WarmupBounds, measure_with,
 };
 use rpcgauge_trial::{FailureKind, Schedule, Stop};
 use support::*;
@@ -28,7 +28,7 @@ struct Snapshot {
 }
 
 impl Snapshot {
-    fn at(progress: &mut Progress<'_>) -> Snapshot {
+    fn at(progress: &mut TrialProgress<'_>) -> Snapshot {
         Snapshot {
             elapsed: progress.elapsed,
             interval: progress.interval,
@@ -47,7 +47,7 @@ impl Snapshot {
 fn sampled(
     trial: &Trial,
     every: Duration,
-    sample: &mut dyn FnMut(&mut Progress<'_>),
+    sample: &mut dyn FnMut(&mut TrialProgress<'_>),
     stop: &AtomicBool,
 ) -> Result<(Measurement, Vec<Snapshot>), LoadError> {
     let mut snapshots = Vec::new();
@@ -154,7 +154,7 @@ fn a_trial_can_be_stopped_from_a_snapshot() {
         time_ms: Some(600_000),
     };
     let stop = AtomicBool::new(false);
-    let mut enough = |progress: &mut Progress<'_>| {
+    let mut enough = |progress: &mut TrialProgress<'_>| {
         if progress.elapsed >= Duration::from_millis(50) {
             stop.store(true, Ordering::Relaxed);
         }

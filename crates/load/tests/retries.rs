@@ -24,7 +24,7 @@ const MOST_SENDS: u64 = 4;
 /// A trial of so many calls over HTTP/2.
 fn http2(address: Address, calls: u64) -> Trial {
     let mut trial = trial(address);
-    trial.target.protocol = Protocol::Http2;
+    trial.endpoint.protocol = Protocol::Http2;
     trial.expect.content_type = None;
     trial.stop.calls = Some(calls);
     trial

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rpcgauge_load::{Hooks, Progress, ProgressHook, Settling, WarmupBounds, measure, measure_with};
+use rpcgauge_load::{
+    Hooks, ProgressHook, Settling, TrialProgress, WarmupBounds, measure, measure_with,
+};
 use rpcgauge_trial::{Arrivals, Ending, FailureKind, Schedule, Stop};
 use support::*;
 
@@ -147,7 +149,7 @@ fn calls_that_wait_past_their_deadline_are_a_kind_of_their_own() {
     trial.deadline = Duration::from_millis(20);
     // The snapshot holds the loop up once, as a busy machine would.
     let mut looks = 0;
-    let mut sample = |_: &mut Progress<'_>| {
+    let mut sample = |_: &mut TrialProgress<'_>| {
         looks += 1;
         if looks == 1 {
             thread::sleep(Duration::from_millis(100));

@@ -44,7 +44,7 @@ fn a_call_whose_head_the_server_does_not_accept_is_not_sent() {
         count.fetch_add(1, Ordering::Relaxed);
         [frame(4, 0, 0, &NO_HEADS), ok_frame(came.stream)].concat()
     }));
-    trial.target.protocol = Protocol::Http2;
+    trial.endpoint.protocol = Protocol::Http2;
     trial.expect.content_type = None;
     let measurement = run(&trial, &[b"x"]);
     assert_sums_hold(&measurement);

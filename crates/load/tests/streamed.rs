@@ -175,7 +175,7 @@ fn a_call_that_is_sent_again_has_the_same_body() {
             1 => reset(came.stream, 7),
             _ => ok_frame(came.stream),
         }));
-        trial.target.protocol = Protocol::Http2;
+        trial.endpoint.protocol = Protocol::Http2;
         trial.expect.content_type = None;
         trial.connection_use = connection_use;
         trial.stop.calls = Some(20);

@@ -155,7 +155,7 @@ fn at_a_rate_calls_in_flight_are_of_the_warm_ups_bound_too() {
         });
     });
     let mut trial = trial(address);
-    trial.target.protocol = Protocol::Http2;
+    trial.endpoint.protocol = Protocol::Http2;
     trial.expect.content_type = None;
     trial.schedule = constant_rate(100.0);
     trial.warmup = Some(WarmupBounds {

@@ -54,13 +54,13 @@ pub struct TrialRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: TrialOutcome,
 }
 
 /// How a trial ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum TrialOutcome {
     /// It ran to its end.
     Measured(Box<Measured>),
     /// It could not be measured.

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use rpcgauge_message::{Limits, WorkloadSpec};
 use rpcgauge_study::plan::{Plan, SLICE_US, TrialSpec, Variant};
-use rpcgauge_study::record::{Outcome, Record, TrialRecord};
+use rpcgauge_study::record::{Record, TrialOutcome, TrialRecord};
 use rpcgauge_study::settings::{Callee, Idle, Placement, Protocol, Settings, Stop};
 use serde::Serialize;
 
@@ -115,8 +115,10 @@ fn judge(placement: Placement, trials: &[TrialRecord]) -> Result<Noise, String> 
 
 fn median_latency(trial: &TrialRecord) -> Result<f64, String> {
     match &trial.outcome {
-        Outcome::Measured(measured) => Ok(measured.latency.unpack().value_at_quantile(0.5) as f64),
-        Outcome::Failed { reason, .. } => Err(reason.clone()),
+        TrialOutcome::Measured(measured) => {
+            Ok(measured.latency.unpack().value_at_quantile(0.5) as f64)
+        }
+        TrialOutcome::Failed { reason, .. } => Err(reason.clone()),
     }
 }
 

@@ -12,12 +12,12 @@ use rpcgauge_study::settings::{HttpVersion, LiveService, Protocol, Settings};
 use rpcgauge_trial::{Ending, FailureKind};
 
 use super::LiveError;
-use crate::calls::{Calls, Check};
+use crate::calls::{CallSpec, Check};
 use crate::subject::one_line;
 
 /// Makes one call and checks how it ends.
 pub(super) fn probe(
-    calls: &Calls,
+    calls: &CallSpec,
     settings: &Settings,
     service: &LiveService,
     body: load::Body,

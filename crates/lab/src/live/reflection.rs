@@ -16,7 +16,7 @@ use rpcgauge_study::settings::{LiveService, Settings};
 use rpcgauge_trial::FailureKind;
 
 use super::{LiveError, LiveInputs, calls, probe};
-use crate::calls::Calls;
+use crate::calls::CallSpec;
 
 /// How long a service is asked in all.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -43,7 +43,7 @@ pub fn reflect(
 
 /// Asks one service.
 struct Asker<'a> {
-    calls: Calls,
+    calls: CallSpec,
     settings: Settings,
     service: &'a LiveService,
     stop: &'a AtomicBool,

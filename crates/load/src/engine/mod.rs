@@ -138,10 +138,10 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         let messages = Messages::new(bodies, hooks.check, trial)?;
         // HTTP/1.1 has a header for it.
         let close = trial.connection_use == ConnectionUse::PerCall
-            && trial.target.protocol == Protocol::Http1;
+            && trial.endpoint.protocol == Protocol::Http1;
         Ok(Engine {
             trial,
-            head: trial.request.prepare(close, trial.target.tls.is_some())?,
+            head: trial.request.prepare(close, trial.endpoint.tls.is_some())?,
             timed: trial.timing == Timing::Stages,
             pool: Pool::new(trial, registry),
             ledger: Ledger::new(trial, messages.checks(), hooks.progress.is_some()),

@@ -11,14 +11,14 @@ use rpcgauge_wire::{Limits, Protocol};
 use super::Hooks;
 use super::event_loop::EventLoop;
 use crate::bodies::{Bodies, Body};
-use crate::trial::{Address, CallStyle, ConnectionUse, Expect, Request, Target, Trial};
+use crate::trial::{Address, CallStyle, ConnectionUse, Endpoint, Expect, Request, Trial};
 use crate::warmup::Settling;
 
 /// A closed loop of one GET at a time, which ends after 20 ms. All its bounds are a second.
 pub(super) fn trial(address: Address) -> Trial {
     let second = Duration::from_secs(1);
     Trial {
-        target: Target {
+        endpoint: Endpoint {
             address,
             protocol: Protocol::Http1,
             tls: None,

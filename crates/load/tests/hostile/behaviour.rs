@@ -291,7 +291,7 @@ fn connections_that_end_without_a_response_back_off() {
             counted.fetch_add(1, Ordering::SeqCst);
             end(&mut stream);
         }));
-        trial.target.protocol = protocol;
+        trial.endpoint.protocol = protocol;
         // Mostly no call is in flight that a lost connection could fail.
         trial.schedule = constant_rate(10.0);
         trial.stop = Stop {

@@ -238,7 +238,7 @@ impl Case {
         trial.patience = HANGS;
         trial.stop.calls = Some(CALLS);
         if self.over == Over::Grpc {
-            trial.target.protocol = Protocol::Http2;
+            trial.endpoint.protocol = Protocol::Http2;
             trial.request.style = CallStyle::Grpc { subtype: None };
             trial.request.headers.clear();
         }

@@ -175,7 +175,7 @@ fn over_tls(
         .server(server)
         .holding(TLS_BYTES)
         .with(move |trial| {
-            trial.target.tls = Some(Tls::new(authority.settings()).expect("settings that fit"));
+            trial.endpoint.tls = Some(Tls::new(authority.settings()).expect("settings that fit"));
         })
 }
 
@@ -261,7 +261,7 @@ fn certificates() -> Vec<Case> {
             fail(&["alpn"]),
             Box::new(serves(ours, only_http1)),
         )
-        .with(|trial| trial.target.protocol = Protocol::Http2),
+        .with(|trial| trial.endpoint.protocol = Protocol::Http2),
         case(
             "handshake that is cut",
             fail(&["tls-handshake"]),

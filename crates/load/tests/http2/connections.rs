@@ -80,7 +80,7 @@ fn responds_together(at_once: u32) -> Address {
 fn as_many_calls_are_in_flight_as_asked_for() {
     // More than the connection's own default: a server without a limit takes them all.
     let mut trial = trial(responds_together(1500));
-    trial.target.protocol = Protocol::Http2;
+    trial.endpoint.protocol = Protocol::Http2;
     trial.expect.content_type = None;
     trial.schedule = Schedule::Closed { in_flight: 1500 };
     trial.stop.calls = Some(3000);

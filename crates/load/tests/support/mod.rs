@@ -14,8 +14,8 @@ use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Address, Bodies, Body, CallStyle, Codec, CodecError, ConnectionUse, Expect, Limits, LoadError,
-    Measurement, Protocol, Request, Settling, StepFigures, Target, Trial, WarmupBounds, measure,
+    Address, Bodies, Body, CallStyle, Codec, CodecError, ConnectionUse, Endpoint, Expect, Limits,
+    LoadError, Measurement, Protocol, Request, Settling, StepFigures, Trial, WarmupBounds, measure,
 };
 use rpcgauge_trial::{Arrivals, Schedule, Stop, Timing};
 
@@ -138,7 +138,7 @@ pub(crate) fn ok_after(pause: Duration) -> impl Fn(&[u8]) -> Vec<u8> + Clone {
 /// A trial of 100 calls, one after the other, without a warm-up.
 pub(crate) fn trial(address: Address) -> Trial {
     Trial {
-        target: Target {
+        endpoint: Endpoint {
             address,
             protocol: Protocol::Http1,
             tls: None,

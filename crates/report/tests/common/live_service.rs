@@ -34,7 +34,7 @@ pub fn live() -> Sample {
     record.trial = plan.trials[0].clone();
     record.variant = plan.variants[0].name.clone();
     seen_from_outside(record);
-    if let Outcome::Measured(measured) = &mut record.outcome {
+    if let TrialOutcome::Measured(measured) = &mut record.outcome {
         measured.calls.started += 4;
         measured.calls.failed = [
             (FailureKind::HttpStatus(503), 3),
@@ -76,7 +76,7 @@ fn service(target: &str) -> Callee {
 /// Of a live service nothing is known but its answers.
 fn seen_from_outside(record: &mut TrialRecord) {
     record.timing = Timing::Load;
-    if let Outcome::Measured(measured) = &mut record.outcome {
+    if let TrialOutcome::Measured(measured) = &mut record.outcome {
         measured.stages.clear();
         measured.cpu.server = None;
         measured.memory.server_peak = None;
@@ -148,7 +148,7 @@ pub fn ramp() -> Sample {
         (0, 0, 0, 0),
         (800, 500, 20, 90_000_000),
     ];
-    if let Outcome::Measured(measured) = &mut sample.trials[0].outcome {
+    if let TrialOutcome::Measured(measured) = &mut sample.trials[0].outcome {
         measured.elapsed_ns = 8_000_000_000;
         let steps = parts.iter().zip(became);
         measured.steps = steps
@@ -204,7 +204,7 @@ pub fn capacity() -> Sample {
         record.rate = Some(rate);
         record.started_at_ms += u64::from(spec.index) * 3_000;
         let is_slow = rate > 1_000.0 || spec.index == 2;
-        if let Outcome::Measured(measured) = &mut record.outcome {
+        if let TrialOutcome::Measured(measured) = &mut record.outcome {
             let calls = rate.max(1_000.0) as u64;
             let mut latency = Unpacked::new(3).expect("three digits");
             let mut send_delay = latency.clone();

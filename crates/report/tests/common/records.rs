@@ -13,12 +13,14 @@ impl Builder {
         rng: &mut SplitMix64,
     ) -> TrialRecord {
         let outcome = match spec.cannot_run {
-            Some(reason) => Outcome::Failed {
+            Some(reason) => TrialOutcome::Failed {
                 reason: reason.to_owned(),
                 fault: Fault::Subject,
                 log: "listening on 127.0.0.1:0\n<b>error</b>: no such stack".to_owned(),
             },
-            None => Outcome::Measured(Box::new(self.measured(spec, trial.placement, mood, rng))),
+            None => {
+                TrialOutcome::Measured(Box::new(self.measured(spec, trial.placement, mood, rng)))
+            }
         };
         TrialRecord {
             trial: trial.clone(),

@@ -5,7 +5,7 @@
 
 use rpcgauge_trial::is_rate;
 
-use super::{Calls, FloorRecord, Histogram, Measured, Outcome, Step, TrialRecord};
+use super::{Calls, FloorRecord, Histogram, Measured, Step, TrialOutcome, TrialRecord};
 
 /// The most calls of a trial, or of anything else that is counted in one: a million a second for a year.
 const MOST_CALLS: u64 = 1 << 45;
@@ -33,8 +33,8 @@ impl TrialRecord {
             "its rate is none that calls can be sent at",
         )?;
         match &self.outcome {
-            Outcome::Measured(measured) => measured.check(),
-            Outcome::Failed { .. } => Ok(()),
+            TrialOutcome::Measured(measured) => measured.check(),
+            TrialOutcome::Failed { .. } => Ok(()),
         }
     }
 }

@@ -171,7 +171,7 @@ fn problem(change: impl FnOnce(&mut Measured)) -> String {
         idle: Idle::Held,
         started_at_ms: 0,
         rate: None,
-        outcome: Outcome::Measured(Box::new(measured)),
+        outcome: TrialOutcome::Measured(Box::new(measured)),
     };
     record.check().err().unwrap_or_default()
 }

@@ -8,7 +8,7 @@ use rpcgauge_trial::{FailureKind, Timing};
 use serde_json::json;
 
 use super::{LIMITS, StackCheck, Way, broken, workload, wrong};
-use crate::calls::Calls;
+use crate::calls::CallSpec;
 use crate::error::TrialResult;
 use crate::exchange::Exchange;
 use crate::role;
@@ -131,7 +131,7 @@ impl StackCheck<'_> {
 struct Up {
     subject: Subject,
     exchange: Exchange,
-    calls: Calls,
+    calls: CallSpec,
     settings: Settings,
 }
 

@@ -251,7 +251,7 @@ impl<'t> Ledger<'t> {
             return false;
         };
         let sent = Sent {
-            protocol: self.trial.target.protocol,
+            protocol: self.trial.endpoint.protocol,
             style: &self.trial.request.style,
             retries: call.retries,
             response_begun: call.stamps.first_byte != 0,

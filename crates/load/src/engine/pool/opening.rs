@@ -133,8 +133,8 @@ impl Pool<'_> {
                 call,
             })
         };
-        let target = &self.trial.target;
-        let connected = Stream::connect(&target.address, self.tls.as_ref(), self.trial.keepalive)
+        let endpoint = &self.trial.endpoint;
+        let connected = Stream::connect(&endpoint.address, self.tls.as_ref(), self.trial.keepalive)
             .and_then(|mut stream| {
                 let connected = stream.go_on_connecting()?;
                 Ok((stream, connected))
@@ -197,7 +197,7 @@ impl Pool<'_> {
         if stream.may_hold_input() {
             self.mark_to_read(index);
         }
-        let client = Client::new(self.trial.target.protocol, self.limits.clone());
+        let client = Client::new(self.trial.endpoint.protocol, self.limits.clone());
         let connection = &mut self.places[index];
         connection.attempted = true;
         connection.generation += 1;
@@ -219,7 +219,7 @@ impl Pool<'_> {
         Attempt::Failed {
             call,
             kind: failure_kinds::of_connect(error),
-            text: format!("cannot connect to {}: {error}", self.trial.target.address),
+            text: format!("cannot connect to {}: {error}", self.trial.endpoint.address),
             at,
         }
     }

@@ -14,7 +14,7 @@ fn found(sample: &Sample) -> CapacityFindings {
 fn changed(which: impl Fn(f64) -> bool, change: impl Fn(&mut Measured)) -> Sample {
     let mut sample = capacity();
     for record in &mut sample.trials {
-        if let (Some(rate), Outcome::Measured(measured)) = (record.rate, &mut record.outcome)
+        if let (Some(rate), TrialOutcome::Measured(measured)) = (record.rate, &mut record.outcome)
             && which(rate)
         {
             change(measured);
@@ -83,7 +83,7 @@ fn what_stood_in_the_way_is_named() {
 fn a_trial_that_was_broken_off_tells_nothing() {
     let mut sample = capacity();
     sample.trials.truncate(2);
-    if let Outcome::Measured(measured) = &mut sample.trials[1].outcome {
+    if let TrialOutcome::Measured(measured) = &mut sample.trials[1].outcome {
         measured.ending = Ending::Interrupted;
         measured.calls.answered = 0;
     }

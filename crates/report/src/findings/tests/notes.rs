@@ -58,7 +58,7 @@ fn some_client_bound_blocks_are_left_out_and_counted() {
     let mut sample = load_pair(0.5).build();
     let fast = sample.trials.iter_mut().filter(|t| t.variant == "fast");
     for trial in fast.take(3) {
-        if let Outcome::Measured(measured) = &mut trial.outcome {
+        if let TrialOutcome::Measured(measured) = &mut trial.outcome {
             measured.client_share = Some(0.9);
         }
     }

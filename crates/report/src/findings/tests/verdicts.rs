@@ -166,7 +166,7 @@ fn a_claim_that_one_placement_leaves_open_says_where_it_is_resolved() {
     for trial in &mut sample.trials {
         // One core answers in one invocation alone: there is no interval.
         if trial.trial.placement == Placement::OneCore && trial.trial.invocation > 0 {
-            trial.outcome = Outcome::Failed {
+            trial.outcome = TrialOutcome::Failed {
                 reason: "it was in use".to_owned(),
                 fault: rpcgauge_study::record::Fault::Machine,
                 log: String::new(),
