@@ -17,7 +17,7 @@ use rpcgauge_message::{
     Codec, Compression, Encoding, Limits, Message, Workload, WorkloadSpec, content_type,
 };
 use rpcgauge_study::settings::{Idle, Placement};
-use rpcgauge_trial::{Schedule, Slice, Stop, Timing};
+use rpcgauge_trial::{ConnectionUse, Schedule, Slice, Stop, Timing};
 
 /// The places in a slice that are looked at, from 1.
 const PLACES: [u64; 10] = [1, 2, 3, 4, 5, 7, 10, 15, 25, 40];
@@ -203,7 +203,7 @@ fn trial(workload: &Workload, protocol: Protocol) -> load::Trial {
         schedule: Schedule::Closed { in_flight: 1 },
         seed: 0,
         connections: 1,
-        connection_use: load::ConnectionUse::Reuse,
+        connection_use: ConnectionUse::Reuse,
         keepalive: None,
         timing: Timing::Stages,
         warmup: Some(load::WarmupBounds {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rpcgauge_load as load;
 use rpcgauge_message::{Compression, Decompressor, Limits, content_type};
-use rpcgauge_study::settings::{self, HttpVersion, Protocol, Settings};
+use rpcgauge_study::settings::{HttpVersion, Protocol, Settings};
 use rpcgauge_trial::{Schedule, Stop, Timing};
 
 /// A trial in which only failures came for this long is over: more of them add nothing.
@@ -56,10 +56,7 @@ impl CallSpec {
             schedule: Schedule::Closed { in_flight: 1 },
             seed: 0,
             connections: 1,
-            connection_use: match settings.connection {
-                settings::ConnectionUse::Reuse => load::ConnectionUse::Reuse,
-                settings::ConnectionUse::PerCall => load::ConnectionUse::PerCall,
-            },
+            connection_use: settings.connection,
             keepalive: settings.callee.live().and_then(|service| service.keepalive),
             timing: Timing::Load,
             warmup: None,

@@ -2,17 +2,17 @@
 //!
 //! [`measure`] carries out one [`Trial`] on the calling thread and returns its [`Measurement`]:
 //!
-//! 1. The connections are opened (with [`ConnectionUse::Reuse`]).
+//! 1. The connections are opened (with [`ConnectionUse::Reuse`](rpcgauge_trial::ConnectionUse::Reuse)).
 //! 2. Calls are made until the warm-up rule says that they have settled, or a bound is reached.
 //!    A ramp has no warm-up.
-//! 3. The measured part follows, until the trial's [`Stop`] or its ramp's end. A closed loop lets
+//! 3. The measured part follows, until the trial's [`Stop`](rpcgauge_trial::Stop) or its ramp's end. A closed loop lets
 //!    the calls of the warm-up end before it begins; a rate goes on without a pause.
 //! 4. What is in flight then may end, for at most [`Trial::drain`]; the rest is abandoned.
 //!
 //! A call is *due* when the one before it ends (closed loop) or when the schedule says (rate), and
 //! its latency runs from then. Nothing is corrected afterwards. Every measured call is accounted
 //! for: started = answered + failed + abandoned. A call that the server says it did not process is
-//! sent again, and stays one call ([`Calls::retried`] counts the sends).
+//! sent again, and stays one call ([`Calls::retried`](rpcgauge_trial::Calls::retried) counts the sends).
 //!
 //! A [`Session`] measures a closed loop a slice at a time, so that several can be measured in turn.
 //!
@@ -21,7 +21,7 @@
 //! use std::time::Duration;
 //!
 //! use rpcgauge_load::*;
-//! use rpcgauge_trial::{Arrivals, Schedule, Stop, Timing};
+//! use rpcgauge_trial::{Arrivals, ConnectionUse, Schedule, Stop, Timing};
 //!
 //! # fn main() -> Result<(), LoadError> {
 //! let trial = Trial {
@@ -91,7 +91,7 @@ pub use rpcgauge_wire::{ByteCount, Limits, Protocol, Traffic};
 pub use steps::StepFigures;
 pub use timeline::TimelineRecorder;
 pub use tls::{Identity, Roots, Tls, TlsError, TlsSettings};
-pub use trial::{Address, CallStyle, ConnectionUse, Endpoint, Expect, Request, Trial};
+pub use trial::{Address, CallStyle, Endpoint, Expect, Request, Trial};
 pub use unix::connect_unix;
 pub use warmup::{Settling, WarmupBounds, WarmupSlice};
 

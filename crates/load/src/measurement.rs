@@ -21,7 +21,7 @@ pub struct Measurement {
     pub warmup: Warmup,
     /// The time that calls a second are of. In a closed loop from the first measured call's due time to
     /// the last one's end; where calls were abandoned, to when they were. At a rate the time in which
-    /// calls were due: to the end by [`crate::Stop::time_ms`] or of the ramp, to when the next call would
+    /// calls were due: to the end by [`rpcgauge_trial::Stop::time_ms`] or of the ramp, to when the next call would
     /// have been due where the number of calls ended it, or to when it was broken off. Calls that end
     /// later make it no longer. Of a session, its slices together, each to when the next call would have
     /// been due.
@@ -36,7 +36,7 @@ pub struct Measurement {
     /// How long after it was due each call was begun; of those that failed before that, how long they
     /// waited.
     pub send_delay: Histogram,
-    /// Time in each stage; empty unless [`crate::Timing::Stages`] was asked for.
+    /// Time in each stage; empty unless [`rpcgauge_trial::Timing::Stages`] was asked for.
     pub stages: Stages,
     /// What became of the server's marks.
     pub marks: Marks,
@@ -70,7 +70,7 @@ pub struct Measurement {
     /// [`crate::TlsSettings::resumption`]).
     pub tls_resumed: u64,
     /// Attempts to open a connection that failed, warm-up included. With
-    /// [`crate::ConnectionUse::Reuse`] no call fails by one while another connection is open, but
+    /// [`rpcgauge_trial::ConnectionUse::Reuse`] no call fails by one while another connection is open, but
     /// calls are then made over fewer connections than asked for; its text is among the samples.
     pub connects_failed: u64,
     /// Calls that were due and had no body yet ([`crate::Bodies::Streamed`]): begun late by this

@@ -51,7 +51,7 @@ pub struct TrialProgress<'a> {
     pub answered: u64,
     /// Calls that failed, by kind.
     pub failed: &'a BTreeMap<FailureKind, u64>,
-    /// Sends beyond the first of a call ([`crate::Calls::retried`]).
+    /// Sends beyond the first of a call ([`rpcgauge_trial::Calls::retried`]).
     pub retried: u64,
     /// Calls that were begun and have not ended.
     pub in_flight: u64,

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rpcgauge_trial::{Keepalive, MOST_IN_FLIGHT, Schedule, Stop, Timing};
+use rpcgauge_trial::{ConnectionUse, Keepalive, MOST_IN_FLIGHT, Schedule, Stop, Timing};
 use rpcgauge_wire::{Head, Limits, PrepareError, Protocol, grpc};
 
 use crate::error::LoadError;
@@ -140,15 +140,6 @@ impl Default for Expect {
             max_response_bytes: DEFAULT_MAX_RESPONSE_BYTES,
         }
     }
-}
-
-/// Whether a connection serves many calls or one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ConnectionUse {
-    /// Connections are opened before the first call and kept; a lost one is opened again.
-    Reuse,
-    /// Every call opens a connection of its own and closes it.
-    PerCall,
 }
 
 /// Everything that decides how one variant is called and timed.

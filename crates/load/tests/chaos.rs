@@ -7,8 +7,8 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use rpcgauge_load::{CallStyle, ConnectionUse, Protocol, Trial, WarmupBounds};
-use rpcgauge_trial::{Ending, Stop};
+use rpcgauge_load::{CallStyle, Protocol, Trial, WarmupBounds};
+use rpcgauge_trial::{ConnectionUse, Ending, Stop};
 use support::frames::frame;
 use support::*;
 

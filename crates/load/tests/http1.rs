@@ -4,8 +4,8 @@ mod support;
 
 use std::io::Write;
 
-use rpcgauge_load::{Bodies, ConnectionUse, Trial};
-use rpcgauge_trial::{Arrivals, Ending, Schedule, Stage, Stop, Timing};
+use rpcgauge_load::{Bodies, Trial};
+use rpcgauge_trial::{Arrivals, ConnectionUse, Ending, Schedule, Stage, Stop, Timing};
 use support::*;
 #[test]
 fn every_call_is_answered_and_every_byte_counted() {

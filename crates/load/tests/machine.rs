@@ -6,8 +6,8 @@ mod support;
 use std::net::TcpListener;
 use std::time::Duration;
 
-use rpcgauge_load::{Address, Blame, ConnectionUse, LoadError};
-use rpcgauge_trial::{FailureKind, Schedule, Side};
+use rpcgauge_load::{Address, Blame, LoadError};
+use rpcgauge_trial::{ConnectionUse, FailureKind, Schedule, Side};
 use support::*;
 
 /// Files that this process may open, beside those that it has.

@@ -5,8 +5,8 @@ mod support;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rpcgauge_load::{Bodies, Body, CodecError, ConnectionUse, Protocol};
-use rpcgauge_trial::{Arrivals, RampPart, Schedule};
+use rpcgauge_load::{Bodies, Body, CodecError, Protocol};
+use rpcgauge_trial::{Arrivals, ConnectionUse, RampPart, Schedule};
 use support::frames::{frame, ok_frame, serve_frames};
 use support::*;
 

@@ -7,10 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use rpcgauge_load::{
-    Bodies, Body, CodecError, ConnectionUse, Measurement, Protocol, Trial, WarmupBounds,
-};
-use rpcgauge_trial::{Ending, FailureKind, Schedule, Side, Stop};
+use rpcgauge_load::{Bodies, Body, CodecError, Measurement, Protocol, Trial, WarmupBounds};
+use rpcgauge_trial::{ConnectionUse, Ending, FailureKind, Schedule, Side, Stop};
 use support::frames::{Came, ok_frame, reset, serve_frames};
 use support::*;
 

@@ -250,14 +250,14 @@ pub struct Step {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bytes {
     /// Client to server.
-    pub sent: Traffic,
+    pub sent: BytesByClass,
     /// Server to client.
-    pub received: Traffic,
+    pub received: BytesByClass,
 }
 
 /// Bytes in one direction, by what they are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Traffic {
+pub struct BytesByClass {
     /// Header blocks and trailers.
     pub headers: u64,
     /// Bodies, as encoded and compressed.
@@ -271,7 +271,7 @@ pub struct Traffic {
     pub marks: u64,
 }
 
-impl Traffic {
+impl BytesByClass {
     /// All bytes.
     pub fn total(&self) -> u64 {
         self.of_call().saturating_add(self.marks)

@@ -4,6 +4,26 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+/// Whether a connection serves many calls or one.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum ConnectionUse {
+    /// Connections are opened before the first call and kept; a lost one is opened again.
+    #[default]
+    Reuse,
+    /// Every call opens a connection of its own and closes it.
+    PerCall,
+}
+
+impl ConnectionUse {
+    /// Whether connections are kept.
+    pub fn is_reuse(&self) -> bool {
+        *self == Self::Reuse
+    }
+}
+
 /// How connections are kept alive, and found dead, while nothing comes on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]

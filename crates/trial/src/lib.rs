@@ -18,7 +18,7 @@ mod timeline;
 
 pub use bounds::{LONGEST_MS, MOST_IN_FLIGHT, MOST_RATE, OutOfBounds, is_rate};
 pub use calls::{Calls, Ending, Payload, Warmup};
-pub use connection::Keepalive;
+pub use connection::{ConnectionUse, Keepalive};
 pub use cpu::Cpu;
 pub use failure::{ErrorSample, ErrorSamples, FailureKind, Side};
 pub use ramp::{RampPart, RampStep};

@@ -2,7 +2,7 @@
 
 use rpcgauge_load as load;
 use rpcgauge_study::record::{
-    Bytes, Code, CpuTimes, Histogram, Measured, Memory, Slices, Step, Traffic,
+    Bytes, BytesByClass, Code, CpuTimes, Histogram, Measured, Memory, Slices, Step,
 };
 use rpcgauge_trial::{Cpu, Payload, Slice};
 
@@ -127,8 +127,8 @@ fn step(from: load::StepFigures) -> Step {
     }
 }
 
-fn bytes(from: &load::ByteCount) -> Traffic {
-    Traffic {
+fn bytes(from: &load::ByteCount) -> BytesByClass {
+    BytesByClass {
         headers: from.header,
         bodies: from.body,
         overhead: from.overhead,

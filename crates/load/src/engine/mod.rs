@@ -33,7 +33,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use mio::Registry;
-use rpcgauge_trial::Timing;
+use rpcgauge_trial::{ConnectionUse, Timing};
 use rpcgauge_wire::{Head, Protocol};
 
 pub use self::session::{Counted, Session};
@@ -51,7 +51,7 @@ use crate::clock;
 use crate::error::LoadError;
 use crate::measurement::Measurement;
 use crate::progress::ProgressHook;
-use crate::trial::{ConnectionUse, Trial};
+use crate::trial::Trial;
 use crate::warmup::{Settling, WarmupSlice};
 
 /// Carries `trial` out on the calling thread.
@@ -87,7 +87,7 @@ pub struct Hooks<'r> {
     /// Receives snapshots of the measured part, at intervals; `None` costs nothing.
     pub progress: Option<ProgressHook<'r>>,
     /// Checks responses that come compressed and are not decoded; one that it refuses fails its call as
-    /// [`crate::FailureKind::Decompress`]. The first is checked, then as many as a hundredth of the time is
+    /// [`rpcgauge_trial::FailureKind::Decompress`]. The first is checked, then as many as a hundredth of the time is
     /// enough for and, from a damaged one on, each. `None` takes them as they are.
     pub check: Option<ResponseCheck<'r>>,
 }

@@ -1,6 +1,6 @@
 //! A call's way out: due, begun, sent on a connection, and sent again.
 
-use rpcgauge_trial::FailureKind;
+use rpcgauge_trial::{ConnectionUse, FailureKind};
 use rpcgauge_wire::StartError;
 
 use super::Engine;
@@ -10,7 +10,6 @@ use super::messages::Next;
 use super::phases::Phase;
 use crate::clock;
 use crate::error::LoadError;
-use crate::trial::ConnectionUse;
 
 /// Calls that are taken from the schedule in one turn of the loop. A rate may bring more than the
 /// loop can even fail, and the stop flag, the network and the trial's end are looked at in between.

@@ -3,6 +3,7 @@
 use std::io;
 use std::ops::Range;
 
+use rpcgauge_trial::ConnectionUse;
 use rpcgauge_wire::Failure;
 
 use super::Engine;
@@ -12,7 +13,6 @@ use super::ledger::CallEnd;
 use super::messages::Unread;
 use crate::clock;
 use crate::error::LoadError;
-use crate::trial::ConnectionUse;
 
 impl Engine<'_, '_, '_> {
     /// Processes what came, unless its connection is gone by now.

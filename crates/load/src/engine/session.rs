@@ -38,7 +38,7 @@ pub struct Counted {
 
 impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
     /// Opens the connections of `trial` and warms up, on the calling thread. The trial's own
-    /// [`crate::Stop`] is not looked at: who asks for slices knows how many there are to be.
+    /// [`rpcgauge_trial::Stop`] is not looked at: who asks for slices knows how many there are to be.
     ///
     /// # Errors
     /// [`LoadError`] when there is nothing to measure with, or the trial is no closed loop.

@@ -8,10 +8,8 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use rpcgauge_load::{
-    Address, Bodies, ConnectionUse, Hooks, ProgressHook, Protocol, Settling, measure_with,
-};
-use rpcgauge_trial::{Ending, FailureKind, Schedule, Side, Stop};
+use rpcgauge_load::{Address, Bodies, Hooks, ProgressHook, Protocol, Settling, measure_with};
+use rpcgauge_trial::{ConnectionUse, Ending, FailureKind, Schedule, Side, Stop};
 
 use super::server::reset_connection;
 use crate::support::frames::{goaway, settings};

@@ -7,10 +7,10 @@ use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Address, Bodies, CallStyle, Codec, ConnectionUse, Hooks, Measurement, Protocol, ResponseCheck,
-    Settling, Trial, measure_with,
+    Address, Bodies, CallStyle, Codec, Hooks, Measurement, Protocol, ResponseCheck, Settling,
+    Trial, measure_with,
 };
-use rpcgauge_trial::{Ending, Side};
+use rpcgauge_trial::{ConnectionUse, Ending, Side};
 
 use crate::support::memory;
 use crate::support::{assert_sums_hold, failures, prepared, run_with, trial};

@@ -9,10 +9,8 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
-use rpcgauge_load::{
-    Address, ConnectionUse, Hooks, LoadError, Protocol, Settling, Tls, measure_with,
-};
-use rpcgauge_trial::Side;
+use rpcgauge_load::{Address, Hooks, LoadError, Protocol, Settling, Tls, measure_with};
+use rpcgauge_trial::{ConnectionUse, Side};
 
 use super::case::{Case, Outcome, Over, fail};
 use crate::support::tls::{Authority, Damage, Faulty, Serving, serve_tls, serve_tls_over};

@@ -1,7 +1,7 @@
 //! How many connections there are, and how many calls on each.
 
-use rpcgauge_load::{Address, Bodies, ConnectionUse, Protocol};
-use rpcgauge_trial::{Schedule, Stage, Timing};
+use rpcgauge_load::{Address, Bodies, Protocol};
+use rpcgauge_trial::{ConnectionUse, Schedule, Stage, Timing};
 
 use super::grpc_trial;
 use super::server::{echo, serve_http2};

@@ -2,8 +2,8 @@
 
 use std::io::{Read, Write};
 
-use rpcgauge_load::{ConnectionUse, Protocol};
-use rpcgauge_trial::{Schedule, Side};
+use rpcgauge_load::Protocol;
+use rpcgauge_trial::{ConnectionUse, Schedule, Side};
 
 use super::support::tls::*;
 use super::support::*;

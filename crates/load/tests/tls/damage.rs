@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use rpcgauge_load::{Address, ConnectionUse};
-use rpcgauge_trial::{Side, Stop};
+use rpcgauge_load::Address;
+use rpcgauge_trial::{ConnectionUse, Side, Stop};
 
 use super::support::tls::*;
 use super::support::*;

@@ -8,8 +8,8 @@ mod calls;
 mod certificates;
 mod damage;
 
-use rpcgauge_load::{Address, ConnectionUse, Trial};
-use rpcgauge_trial::Side;
+use rpcgauge_load::{Address, Trial};
+use rpcgauge_trial::{ConnectionUse, Side};
 use support::tls::*;
 use support::*;
 

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use rpcgauge_stats::{Bootstrap, PairedRatios, compare};
 use rpcgauge_study::histogram::Unpacked;
 use rpcgauge_study::record::{
-    Calls, Code, Cpu, CpuTimes, ErrorSample, FailureKind, FloorRecord, Histogram, Measured, Memory,
-    Payload, Slices, Stage, Traffic, TrialRecord,
+    BytesByClass, Calls, Code, Cpu, CpuTimes, ErrorSample, FailureKind, FloorRecord, Histogram,
+    Measured, Memory, Payload, Slices, Stage, TrialRecord,
 };
 use rpcgauge_study::settings::{Idle, Schedule, Settings, Timing};
 
@@ -137,7 +137,7 @@ impl PerCall {
         }
     }
 
-    fn traffic<'a>(&self, all: impl Iterator<Item = &'a Traffic> + Clone) -> TrafficPerCall {
+    fn traffic<'a>(&self, all: impl Iterator<Item = &'a BytesByClass> + Clone) -> TrafficPerCall {
         TrafficPerCall {
             headers: self.of(sum(all.clone().map(|t| t.headers))),
             bodies: self.of(sum(all.clone().map(|t| t.bodies))),

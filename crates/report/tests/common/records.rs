@@ -151,13 +151,13 @@ impl Builder {
             measured_from_ms: None,
             connections_reopened: spec.reopened,
             bytes: Some(Bytes {
-                sent: Traffic {
+                sent: BytesByClass {
                     headers: headers * ended,
                     bodies: request * ended,
                     overhead: overhead * ended,
                     marks: 0,
                 },
-                received: Traffic {
+                received: BytesByClass {
                     headers: headers * ended / 2,
                     bodies: answer * ended,
                     overhead: overhead * ended,

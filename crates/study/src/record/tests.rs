@@ -87,12 +87,15 @@ fn counts_of_what_went_amiss_come_back() {
 #[test]
 fn marks_that_are_absent_are_zero_and_zero_is_absent() {
     let without = r#"{"headers":3,"bodies":2,"overhead":1}"#;
-    let mut traffic: Traffic = serde_json::from_str(without).unwrap();
+    let mut traffic: BytesByClass = serde_json::from_str(without).unwrap();
     assert_eq!((traffic.of_call(), traffic.total()), (6, 6));
     assert_eq!(serde_json::to_string(&traffic).unwrap(), without);
     traffic.marks = 76;
     let line = serde_json::to_string(&traffic).unwrap();
-    assert_eq!(serde_json::from_str::<Traffic>(&line).unwrap(), traffic);
+    assert_eq!(
+        serde_json::from_str::<BytesByClass>(&line).unwrap(),
+        traffic
+    );
     assert_eq!((traffic.of_call(), traffic.total()), (6, 82));
 }
 

@@ -25,7 +25,7 @@ mod spent;
 mod stop;
 mod warmup;
 
-use rpcgauge_trial::{Ending, Schedule};
+use rpcgauge_trial::{ConnectionUse, Ending, Schedule};
 
 use self::patience::Failing;
 pub(super) use self::slices::Slicing;
@@ -36,7 +36,7 @@ use super::ledger::{EndedCall, Ledger};
 use super::pool::Pool;
 use crate::clock::{self, nanos};
 use crate::schedule::Dues;
-use crate::trial::{ConnectionUse, Trial};
+use crate::trial::Trial;
 use crate::warmup::{Settling, WarmupSlice};
 
 /// Calls that are counted as never begun at most: counting takes time after the trial's end, and a
@@ -410,7 +410,7 @@ impl<'t, 'r> Phases<'t, 'r> {
 
     // What it came to.
 
-    /// Whether no more calls are made, whatever the [`crate::Stop`]: it was stopped, the bodies are used
+    /// Whether no more calls are made, whatever the [`rpcgauge_trial::Stop`]: it was stopped, the bodies are used
     /// up, or nothing but failures came for too long.
     pub(super) fn is_over(&self) -> bool {
         self.used_up || !self.ending.is_complete()

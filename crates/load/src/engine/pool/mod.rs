@@ -29,7 +29,7 @@ mod transfer;
 use std::collections::VecDeque;
 
 use mio::Registry;
-use rpcgauge_trial::{MOST_IN_FLIGHT, Schedule};
+use rpcgauge_trial::{ConnectionUse, MOST_IN_FLIGHT, Schedule};
 use rpcgauge_wire::{Limits, Protocol, Traffic};
 
 use self::connection::{Connection, Open};
@@ -37,7 +37,7 @@ pub(super) use self::opening::Attempt;
 use super::inbox::Origin;
 use crate::clock::{self, nanos};
 use crate::tls::TlsClient;
-use crate::trial::{CallStyle, ConnectionUse, Trial};
+use crate::trial::{CallStyle, Trial};
 
 /// The connections of a trial.
 pub(super) struct Pool<'t> {

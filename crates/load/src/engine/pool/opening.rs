@@ -2,7 +2,7 @@
 
 use std::io;
 
-use rpcgauge_trial::FailureKind;
+use rpcgauge_trial::{ConnectionUse, FailureKind};
 use rpcgauge_wire::Client;
 
 use super::Pool;
@@ -11,7 +11,6 @@ use crate::clock;
 use crate::engine::failure_kinds;
 use crate::engine::stream::Stream;
 use crate::error::LoadError;
-use crate::trial::ConnectionUse;
 
 /// Connections being made at the same time at most, so that the server's queue of waiting
 /// connections (128 on many systems) does not run over.
