@@ -116,10 +116,14 @@ mod tests {
         insta::assert_snapshot!(why("100/10s"), @r#""100/10s" is no ramp: "100/10s" is no number of calls a second; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
         insta::assert_snapshot!(why("100:10s,"), @r#""100:10s," is no ramp: "" is no number of calls a second; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
         insta::assert_snapshot!(why("100:10"), @r#""100:10" is no ramp: "10" is no time; write it as 150ms, 10s or 1m30s; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
-        insta::assert_snapshot!(why("-5..10:10s"), @r#""-5..10:10s" is no ramp: a rate is from 0 to 1e9 calls a second, not -5; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
-        insta::assert_snapshot!(why("0:10s,100:10s"), @r#""0:10s,100:10s" is no ramp: it begins with a pause; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
+        insta::assert_snapshot!(why("-5..10:10s"), @r#""-5..10:10s" is no ramp: each rate of a ramp must be 0 to 1e9 calls a second; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
+        insta::assert_snapshot!(why("0:10s,100:10s"), @r#""0:10s,100:10s" is no ramp: the first part of a ramp must be more than a pause; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
         let long = format!("{}1..2:1s", "1..2,".repeat(20));
-        assert!(why(&long).contains("it has 210 steps"), "{}", why(&long));
+        assert!(
+            why(&long).contains("a ramp's steps must be at most 200"),
+            "{}",
+            why(&long)
+        );
     }
 
     proptest! {
