@@ -36,7 +36,7 @@ mod verify;
 mod warmup;
 
 pub use error::{LabError, TrialFailure};
-pub use observer::{Event, Observer, Progress, Watch};
+pub use observer::{Event, Observer, RunProgress, Watch};
 pub use records::{Records, RecordsError};
-pub use run::{Ending, Lab, Options, RateSearch, Summary};
+pub use run::{Lab, Options, RateSearch, RunEnding, Summary};
 pub use subject::SubjectCommand;

@@ -6,16 +6,17 @@ use std::fmt;
 
 use rpcgauge_message::nearest::Nearest;
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
+use rpcgauge_trial::{LONGEST_MS, RampPart, is_rate};
 use toml::de::DeValue;
 
 use crate::features::{Features, Role};
-use crate::ramp::{self, Ramp, RampPart, parts_word};
+use crate::ramp::{Ramp, parts_word};
 use crate::settings::{
     Arrivals, Callee, Client, ConnectionUse, DEFAULT_DEADLINE_MS, ENGINE, HttpVersion,
     MOST_IN_FLIGHT, Operation, Protocol, REFERENCE, Sample, Schedule, Settings, Stop, Style,
-    Transport, is_rate, usual,
+    Transport, usual,
 };
-use crate::words::{LONGEST_MS, Word, number_word, parse_time_ms, time_word};
+use crate::words::{Word, number_word, parse_time_ms, time_word};
 
 /// Which setting. The order is that of the table, and of their parts in a variant's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -698,7 +699,9 @@ impl Setting {
                 "more than 0 and at most 1e9 calls a second, not {}",
                 number_word(*rate)
             )),
-            (Values::Rate, Value::Ramp(parts)) => ramp::check(parts),
+            (Values::Rate, Value::Ramp(parts)) => {
+                RampPart::check(parts).map_err(|bounds| bounds.to_string())
+            }
             (Values::Time { least_ms }, Value::Time(ms)) if ms < least_ms => {
                 must_be(format!("at least {}", time_word(*least_ms)))
             }

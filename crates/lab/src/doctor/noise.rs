@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use rpcgauge_study::features::embedded_only;
 use rpcgauge_study::file::StudyFile;
 use rpcgauge_study::plan::{Plan, TrialSpec};
-use rpcgauge_study::record::{Outcome, Record, TrialRecord};
+use rpcgauge_study::record::{Record, TrialOutcome, TrialRecord};
 use rpcgauge_study::resolve::loader::FileLoader;
 use rpcgauge_study::resolve::{Overrides, ResolveContext};
 use rpcgauge_study::settings::{Idle, Placement};
@@ -113,8 +113,10 @@ fn judge(placement: Placement, trials: &[TrialRecord]) -> Result<Noise, String> 
 
 fn median_latency(trial: &TrialRecord) -> Result<f64, String> {
     match &trial.outcome {
-        Outcome::Measured(measured) => Ok(measured.latency.unpack().value_at_quantile(0.5) as f64),
-        Outcome::Failed { reason, .. } => Err(reason.clone()),
+        TrialOutcome::Measured(measured) => {
+            Ok(measured.latency.unpack().value_at_quantile(0.5) as f64)
+        }
+        TrialOutcome::Failed { reason, .. } => Err(reason.clone()),
     }
 }
 

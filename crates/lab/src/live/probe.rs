@@ -7,16 +7,17 @@
 
 use std::sync::atomic::AtomicBool;
 
-use rpcgauge_load::{self as load, FailureKind};
+use rpcgauge_load as load;
 use rpcgauge_study::settings::{HttpVersion, LiveService, Protocol, Settings};
+use rpcgauge_trial::{Ending, FailureKind};
 
 use super::LiveError;
-use crate::calls::{Calls, Check};
+use crate::calls::{CallSpec, Check};
 use crate::subject::one_line;
 
 /// Makes one call and checks how it ends.
 pub(super) fn probe(
-    calls: &Calls,
+    calls: &CallSpec,
     settings: &Settings,
     service: &LiveService,
     body: load::Body,
@@ -62,7 +63,7 @@ pub(super) fn one_call<'b>(
     };
     let measured = load::measure_with(trial, bodies, hooks, stop)
         .map_err(|error| uncallable(service, error.to_string()))?;
-    if measured.ending == load::Ending::Interrupted {
+    if measured.ending == Ending::Interrupted {
         return Err(LiveError::Interrupted);
     }
     let failure = measured.calls.failed.keys().next().map(|kind| {

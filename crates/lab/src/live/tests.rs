@@ -3,9 +3,8 @@
 
 use rpcgauge_message::data::{Form, Order, RowFormat, Rows};
 use rpcgauge_message::{Compression, Schema};
-use rpcgauge_study::settings::{
-    AtEnd, Callee, HttpVersion, LiveService, Messages, Protocol, Schedule,
-};
+use rpcgauge_study::settings::{AtEnd, Callee, HttpVersion, LiveService, Messages, Protocol};
+use rpcgauge_trial::Schedule;
 
 use super::*;
 
@@ -83,8 +82,8 @@ fn text(body: &load::Body) -> String {
 /// The bodies that are made in advance.
 fn ready(made: &bodies::Made) -> Arc<[load::Body]> {
     match &made.bodies {
-        Bodies::Ready(bodies) => Arc::clone(bodies),
-        Bodies::Ahead(_) => panic!("they are made ahead of the calls"),
+        LiveBodies::Ready(bodies) => Arc::clone(bodies),
+        LiveBodies::Ahead(_) => panic!("they are made ahead of the calls"),
     }
 }
 
@@ -397,8 +396,8 @@ fn fields_that_options_set_are_refused() {
 #[test]
 fn what_may_be_secret_is_not_shown() {
     let live = Live {
-        calls: Calls {
-            target: load::Target {
+        calls: CallSpec {
+            endpoint: load::Endpoint {
                 address: load::Address::Unix("/x.sock".into()),
                 protocol: load::Protocol::Http1,
                 tls: None,
@@ -407,7 +406,7 @@ fn what_may_be_secret_is_not_shown() {
             check: None,
             expect: load::Expect::default(),
         },
-        bodies: Bodies::Ready(Arc::from([])),
+        bodies: LiveBodies::Ready(Arc::from([])),
     };
     assert!(!format!("{live:?}").contains("secret"));
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use rpcgauge_load::Fault;
+use rpcgauge_trial::Side;
 
 use super::case::{Case, Outcome, Over, fail};
 use super::server::*;
@@ -245,7 +245,7 @@ fn smuggling() -> Vec<Case> {
 }
 
 fn too_much() -> Vec<Case> {
-    let too_large = || Outcome::Fail(&["too-large"], Fault::Client);
+    let too_large = || Outcome::Fail(&["too-large"], Side::Client);
     vec![
         case("giant header field", too_large()).server(|| {
             let field = format!("{HEAD}x-large: {}\r\n\r\n", "x".repeat(1 << 20));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use rpcgauge_load::Schedule;
+use rpcgauge_trial::Schedule;
 
 use super::case::{Case, Outcome, Over, fail};
 use super::floods;

@@ -111,7 +111,7 @@ fn specs(builder: Builder) -> Builder {
             ..load("load-grpc", 410_000.0)
         })
         .spec(Spec {
-            failing: Some(("deadline", HOSTILE, 50)),
+            failing: Some((FailureKind::Deadline, HOSTILE, 50)),
             failed_connects: 2,
             never_begun: 5,
             retried: 1,

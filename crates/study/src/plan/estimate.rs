@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
+use rpcgauge_trial::RampPart;
 
 use super::{Plan, Slice, Variant};
-use crate::ramp::{RampPart, time_ms};
 use crate::settings::{Callee, ConnectionUse, Placement, REFERENCE, Schedule, Settings, Stop};
 
 /// From starting the embedded subject until its responses are proved right: for each variant and
@@ -120,7 +120,7 @@ fn trial_time(
         Schedule::Rate { per_second, .. } => *per_second,
         Schedule::Ramp { parts, .. } => {
             let calls: f64 = parts.iter().map(RampPart::calls).sum();
-            calls / (time_ms(parts) as f64 / 1_000.0)
+            calls / (RampPart::time_of(parts) as f64 / 1_000.0)
         }
     };
     let bounded = |stop: Stop| {

@@ -9,7 +9,8 @@ use crate::file::{CapacityWritten, StudyFile};
 use crate::objective::{Measure, Objective};
 use crate::plan::Capacity;
 use crate::setting::Key;
-use crate::settings::{AtEnd, MOST_RATE, Stop, is_rate};
+use crate::settings::{AtEnd, Stop};
+use rpcgauge_trial::{MOST_RATE, is_rate};
 
 /// The least time of a trial where none is given.
 const TRIAL_MS: u64 = 5_000;

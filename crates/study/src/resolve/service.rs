@@ -20,7 +20,6 @@ use crate::error::StudyError;
 use crate::file::{ServiceWritten, StudyFile, WarmupTime};
 use crate::plan::Plan;
 use crate::plan::order::Rounds;
-use crate::ramp;
 use crate::read::{Line, Time};
 use crate::setting::Key;
 use crate::settings::{
@@ -28,6 +27,7 @@ use crate::settings::{
     RowsSource, Schedule, Settings, Stop, TemplateSource, TlsChoice, Transport,
 };
 use crate::target::{Address, Target};
+use rpcgauge_trial::RampPart;
 
 /// How long a trial of a live service measures when a study bounds it neither by calls nor by time.
 const DEFAULT_STOP: Stop = Stop {
@@ -164,7 +164,7 @@ pub(super) fn live_settings(
             |key| *key == Key::Time,
             "is the ramp's own: it ends with its last part; leave it out",
         )?;
-        settings.stop.time_ms = Some(ramp::time_ms(parts));
+        settings.stop.time_ms = Some(RampPart::time_of(parts));
     }
     if let (Some(at_end), Some(_)) = (&written.at_end, settings.stop.calls)
         && *at_end.get_ref() == AtEnd::Cancel

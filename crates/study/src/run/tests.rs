@@ -15,7 +15,7 @@ use super::*;
 use crate::file::StudyFile;
 use crate::plan::Plan;
 use crate::record::{
-    Environment, Fault, FloorRecord, Histogram, IdleOutcome, Outcome, Record, TrialRecord,
+    Environment, Fault, FloorRecord, Histogram, IdleOutcome, Record, TrialOutcome, TrialRecord,
 };
 use crate::resolve::loader::FileLoader;
 use crate::resolve::{Overrides, ResolveContext};
@@ -49,7 +49,7 @@ fn failed(plan: &Plan, index: usize) -> Record {
         idle: Idle::Held,
         started_at_ms: 1_795_170_900_000,
         rate: None,
-        outcome: Outcome::Failed {
+        outcome: TrialOutcome::Failed {
             reason: "port 1 is in use".to_owned(),
             fault: Fault::Machine,
             log: String::new(),
@@ -61,7 +61,7 @@ fn measured(plan: &Plan) -> Record {
     let Record::Trial(mut record) = failed(plan, 3) else {
         unreachable!("it is a trial's");
     };
-    record.outcome = Outcome::Measured(Box::new(crate::record::tests::measured()));
+    record.outcome = TrialOutcome::Measured(Box::new(crate::record::tests::measured()));
     Record::Trial(record)
 }
 

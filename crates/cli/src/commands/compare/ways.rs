@@ -159,7 +159,7 @@ fn spoken<'f>(
     client: Option<&'f Features>,
 ) -> impl Iterator<Item = Spoken> + 'f {
     let both = move |speaks: &dyn Fn(&Features) -> bool| {
-        speaks(server) && client.is_none_or(|client| speaks(client))
+        speaks(server) && client.is_none_or(speaks)
     };
     ENCODINGS.iter().flat_map(move |(protocol, encodings)| {
         let versions = server.protocols.get(protocol).into_iter().flatten();
