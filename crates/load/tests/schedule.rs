@@ -217,7 +217,10 @@ fn what_a_warmup_left_waiting_is_not_measured() {
         let ended = measurement.calls.answered + measurement.warmup_ended_after;
         let ended = ended + late.copied().unwrap_or_default();
         let responses = measurement.traffic.received.body;
-        assert!(responses <= ended, "{responses} bytes, one in each answer");
+        assert!(
+            responses <= ended,
+            "{responses} bytes, one in each response"
+        );
     }
 }
 

@@ -10,7 +10,7 @@ use rpcgauge_trial::{LONGEST_MS, RampPart, is_rate};
 use toml::de::DeValue;
 
 use crate::features::{Features, Role};
-use crate::ramp::parts_word;
+use crate::ramp::{Ramp, parts_word};
 use crate::settings::{
     Arrivals, Callee, Client, ConnectionUse, DEFAULT_DEADLINE_MS, ENGINE, HttpVersion,
     MOST_IN_FLIGHT, Operation, Protocol, REFERENCE, Sample, Schedule, Settings, Stop, Style,
@@ -551,8 +551,7 @@ pub static SETTINGS: [Setting; 23] = [
     Setting {
         key: Key::Deadline,
         word: "deadline",
-        // Shorter ones would fail calls for the timer's grain.
-        values: Values::Time { least_ms: 10 },
+        values: Values::Time { least_ms: 1 },
         get: |s| Some(Value::Time(s.deadline_ms)),
         set: |s, value| s.deadline_ms = value.ms(),
         column: "deadline",
@@ -667,16 +666,18 @@ impl Setting {
                 let wanted = || format!("a whole number from {low} to {high}");
                 number.map(Value::Whole).ok_or_else(|| wrong(&wanted()))
             }
-            Values::Rate => {
-                let number = match written {
-                    DeValue::Float(number) => number.as_str().parse().ok(),
-                    DeValue::Integer(number) => number.as_str().parse().ok(),
-                    _ => None,
-                };
-                number
-                    .map(Value::Rate)
-                    .ok_or_else(|| wrong("a number of calls a second"))
+            Values::Rate => match written {
+                DeValue::Float(number) => number.as_str().parse().ok().map(Value::Rate),
+                DeValue::Integer(number) => number.as_str().parse().ok().map(Value::Rate),
+                _ => match text.map(str::parse::<Ramp>) {
+                    Some(Err(error)) => return Err(error.to_string()),
+                    Some(Ok(Ramp(parts))) => Some(Value::Ramp(parts)),
+                    None => None,
+                },
             }
+            .ok_or_else(|| {
+                wrong("a number of calls a second, or a ramp such as \"100..1000:30s\"")
+            }),
             Values::Time { .. } => {
                 let text = text.ok_or_else(|| wrong("a time with its unit, such as \"150ms\""))?;
                 parse_time_ms(text).map(Value::Time)

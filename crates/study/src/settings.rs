@@ -35,7 +35,7 @@ pub struct Settings {
     pub encoding: Option<Encoding>,
     /// How the request's bytes are compressed.
     pub request_compression: Compression,
-    /// How the answer's bytes are compressed.
+    /// How the response's bytes are compressed.
     pub response_compression: Compression,
     /// What carries the connection.
     pub transport: Transport,
@@ -71,12 +71,12 @@ pub enum Callee {
         codec: String,
         /// Which direction is timed.
         operation: Operation,
-        /// Whether it is the workload's request or its answer.
+        /// Whether it is the workload's request or its response.
         sample: Sample,
         /// Whose sample it is.
         workload: WorkloadSpec,
     },
-    /// A service that is there already, and of which only its answers are known.
+    /// A service that is there already, and of which only its responses are known.
     Live {
         /// Where it is and what it is sent.
         service: Box<LiveService>,

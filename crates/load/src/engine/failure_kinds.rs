@@ -10,7 +10,7 @@ use super::stream::TlsFailure;
 /// How a call fails that has no complete response by its deadline.
 pub(super) const TOO_LATE: (FailureKind, &str) = (
     FailureKind::Deadline,
-    "the deadline passed before the answer was complete",
+    "the deadline passed before the response was complete",
 );
 
 /// How a call fails whose own connection is not made by its deadline.

@@ -241,7 +241,7 @@ impl Response {
         self.finish_grpc();
         if self.problem.is_none() && self.encoded_otherwise && self.may_be_compressed() {
             self.text
-                .push_str("the answer is compressed in a way that was not asked for");
+                .push_str("the response is compressed in a way that was not asked for");
             self.problem = Some(FailureKind::ContentEncoding);
         }
         match self.problem {
@@ -302,7 +302,7 @@ impl Response {
             self.problem = Some(FailureKind::ContentType);
             let got = String::from_utf8_lossy(got);
             let got = ErrorSample::shortened(&got);
-            self.text = format!("the answer's content-type is {got:?} instead of {expected}");
+            self.text = format!("the response's content-type is {got:?} instead of {expected}");
         }
     }
 

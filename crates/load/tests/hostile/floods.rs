@@ -34,15 +34,18 @@ fn endless() -> Vec<Case> {
             |id| frame(HEADERS, 0, id, &[0x88]),
             |id| frame(CONTINUATION, 0, id, &block(&[("x-a", "b")]).repeat(1000)),
         )),
-        case("PING flood whose answers are not read", flood())
+        case("PING flood whose acknowledgements are not read", flood())
             .server(responds_without_end(
                 |_| frame(PING, 0, 0, b"12345678"),
                 false,
             ))
             .holding(QUEUED_REPLIES),
-        case("SETTINGS flood whose answers are not read", flood())
-            .server(responds_without_end(|_| settings_of(&[(4, 65_535)]), false))
-            .holding(QUEUED_REPLIES),
+        case(
+            "SETTINGS flood whose acknowledgements are not read",
+            flood(),
+        )
+        .server(responds_without_end(|_| settings_of(&[(4, 65_535)]), false))
+        .holding(QUEUED_REPLIES),
         // Faster than the client writes, so much may come in one turn of its loop.
         case("PING flood", fail(&["deadline", "flood"]))
             .server(responds_without_end(

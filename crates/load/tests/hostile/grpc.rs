@@ -41,13 +41,13 @@ fn statuses() -> Vec<Case> {
     vec![
         saying(
             case(
-                "trailers-only answer with a status",
+                "trailers-only response with a status",
                 fail(&["grpc-not-found"]),
             ),
             vec![|id| headers(id, END_STREAM, &[OK, GRPC, ("grpc-status", "5")])],
         ),
         saying(
-            case("trailers-only answer that is OK", fail(&["protocol"])),
+            case("trailers-only response that is OK", fail(&["protocol"])),
             vec![|id| headers(id, END_STREAM, &[OK, GRPC, ("grpc-status", "0")])],
         ),
         saying(

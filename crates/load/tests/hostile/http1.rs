@@ -123,7 +123,7 @@ fn every_cut() -> Case {
         })
     };
     case(
-        "cut at every byte, each second answer",
+        "cut at every byte, each second response",
         Outcome::Half("connection-closed"),
     )
     .server(server)
@@ -160,7 +160,7 @@ fn lengths() -> Vec<Case> {
         ),
         // As many bytes as the engine works through at once: what is behind them is read, and still to
         // come when the call has ended and the next one is due.
-        case("answer that no call asked for", Outcome::Answered)
+        case("response that no call asked for", Outcome::Answered)
             .server(says([long_response(8 << 10), busy()].concat()))
             .with(|trial| {
                 trial.schedule = constant_rate(1e5);
@@ -331,7 +331,7 @@ fn others() -> Vec<Case> {
             case("status 503", fail(&["http-503"])),
             &["HTTP/1.1 503 Busy\r\ncontent-length: 4\r\n\r\nbusy"],
         ),
-        case("answer byte by byte", Outcome::Answered).server(|| {
+        case("response byte by byte", Outcome::Answered).server(|| {
             serve(|mut stream| {
                 while let Some((_, body)) = read_request(&mut stream) {
                     if !drip(&mut stream, &ok(&body), Duration::from_micros(200)) {
@@ -340,7 +340,7 @@ fn others() -> Vec<Case> {
                 }
             })
         }),
-        case("answer byte by byte, without an end", fail(&["deadline"]))
+        case("response byte by byte, without an end", fail(&["deadline"]))
             .server(|| {
                 serve(|mut stream| {
                     let gap = Duration::from_millis(1);
@@ -350,6 +350,6 @@ fn others() -> Vec<Case> {
                 })
             })
             .until_the_deadline(),
-        case("good answers", Outcome::Answered).server(|| serve(respond_with(ok))),
+        case("good responses", Outcome::Answered).server(|| serve(respond_with(ok))),
     ]
 }

@@ -290,7 +290,7 @@ fn certificates() -> Vec<Case> {
         .per_call()
         .until_the_deadline(),
         case(
-            "good answers",
+            "good responses",
             Outcome::Answered,
             Box::new(serves(ours, Serving::default())),
         ),

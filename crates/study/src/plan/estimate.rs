@@ -9,7 +9,7 @@ use rpcgauge_trial::RampPart;
 use super::{Plan, Slice, Variant};
 use crate::settings::{Callee, ConnectionUse, Placement, REFERENCE, Schedule, Settings, Stop};
 
-/// From starting the embedded subject until its answers are proved right: for each variant and
+/// From starting the embedded subject until its responses are proved right: for each variant and
 /// placement of an invocation.
 pub const START: Duration = Duration::from_millis(30);
 /// The same of another subject, which may load an interpreter and its libraries first.
@@ -173,7 +173,7 @@ pub fn guess_call(settings: &Settings) -> Duration {
         Compression::Gzip { .. } => guess::GZIP_NS,
         Compression::Zstd { .. } => guess::ZSTD_NS,
     };
-    // The answer is the larger message in all workloads but echo, where both are as large.
+    // The response is the larger message in all workloads but echo, where both are as large.
     let compression =
         compressing(settings.request_compression).max(compressing(settings.response_compression));
     let connection = match settings.connection {
