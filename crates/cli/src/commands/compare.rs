@@ -1,17 +1,19 @@
 //! `rpcgauge compare`: the sensible ways to make the user's own call.
 
+mod ways;
+
 use std::collections::BTreeMap;
 
 use rpcgauge_message::Limits;
-use rpcgauge_message::nearest::Nearest;
 use rpcgauge_message::workload::OwnWorkload;
-use rpcgauge_study::features::embedded_only;
 use rpcgauge_study::resolve::loader::FileLoader;
 use rpcgauge_study::resolve::{Overrides, ResolveContext};
 use rpcgauge_study::scale;
 use rpcgauge_study::words::time_word;
 
+use self::ways::Way;
 use super::measure::{self, Ended, How};
+use super::subjects;
 use crate::args::CompareArgs;
 use crate::exit::{Failure, Outcome, print};
 use crate::inputs::{self, Resolved};
@@ -19,31 +21,19 @@ use crate::show;
 use crate::signals;
 use crate::written::StudyText;
 
-/// One of the ways to call that are compared: its name, and its settings. They differ from one another by
-/// one choice where they can: `rest-json` is what most services do, `grpc` is the usual other, and the rest
-/// change one thing of these two.
-type Way = (&'static str, &'static [(&'static str, &'static str)]);
-
-/// All ways, in the order they are shown.
-const WAYS: [Way; 6] = [
-    ("rest-json", &[("protocol", "rest")]),
-    ("grpc", &[("protocol", "grpc")]),
-    ("grpc-gzip", &[("protocol", "grpc"), COMPRESSED]),
-    ("grpc-unix", &[("protocol", "grpc"), ("transport", "unix")]),
-    ("msgpack", &[("protocol", "rest"), ("encoding", "msgpack")]),
-    ("hybrid", &[("protocol", "grpc"), ("encoding", "hybrid")]),
-];
-const COMPRESSED: (&str, &str) = ("compression", "gzip");
-
 pub(crate) fn run(args: CompareArgs) -> Outcome {
     let own = inputs::own_workload(&args.schema, &args.method, &args.request, &args.response)?;
     let limits = inputs::limits(&args.limits)?;
-    let study = study(&args, &own, limits)?;
+    let subjects = subjects::load(&args.subjects)?;
+    let features = subjects.features();
+    let (ways, against) = ways::chosen(&args, &features)?;
+    let sizes = sizes(&args, &own, ways, &against, limits)?;
+    let study = study(&args, &own, &sizes, &against);
     if args.print_study {
         return print(study.text());
     }
     let context = ResolveContext {
-        subjects: &embedded_only(),
+        subjects: &features,
         loader: &FileLoader::default(),
         cores: inputs::cores(),
         overrides: &Overrides {
@@ -62,16 +52,14 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
         output: &args.output,
         stop: &stop,
         live: &BTreeMap::new(),
-        subjects: &BTreeMap::new(),
+        subjects: &subjects::commands(&subjects, [&resolved.plan], args.output.quiet, &stop)?,
     };
     measure::start(&resolved, how).map(Ended::code)
 }
 
 /// The study that the options ask for.
-fn study(args: &CompareArgs, own: &OwnWorkload, limits: Limits) -> Result<StudyText, Failure> {
-    let ways = chosen(args)?;
-    let sizes = sizes(args, own, &ways, limits)?;
-    let mut text = StudyText::new(&question(args, own, &sizes));
+fn study(args: &CompareArgs, own: &OwnWorkload, sizes: &[Size], against: &str) -> StudyText {
+    let mut text = StudyText::new(&question(args, own, sizes, against));
     text.optional(
         "seed",
         args.seed
@@ -83,7 +71,7 @@ fn study(args: &CompareArgs, own: &OwnWorkload, limits: Limits) -> Result<StudyT
     text.key("method", args.method.as_str());
     text.key("request", args.request.display().to_string());
     text.key("response", args.response.display().to_string());
-    for size in &sizes {
+    for size in sizes {
         let mut within = "";
         if let Some(factor) = size.factor {
             text.table("[[groups]]");
@@ -91,45 +79,20 @@ fn study(args: &CompareArgs, own: &OwnWorkload, limits: Limits) -> Result<StudyT
             text.key("base.scale", i64::from(factor));
             within = "groups.";
         }
-        for (name, settings) in &size.ways {
+        for way in &size.ways {
             text.table(&format!("[[{within}variants]]"));
-            text.key("name", *name);
-            settings
-                .iter()
-                .for_each(|(key, value)| text.key(key, *value));
+            text.key("name", &*way.name);
+            let settings = way.settings.iter();
+            settings.for_each(|(key, value)| text.key(key, &**value));
         }
-        for (name, _) in size.ways.iter().filter(|(name, _)| *name != args.against) {
+        for way in size.ways.iter().filter(|way| way.name != against) {
             text.table(&format!("[[{within}pairs]]"));
-            text.key("of", *name);
-            text.key("against", args.against.as_str());
+            text.key("of", &*way.name);
+            text.key("against", against);
             text.key("headline", true);
         }
     }
-    Ok(text)
-}
-
-fn chosen(args: &CompareArgs) -> Result<Vec<Way>, Failure> {
-    let find = |option: &str, name: &str| {
-        let names = || WAYS.iter().map(|(name, _)| *name);
-        names().find(|known| *known == name).ok_or_else(|| {
-            let hint = Nearest::or_known(name, names());
-            Failure::input(format!("{option}: there is no variant \"{name}\"{hint}"))
-        })
-    };
-    let against = find("--against", &args.against)?;
-    for name in &args.only {
-        find("--only", name)?;
-    }
-    let is_in = |(name, _): &&Way| {
-        args.only.is_empty() || *name == against || args.only.iter().any(|only| only == name)
-    };
-    let ways: Vec<Way> = WAYS.iter().filter(is_in).copied().collect();
-    match ways.len() {
-        0 | 1 => Err(Failure::input(format!(
-            "--only leaves nothing to compare with \"{against}\"; name another variant"
-        ))),
-        _ => Ok(ways),
-    }
+    text
 }
 
 /// One size of the response, and the ways that it can be compared in.
@@ -143,7 +106,8 @@ struct Size {
 fn sizes(
     args: &CompareArgs,
     own: &OwnWorkload,
-    ways: &[Way],
+    ways: Vec<Way>,
+    against: &str,
     limits: Limits,
 ) -> Result<Vec<Size>, Failure> {
     let wrong = |why: String| Failure::input(format!("--size-sweep: {why}"));
@@ -159,12 +123,12 @@ fn sizes(
         }
         let longer = scale::response(own, *factor, limits);
         let longer = longer.map_err(|error| wrong(error.to_string()))?;
-        let mut ways = ways.to_vec();
-        let compresses = |(_, settings): &Way| settings.contains(&COMPRESSED);
-        let why = scale::alike(&longer).filter(|_| *factor > 1 && ways.iter().any(compresses));
+        let mut ways = ways.clone();
+        let compress = ways.iter().any(Way::compresses);
+        let why = scale::alike(&longer).filter(|_| *factor > 1 && compress);
         if let Some(why) = &why {
-            ways.retain(|way| !compresses(way));
-            if ways.len() < 2 || ways.iter().all(|(name, _)| *name != args.against) {
+            ways.retain(|way| !way.compresses());
+            if ways.len() < 2 || ways.iter().all(|way| way.name != against) {
                 return Err(wrong(format!("at {factor}, {why}")));
             }
         }
@@ -177,17 +141,17 @@ fn sizes(
     if sizes.is_empty() {
         sizes.push(Size {
             factor: None,
-            ways: ways.to_vec(),
+            ways,
             left_out: None,
         });
     }
     Ok(sizes)
 }
 
-fn question(args: &CompareArgs, own: &OwnWorkload, sizes: &[Size]) -> String {
+fn question(args: &CompareArgs, own: &OwnWorkload, sizes: &[Size], against: &str) -> String {
     let question = format!(
-        "What does another way of calling {} gain over {}?",
-        own.method, args.against
+        "What does another way of calling {} gain over {against}?",
+        own.method
     );
     if args.size_sweep.is_empty() {
         return question;
