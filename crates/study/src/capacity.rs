@@ -2,10 +2,11 @@
 
 use std::ops::RangeInclusive;
 
+use rpcgauge_trial::{LONGEST_MS, is_rate};
+
 use crate::plan::Capacity;
 use crate::settings::{Schedule, Settings, Stop};
 use crate::words::number_word;
-use rpcgauge_trial::{LONGEST_MS, is_rate};
 
 /// The most trials of a search: twelve doublings, a bracket of 1% and repeats take some 30.
 pub const MOST_TRIALS: u32 = 60;

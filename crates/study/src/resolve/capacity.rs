@@ -2,6 +2,8 @@
 
 use toml::Spanned;
 
+use rpcgauge_trial::{MOST_RATE, is_rate};
+
 use super::{Combined, Resolver};
 use crate::capacity::PRECISIONS;
 use crate::error::StudyError;
@@ -10,7 +12,6 @@ use crate::objective::{Measure, Objective};
 use crate::plan::Capacity;
 use crate::setting::Key;
 use crate::settings::{AtEnd, Stop};
-use rpcgauge_trial::{MOST_RATE, is_rate};
 
 /// The least time of a trial where none is given.
 const TRIAL_MS: u64 = 5_000;

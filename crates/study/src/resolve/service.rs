@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use ring::digest::{SHA256, digest};
 use rpcgauge_message::{Encoding, Schema};
+use rpcgauge_trial::RampPart;
 use toml::Spanned;
 
 use super::loader::{LoadError, SchemaSource, text};
