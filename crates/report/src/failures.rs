@@ -76,7 +76,7 @@ impl<'a> Failures<'a> {
 
 #[cfg(test)]
 mod tests {
-    use rpcgauge_study::record::Outcome;
+    use rpcgauge_study::record::TrialOutcome;
 
     use super::*;
     use crate::fixture::{Builder, Sample, findings, two};
@@ -91,7 +91,7 @@ mod tests {
         let mut sample = builder.build();
         let of_rest = sample.trials.iter_mut().filter(|t| t.variant == "rest");
         for (number, trial) in of_rest.skip(1).enumerate() {
-            trial.outcome = Outcome::Failed {
+            trial.outcome = TrialOutcome::Failed {
                 reason: reasons(number),
                 fault: rpcgauge_study::record::Fault::Machine,
                 log: "<".repeat(4 << 10),

@@ -6,16 +6,17 @@ use std::fmt;
 
 use rpcgauge_message::nearest::Nearest;
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
+use rpcgauge_trial::{LONGEST_MS, RampPart, is_rate};
 use toml::de::DeValue;
 
 use crate::features::{Features, Role};
-use crate::ramp::{self, RampPart, parts_word};
+use crate::ramp::{Ramp, parts_word};
 use crate::settings::{
     Arrivals, Callee, Client, ConnectionUse, DEFAULT_DEADLINE_MS, ENGINE, HttpVersion,
     MOST_IN_FLIGHT, MOST_THREADS, Operation, Protocol, REFERENCE, Sample, Schedule, Settings, Stop,
-    Style, Transport, is_rate, usual,
+    Style, Transport, usual,
 };
-use crate::words::{LONGEST_MS, Word, number_word, parse_time_ms, time_word};
+use crate::words::{Word, number_word, parse_time_ms, time_word};
 
 /// Which setting. The order is that of the table, and of their parts in a variant's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -571,8 +572,7 @@ pub static SETTINGS: [Setting; 24] = [
     Setting {
         key: Key::Deadline,
         word: "deadline",
-        // Shorter ones would fail calls for the timer's grain.
-        values: Values::Time { least_ms: 10 },
+        values: Values::Time { least_ms: 1 },
         get: |s| Some(Value::Time(s.deadline_ms)),
         set: |s, value| s.deadline_ms = value.ms(),
         column: "deadline",
@@ -687,16 +687,18 @@ impl Setting {
                 let wanted = || format!("a whole number from {low} to {high}");
                 number.map(Value::Whole).ok_or_else(|| wrong(&wanted()))
             }
-            Values::Rate => {
-                let number = match written {
-                    DeValue::Float(number) => number.as_str().parse().ok(),
-                    DeValue::Integer(number) => number.as_str().parse().ok(),
-                    _ => None,
-                };
-                number
-                    .map(Value::Rate)
-                    .ok_or_else(|| wrong("a number of calls a second"))
+            Values::Rate => match written {
+                DeValue::Float(number) => number.as_str().parse().ok().map(Value::Rate),
+                DeValue::Integer(number) => number.as_str().parse().ok().map(Value::Rate),
+                _ => match text.map(str::parse::<Ramp>) {
+                    Some(Err(error)) => return Err(error.to_string()),
+                    Some(Ok(Ramp(parts))) => Some(Value::Ramp(parts)),
+                    None => None,
+                },
             }
+            .ok_or_else(|| {
+                wrong("a number of calls a second, or a ramp such as \"100..1000:30s\"")
+            }),
             Values::Time { .. } => {
                 let text = text.ok_or_else(|| wrong("a time with its unit, such as \"150ms\""))?;
                 parse_time_ms(text).map(Value::Time)
@@ -718,7 +720,9 @@ impl Setting {
                 "more than 0 and at most 1e9 calls a second, not {}",
                 number_word(*rate)
             )),
-            (Values::Rate, Value::Ramp(parts)) => ramp::check(parts),
+            (Values::Rate, Value::Ramp(parts)) => {
+                RampPart::check(parts).map_err(|bounds| bounds.to_string())
+            }
             (Values::Time { least_ms }, Value::Time(ms)) if ms < least_ms => {
                 must_be(format!("at least {}", time_word(*least_ms)))
             }

@@ -88,12 +88,12 @@ fn what_is_no_ramp_is_refused_in_one_line() {
     };
     run(&["--ramp", "100"]).refused(&["--ramp", "no time", "100,200,400:10s"]);
     run(&["--ramp", "fast:10s"]).refused(&["--ramp", "\"fast\" is no number"]);
-    run(&["--ramp", "0:10s"]).refused(&["--ramp", "begins with a pause"]);
+    run(&["--ramp", "0:10s"]).refused(&["--ramp", "more than a pause"]);
     run(&["--rate", "-5"]).refused(&["--rate", "more than 0"]);
     run(&["--ramp", "1:1s", "--rate", "5"]).refused(&["--ramp", "--rate"]);
     run(&["--ramp", "1:1s", "--in-flight", "5"]).refused(&["--ramp", "--in-flight"]);
     run(&["--ramp", "1:1s", "--duration", "5s"]).refused(&["--ramp", "--duration"]);
-    run(&["--ramp", "1:1s", "--warmup", "5s"]).refused(&["--warmup", "a ramp has none"]);
+    run(&["--ramp", "1:1s", "--warmup", "5s"]).refused(&["--ramp", "no warm-up"]);
     run(&["--ramp", "1:1s", "--vs", "http://127.0.0.1:9/"]).refused(&["--ramp", "--vs"]);
     run(&["--poisson"]).refused(&["not provided", "--ramp"]);
 }

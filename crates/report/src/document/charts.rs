@@ -183,7 +183,10 @@ fn stages(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
             ..Bar::default()
         })
     };
-    let own = Stage::CLIENT.map(stage_named).into_iter().chain([BETWEEN]);
+    let own = Stage::CLIENT
+        .iter()
+        .map(|stage| stage_named(*stage))
+        .chain([BETWEEN]);
     let bars = bars(groups, units::time, own.chain(SPANS.map(stage_named)), bar)?;
     Some(Chart {
         weight,

@@ -275,7 +275,7 @@ pub(super) fn stages(groups: &[Group<'_>]) -> Option<Table> {
         let mut all = staged.iter().flat_map(|(_, stages)| stages.iter());
         all.any(|found| found.stage == *stage)
     };
-    let used: Vec<Stage> = Stage::CLIENT.into_iter().chain(SPANS).filter(has).collect();
+    let used: Vec<Stage> = Stage::ALL.into_iter().filter(has).collect();
     let cell = |stages: &[StageFindings], stage: Stage| {
         let found = stages.iter().find(|s| s.stage == stage);
         found.map_or_else(

@@ -1,6 +1,6 @@
 //! What was measured of live services: results, objectives, ramps and searches.
 
-use rpcgauge_study::record::CLIENT_BOUND_SHARE;
+use rpcgauge_study::record::{CLIENT_BOUND_SHARE, FailureKind};
 
 use super::{Answer, Block, Column, Item, Section, Shown, Table, Text};
 use crate::findings::capacity::{CapacityFindings, CapacityTrial};
@@ -156,9 +156,9 @@ fn times(of: &Distribution) -> String {
 /// Each kind of failure, the most frequent first, with its most frequent text, and of how many where
 /// not all have it.
 fn errors(figures: &Figures) -> Vec<Text> {
-    let mut kinds: Vec<(&String, &u64)> = figures.calls.failed.iter().collect();
+    let mut kinds: Vec<(&FailureKind, &u64)> = figures.calls.failed.iter().collect();
     kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-    let line = |(kind, count): (&String, &u64)| {
+    let line = |(kind, count): (&FailureKind, &u64)| {
         let text = Text::from(format!("{} × {kind}", units::count(*count)));
         match figures.errors.iter().find(|error| error.kind == *kind) {
             Some(error) if error.count < *count => text
@@ -198,7 +198,7 @@ fn connections(variant: &VariantFindings, figures: &Figures) -> String {
     }
     if connections.failed > 0 {
         let has = |kind| figures.errors.iter().any(|error| error.kind == kind);
-        let cause = match (has("out-of-files"), has("out-of-ports")) {
+        let cause = match (has(FailureKind::OutOfFiles), has(FailureKind::OutOfPorts)) {
             (true, _) => ", since this machine is out of files: raise `ulimit -n`",
             (_, true) => ", since this machine is out of local ports",
             _ => "",
@@ -430,7 +430,7 @@ mod tests {
         let mut figures = variant.cells[0].figures.as_deref().unwrap().clone();
         figures.connections.failed = 7;
         assert!(connections(variant, &figures).ends_with(", 7 attempts failed"));
-        figures.errors[0].kind = "out-of-files".to_owned();
+        figures.errors[0].kind = FailureKind::OutOfFiles;
         assert!(connections(variant, &figures).contains("7 attempts failed, since"));
     }
 }

@@ -159,7 +159,7 @@ fn failed_calls(variant: &VariantFindings, cell: &Cell, figures: &Figures) -> Op
     let kinds = figures.calls.failed.iter().flat_map(|(kind, count)| {
         let said = figures.errors.iter().filter(|error| error.kind == *kind);
         let said: Vec<(u64, Text)> = said.map(|e| (e.count, Text::foreign(&e.text))).collect();
-        let line = |count: u64| Text::from(format!("{} × ", units::count(count))).and_foreign(kind);
+        let line = |count: u64| Text::from(format!("{} × {kind}", units::count(count)));
         if said.is_empty() {
             return vec![line(*count)];
         }

@@ -7,7 +7,7 @@
 use rpcgauge_stats::{self as stats, CapacitySearch, SearchEnd, SearchStep, Tried, bracket};
 use rpcgauge_study::objective::Objective;
 use rpcgauge_study::plan::{Capacity, Plan};
-use rpcgauge_study::record::{CLIENT_BOUND_SHARE, Ending, Measured, Outcome, TrialRecord};
+use rpcgauge_study::record::{CLIENT_BOUND_SHARE, Ending, Measured, TrialOutcome, TrialRecord};
 use rpcgauge_study::settings::Schedule;
 use serde::{Deserialize, Serialize};
 
@@ -174,12 +174,12 @@ impl RateSearch {
     /// could not be carried out ends the search: the next one would fail as well.
     pub fn ended(&mut self, record: &TrialRecord) {
         match (&record.outcome, record.rate) {
-            (Outcome::Measured(measured), Some(rate)) if is_whole(measured) => {
+            (TrialOutcome::Measured(measured), Some(rate)) if is_whole(measured) => {
                 let held = trial(record, measured, rate, &self.objectives).held;
                 self.tried.push(Tried { rate, held });
             }
-            (Outcome::Measured(_), _) => {}
-            (Outcome::Failed { .. }, _) => self.broken_off = true,
+            (TrialOutcome::Measured(_), _) => {}
+            (TrialOutcome::Failed { .. }, _) => self.broken_off = true,
         }
     }
 
@@ -219,7 +219,7 @@ pub(super) fn findings(plan: &Plan, ended: &Ended<'_>) -> Option<CapacityFinding
     let mut trials = Vec::new();
     for record in ended.values() {
         search.ended(record);
-        if let (Outcome::Measured(measured), Some(rate)) = (&record.outcome, record.rate)
+        if let (TrialOutcome::Measured(measured), Some(rate)) = (&record.outcome, record.rate)
             && is_whole(measured)
         {
             trials.push(trial(record, measured, rate, &plan.objectives));
@@ -296,7 +296,7 @@ fn trial(
             })
         })
         .collect();
-    let sent = calls.started.saturating_sub(calls.unsent());
+    let sent = calls.started.saturating_sub(calls.never_sent);
     CapacityTrial {
         index: record.trial.index,
         rate,
@@ -340,7 +340,7 @@ pub(super) fn carried_out<'a>(
     let mut plan = plan.clone();
     let rate = found.shown_rate();
     let is_shown = |record: &TrialRecord| match (&record.outcome, rate) {
-        (Outcome::Measured(measured), Some(_)) => record.rate == rate && is_whole(measured),
+        (TrialOutcome::Measured(measured), Some(_)) => record.rate == rate && is_whole(measured),
         _ => true,
     };
     let shown: Ended<'a> = ended

@@ -164,7 +164,10 @@ pub(super) fn of_cell(
             ),
             (Kind::FailedConnects, [connections.failed, 0]),
             (Kind::Reopened, [connections.reopened, 0]),
-            (Kind::LeftOutFailed, [calls.left_out_failed, calls.left_out]),
+            (
+                Kind::LeftOutFailed,
+                [figures.left_out_failed, figures.left_out],
+            ),
             (Kind::NeverBegun, [calls.never_begun, calls.started]),
             (Kind::Retried, [calls.retried, 0]),
             (Kind::BodiesLate, [figures.bodies_late, calls.started]),

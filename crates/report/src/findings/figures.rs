@@ -3,9 +3,7 @@
 //! Times are nanoseconds, sizes bytes, shares 0 to 1 (above 1 only where a measured part exceeds
 //! its whole by noise). What could not be measured is absent, never 0.
 
-use std::collections::BTreeMap;
-
-use rpcgauge_study::record::{Code, ErrorSample, Histogram, Memory, Payload, Stage};
+use rpcgauge_study::record::{Calls, Code, ErrorSample, Histogram, Memory, Payload, Stage};
 use rpcgauge_study::settings::Idle;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +14,13 @@ use super::timeline::TimelineFindings;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     /// What became of every call.
-    pub calls: CallCounts,
+    pub calls: Calls,
+    /// Calls at the starts of slices, which no other count holds.
+    #[serde(default)]
+    pub left_out: u64,
+    /// How many of those failed.
+    #[serde(default)]
+    pub left_out_failed: u64,
     /// Measured time of all trials together.
     pub elapsed_ns: u64,
     /// Whether idle states were in truth held off; two values where trials differ.
@@ -114,57 +118,6 @@ pub struct InFlight {
     pub asked: u64,
     /// The most that were reached, in the trial that reached the fewest.
     pub reached: u64,
-}
-
-/// What became of every call of a cell.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CallCounts {
-    /// Calls begun.
-    pub started: u64,
-    /// Calls that succeeded.
-    pub answered: u64,
-    /// How many of them ended after the time in which calls were due at a rate.
-    #[serde(default)]
-    pub answered_late: u64,
-    /// Calls that failed, by kind.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub failed: BTreeMap<String, u64>,
-    /// Calls still open when their trial ended.
-    pub abandoned: u64,
-    /// How many of the abandoned ones were due but never begun.
-    #[serde(default)]
-    pub never_begun: u64,
-    /// How many of the failed and abandoned ones were never sent.
-    #[serde(default)]
-    pub never_sent: u64,
-    /// Sends of calls beyond their first, of calls that the server did not process.
-    #[serde(default)]
-    pub retried: u64,
-    /// How many of the answered ones were sent more than once.
-    #[serde(default)]
-    pub answered_after_retry: u64,
-    /// Calls at the starts of slices, which no other count holds.
-    #[serde(default)]
-    pub left_out: u64,
-    /// How many of those failed.
-    #[serde(default)]
-    pub left_out_failed: u64,
-}
-
-impl CallCounts {
-    /// All calls that failed.
-    #[must_use]
-    pub fn failed_total(&self) -> u64 {
-        self.failed
-            .values()
-            .fold(0, |sum, n| sum.saturating_add(*n))
-    }
-
-    /// Calls that ended, well or not.
-    #[must_use]
-    pub fn ended(&self) -> u64 {
-        self.answered.saturating_add(self.failed_total())
-    }
 }
 
 /// A distribution of times from merged histograms. A percentile is given only where at least one

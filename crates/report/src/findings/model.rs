@@ -31,7 +31,7 @@ pub struct Findings {
     /// What was asked.
     pub study: StudyFindings,
     /// How much of the plan is there.
-    pub progress: Progress,
+    pub progress: PlanProgress,
     /// The machine and the programs; absent where the run ended before its first record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<Environment>,
@@ -89,7 +89,7 @@ pub struct StudyFindings {
 
 /// How much of the plan is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Progress {
+pub struct PlanProgress {
     /// Trials of the plan.
     pub planned: u64,
     /// Trials that were measured.
@@ -106,7 +106,7 @@ pub struct Progress {
     pub ended_at_ms: Option<u64>,
 }
 
-impl Progress {
+impl PlanProgress {
     /// Whether every planned trial was measured.
     #[must_use]
     pub fn is_complete(&self) -> bool {

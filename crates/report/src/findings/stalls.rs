@@ -56,13 +56,13 @@ fn late(figures: &Figures) -> Option<(CautionKind, [u64; 2])> {
 #[cfg(test)]
 mod tests {
     use rpcgauge_study::histogram::Unpacked;
-    use rpcgauge_study::record::{Histogram, Measured, Outcome};
+    use rpcgauge_study::record::{Histogram, Measured, TrialOutcome};
 
     use crate::fixture::{Sample, findings, live, ramp, versus};
 
     fn shown(mut sample: Sample, change: impl Fn(&mut Measured)) -> Vec<String> {
         for record in &mut sample.trials {
-            if let Outcome::Measured(measured) = &mut record.outcome {
+            if let TrialOutcome::Measured(measured) = &mut record.outcome {
                 change(measured);
             }
         }

@@ -244,7 +244,7 @@ fn keep_highest(timeline: &mut TimelineFindings) {
 
 #[cfg(test)]
 mod tests {
-    use rpcgauge_study::record::{Outcome, Timeline};
+    use rpcgauge_study::record::{Timeline, TrialOutcome};
 
     use super::*;
     use crate::fixture::two;
@@ -258,7 +258,7 @@ mod tests {
             latency_sum_ns: us * 5_000,
             latency_max_ns: us * 1_000,
         };
-        let Outcome::Measured(measured) = &mut trial.outcome else {
+        let TrialOutcome::Measured(measured) = &mut trial.outcome else {
             panic!("it was measured")
         };
         measured.timeline = Timeline {
@@ -272,8 +272,8 @@ mod tests {
         let measured: Vec<(&TrialRecord, &Measured)> = trials
             .iter()
             .filter_map(|t| match &t.outcome {
-                Outcome::Measured(measured) => Some((t, &**measured)),
-                Outcome::Failed { .. } => None,
+                TrialOutcome::Measured(measured) => Some((t, &**measured)),
+                TrialOutcome::Failed { .. } => None,
             })
             .collect();
         merge(&measured)
@@ -308,7 +308,7 @@ mod tests {
         let calm = (0..100).map(|n| if n == 40 { 2_000 } else { 100 + n % 7 });
         let mut trial = trial(calm);
         let from = trial.started_at_ms + 5_000;
-        let Outcome::Measured(measured) = &mut trial.outcome else {
+        let TrialOutcome::Measured(measured) = &mut trial.outcome else {
             panic!("it was measured")
         };
         measured.measured_from_ms = Some(from);

@@ -230,7 +230,7 @@ impl TrialRow {
                 .and_then(|bytes| bytes_per_call(measured, bytes.received.marks))
                 .filter(|b| *b > 0.0),
             never_begun: measured.calls.never_begun,
-            never_sent: measured.calls.unsent(),
+            never_sent: measured.calls.never_sent,
             warmup_failed: measured.warmup.failed,
             connections_at_start: measured.connections_at_start,
             connections_opened: measured.connections_opened,

@@ -264,7 +264,7 @@ fn widths(page: &str, heading: &str) -> Vec<f64> {
 fn a_bar_is_as_long_as_its_total_where_the_split_is_not_known() {
     let mut sample = two(2.0).build();
     for trial in &mut sample.trials {
-        let rpcgauge_study::record::Outcome::Measured(measured) = &mut trial.outcome else {
+        let rpcgauge_study::record::TrialOutcome::Measured(measured) = &mut trial.outcome else {
             continue;
         };
         let server = measured.cpu.server.as_mut().unwrap();

@@ -338,7 +338,7 @@ mod tests {
         );
         let mut sample = two(2.0).build();
         for trial in sample.trials.iter_mut().filter(|t| t.trial.invocation == 0) {
-            if let rpcgauge_study::record::Outcome::Measured(measured) = &mut trial.outcome {
+            if let rpcgauge_study::record::TrialOutcome::Measured(measured) = &mut trial.outcome {
                 measured.warmup.settled = false;
             }
         }

@@ -1,12 +1,14 @@
 //! Runs of load: what the client could carry, and calls that nobody answered.
 
+use rpcgauge_study::record::FailureKind;
+
 use super::*;
 
 #[test]
 fn a_latency_that_unanswered_calls_could_have_changed_is_not_judged() {
     let mut later = two(2.0);
     later.specs[1].latency_ns *= 0.4;
-    later.specs[1].failing = Some(("http-503", "status 503", 20));
+    later.specs[1].failing = Some((FailureKind::HttpStatus(503), "status 503", 20));
     let diff = compare(&findings(&two(2.0).build()), &findings(&later.build()));
     let outcome = |metric| change(&diff, "rest", metric).outcome;
     assert_eq!(outcome(Metric::LatencyP50), Change::Better, "5% cannot");
@@ -26,7 +28,7 @@ fn a_latency_that_unanswered_calls_could_have_changed_is_not_judged() {
 fn objectives_stand_beside_each_other() {
     let run = |objectives: &[&str]| {
         let mut sample = live();
-        if let Outcome::Measured(measured) = &mut sample.trials[0].outcome {
+        if let TrialOutcome::Measured(measured) = &mut sample.trials[0].outcome {
             measured.calls.started = measured.calls.answered;
             measured.calls.failed.clear();
         }
@@ -140,7 +142,7 @@ fn some_client_bound_trials_are_left_out() {
         let mut sample = two(2.0).spec(spec).build();
         let load = sample.trials.iter_mut().filter(|t| t.variant == "load");
         for trial in load.take(3) {
-            if let rpcgauge_study::record::Outcome::Measured(measured) = &mut trial.outcome {
+            if let rpcgauge_study::record::TrialOutcome::Measured(measured) = &mut trial.outcome {
                 // As if the client had been four times too slow.
                 measured.elapsed_ns *= 4;
                 measured.client_share = Some(client_share);
@@ -166,7 +168,7 @@ fn some_client_bound_trials_are_left_out() {
 #[test]
 fn a_service_that_does_not_answer_any_more_is_worse() {
     let mut broken = two(2.0);
-    broken.specs[1].failing = Some(("refused", "connection refused", 1));
+    broken.specs[1].failing = Some((FailureKind::ConnectRefused, "connection refused", 1));
     let (before, after) = (findings(&two(2.0).build()), findings(&broken.build()));
     let diff = compare(&before, &after);
     let goodput = change(&diff, "rest", Metric::Goodput);
@@ -201,8 +203,9 @@ fn a_service_that_is_silent_in_some_trials_is_not_said_to_carry_the_same() {
             .iter_mut()
             .filter(|t| t.variant == "rest" && t.trial.placement == Placement::TwoCores);
         for trial in trials.take(count) {
-            if let Outcome::Measured(measured) = &mut trial.outcome {
-                measured.calls.failed = [("refused".to_owned(), measured.calls.answered)].into();
+            if let TrialOutcome::Measured(measured) = &mut trial.outcome {
+                measured.calls.failed =
+                    [(FailureKind::ConnectRefused, measured.calls.answered)].into();
                 measured.calls.answered = 0;
             }
         }
@@ -242,7 +245,7 @@ fn of_two_searches_the_capacities_are_shown_and_only_the_shown_rate_counts() {
     // At all rates but the one that is shown.
     let shown = before.capacity.as_ref().unwrap().held.unwrap().rate;
     for record in slower.trials.iter_mut().filter(|t| t.rate != Some(shown)) {
-        if let rpcgauge_study::record::Outcome::Measured(measured) = &mut record.outcome {
+        if let rpcgauge_study::record::TrialOutcome::Measured(measured) = &mut record.outcome {
             measured.cpu.client.as_mut().unwrap().total_ns *= 3;
         }
     }

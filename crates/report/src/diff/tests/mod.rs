@@ -3,7 +3,7 @@ use super::*;
 use crate::findings::objective::ObjectiveOutcome;
 use crate::fixture::{capacity, findings, live, two};
 use crate::terminal::Style;
-use rpcgauge_study::record::Outcome;
+use rpcgauge_study::record::TrialOutcome;
 
 mod bases;
 mod load;

@@ -1,5 +1,7 @@
 //! What a search comes to, from its records.
 
+use rpcgauge_study::record::FailureKind;
+
 use super::*;
 use crate::Findings;
 use crate::fixture::{Sample, capacity, findings};
@@ -12,7 +14,7 @@ fn found(sample: &Sample) -> CapacityFindings {
 fn changed(which: impl Fn(f64) -> bool, change: impl Fn(&mut Measured)) -> Sample {
     let mut sample = capacity();
     for record in &mut sample.trials {
-        if let (Some(rate), Outcome::Measured(measured)) = (record.rate, &mut record.outcome)
+        if let (Some(rate), TrialOutcome::Measured(measured)) = (record.rate, &mut record.outcome)
             && which(rate)
         {
             change(measured);
@@ -81,7 +83,7 @@ fn what_stood_in_the_way_is_named() {
 fn a_trial_that_was_broken_off_tells_nothing() {
     let mut sample = capacity();
     sample.trials.truncate(2);
-    if let Outcome::Measured(measured) = &mut sample.trials[1].outcome {
+    if let TrialOutcome::Measured(measured) = &mut sample.trials[1].outcome {
         measured.ending = Ending::Interrupted;
         measured.calls.answered = 0;
     }
@@ -111,7 +113,7 @@ fn calls_that_no_objective_bounds_and_nobody_answered_are_told() {
         |measured| {
             let lost = measured.calls.answered / 4;
             measured.calls.answered -= lost;
-            measured.calls.failed = [("http-503".to_owned(), lost)].into();
+            measured.calls.failed = [(FailureKind::HttpStatus(503), lost)].into();
         },
     );
     let told = |sample: &Sample| crate::words::capacity::sentences(&found(sample)).join(" ");
@@ -140,7 +142,7 @@ fn no_rate_holds_a_percentile_that_was_mostly_not_answered() {
             let calls = &mut measured.calls;
             let lost = calls.started / 10 * 9;
             calls.answered -= lost;
-            calls.failed = [("http-503".to_owned(), lost)].into();
+            calls.failed = [(FailureKind::HttpStatus(503), lost)].into();
         },
     );
     let found = found(&turned_away);
