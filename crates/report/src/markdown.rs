@@ -91,14 +91,14 @@ fn table(text: &mut String, table: &Table) {
             false => "---|",
         });
     let mut aligned: String = aligned.collect();
-    if !table.marks.is_empty() {
-        titles.push("marks");
+    if !table.cautions.is_empty() {
+        titles.push("cautions");
         aligned += "---|";
     }
     *text += &format!("\n| {} |\n|{aligned}\n", titles.join(" | "));
     for (index, row) in table.rows.iter().enumerate() {
         let mut cells: Vec<String> = shown.iter().map(|column| safe(&row[*column])).collect();
-        cells.extend(table.marks.get(index).map(|marks| safe(&marks.names)));
+        cells.extend(table.cautions.get(index).map(|labels| safe(&labels.names)));
         *text += &format!("| {} |\n", cells.join(" | "));
     }
     if !table.notes.is_empty() {

@@ -20,14 +20,14 @@ use rpcgauge_study::settings::Placement;
 use serde::{Deserialize, Serialize};
 
 pub use capacity::{CapacityChange, CapacityOutcome};
-pub use changes::{EnvironmentChange, FloorChange, SettingsChange, VerdictChange};
+pub use changes::{Difference, FloorChange, SettingsChange, VerdictChange};
 pub use objectives::ObjectiveChange;
 pub use render::render;
 pub use shared::Base;
 
 use crate::error::ReportError;
+use crate::findings::caution::Caution;
 use crate::findings::{Findings, VariantFindings};
-use crate::words::Marks;
 
 /// The version of the differences' schema that this program writes.
 pub const SCHEMA: u32 = 1;
@@ -49,7 +49,7 @@ pub struct Diff {
     pub metrics: Vec<MetricChange>,
     /// What must be known of those figures: client-bound trials, drift, failed calls and the like.
     #[serde(default)]
-    pub marks: Vec<MarkedCell>,
+    pub cautions: Vec<CautionsChange>,
     /// The highest rates that hold all objectives, where a run searched for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<CapacityChange>,
@@ -63,7 +63,7 @@ pub struct Diff {
     /// Verdicts that are the same.
     pub verdicts_unchanged: u64,
     /// What differs between the machines and programs.
-    pub environment: Vec<EnvironmentChange>,
+    pub environment: Vec<Difference>,
     /// Variants of the same name that call in different ways.
     pub settings: Vec<SettingsChange>,
     /// Variants that only the first run has.
@@ -154,16 +154,18 @@ pub enum Change {
 }
 
 /// What must be known of a variant's figures in two runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MarkedCell {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CautionsChange {
     /// The variant.
     pub variant: String,
     /// Where client and server ran.
     pub placement: Placement,
-    /// The first run's marks, each with its trials: `client-bound 12/12`; empty without any.
-    pub before: String,
+    /// The first run's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<Caution>,
     /// The second run's.
-    pub after: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<Caution>,
 }
 
 /// Compares two runs, variant by variant.
@@ -178,7 +180,7 @@ pub fn compare(before: &Findings, after: &Findings) -> Diff {
         margin,
         confidence: before.study.confidence,
         metrics: judge::metrics(before, after, margin),
-        marks: marked(before, after),
+        cautions: cautions(before, after),
         capacity: capacity::capacity(before, after),
         objectives: objectives::objectives(before, after),
         floors: changes::floors(before, after),
@@ -268,17 +270,17 @@ fn common<'a>(
         .filter_map(|v| Some((v, after.variant(&v.name)?)))
 }
 
-/// The cells of both runs that have marks in one of them.
-fn marked(before: &Findings, after: &Findings) -> Vec<MarkedCell> {
+/// The cells of both runs that have a caution in one of them.
+fn cautions(before: &Findings, after: &Findings) -> Vec<CautionsChange> {
     let cells = common(before, after).flat_map(|(old, new)| {
         let cells = old.cells.iter();
         cells.filter_map(move |cell| Some((old, cell, new.cell(cell.placement)?)))
     });
-    let cells = cells.map(|(variant, old, new)| MarkedCell {
+    let cells = cells.map(|(variant, old, new)| CautionsChange {
         variant: variant.name.clone(),
         placement: old.placement,
-        before: Marks::of(&old.cautions).names,
-        after: Marks::of(&new.cautions).names,
+        before: old.cautions.clone(),
+        after: new.cautions.clone(),
     });
     cells
         .filter(|cell| !(cell.before.is_empty() && cell.after.is_empty()))

@@ -13,7 +13,7 @@ use crate::findings::{
     Cell, CpuSide, Distribution, Figures, Findings, TrafficPerCall, VariantFindings,
 };
 use crate::units;
-use crate::words::{self, Marks};
+use crate::words::{self, Labels};
 
 /// Charts and tables of some variants, placement by placement.
 pub(super) fn of_group(findings: &Findings, variants: &[&VariantFindings]) -> Vec<Block> {
@@ -81,7 +81,7 @@ fn bars(
         let bar = bar(cell.figures.as_deref()?)?;
         Some(Bar {
             name: variant.name.clone(),
-            marks: Marks::of(&cell.cautions).main,
+            cautions: Labels::of(&cell.cautions).main,
             ..bar
         })
     };
@@ -272,7 +272,7 @@ fn any_subject(groups: &[Group<'_>]) -> bool {
 /// Whether nothing is called: codecs make and read messages.
 fn is_of_codecs(groups: &[Group<'_>]) -> bool {
     let mut members = groups.iter().flat_map(|group| &group.members);
-    members.all(|(variant, _)| variant.how.operation.is_some())
+    members.all(|(variant, _)| variant.how.is_codec())
 }
 
 /// One side's user, system and unsplit time.
@@ -381,9 +381,7 @@ fn curve(
     timing: Timing,
     curves: &[(&VariantFindings, &Distribution)],
 ) -> Plot {
-    let is_codec = curves
-        .iter()
-        .all(|(variant, _)| variant.how.operation.is_some());
+    let is_codec = curves.iter().all(|(variant, _)| variant.how.is_codec());
     let timing = match timing {
         Timing::Stages if is_codec => "one message after the other",
         Timing::Stages => "one call after the other",

@@ -8,7 +8,7 @@ use super::live::{LEFT_OUT, time};
 use super::{Block, Column, MOST_IN_TEXTS, Section, Shown, Table, Text};
 use crate::findings::{Cell, Figures, Findings, StageFindings, VariantFindings};
 use crate::units::{self, NONE};
-use crate::words::{self, Marks};
+use crate::words::{self, Labels};
 
 /// A column of figures: its head, and what stands in it.
 type Figure = (Column, fn(&Figures) -> Option<String>);
@@ -102,9 +102,9 @@ fn delay(
 /// The figures of some groups. A column that no variant has is left out.
 pub(super) fn table(groups: &[Group<'_>]) -> Table {
     let members = || groups.iter().flat_map(|group| &group.members);
-    let is_codec = |variant: &VariantFindings| variant.how.operation.is_some();
+    let is_codec = |variant: &VariantFindings| variant.how.is_codec();
     let all_codecs = members().all(|(variant, _)| is_codec(variant));
-    let at_a_rate = members().any(|(variant, _)| variant.how.at_a_rate);
+    let at_a_rate = members().any(|(variant, _)| variant.how.is_at_a_rate());
     let shown: Vec<Figure> = FIGURES
         .into_iter()
         .filter(|(column, figure)| {
@@ -124,10 +124,10 @@ pub(super) fn table(groups: &[Group<'_>]) -> Table {
             .map(|(_, figure)| figures.and_then(figure).unwrap_or_else(|| NONE.to_owned()));
         [variant.name.clone()].into_iter().chain(cells).collect()
     };
-    let marks: Vec<Marks> = members()
-        .map(|(_, cell)| Marks::of(&cell.cautions))
+    let cautions: Vec<Labels> = members()
+        .map(|(_, cell)| Labels::of(&cell.cautions))
         .collect();
-    let letters: String = marks.iter().map(|marks| &*marks.letters).collect();
+    let letters: String = cautions.iter().map(|labels| &*labels.letters).collect();
     let columns: Vec<Column> = [Column::text("variant", 0)]
         .into_iter()
         .chain(shown.iter().map(column))
@@ -158,7 +158,7 @@ pub(super) fn table(groups: &[Group<'_>]) -> Table {
     Table {
         rows: members().map(row).collect(),
         columns,
-        marks,
+        cautions,
         breaks,
         legend: words::caution::legend(&letters),
         notes,
@@ -329,9 +329,12 @@ pub(super) fn stage_name(stage: Stage) -> &'static str {
 
 /// How each of some variants calls.
 pub(super) fn how(variants: &[&VariantFindings]) -> Vec<(String, Text)> {
-    let how = variants.iter();
-    how.map(|variant| (variant.name.clone(), variant.how.line.clone().into()))
-        .collect()
+    let how = variants.iter().map(|variant| {
+        let how = &variant.how;
+        let line = format!("{}; {}", how.line, how.called);
+        (variant.name.clone(), line.into())
+    });
+    how.collect()
 }
 
 /// The placements that some variants were planned under.

@@ -47,9 +47,10 @@ pub(super) fn results(findings: &Findings) -> Vec<Section> {
 /// What is said of a live service: a label and a text each.
 fn facts(variant: &VariantFindings, figures: &Figures) -> Vec<(String, Text)> {
     let mut facts: Vec<(&str, Text)> = vec![
-        ("called", called(variant).into()),
+        ("called", Text::from(&variant.how.called)),
+        ("how", Text::from(&variant.how.line)),
         ("calls", calls(figures).into()),
-        ("rate", rate(variant, figures).into()),
+        ("rate", rate(figures).into()),
     ];
     let of_whom = match figures.calls.answered == figures.calls.started {
         true => "",
@@ -73,22 +74,6 @@ fn facts(variant: &VariantFindings, figures: &Figures) -> Vec<(String, Text)> {
     named
         .map(|(label, text)| (label.to_owned(), text))
         .collect()
-}
-
-fn called(variant: &VariantFindings) -> String {
-    let how = &variant.how;
-    let kept = match how.connections {
-        1 => how.connection.clone(),
-        many => format!("{}, {many} at a time", how.connection),
-    };
-    let tls = how.tls.as_ref().map(|tls| format!(" over {tls}"));
-    format!(
-        "{}, by {}{}; {kept}; a call fails after {}",
-        how.call(),
-        how.http,
-        tls.unwrap_or_default(),
-        units::time(how.deadline_ms as f64 * 1e6)
-    )
 }
 
 fn calls(figures: &Figures) -> String {
@@ -117,7 +102,7 @@ fn calls(figures: &Figures) -> String {
     text
 }
 
-fn rate(variant: &VariantFindings, figures: &Figures) -> String {
+fn rate(figures: &Figures) -> String {
     let seconds = figures.elapsed_ns as f64 / 1e9;
     let sent = figures
         .calls
@@ -128,8 +113,7 @@ fn rate(variant: &VariantFindings, figures: &Figures) -> String {
         false => NONE.to_owned(),
     };
     format!(
-        "{}; sent {sent}/s, answered {}/s, in {}",
-        variant.how.schedule,
+        "sent {sent}/s, answered {}/s, in {}",
         units::number(figures.goodput),
         units::time(figures.elapsed_ns as f64)
     )
@@ -190,7 +174,8 @@ fn connections(variant: &VariantFindings, figures: &Figures) -> String {
         "{at_start} at the start, {} opened later",
         connections.opened.map_or_else(none, units::count)
     );
-    if variant.how.tls.is_some() && connections.opened > Some(0) {
+    let tls = variant.how.service.as_ref().and_then(|it| it.verified);
+    if tls.is_some() && connections.opened > Some(0) {
         text += &format!(
             " ({} of them with a resumed TLS session)",
             units::count(connections.tls_resumed)

@@ -215,7 +215,7 @@ pub(super) fn of_verdict(
         (None, Some(most)) => Some((against, most)),
         _ => None,
     };
-    let bounded = bounded.filter(|_| of.is_live() && of.how.at_a_rate);
+    let bounded = bounded.filter(|_| of.is_live() && of.how.is_at_a_rate());
     cautions.extend(bounded.map(|(variant, most)| {
         Caution::about(Kind::Bounded, &variant.name, [u64::from(most), 0]).under(placement)
     }));

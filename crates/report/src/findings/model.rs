@@ -260,7 +260,7 @@ impl VariantFindings {
     /// Whether it is a service that was there before the run.
     #[must_use]
     pub fn is_live(&self) -> bool {
-        self.how.subject.is_none()
+        self.how.service.is_some()
     }
 
     /// What was planned and measured under a placement.

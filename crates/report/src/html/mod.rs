@@ -254,16 +254,16 @@ fn table(page: &mut Page, table: &Table) {
                 _ => "<td>",
             });
             page.text(cell);
-            let marks = table
-                .marks
+            let labels = table
+                .cautions
                 .get(index)
-                .filter(|marks| is_head && !marks.names.is_empty());
-            if let Some(marks) = marks {
-                page.raw(match marks.main.is_empty() {
+                .filter(|labels| is_head && !labels.names.is_empty());
+            if let Some(labels) = labels {
+                page.raw(match labels.main.is_empty() {
                     true => " <span class=\"mark minor\">",
                     false => " <span class=\"mark\">",
                 });
-                page.text(&marks.names).raw("</span>");
+                page.text(&labels.names).raw("</span>");
             }
             page.raw(if is_head { "</th>" } else { "</td>" });
         }

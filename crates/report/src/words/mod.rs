@@ -16,7 +16,7 @@ use rpcgauge_study::settings::{Operation, Placement};
 
 pub(crate) use a_a::{a_a, a_a_brief};
 pub(crate) use answer::{Answer, SIGNS, answer};
-pub(crate) use caution::Marks;
+pub(crate) use caution::Labels;
 pub(crate) use claim::{HOW_CLAIMS_ARE_READ, claim, claim_measured, claim_outcome, size_match};
 pub(crate) use ratio::{Factor, Found, change_phrase, factor_phrase, interval_beside};
 pub(crate) use reason::{LONGER, code_mark};

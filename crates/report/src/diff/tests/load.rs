@@ -1,6 +1,7 @@
 //! Runs of load: what the client could carry, and calls that nobody answered.
 
 use super::*;
+use crate::findings::caution::CautionKind;
 
 #[test]
 fn a_latency_that_unanswered_calls_could_have_changed_is_not_judged() {
@@ -93,10 +94,10 @@ fn load_goodput(shares: [f64; 2]) -> (Diff, MetricChange) {
 }
 
 #[test]
-fn a_client_bound_run_is_not_judged_and_is_marked() {
+fn a_client_bound_run_is_not_judged_and_has_a_caution() {
     let (diff, goodput) = load_goodput([0.5, 0.5]);
     assert_eq!(goodput.outcome, Change::Worse);
-    assert!(diff.marks.is_empty(), "{:?}", diff.marks);
+    assert!(diff.cautions.is_empty(), "{:?}", diff.cautions);
     for shares in [[0.9, 0.5], [0.5, 0.9]] {
         let (diff, goodput) = load_goodput(shares);
         assert_eq!(
@@ -108,17 +109,17 @@ fn a_client_bound_run_is_not_judged_and_is_marked() {
             Change::Worse,
             "CPU is what it is, whatever the client could do"
         );
-        let marks = shares.map(|share| {
-            if share > 0.8 {
-                "client-bound 12/12"
-            } else {
-                ""
-            }
-        });
-        let [cell] = &diff.marks[..] else {
-            panic!("{:?}", diff.marks)
+        let bound = shares.map(|share| if share > 0.8 { vec![(12, 12)] } else { vec![] });
+        let [cell] = &diff.cautions[..] else {
+            panic!("{:?}", diff.cautions)
         };
-        assert_eq!([&*cell.before, &*cell.after], marks);
+        let found = [&cell.before, &cell.after].map(|cautions| {
+            let bound = cautions
+                .iter()
+                .filter(|c| c.kind == CautionKind::ClientBound);
+            bound.map(|c| (c.count, c.of)).collect::<Vec<_>>()
+        });
+        assert_eq!(found, bound);
         let style = Style {
             color: false,
             width: 80,

@@ -39,10 +39,7 @@ fn the_figures_are_those_of_the_rate_that_held() {
     let findings = findings(&sample);
     let held = findings.capacity.as_ref().unwrap().held.unwrap();
     let variant = &findings.variants[0];
-    assert_eq!(
-        variant.how.schedule,
-        format!("{} calls/s, evenly spaced", held.rate)
-    );
+    assert_eq!(variant.how.settings["rate"], held.rate.to_string());
     let trials = u64::from(held.holds + held.misses);
     assert_eq!(variant.cells[0].trials.measured, trials);
     assert_eq!(
