@@ -200,14 +200,10 @@ fn claims(text: &mut String, claims: &[Claim]) {
                 .map_or_else(String::new, |place| format!("{place}: "));
             safe(&(place + &measured.words()))
         });
-        let published = match claim.published.is_empty() {
-            true => claim.figures.clone(),
-            false => format!("{} ({})", claim.published, claim.figures),
-        };
         *text += &format!(
             "| {} | {} | {} | {} |\n",
             safe(&claim.about),
-            safe(&published),
+            safe(&claim.published_in_full),
             measured.collect::<Vec<_>>().join("<br>"),
             safe(&claim.outcome),
         );

@@ -121,6 +121,12 @@ pub fn count(value: u64) -> String {
     grouped(&value.to_string())
 }
 
+/// A number of things, by the name of one: `1 block`, `1,200 blocks`.
+pub(crate) fn counted(number: u64, one: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {one}{plural}", count(number))
+}
+
 /// A part of a whole, in per cent.
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;

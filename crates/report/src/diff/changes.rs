@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::settings::Placement;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::common;
 use crate::document::machine_facts;
@@ -14,7 +14,7 @@ use crate::findings::verdict::Comparison;
 use crate::words::{self, Answer};
 
 /// How the floors of two runs stand to each other under one placement.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct FloorChange {
     /// Where the bare loops ran.
     pub placement: Placement,
@@ -25,7 +25,7 @@ pub struct FloorChange {
 }
 
 /// A verdict that is not the same any more.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct VerdictChange {
     /// The variant that it is about.
     pub of: String,
@@ -44,7 +44,7 @@ pub struct VerdictChange {
 }
 
 /// Something that two runs do not have alike.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// What: a setting by its key in a study, or something of the machine or the programs.
     pub what: String,
@@ -55,7 +55,7 @@ pub struct Difference {
 }
 
 /// A variant that calls in different ways in the two runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SettingsChange {
     /// The variant.
     pub variant: String,

@@ -3,7 +3,7 @@
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::settings::Placement;
 
-use super::{Base, Change, Diff, Difference, MetricChange, ObjectiveChange, RunLabel, Shift};
+use super::{Base, BeforeAfter, Change, Diff, Difference, MetricChange, RunLabel, Shift};
 use crate::document::{Answer, Block, Column, Item, Section, Shown, Table};
 use crate::findings::objective::{ObjectiveFindings, ObjectiveOutcome};
 use crate::metric::row;
@@ -96,7 +96,9 @@ fn capacity(diff: &Diff) -> Section {
     let facts = diff.capacity.iter().map(|change| {
         let runs = [("before", &change.before), ("after", &change.after)];
         let facts = runs.map(|(label, found)| {
-            let sentence = found.as_ref().map(|found| found.sentence.clone());
+            let sentence = found
+                .as_ref()
+                .map(|found| words::capacity::sentences(found).join(" "));
             let sentence = sentence.unwrap_or_else(|| "not searched for".to_owned());
             (label.to_owned(), sentence.into())
         });
@@ -107,7 +109,7 @@ fn capacity(diff: &Diff) -> Section {
 
 /// What became of every objective, before and after.
 fn objectives(diff: &Diff) -> Section {
-    let item = |change: &ObjectiveChange| {
+    let item = |change: &BeforeAfter<ObjectiveFindings>| {
         let (sign, answer) = turn(change);
         signed(sign, answer, objective(change))
     };
@@ -117,7 +119,7 @@ fn objectives(diff: &Diff) -> Section {
 }
 
 /// Whether an objective is reached or missed now and was not before.
-fn turn(change: &ObjectiveChange) -> (char, Answer) {
+fn turn(change: &BeforeAfter<ObjectiveFindings>) -> (char, Answer) {
     let outcomes = [&change.before, &change.after].map(|o| o.as_ref().map(|o| o.outcome));
     let [before, after] = outcomes;
     match after {
@@ -134,7 +136,7 @@ fn turn(change: &ObjectiveChange) -> (char, Answer) {
     }
 }
 
-fn objective(change: &ObjectiveChange) -> String {
+fn objective(change: &BeforeAfter<ObjectiveFindings>) -> String {
     let named = change.before.as_ref().or(change.after.as_ref());
     let name = named.map_or_else(String::new, |o| format!("{} {}", o.variant, o.objective));
     let outcome = |found: &Option<ObjectiveFindings>| {

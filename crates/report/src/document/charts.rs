@@ -529,12 +529,11 @@ fn timeline(name: &str, timeline: &TimelineFindings, size: Size) -> Option<Plot>
 fn summary(timeline: &TimelineFindings) -> String {
     let trials = timeline.trial_starts_ns.len() as u64;
     let searched = trials - timeline.trials_not_searched.min(trials);
-    let plural = if trials == 1 { "trial" } else { "trials" };
+    let all = units::counted(trials, "trial");
     let mut text = match timeline.spikes_found {
-        _ if searched == 0 => format!("{trials} {plural}, too short to be searched for spikes"),
-        0 => format!("{trials} {plural}; no spikes"),
-        1 => format!("{trials} {plural}; 1 spike"),
-        n => format!("{trials} {plural}; {} spikes", units::count(n)),
+        _ if searched == 0 => format!("{all}, too short to be searched for spikes"),
+        0 => format!("{all}; no spikes"),
+        found => format!("{all}; {}", units::counted(found, "spike")),
     };
     let listed = timeline.spikes.len() as u64;
     if listed < timeline.spikes_found {

@@ -254,10 +254,9 @@ fn spikes(groups: &[Group<'_>]) -> Option<String> {
     let with = timelines().filter(|(_, t)| t.spikes_found > 0).count();
     let spikes = timelines().flat_map(|(v, t)| t.spikes.iter().map(move |s| (s.max_ns, v)));
     let (highest, variant) = spikes.max_by_key(|(ns, _)| *ns)?;
-    let spikes = if found == 1 { "spike" } else { "spikes" };
     Some(format!(
-        "{} {spikes} in {with} of {} variants, the highest of {} in {}; report.html shows when.",
-        units::count(found),
+        "{} in {with} of {} variants, the highest of {} in {}; report.html shows when.",
+        units::counted(found, "spike"),
         members().count(),
         units::time(highest as f64),
         variant.name,

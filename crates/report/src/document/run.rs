@@ -52,8 +52,8 @@ fn machine(e: &Environment) -> String {
         .as_ref()
         .map(|v| format!(", {v}"))
         .unwrap_or_default();
-    let cores = if e.cores == 1 { "core" } else { "cores" };
-    format!("{}, {} {cores}{place}", e.processor, e.cores)
+    let cores = units::counted(u64::from(e.cores), "core");
+    format!("{}, {cores}{place}", e.processor)
 }
 
 /// What makes all of a report weaker than it could be.

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use rpcgauge_study::settings::{LiveService, Settings};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// How a variant calls: its settings, as the table of settings has them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HowItCalls {
     /// What is called: `list n=100 of python/http`, a user's own method, or a live service's target
     /// with what it is sent.
@@ -17,26 +17,22 @@ pub struct HowItCalls {
     /// trial ends is left out: trials of another length do not call in another way.
     pub settings: BTreeMap<String, String>,
     /// The live service that is called.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<Service>,
     /// How many calls can be in flight at a time, where each takes a connection of its own; absent where
     /// a connection carries many.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_a_time: Option<u32>,
 }
 
 /// A live service, and what it is sent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Service {
     /// Where it is, and what of it is called.
     pub target: String,
     /// The method of HTTP calls: `GET`; absent for gRPC.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http_method: Option<String>,
     /// What it is sent with each call: `a body`, `no body`, `a message`, `an empty message`.
     pub sends: String,
     /// Whether its certificate is verified; absent without TLS.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<bool>,
 }
 

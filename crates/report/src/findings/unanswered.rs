@@ -5,13 +5,13 @@
 
 use rpcgauge_stats::{Share, shares_differ};
 use rpcgauge_study::plan::Metric;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::figures::Figures;
 use crate::metric::{self, Kind};
 
 /// The shares of calls that were not answered.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Unanswered {
     /// Of the variant that a verdict is about.
     pub of: f64,

@@ -186,10 +186,6 @@ fn a_service_that_does_not_answer_any_more_is_worse() {
         "{text}"
     );
     assert_eq!(compare(&after, &after).slower().count(), 0, "it never did");
-    assert_eq!(
-        serde_json::from_str::<Diff>(&diff.to_json().unwrap()).unwrap(),
-        diff
-    );
 }
 
 #[test]
@@ -268,8 +264,4 @@ fn of_two_searches_the_capacities_are_shown_and_only_the_shown_rate_counts() {
     assert!(!text.contains("Verdicts"), "a load has none: {text}");
     let one = compare(&before, &findings(&live()));
     assert!(one.capacity.as_ref().is_some_and(|c| c.after.is_none()));
-    assert_eq!(
-        serde_json::from_str::<Diff>(&one.to_json().unwrap()).unwrap(),
-        one
-    );
 }

@@ -203,11 +203,17 @@ fn one_invocation_resolves_nothing() {
 }
 
 #[test]
-fn json_reads_back() {
+fn json_holds_every_change() {
     let (before, after) = days();
     let diff = compare(&before, &after);
-    let text = diff.to_json().unwrap();
-    assert_eq!(serde_json::from_str::<Diff>(&text).unwrap(), diff);
+    let value: serde_json::Value = serde_json::from_str(&diff.to_json().unwrap()).unwrap();
+    assert_eq!(
+        value["metrics"].as_array().unwrap().len(),
+        diff.metrics.len()
+    );
+    assert_eq!(value["verdicts"][0]["is"], "worse");
+    assert_eq!(value["only_after"], serde_json::json!(["rest-new"]));
+    assert_eq!(value.get("capacity"), None);
 }
 
 #[test]
