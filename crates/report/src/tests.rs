@@ -62,7 +62,7 @@ fn csv_has_one_row_a_trial_under_stable_columns() {
         assert_eq!(measured, delays.iter().all(Option::is_some));
         assert!(delays.is_sorted(), "{delays:?}");
         let is_plain = row[column("variant")] == "gzip-one-gzip";
-        assert_eq!(is_plain, row[column("uncompressed_answers")] == "40");
+        assert_eq!(is_plain, row[column("uncompressed_responses")] == "40");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Reading TOML by serde: what is wrong is told with its place, its key and the nearest name.
+//! Reading TOML by serde: an error names its place, its key and the nearest name.
 
 use std::ops::Range;
 
@@ -197,7 +197,7 @@ impl<'a> Table<'a> {
     /// What serde says of the value of `key`, which stands at `place`, in our words.
     fn refusal(&self, key: &str, place: Range<usize>, mut error: toml::de::Error) -> StudyError {
         let place = error.span().unwrap_or(place);
-        // The keys that lead to the place are told only in what the error shows without its input.
+        // The keys that lead to the place stand only in what the error shows without its input.
         error.set_input(None);
         let shown = error.to_string();
         let keys = shown.rsplit_once("\nin `").map_or("", |(_, keys)| keys);

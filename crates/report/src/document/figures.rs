@@ -3,7 +3,7 @@
 use rpcgauge_study::record::Stage;
 use rpcgauge_study::settings::{Placement, Timing};
 
-use super::groups::{self, Group};
+use super::groups::{self, Group, measured, members};
 use super::live::{LEFT_OUT, time};
 use super::{Block, Column, MOST_IN_TEXTS, Section, Shown, Table, Text};
 use crate::findings::{Cell, Figures, Findings, StageFindings, VariantFindings};
@@ -101,7 +101,7 @@ fn delay(
 
 /// The figures of some groups. A column that no variant has is left out.
 pub(super) fn table(groups: &[Group<'_>]) -> Table {
-    let members = || groups.iter().flat_map(|group| &group.members);
+    let members = || members(groups);
     let is_codec = |variant: &VariantFindings| variant.how.is_codec();
     let all_codecs = members().all(|(variant, _)| is_codec(variant));
     let at_a_rate = members().any(|(variant, _)| variant.how.is_at_a_rate());
@@ -117,7 +117,7 @@ pub(super) fn table(groups: &[Group<'_>]) -> Table {
         RATE if all_codecs => Column::number("messages/s", column.rank),
         _ => column.clone(),
     };
-    let row = |(variant, cell): &(&VariantFindings, &Cell)| {
+    let row = |(variant, cell): (&VariantFindings, &Cell)| {
         let figures = cell.figures.as_deref();
         let cells = shown
             .iter()
@@ -215,24 +215,19 @@ fn merge(known: &mut Vec<String>, more: Vec<String>) {
 /// What the instrument itself took, and how late it was, in every report: the columns of both may have no
 /// room.
 fn client(groups: &[Group<'_>]) -> Option<String> {
-    let members = groups.iter().flat_map(|group| &group.members);
-    let measured: Vec<(&str, &Figures)> = members
-        .filter_map(|(v, cell)| Some((&*v.name, cell.figures.as_deref()?)))
-        .collect();
-    let shares = measured
-        .iter()
-        .filter_map(|(name, f)| Some((f.client_share_max?, *name)));
+    let shares = measured(groups).filter_map(|(v, f)| Some((f.client_share_max?, &v.name)));
     let (share, busiest) = shares.max_by(|a, b| a.0.total_cmp(&b.0))?;
     let mut text = format!(
         "rpcgauge's own client used up to {} of its core ({busiest})",
         units::percent(share)
     );
-    let delays = measured.iter().filter_map(|(name, figures)| {
+    let delays = measured(groups).filter_map(|(variant, figures)| {
+        let name = &variant.name;
         let delay = figures.send_delay.as_ref()?;
         // Too few calls for a percentile have a longest one still.
         Some(match delay.p99_ns {
-            Some(ns) => (ns, "99% of its calls", *name),
-            None => (delay.max_ns, "its calls", *name),
+            Some(ns) => (ns, "99% of its calls", name),
+            None => (delay.max_ns, "its calls", name),
         })
     });
     if let Some((delay, calls, latest)) = delays.max_by_key(|(ns, ..)| *ns) {
@@ -246,10 +241,7 @@ fn client(groups: &[Group<'_>]) -> Option<String> {
 
 /// How many spikes there were, and the highest.
 fn spikes(groups: &[Group<'_>]) -> Option<String> {
-    let members = || groups.iter().flat_map(|group| &group.members);
-    let timelines = || {
-        members().filter_map(|(variant, cell)| Some((variant, &cell.figures.as_deref()?.timeline)))
-    };
+    let timelines = || measured(groups).map(|(variant, figures)| (variant, &figures.timeline));
     let found: u64 = timelines().map(|(_, t)| t.spikes_found).sum();
     let with = timelines().filter(|(_, t)| t.spikes_found > 0).count();
     let spikes = timelines().flat_map(|(v, t)| t.spikes.iter().map(move |s| (s.max_ns, v)));
@@ -257,7 +249,7 @@ fn spikes(groups: &[Group<'_>]) -> Option<String> {
     Some(format!(
         "{} in {with} of {} variants, the highest of {} in {}; report.html shows when.",
         units::counted(found, "spike"),
-        members().count(),
+        members(groups).count(),
         units::time(highest as f64),
         variant.name,
     ))
@@ -265,9 +257,8 @@ fn spikes(groups: &[Group<'_>]) -> Option<String> {
 
 /// The stages of all variants that were timed by stages, mean and median; none without any.
 pub(super) fn stages(groups: &[Group<'_>]) -> Option<Table> {
-    let members = groups.iter().flat_map(|group| &group.members);
-    let staged: Vec<(&str, &[StageFindings])> = members
-        .filter_map(|(variant, cell)| Some((&*variant.name, &*cell.figures.as_deref()?.stages)))
+    let staged: Vec<(&str, &[StageFindings])> = measured(groups)
+        .map(|(variant, figures)| (&*variant.name, &*figures.stages))
         .filter(|(_, stages)| !stages.is_empty())
         .collect();
     let has = |stage: &Stage| {

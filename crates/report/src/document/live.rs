@@ -18,11 +18,8 @@ pub(super) const LEFT_OUT: &str = "the client's own encoding of requests and dec
 pub(super) fn results(findings: &Findings) -> Vec<Section> {
     let several = findings.live().count() > 1;
     let cells = findings.live().flat_map(|variant| {
-        let measured = variant
-            .cells
-            .iter()
-            .filter_map(move |cell| Some((variant, cell, cell.figures.as_deref()?)));
-        measured.collect::<Vec<_>>()
+        let measured = variant.measured();
+        measured.map(move |(cell, figures)| (variant, cell, figures))
     });
     let section = |(variant, cell, figures): (&VariantFindings, &Cell, &Figures)| {
         let mut blocks = vec![Block::Facts(facts(variant, figures))];
@@ -253,8 +250,8 @@ pub(super) fn objectives(findings: &Findings) -> Option<Section> {
 
 /// The tables that stand beside a live service's figures: a search, then ramps.
 pub(super) fn listings(findings: &Findings) -> Vec<Section> {
-    let cells = findings.variants.iter().flat_map(|v| &v.cells);
-    let figures = cells.filter_map(|cell| cell.figures.as_deref());
+    let cells = findings.variants.iter().flat_map(VariantFindings::measured);
+    let figures = cells.map(|(_, figures)| figures);
     let ramps = figures.filter(|figures| !figures.steps.is_empty());
     findings
         .capacity

@@ -113,15 +113,11 @@ pub(super) fn failures(findings: &Findings) -> Option<Section> {
 
 /// What failed of the calls and connections of subjects; a live service's stands with its result.
 pub(super) fn calls(findings: &Findings) -> Option<Section> {
-    let cells = findings
-        .variants
-        .iter()
-        .filter(|v| !v.is_live())
-        .flat_map(|variant| {
-            let cells = variant.cells.iter();
-            cells.filter_map(move |cell| Some((variant, cell, cell.figures.as_deref()?)))
-        });
-    let items = cells.filter_map(|(variant, cell, figures)| failed_calls(variant, cell, figures));
+    let subjects = findings.variants.iter().filter(|v| !v.is_live());
+    let items = subjects.flat_map(|variant| {
+        let measured = variant.measured();
+        measured.filter_map(move |(cell, figures)| failed_calls(variant, cell, figures))
+    });
     let items: Vec<Item> = items.collect();
     (!items.is_empty()).then(|| Section {
         id: "calls",
@@ -228,14 +224,20 @@ pub(crate) fn machine_facts(environment: &Environment) -> [(&'static str, String
 /// How far the machine moved a floor during the run: the one that it moved furthest, since floors
 /// of other bytes and transports are not to be compared. None without two blocks of a floor.
 fn floor_blocks(findings: &Findings) -> Option<String> {
-    let cells = findings
-        .variants
-        .iter()
-        .flat_map(|v| v.cells.iter().map(move |c| (v, c)));
-    let floors = cells.filter_map(|(variant, cell)| {
-        let floor = cell.figures.as_deref()?.floor.as_ref()?;
-        let moved = floor.highest_round_trip_ns as f64 / floor.lowest_round_trip_ns.max(1) as f64;
-        (floor.blocks > 1).then_some((moved, floor, variant, cell))
+    let floors = findings.variants.iter().flat_map(|variant| {
+        let floors = variant.measured();
+        let floors = floors.filter_map(|(cell, figures)| Some((cell, figures.floor.as_ref()?)));
+        floors
+            .filter(|(_, floor)| floor.blocks > 1)
+            .map(move |(cell, floor)| {
+                let lowest = floor.lowest_round_trip_ns.max(1) as f64;
+                (
+                    floor.highest_round_trip_ns as f64 / lowest,
+                    floor,
+                    variant,
+                    cell,
+                )
+            })
     });
     let (moved, floor, variant, cell) = floors.max_by(|a, b| a.0.total_cmp(&b.0))?;
     Some(format!(

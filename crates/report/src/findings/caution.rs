@@ -162,7 +162,7 @@ pub(super) fn of_cell(
             (Kind::MixedIdle, [u64::from(figures.idle.len() > 1), 0]),
             (
                 Kind::Uncompressed,
-                [figures.uncompressed_answers, calls.answered],
+                [figures.uncompressed_responses, calls.answered],
             ),
             (Kind::FailedConnects, [connections.failed, 0]),
             (Kind::Reopened, [connections.reopened, 0]),

@@ -53,8 +53,8 @@ pub struct Figures {
     pub connections_per_call: Option<f64>,
     /// Connections of all trials.
     pub connections: Connections,
-    /// Answers that came uncompressed although a compression was asked for.
-    pub uncompressed_answers: u64,
+    /// Responses that came uncompressed although a compression was asked for.
+    pub uncompressed_responses: u64,
     /// Calls that were due and had no body yet: begun late by the client's fault.
     pub bodies_late: u64,
     /// Calls in flight, where a number of them is asked for and recorded.
@@ -199,7 +199,7 @@ pub struct Floor {
     pub client_cpu_ns: f64,
     /// Bytes sent each call, in the first block.
     pub request_bytes: u64,
-    /// Bytes answered each call.
+    /// Bytes received each call.
     pub response_bytes: u64,
     /// The kernel's share of a call: the median over the blocks of the floor's median round trip over
     /// the median call. Absent for load trials, whose calls wait for each other.

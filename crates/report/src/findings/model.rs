@@ -210,8 +210,8 @@ impl Findings {
             return self.objectives.iter().all(ObjectiveFindings::is_reached);
         }
         self.live().all(|variant| {
-            let mut figures = variant.cells.iter().filter_map(|c| c.figures.as_deref());
-            figures.any(|figures| figures.calls.answered > 0)
+            let mut measured = variant.measured();
+            measured.any(|(_, figures)| figures.calls.answered > 0)
         })
     }
 
@@ -237,6 +237,12 @@ impl VariantFindings {
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.how.service.is_some()
+    }
+
+    /// Its cells that have figures.
+    pub(crate) fn measured(&self) -> impl Iterator<Item = (&Cell, &Figures)> {
+        let cells = self.cells.iter();
+        cells.filter_map(|cell| Some((cell, cell.figures.as_deref()?)))
     }
 
     /// What was planned and measured under a placement.

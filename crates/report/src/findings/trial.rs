@@ -62,8 +62,8 @@ pub struct TrialRow {
     pub connections_opened: Option<u64>,
     /// Attempts to open a connection that failed, those of the warm-up included.
     pub connects_failed: u64,
-    /// Answers that came uncompressed although a compression was asked for.
-    pub uncompressed_answers: u64,
+    /// Responses that came uncompressed although a compression was asked for.
+    pub uncompressed_responses: u64,
     /// Failures whose text was not recorded.
     pub errors_without_sample: u64,
     /// Sends of calls beyond their first.
@@ -210,7 +210,7 @@ impl TrialRow {
             connections_at_start: measured.connections_at_start,
             connections_opened: measured.connections_opened,
             connects_failed: measured.connects_failed,
-            uncompressed_answers: measured.uncompressed_answers,
+            uncompressed_responses: measured.uncompressed_answers,
             errors_without_sample: measured.errors_without_sample,
             retried: measured.calls.retried,
             answered_after_retry: measured.calls.answered_after_retry,

@@ -27,7 +27,7 @@ pub(crate) struct Uneven {
 }
 
 impl Uneven {
-    /// None where the shares are the same, as far as can be told, or the metric is no latency.
+    /// None where the shares are the same, as far as can be seen, or the metric is no latency.
     pub(crate) fn of(metric: Metric, of: &Figures, against: &Figures) -> Option<Self> {
         let [own, other] = [of, against].map(|figures| Share {
             part: figures.calls.started.saturating_sub(figures.calls.answered),

@@ -7,7 +7,7 @@ use rpcgauge_study::ramp::RampPart;
 
 use super::*;
 
-/// A load of one service, of which nothing is known but its answers; a few calls failed.
+/// A load of one service, of which nothing is known but its responses; a few calls failed.
 pub fn live() -> Sample {
     let mut sample = two(2.0).build();
     let plan = &mut sample.plan;
@@ -69,7 +69,7 @@ fn service(target: &str) -> Callee {
     }
 }
 
-/// Of a live service nothing is known but its answers.
+/// Of a live service nothing is known but its responses.
 fn seen_from_outside(record: &mut TrialRecord) {
     record.timing = Timing::Load;
     if let Outcome::Measured(measured) = &mut record.outcome {

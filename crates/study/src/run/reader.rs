@@ -38,7 +38,7 @@ pub struct Run {
     pub trials: Vec<TrialRecord>,
     /// The floors, in the order they were calibrated.
     pub floors: Vec<FloorRecord>,
-    /// What was found amiss and tolerated, one line each.
+    /// What is damaged and was tolerated, one line each.
     pub warnings: Vec<String>,
     /// Bytes of `trials.jsonl` up to the end of its last whole line.
     pub(super) whole_bytes: u64,

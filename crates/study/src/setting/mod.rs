@@ -33,8 +33,7 @@ pub struct Setting {
     /// What it can be.
     pub values: Values,
     pub(crate) whose: Whose,
-    /// Whether its value is told apart from those of all other settings by its word alone, so that
-    /// a variant's name need not name the setting.
+    /// Whether no other setting has such a value, so that a variant's name need not name the setting.
     pub(crate) speaks_for_itself: bool,
     /// Settings that may not stand in one table with it, and why.
     pub(crate) contradicts: &'static [(Key, &'static str)],

@@ -1,4 +1,4 @@
-//! Runs of load: what the client could carry, and calls that nobody answered.
+//! Runs of load: what the client could carry, and calls without a response.
 
 use super::*;
 use crate::findings::caution::CautionKind;
@@ -48,22 +48,22 @@ fn objectives_stand_beside_each_other() {
     let text = render(&diff, style);
     let (_, objectives) = text.split_once("Objectives\n").expect(&text);
     let lines: Vec<&str> = objectives.lines().take(5).collect();
-    let told = |line: &str, sign: &str, words: [&str; 3]| {
+    let expected = |line: &str, sign: &str, words: [&str; 3]| {
         assert!(line.starts_with(&format!("  {sign} ")), "{line}");
         let mut rest = line;
         for word in words {
             (_, rest) = rest.split_once(word).expect(line);
         }
     };
-    told(lines[0], "=", ["p50<1s: ", "reached", "before, reached"]);
-    told(lines[1], "▼", ["max<1s: ", "missed", "before, reached"]);
-    told(lines[2], "=", ["p99<1s: ", "reached", "before, reached"]);
-    told(
+    expected(lines[0], "=", ["p50<1s: ", "reached", "before, reached"]);
+    expected(lines[1], "▼", ["max<1s: ", "missed", "before, reached"]);
+    expected(lines[2], "=", ["p99<1s: ", "reached", "before, reached"]);
+    expected(
         lines[3],
         "?",
         ["mean<1s: ", "no objective", "before, reached"],
     );
-    told(
+    expected(
         lines[4],
         "?",
         ["mean<2s: ", "reached", "before, no objective"],
@@ -180,9 +180,9 @@ fn a_service_that_does_not_answer_any_more_is_worse() {
         verbose: false,
     };
     let text = render(&diff, style);
-    let told = "▼ rest on two cores: goodput 0, since most trials answered no call; ";
+    let expected = "▼ rest on two cores: goodput 0, since most trials answered no call; ";
     assert!(
-        text.contains(told) && text.contains(" before, 0 after"),
+        text.contains(expected) && text.contains(" before, 0 after"),
         "{text}"
     );
     assert_eq!(compare(&after, &after).slower().count(), 0, "it never did");

@@ -257,8 +257,8 @@ fn what_a_variant_calls_otherwise_is_told_beside_its_change() {
         verbose: false,
     };
     let text = render(&compare(&before, &findings(&other.build())), style);
-    let told = "▼ grpc (called differently) on two cores: p50 latency 2.";
-    assert!(text.contains(told), "{text}");
+    let expected = "▼ grpc (called differently) on two cores: p50 latency 2.";
+    assert!(text.contains(expected), "{text}");
 }
 
 #[test]
