@@ -7,12 +7,10 @@
 pub mod builtin;
 pub mod capacity;
 pub mod clock;
-pub mod compare;
 mod error;
 pub mod features;
 pub mod file;
 pub mod histogram;
-pub mod live;
 pub mod objective;
 pub mod plan;
 pub mod printable;

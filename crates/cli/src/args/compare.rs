@@ -1,7 +1,6 @@
 //! `rpcgauge compare`.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use rpcgauge_study::words::parse_time_ms;
@@ -47,21 +46,24 @@ pub(crate) struct CompareArgs {
     )]
     pub(crate) size_sweep: Vec<u32>,
     /// About how long to measure, e.g. 30s or 2m
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration, help_heading = "Comparison")]
-    pub(crate) budget: Duration,
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_ms, help_heading = "Comparison")]
+    pub(crate) budget: u64,
     /// Seed of every random choice
     #[arg(long, value_name = "N", help_heading = "Comparison")]
     pub(crate) seed: Option<u64>,
     /// Print the trials and the time they would take; run nothing
     #[arg(long, help_heading = "Comparison")]
     pub(crate) plan: bool,
+    /// Print these options as a study, for `rpcgauge run`; run nothing
+    #[arg(long, help_heading = "Comparison")]
+    pub(crate) print_study: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
 }
 
-/// A time as studies write it.
-fn parse_duration(text: &str) -> Result<Duration, String> {
-    parse_time_ms(text.trim()).map(Duration::from_millis)
+/// A time as studies write it, in milliseconds.
+fn parse_ms(text: &str) -> Result<u64, String> {
+    parse_time_ms(text.trim())
 }

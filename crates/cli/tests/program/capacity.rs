@@ -175,14 +175,11 @@ fn what_cannot_be_searched_is_refused_in_one_line() {
         &["--in-flight", "--find-capacity"],
     );
     refused(&with(&["--calls", "5"]), &["--calls", "--find-capacity"]);
-    refused(
-        &with(&["--vs", "http://h/"]),
-        &["--find-capacity", "leave --vs out"],
-    );
+    refused(&with(&["--vs", "http://h/"]), &["--find-capacity", "--vs"]);
     refused(&with(&["--max-rate", "0"]), &["--max-rate", "more than 0"]);
     refused(
         &with(&["--start-rate", "9", "--max-rate", "5"]),
-        &["--start-rate", "above --max-rate"],
+        &["--start-rate", "above \"max-rate\""],
     );
     refused(&with(&["--precision", "0"]), &["--precision", "0.1%"]);
     refused(

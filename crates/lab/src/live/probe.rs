@@ -144,7 +144,7 @@ pub(super) fn refusal(
         ),
         FailureKind::HttpStatus(401) | FailureKind::GrpcStatus(UNAUTHENTICATED) => format!(
             "does not know who calls ({kind}){because}; give what it wants to know, as in \
-             -H 'authorization: …'"
+             the header 'authorization: …'"
         ),
         FailureKind::ContentType if is_grpc => {
             format!(
@@ -161,7 +161,7 @@ pub(super) fn refusal(
         ),
         FailureKind::HttpStatus(415) => format!(
             "responds with 415: {} does not take bodies of this type or compression; check \
-             -H 'content-type: …' and --request-compression",
+             the header 'content-type: …' and the compression of requests",
             service.target.path,
         ),
         // The engine's text about a connection names what is wrong and the option that helps.

@@ -54,7 +54,7 @@ fn texts(template: Option<&str>, rows: Option<Rows>) -> Texts {
     Texts {
         data: Arc::new(data),
         message_type: None,
-        source: "--data".to_owned(),
+        source: "data".to_owned(),
     }
 }
 
@@ -286,7 +286,7 @@ fn messages_are_encoded_and_what_is_none_is_named_by_its_place() {
         let made = bodies::make(&grpc(), Some(texts), &EXTENT, &GO);
         made.err().unwrap().to_string()
     };
-    insta::assert_snapshot!(why(&greeting("{\"name\":1}")), @"--data: $.name: invalid value: integer `1`, expected a string");
+    insta::assert_snapshot!(why(&greeting("{\"name\":1}")), @"data: $.name: invalid value: integer `1`, expected a string");
     let rows = Rows::in_memory(
         b"{\"name\":\"Ada\"}\n{\"nam\":\"Bob\"}\n",
         RowFormat::JsonLines,
@@ -386,7 +386,10 @@ fn fields_that_options_set_are_refused() {
         let error = head(&settings, &with(&[(name, "secret")]))
             .unwrap_err()
             .to_string();
-        assert!(error.starts_with(&format!("-H '{name}: …': ")), "{error}");
+        assert!(
+            error.starts_with(&format!("header '{name}: …': ")),
+            "{error}"
+        );
         assert!(!error.contains("secret"), "{error}");
     }
 }

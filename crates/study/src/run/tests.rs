@@ -17,7 +17,7 @@ use crate::plan::Plan;
 use crate::record::{
     Environment, Fault, FloorRecord, Histogram, IdleOutcome, Outcome, Record, TrialRecord,
 };
-use crate::resolve::own::FileLoader;
+use crate::resolve::loader::FileLoader;
 use crate::resolve::{Overrides, ResolveContext};
 use crate::settings::{Idle, Placement, Timing, Transport};
 
@@ -26,9 +26,7 @@ const STUDY: &str = "# Is it fast?\ninvocations = 2\nblocks = 1\n[workload]\nnam
 fn plan_of(study: &str) -> Plan {
     let context = ResolveContext {
         subjects: &crate::features::embedded_only(),
-        loader: &FileLoader {
-            folder: PathBuf::new(),
-        },
+        loader: &FileLoader::default(),
         cores: 2,
         overrides: &Overrides::default(),
     };

@@ -16,7 +16,7 @@ use rpcgauge_message::{Compression, WorkloadSpec};
 use toml::de::DeValue;
 
 use crate::features::{Features, Role};
-use crate::ramp::{self, RampPart, parts_word};
+use crate::ramp::{self, Ramp, RampPart, parts_word};
 use crate::settings::{Callee, Settings, is_rate};
 use crate::words::{LONGEST_MS, Word, number_word, parse_time_ms, time_word};
 
@@ -180,16 +180,18 @@ impl Setting {
                     .map(Value::Whole)
                     .ok_or_else(|| wrong(&whole_number(bounds)))
             }
-            Values::Rate => {
-                let number = match written {
-                    DeValue::Float(number) => number.as_str().parse().ok(),
-                    DeValue::Integer(number) => number.as_str().parse().ok(),
-                    _ => None,
-                };
-                number
-                    .map(Value::Rate)
-                    .ok_or_else(|| wrong("a number of calls a second"))
+            Values::Rate => match written {
+                DeValue::Float(number) => number.as_str().parse().ok().map(Value::Rate),
+                DeValue::Integer(number) => number.as_str().parse().ok().map(Value::Rate),
+                _ => match text.map(str::parse::<Ramp>) {
+                    Some(Err(error)) => return Err(error.to_string()),
+                    Some(Ok(Ramp(parts))) => Some(Value::Ramp(parts)),
+                    None => None,
+                },
             }
+            .ok_or_else(|| {
+                wrong("a number of calls a second, or a ramp such as \"100..1000:30s\"")
+            }),
             Values::Time { .. } => {
                 let text = text.ok_or_else(|| wrong("a time with its unit, such as \"150ms\""))?;
                 parse_time_ms(text).map(Value::Time)

@@ -432,8 +432,7 @@ pub static SETTINGS: [Setting; 23] = [
     Setting {
         key: Key::Deadline,
         word: "deadline",
-        // Shorter ones would fail calls for the timer's grain.
-        values: Values::Time { least_ms: 10 },
+        values: Values::Time { least_ms: 1 },
         get: |s| Some(Value::Time(s.deadline_ms)),
         set: |s, value| s.deadline_ms = value.ms(),
         column: "deadline",
