@@ -7,7 +7,6 @@ use crate::words::{self, Answer, LONGER};
 
 /// How many verdicts there are of each kind, and what to do where most are open; none where a run
 /// asks no question.
-#[must_use]
 pub fn closing(findings: &Findings) -> Option<String> {
     let asked = findings
         .comparisons

@@ -70,7 +70,6 @@ const MEASURED: [Column; 27] = [
 ];
 
 /// The header line's names.
-#[must_use]
 pub fn columns() -> Vec<String> {
     let measured = MEASURED.map(|(name, _)| name);
     let own = TRIAL.into_iter().chain(measured).map(str::to_owned);
@@ -79,7 +78,6 @@ pub fn columns() -> Vec<String> {
 }
 
 /// Writes the trials as CSV.
-#[must_use]
 pub fn render(findings: &Findings) -> String {
     let measured = findings.trials.iter().map(|t| {
         let place = (t.index, &*t.variant, t.invocation, t.block, t.placement);

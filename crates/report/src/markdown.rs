@@ -10,7 +10,6 @@ use crate::units::NONE;
 use crate::words;
 
 /// Writes findings as Markdown.
-#[must_use]
 pub fn render(findings: &Findings) -> String {
     let document = Document::of(findings);
     let mut text = format!("## rpcgauge: {}\n\n", safe(&document.title));

@@ -13,6 +13,10 @@ const SIZE_UNITS: Units = [("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9)];
 /// What stands where nothing was measured.
 pub const NONE: &str = "–";
 
+pub(crate) fn none() -> String {
+    NONE.to_owned()
+}
+
 /// Units from small to large, each with its size.
 type Units = [(&'static str, f64); 4];
 

@@ -171,7 +171,6 @@ pub struct CautionsChange {
 }
 
 /// Compares two runs, variant by variant.
-#[must_use]
 pub fn compare(before: &Findings, after: &Findings) -> Diff {
     let margin = before.study.margin.max(after.study.margin);
     let (verdicts, verdicts_unchanged) = changes::verdicts(before, after);
@@ -204,7 +203,6 @@ const SPEED: [Metric; 4] = [
 ];
 
 /// Whether two runs have a variant of the same name.
-#[must_use]
 pub fn share_a_variant(before: &Findings, after: &Findings) -> bool {
     common(before, after).next().is_some()
 }
@@ -212,7 +210,6 @@ pub fn share_a_variant(before: &Findings, after: &Findings) -> bool {
 impl Diff {
     /// Whether any latency or goodput could be judged: it has an interval against what both runs share,
     /// or nothing is answered any more.
-    #[must_use]
     pub fn judges_speed(&self) -> bool {
         let has_intervals = |change: &MetricChange| {
             let shifts = &change.shifts;

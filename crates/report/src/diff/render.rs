@@ -22,7 +22,6 @@ const SHOWN: [(Metric, &str, u8); 6] = [
 ];
 
 /// Writes differences for a terminal.
-#[must_use]
 pub fn render(diff: &Diff, style: Style) -> String {
     let mut facts = vec![format!(
         "The machine's mood is another one in each run. So a figure is held against its run's floor and \
@@ -264,7 +263,7 @@ fn figures(diff: &Diff, placement: Placement) -> Section {
         let line = |head: &str, cell: &dyn Fn(&MetricChange) -> String| {
             let cells = SHOWN.map(|(metric, ..)| {
                 let change = here().find(|m| m.variant == *name && m.metric == metric);
-                change.map_or_else(|| units::NONE.to_owned(), cell)
+                change.map_or_else(units::none, cell)
             });
             [head.to_owned()]
                 .into_iter()

@@ -7,7 +7,7 @@ use super::groups::{self, Group, measured, members};
 use super::live::{LEFT_OUT, time};
 use super::{Block, Column, MOST_IN_TEXTS, Section, Shown, Table, Text};
 use crate::findings::{Cell, Figures, Findings, StageFindings, VariantFindings};
-use crate::units::{self, NONE};
+use crate::units;
 use crate::words::{self, Labels};
 
 /// A column of figures: its head, and what stands in it.
@@ -121,7 +121,7 @@ pub(super) fn table(groups: &[Group<'_>]) -> Table {
         let figures = cell.figures.as_deref();
         let cells = shown
             .iter()
-            .map(|(_, figure)| figures.and_then(figure).unwrap_or_else(|| NONE.to_owned()));
+            .map(|(_, figure)| figures.and_then(figure).unwrap_or_else(units::none));
         [variant.name.clone()].into_iter().chain(cells).collect()
     };
     let cautions: Vec<Labels> = members()
@@ -268,16 +268,13 @@ pub(super) fn stages(groups: &[Group<'_>]) -> Option<Table> {
     let used: Vec<Stage> = Stage::CLIENT.into_iter().chain(SPANS).filter(has).collect();
     let cell = |stages: &[StageFindings], stage: Stage| {
         let found = stages.iter().find(|s| s.stage == stage);
-        found.map_or_else(
-            || NONE.to_owned(),
-            |s| {
-                format!(
-                    "{} ({})",
-                    units::time(s.mean_ns),
-                    units::time(s.p50_ns as f64)
-                )
-            },
-        )
+        found.map_or_else(units::none, |s| {
+            format!(
+                "{} ({})",
+                units::time(s.mean_ns),
+                units::time(s.p50_ns as f64)
+            )
+        })
     };
     let row = |(name, stages): &(&str, &[StageFindings])| {
         let cells = used.iter().map(|stage| cell(stages, *stage));

@@ -7,7 +7,7 @@ use crate::findings::capacity::{CapacityFindings, CapacityTrial};
 use crate::findings::objective::ObjectiveOutcome;
 use crate::findings::steps::StepFindings;
 use crate::findings::{BytesPerCall, Cell, Distribution, Figures, Findings, VariantFindings};
-use crate::units::{self, NONE};
+use crate::units::{self, none};
 use crate::words;
 
 /// What no figure of a load holds: requests are encoded before they are due, or on another thread, and a
@@ -107,7 +107,7 @@ fn rate(figures: &Figures) -> String {
         .saturating_sub(figures.calls.never_sent);
     let sent = match seconds > 0.0 {
         true => units::number(sent as f64 / seconds),
-        false => NONE.to_owned(),
+        false => none(),
     };
     format!(
         "sent {sent}/s, answered {}/s, in {}",
@@ -189,11 +189,6 @@ fn connections(variant: &VariantFindings, figures: &Figures) -> String {
         text += &format!(", {failed} attempts failed{cause}");
     }
     text
-}
-
-/// What is shown of a figure that is not known.
-fn none() -> String {
-    NONE.to_owned()
 }
 
 fn client(figures: &Figures) -> String {

@@ -132,7 +132,6 @@ pub struct RateSearch {
 
 impl RateSearch {
     /// The search of a plan; none where it has none, or none that can be carried out.
-    #[must_use]
     pub fn of(plan: &Plan) -> Option<Self> {
         let Capacity {
             start,
@@ -151,7 +150,6 @@ impl RateSearch {
     }
 
     /// The rate of the next trial, calls a second; none where the search is over.
-    #[must_use]
     pub fn next_rate(&self) -> Option<f64> {
         match self.search.next(&self.tried) {
             SearchStep::Try(rate) if !self.broken_off => Some(rate),
@@ -191,7 +189,6 @@ fn is_whole(measured: &Measured) -> bool {
 
 impl CapacityFindings {
     /// Whether a rate held, in enough trials to rely on.
-    #[must_use]
     pub fn is_reached(&self) -> bool {
         self.held.is_some_and(|held| held.is_sure)
     }

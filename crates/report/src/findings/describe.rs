@@ -38,7 +38,6 @@ pub struct Service {
 
 impl HowItCalls {
     /// Reads settings by their table.
-    #[must_use]
     pub fn of(settings: &Settings) -> Self {
         let service = settings.callee.live().map(Service::of);
         let tls = service.as_ref().and_then(|service| service.verified);
@@ -61,13 +60,11 @@ impl HowItCalls {
     }
 
     /// Whether nothing is called: a codec makes and reads messages.
-    #[must_use]
     pub fn is_codec(&self) -> bool {
         self.settings.contains_key("codec")
     }
 
     /// Whether calls are due at a rate, so that the client can be late with them.
-    #[must_use]
     pub fn is_at_a_rate(&self) -> bool {
         self.settings.contains_key("rate")
     }

@@ -124,7 +124,6 @@ pub struct CallCounts {
 
 impl CallCounts {
     /// All calls that failed.
-    #[must_use]
     pub fn failed_total(&self) -> u64 {
         self.failed
             .values()
@@ -132,7 +131,6 @@ impl CallCounts {
     }
 
     /// Calls that ended, well or not.
-    #[must_use]
     pub fn ended(&self) -> u64 {
         self.answered.saturating_add(self.failed_total())
     }
@@ -219,7 +217,6 @@ pub struct BytesPerCall {
 
 impl BytesPerCall {
     /// Both directions together, without the marks.
-    #[must_use]
     pub fn total(&self) -> f64 {
         self.sent.total() + self.received.total()
     }
@@ -240,7 +237,6 @@ pub struct TrafficPerCall {
 
 impl TrafficPerCall {
     /// The call's own bytes of this direction: all but the marks.
-    #[must_use]
     pub fn total(&self) -> f64 {
         self.headers + self.bodies + self.overhead
     }

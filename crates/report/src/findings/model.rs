@@ -99,7 +99,6 @@ pub struct Progress {
 
 impl Progress {
     /// Whether every planned trial was measured.
-    #[must_use]
     pub fn is_complete(&self) -> bool {
         self.measured == self.planned
     }
@@ -188,7 +187,6 @@ pub struct FailedTrial {
 
 impl Findings {
     /// The variant of this name.
-    #[must_use]
     pub fn variant(&self, name: &str) -> Option<&VariantFindings> {
         self.variants.iter().find(|v| v.name == name)
     }
@@ -201,7 +199,6 @@ impl Findings {
 
     /// Whether every objective was reached, or a rate found that does; where a live service had none, whether it answered a
     /// call at all.
-    #[must_use]
     pub fn is_reached(&self) -> bool {
         if let Some(capacity) = &self.capacity {
             return capacity.is_reached();
@@ -216,7 +213,6 @@ impl Findings {
     }
 
     /// Whether a variant's figures rest on a trial: of a search only those at the rate that is shown.
-    #[must_use]
     pub fn rest_on(&self, trial: &TrialRow) -> bool {
         let shown = self
             .capacity
@@ -226,7 +222,6 @@ impl Findings {
     }
 
     /// What was measured of a variant under a placement.
-    #[must_use]
     pub fn figures(&self, variant: &str, placement: Placement) -> Option<&Figures> {
         self.variant(variant)?.cell(placement)?.figures.as_deref()
     }
@@ -234,7 +229,6 @@ impl Findings {
 
 impl VariantFindings {
     /// Whether it is a service that was there before the run.
-    #[must_use]
     pub fn is_live(&self) -> bool {
         self.how.service.is_some()
     }
@@ -246,7 +240,6 @@ impl VariantFindings {
     }
 
     /// What was planned and measured under a placement.
-    #[must_use]
     pub fn cell(&self, placement: Placement) -> Option<&Cell> {
         self.cells.iter().find(|c| c.placement == placement)
     }

@@ -46,7 +46,6 @@ pub enum ObjectiveOutcome {
 
 impl ObjectiveFindings {
     /// Whether it was reached: too few calls have not shown that it was.
-    #[must_use]
     pub fn is_reached(&self) -> bool {
         self.outcome == ObjectiveOutcome::Reached
     }

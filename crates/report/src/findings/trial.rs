@@ -148,7 +148,6 @@ pub struct TrialFigures(BTreeMap<Metric, f64>);
 
 impl TrialFigures {
     /// The figure of a metric.
-    #[must_use]
     pub fn get(&self, metric: Metric) -> Option<f64> {
         self.0.get(&metric).copied()
     }

@@ -63,7 +63,6 @@ const MOSTS: [Most; 5] = [
 
 /// Draws findings as a page. Where the whole would be larger than [`LIMIT`], plots are left out,
 /// and the page says which; verdicts and the tables of figures never are.
-#[must_use]
 pub fn render(findings: &Findings) -> String {
     let document = Document::of(findings);
     let mut drawn = String::new();

@@ -19,7 +19,6 @@ use crate::findings::Findings;
 use crate::words;
 
 /// Writes findings for a terminal.
-#[must_use]
 pub fn render(findings: &Findings, style: Style) -> String {
     let document = Document::of(findings);
     let mut page = Page::new(style);

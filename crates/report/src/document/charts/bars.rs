@@ -92,11 +92,6 @@ fn chart(weight: Weight, title: &str, intro: String, bars: Bars) -> Chart {
     }
 }
 
-/// A text, or a dash where there is none.
-fn or_none(text: Option<String>) -> String {
-    text.unwrap_or_else(|| units::NONE.to_owned())
-}
-
 /// A stage's class and name.
 fn stage_named(stage: Stage) -> Named {
     let class = match stage {
@@ -168,7 +163,7 @@ const RECEIVED: [Named; 3] = [
 
 /// Bytes a call on the connections, by direction and kind.
 pub(super) fn bytes(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
-    let known = |size: Option<f64>| or_none(size.map(units::size));
+    let known = |size: Option<f64>| size.map_or_else(units::none, units::size);
     let sizes = |of: &TrafficPerCall| [of.headers, of.bodies, of.overhead].map(Some);
     let bar = |figures: &Figures| {
         let bytes = figures.bytes?;
@@ -239,13 +234,16 @@ pub(super) fn cpu(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
             [side.user_ns, side.system_ns, side.unsplit_ns]
         })
     };
-    let total = |side: Option<CpuSide>| or_none(side.map(|side| units::time(side.total_ns)));
+    let total =
+        |side: Option<CpuSide>| side.map_or_else(units::none, |side| units::time(side.total_ns));
     let bar = |figures: &Figures| {
         let (client, server) = (figures.cpu.client, figures.cpu.server);
         let bare = figures.floor.as_ref().map_or_else(String::new, |floor| {
             format!("bare loop {}; ", units::time(floor.client_cpu_ns))
         });
-        let share = or_none(figures.client_share.map(units::percent));
+        let share = figures
+            .client_share
+            .map_or_else(units::none, units::percent);
         let of_client = CLIENT_CPU.into_iter().zip(times(client));
         let of_server = SERVER_CPU.into_iter().zip(times(server));
         Some(Bar {
