@@ -28,7 +28,6 @@ use crate::settings::{
     RowsSource, Schedule, Settings, Stop, TemplateSource, TlsChoice, Transport,
 };
 use crate::target::{Address, Target};
-use rpcgauge_trial::RampPart;
 
 /// How long a trial of a live service measures when a study bounds it neither by calls nor by time.
 const DEFAULT_STOP: Stop = Stop {
