@@ -65,7 +65,7 @@ pub(crate) fn prove(
         return Err(unanswered(&measurement));
     }
     match compressed {
-        Some(coding) if measurement.uncompressed_answers > 0 && exchange.compression_pays() => {
+        Some(coding) if measurement.uncompressed_responses > 0 && exchange.compression_pays() => {
             Err(TrialFailure::new(
                 Fault::Subject,
                 format!("the server responds without compression although {coding} was asked for"),

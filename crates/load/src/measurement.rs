@@ -80,7 +80,7 @@ pub struct Measurement {
     /// asks for where a server allows fewer streams on its connections, say.
     pub most_in_flight: u64,
     /// Responses that came uncompressed although [`crate::Expect::encoding`] names an encoding.
-    pub uncompressed_answers: u64,
+    pub uncompressed_responses: u64,
     /// Up to ten distinct error texts with how often each came.
     pub error_samples: Vec<ErrorSample>,
     /// Failures whose text is in none of the samples, since there were too many distinct ones.

@@ -122,7 +122,7 @@ pub struct Expect {
     pub content_type: Option<String>,
     /// The `content-encoding` (HTTP) or `grpc-encoding` (gRPC) that the response may have. A response
     /// may always be uncompressed; those are counted in
-    /// [`crate::Measurement::uncompressed_answers`] when an encoding is named here.
+    /// [`crate::Measurement::uncompressed_responses`] when an encoding is named here.
     pub encoding: Option<String>,
     /// Bytes of a response's message, as carried, at most. Larger ones fail their call.
     pub max_response_bytes: u32,

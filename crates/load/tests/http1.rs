@@ -199,7 +199,7 @@ fn stages_are_timed_and_lie_inside_the_call() {
             total <= latency * 1.002,
             "stages {total} ns of {latency} ns"
         );
-        assert_eq!(measurement.uncompressed_answers, 0);
+        assert_eq!(measurement.uncompressed_responses, 0);
         // "call 0" to "call 99".
         assert_eq!(measurement.payload.request, Some(6.9));
         assert_eq!(measurement.payload.response, Some(6.9));
@@ -246,7 +246,7 @@ fn without_stamps_the_codec_still_works_inside_the_call() {
     assert_eq!(measurement.calls.answered, 100);
     assert_eq!(echo.decoded, b"call 99");
     assert_eq!(
-        measurement.uncompressed_answers, 100,
+        measurement.uncompressed_responses, 100,
         "gzip was named and not used"
     );
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rpcgauge_study::settings::Placement;
 
 use crate::findings::{FailedTrial, Findings};
+use crate::units;
 
 /// Of more failures than this, the first are listed and the others counted: reasons can differ by
 /// a port or a path alone, and each has a log of some kilobytes with it.
@@ -67,10 +68,9 @@ impl<'a> Failures<'a> {
 
     /// That not all are listed, where so.
     pub(crate) fn left_out(&self) -> Option<String> {
-        let trials = if self.others == 1 { "trial" } else { "trials" };
-        let others = self.others;
-        (others > 0)
-            .then(|| format!("{others} {trials} more failed in other ways; trials.csv lists them"))
+        let others = units::counted(self.others as u64, "trial");
+        (self.others > 0)
+            .then(|| format!("{others} more failed in other ways; trials.csv lists them"))
     }
 }
 

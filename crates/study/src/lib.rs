@@ -17,6 +17,7 @@ pub mod printable;
 pub mod ramp;
 mod read;
 pub mod record;
+mod refusal;
 pub mod resolve;
 pub mod run;
 pub mod scale;

@@ -150,7 +150,7 @@ pub struct Measured {
     pub connects_failed: u64,
     /// Answers to measured calls that came uncompressed although a compression was asked for.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub uncompressed_answers: u64,
+    pub uncompressed_responses: u64,
     /// Calls that were due and had no body yet: begun late by the client's fault.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub bodies_late: u64,

@@ -74,8 +74,9 @@ fn a_ramp_of_random_arrivals_ends_with_its_calls() {
     let figures = &report["variants"][0]["cells"][0]["figures"];
     assert_eq!(step["lasted_ns"], figures["elapsed_ns"]);
     assert_eq!(step["goodput"], figures["goodput"]);
-    let how = report["variants"][0]["how"]["schedule"].as_str();
-    assert_eq!(how, Some("a ramp of calls/s, 500:1m, at random (Poisson)"));
+    let settings = &report["variants"][0]["how"]["settings"];
+    assert_eq!(settings["rate"], "500:1m");
+    assert_eq!(settings["arrivals"], "poisson");
 }
 
 #[test]

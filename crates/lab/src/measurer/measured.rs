@@ -47,7 +47,7 @@ pub(super) fn measured(from: load::Measurement, around: Surroundings) -> Measure
         connects_failed,
         bodies_late,
         most_in_flight,
-        uncompressed_answers,
+        uncompressed_responses,
         error_samples,
         errors_without_sample,
         ending,
@@ -98,7 +98,7 @@ pub(super) fn measured(from: load::Measurement, around: Surroundings) -> Measure
         connects_failed,
         bodies_late,
         most_in_flight: Some(most_in_flight),
-        uncompressed_answers,
+        uncompressed_responses,
         error_samples,
         errors_without_sample,
     }

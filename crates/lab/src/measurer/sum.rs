@@ -228,7 +228,7 @@ impl Sum {
             connections_reopened: reopened,
             tls_resumed: 0,
             connects_failed: 0,
-            uncompressed_answers: 0,
+            uncompressed_responses: 0,
             bodies_late: 0,
             most_in_flight: None,
             error_samples: errors.samples,

@@ -89,7 +89,7 @@ fn a_small_plan_runs_to_a_run_directory_whose_sums_hold() {
         assert_eq!(figures.most_in_flight, Some(1));
         let problems = [
             figures.connects_failed,
-            figures.uncompressed_answers,
+            figures.uncompressed_responses,
             figures.errors_without_sample,
             calls.never_begun,
             calls.retried,

@@ -302,7 +302,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             bodies_late: recorded.bodies_late,
             warmup_ended_after: self.phases.warmup.ended_after,
             most_in_flight,
-            uncompressed_answers: self.messages.sizes.uncompressed,
+            uncompressed_responses: self.messages.sizes.uncompressed,
             error_samples: recorded.errors.samples,
             errors_without_sample: recorded.errors.without_sample,
             ending,

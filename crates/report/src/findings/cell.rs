@@ -98,7 +98,7 @@ pub(crate) fn figures(
             failed: sum(measured().map(|m| m.connects_failed)),
             reopened: sum(measured().map(|m| m.connections_reopened)),
         },
-        uncompressed_answers: sum(measured().map(|m| m.uncompressed_answers)),
+        uncompressed_responses: sum(measured().map(|m| m.uncompressed_responses)),
         bodies_late: sum(measured().map(|m| m.bodies_late)),
         in_flight: in_flight(trials, settings),
         timeline: timeline::merge(trials),
@@ -318,8 +318,8 @@ fn floor(
     }))
 }
 
-/// Message sizes: the mean over trials, weighted by the calls that were answered. A trial without an
-/// answer knows no size of one, and may have sent nothing; where no trial has one, the requests that
+/// Message sizes: the mean over trials, weighted by the calls that were answered. A trial without a
+/// response knows no size of one, and may have sent nothing; where no trial has one, the requests that
 /// were sent are those of calls that were started.
 fn payload(trials: &[MeasuredTrial<'_>]) -> Payload {
     let mean = |size: fn(&Payload) -> Option<f64>, weight: fn(&Measured) -> u64| {

@@ -161,9 +161,9 @@ fn is_idle_as_asked(environment: &Environment) -> bool {
 
 /// That the certificate of a service was not verified.
 fn unverified(variant: &VariantFindings) -> Option<Caution> {
-    let unverified = variant.how.tls.as_deref() == Some(describe::UNVERIFIED);
-    (unverified && variant.repeats.is_none())
-        .then(|| Caution::about(CautionKind::Unverified, &variant.how.workload, [0, 0]))
+    let service = variant.how.service.as_ref()?;
+    (service.verified == Some(false) && variant.repeats.is_none())
+        .then(|| Caution::about(CautionKind::Unverified, &service.target, [0, 0]))
 }
 
 /// The record that counts of each trial that ended, in the plan's order.
@@ -290,7 +290,7 @@ fn cell(
         },
         client_bound,
         is_client_bound: client_bound * 2 > measured,
-        uncompressed: count(|m| m.uncompressed_answers > 0),
+        uncompressed: count(|m| m.uncompressed_responses > 0),
         connects_failed: count(|m| m.connects_failed > 0),
         never_begun: count(|m| m.calls.never_begun > 0),
         interrupted: count(|m| m.ending == Ending::Interrupted),

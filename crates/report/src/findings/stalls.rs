@@ -23,7 +23,7 @@ const TAILS: [Tail; 2] = [
 pub(super) fn cautions(variants: &[VariantFindings]) -> Vec<Caution> {
     let is_looked_at = |v: &&VariantFindings| v.is_live() && v.repeats.is_none();
     let of = |variant: &VariantFindings| {
-        let figures = variant.cells.iter().filter_map(|c| c.figures.as_deref());
+        let figures = variant.measured().map(|(_, figures)| figures);
         let level = figures.filter(|figures| figures.steps.is_empty());
         let found = level.flat_map(|figures| [stalls(figures), late(figures)]);
         found

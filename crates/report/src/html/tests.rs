@@ -98,8 +98,8 @@ fn no_text_of_others_reorders_the_page() {
     let page = render(&findings(&sample));
     assert!(!page.contains(['\u{202e}', '\u{200b}']));
     let shown = r"a\u{202e}b\u{200b}c";
-    let told = page.matches(&format!("<bdi>{shown}</bdi>")).count();
-    assert_eq!(told, 2, "the warning, and why it did not run");
+    let expected = page.matches(&format!("<bdi>{shown}</bdi>")).count();
+    assert_eq!(expected, 2, "the warning, and why it did not run");
     assert!(page.contains(&format!("<bdi>go {shown}</bdi>")));
 }
 

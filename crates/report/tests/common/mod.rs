@@ -59,7 +59,7 @@ pub struct Spec {
     pub one_core: f64,
     /// Encoding, then decoding, as parts of the call.
     pub codec: (f64, f64),
-    /// Request, then answer, bytes.
+    /// Request, then response, bytes.
     pub bytes: (u64, u64),
     pub client_share: f64,
     pub code: Code,

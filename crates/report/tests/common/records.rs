@@ -187,7 +187,7 @@ impl Builder {
             connections_at_start: Some(u64::from(spec.settings().connections)),
             tls_resumed: 0,
             connects_failed: spec.failed_connects,
-            uncompressed_answers: spec.uncompressed,
+            uncompressed_responses: spec.uncompressed,
             bodies_late: spec.bodies_late,
             most_in_flight: spec.most_in_flight.or(Some(u64::from(spec.in_flight))),
             errors_without_sample: 0,

@@ -123,7 +123,7 @@ impl Measured {
             self.connections_reopened,
             self.tls_resumed,
             self.connects_failed,
-            self.uncompressed_answers,
+            self.uncompressed_responses,
             self.bodies_late,
             self.most_in_flight.unwrap_or(0),
             self.errors_without_sample,

@@ -34,7 +34,7 @@ pub(crate) fn measured() -> Measured {
         connections_reopened: 0,
         tls_resumed: 0,
         connects_failed: 0,
-        uncompressed_answers: 0,
+        uncompressed_responses: 0,
         bodies_late: 0,
         most_in_flight: None,
         error_samples: Vec::new(),
@@ -57,7 +57,7 @@ fn counts_of_what_did_not_happen_are_left_out() {
         "failed",
         "connections_at_start",
         "connects_failed",
-        "uncompressed_answers",
+        "uncompressed_responses",
         "errors_without_sample",
     ] {
         assert!(!text.contains(&format!("\"{key}\"")), "{key}: {text}");
@@ -78,7 +78,7 @@ fn counts_of_what_went_amiss_come_back() {
     amiss.warmup.failed = 2;
     amiss.connections_at_start = Some(0);
     amiss.connects_failed = 3;
-    amiss.uncompressed_answers = 4;
+    amiss.uncompressed_responses = 4;
     amiss.errors_without_sample = 5;
     let text = serde_json::to_string(&amiss).unwrap();
     assert_eq!(serde_json::from_str::<Measured>(&text).unwrap(), amiss);

@@ -158,7 +158,7 @@ impl Check<'_, '_> {
                         "is the engine's: a client subject opens as many as it needs",
                     )?;
                     let styles = &self.features(Key::Client, &client.stack)?.styles;
-                    // One without any is no client, which is told when it is checked.
+                    // One without any is no client, and the check below refuses it.
                     first_style = styles.first().filter(|_| !self.says(Key::Style)).copied();
                 }
             }

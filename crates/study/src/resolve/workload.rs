@@ -113,7 +113,7 @@ impl Resolver<'_> {
         if self.within_limits.contains(&sent) {
             return Ok(());
         }
-        // What cannot be made was refused before, or is told by its trials.
+        // What cannot be made was refused before, or its trials report it.
         let (workload, encoding, request, response) = &sent;
         if let Ok(workload) = self.made(workload) {
             let limits = self.context.overrides.limits;

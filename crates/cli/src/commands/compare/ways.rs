@@ -158,9 +158,8 @@ fn spoken<'f>(
     server: &'f Features,
     client: Option<&'f Features>,
 ) -> impl Iterator<Item = Spoken> + 'f {
-    let both = move |speaks: &dyn Fn(&Features) -> bool| {
-        speaks(server) && client.is_none_or(speaks)
-    };
+    let both =
+        move |speaks: &dyn Fn(&Features) -> bool| speaks(server) && client.is_none_or(speaks);
     ENCODINGS.iter().flat_map(move |(protocol, encodings)| {
         let versions = server.protocols.get(protocol).into_iter().flatten();
         let has = |features: &Features, http: &HttpVersion| {

@@ -89,8 +89,8 @@ fn an_http_service_is_called_in_either_version() {
             .well();
         let report = report(&place.path().join(out));
         assert_eq!(figures(&report)["calls"]["answered"], 50, "HTTP/{version}");
-        let how = &report["variants"][0]["how"];
-        assert_eq!(how["http"], format!("HTTP/{version}"));
+        let settings = &report["variants"][0]["how"]["settings"];
+        assert_eq!(settings["http"], *version);
     }
 }
 

@@ -150,7 +150,7 @@ fn a_ramp_must_reach_an_objective_in_every_step() {
         .iter()
         .map(|found| (found.step, found.outcome))
         .collect();
-    // Pauses are left out, and of what is reached the step nearest to missing is told.
+    // Pauses are left out, and of what is reached the step nearest to missing is shown.
     assert_eq!(
         found,
         [

@@ -199,14 +199,14 @@ fn a_trial_without_an_answer_knows_no_size_of_one() {
     assert_eq!(crate::metric::of_cell(Metric::ResponseBytes, figures), None);
 }
 
-/// A pair in whose trials the server's user and system time are told apart where `told` says so.
-fn with_server_split(told: impl Fn(usize) -> bool) -> Findings {
+/// A pair in whose trials the server's user and system time are split where `is_split` says so.
+fn with_server_split(is_split: impl Fn(usize) -> bool) -> Findings {
     let mut sample = two(2.0).build();
     for (index, trial) in sample.trials.iter_mut().enumerate() {
         let TrialOutcome::Measured(measured) = &mut trial.outcome else {
             continue;
         };
-        if let Some(server) = measured.cpu.server.as_mut().filter(|_| !told(index)) {
+        if let Some(server) = measured.cpu.server.as_mut().filter(|_| !is_split(index)) {
             (server.user_ns, server.system_ns) = (None, None);
         }
     }
@@ -214,9 +214,9 @@ fn with_server_split(told: impl Fn(usize) -> bool) -> Findings {
 }
 
 #[test]
-fn user_and_system_time_that_are_not_told_apart_are_neither() {
-    let server = |told: fn(usize) -> bool| {
-        let findings = with_server_split(told);
+fn user_and_system_time_that_are_not_is_split_apart_are_neither() {
+    let server = |is_split: fn(usize) -> bool| {
+        let findings = with_server_split(is_split);
         let figures = findings.figures("grpc", Placement::TwoCores).unwrap();
         figures.cpu.server.unwrap()
     };

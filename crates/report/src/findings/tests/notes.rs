@@ -159,7 +159,7 @@ fn what_the_client_could_not_do_as_asked_is_in_cells_rows_and_verdicts() {
     let row = row.unwrap();
     assert_eq!(
         [
-            row.uncompressed_answers,
+            row.uncompressed_responses,
             row.connects_failed,
             row.never_begun,
             row.retried,

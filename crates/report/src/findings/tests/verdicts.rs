@@ -60,7 +60,7 @@ fn a_difference_beyond_an_a_a_pair_that_differs_stands_and_says_so() {
 #[test]
 fn what_does_not_lie_beyond_an_a_a_pair_is_not_resolved() {
     let open = |reason| verdict::Outcome::NotResolved { reason, more: None };
-    for (ratio, reason, told) in [
+    for (ratio, reason, expected) in [
         (
             1.2,
             Unresolved::NotBeyondAa,
@@ -74,8 +74,8 @@ fn what_does_not_lie_beyond_an_a_a_pair_is_not_resolved() {
     ] {
         let (outcome, said, _) = beside_an_a_a_pair_that_differs(ratio);
         assert_eq!(outcome, open(reason), "{said}");
-        let told = format!("{told} the A/A pair shows (1.");
-        assert!(said.contains(&told), "{said}");
+        let expected = format!("{expected} the A/A pair shows (1.");
+        assert!(said.contains(&expected), "{said}");
     }
 }
 
@@ -236,9 +236,9 @@ fn a_latency_that_unanswered_calls_could_have_changed_has_no_verdict() {
     ] {
         let (outcome, said) = failing(metric, every);
         assert_eq!(outcome, withheld, "{metric:?} {every:?}: {said}");
-        let told = "of the calls of grpc and 0.0% of those of rest were not answered: what these \
+        let expected = "of the calls of grpc and 0.0% of those of rest were not answered: what these \
                     would have taken could change the verdict";
-        assert!(said.contains(told), "{said}");
+        assert!(said.contains(expected), "{said}");
     }
 }
 

@@ -232,7 +232,7 @@ fn a_floor_stands_under_variants_of_the_plan_once() {
 
 /// Every value of a floor and of a trial, and of the plan, made one of another kind.
 #[test]
-fn damage_is_told_without_the_names_of_types() {
+fn damage_is_reported_without_the_names_of_types() {
     use serde_json::{Value, json};
     fn paths(value: &Value, path: &str, all: &mut Vec<String>) {
         all.push(path.to_owned());
