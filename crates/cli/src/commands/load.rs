@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rpcgauge_lab::Stacks;
 use rpcgauge_study::ramp::parts_word;
 use rpcgauge_study::resolve::loader::FileLoader;
 use rpcgauge_study::resolve::{Overrides, ResolveContext};
@@ -57,7 +58,7 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
         output: &args.output,
         stop: &stop,
         live: &services::find(&prepared, &resolved.plan, &stop)?,
-        subjects: &BTreeMap::new(),
+        subjects: &Stacks::default(),
     };
     measure::start_with(&resolved, how, exports).map(Ended::code)
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
+use rpcgauge_lab::Stacks;
+
 use super::measure::{self, Ended, How, Resuming};
 use super::subjects;
 use crate::args::RunArgs;
@@ -29,7 +31,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     let prepared = studies.iter().map(services::prepare);
     let prepared = prepared.collect::<Result<Vec<_>, _>>()?;
     let stop = signals::stop_flag()?;
-    let (none, live) = (BTreeMap::new(), BTreeMap::new());
+    let (none, live) = (Stacks::default(), BTreeMap::new());
     let how = How {
         output: &args.output,
         stop: &stop,

@@ -8,6 +8,8 @@ mod common;
 mod compare;
 mod doctor;
 mod failing;
+mod generated;
+mod killed;
 mod load;
 mod ramp;
 mod reflection;

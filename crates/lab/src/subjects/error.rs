@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use rpcgauge_message::WorkloadError;
 use rpcgauge_message::nearest::Nearest;
 use rpcgauge_study::StudyError;
 use rpcgauge_study::record::Fault;
@@ -74,23 +75,12 @@ pub enum SubjectsError {
         /// What, and what to do, one each.
         missing: Vec<String>,
     },
-    /// A command of its build failed.
-    #[error(
-        "the subject \"{subject}\" could not be built: `{command}` {how}; its log is {}",
-        log.display()
-    )]
-    Build {
-        /// The subject.
-        subject: String,
-        /// The command.
-        command: String,
-        /// How it ended.
-        how: String,
-        /// The file with its output.
-        log: PathBuf,
-        /// The last lines of that file.
-        tail: String,
-    },
+    /// A command of its build or its generator failed.
+    #[error(transparent)]
+    Command(Box<CommandFailed>),
+    /// There are no such messages.
+    #[error(transparent)]
+    Messages(#[from] WorkloadError),
     /// The user's cache folder cannot be used.
     #[error("cannot write {}: {source}; set XDG_CACHE_HOME to a folder that can be written", path.display())]
     Cache {
@@ -120,12 +110,64 @@ impl SubjectsError {
             | Self::Name { .. }
             | Self::Taken { .. }
             | Self::TooLarge { .. }
-            | Self::Unknown { .. } => Fault::User,
+            | Self::Unknown { .. }
+            | Self::Messages(_) => Fault::User,
             Self::Missing { .. } | Self::Cache { .. } | Self::NoCache | Self::Scratch(_) => {
                 Fault::Machine
             }
-            Self::Build { .. } => Fault::Subject,
+            Self::Command(failed) => match failed.fetches.is_empty() {
+                true => Fault::Subject,
+                false => Fault::Machine,
+            },
             Self::Stopped => Fault::Instrument,
+        }
+    }
+}
+
+/// A command that failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: `{command}` {how}{}{fetches}; its log is {}", task.failed(subject), task.said(tail),
+    log.display())]
+pub struct CommandFailed {
+    /// What the command was for.
+    pub(super) task: Task,
+    /// The subject.
+    pub(super) subject: String,
+    /// The command.
+    pub(super) command: String,
+    /// How it ended.
+    pub(super) how: String,
+    /// What it could not fetch, where the network seems to be the reason.
+    pub(super) fetches: String,
+    /// The file with its output.
+    pub(super) log: PathBuf,
+    /// The last lines of that file.
+    pub tail: String,
+}
+
+/// What commands of a subject are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Task {
+    /// To build it.
+    Build,
+    /// To make its code for a set of messages.
+    Messages,
+}
+
+impl Task {
+    fn failed(self, subject: &str) -> String {
+        match self {
+            Self::Build => format!("the subject \"{subject}\" could not be built"),
+            Self::Messages => format!("the subject \"{subject}\" has no code for these messages"),
+        }
+    }
+
+    /// A generator's last words, which are about the user's own messages.
+    fn said(self, tail: &str) -> String {
+        let last = tail.lines().rfind(|line| !line.trim().is_empty());
+        match (self, last) {
+            (Self::Messages, Some(last)) => format!(" ({})", last.trim()),
+            _ => String::new(),
         }
     }
 }

@@ -6,8 +6,8 @@ use super::{CALLS, Setting, UNTIL, Value, Values, Whose, missing};
 use crate::features::Role;
 use crate::settings::{
     Arrivals, Callee, Client, ConnectionUse, DEFAULT_DEADLINE_MS, ENGINE, HttpVersion,
-    MOST_IN_FLIGHT, Operation, Protocol, REFERENCE, Sample, Schedule, Settings, Style, Transport,
-    usual,
+    MOST_IN_FLIGHT, MOST_THREADS, Operation, Protocol, REFERENCE, Sample, Schedule, Settings,
+    Style, Transport, usual,
 };
 use crate::words::Word;
 
@@ -26,6 +26,7 @@ pub(crate) enum Key {
     Compression,
     RequestCompression,
     ResponseCompression,
+    Threads,
     Transport,
     Connection,
     Connections,
@@ -62,7 +63,7 @@ const NO_ARRIVALS: &str =
     "\"arrivals\" spaces calls at a \"rate\"; \"in-flight\" sends each call when one ends";
 
 /// All settings.
-pub static SETTINGS: [Setting; 23] = [
+pub static SETTINGS: [Setting; 24] = [
     Setting {
         key: Key::Server,
         word: "server",
@@ -261,6 +262,23 @@ pub static SETTINGS: [Setting; 23] = [
         lack: |s, has, _| missing(&has.compressions, s.response_compression.into()),
         column: "compression",
         says: |s, value| unless(is_one_compression(s), format!("response {value}")),
+        ..ROW
+    },
+    Setting {
+        key: Key::Threads,
+        word: "threads",
+        values: Values::Whole(1..=MOST_THREADS),
+        get: |s| s.callee.server().map(|_| Value::Whole(s.threads)),
+        set: |s, value| s.threads = value.whole(),
+        lack: |s, has, role| {
+            let needed = only(role, Role::Server, s.threads)?;
+            (needed > has.threads).then(|| format!("has at most {} threads", has.threads))
+        },
+        column: "served",
+        says: |s, value| match s.threads {
+            1 => String::new(),
+            _ => format!("{value} threads"),
+        },
         ..ROW
     },
     Setting {
