@@ -49,7 +49,9 @@ class Listen:
 
 Protocol = Literal["grpc", "rest"]
 Http = Literal["1.1", "2"]
-Encoding = Literal["protobuf", "json", "json-proto-names", "msgpack", "cbor", "hybrid"]
+Encoding = Literal[
+    "protobuf", "json", "protojson", "json-proto-names", "msgpack", "cbor", "hybrid"
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +93,8 @@ class ClientSettings(Settings):
 @dataclass(frozen=True, kw_only=True)
 class CodecSettings(Settings):
     sample: Literal["request", "response"]
-    message: Json
+    # An object, if its type is none of those with a form of their own in JSON.
+    message: object
     operation: Literal["encode", "decode"]
     records: str
     compression: str = "none"
