@@ -49,9 +49,7 @@ class Listen:
 
 Protocol = Literal["grpc", "rest"]
 Http = Literal["1.1", "2"]
-Encoding = Literal[
-    "protobuf", "json", "protojson", "json-proto-names", "msgpack", "cbor", "hybrid"
-]
+Encoding = Literal["protobuf", "json", "protojson", "json-proto-names", "msgpack", "cbor", "hybrid"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ from subject.contract import (
 from subject.messages import Messages, Service
 from subject.models import Models
 
-# Between its slices a client may be silent for long; the default of 5 s is for a server that many clients leave.
+# A client may be silent between its slices, longer than the 5 s that are the default.
 KEEP_ALIVE_SECONDS = 3_600
 BACKLOG = 2048
 GRACE_SECONDS = 1
@@ -44,13 +44,13 @@ def marked(response: Response, start: int) -> None:
 
 def endpoint_of_models(messages: Models, marks: bool) -> Callable[..., Any]:
     answer, refusals = messages.service(), messages.refusals
-    request_type = Annotated[messages.kind("request"), Body()]
-    response_type = messages.kind("response")
+    request_type: Any = Annotated[messages.kind("request"), Body()]
+    response_type: Any = messages.kind("response")
 
-    async def call(request: request_type) -> response_type:  # type: ignore[valid-type]
+    async def call(request: request_type) -> response_type:
         return asked(answer, request, refusals)
 
-    async def call_with_marks(request: request_type, response: Response) -> response_type:  # type: ignore[valid-type]
+    async def call_with_marks(request: request_type, response: Response) -> response_type:
         start = monotonic_ns()
         message = asked(answer, request, refusals)
         marked(response, start)
@@ -66,9 +66,8 @@ def endpoint_of_bytes(messages: Messages, marks: bool) -> Callable[[Request], Aw
     encode, _ = messages.coder("response")
 
     async def call(request: Request) -> Response:
-        body = await request.body()
         try:
-            message = decode(body)
+            message = decode(await request.body())
         except refusals as error:
             raise HTTPException(400, str(error)) from error
         start = monotonic_ns()
@@ -150,7 +149,9 @@ def bind(listen: Listen) -> socket.socket:
 
 
 def serve(settings: ServerSettings, messages: Messages, conversation: Conversation) -> None:
-    packages = {name: metadata.version(name) for name in ("fastapi", "starlette", "uvicorn", "uvloop")}
+    packages = {
+        name: metadata.version(name) for name in ("fastapi", "starlette", "uvicorn", "uvloop")
+    }
     listen = settings.listen
     with listening.socket_file(listen), bind(listen) as bound:
         port = bound.getsockname()[1] if listen.transport == "tcp" else 0

@@ -6,6 +6,7 @@ Called with the set's folder, which holds descriptors.binpb and files.json. All 
 
 import json
 import sys
+from compileall import compile_dir
 from pathlib import Path
 from pprint import pformat
 
@@ -41,7 +42,8 @@ def main() -> int:
         for path in [method["path"].removeprefix("/")]
     }
     write(folder, "methods", f"METHODS = {pformat(methods)}\n")
-    return 0
+    # What protoc makes of a method with the name of a keyword is no Python.
+    return 0 if compile_dir(folder / PACKAGE, quiet=1) else 1
 
 
 def generate_protos(folder: Path, described: FileDescriptorSet, names: set[str]) -> int:

@@ -38,7 +38,7 @@ class Server(ThreadingHTTPServer):
         self.answer = messages.service()
         _, self.decode = messages.coder("request")
         self.encode, _ = messages.coder("response")
-        self.refusals = messages.refusals
+        self.refusals: tuple[type[Exception], ...] = (Wrong, *messages.refusals)
         self.limits = settings.limits
         self.marks = settings.marks
         self.level = compression.level(settings.response_compression)
@@ -70,7 +70,7 @@ class Handler(BaseHTTPRequestHandler):
             start = monotonic_ns()
             answer = self.server.answer(request)
             end = monotonic_ns()
-        except (Wrong, *self.server.refusals) as error:
+        except self.server.refusals as error:
             self.refuse(error)
             return
         self.send_response(HTTPStatus.OK)

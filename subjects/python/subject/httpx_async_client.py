@@ -5,7 +5,7 @@ from time import monotonic_ns
 
 import httpx
 
-from subject.contract import ClientSettings, Json
+from subject.contract import ClientSettings
 from subject.httpx_client import Client, transport_options
 from subject.messages import Messages
 from subject.slices import Record

@@ -39,13 +39,16 @@ class Client:
         self.calls = Calls(settings, messages)
         self.decompresses = settings.response_compression != "none"
         self.url = base_url(settings.address) + self.calls.path
-        self.options = {"headers": self.calls.headers, "timeout": settings.deadline_ms / 1_000}
+        self.options: dict[str, Any] = {
+            "headers": self.calls.headers,
+            "timeout": settings.deadline_ms / 1_000,
+        }
         self.transport: Any = None
 
     def reopen(self) -> int:
         """Opens again what was lost, by calls that are not recorded: the library has no other way."""
         pool = self.transport._pool
-        lost = sum(connection.has_expired() for connection in pool.connections)
+        lost: int = sum(connection.has_expired() for connection in pool.connections)
         if lost:
             try:
                 self.open(lost)
@@ -86,7 +89,9 @@ class Blocking(Client):
 
     def open(self, connections: int) -> None:
         body = self.calls.body(self.calls.requests[0])
-        requests = [self.client.build_request("POST", self.url, content=body) for _ in range(connections)]
+        requests = [
+            self.client.build_request("POST", self.url, content=body) for _ in range(connections)
+        ]
         # None is read before all are there, so that each is on a connection of its own.
         for response in [self.client.send(request, stream=True) for request in requests]:
             response.read()

@@ -43,7 +43,7 @@ class Messages(Protocol):
 
 def load(stack: str, encoding: str, workload: Workload) -> Messages:
     match stack, encoding:
-        case ("fastapi" | "pydantic"), "json":
+        case (("fastapi" | "pydantic"), "json"):
             from subject.models import Models
 
             return Models(workload)

@@ -19,7 +19,7 @@ MAPPED: dict[str, Any] = {"by_alias": True, "exclude_defaults": True}
 
 class Models:
     code = "generated"
-    refusals = (ValueError,)
+    refusals: tuple[type[Exception], ...] = (ValueError,)
 
     def __init__(self, workload: Workload) -> None:
         self.versions = {"pydantic": metadata.version("pydantic")}

@@ -27,7 +27,7 @@ def versions(*packages: str) -> dict[str, str]:
 
 class Protobufs:
     code = "generated"
-    refusals = (ValueError, DecodeError, json_format.ParseError)
+    refusals: tuple[type[Exception], ...] = (ValueError, DecodeError, json_format.ParseError)
 
     def __init__(self, workload: Workload, encoding: str = "protobuf") -> None:
         self.versions = versions()

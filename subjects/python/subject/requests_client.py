@@ -39,6 +39,7 @@ class Caller:
         adapter = self.session.get_adapter(self.url)
         assert isinstance(adapter, HTTPAdapter)
         pool = adapter.poolmanager.connection_from_url(self.base)
+        assert pool.pool
         connection = next((connection for connection in pool.pool.queue if connection), None)
         if connection is None or not is_connection_dropped(connection):
             return 0

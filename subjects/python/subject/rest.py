@@ -1,11 +1,10 @@
-"""What the clients of REST have in common: the body and the headers of a call, and what came back."""
+"""What the clients of REST share: the body and the headers of a call, and what came back."""
 
 import os
-from collections.abc import Mapping
 from http import HTTPStatus
 from itertools import cycle
 from time import monotonic_ns
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from subject import compression, workloads
 from subject.contract import HANDLER_END, HANDLER_START, ClientSettings, Json
@@ -17,6 +16,12 @@ MEDIA_TYPE = "application/json"
 
 class CallFailed(Exception):
     """A response that is none."""
+
+
+class Headers(Protocol):
+    """A library's own, whatever the case of a name."""
+
+    def get(self, name: str, default: Any, /) -> Any: ...
 
 
 class Stamps(NamedTuple):
@@ -65,7 +70,7 @@ class Calls:
             raise CallFailed(f"the response has {len(content)} bytes, more than the limit")
         return self.decode(content)
 
-    def record(self, begin: int, stamps: Stamps, headers: Mapping[str, str]) -> Record:
+    def record(self, begin: int, stamps: Stamps, headers: Headers) -> Record:
         """A record of a call that ends now."""
         end = monotonic_ns()
         start = finish = 0
