@@ -7,6 +7,7 @@ Called with the set's folder, which holds descriptors.binpb and files.json. All 
 import json
 import sys
 from compileall import compile_dir
+from contextlib import redirect_stdout
 from pathlib import Path
 from pprint import pformat
 
@@ -29,21 +30,25 @@ def main() -> int:
     if code := generate_protos(folder, described, names):
         return code
     pool = DescriptorPool()
-    modules: dict[str, str] = {}
+    modules: list[str] = []
+    services: dict[str, str] = {}
     for file in described.file:
         pool.Add(file)
-        modules |= modules_of(file)
+        if file.name in names:
+            modules.append(module_of(file))
+            services |= dict.fromkeys(services_of(file), modules[-1])
     types = {method[kind] for method in files["methods"] for kind in ("request", "response")}
     messages = [pool.FindMessageTypeByName(name) for name in sorted(types)]
     write(folder, "models", generate_models.source(messages))
     methods = {
-        path: (modules[path.rpartition("/")[0]], method["request"], method["response"])
+        path: (services[path.rpartition("/")[0]], method["request"], method["response"])
         for method in files["methods"]
         for path in [method["path"].removeprefix("/")]
     }
-    write(folder, "methods", f"METHODS = {pformat(methods)}\n")
+    write(folder, "methods", f"MODULES = {modules}\nMETHODS = {pformat(methods)}\n")
     # What protoc makes of a method with the name of a keyword is no Python.
-    return 0 if compile_dir(folder / PACKAGE, quiet=1) else 1
+    with redirect_stdout(sys.stderr):
+        return 0 if compile_dir(folder / PACKAGE, quiet=1) else 1
 
 
 def generate_protos(folder: Path, described: FileDescriptorSet, names: set[str]) -> int:
@@ -64,11 +69,15 @@ def generate_protos(folder: Path, described: FileDescriptorSet, names: set[str])
     return int(protoc.main(arguments + [PROTOS + name for name in sorted(names)]))
 
 
-def modules_of(file: FileDescriptorProto) -> dict[str, str]:
-    """The module that protoc makes of a file, by the full name of each service in it."""
-    module = (PROTOS + file.name).removesuffix(".proto").replace("-", "_").replace("/", ".")
-    package = f"{file.package}." if file.package else ""
-    return {package + service.name: f"{module}_pb2" for service in file.service}
+def module_of(file: FileDescriptorProto) -> str:
+    """The module that protoc makes of a file."""
+    stem = (PROTOS + file.name).removesuffix(".proto")
+    return stem.replace("-", "_").replace("/", ".") + "_pb2"
+
+
+def services_of(file: FileDescriptorProto) -> list[str]:
+    """Their full names."""
+    return [f"{file.package}.{service.name}".lstrip(".") for service in file.service]
 
 
 def write(folder: Path, module: str, source: str) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from time import monotonic_ns
-from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -65,8 +64,7 @@ def listen_at(
     server: Any, settings: ServerSettings, messages: protobufs.Protobufs, method: Any
 ) -> str:
     """Adds the method to a server of either kind, and a socket; where that listens."""
-    name = messages.method.name
-    messages.method.add_to_server(SimpleNamespace(**{name: method}), server)
+    messages.method.add_to_server(method, server)
     listen = settings.listen
     try:
         port = server.add_insecure_port(listening.told(listen, 0))

@@ -29,8 +29,12 @@ class Method(NamedTuple):
         """The method of the generated stub."""
         return getattr(getattr(self.grpc_module(), f"{self.service}Stub")(channel), self.name)
 
-    def add_to_server(self, servicer: Any, server: Any) -> None:
-        getattr(self.grpc_module(), f"add_{self.service}Servicer_to_server")(servicer, server)
+    def add_to_server(self, behaviour: Any, server: Any) -> None:
+        """Makes the method of a generated service behave so."""
+        module = self.grpc_module()
+        servicer = getattr(module, f"{self.service}Servicer")()
+        setattr(servicer, self.name, behaviour)
+        getattr(module, f"add_{self.service}Servicer_to_server")(servicer, server)
 
     def grpc_module(self) -> Any:
         return importlib.import_module(f"{self.module}_grpc")

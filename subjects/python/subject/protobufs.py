@@ -5,6 +5,7 @@ import json
 from importlib import metadata
 from typing import Any
 
+from generated.methods import MODULES
 from google.protobuf import descriptor_pool, json_format, message_factory
 from google.protobuf.internal import api_implementation
 from google.protobuf.message import DecodeError, Message
@@ -34,8 +35,9 @@ class Protobufs:
         self.workload = workload
         self.encoding = encoding
         self.method = Method.of(workload)
-        # The service's module brings those of its messages.
-        importlib.import_module(self.method.module)
+        # The service's module brings those of its messages, except for what an Any may hold.
+        for module in MODULES if workload.is_own else [self.method.module]:
+            importlib.import_module(module)
 
     def named(self, name: str) -> Any:
         """A class, by the full name of its message."""
