@@ -71,7 +71,7 @@ def generate_protos(folder: Path, described: FileDescriptorSet, names: set[str])
 
 def module_of(file: FileDescriptorProto) -> str:
     """The module that protoc makes of a file."""
-    stem = (PROTOS + file.name).removesuffix(".proto")
+    stem: str = (PROTOS + file.name).removesuffix(".proto")
     return stem.replace("-", "_").replace("/", ".") + "_pb2"
 
 

@@ -21,8 +21,7 @@ class Caller:
     def __init__(self, settings: ClientSettings, calls: Calls) -> None:
         self.calls = calls
         self.keeps = settings.connection == "reuse"
-        self.base = base_url(settings.address)
-        self.url = self.base + calls.path
+        self.url = base_url(settings.address) + calls.path
         self.timeout = settings.deadline_ms / 1_000
         self.decompresses = settings.response_compression != "none"
         self.session = self.opened()
@@ -38,9 +37,10 @@ class Caller:
             return 0
         adapter = self.session.get_adapter(self.url)
         assert isinstance(adapter, HTTPAdapter)
-        pool = adapter.poolmanager.connection_from_url(self.base)
-        assert pool.pool
-        connection = next((connection for connection in pool.pool.queue if connection), None)
+        # All calls go to one server, and so to one pool.
+        pools: Any = adapter.poolmanager.pools
+        queues = [pools[key].pool.queue for key in pools.keys()]
+        connection = next((kept for queue in queues for kept in queue if kept), None)
         if connection is None or not is_connection_dropped(connection):
             return 0
         connection.close()

@@ -249,7 +249,7 @@ class Relay:
             with contextlib.suppress(OSError):
                 client.shutdown(socket.SHUT_WR)
             # A client that looks closes its end then.
-            thread.join(1)
+            thread.join(0.2)
             with contextlib.suppress(OSError):
                 client.shutdown(socket.SHUT_RDWR)
         self.open.clear()
