@@ -6,8 +6,6 @@ Called with the set's folder, which holds descriptors.binpb and files.json. All 
 
 import json
 import sys
-from compileall import compile_dir
-from contextlib import redirect_stdout
 from pathlib import Path
 from pprint import pformat
 
@@ -46,9 +44,7 @@ def main() -> int:
         for path in [method["path"].removeprefix("/")]
     }
     write(folder, "methods", f"MODULES = {modules}\nMETHODS = {pformat(methods)}\n")
-    # What protoc makes of a method with the name of a keyword is no Python.
-    with redirect_stdout(sys.stderr):
-        return 0 if compile_dir(folder / PACKAGE, quiet=1) else 1
+    return check_all(folder / PACKAGE)
 
 
 def generate_protos(folder: Path, described: FileDescriptorSet, names: set[str]) -> int:
@@ -78,6 +74,18 @@ def module_of(file: FileDescriptorProto) -> str:
 def services_of(file: FileDescriptorProto) -> list[str]:
     """Their full names."""
     return [f"{file.package}.{service.name}".lstrip(".") for service in file.service]
+
+
+def check_all(folder: Path) -> int:
+    """The exit code: what protoc makes of a method with the name of a keyword is no Python."""
+    for path in sorted(folder.rglob("*.py")):
+        try:
+            compile(path.read_bytes(), path, "exec")
+        except SyntaxError as error:
+            line = (error.text or "").strip()
+            print(f"{path.name}:{error.lineno}: {error.msg}: {line}", file=sys.stderr)
+            return 1
+    return 0
 
 
 def write(folder: Path, module: str, source: str) -> None:
