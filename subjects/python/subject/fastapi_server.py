@@ -12,7 +12,7 @@ from fastapi import Body, FastAPI, HTTPException, Request, Response
 from fastapi.routing import APIRoute
 from starlette.middleware.gzip import GZipMiddleware
 
-from subject import compression, listening, workloads
+from subject import compression, listening, workers, workloads
 from subject.contract import (
     HANDLER_END,
     HANDLER_START,
@@ -127,13 +127,31 @@ def application(settings: ServerSettings, messages: Messages) -> FastAPI:
 
 
 class Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    """Tells when it is ready, and ends with the conversation."""
+
+    def __init__(self, app: FastAPI, ready: Callable[[], None], end: Callable[[], None]) -> None:
+        config = uvicorn.Config(
+            app,
+            loop="uvloop",
+            http="httptools",
+            ws="none",
+            access_log=False,
+            log_level="warning",
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+        )
         super().__init__(config)
         self.ready = ready
+        self.end = end
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self.ready()
+        Thread(target=self.wait, daemon=True).start()
+
+    def wait(self) -> None:
+        self.end()
+        self.should_exit = True
 
 
 def bind(listen: Listen) -> socket.socket:
@@ -149,31 +167,29 @@ def bind(listen: Listen) -> socket.socket:
 
 
 def serve(settings: ServerSettings, messages: Messages, conversation: Conversation) -> None:
-    packages = {
-        name: metadata.version(name) for name in ("fastapi", "starlette", "uvicorn", "uvloop")
-    }
+    if shared := workers.inherited():
+        serve_on(shared, settings, messages, conversation)
+        return
     listen = settings.listen
     with listening.socket_file(listen), bind(listen) as bound:
-        port = bound.getsockname()[1] if listen.transport == "tcp" else 0
-        address = listening.told(listen, port)
+        serve_on(bound, settings, messages, conversation)
 
-        def ready() -> None:
-            conversation.tell_ready({**messages.versions, **packages}, messages.code, address)
-            Thread(target=end, daemon=True).start()
 
-        def end() -> None:
-            conversation.hear_the_end()
-            server.should_exit = True
+def serve_on(
+    bound: socket.socket,
+    settings: ServerSettings,
+    messages: Messages,
+    conversation: Conversation,
+) -> None:
+    names = ("fastapi", "starlette", "uvicorn", "uvloop", "httptools")
+    versions = {**messages.versions, **{name: metadata.version(name) for name in names}}
+    port = bound.getsockname()[1] if settings.listen.transport == "tcp" else 0
+    address = listening.told(settings.listen, port)
+    others = workers.Workers(settings, bound)
 
-        config = uvicorn.Config(
-            application(settings, messages),
-            loop="uvloop",
-            http="httptools",
-            ws="none",
-            access_log=False,
-            log_level="warning",
-            timeout_keep_alive=KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=GRACE_SECONDS,
-        )
-        server = Server(config, ready)
-        server.run(sockets=[bound])
+    def ready() -> None:
+        others.wait_until_ready()
+        conversation.tell_ready(versions, messages.code, address)
+
+    Server(application(settings, messages), ready, conversation.hear_the_end).run(sockets=[bound])
+    others.end()

@@ -12,7 +12,6 @@ from subject.messages import Coder, Sample, Service
 from subject.methods import Method
 from subject.workloads import Workload
 
-
 # As the proto3 JSON mapping has it: with its names, and without what has its default.
 MAPPED: dict[str, Any] = {"by_alias": True, "exclude_defaults": True}
 

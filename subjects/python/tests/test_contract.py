@@ -31,6 +31,7 @@ class Declared(unittest.TestCase):
                 self.assertEqual(toml.get("styles", []), list(stack.styles))
                 transports = list(stack.transports) if stack.protocol else []
                 self.assertEqual(toml.get("transports", []), transports)
+                self.assertEqual(toml.get("threads", 1), stack.threads)
                 for key in ("roles", "encodings", "workloads"):
                     self.assertEqual(toml[key], list(getattr(stack, key)))
                 if "client" in stack.roles:

@@ -3,12 +3,15 @@
 import gzip
 import http.client
 import json
+import signal
 import socket
 import time
+from pathlib import Path
 from typing import Any
 
 from tests.harness import (
     AIO,
+    END_SECONDS,
     FASTAPI,
     GRPC,
     HTTP,
@@ -215,6 +218,51 @@ class Fastapi(Http):
     ]
     accepted: Any = [("gzip", "gzip"), ("br, gzip;q=0.5", "gzip"), ("zstd", None)]
     wrong_echoes: Any = [(422, {"list": [1]}), (422, {"list": "text"}), (422, {"boolData": 7})]
+
+
+class Workers(RestTest):
+    stack = FASTAPI
+
+    def test_each_of_several_processes_answers_and_ends_with_the_first(self) -> None:
+        path = self.folder / "socket"
+        listen = {"transport": "unix", "path": str(path)}
+        for where in (TCP, listen):
+            server = self.start(
+                role="server", **FASTAPI, workload={"name": "hello"}, listen=where, threads=3
+            )
+            workers = children(server.process.pid)
+            self.assertEqual(len(workers), 2)
+            self.check_end(server)
+            self.assertEqual([pid for pid in workers if Path(f"/proc/{pid}").exists()], [])
+
+    def test_calls_reach_the_workers(self) -> None:
+        server = self.start(
+            role="server", **FASTAPI, workload={"name": "hello"}, listen=TCP, threads=2
+        )
+        # Stopped, the first takes no connection: the other answers.
+        server.process.send_signal(signal.SIGSTOP)
+        try:
+            connection = http.client.HTTPConnection(server.reply["address"], timeout=10)
+            _, answer, _ = self.call(connection, "/hello", {"name": "x"})
+            connection.close()
+        finally:
+            server.process.send_signal(signal.SIGCONT)
+        self.assertEqual(answer, {"message": "Hello, x."})
+
+    def test_workers_end_with_a_first_that_is_killed(self) -> None:
+        settings = {"workload": {"name": "hello"}, "listen": TCP, "threads": 2}
+        server = Subject({"role": "server", **FASTAPI, **settings})
+        [worker] = children(server.process.pid)
+        server.process.kill()
+        server.end()
+        deadline = time.monotonic() + END_SECONDS
+        while Path(f"/proc/{worker}").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertFalse(Path(f"/proc/{worker}").exists())
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 class Everywhere(SubjectTest):
