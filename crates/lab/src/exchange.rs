@@ -75,6 +75,16 @@ impl Exchange {
         }
     }
 
+    /// How messages become bytes.
+    pub(crate) fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// The right response to a call.
+    pub(crate) fn expected(&self, call: u64) -> &Message {
+        Self::in_turn(&self.expected, call)
+    }
+
     /// The calls to a subject that listens at `address`.
     pub(crate) fn calls(&self, address: load::Address) -> Calls {
         let authority = match &address {
@@ -244,7 +254,7 @@ impl load::Codec for Exchange {
     }
 
     fn verify(&mut self, call: u64) -> Result<(), load::CodecError> {
-        let expected = Self::in_turn(&self.expected, call);
+        let expected = self.expected(call);
         let Some(response) = &self.response else {
             return Err(load::CodecError("nothing was decoded".to_owned()));
         };

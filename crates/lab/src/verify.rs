@@ -1,9 +1,12 @@
 //! Proves a server, a client or a codec right before it is timed.
 
+mod form;
+
 use std::sync::atomic::AtomicBool;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use form::other_form;
 use rpcgauge_load::{self as load};
 use rpcgauge_message::contract::{Operation, Verified};
 use rpcgauge_message::{Codec, Compression, Encoding, Limits, Message, Workload, first_difference};
@@ -138,7 +141,18 @@ impl load::Codec for Prover<'_> {
 
     fn decode(&mut self, plain: &[u8]) -> Result<(), load::CodecError> {
         self.exchange.decode(plain)?;
-        self.verify(self.call)
+        self.verify(self.call)?;
+        match other_form(
+            self.exchange.encoding(),
+            self.exchange.expected(self.call),
+            plain,
+        ) {
+            None => Ok(()),
+            Some(form) => {
+                self.wrong.get_or_insert_with(|| form.clone());
+                Err(load::CodecError(form))
+            }
+        }
     }
 
     fn verify(&mut self, call: u64) -> Result<(), load::CodecError> {
@@ -202,7 +216,11 @@ impl CodecSample {
                 let bytes = STANDARD
                     .decode(bytes)
                     .map_err(|error| format!("what it encoded is no base64: {error}"))?;
-                self.decoded(&bytes)?
+                let (plain, made) = self.decoded(&bytes)?;
+                if let Some(form) = other_form(self.encoding, &self.message, &plain) {
+                    return Err(format!("what it encoded is wrong at {form}"));
+                }
+                made
             }
             (operation, _) => {
                 return Err(format!(
@@ -217,14 +235,16 @@ impl CodecSample {
         }
     }
 
-    fn decoded(&self, bytes: &[u8]) -> Result<Message, String> {
+    /// The bytes without compression, and the message in them.
+    fn decoded(&self, bytes: &[u8]) -> Result<(Vec<u8>, Message), String> {
         let of = self.message.message_type().clone();
         let mut codec = Codec::new(of, self.encoding, self.compression, self.limits)
             .map_err(|error| error.to_string())?;
         let mut plain = Vec::new();
-        codec
+        let message = codec
             .decompress(bytes, &mut plain)
             .and_then(|()| codec.decode(&plain))
-            .map_err(|error| format!("what it encoded cannot be read: {error}"))
+            .map_err(|error| format!("what it encoded cannot be read: {error}"))?;
+        Ok((plain, message))
     }
 }
