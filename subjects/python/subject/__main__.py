@@ -29,13 +29,13 @@ def main() -> int:
         play(conversation)
     except Exception as error:
         refused = blamed(error)
-        conversation.tell_refused(refused)
+        conversation.reply_refused(refused)
         return EXIT_CODES[refused.fault]
     return 0
 
 
 def blamed(error: Exception) -> Refused:
-    """Whose fault an exception is. One that nobody foresaw is the subject's, and the log has it."""
+    """Whose fault an exception is. One without a case here is the subject's, and the log has it."""
     match error:
         case Refused():
             return error
@@ -46,14 +46,14 @@ def blamed(error: Exception) -> Refused:
 
 
 def play(conversation: Conversation) -> None:
-    role, settings = parse_settings(conversation.hear())
+    role, settings = parse_settings(conversation.read_line())
     stack = stacks.choose(role, settings)
     if isinstance(settings, ServerSettings):
         serve(stack, settings, conversation)
         return
     with Path(settings.records).open("wb") as records:
         measurer = prepare(stack, settings)
-        conversation.tell_ready(measurer.versions, measurer.code)
+        conversation.reply_ready(measurer.versions, measurer.code)
         slices.answer(conversation, measurer, records)
 
 

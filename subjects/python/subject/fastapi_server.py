@@ -184,12 +184,12 @@ def serve_on(
     names = ("fastapi", "starlette", "uvicorn", "uvloop", "httptools")
     versions = {**messages.versions, **{name: metadata.version(name) for name in names}}
     port = bound.getsockname()[1] if settings.listen.transport == "tcp" else 0
-    address = listening.told(settings.listen, port)
+    address = listening.address_of(settings.listen, port)
     others = workers.Workers(settings, bound)
 
     def ready() -> None:
         others.wait_until_ready()
-        conversation.tell_ready(versions, messages.code, address)
+        conversation.reply_ready(versions, messages.code, address)
 
-    Server(application(settings, messages), ready, conversation.hear_the_end).run(sockets=[bound])
+    Server(application(settings, messages), ready, conversation.wait_for_end).run(sockets=[bound])
     others.end()

@@ -78,7 +78,7 @@ class Client:
             raise failure(error) from error
 
     def run_futures(self, tally: Tally) -> None:
-        """Style `future`: one thread makes all calls, and is told of each that is done."""
+        """Style `future`: one thread makes all calls, and the library calls it back as each is done."""
         done: SimpleQueue[tuple[Call, Any, Any]] = SimpleQueue()
         flying = 0
         while True:

@@ -67,10 +67,10 @@ def listen_at(
     messages.method.add_to_server(method, server)
     listen = settings.listen
     try:
-        port = server.add_insecure_port(listening.told(listen, 0))
+        port = server.add_insecure_port(listening.address_of(listen, 0))
     except RuntimeError as error:
         raise listening.refused(listen, error) from error
-    return listening.told(listen, port)
+    return listening.address_of(listen, port)
 
 
 def serve(settings: ServerSettings, conversation: Conversation) -> None:
@@ -80,8 +80,8 @@ def serve(settings: ServerSettings, conversation: Conversation) -> None:
     with listening.socket_file(settings.listen):
         address = listen_at(server, settings, messages, method)
         server.start()
-        conversation.tell_ready(protobufs.versions("grpcio"), messages.code, address)
-        conversation.hear_the_end()
+        conversation.reply_ready(protobufs.versions("grpcio"), messages.code, address)
+        conversation.wait_for_end()
         server.stop(grace=None).wait()
 
 
@@ -97,8 +97,8 @@ def serve_in_coroutines(settings: ServerSettings, conversation: Conversation) ->
         server = aio.server(options=options_of(settings))
         address = listen_at(server, settings, messages, method)
         await server.start()
-        conversation.tell_ready(protobufs.versions("grpcio"), messages.code, address)
-        await asyncio.to_thread(conversation.hear_the_end)
+        conversation.reply_ready(protobufs.versions("grpcio"), messages.code, address)
+        await asyncio.to_thread(conversation.wait_for_end)
         await server.stop(grace=None)
 
     with listening.socket_file(settings.listen):

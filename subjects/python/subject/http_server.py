@@ -152,11 +152,11 @@ def serve(settings: ServerSettings, messages: Messages, conversation: Conversati
             server = Server(settings, messages)
         except OSError as error:
             raise listening.refused(listen, error.strerror) from error
-        address = listening.told(listen, server.port())
+        address = listening.address_of(listen, server.port())
         Thread(target=server.serve_forever).start()
         try:
-            conversation.tell_ready(messages.versions, messages.code, address)
-            conversation.hear_the_end()
+            conversation.reply_ready(messages.versions, messages.code, address)
+            conversation.wait_for_end()
         finally:
             server.shutdown()
             server.server_close()

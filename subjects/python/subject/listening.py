@@ -7,7 +7,7 @@ from pathlib import Path
 from subject.contract import Listen, Refused
 
 
-def told(listen: Listen, port: int) -> str:
+def address_of(listen: Listen, port: int) -> str:
     """The address as the contract has it."""
     if listen.transport == "unix":
         return f"unix:{listen.path}"
@@ -19,7 +19,7 @@ def bracketed(host: str) -> str:
 
 
 def refused(listen: Listen, why: object) -> Refused:
-    where = told(listen, 0)
+    where = address_of(listen, 0)
     return Refused(f"cannot listen on {where}: {why}; choose another", "machine")
 
 

@@ -22,8 +22,8 @@ IMPLEMENTATION = api_implementation.Type()
 
 def versions(*packages: str) -> dict[str, str]:
     """The installed versions of packages, and which of its implementations protobuf uses."""
-    told = {package: metadata.version(package) for package in ("protobuf", *packages)}
-    return {**told, "protobuf-implementation": IMPLEMENTATION}
+    found = {package: metadata.version(package) for package in ("protobuf", *packages)}
+    return {**found, "protobuf-implementation": IMPLEMENTATION}
 
 
 class Protobufs:

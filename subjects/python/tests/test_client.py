@@ -271,11 +271,11 @@ class Client(SubjectTest):
 
     def test_the_authority_over_a_unix_socket_is_a_hosts_name(self) -> None:
         path = str(self.folder / "socket")
-        heard = bytearray()
+        received = bytearray()
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(path)
             listener.listen()
-            threading.Thread(target=hear_http2, args=(listener, heard)).start()
+            threading.Thread(target=receive_http2, args=(listener, received)).start()
             client = Subject(
                 {
                     **GRPC,
@@ -290,7 +290,9 @@ class Client(SubjectTest):
             self.assertIn("DEADLINE_EXCEEDED", client.ask({"verify": True})["error"])
             client.end()
         localhost_in_huffman = bytes.fromhex("a0e41d139d09")
-        self.assertTrue(b"localhost" in heard or localhost_in_huffman in heard, bytes(heard))
+        self.assertTrue(
+            b"localhost" in received or localhost_in_huffman in received, bytes(received)
+        )
 
     def test_a_call_that_is_not_answered_fails_at_its_deadline(self) -> None:
         for stack, style in REST:
@@ -304,14 +306,14 @@ class Client(SubjectTest):
                 self.assertRegex(reply["error"], "timed out|ReadTimeout")
 
 
-def hear_http2(listener: socket.socket, heard: bytearray) -> None:
+def receive_http2(listener: socket.socket, received: bytearray) -> None:
     """Takes a connection, and says no more than that it speaks HTTP/2."""
     connection, _ = listener.accept()
     empty_settings, acknowledged = b"\0\0\0\4\0\0\0\0\0", b"\0\0\0\4\1\0\0\0\0"
     with connection, suppress(OSError):
         connection.sendall(empty_settings + acknowledged)
         while data := connection.recv(1 << 16):
-            heard += data
+            received += data
 
 
 class Answering(ThreadingHTTPServer):

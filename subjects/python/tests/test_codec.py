@@ -96,7 +96,7 @@ class Codecs(SubjectTest):
                     # It ends at all: not sooner than asked, and how late is the machine's matter.
                     self.assertLess(records[-1].begin, records[0].begin + 500_000_000)
 
-    def test_the_implementation_that_is_measured_is_told(self) -> None:
+    def test_the_implementation_that_is_measured_is_reported(self) -> None:
         for stack, implementation in (("protobuf", "upb"), ("protobuf-python", "python")):
             for encoding in ("protobuf", "protojson", "hybrid"):
                 ready = self.codec((stack, encoding), "encode", vector("hello")).reply
