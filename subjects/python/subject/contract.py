@@ -49,7 +49,7 @@ class Listen:
 
 Protocol = Literal["grpc", "rest"]
 Http = Literal["1.1", "2"]
-Encoding = Literal["protobuf", "json", "json-proto-names", "msgpack", "cbor", "hybrid"]
+Encoding = Literal["protobuf", "json", "protojson", "json-proto-names", "msgpack", "cbor", "hybrid"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +91,8 @@ class ClientSettings(Settings):
 @dataclass(frozen=True, kw_only=True)
 class CodecSettings(Settings):
     sample: Literal["request", "response"]
-    message: Json
+    # An object, if its type is none of those with a form of their own in JSON.
+    message: object
     operation: Literal["encode", "decode"]
     records: str
     compression: str = "none"
@@ -174,28 +175,28 @@ class Conversation:
         self.lines = lines
         self.replies = replies
 
-    def hear(self) -> bytes:
+    def read_line(self) -> bytes:
         """The next line; nothing at the end."""
         line = self.lines.readline(MAX_LINE_BYTES + 1)
         if len(line) > MAX_LINE_BYTES:
             raise Refused(f"a line is longer than {MAX_LINE_BYTES} bytes", "instrument")
         return line
 
-    def hear_the_end(self) -> None:
+    def wait_for_end(self) -> None:
         """Waits until the lab closes the input; what it writes until then is thrown away."""
         while self.lines.readline(1 << 16):
             pass
 
-    def tell(self, reply: Json) -> None:
+    def reply(self, reply: Json) -> None:
         self.replies.write(json.dumps(reply, separators=(",", ":")) + "\n")
         self.replies.flush()
 
-    def tell_ready(self, versions: dict[str, str], code: str, address: str = "") -> None:
+    def reply_ready(self, versions: dict[str, str], code: str, address: str = "") -> None:
         """Without a code where no description of messages is used, and an address for servers alone."""
         versions = {"python": platform.python_version(), "rpcgauge-python": VERSION, **versions}
-        told = {"address": address, "versions": versions, "code": code}
-        told = {key: value for key, value in told.items() if value}
-        self.tell({"contract": CONTRACT, "ready": True, **told})
+        keys = {"address": address, "versions": versions, "code": code}
+        keys = {key: value for key, value in keys.items() if value}
+        self.reply({"contract": CONTRACT, "ready": True, **keys})
 
-    def tell_refused(self, refused: Refused) -> None:
-        self.tell({"contract": CONTRACT, "error": one_line(refused), "fault": refused.fault})
+    def reply_refused(self, refused: Refused) -> None:
+        self.reply({"contract": CONTRACT, "error": one_line(refused), "fault": refused.fault})

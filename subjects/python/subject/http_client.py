@@ -1,17 +1,16 @@
-"""Stack `http`, client: the standard library's `http.client` with JSON."""
+"""Stack `http`, client: the standard library's `http.client`."""
 
-import json
 import select
 import socket
-from collections.abc import Iterator
-from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
-from itertools import cycle
 from time import monotonic_ns
+from typing import Any
 
-from subject import compression, plain, workloads
-from subject.contract import HANDLER_END, HANDLER_START, ClientSettings, Json, Refused
-from subject.slices import SUCCEEDED, Record, Threads
+from subject import compression
+from subject.contract import ClientSettings, Json, Refused
+from subject.messages import Messages
+from subject.rest import Calls, Stamps
+from subject.slices import Record, Threads
 
 
 class Connection(HTTPConnection):
@@ -37,17 +36,8 @@ class Connection(HTTPConnection):
 class Caller:
     """Makes calls on a connection of its own, one after the other."""
 
-    def __init__(self, settings: ClientSettings, messages: Iterator[Json]) -> None:
-        self.messages = messages
-        self.path = workloads.find(settings.workload).path
-        self.limits = settings.limits
-        self.marks = settings.marks
-        self.level = compression.level(settings.request_compression)
-        self.headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        if self.level:
-            self.headers["Content-Encoding"] = "gzip"
-        if compression.level(settings.response_compression):
-            self.headers["Accept-Encoding"] = "gzip"
+    def __init__(self, settings: ClientSettings, calls: Calls) -> None:
+        self.calls = calls
         self.keeps = settings.connection == "reuse"
         # The time limit is one for each wait on the socket, as the library has it.
         self.connection = Connection(settings.address, settings.deadline_ms / 1_000)
@@ -62,16 +52,22 @@ class Caller:
         return 1
 
     def call(self, begin: int) -> Record:
-        record, _ = self.exchange(begin, next(self.messages))
+        record, _ = self.exchange(begin, next(self.calls.turns))
         return record
 
-    def exchange(self, begin: int, message: Json) -> tuple[Record, Json]:
-        body = plain.encode_json(message)
-        if self.level:
-            body = compression.compress(body, self.level)
+    def exchange(self, begin: int, message: Any) -> tuple[Record, Any]:
+        try:
+            return self.post(begin, message)
+        finally:
+            if not self.keeps:
+                self.connection.close()
+
+    def post(self, begin: int, message: Any) -> tuple[Record, Any]:
+        calls = self.calls
+        body = calls.body(message)
         encoded = monotonic_ns()
         try:
-            self.connection.request("POST", self.path, body, self.headers)
+            self.connection.request("POST", calls.path, body, calls.headers)
             sent = monotonic_ns()
             response = self.connection.getresponse()
             data = response.read()
@@ -80,44 +76,30 @@ class Caller:
             # The next call opens it again.
             self.connection.close()
             raise
-        if response.status != HTTPStatus.OK:
-            raise HTTPException(f"{response.status} {response.reason}: {data[:200]!r}")
-        if len(data) > self.limits.max_message_bytes:
-            raise HTTPException(f"the response has {len(data)} bytes, more than the limit")
-        answer = data
+        content = data
         if response.getheader("Content-Encoding") == "gzip":
-            answer = compression.decompress(data, self.limits)
-        response_message = json.loads(answer)
-        end = monotonic_ns()
-        if not self.keeps:
-            self.connection.close()
-        start = finish = 0
-        if self.marks:
-            start = int(response.getheader(HANDLER_START, 0))
-            finish = int(response.getheader(HANDLER_END, 0))
-        # When the first byte came is inside getresponse, which reads and parses all headers.
-        times = (begin, encoded, sent, 0, received, end, start, finish)
-        return (*times, len(body), len(data), SUCCEEDED, 1), response_message
+            content = compression.decompress(data, calls.limits)
+        answer = calls.message(response.status, content)
+        stamps = Stamps(encoded, sent, received, len(body), len(data))
+        return calls.record(begin, stamps, response.headers), answer
 
 
 class Client:
-    code = ""
     in_batches = False
 
-    def __init__(self, settings: ClientSettings) -> None:
-        self.versions: dict[str, str] = {}
-        # Threads may share a cycle: the interpreter takes its next element in one step.
-        self.requests = [plain.from_json("request", request) for request in settings.requests]
-        messages = cycle(self.requests)
+    def __init__(self, settings: ClientSettings, messages: Messages) -> None:
+        self.versions = messages.versions
+        self.code = messages.code
+        self.calls = Calls(settings, messages)
         try:
-            self.callers = [Caller(settings, messages) for _ in range(settings.in_flight)]
+            self.callers = [Caller(settings, self.calls) for _ in range(settings.in_flight)]
         except OSError as error:
             raise Refused(f"cannot connect to {settings.address}: {error}", "machine") from error
         self.run = Threads([caller.call for caller in self.callers]).run
 
     def verify(self) -> Json:
-        _, message = self.callers[0].exchange(monotonic_ns(), self.requests[0])
-        return {"message": message}
+        _, message = self.callers[0].exchange(monotonic_ns(), self.calls.requests[0])
+        return self.calls.verified(message)
 
     def reopen(self) -> int:
         return sum(caller.reopen() for caller in self.callers)

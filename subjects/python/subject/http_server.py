@@ -1,24 +1,23 @@
-"""Stack `http`, server: the standard library's `http.server` with JSON."""
+"""Stack `http`, server: the standard library's `http.server`."""
 
 import json
 import socketserver
 from functools import lru_cache
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from socket import AF_UNIX
 from threading import Thread
 from time import monotonic_ns
+from typing import Any
 
-from subject import compression, plain, workloads
+from subject import compression, listening, workloads
 from subject.contract import (
     HANDLER_END,
     HANDLER_START,
     Conversation,
-    Json,
-    Refused,
     ServerSettings,
 )
+from subject.messages import Messages
 
 
 class Wrong(ValueError):
@@ -34,10 +33,12 @@ class Server(ThreadingHTTPServer):
 
     request_queue_size = 128
 
-    def __init__(self, settings: ServerSettings) -> None:
-        workload = workloads.find(settings.workload)
-        self.path = workload.path
-        self.answer = plain.answerer(workload)
+    def __init__(self, settings: ServerSettings, messages: Messages) -> None:
+        self.path = workloads.find(settings.workload).path
+        self.answer = messages.service()
+        _, self.decode = messages.coder("request")
+        self.encode, _ = messages.coder("response")
+        self.refusals: tuple[type[Exception], ...] = (Wrong, *messages.refusals)
         self.limits = settings.limits
         self.marks = settings.marks
         self.level = compression.level(settings.response_compression)
@@ -46,6 +47,10 @@ class Server(ThreadingHTTPServer):
             super().__init__(settings.listen.path, UnixHandler)  # type: ignore[arg-type]
         else:
             super().__init__((settings.listen.host, 0), Handler)
+
+    def port(self) -> int:
+        """That of TCP."""
+        return int(self.socket.getsockname()[1]) if self.address_family != AF_UNIX else 0
 
     def server_bind(self) -> None:
         # HTTPServer's own looks up the host's name, and a Unix socket has none.
@@ -65,7 +70,7 @@ class Handler(BaseHTTPRequestHandler):
             start = monotonic_ns()
             answer = self.server.answer(request)
             end = monotonic_ns()
-        except (ValueError, RecursionError) as error:
+        except self.server.refusals as error:
             self.refuse(error)
             return
         self.send_response(HTTPStatus.OK)
@@ -73,7 +78,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.server.marks:
             self.send_header(HANDLER_START, str(start))
             self.send_header(HANDLER_END, str(end))
-        body = plain.encode_json(answer)
+        body = self.server.encode(answer)
         if self.server.level and "gzip" in listed(self.headers.get("Accept-Encoding", "")):
             body = compression.compress(body, self.server.level)
             self.send_header("Content-Encoding", "gzip")
@@ -81,7 +86,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def read(self) -> Json:
+    def read(self) -> Any:
         """The request; a ValueError says why there is none."""
         headers = self.headers
         body = self.read_body()
@@ -99,10 +104,7 @@ class Handler(BaseHTTPRequestHandler):
                 pass
             case coding:
                 raise Wrong(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"{coding} is not taken, gzip is")
-        request = json.loads(body)
-        if not isinstance(request, dict):
-            raise ValueError("the body is no JSON object")
-        return request
+        return self.server.decode(body)
 
     def read_body(self) -> bytes:
         length = self.headers.get("Content-Length", "")
@@ -119,7 +121,7 @@ class Handler(BaseHTTPRequestHandler):
         raise Wrong(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {most} bytes are taken")
 
     def refuse(self, error: Exception) -> None:
-        body = plain.encode_json({"detail": str(error)})
+        body = json.dumps({"detail": str(error)}).encode()
         self.send_response(getattr(error, "status", HTTPStatus.BAD_REQUEST))
         self.send_header("Content-Type", "application/problem+json")
         self.send_header("Content-Length", str(len(body)))
@@ -143,25 +145,18 @@ def listed(header: str) -> set[str]:
     return {name for name, _, weight in elements if weight.strip("0.") or not weight}
 
 
-def serve(settings: ServerSettings, conversation: Conversation) -> None:
+def serve(settings: ServerSettings, messages: Messages, conversation: Conversation) -> None:
     listen = settings.listen
-    where = listen.path if listen.transport == "unix" else listen.host
-    try:
-        server = Server(settings)
-    except OSError as error:
-        problem = f"cannot listen on {where}: {error.strerror}; choose another"
-        raise Refused(problem, "machine") from error
-    if listen.transport == "unix":
-        address = f"unix:{listen.path}"
-    else:
-        host, port = str(server.server_address[0]), server.server_address[1]
-        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    Thread(target=server.serve_forever).start()
-    try:
-        conversation.tell_ready({}, "", address)
-        conversation.hear_the_end()
-    finally:
-        server.shutdown()
-        server.server_close()
-        if listen.transport == "unix":
-            Path(listen.path).unlink(missing_ok=True)
+    with listening.socket_file(listen):
+        try:
+            server = Server(settings, messages)
+        except OSError as error:
+            raise listening.refused(listen, error.strerror) from error
+        address = listening.address_of(listen, server.port())
+        Thread(target=server.serve_forever).start()
+        try:
+            conversation.reply_ready(messages.versions, messages.code, address)
+            conversation.wait_for_end()
+        finally:
+            server.shutdown()
+            server.server_close()

@@ -115,14 +115,14 @@ class Threads:
 
 def answer(conversation: Conversation, measurer: Measurer, records: BinaryIO) -> None:
     """Answers the lab's lines until its input ends."""
-    while line := conversation.hear():
+    while line := conversation.read_line():
         order = parse_object(line, "the line")
         match order:
             case {"verify": True} if len(order) == 1:
-                conversation.tell({"verified": measurer.verify()})
+                conversation.reply({"verified": measurer.verify()})
             case {"slice": dict(asked)} if len(order) == 1:
                 wanted = checked(asked, measurer.in_batches)
-                conversation.tell({"slice": measure(measurer, wanted, records)})
+                conversation.reply({"slice": measure(measurer, wanted, records)})
             case _:
                 raise Refused("the line asks neither for verify nor for a slice", "instrument")
 

@@ -1,60 +1,69 @@
 """The stacks and what each can do, as subject.toml declares it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from subject.contract import ClientSettings, CodecSettings, Refused, ServerSettings, Settings
-from subject.workloads import WORKLOADS
+from subject.workloads import BUILTIN, OWN
 
 EVERY_LEVEL = ("none", "gzip", *(f"gzip:{level}" for level in range(1, 10)))
-EVERY_WORKLOAD = tuple(workload.name for workload in WORKLOADS)
+EVERY_WORKLOAD = (*(workload.name for workload in BUILTIN), OWN)
 SERVED = tuple(name for name in EVERY_WORKLOAD if name != "records")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stack:
     roles: tuple[str, ...]
-    encoding: str
+    encodings: tuple[str, ...]
     compressions: tuple[str, ...] = EVERY_LEVEL
     workloads: tuple[str, ...] = EVERY_WORKLOAD
     bounds_inflation: bool = True
     protocol: str = ""
     http: str = ""
+    transports: tuple[str, ...] = ("tcp", "unix")
     threads: int = 1
     styles: tuple[str, ...] = ()
-    connections: tuple[str, ...] = ()
-    in_flight: int = 1
+    connections: tuple[str, ...] = ("reuse", "per-call")
+    in_flight: int = 64
 
+
+REST = Stack(
+    roles=("client",),
+    encodings=("json", "protojson"),
+    workloads=SERVED,
+    protocol="rest",
+    http="1.1",
+    styles=("blocking",),
+    # httpx's and requests' bounds are their own.
+    bounds_inflation=False,
+)
+GRPC = Stack(
+    roles=("server", "client"),
+    encodings=("protobuf",),
+    # The library has one level, zlib's default, and a bound of its own.
+    compressions=("none", "gzip", "gzip:6"),
+    bounds_inflation=False,
+    workloads=SERVED,
+    protocol="grpc",
+    http="2",
+    styles=("coroutine",),
+)
+PROTOBUF = Stack(roles=("codec",), encodings=("protobuf", "protojson", "hybrid"))
+JSON = Stack(roles=("codec",), encodings=("json",))
 
 STACKS = {
-    "http": Stack(
-        roles=("server", "client"),
-        encoding="json",
-        workloads=SERVED,
-        protocol="rest",
-        http="1.1",
-        styles=("blocking",),
-        connections=("reuse", "per-call"),
-        in_flight=64,
-    ),
-    "grpcio": Stack(
-        roles=("server", "client"),
-        encoding="protobuf",
-        # The library has one level, zlib's default, and a bound of its own.
-        compressions=("none", "gzip", "gzip:6"),
-        bounds_inflation=False,
-        workloads=SERVED,
-        protocol="grpc",
-        http="2",
-        threads=64,
-        styles=("blocking", "future"),
-        connections=("reuse",),
-        in_flight=64,
-    ),
-    "json": Stack(roles=("codec",), encoding="json"),
-    "protobuf": Stack(roles=("codec",), encoding="protobuf"),
-    "protobuf-python": Stack(roles=("codec",), encoding="protobuf"),
-    "msgpack": Stack(roles=("codec",), encoding="msgpack"),
+    "http": replace(REST, roles=("server", "client"), bounds_inflation=True),
+    "fastapi": replace(REST, roles=("server",), styles=(), bounds_inflation=True, threads=64),
+    "httpx": replace(REST, styles=("blocking", "coroutine")),
+    "requests": replace(REST, transports=("tcp",)),
+    "grpcio": replace(GRPC, styles=("blocking", "future")),
+    "grpcio-aio": GRPC,
+    "json": JSON,
+    "orjson": JSON,
+    "pydantic": JSON,
+    "protobuf": PROTOBUF,
+    "protobuf-python": PROTOBUF,
+    "msgpack": replace(JSON, encodings=("msgpack",)),
 }
 
 
@@ -80,7 +89,7 @@ def wants(stack: Stack, settings: Settings) -> list[tuple[str, Any, Any]]:
     limits = settings.limits
     asked: list[tuple[str, Any, Any]] = [
         ("workload", settings.workload.get("name"), stack.workloads),
-        ("encoding", settings.encoding, (stack.encoding,)),
+        ("encoding", settings.encoding, stack.encodings),
         ("limit max_depth", limits.max_depth, (None,)),
     ]
     if not stack.bounds_inflation:
@@ -95,9 +104,14 @@ def wants(stack: Stack, settings: Settings) -> list[tuple[str, Any, Any]]:
         ("compression", settings.response_compression, stack.compressions),
     ]
     if isinstance(settings, ServerSettings):
-        asked.append(("threads", settings.threads, range(1, stack.threads + 1)))
-    else:
         asked += [
+            ("transport", settings.listen.transport, stack.transports),
+            ("threads", settings.threads, range(1, stack.threads + 1)),
+        ]
+    else:
+        transport = "unix" if settings.address.startswith("unix:") else "tcp"
+        asked += [
+            ("transport", transport, stack.transports),
             ("compression", settings.request_compression, stack.compressions),
             ("style", settings.style, ("", *stack.styles)),
             ("connection", settings.connection, stack.connections),

@@ -1,10 +1,12 @@
-"""The built-in workloads: where they are called, and the types of their messages."""
+"""The workloads: where they are called, and what a user's own one is given."""
 
-import importlib
 from dataclasses import dataclass, replace
 from typing import Any
 
 from subject.contract import Json, Refused
+
+OWN = "own"
+OWN_KEYS = {"name", "descriptor_set", "method", "request", "response"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -12,86 +14,44 @@ class Workload:
     name: str
     # Of the REST resource.
     path: str
-    # The .proto file, and so the module, and the names in it.
-    proto: str
-    service: str
+    # `package.Service/Method`.
     method: str
-    request: str
-    response: str
     sized: bool = False
     n: int = 0
+    # What an own method answers, in the proto3 JSON mapping.
+    response: Any = None
 
-    def message_type(self, name: str) -> Any:
-        """A class that protoc generated, by its name in the .proto file."""
-        return getattr(importlib.import_module(f"{self.proto}_pb2"), name)
-
-    def stub(self, channel: Any) -> Any:
-        """The method of the stub that grpcio-tools generated."""
-        module = importlib.import_module(f"{self.proto}_pb2_grpc")
-        return getattr(getattr(module, f"{self.service}Stub")(channel), self.method)
-
-    def add_to_server(self, servicer: Any, server: Any) -> None:
-        module = importlib.import_module(f"{self.proto}_pb2_grpc")
-        getattr(module, f"add_{self.service}Servicer_to_server")(servicer, server)
+    @property
+    def is_own(self) -> bool:
+        return self.name == OWN
 
 
-WORKLOADS = (
+BUILTIN = (
     Workload(
         name="echo",
         path="/several/data",
-        proto="several",
-        service="SeveralService",
-        method="GetSeveralData",
-        request="SeveralData",
-        response="SeveralData",
+        method="several.SeveralService/GetSeveralData",
         sized=True,
     ),
-    Workload(
-        name="hello",
-        path="/hello",
-        proto="hello",
-        service="Hello",
-        method="SayHello",
-        request="HelloRequest",
-        response="HelloReply",
-    ),
+    Workload(name="hello", path="/hello", method="hello.Hello/SayHello"),
     Workload(
         name="list",
         path="/example/list",
-        proto="list",
-        service="ExampleService",
-        method="ExampleResponse1List",
-        request="ExampleRequest",
-        response="ExampleResponse1Array",
+        method="ExampleService/ExampleResponse1List",
         sized=True,
     ),
     Workload(
-        name="records",
-        path="/records",
-        proto="records",
-        service="RecordService",
-        method="GetRecords",
-        request="RecordsRequest",
-        response="RecordsReply",
-        sized=True,
+        name="records", path="/records", method="records.RecordService/GetRecords", sized=True
     ),
     Workload(
         name="profile",
         path="/members/profile",
-        proto="profile",
-        service="GetMemberProfileService",
-        method="GetMemberProfileCall",
-        request="GetMemberProfileRequest",
-        response="GetMemberProfileResponse",
+        method="GetMemberProfileService/GetMemberProfileCall",
     ),
     Workload(
         name="followers",
         path="/members/followers",
-        proto="followers",
-        service="GetFollowerService",
-        method="GetFollowerCall",
-        request="GetFollowerRequest",
-        response="GetFollowerResponse",
+        method="GetFollowerService/GetFollowerCall",
         sized=True,
     ),
 )
@@ -99,7 +59,14 @@ WORKLOADS = (
 
 def find(asked: Json) -> Workload:
     """The workload of a settings line; its name is a known one."""
-    workload = next(known for known in WORKLOADS if known.name == asked["name"])
+    name = asked["name"]
+    if name == OWN:
+        if asked.keys() != OWN_KEYS or not isinstance(asked["method"], str):
+            keys = ", ".join(sorted(OWN_KEYS))
+            raise Refused(f"the workload {OWN} has {keys}", "instrument")
+        method = asked["method"]
+        return Workload(name=OWN, path=f"/{method}", method=method, response=asked["response"])
+    workload = next(known for known in BUILTIN if known.name == name)
     wanted = {"name", "n"} if workload.sized else {"name"}
     n = asked.get("n", 0)
     if asked.keys() != wanted or type(n) is not int or n < 0:

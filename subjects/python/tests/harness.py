@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import shutil
 import socket
 import struct
@@ -19,6 +20,8 @@ from typing import Any, NamedTuple
 SOURCES = Path(__file__).parents[1]
 CONTRACT = SOURCES.parents[1] / "contract"
 BUILT = SOURCES.parents[1] / "target" / "test-subjects" / "python"
+SETS = BUILT.with_suffix(".messages")
+BUILTIN, ODD = SETS / "builtin", SETS / "odd"
 
 TOML = tomllib.loads((SOURCES / "subject.toml").read_text())
 
@@ -44,27 +47,72 @@ class Record(NamedTuple):
 
 RECORD = struct.Struct("<8Q4I")
 
+# Calls as a settings line names them.
+HTTP = {"stack": "http", "protocol": "rest", "http": "1.1", "encoding": "json"}
+FASTAPI, HTTPX, REQUESTS = ({**HTTP, "stack": name} for name in ("fastapi", "httpx", "requests"))
+GRPC = {"stack": "grpcio", "protocol": "grpc", "http": "2", "encoding": "protobuf"}
+AIO = {**GRPC, "stack": "grpcio-aio"}
+SERVERS = (HTTP, FASTAPI, GRPC, AIO)
+
 
 def build() -> None:
     """Unpacks the subject beside the contract, and builds it where something of the build changed."""
+    shutil.rmtree(BUILT / "subject", ignore_errors=True)
     shutil.copytree(SOURCES, BUILT, dirs_exist_ok=True)
     shutil.copytree(CONTRACT, BUILT / "contract", dirs_exist_ok=True)
     parts = [SOURCES / "subject.toml", SOURCES / "requirements.txt", *CONTRACT.glob("proto/*")]
+    parts += [
+        *SOURCES.glob("subject/*.py"),
+        *SOURCES.glob("tests/protos/**/*.proto"),
+        Path(__file__),
+    ]
     digest = sha256(b"\0".join(part.read_bytes() for part in sorted(parts))).hexdigest()
     mark = BUILT / "built"
     if mark.exists() and mark.read_text() == digest:
         return
     for command in TOML["build"]:
         subprocess.run(command, cwd=BUILT, check=True, stdout=subprocess.DEVNULL)
+    workloads = [case["method"].removeprefix("/") for case in golden()]
+    generate(BUILTIN, CONTRACT / "proto", workloads)
+    generate(ODD, SOURCES / "tests" / "protos", ["Odd/Do", "Odd/Text"])
     mark.write_text(digest)
+
+
+def generate(folder: Path, protos: Path, methods: list[str]) -> None:
+    """Does for the methods what the lab does for a set of messages."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    files = [str(path.relative_to(protos)) for path in protos.rglob("*.proto")]
+    descriptors = folder / "descriptors.binpb"
+    options = [f"--proto_path={protos}", "--include_imports", f"--descriptor_set_out={descriptors}"]
+    protoc = ["venv/bin/python", "-m", "grpc_tools.protoc"]
+    subprocess.run([*protoc, *options, *files], cwd=BUILT, check=True)
+    text = "".join((protos / file).read_text() for file in files)
+    listed = []
+    for method in methods:
+        service, _, name = method.rpartition("/")
+        types = re.search(rf"rpc {name}\((\S+)\) returns \((\S+)\)", text)
+        assert types, method
+        package = service.rpartition(".")[0]
+        full = [
+            name if "." in name or not package else f"{package}.{name}" for name in types.groups()
+        ]
+        listed.append({"path": f"/{method}", "request": full[0], "response": full[1]})
+    (folder / "files.json").write_text(json.dumps({"generate": files, "methods": listed}))
+    for command in TOML["messages"]["generate"]:
+        subprocess.run(with_messages(command, folder), cwd=BUILT, check=True)
+
+
+def with_messages(command: list[str], folder: Path) -> list[str]:
+    return [word.replace("{messages}", str(folder)) for word in command]
 
 
 class Subject:
     """A running subject: a settings line went in, and a line came out."""
 
-    def __init__(self, settings: dict[str, Any]) -> None:
+    def __init__(self, settings: dict[str, Any], messages: Path = BUILTIN) -> None:
         self.process = subprocess.Popen(
-            TOML["run"],
+            with_messages(TOML["run"], messages),
             cwd=BUILT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -98,8 +146,8 @@ class SubjectTest(unittest.TestCase):
         self.folder = Path(folder.name)
         self.records = self.folder / "records"
 
-    def start(self, **settings: Any) -> Subject:
-        subject = Subject(settings)
+    def start(self, messages: Path = BUILTIN, **settings: Any) -> Subject:
+        subject = Subject(settings, messages)
         self.addCleanup(self.check_end, subject)
         self.assertTrue(subject.reply.get("ready"), subject.reply)
         return subject
@@ -201,7 +249,7 @@ class Relay:
             with contextlib.suppress(OSError):
                 client.shutdown(socket.SHUT_WR)
             # A client that looks closes its end then.
-            thread.join(1)
+            thread.join(0.2)
             with contextlib.suppress(OSError):
                 client.shutdown(socket.SHUT_RDWR)
         self.open.clear()

@@ -4,7 +4,7 @@ import socket
 import unittest
 
 from subject.stacks import STACKS
-from tests.harness import SOURCES, TOML, SubjectTest, build
+from tests.harness import SERVERS, SOURCES, TOML, SubjectTest, build
 
 setUpModule = build
 
@@ -27,14 +27,16 @@ class Declared(unittest.TestCase):
                 toml = declared[name]
                 protocols = {stack.protocol: [stack.http]} if stack.protocol else {}
                 self.assertEqual(toml.get("protocols", {}), protocols)
-                self.assertEqual(toml["encodings"], [stack.encoding])
                 self.assertLessEqual(set(toml["compressions"]), set(stack.compressions))
                 self.assertEqual(toml.get("styles", []), list(stack.styles))
-                for key in ("roles", "workloads"):
+                transports = list(stack.transports) if stack.protocol else []
+                self.assertEqual(toml.get("transports", []), transports)
+                self.assertEqual(toml.get("threads", 1), stack.threads)
+                for key in ("roles", "encodings", "workloads"):
                     self.assertEqual(toml[key], list(getattr(stack, key)))
                 if "client" in stack.roles:
-                    self.assertEqual(toml.get("connections", ["reuse"]), list(stack.connections))
-                    self.assertEqual(toml.get("in-flight", 1), stack.in_flight)
+                    self.assertEqual(toml["connections"], list(stack.connections))
+                    self.assertEqual(toml["in-flight"], stack.in_flight)
 
     def test_versions_are_those_that_are_installed(self) -> None:
         lines = (SOURCES / "requirements.txt").read_text().split()
@@ -56,6 +58,7 @@ class Refusals(SubjectTest):
             ({"encoding": "xml"}, "encoding cannot be 'xml'"),
             ({"listen": {"transport": "tcp", "port": 80}}, "unknown key 'port'"),
             ({"workload": {"name": "hello", "n": 1}}, "the workload hello has name"),
+            ({"workload": {"name": "own", "method": "a/b"}}, "the workload own has descriptor_set"),
         ]:
             with self.subTest(want):
                 error, fault = self.refused(**SERVER | changed)
@@ -66,16 +69,16 @@ class Refusals(SubjectTest):
 
     def test_what_no_stack_has_is_the_users_fault(self) -> None:
         for changed, want in [
-            ({"stack": "flask"}, "no stack 'flask' is a server here: use http or grpcio"),
+            ({"stack": "flask"}, "'flask' is a server here: use http or fastapi or grpcio or grp"),
             ({"stack": "json"}, "no stack 'json' is a server here"),
             ({"protocol": "grpc"}, "the stack http has no protocol 'grpc', only rest"),
             ({"http": "2"}, "no HTTP version '2', only 1.1"),
-            ({"encoding": "cbor"}, "no encoding 'cbor', only json"),
+            ({"encoding": "cbor"}, "no encoding 'cbor', only json, protojson"),
             ({"response_compression": "zstd:3"}, "no compression 'zstd:3', only none, gzip"),
             ({"threads": 2}, "no threads 2, only 1 to 1"),
             ({"limits": {"max_depth": 9}}, "no limit max_depth 9, only its own"),
             ({"workload": {"name": "records", "n": 8}}, "no workload 'records', only echo"),
-            ({"workload": {"name": "own", "method": "a/b"}}, "no workload 'own'"),
+            ({"workload": {"name": "siesta"}}, "no workload 'siesta'"),
         ]:
             with self.subTest(want):
                 error, fault = self.refused(**SERVER | changed)
@@ -86,10 +89,9 @@ class Refusals(SubjectTest):
         taken = self.folder / "taken"
         with socket.socket(socket.AF_UNIX) as other:
             other.bind(str(taken))
-        grpc = {"stack": "grpcio", "protocol": "grpc", "http": "2", "encoding": "protobuf"}
-        for stack in ({}, grpc):
+        for stack in SERVERS:
             for path in (taken, self.folder / "no-such" / "socket"):
-                with self.subTest(stack=stack, path=path):
+                with self.subTest(stack=stack["stack"], path=path):
                     listen = {"transport": "unix", "path": str(path)}
                     error, fault = self.refused(**SERVER | stack | {"listen": listen})
                     self.assertIn("cannot listen on ", error)

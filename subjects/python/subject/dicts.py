@@ -1,14 +1,15 @@
-"""Messages as `json` and `msgpack` read and write them, dicts, and what a service does with them.
+"""Messages as dicts, and what a service does with them.
 
-A dict is what both libraries make. A typed object would take a step that each service writes in its
-own way, and that would be measured as if it were the library's.
+A dict is what `json`, orjson and msgpack make of bytes, and what httpx's and requests' `.json()` return.
+A dataclass would take a step that each program writes in its own way, and that would be measured as if
+it were the library's. Models with types are FastAPI's, in `models.py`.
 """
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 from subject.contract import Json, Refused
+from subject.messages import Coder, Sample, Service
 from subject.workloads import Workload
 
 MOST_ITEMS = range(100_001)
@@ -22,25 +23,49 @@ WIDE = {"longData", "long", "userId", "id"}
 
 # The most compact form, as the documentation of `json` has it. One encoder is kept: `json.dumps` makes
 # a new one for each call that asks for anything but its defaults.
-_encode = json.JSONEncoder(separators=(",", ":")).encode
+to_text = json.JSONEncoder(separators=(",", ":")).encode
+
+STANDARD_LIBRARY = Coder(lambda message: to_text(message).encode(), json.loads)
 
 
-def encode_json(message: Json) -> bytes:
-    return _encode(message).encode()
+class Dicts:
+    refusals: tuple[type[Exception], ...] = (ValueError, RecursionError)
 
+    def __init__(
+        self,
+        workload: Workload,
+        coder: Coder = STANDARD_LIBRARY,
+        versions: dict[str, str] | None = None,
+        code: str = "",
+    ) -> None:
+        self.workload = workload
+        self._coder = coder
+        self.versions = versions or {}
+        self.code = code
 
-def from_json(sample: str, message: Json) -> Json:
-    """A sample in proto3 JSON, with its 64-bit integers as numbers also where they came as text."""
-    try:
-        return with_numbers(message)
-    except ValueError as error:
-        raise Refused(f"the {sample} does not fit its message: {error}", "user") from error
+    def coder(self, _sample: Sample) -> Coder:
+        return self._coder
+
+    def from_json(self, sample: Sample, message: Any) -> Any:
+        """As it is of an own message, and of others with 64-bit integers as numbers."""
+        if self.workload.is_own:
+            return message
+        try:
+            return with_numbers(message)
+        except ValueError as error:
+            raise Refused(f"the {sample} does not fit its message: {error}", "user") from error
+
+    def to_json(self, _sample: Sample, message: Any) -> Any:
+        return message
+
+    def service(self) -> Service:
+        return answerer(self.workload)
 
 
 def with_numbers(value: Any, name: str = "") -> Any:
     match value:
         case dict():
-            return {name: with_numbers(field, name) for name, field in value.items()}
+            return {name: with_numbers(inner, name) for name, inner in value.items()}
         case list():
             return [with_numbers(element, name) for element in value]
         case str() if name in WIDE:
@@ -48,10 +73,11 @@ def with_numbers(value: Any, name: str = "") -> Any:
     return value
 
 
-def answerer(workload: Workload) -> Callable[[Json], Json]:
-    """The service: it answers a request, or a ValueError says what is wrong with it."""
+def answerer(workload: Workload) -> Service:
     n = workload.n
     match workload.name:
+        case "own":
+            return lambda request: workload.response
         case "echo":
             return echo
         case "hello":
@@ -68,16 +94,22 @@ def answerer(workload: Workload) -> Callable[[Json], Json]:
     raise AssertionError(workload.name)
 
 
+def field(message: Any, name: str, default: Any) -> Any:
+    if not isinstance(message, dict):
+        raise ValueError("the body is no JSON object")
+    return message.get(name, default)
+
+
 def integer(message: Json, name: str, within: range = INT64) -> int:
     """An integer field: a number, or text as proto3 JSON has 64-bit ones."""
-    value = message.get(name, 0)
+    value = field(message, name, 0)
     if type(value) not in (int, str) or int(value) not in within:
         raise ValueError(f"{name} is {value!r}: it must be {within[0]} to {within[-1]}")
     return int(value)
 
 
 def typed(message: Json, name: str, default: Any, *types: type) -> Any:
-    value = message.get(name, default)
+    value = field(message, name, default)
     if type(value) not in types:
         raise ValueError(f"{name} cannot be {value!r}")
     return value

@@ -1,0 +1,135 @@
+"""What both of grpcio's clients share: a call as the library sees it, its options, and its record."""
+
+from collections.abc import Callable
+from itertools import cycle
+from time import monotonic_ns
+from typing import Any, NamedTuple
+
+import grpc
+from google.protobuf.message import Message
+
+from subject import compression, protobufs, workloads
+from subject.contract import HANDLER_END, HANDLER_START, ClientSettings, Json, Refused
+from subject.slices import NOT_KNOWN, SUCCEEDED, Record
+
+
+class Call:
+    """A call as it goes through the library: its request, and when that was encoded."""
+
+    def __init__(self, message: Message, begin: int, recorded: bool) -> None:
+        self.message = message
+        self.begin = begin
+        self.recorded = recorded
+        self.encoded = 0
+        self.size = NOT_KNOWN
+
+
+class Response(NamedTuple):
+    """What came back, and when its bytes were handed over."""
+
+    message: Message
+    received: int
+    size: int
+
+
+class StampingChannel:
+    """Stands between a generated stub and its channel, to see when messages are made and read."""
+
+    def __init__(self, channel: Any) -> None:
+        self.channel = channel
+
+    def unary_unary(
+        self,
+        path: str,
+        request_serializer: Callable[[Message], bytes],
+        response_deserializer: Callable[[bytes], Message],
+        **options: Any,
+    ) -> Any:
+        def encode(call: Call) -> bytes:
+            data = request_serializer(call.message)
+            call.encoded = monotonic_ns()
+            call.size = len(data)
+            return data
+
+        def decode(data: bytes) -> Response:
+            received = monotonic_ns()
+            return Response(response_deserializer(data), received, len(data))
+
+        return self.channel.unary_unary(path, encode, decode, **options)
+
+
+class Calls:
+    """The calls of a client. `connect` is one of the library's two functions that make a channel."""
+
+    def __init__(self, settings: ClientSettings, connect: Callable[..., Any]) -> None:
+        self.versions = protobufs.versions("grpcio")
+        self.messages = protobufs.Protobufs(workloads.find(settings.workload))
+        self.requests = [
+            self.messages.from_json("request", request) for request in settings.requests
+        ]
+        # Threads may share a cycle: the interpreter takes its next element in one step.
+        self.turns = cycle(self.requests)
+        self.marks = settings.marks
+        self.keeps = settings.connection == "reuse"
+        # Both happen below the encoder and the decoder, out of sight.
+        self.compresses = compression.level(settings.request_compression) > 0
+        self.decompresses = compression.level(settings.response_compression) > 0
+        self.address = settings.address
+        self.deadline = settings.deadline_ms / 1_000
+        self.how = {
+            "timeout": self.deadline,
+            "compression": grpc.Compression.Gzip if self.compresses else None,
+        }
+        self.options: list[tuple[str, Any]] = [
+            ("grpc.max_receive_message_length", settings.limits.max_message_bytes),
+            # The server is on this host, whatever the environment says of proxies.
+            ("grpc.enable_http_proxy", 0),
+        ]
+        if settings.address.startswith("unix:"):
+            # The library would name the path as the authority, which strict servers refuse.
+            self.options.append(("grpc.default_authority", "localhost"))
+        if not self.keeps:
+            # Channels to the same address would share a connection.
+            self.options.append(("grpc.use_local_subchannel_pool", 1))
+        self.connect = connect
+
+    def channel(self) -> Any:
+        return self.connect(self.address, self.options)
+
+    def stub(self, channel: Any) -> Any:
+        return self.messages.method.stub(StampingChannel(channel))
+
+    def next(self, begin: int, recorded: bool = True) -> Call:
+        return Call(next(self.turns), begin, recorded)
+
+    def first(self) -> Call:
+        return Call(self.requests[0], monotonic_ns(), False)
+
+    def verified(self, response: Response) -> Json:
+        return {"message": self.messages.to_json("response", response.message)}
+
+    def record(self, call: Call, response: Response, end: int, metadata: Any) -> Record:
+        """The record of a call whose response came with this metadata, None without marks."""
+        marks = dict(metadata or ())
+        return (
+            call.begin,
+            0 if self.compresses else call.encoded,
+            0,
+            0,
+            0 if self.decompresses else response.received,
+            end,
+            int(marks.get(HANDLER_START, 0)),
+            int(marks.get(HANDLER_END, 0)),
+            NOT_KNOWN if self.compresses else call.size,
+            NOT_KNOWN if self.decompresses else response.size,
+            SUCCEEDED,
+            1,
+        )
+
+    def unreachable(self) -> Refused:
+        return Refused(f"no connection to {self.address} in {self.deadline} s", "machine")
+
+
+def failure(error: Any) -> Refused:
+    """What a failed call says, without the library's many lines around it."""
+    return Refused(f"{error.code().name}: {error.details()}", "subject")

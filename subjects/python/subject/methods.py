@@ -1,0 +1,40 @@
+"""The methods of the generated code."""
+
+import importlib
+from typing import Any, NamedTuple
+
+from subject.contract import Refused
+from subject.workloads import Workload
+
+
+class Method(NamedTuple):
+    service: str
+    name: str
+    # Of the messages and, with an ending, of the service.
+    module: str
+    # Full names of messages.
+    request: str
+    response: str
+
+    @classmethod
+    def of(cls, workload: Workload) -> "Method":
+        from generated.methods import METHODS
+
+        if workload.method not in METHODS:
+            raise Refused(f"no code was generated for {workload.method}", "instrument")
+        service, _, name = workload.method.rpartition("/")
+        return cls(service.rpartition(".")[2], name, *METHODS[workload.method])
+
+    def stub(self, channel: Any) -> Any:
+        """The method of the generated stub."""
+        return getattr(getattr(self.grpc_module(), f"{self.service}Stub")(channel), self.name)
+
+    def add_to_server(self, behaviour: Any, server: Any) -> None:
+        """Makes the method of a generated service behave so."""
+        module = self.grpc_module()
+        servicer = getattr(module, f"{self.service}Servicer")()
+        setattr(servicer, self.name, behaviour)
+        getattr(module, f"add_{self.service}Servicer_to_server")(servicer, server)
+
+    def grpc_module(self) -> Any:
+        return importlib.import_module(f"{self.module}_grpc")

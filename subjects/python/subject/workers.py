@@ -1,0 +1,50 @@
+"""Further processes of a server that accept from its socket, as uvicorn's own workers do."""
+
+import json
+import subprocess
+import sys
+from dataclasses import asdict
+from socket import socket
+
+from subject.contract import CONTRACT, Json, Refused, ServerSettings
+
+
+def inherited() -> socket | None:
+    """The socket of a process that is a worker."""
+    return socket(fileno=int(sys.argv[2])) if len(sys.argv) > 2 else None
+
+
+class Workers:
+    """Each is this program again. It ends when its input is closed, and so with this process too."""
+
+    def __init__(self, settings: ServerSettings, bound: socket) -> None:
+        number = bound.fileno()
+        command = [sys.executable, "-m", "subject", sys.argv[1], str(number)]
+        self.processes = [
+            subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=[number]
+            )
+            for _ in range(settings.threads - 1)
+        ]
+        line = json.dumps(settings_of_one(settings)).encode() + b"\n"
+        for process in self.processes:
+            assert process.stdin
+            process.stdin.write(line)
+            process.stdin.flush()
+
+    def wait_until_ready(self) -> None:
+        for process in self.processes:
+            assert process.stdout
+            reply = json.loads(process.stdout.readline() or "{}")
+            if not reply.get("ready"):
+                raise Refused(reply.get("error", "a worker ended before it was ready"), "subject")
+
+    def end(self) -> None:
+        for process in self.processes:
+            process.communicate()
+
+
+def settings_of_one(settings: ServerSettings) -> Json:
+    keys = {**asdict(settings), "contract": CONTRACT, "role": "server", "threads": 1}
+    keys["limits"] = {name: most for name, most in keys["limits"].items() if most is not None}
+    return keys
