@@ -405,6 +405,13 @@ impl Callee {
         }
     }
 
+    /// The stacks that the lab starts: the server, then the client; or the codec.
+    pub fn stacks(&self) -> impl Iterator<Item = &str> {
+        let first = self.server().or(self.codec().map(|(codec, ..)| codec));
+        let client = self.client().map(|client| client.stack.as_str());
+        first.into_iter().chain(client)
+    }
+
     /// Whether a subject makes the calls, or encodes and decodes: it is asked for each slice by a line.
     pub fn is_asked(&self) -> bool {
         self.client().is_some() || self.codec().is_some()

@@ -14,6 +14,9 @@ use crate::settings::{ConnectionUse, MOST_IN_FLIGHT};
 /// The file's name in a subject's folder.
 pub const MANIFEST: &str = "subject.toml";
 
+/// What stands in a command for the folder of a set of messages.
+pub const MESSAGES: &str = "{messages}";
+
 /// A subject as its `subject.toml` describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -30,6 +33,8 @@ pub struct Manifest {
     /// Commands that build it, one after the other; empty where nothing is built.
     #[serde(default, deserialize_with = "commands")]
     pub build: Vec<Vec<String>>,
+    /// How code for messages is made, where that is not a part of the build.
+    pub messages: Option<MessageCode>,
     /// The command that runs it.
     #[serde(deserialize_with = "of::<_, Command, _>")]
     pub run: Vec<String>,
@@ -43,6 +48,15 @@ pub struct Manifest {
     /// Its stacks.
     #[serde(skip)]
     pub stacks: Vec<Stack>,
+}
+
+/// How code for a set of messages is made.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MessageCode {
+    /// Commands that make it, one after the other, once the subject is built.
+    #[serde(deserialize_with = "commands")]
+    pub generate: Vec<Vec<String>>,
 }
 
 /// A program that a subject needs.
@@ -146,7 +160,25 @@ impl Manifest {
                 "has no stack; write [[stacks]] with name = \"http\" and roles = [\"server\"]",
             ));
         }
+        let (run, build) = (table.place("run"), table.place("build"));
         let mut manifest: Self = table.rest()?;
+        let names_messages = |words: &[String]| words.iter().any(|word| word.contains(MESSAGES));
+        let place = match (run, build) {
+            (_, Some(build)) if manifest.build.iter().any(|words| names_messages(words)) => Some((
+                build,
+                "is not there yet when it is built: use it in \"generate\"",
+            )),
+            (Some(run), _) if manifest.messages.is_none() && names_messages(&manifest.run) => {
+                Some((
+                    run,
+                    "needs [messages] with \"generate\", which fills that folder",
+                ))
+            }
+            _ => None,
+        };
+        if let Some((place, what)) = place {
+            return Err(source.error(place, format!("{MESSAGES} {what}")));
+        }
         for tool in &mut manifest.toolchain {
             if tool.programs.is_empty() {
                 tool.programs.push(tool.name.clone());

@@ -11,8 +11,10 @@ const WHOLE: &str = r#"
 name = "python"
 language = "Python"
 build = [["python3", "-m", "venv", "venv"]]
-run = ["venv/bin/python", "main.py"]
+run = ["venv/bin/python", "main.py", "{messages}/code"]
 ready-timeout = "1m"
+[messages]
+generate = [["venv/bin/python", "generate.py", "{messages}"]]
 [[toolchain]]
 name = "python3"
 programs = ["python3.12", "python3"]
@@ -54,6 +56,11 @@ fn a_whole_manifest_is_read() {
     let manifest = Manifest::parse(WHOLE, "subject.toml").unwrap();
     assert_eq!(manifest.ready_timeout_ms, 60_000);
     assert_eq!(manifest.versions["grpcio"], "1.66.2");
+    let generate = &manifest.messages.as_ref().unwrap().generate;
+    assert_eq!(
+        generate[0],
+        ["venv/bin/python", "generate.py", "{messages}"]
+    );
     let tool = &manifest.toolchain[0];
     assert_eq!(tool.version, ["--version"]);
     assert_eq!(tool.least, Version::parse("3.10"));

@@ -121,7 +121,7 @@ impl StackCheck<'_> {
     fn server_line(&mut self, way: &Way) -> TrialResult<(contract::Settings, Settings)> {
         let settings = way.call(None)?;
         let listen = role::listen(way.transport, self.path());
-        let stack = self.command.stack.clone();
+        let stack = Some(self.name.to_owned());
         Ok((role::server(&settings, listen, stack, LIMITS)?, settings))
     }
 }
