@@ -67,8 +67,8 @@ func bindings(model *protogen.Plugin, asked *set, plain *plainTypes) ([]byte, er
 			Connect:       used.name(connect),
 			Request:       used.ident(found.Input.GoIdent),
 			Response:      used.ident(found.Output.GoIdent),
-			PlainRequest:  plain.root(found.Input),
-			PlainResponse: plain.root(found.Output),
+			PlainRequest:  plain.message(found.Input),
+			PlainResponse: plain.message(found.Output),
 		})
 	}
 	var source bytes.Buffer

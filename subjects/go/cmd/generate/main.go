@@ -20,6 +20,7 @@ const (
 	// generated is the folder of the module that exists only in overlays.
 	generated = "gen"
 	builtin   = "_builtin"
+	plugins   = "target/bin"
 )
 
 func main() {
@@ -64,7 +65,7 @@ func run(folder string) error {
 	if err != nil {
 		return err
 	}
-	files, err := generate(root, descriptors, &asked)
+	files, err := generate(filepath.Join(root, plugins), descriptors, &asked)
 	if err != nil {
 		return err
 	}

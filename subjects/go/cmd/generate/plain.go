@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 	"go/format"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/compiler/protogen"
@@ -38,11 +40,6 @@ func newPlain(text bool) *plainTypes {
 		plain.taken[name] = true
 	}
 	return plain
-}
-
-// root is the type of a request or response.
-func (p *plainTypes) root(message *protogen.Message) string {
-	return p.message(message)
 }
 
 // message is the name of a message's struct, which will be written.
@@ -95,11 +92,8 @@ func (p *plainTypes) source() ([]byte, error) {
 		"// Package plain has the types for encoding/json and MessagePack.\npackage plain\n\n")
 	if len(p.helpers) > 0 {
 		all.WriteString("import (\n")
-		for _, name := range []string{"Int64", "Uint64", "Key"} {
-			if p.helpers[name] {
-				all.WriteString("\t\"strconv\"\n")
-				break
-			}
+		if p.helpers["Int64"] || p.helpers["Uint64"] {
+			all.WriteString("\t\"strconv\"\n")
 		}
 		if p.helpers["Timestamp"] {
 			all.WriteString("\t\"time\"\n")
@@ -108,10 +102,8 @@ func (p *plainTypes) source() ([]byte, error) {
 	}
 	all.WriteString("//msgp:maps binkeys\n\n")
 	all.WriteString(types.String())
-	for _, name := range []string{"Int64", "Uint64", "Key", "Timestamp"} {
-		if p.helpers[name] {
-			all.WriteString(helperSources[name])
-		}
+	for _, name := range slices.Sorted(maps.Keys(p.helpers)) {
+		all.WriteString(helperSources[name])
 	}
 	return format.Source([]byte(all.String()))
 }
@@ -149,7 +141,7 @@ var msgpMethods = map[string]bool{"MarshalMsg": true, "UnmarshalMsg": true, "Msg
 type options struct {
 	// text writes a number in quotes.
 	text bool
-	// zero leaves out nil, but not an empty slice: bytes that can be set to none.
+	// zero leaves out nil, but not an empty map or slice.
 	zero bool
 }
 
@@ -157,7 +149,7 @@ func (p *plainTypes) field(field *protogen.Field) (string, options) {
 	desc := field.Desc
 	if desc.IsMap() {
 		key, value := field.Message.Fields[0], field.Message.Fields[1]
-		return fmt.Sprintf("map[%s]%s", p.key(key.Desc), p.element(value)), options{}
+		return fmt.Sprintf("map[%s]%s", mapKey(key.Desc), p.element(value)), options{}
 	}
 	if desc.IsList() {
 		return "[]" + p.element(field), options{}
@@ -167,17 +159,15 @@ func (p *plainTypes) field(field *protogen.Field) (string, options) {
 		switch {
 		case kind == "":
 			return "*" + p.message(field.Message), options{}
-		case kind == "[]byte" && wrapped != nil:
+		case kind == "any":
+			return kind, options{}
+		case kind == "Object" || kind == "List":
 			return kind, options{zero: true}
-		case strings.HasPrefix(kind, "map") || strings.HasPrefix(kind, "[") || kind == "any":
-			return kind, options{zero: kind != "any"}
 		}
 		return "*" + kind, options{text: wrapped != nil && p.isText(wrapped.Desc)}
 	}
 	kind := p.scalar(field)
 	switch {
-	case desc.HasPresence() && kind == "[]byte":
-		return kind, options{zero: true}
 	case desc.HasPresence():
 		return "*" + kind, options{text: p.isText(desc)}
 	}
@@ -218,10 +208,10 @@ func (p *plainTypes) isText(desc protoreflect.FieldDescriptor) bool {
 	return p.text && (kind == "int64" || kind == "uint64")
 }
 
-func (p *plainTypes) key(desc protoreflect.FieldDescriptor) string {
+func mapKey(desc protoreflect.FieldDescriptor) string {
 	if desc.Kind() == protoreflect.BoolKind {
-		p.helpers["Key"] = true
-		return "Key"
+		// encoding/json has no such keys.
+		return "string"
 	}
 	return scalarKinds[desc.Kind()]
 }
@@ -247,11 +237,13 @@ func (p *plainTypes) known(message *protogen.Message) (string, *protogen.Field) 
 	case "Duration", "FieldMask":
 		return "string", nil
 	case "Any", "Struct":
-		return "map[string]any", nil
+		p.helpers["Object"] = true
+		return "Object", nil
 	case "Value":
 		return "any", nil
 	case "ListValue":
-		return "[]any", nil
+		p.helpers["List"] = true
+		return "List", nil
 	case "BoolValue", "BytesValue", "DoubleValue", "FloatValue", "Int32Value", "Int64Value",
 		"StringValue", "UInt32Value", "UInt64Value":
 		return p.scalar(message.Fields[0]), message.Fields[0]
@@ -303,17 +295,17 @@ func (i *Uint64) UnmarshalText(text []byte) error {
 	return err
 }
 `,
-	"Key": `
-// Key is a map's key, which encoding/json can have as text only.
-type Key bool
+	"Object": `
+// Object is any JSON object: nil is not set.
+type Object map[string]any
 
-func (k Key) MarshalText() ([]byte, error) { return strconv.AppendBool(nil, bool(k)), nil }
+func (o Object) IsZero() bool { return o == nil }
+`,
+	"List": `
+// List is any JSON list: nil is not set.
+type List []any
 
-func (k *Key) UnmarshalText(text []byte) error {
-	value, err := strconv.ParseBool(string(text))
-	*k = Key(value)
-	return err
-}
+func (l List) IsZero() bool { return l == nil }
 `,
 	"Timestamp": `
 //msgp:textmarshal as:string Timestamp
@@ -323,8 +315,8 @@ type Timestamp struct{ time.Time }
 `,
 }
 
-// msgpack runs msgp on the types.
-func msgpack(root string, types []byte) ([]byte, error) {
+// msgpack runs the program msgp on the types.
+func msgpack(program string, types []byte) ([]byte, error) {
 	folder, err := os.MkdirTemp("", "msgp")
 	if err != nil {
 		return nil, err
@@ -334,7 +326,7 @@ func msgpack(root string, types []byte) ([]byte, error) {
 	if err := os.WriteFile(in, types, 0o644); err != nil {
 		return nil, err
 	}
-	command := exec.Command(filepath.Join(root, "target", "bin", "msgp"), "-file", in, "-o", out, "-io=false", "-tests=false")
+	command := exec.Command(program, "-file", in, "-o", out, "-io=false", "-tests=false")
 	said, err := command.CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("msgp: %w: %s", err, said)

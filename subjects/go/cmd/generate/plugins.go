@@ -38,37 +38,18 @@ import (
 	_ "google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// generate makes all files of a set, by their names in the folder gen.
-func generate(root string, descriptors *descriptorpb.FileDescriptorSet, asked *set) (map[string][]byte, error) {
+// generate makes all files of a set, by their names in the folder gen. The plugins are in a folder.
+func generate(plugins string, descriptors *descriptorpb.FileDescriptorSet, asked *set) (map[string][]byte, error) {
 	own := placeFiles(descriptors)
 	services, err := route(descriptors, asked)
 	if err != nil {
 		return nil, err
 	}
-	files := map[string][]byte{}
-	for _, plugin := range []struct {
-		name, file string
-		of         []string
-	}{
-		{"protoc-gen-go", "messages.go", own},
-		{"protoc-gen-go-grpc", "grpc.go", services},
-		{"protoc-gen-connect-go", "connect.go", services},
-		{"protoc-gen-grpc-gateway", "gateway.go", services},
-	} {
-		made, err := drive(filepath.Join(root, "target", "bin", plugin.name), plugin.of, descriptors)
-		if err != nil {
-			return nil, err
-		}
-		for name, content := range made {
-			// Each Go package is made of one .proto file, so that the names are free: those of the
-			// plugins can end like _windows.pb.go, which `go build` would leave out.
-			files[path.Join(path.Dir(name), plugin.file)] = content
-		}
-	}
 	model, err := protogen.Options{}.New(request(own, descriptors))
 	if err != nil {
 		return nil, err
 	}
+	files := map[string][]byte{}
 	plain := newPlain(!asked.isBuiltIn())
 	if files["main.go"], err = bindings(model, asked, plain); err != nil {
 		return nil, err
@@ -78,8 +59,29 @@ func generate(root string, descriptors *descriptorpb.FileDescriptorSet, asked *s
 		return nil, err
 	}
 	files["plain/types.go"] = types
-	files["plain/msgpack.go"], err = msgpack(root, types)
-	return files, err
+	if files["plain/msgpack.go"], err = msgpack(filepath.Join(plugins, "msgp"), types); err != nil {
+		return nil, err
+	}
+	for _, plugin := range []struct {
+		name, file string
+		of         []string
+	}{
+		{"protoc-gen-go", "messages.go", own},
+		{"protoc-gen-go-grpc", "grpc.go", services},
+		{"protoc-gen-connect-go", "connect.go", services},
+		{"protoc-gen-grpc-gateway", "gateway.go", services},
+	} {
+		made, err := drive(filepath.Join(plugins, plugin.name), plugin.of, descriptors)
+		if err != nil {
+			return nil, err
+		}
+		for name, content := range made {
+			// Each Go package is made of one .proto file, so that the names are free: those of the
+			// plugins can end like _windows.pb.go, which `go build` would leave out.
+			files[path.Join(path.Dir(name), plugin.file)] = content
+		}
+	}
+	return files, nil
 }
 
 // placeFiles gives each file a Go package of its own, whatever its options say. It returns those that
