@@ -21,7 +21,7 @@ type stack struct {
 
 const (
 	mostThreads  = 1024
-	mostInFlight = 65536
+	mostInFlight = 1024
 )
 
 var (

@@ -2,12 +2,18 @@ package web
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"rpcgauge/subjects/go/internal/listen"
 	"rpcgauge/subjects/go/internal/measure"
@@ -26,7 +32,7 @@ type Transport struct {
 	open            atomic.Int64
 
 	mu    sync.Mutex
-	spare []net.Conn
+	spare []*counted
 }
 
 // NewTransport makes a transport for a client's calls. Asked for, it adds Accept-Encoding itself and
@@ -61,43 +67,80 @@ func (t *Transport) Connect(ctx context.Context) (int, error) {
 	if t.perCall {
 		return 0, nil
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.spare = slices.DeleteFunc(t.spare, isLost)
 	missing := t.wanted - int(t.open.Load())
 	for range missing {
 		connection, err := t.fresh(ctx)
 		if err != nil {
 			return 0, settings.Refuse(settings.Machine, "cannot connect to %s: %v", t.target, err)
 		}
-		t.mu.Lock()
 		t.spare = append(t.spare, connection)
-		t.mu.Unlock()
 	}
 	return max(missing, 0), nil
 }
 
-func (t *Transport) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	t.mu.Lock()
-	if last := len(t.spare) - 1; last >= 0 {
-		connection := t.spare[last]
-		t.spare = t.spare[:last]
-		t.mu.Unlock()
-		return connection, nil
+// isLost says whether the other side has closed a connection that nothing reads yet, and then closes it.
+func isLost(connection *counted) bool {
+	raw, err := connection.raw.SyscallConn()
+	if err != nil {
+		return false
 	}
-	t.mu.Unlock()
-	return t.fresh(ctx)
+	lost := false
+	err = raw.Control(func(file uintptr) {
+		var next [1]byte
+		n, _, err := unix.Recvfrom(int(file), next[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+		lost = n == 0 && err == nil || errors.Is(err, unix.ECONNRESET)
+	})
+	if lost = lost || err != nil; lost {
+		_ = connection.Close()
+	}
+	return lost
 }
 
-func (t *Transport) fresh(ctx context.Context) (net.Conn, error) {
+func (t *Transport) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	if spare := t.takeSpare(); spare != nil {
+		return spare, nil
+	}
+	connection, err := t.fresh(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return connection, nil
+}
+
+func (t *Transport) takeSpare() *counted {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for last := len(t.spare) - 1; last >= 0; last-- {
+		spare := t.spare[last]
+		t.spare = t.spare[:last]
+		if !isLost(spare) {
+			return spare
+		}
+	}
+	return nil
+}
+
+func (t *Transport) fresh(ctx context.Context) (*counted, error) {
 	var dialer net.Dialer
 	connection, err := dialer.DialContext(ctx, t.network, t.target)
 	if err != nil {
 		return nil, err
 	}
+	raw, ok := connection.(syscall.Conn)
+	if !ok {
+		return nil, fmt.Errorf("%T has no file", connection)
+	}
 	t.open.Add(1)
-	return &counted{Conn: connection, open: &t.open}, nil
+	return &counted{Conn: connection, raw: raw, open: &t.open}, nil
 }
 
+// counted is a connection that counts while it is open.
 type counted struct {
 	net.Conn
+	raw  syscall.Conn
 	open *atomic.Int64
 	once sync.Once
 }
