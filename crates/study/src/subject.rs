@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::error::{Source, StudyError};
 use crate::features::{Features, Role};
 use crate::read::{Line, Table, Time, filled, of};
-use crate::settings::{ConnectionUse, MOST_IN_FLIGHT};
+use crate::settings::{ConnectionUse, MOST_IN_FLIGHT, MOST_THREADS};
 
 /// The file's name in a subject's folder.
 pub const MANIFEST: &str = "subject.toml";
@@ -149,7 +149,7 @@ impl Manifest {
         };
         let mut table = Table::root(&source)?.hinting(|key| {
             let of_stacks = "roles protocols encodings compressions transports workloads styles \
-                connections in-flight recommended";
+                connections in-flight threads recommended";
             let is_stacks = of_stacks.split(' ').any(|of_stacks| of_stacks == key);
             is_stacks.then_some("it is a stack's: write it under [[stacks]]")
         });
@@ -223,17 +223,19 @@ impl Stack {
             "styles",
             "connections",
             "in-flight",
+            "threads",
         ];
         let places = keys.map(|key| (key, table.place(key)));
         let (source, span) = (table.source, table.span.clone());
         let mut features: Features = table.rest()?;
         let is = |role| features.roles.contains(&role);
-        let is_client = is(Role::Client);
-        let calls = is(Role::Server) || is_client;
+        let (is_server, is_client) = (is(Role::Server), is(Role::Client));
+        let calls = is_server || is_client;
         for (number, (key, place)) in places.into_iter().enumerate() {
-            let (is_used, is_needed, whose) = match number {
-                0 | 1 => (calls, calls, "server's or client's"),
-                2 => (is_client, is_client, "client's"),
+            let (is_used, is_needed, whose) = match (number, key) {
+                (0 | 1, _) => (calls, calls, "server's or client's"),
+                (2, _) => (is_client, is_client, "client's"),
+                (_, "threads") => (is_server, false, "server's"),
                 _ => (is_client, false, "client's"),
             };
             match place {
@@ -252,8 +254,17 @@ impl Stack {
                     let message = format!("\"{key}\" must be from 1 to {MOST_IN_FLIGHT}");
                     return Err(source.error(place, message));
                 }
+                Some(place)
+                    if key == "threads" && !(1..=MOST_THREADS).contains(&features.threads) =>
+                {
+                    let message = format!("\"{key}\" must be from 1 to {MOST_THREADS}");
+                    return Err(source.error(place, message));
+                }
                 _ => {}
             }
+        }
+        if is_server {
+            features.threads = features.threads.max(1);
         }
         if is_client {
             features.in_flight = features.in_flight.max(1);

@@ -122,7 +122,7 @@ impl<'a> Needed<'a> {
             Err(error) => Err(Rc::clone(error)),
         };
         let error = command.as_ref().err().cloned();
-        let command = command.as_ref().map(Clone::clone).map_err(|error| &**error);
+        let command = command.as_ref().map_err(|error| &**error);
         self.stacks.add_for(&name, messages, command);
         self.known.insert(key, error.clone());
         Ok(error)
@@ -133,7 +133,7 @@ impl<'a> Needed<'a> {
 fn kept<T>(made: Result<T, SubjectsError>) -> Result<Result<T, Rc<SubjectsError>>, Failure> {
     match made {
         Ok(made) => Ok(Ok(made)),
-        Err(error @ (SubjectsError::Missing { .. } | SubjectsError::Command { .. })) => {
+        Err(error @ (SubjectsError::Missing { .. } | SubjectsError::Command(_))) => {
             show_tail(&error);
             note(&format!("left out: {error}"));
             Ok(Err(Rc::new(error)))
@@ -197,9 +197,9 @@ fn with_progress<T>(
 
 /// The last lines that a command printed which failed.
 fn show_tail(error: &SubjectsError) {
-    if let SubjectsError::Command { tail, .. } = error {
+    if let SubjectsError::Command(failed) = error {
         let screen = Screen::new(true, "");
-        for line in tail.lines() {
+        for line in failed.tail.lines() {
             screen.line(&format!("  {line}"));
         }
     }

@@ -312,6 +312,21 @@ fn a_build_without_a_network_says_what_it_would_fetch() {
 }
 
 #[test]
+fn threads_are_a_setting_that_a_stack_declares() {
+    let place = place_with("study.toml", "calls = 20", "calls = 20\nthreads = 3");
+    let args = ["plan", "study.toml", "--subjects", "mine"];
+    let refused = place.run(&args);
+    refused.refused(&["study.toml:17:11", "made/http", "has at most 1 threads"]);
+    let manifest = MANIFEST.replace("[[stacks]]\n", "[[stacks]]\nthreads = 3\n");
+    place.file("mine/made/subject.toml", &manifest);
+    let text = place.run(&args).well();
+    assert!(text.contains("3 threads"), "{text}");
+    let server = SERVER.replace("own = ", "assert settings[\"threads\"] == 3\nown = ");
+    place.file("mine/made/server.py", &server);
+    run(&place, "run").well();
+}
+
+#[test]
 fn a_server_that_answers_wrongly_is_never_timed() {
     for (from, to, words) in [
         (

@@ -270,7 +270,8 @@ impl Starting {
             return Err(unasked_lines());
         }
         let pid = ready.pid.unwrap_or(self.child.id());
-        let meter = ProcessMeter::of(pid).map_err(|source| SubjectError::Meter { pid, source })?;
+        let meter = ProcessMeter::with_started(pid)
+            .map_err(|source| SubjectError::Meter { pid, source })?;
         Ok((ready, meter, stdout))
     }
 

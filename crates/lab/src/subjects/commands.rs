@@ -20,7 +20,7 @@ use rustix::fs::{FlockOperation, flock};
 use rpcgauge_study::subject::Manifest;
 
 use super::build::Built;
-use super::error::{SubjectsError, Task};
+use super::error::{CommandFailed, SubjectsError, Task};
 use crate::subject::ending::{end, how_it_ended, spawn};
 
 /// The last file of a folder.
@@ -103,7 +103,7 @@ impl Commands<'_> {
             let ended = run(self.built, words, &file, &mut report, stop);
             ended.map_err(|how| match stop.load(Ordering::Relaxed) {
                 true => SubjectsError::Stopped,
-                false => SubjectsError::Command {
+                false => SubjectsError::Command(Box::new(CommandFailed {
                     task: self.task,
                     subject: self.subject.name.clone(),
                     command: command.clone(),
@@ -111,7 +111,7 @@ impl Commands<'_> {
                     fetches: fetches(self.subject, &tail(&log)),
                     log: log.clone(),
                     tail: tail(&log),
-                },
+                })),
             })?;
         }
         let marker = folder.join(MARKER);

@@ -149,7 +149,7 @@ impl Check<'_> {
             if matches!(command, Err(SubjectsError::Stopped)) {
                 return Err(SubjectsError::Stopped);
             }
-            stacks.add_for(name, set, command.as_ref().map(Clone::clone));
+            stacks.add_for(name, set, command.as_ref());
         }
         Ok(stacks)
     }
@@ -281,6 +281,8 @@ struct Way {
     compression: Compression,
     transport: Transport,
     workload: WorkloadKind,
+    /// A server's.
+    threads: u32,
 }
 
 impl Way {
@@ -319,6 +321,7 @@ impl Way {
                         },
                         transport: Transport::Tcp,
                         workload,
+                        threads: 1,
                     });
                 }
             }
@@ -357,6 +360,7 @@ impl Way {
             request_compression: self.compression,
             response_compression: self.compression,
             transport: self.transport,
+            threads: self.threads,
             stop: Stop {
                 calls: Some(1),
                 time_ms: None,
