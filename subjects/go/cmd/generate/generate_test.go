@@ -76,7 +76,7 @@ func program(t *testing.T, descriptors *descriptorpb.FileDescriptorSet, method s
 	if err := json.Unmarshal(fmt.Appendf(nil, `{"methods":[{"path":%q}]}`, method), asked); err != nil {
 		t.Fatal(err)
 	}
-	files, err := generate(plugins, descriptors, asked)
+	files, err := generate(plugins, folder, descriptors, asked)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestWhatCannotBeGeneratedIsRefused(t *testing.T) {
 		if err := json.Unmarshal(fmt.Appendf(nil, `{"methods":[{"path":%q}]}`, path), asked); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := generate("", odd(t), asked); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := generate("", t.TempDir(), odd(t), asked); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, and not %q", path, err, want)
 		}
 	}

@@ -65,7 +65,7 @@ func run(folder string) error {
 	if err != nil {
 		return err
 	}
-	files, err := generate(filepath.Join(root, plugins), descriptors, &asked)
+	files, err := generate(filepath.Join(root, plugins), folder, descriptors, &asked)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"go/format"
 	"maps"
@@ -315,13 +316,8 @@ type Timestamp struct{ time.Time }
 `,
 }
 
-// msgpack runs the program msgp on the types.
-func msgpack(program string, types []byte) ([]byte, error) {
-	folder, err := os.MkdirTemp("", "msgp")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(folder)
+// msgpack runs the program msgp on the types, in a folder.
+func msgpack(program, folder string, types []byte) ([]byte, error) {
 	in, out := filepath.Join(folder, "types.go"), filepath.Join(folder, "msgpack.go")
 	if err := os.WriteFile(in, types, 0o644); err != nil {
 		return nil, err
@@ -331,5 +327,9 @@ func msgpack(program string, types []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("msgp: %w: %s", err, said)
 	}
-	return os.ReadFile(out)
+	made, err := os.ReadFile(out)
+	if err != nil {
+		return nil, err
+	}
+	return made, errors.Join(os.Remove(in), os.Remove(out))
 }

@@ -38,8 +38,9 @@ import (
 	_ "google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// generate makes all files of a set, by their names in the folder gen. The plugins are in a folder.
-func generate(plugins string, descriptors *descriptorpb.FileDescriptorSet, asked *set) (map[string][]byte, error) {
+// generate makes all files of a set, by their names in the folder gen. The plugins are in a
+// folder, and may write into another.
+func generate(plugins, scratch string, descriptors *descriptorpb.FileDescriptorSet, asked *set) (map[string][]byte, error) {
 	own := placeFiles(descriptors)
 	services, err := route(descriptors, asked)
 	if err != nil {
@@ -59,7 +60,7 @@ func generate(plugins string, descriptors *descriptorpb.FileDescriptorSet, asked
 		return nil, err
 	}
 	files["plain/types.go"] = types
-	if files["plain/msgpack.go"], err = msgpack(filepath.Join(plugins, "msgp"), types); err != nil {
+	if files["plain/msgpack.go"], err = msgpack(filepath.Join(plugins, "msgp"), scratch, types); err != nil {
 		return nil, err
 	}
 	for _, plugin := range []struct {

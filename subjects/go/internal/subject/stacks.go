@@ -20,7 +20,7 @@ type stack struct {
 }
 
 const (
-	mostThreads  = 1024
+	mostThreads  = 64
 	mostInFlight = 1024
 )
 
