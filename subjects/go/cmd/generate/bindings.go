@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"go/format"
+	"maps"
 	"path"
 	"text/template"
 
@@ -21,10 +22,14 @@ var builtInPaths = map[string]string{
 	"/GetFollowerService/GetFollowerCall":           "/members/followers",
 }
 
-//go:embed main.go.tmpl
-var mainTemplate string
+//go:embed programs.go.tmpl
+var programs string
 
-// boundMethod is a method as the template writes it: with the names of its generated code.
+// programTemplates are the files of the main package. Each program has the code of its own stacks only, by
+// a build constraint, so that its size and memory are those of a program of that stack.
+var programTemplates = []string{"set", "codecs", "net-http", "grpc-go", "grpc-gateway", "grpc-methods", "connect-go"}
+
+// boundMethod is a method as the templates write it: with the names of its generated code.
 type boundMethod struct {
 	Path, Name, Service         string
 	Package, Connect            string
@@ -32,15 +37,11 @@ type boundMethod struct {
 	PlainRequest, PlainResponse string
 }
 
-// imports are the packages that the generated code is in, by the names that the template uses.
+// imports are packages by the names that the templates use, which are those of their folders.
 type imports map[string]protogen.GoImportPath
 
 func (i imports) name(of protogen.GoImportPath) string {
 	name := path.Base(string(of))
-	if known, ok := i[name]; ok && known != of {
-		// Only libraries' packages can share a name, and one name cannot be as long as this.
-		name = fmt.Sprintf("%s_%d", name, len(i))
-	}
 	i[name] = of
 	return name
 }
@@ -49,9 +50,15 @@ func (i imports) ident(of protogen.GoIdent) string {
 	return i.name(of.GoImportPath) + "." + of.GoName
 }
 
-// bindings is the main package: the program of the subject for this set of messages.
-func bindings(model *protogen.Plugin, asked *set, plain *plainTypes) ([]byte, error) {
-	used := imports{}
+func (i imports) with(others imports) imports {
+	all := maps.Clone(i)
+	maps.Copy(all, others)
+	return all
+}
+
+// bindings are the files of the main package, by their names.
+func bindings(model *protogen.Plugin, asked *set, plain *plainTypes) (map[string][]byte, error) {
+	messages, services, connects := imports{}, imports{}, imports{}
 	var methods []boundMethod
 	for _, method := range asked.Methods {
 		file, found, err := find(model, method.Path)
@@ -63,26 +70,35 @@ func bindings(model *protogen.Plugin, asked *set, plain *plainTypes) ([]byte, er
 			Path:          method.Path,
 			Name:          found.GoName,
 			Service:       found.Parent.GoName,
-			Package:       used.name(file.GoImportPath),
-			Connect:       used.name(connect),
-			Request:       used.ident(found.Input.GoIdent),
-			Response:      used.ident(found.Output.GoIdent),
+			Package:       services.name(file.GoImportPath),
+			Connect:       connects.name(connect),
+			Request:       messages.ident(found.Input.GoIdent),
+			Response:      messages.ident(found.Output.GoIdent),
 			PlainRequest:  plain.message(found.Input),
 			PlainResponse: plain.message(found.Output),
 		})
 	}
-	var source bytes.Buffer
-	err := template.Must(template.New("main.go").Parse(mainTemplate)).Execute(&source, map[string]any{
-		"Module":  module,
-		"Gen":     module + "/" + generated,
-		"Imports": used,
-		"Methods": methods,
-		"BuiltIn": asked.isBuiltIn(),
-	})
-	if err != nil {
-		return nil, err
+	templates := template.Must(template.New("").Parse(programs))
+	files := map[string][]byte{}
+	for _, name := range programTemplates {
+		var source bytes.Buffer
+		err := templates.ExecuteTemplate(&source, name, map[string]any{
+			"Module":   module,
+			"Messages": messages,
+			"Services": services,
+			"GRPC":     services.with(messages),
+			"Connect":  connects.with(messages),
+			"Methods":  methods,
+			"BuiltIn":  asked.isBuiltIn(),
+		})
+		if err != nil {
+			return nil, err
+		}
+		if files[name+".go"], err = format.Source(source.Bytes()); err != nil {
+			return nil, err
+		}
 	}
-	return format.Source(source.Bytes())
+	return files, nil
 }
 
 func find(model *protogen.Plugin, path string) (*protogen.File, *protogen.Method, error) {

@@ -62,8 +62,8 @@ const oddMessage = `{
 	"old": {"name": "q", "closed": "ONE", "part": [{"number": "1"}, {}], "nested": {"id": 0}, "zero": 0}
 }`
 
-// program generates the code of a method, and builds the subject with it.
-func program(t *testing.T, descriptors *descriptorpb.FileDescriptorSet, method string) string {
+// programsOf generates the code of a method, and builds the programs with it.
+func programsOf(t *testing.T, descriptors *descriptorpb.FileDescriptorSet, method string) string {
 	t.Helper()
 	plugins, folder := t.TempDir(), t.TempDir()
 	goTool(t, "build", "-trimpath", "-o", plugins+"/",
@@ -87,9 +87,13 @@ func program(t *testing.T, descriptors *descriptorpb.FileDescriptorSet, method s
 	if err := write(module, folder, files, false); err != nil {
 		t.Fatal(err)
 	}
-	built := filepath.Join(folder, "subject")
-	goTool(t, "build", "-trimpath", "-overlay", filepath.Join(folder, "overlay.json"), "-o", built, "./"+generated)
-	return built
+	for program, tag := range map[string]string{
+		"codecs": "codecs", "connect-go": "connectgo", "grpc-gateway": "gateway", "grpc-go": "grpcgo", "net-http": "nethttp",
+	} {
+		goTool(t, "build", "-trimpath", "-tags", tag, "-overlay", filepath.Join(folder, "overlay.json"),
+			"-o", filepath.Join(folder, program), "./"+generated)
+	}
+	return folder
 }
 
 func goTool(t *testing.T, arguments ...string) {
@@ -103,7 +107,7 @@ func goTool(t *testing.T, arguments ...string) {
 
 func TestOddMessagesGoThroughEveryCodec(t *testing.T) {
 	descriptors := odd(t)
-	built := program(t, descriptors, "/select/go")
+	folder := programsOf(t, descriptors, "/select/go")
 	files, err := protodesc.NewFiles(descriptors)
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +125,7 @@ func TestOddMessagesGoThroughEveryCodec(t *testing.T) {
 		{"protobuf", "protobuf"}, {"protojson", "protojson"}, {"encoding-json", "json"}, {"msgpack", "msgpack"},
 	} {
 		t.Run(stack.name, func(t *testing.T) {
-			reply := converse(t, built, map[string]any{
+			reply := converse(t, filepath.Join(folder, stack.name), map[string]any{
 				"contract": 1, "role": "codec", "stack": stack.name, "encoding": stack.encoding,
 				"workload": map[string]any{
 					"name": "own", "method": "select/go", "request": json.RawMessage("{}"),

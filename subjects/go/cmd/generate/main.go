@@ -6,6 +6,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -72,6 +73,15 @@ func run(folder string) error {
 	return write(root, folder, files, asked.isBuiltIn())
 }
 
+// programOf names the the programs of stacks that share one.
+var programOf = map[string]string{
+	"encoding-json":      "codecs",
+	"grpc-gateway-apart": "grpc-gateway",
+	"msgpack":            "codecs",
+	"protobuf":           "codecs",
+	"protojson":          "codecs",
+}
+
 // write puts the files into the set's folder, and the overlay beside them. Names are relative to the
 // folder gen of the module.
 func write(root, folder string, files map[string][]byte, isBuiltIn bool) error {
@@ -97,6 +107,15 @@ func write(root, folder string, files map[string][]byte, isBuiltIn bool) error {
 		}
 		for _, path := range services {
 			overlay[filepath.Join(root, generated, filepath.Base(path))] = path
+		}
+	}
+	for stack, program := range programOf {
+		link := filepath.Join(folder, stack)
+		if err := os.Remove(link); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		if err := os.Symlink(program, link); err != nil {
+			return err
 		}
 	}
 	text, err := json.MarshalIndent(map[string]any{"Replace": overlay}, "", "\t")

@@ -50,9 +50,9 @@ func generate(plugins, scratch string, descriptors *descriptorpb.FileDescriptorS
 	if err != nil {
 		return nil, err
 	}
-	files := map[string][]byte{}
 	plain := newPlain(!asked.isBuiltIn())
-	if files["main.go"], err = bindings(model, asked, plain); err != nil {
+	files, err := bindings(model, asked, plain)
+	if err != nil {
 		return nil, err
 	}
 	types, err := plain.source()
@@ -64,13 +64,13 @@ func generate(plugins, scratch string, descriptors *descriptorpb.FileDescriptorS
 		return nil, err
 	}
 	for _, plugin := range []struct {
-		name, file string
-		of         []string
+		name, file, constraint string
+		of                     []string
 	}{
-		{"protoc-gen-go", "messages.go", own},
-		{"protoc-gen-go-grpc", "grpc.go", services},
-		{"protoc-gen-connect-go", "connect.go", services},
-		{"protoc-gen-grpc-gateway", "gateway.go", services},
+		{"protoc-gen-go", "messages.go", "", own},
+		{"protoc-gen-go-grpc", "grpc.go", "//go:build grpcgo || gateway\n\n", services},
+		{"protoc-gen-connect-go", "connect.go", "", services},
+		{"protoc-gen-grpc-gateway", "gateway.go", "//go:build gateway\n\n", services},
 	} {
 		made, err := drive(filepath.Join(plugins, plugin.name), plugin.of, descriptors)
 		if err != nil {
@@ -79,7 +79,7 @@ func generate(plugins, scratch string, descriptors *descriptorpb.FileDescriptorS
 		for name, content := range made {
 			// Each Go package is made of one .proto file, so that the names are free: those of the
 			// plugins can end like _windows.pb.go, which `go build` would leave out.
-			files[path.Join(path.Dir(name), plugin.file)] = content
+			files[path.Join(path.Dir(name), plugin.file)] = append([]byte(plugin.constraint), content...)
 		}
 	}
 	return files, nil

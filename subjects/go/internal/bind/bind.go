@@ -1,15 +1,10 @@
 // Package bind is what the generated code of a set of messages looks like to the stacks. The generator
-// (cmd/generate) writes a Method for each method of the set.
+// (cmd/generate) writes a Method for each method of the set, and for each stack what it needs beside.
 package bind
 
 import (
-	"context"
-	"net/http"
 	"strconv"
 
-	"connectrpc.com/connect"
-	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	"rpcgauge/subjects/go/internal/settings"
@@ -22,6 +17,15 @@ type Set struct {
 	Text bool
 	// Services are the built-in workloads'; there are none for a user's own messages.
 	Services map[string]Service
+}
+
+// Method has the types of a method's messages.
+type Method struct {
+	// Path is /package.Service/Method.
+	Path string
+
+	NewRequest, NewResponse           func() proto.Message
+	NewPlainRequest, NewPlainResponse func() any
 }
 
 // Service makes the handlers of a built-in workload of n items, one for each kind of types.
@@ -40,33 +44,6 @@ type ProtoHandler func(request proto.Message) (proto.Message, error)
 
 // PlainHandler does the same with the types for encoding/json, which are pointers to structs.
 type PlainHandler func(request any) (any, error)
-
-// Method is a method as its generated code has it.
-type Method struct {
-	// Path is /package.Service/Method.
-	Path string
-
-	NewRequest, NewResponse           func() proto.Message
-	NewPlainRequest, NewPlainResponse func() any
-
-	ServeGRPC    func(grpc.ServiceRegistrar, GRPCHandler)
-	CallGRPC     func(grpc.ClientConnInterface) GRPCCaller
-	ServeConnect func(ConnectHandler, ...connect.HandlerOption) http.Handler
-	CallConnect  func(client connect.HTTPClient, base string, options ...connect.ClientOption) ConnectCaller
-	ServeGateway func(context.Context, *runtime.ServeMux, *grpc.ClientConn) error
-}
-
-// GRPCHandler is the body of a method of a server that protoc-gen-go-grpc generated.
-type GRPCHandler func(ctx context.Context, request proto.Message) (proto.Message, error)
-
-// GRPCCaller is a method of a client that protoc-gen-go-grpc generated.
-type GRPCCaller func(ctx context.Context, request proto.Message, options ...grpc.CallOption) (proto.Message, error)
-
-// ConnectHandler is the body of a method of a handler that protoc-gen-connect-go generated.
-type ConnectHandler func(ctx context.Context, request proto.Message) (proto.Message, Marks, error)
-
-// ConnectCaller is a method of a client that protoc-gen-connect-go generated.
-type ConnectCaller func(ctx context.Context, request proto.Message) (proto.Message, http.Header, error)
 
 // Marks are the handler's times; 0 where they are not asked for.
 type Marks struct {
@@ -88,27 +65,4 @@ func ReadMarks(get func(name string) string) Marks {
 	start, _ := strconv.ParseInt(get(settings.HandlerStart), 10, 64)
 	end, _ := strconv.ParseInt(get(settings.HandlerEnd), 10, 64)
 	return Marks{Start: start, End: end}
-}
-
-// ConnectResponse is what a generated method of a handler returns.
-func ConnectResponse[T any](message proto.Message, marks Marks, err error) (*connect.Response[T], error) {
-	if err != nil {
-		return nil, err
-	}
-	response := connect.NewResponse(any(message).(*T))
-	marks.Each(response.Header().Set)
-	return response, nil
-}
-
-// ConnectCall adapts a method of a generated client.
-func ConnectCall[Request, Response any](
-	call func(context.Context, *connect.Request[Request]) (*connect.Response[Response], error),
-) ConnectCaller {
-	return func(ctx context.Context, request proto.Message) (proto.Message, http.Header, error) {
-		response, err := call(ctx, connect.NewRequest(any(request).(*Request)))
-		if err != nil {
-			return nil, nil, err
-		}
-		return any(response.Msg).(proto.Message), response.Header(), nil
-	}
 }

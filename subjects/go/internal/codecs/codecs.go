@@ -8,17 +8,40 @@ import (
 	"io"
 
 	"rpcgauge/subjects/go/internal/bind"
+	"rpcgauge/subjects/go/internal/formats"
 	"rpcgauge/subjects/go/internal/measure"
-	"rpcgauge/subjects/go/internal/nethttp"
 	"rpcgauge/subjects/go/internal/settings"
+	"rpcgauge/subjects/go/internal/stack"
 	"rpcgauge/subjects/go/internal/web"
 )
+
+// Stacks are the codecs, each with one encoding.
+func Stacks() []*stack.Stack {
+	var stacks []*stack.Stack
+	for _, codec := range []struct{ name, encoding string }{
+		{"protobuf", "protobuf"},
+		{"protojson", "protojson"},
+		{"encoding-json", "json"},
+		{"msgpack", "msgpack"},
+	} {
+		stacks = append(stacks, &stack.Stack{
+			Name:            codec.name,
+			Encodings:       []string{codec.encoding},
+			BoundsInflation: true,
+			Generated:       formats.Generated,
+			Code: func(asked *settings.Codec, workload *bind.Workload) (measure.Measurer, error) {
+				return open(asked, workload)
+			},
+		})
+	}
+	return stacks
+}
 
 // Codec encodes or decodes one message.
 type Codec struct {
 	asked       *settings.Codec
 	workload    *bind.Workload
-	format      nethttp.Format
+	format      formats.Format
 	message     any
 	encoded     []byte
 	compressors *web.Compressors
@@ -26,9 +49,9 @@ type Codec struct {
 	operation   func() error
 }
 
-// Open makes a codec.
-func Open(asked *settings.Codec, workload *bind.Workload) (*Codec, error) {
-	c := &Codec{asked: asked, workload: workload, format: nethttp.Formats[asked.Encoding]}
+// open makes a codec.
+func open(asked *settings.Codec, workload *bind.Workload) (*Codec, error) {
+	c := &Codec{asked: asked, workload: workload, format: formats.Of[asked.Encoding]}
 	if asked.Compression > 0 {
 		c.compressors = web.NewCompressors(asked.Compression)
 	}

@@ -25,11 +25,11 @@ type Client struct {
 	requests  []proto.Message
 	turn      atomic.Uint64
 	transport *web.Transport
-	caller    bind.ConnectCaller
+	caller    Caller
 }
 
-// Open makes a client that is connected.
-func Open(asked *settings.Client, workload *bind.Workload) (*Client, error) {
+// open makes a client that is connected.
+func open(asked *settings.Client, workload *bind.Workload, method Method) (*Client, error) {
 	c := &Client{asked: asked, transport: web.NewTransport(asked, false)}
 	for _, text := range asked.Requests {
 		request, err := workload.ProtoMessage("request", text)
@@ -62,7 +62,7 @@ func Open(asked *settings.Client, workload *bind.Workload) (*Client, error) {
 	case asked.ResponseCompression == 0:
 		options = append(options, connect.WithAcceptCompression(gzipName, nil, nil))
 	}
-	c.caller = workload.CallConnect(doer, "http://"+c.transport.Host, options...)
+	c.caller = method.Call(doer, "http://"+c.transport.Host, options...)
 	_, err := c.Reopen()
 	return c, err
 }

@@ -14,8 +14,8 @@ import (
 	"rpcgauge/subjects/go/internal/web"
 )
 
-// Serve starts a server.
-func Serve(asked *settings.Server, workload *bind.Workload) (*web.Server, error) {
+// serve starts a server.
+func serve(asked *settings.Server, workload *bind.Workload, method Method) (*web.Server, error) {
 	service, err := workload.Proto()
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func Serve(asked *settings.Server, workload *bind.Workload) (*web.Server, error)
 		// The library would compress for each client that takes it.
 		options = append(options, connect.WithCompressMinBytes(math.MaxInt))
 	}
-	generated := workload.ServeConnect(handler(service, asked.Marks), options...)
+	generated := method.Serve(handler(service, asked.Marks), options...)
 	mux := http.NewServeMux()
 	mux.Handle(workload.Path, generated)
 	if workload.REST != workload.Path {
@@ -41,7 +41,7 @@ func Serve(asked *settings.Server, workload *bind.Workload) (*web.Server, error)
 	return web.Serve(asked.Listen, mux)
 }
 
-func handler(service bind.ProtoHandler, marks bool) bind.ConnectHandler {
+func handler(service bind.ProtoHandler, marks bool) Handler {
 	return func(_ context.Context, request proto.Message) (proto.Message, bind.Marks, error) {
 		start := measure.Now()
 		response, err := service(request)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
@@ -20,8 +21,53 @@ import (
 	"rpcgauge/subjects/go/internal/grpcgo"
 	"rpcgauge/subjects/go/internal/listen"
 	"rpcgauge/subjects/go/internal/settings"
+	"rpcgauge/subjects/go/internal/stack"
 	"rpcgauge/subjects/go/internal/web"
 )
+
+// program is the server's behind a gateway apart, and its stack.
+const program = "grpc-go"
+
+// Register is what protoc-gen-grpc-gateway generated for a service.
+type Register func(context.Context, *runtime.ServeMux, *grpc.ClientConn) error
+
+// Methods are the registrations for a set of messages, by the paths of methods.
+type Methods map[string]Register
+
+// Stacks are the gateway in one process with the server, and the gateway apart.
+func Stacks(methods Methods, servers grpcgo.Methods) []*stack.Stack {
+	together := func(asked *settings.Server, workload *bind.Workload) (stack.Server, error) {
+		server, err := grpcgo.Serve(behind(asked), workload, servers)
+		if err != nil {
+			return nil, err
+		}
+		// They talk over TCP, as the library's guide has it.
+		return serve(asked, workload, methods, server.Address(), server.Stop)
+	}
+	apart := func(asked *settings.Server, workload *bind.Workload) (stack.Server, error) {
+		address, stop, err := start(behind(asked))
+		if err != nil {
+			return nil, err
+		}
+		return serve(asked, workload, methods, address, stop)
+	}
+	return []*stack.Stack{named("grpc-gateway", together), named("grpc-gateway-apart", apart)}
+}
+
+func named(name string, serve func(*settings.Server, *bind.Workload) (stack.Server, error)) *stack.Stack {
+	return &stack.Stack{
+		Name:      name,
+		Protocols: stack.REST,
+		Encodings: []string{"protojson"},
+		Libraries: map[string]string{
+			"grpc":         "google.golang.org/grpc",
+			"grpc-gateway": "github.com/grpc-ecosystem/grpc-gateway/v2",
+		},
+		BoundsInflation: true,
+		Generated:       stack.Always,
+		Serve:           serve,
+	}
+}
 
 // Server is a gateway that is up, and the server behind it.
 type Server struct {
@@ -37,35 +83,15 @@ func (s *Server) Stop() {
 	s.behind()
 }
 
-// ServeTogether starts a gateway and a grpc-go server in this process. They talk over TCP, as the
-// library's guide has it.
-func ServeTogether(asked *settings.Server, workload *bind.Workload) (*Server, error) {
-	inner := behind(asked)
-	server, err := grpcgo.Serve(inner, workload)
-	if err != nil {
-		return nil, err
-	}
-	return serve(asked, workload, server.Address, server.Stop)
-}
-
-// ServeApart starts a gateway in this process, and a grpc-go server in another.
-func ServeApart(asked *settings.Server, workload *bind.Workload) (*Server, error) {
-	address, stop, err := start(behind(asked))
-	if err != nil {
-		return nil, err
-	}
-	return serve(asked, workload, address, stop)
-}
-
 // behind is the settings of the server behind the gateway.
 func behind(asked *settings.Server) *settings.Server {
 	inner := *asked
-	inner.Stack, inner.Protocol, inner.HTTP, inner.Encoding = "grpc-go", "grpc", "2", "protobuf"
+	inner.Stack, inner.Protocol, inner.HTTP, inner.Encoding = program, "grpc", "2", "protobuf"
 	inner.Listen, inner.ResponseCompression = listen.Loopback, 0
 	return &inner
 }
 
-func serve(asked *settings.Server, workload *bind.Workload, address string, stop func()) (*Server, error) {
+func serve(asked *settings.Server, workload *bind.Workload, methods Methods, address string, stop func()) (*Server, error) {
 	channel, err := grpc.NewClient(address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		// The server is on this host, whatever the environment says of proxies.
@@ -77,7 +103,7 @@ func serve(asked *settings.Server, workload *bind.Workload, address string, stop
 	}
 	channel.Connect()
 	mux := runtime.NewServeMux(runtime.WithOutgoingHeaderMatcher(header))
-	if err := workload.ServeGateway(context.Background(), mux, channel); err != nil {
+	if err := methods[workload.Path](context.Background(), mux, channel); err != nil {
 		stop()
 		return nil, settings.Refuse(settings.Subject, "the gateway has no %s: %v", workload.Path, err)
 	}
@@ -98,13 +124,13 @@ func header(key string) (string, bool) {
 	return runtime.MetadataHeaderPrefix + key, true
 }
 
-// start runs the server behind as a subject of its own: this program with settings for grpc-go. It ends
+// start runs the server behind as a subject of its own: the program of grpc-go, beside this one. It ends
 // once its standard input is closed, also when this process is killed.
 func start(inner *settings.Server) (address string, stop func(), err error) {
 	failed := func(err error) (string, func(), error) {
 		return "", nil, settings.Refuse(settings.Subject, "the server behind the gateway: %v", err)
 	}
-	program, err := os.Executable()
+	own, err := os.Executable()
 	if err != nil {
 		return failed(err)
 	}
@@ -112,7 +138,7 @@ func start(inner *settings.Server) (address string, stop func(), err error) {
 	if err != nil {
 		return failed(err)
 	}
-	command := exec.Command(program)
+	command := exec.Command(filepath.Join(filepath.Dir(own), program))
 	command.Stderr = os.Stderr
 	in, err := command.StdinPipe()
 	if err != nil {

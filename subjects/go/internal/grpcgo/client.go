@@ -25,7 +25,7 @@ import (
 // Client makes calls over one channel, or over a channel for each call.
 type Client struct {
 	asked    *settings.Client
-	call     func(channel grpc.ClientConnInterface) bind.GRPCCaller
+	call     func(channel grpc.ClientConnInterface) Caller
 	requests []proto.Message
 	turn     atomic.Uint64
 	deadline time.Duration
@@ -33,14 +33,14 @@ type Client struct {
 	options  []grpc.CallOption
 
 	channel *grpc.ClientConn
-	caller  bind.GRPCCaller
+	caller  Caller
 }
 
-// Open makes a client that is connected.
-func Open(asked *settings.Client, workload *bind.Workload) (*Client, error) {
+// open makes a client that is connected.
+func open(asked *settings.Client, workload *bind.Workload, method Method) (*Client, error) {
 	c := &Client{
 		asked:    asked,
-		call:     workload.CallGRPC,
+		call:     method.Call,
 		deadline: time.Duration(asked.DeadlineMS) * time.Millisecond,
 	}
 	for _, text := range asked.Requests {

@@ -1,4 +1,3 @@
-// Package grpcgo is the stack grpc-go: google.golang.org/grpc with the code of protoc-gen-go-grpc.
 package grpcgo
 
 import (
@@ -23,12 +22,12 @@ const identity = "identity"
 
 // Server is a server that is up.
 type Server struct {
-	Address string
+	address string
 	server  *grpc.Server
 }
 
 // Serve starts a server.
-func Serve(asked *settings.Server, workload *bind.Workload) (*Server, error) {
+func Serve(asked *settings.Server, workload *bind.Workload, methods Methods) (*Server, error) {
 	service, err := workload.Proto()
 	if err != nil {
 		return nil, err
@@ -41,9 +40,9 @@ func Serve(asked *settings.Server, workload *bind.Workload) (*Server, error) {
 		return nil, err
 	}
 	server := grpc.NewServer(grpc.MaxRecvMsgSize(asked.Limits.MessageBytes()))
-	workload.ServeGRPC(server, handler(service, asked.ResponseCompression > 0, asked.Marks))
+	methods[workload.Path].Serve(server, handler(service, asked.ResponseCompression > 0, asked.Marks))
 	go serve(server, listener)
-	return &Server{Address: address, server: server}, nil
+	return &Server{address: address, server: server}, nil
 }
 
 func serve(server *grpc.Server, listener net.Listener) {
@@ -52,10 +51,13 @@ func serve(server *grpc.Server, listener net.Listener) {
 	}
 }
 
+// Address is where it listens.
+func (s *Server) Address() string { return s.address }
+
 // Stop ends it.
 func (s *Server) Stop() { s.server.Stop() }
 
-func handler(service bind.ProtoHandler, compress, marks bool) bind.GRPCHandler {
+func handler(service bind.ProtoHandler, compress, marks bool) Handler {
 	return func(ctx context.Context, request proto.Message) (proto.Message, error) {
 		start := measure.Now()
 		response, err := service(request)

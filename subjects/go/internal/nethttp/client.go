@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"rpcgauge/subjects/go/internal/bind"
+	"rpcgauge/subjects/go/internal/formats"
 	"rpcgauge/subjects/go/internal/measure"
 	"rpcgauge/subjects/go/internal/settings"
 	"rpcgauge/subjects/go/internal/web"
@@ -18,7 +19,7 @@ import (
 type Client struct {
 	asked       *settings.Client
 	workload    *bind.Workload
-	format      Format
+	format      formats.Format
 	requests    []any
 	turn        atomic.Uint64
 	url         string
@@ -27,9 +28,9 @@ type Client struct {
 	compressors *web.Compressors
 }
 
-// Open makes a client that is connected.
-func Open(asked *settings.Client, workload *bind.Workload) (*Client, error) {
-	c := &Client{asked: asked, workload: workload, format: Formats[asked.Encoding]}
+// open makes a client that is connected.
+func open(asked *settings.Client, workload *bind.Workload) (*Client, error) {
+	c := &Client{asked: asked, workload: workload, format: formats.Of[asked.Encoding]}
 	for _, text := range asked.Requests {
 		request, err := c.format.Read(workload, "request", text)
 		if err != nil {

@@ -7,14 +7,15 @@ import (
 	"strconv"
 
 	"rpcgauge/subjects/go/internal/bind"
+	"rpcgauge/subjects/go/internal/formats"
 	"rpcgauge/subjects/go/internal/measure"
 	"rpcgauge/subjects/go/internal/settings"
 	"rpcgauge/subjects/go/internal/web"
 )
 
-// Serve starts a server.
-func Serve(asked *settings.Server, workload *bind.Workload) (*web.Server, error) {
-	format := Formats[asked.Encoding]
+// serve starts a server.
+func serve(asked *settings.Server, workload *bind.Workload) (*web.Server, error) {
+	format := formats.Of[asked.Encoding]
 	service, err := format.Handler(workload)
 	if err != nil {
 		return nil, err
@@ -24,7 +25,7 @@ func Serve(asked *settings.Server, workload *bind.Workload) (*web.Server, error)
 	return web.Serve(asked.Listen, web.Gzip(mux, asked.ResponseCompression, asked.Limits))
 }
 
-func handler(asked *settings.Server, workload *bind.Workload, format Format, service func(any) (any, error)) http.HandlerFunc {
+func handler(asked *settings.Server, workload *bind.Workload, format formats.Format, service func(any) (any, error)) http.HandlerFunc {
 	most := int64(asked.Limits.MessageBytes())
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))

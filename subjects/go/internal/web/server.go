@@ -16,7 +16,7 @@ const headerTimeout = 10 * time.Second
 
 // Server is a server that is up.
 type Server struct {
-	Address string
+	address string
 	server  *http.Server
 }
 
@@ -32,8 +32,11 @@ func Serve(where settings.Listen, handler http.Handler) (*Server, error) {
 			panic(err) // The listener broke: no call can be served.
 		}
 	}()
-	return &Server{Address: address, server: server}, nil
+	return &Server{address: address, server: server}, nil
 }
+
+// Address is where it listens.
+func (s *Server) Address() string { return s.address }
 
 // Stop ends it.
 func (s *Server) Stop() {

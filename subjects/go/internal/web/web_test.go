@@ -105,7 +105,7 @@ func TestLostConnectionsAreCountedAndOpenedAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		asked := client(t, server.Address, version)
+		asked := client(t, server.Address(), version)
 		transport := NewTransport(asked, false)
 		want := 3
 		if version == "2" {

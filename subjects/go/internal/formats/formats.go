@@ -1,5 +1,5 @@
-// Package nethttp is the stack net-http: the standard library's server and client.
-package nethttp
+// Package formats makes bodies of messages: JSON, protobuf, MessagePack.
+package formats
 
 import (
 	"encoding/json"
@@ -29,8 +29,11 @@ type Format struct {
 	Generated bool
 }
 
-// Formats are the encodings by their names in the settings.
-var Formats = map[string]Format{
+// Generated says whether generated code makes the bytes of an encoding.
+func Generated(encoding string) bool { return Of[encoding].Generated }
+
+// Of is the format of an encoding by its name in the settings.
+var Of = map[string]Format{
 	"json":      plain("application/json", json.Marshal, json.Unmarshal, false),
 	"msgpack":   plain("application/msgpack", marshalMsgpack, unmarshalMsgpack, true),
 	"protojson": generated("application/json", protojson.Marshal, protojson.Unmarshal),
