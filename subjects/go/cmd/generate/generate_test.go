@@ -8,9 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"google.golang.org/genproto/googleapis/api/annotations"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
@@ -35,16 +37,41 @@ func odd(t *testing.T) *descriptorpb.FileDescriptorSet {
 	if err := prototext.Unmarshal(text, own); err != nil {
 		t.Fatal(err)
 	}
+	annotate(t, own.File[len(own.File)-1])
 	all := &descriptorpb.FileDescriptorSet{}
 	for _, file := range own.File {
 		for _, name := range file.Dependency {
-			if known, err := protoregistry.GlobalFiles.FindFileByPath(name); err == nil {
-				all.File = append(all.File, protodesc.ToFileDescriptorProto(known))
-			}
+			addKnown(all, name)
 		}
 	}
 	all.File = append(all.File, own.File...)
 	return all
+}
+
+// annotate gives a file what users have for grpc-gateway: an import of a library's file, and a route.
+func annotate(t *testing.T, file *descriptorpb.FileDescriptorProto) {
+	t.Helper()
+	file.Dependency = append(file.Dependency, "google/api/annotations.proto")
+	method := file.Service[0].Method[0]
+	method.Options = &descriptorpb.MethodOptions{}
+	proto.SetExtension(method.Options, annotations.E_Http, &annotations.HttpRule{
+		Pattern: &annotations.HttpRule_Get{Get: "/v1/{no_such_field}"},
+	})
+}
+
+// addKnown adds a file that comes with a library, after those that it imports.
+func addKnown(to *descriptorpb.FileDescriptorSet, name string) {
+	known, err := protoregistry.GlobalFiles.FindFileByPath(name)
+	if err != nil || slices.ContainsFunc(to.File, func(file *descriptorpb.FileDescriptorProto) bool {
+		return file.GetName() == name
+	}) {
+		return
+	}
+	file := protodesc.ToFileDescriptorProto(known)
+	for _, name := range file.Dependency {
+		addKnown(to, name)
+	}
+	to.File = append(to.File, file)
 }
 
 const oddMessage = `{
