@@ -11,22 +11,20 @@ import (
 	"rpcgauge/subjects/go/internal/settings"
 )
 
-// headerTimeout is how long a client may take to send a request's headers.
-const headerTimeout = 10 * time.Second
-
 // Server is a server that is up.
 type Server struct {
 	address string
 	server  *http.Server
 }
 
-// Serve starts a server for both versions of HTTP; version 2 is cleartext with prior knowledge.
+// Serve starts a server for both versions of HTTP; version 2 is cleartext with prior knowledge. It has no time
+// limits: between slices connections are kept, also those that have carried no request yet.
 func Serve(where settings.Listen, handler http.Handler) (*Server, error) {
 	listener, address, err := listen.On(where)
 	if err != nil {
 		return nil, err
 	}
-	server := &http.Server{Handler: handler, Protocols: protocols(), ReadHeaderTimeout: headerTimeout}
+	server := &http.Server{Handler: handler, Protocols: protocols()}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			panic(err) // The listener broke: no call can be served.
