@@ -297,6 +297,25 @@ fn a_toolchain_that_is_too_old_leaves_its_stacks_out() {
 }
 
 #[test]
+fn a_check_of_all_says_which_it_leaves_out() {
+    let manifest = MANIFEST.replace("install = \"apt", "least = \"99.1\"\ninstall = \"apt");
+    let place = Place::new();
+    place.file("mine/made/subject.toml", &manifest);
+    // Without a PATH no built-in subject can be built either.
+    let mut all = place.command(&["subjects", "check", "--subjects", "mine"]);
+    let all: Finished = all.env("PATH", "").output().expect("it starts").into();
+    let needed = "left out: made: there is no python3 in PATH; apt install python3";
+    assert!(all.stderr.contains(needed), "{}", all.stderr);
+    assert!(all.stderr.contains("left out: python: "), "{}", all.stderr);
+    all.well();
+    let one = place.run(&["subjects", "check", "made", "--subjects", "mine"]);
+    assert_eq!(one.code, Some(3), "{one:?}");
+    place
+        .run(&["subjects", "check", "--stack", "http"])
+        .refused(&["--stack", "give its name"]);
+}
+
+#[test]
 fn a_build_without_a_network_says_what_it_would_fetch() {
     let fetch = r#"build = [["sh", "-c", "echo 'dial tcp: lookup proxy.example: no such host' >&2; exit 1"]]"#;
     let build = r#"build = [["python3", "-c", "open('built', 'a').write('x')"]]"#;
