@@ -38,7 +38,12 @@ func open(asked *settings.Client, workload *bind.Workload, method Method) (*Clie
 		}
 		c.requests = append(c.requests, request)
 	}
-	doer := doer{client: &http.Client{Transport: c.transport.Transport}}
+	doer := doer{client: &http.Client{
+		Transport: c.transport.Transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		},
+	}}
 	options := []connect.ClientOption{connect.WithReadMaxBytes(asked.Limits.MessageBytes())}
 	if asked.Protocol == "grpc" {
 		doer.prefix = grpcPrefix
