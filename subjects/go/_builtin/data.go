@@ -20,6 +20,14 @@ const (
 	firstNumber   = 10
 )
 
+// kept checks the length of the response that a server keeps.
+func kept(n, most int) error {
+	if n > most {
+		return settings.Refuse(settings.User, "n is %d: this workload has at most %d", n, most)
+	}
+	return nil
+}
+
 func within(name string, value, most int) error {
 	if value < 0 || value > most {
 		return fmt.Errorf("%s is %d: it must be 0 to %d", name, value, most)

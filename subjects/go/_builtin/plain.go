@@ -18,11 +18,14 @@ func helloPlain(int) (bind.PlainHandler, error) {
 }
 
 func listPlain(n int) (bind.PlainHandler, error) {
-	kept := itemsPlain(n)
+	if err := kept(n, mostItems); err != nil {
+		return nil, err
+	}
+	response := itemsPlain(n)
 	return func(request any) (any, error) {
 		asked := int(request.(*plain.ExampleRequest).Id)
 		if asked == n {
-			return kept, nil
+			return response, nil
 		}
 		if err := within("id", asked, mostItems); err != nil {
 			return nil, err
@@ -78,14 +81,14 @@ func recordsPlain(n int) (bind.PlainHandler, error) {
 			SpeedIasInKnots:         row.number(13),
 		}
 	}
-	if err := within("n", n, len(all)); err != nil {
+	if err := kept(n, len(all)); err != nil {
 		return nil, err
 	}
-	kept := &plain.RecordsReply{Records: all[:n]}
+	response := &plain.RecordsReply{Records: all[:n]}
 	return func(request any) (any, error) {
 		asked := int(request.(*plain.RecordsRequest).Count)
 		if asked == n {
-			return kept, nil
+			return response, nil
 		}
 		if err := within("count", asked, len(all)); err != nil {
 			return nil, err

@@ -35,11 +35,14 @@ func helloProto(int) (bind.ProtoHandler, error) {
 }
 
 func listProto(n int) (bind.ProtoHandler, error) {
-	kept := itemsProto(n)
+	if err := kept(n, mostItems); err != nil {
+		return nil, err
+	}
+	response := itemsProto(n)
 	return func(request proto.Message) (proto.Message, error) {
 		asked := int(request.(*listpb.ExampleRequest).GetId())
 		if asked == n {
-			return kept, nil
+			return response, nil
 		}
 		if err := within("id", asked, mostItems); err != nil {
 			return nil, err
@@ -95,14 +98,14 @@ func recordsProto(n int) (bind.ProtoHandler, error) {
 			SpeedIasInKnots:         row.number(13),
 		}
 	}
-	if err := within("n", n, len(all)); err != nil {
+	if err := kept(n, len(all)); err != nil {
 		return nil, err
 	}
-	kept := &recordspb.RecordsReply{Records: all[:n]}
+	response := &recordspb.RecordsReply{Records: all[:n]}
 	return func(request proto.Message) (proto.Message, error) {
 		asked := int(request.(*recordspb.RecordsRequest).GetCount())
 		if asked == n {
-			return kept, nil
+			return response, nil
 		}
 		if err := within("count", asked, len(all)); err != nil {
 			return nil, err
