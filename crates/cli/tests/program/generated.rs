@@ -200,7 +200,7 @@ fn code_for_a_set_of_messages_is_made_once() {
     assert_eq!(count(&place), 1, "the same messages");
     place.file("shop.proto", &PROTO.replace("big_id", "large_id"));
     place.file("request.json", r#"{"largeId": "1"}"#);
-    place.file("response.json", r#"{"items": [{"largeId": 1}]}"#);
+    place.file("response.json", r#"{"items": [{"largeId": "1"}]}"#);
     run(&place, "three").well();
     assert_eq!(count(&place), 2, "other messages");
 }
@@ -358,6 +358,11 @@ fn a_server_that_answers_wrongly_is_never_timed() {
             "workload[\"response\"] if",
             "{**workload[\"response\"], \"more\": 1} if",
             "\"more\"",
+        ),
+        (
+            "body = json.dumps(message)",
+            "body = json.dumps(message).replace('\"-1\"', '-1')",
+            "as json, expected text",
         ),
         ("send_response(200)", "send_response(404)", "404"),
         ("\"application/json\"", "\"text/html\"", "text/html"),

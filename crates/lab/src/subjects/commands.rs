@@ -226,7 +226,7 @@ fn tail(log: &Path) -> String {
 
 /// What programs say where the network, or a name in it, cannot be reached: resolvers, sockets, and the
 /// tools that fetch packages.
-const NO_NETWORK: [&str; 14] = [
+const NO_NETWORK: [&str; 17] = [
     "name resolution",
     "name or service not known",
     "no such host",
@@ -241,6 +241,9 @@ const NO_NETWORK: [&str; 14] = [
     "no route to host",
     "connection refused",
     "econnrefused",
+    "etimedout",
+    "connection timed out",
+    "i/o timeout",
 ];
 
 /// What a command could not fetch, as a part of a sentence; empty where its words do not speak of the
