@@ -17,6 +17,9 @@ pub const MANIFEST: &str = "subject.toml";
 /// What stands in a command for the folder of a set of messages.
 pub const MESSAGES: &str = "{messages}";
 
+/// What stands in the command that runs a subject for the stack's name.
+pub const STACK: &str = "{stack}";
+
 /// A subject as its `subject.toml` describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]

@@ -12,7 +12,7 @@ const MANIFEST: &str = r#"
 name = "made"
 language = "Python"
 build = [["python3", "-c", "open('built', 'a').write('x')"]]
-run = ["python3", "server.py", "{messages}"]
+run = ["python3", "server.py", "{messages}", "{stack}"]
 
 [messages]
 generate = [["python3", "generate.py", "{messages}"]]
@@ -57,6 +57,7 @@ settings = json.loads(sys.stdin.readline())
 methods = json.load(open(f"{sys.argv[1]}/code"))
 workload = settings["workload"]
 own = workload["name"] == "own"
+assert sys.argv[2] == "http", sys.argv
 assert not own or methods == ["/" + workload["method"]], methods
 assert own or "/hello.Hello/SayHello" in methods, methods
 

@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rpcgauge_message::workload::MessageSet;
-use rpcgauge_study::subject::{MESSAGES, Manifest};
+use rpcgauge_study::subject::{MESSAGES, STACK, Manifest};
 
 use super::commands::{Commands, Step, beside, empty, is_whole, unwritable};
 use super::error::{SubjectsError, Task};
@@ -70,6 +70,7 @@ impl Built {
     ) -> Result<SubjectCommand, SubjectsError> {
         let set = self.generate(manifest, messages, report, stop)?;
         let run = with_messages(&manifest.run, set.as_deref());
+        let run: Vec<String> = run.iter().map(|word| word.replace(STACK, stack)).collect();
         Ok(SubjectCommand {
             stack: Some(stack.to_owned()),
             ready_timeout: Some(Duration::from_millis(manifest.ready_timeout_ms)),

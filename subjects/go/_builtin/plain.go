@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+
+	"rpcgauge/subjects/go/gen/plain"
+	"rpcgauge/subjects/go/internal/bind"
+)
+
+func echoPlain(int) (bind.PlainHandler, error) {
+	return func(request any) (any, error) { return request, nil }, nil
+}
+
+func helloPlain(int) (bind.PlainHandler, error) {
+	return func(request any) (any, error) {
+		return &plain.HelloReply{Message: "Hello, " + request.(*plain.HelloRequest).Name + "."}, nil
+	}, nil
+}
+
+func listPlain(n int) (bind.PlainHandler, error) {
+	if err := kept(n, mostItems); err != nil {
+		return nil, err
+	}
+	response := itemsPlain(n)
+	return func(request any) (any, error) {
+		asked := int(request.(*plain.ExampleRequest).Id)
+		if asked == n {
+			return response, nil
+		}
+		if err := within("id", asked, mostItems); err != nil {
+			return nil, err
+		}
+		return itemsPlain(asked), nil
+	}, nil
+}
+
+func itemsPlain(n int) *plain.ExampleResponse1Array {
+	items := make([]plain.ExampleResponse1, n)
+	for i := range items {
+		number := int32(i + 1)
+		items[i] = plain.ExampleResponse1{
+			Id:     number,
+			Common: &plain.ExampleCommonMessage{Id: number},
+			Message: &plain.ExampleMessage{
+				Double:  float64(number) + 0.5,
+				Float:   float32(number) + 0.5,
+				Int:     number,
+				Long:    int64(number),
+				Boolean: true,
+				String_: fmt.Sprintf("string%d", number),
+				Enum:    "ONE",
+				Map:     map[string]int32{fmt.Sprintf("key%d", number): number},
+			},
+			Description: fmt.Sprintf("description%d", number),
+		}
+	}
+	return &plain.ExampleResponse1Array{Response: items}
+}
+
+func recordsPlain(n int) (bind.PlainHandler, error) {
+	rows, err := readRows()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]plain.Record, len(rows))
+	for i, row := range rows {
+		all[i] = plain.Record{
+			AirportName:             row.text(0),
+			AircraftMakeModel:       row.text(1),
+			EffectAmountOfDamage:    row.text(2),
+			FlightDate:              row.text(3),
+			AircraftAirlineOperator: row.text(4),
+			OriginState:             row.text(5),
+			PhaseOfFlight:           row.text(6),
+			WildlifeSize:            row.text(7),
+			WildlifeSpecies:         row.text(8),
+			TimeOfDay:               row.text(9),
+			CostOther:               row.number(10),
+			CostRepair:              row.number(11),
+			CostTotal:               row.number(12),
+			SpeedIasInKnots:         row.number(13),
+		}
+	}
+	if err := kept(n, len(all)); err != nil {
+		return nil, err
+	}
+	response := &plain.RecordsReply{Records: all[:n]}
+	return func(request any) (any, error) {
+		asked := int(request.(*plain.RecordsRequest).Count)
+		if asked == n {
+			return response, nil
+		}
+		if err := within("count", asked, len(all)); err != nil {
+			return nil, err
+		}
+		return &plain.RecordsReply{Records: all[:asked]}, nil
+	}, nil
+}
+
+func profilePlain(int) (bind.PlainHandler, error) {
+	return func(request any) (any, error) {
+		id := request.(*plain.GetMemberProfileRequest).UserId
+		return &plain.GetMemberProfileResponse{Info: &plain.GetMemberProfileInfo{
+			Id:           id,
+			Email:        fmt.Sprintf("m%d@uni.edu", id),
+			ProfileImage: fmt.Sprintf("%d.png", id),
+			Nickname:     fmt.Sprintf("m%d", id),
+		}}, nil
+	}, nil
+}
+
+func followersPlain(n int) (bind.PlainHandler, error) {
+	return func(request any) (any, error) {
+		ids, err := followerIDs(request.(*plain.GetFollowerRequest).UserId, n)
+		if err != nil {
+			return nil, err
+		}
+		return &plain.GetFollowerResponse{UserId: ids}, nil
+	}, nil
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"rpcgauge/subjects/go/gen/pb/followerspb"
+	"rpcgauge/subjects/go/gen/pb/hellopb"
+	"rpcgauge/subjects/go/gen/pb/listpb"
+	"rpcgauge/subjects/go/gen/pb/profilepb"
+	"rpcgauge/subjects/go/gen/pb/recordspb"
+	"rpcgauge/subjects/go/internal/bind"
+)
+
+// services are the built-in workloads (contract/workloads.md).
+var services = map[string]bind.Service{
+	"echo":      {Path: "/several/data", Method: "/several.SeveralService/GetSeveralData", Proto: echoProto, Plain: echoPlain},
+	"hello":     {Path: "/hello", Method: "/hello.Hello/SayHello", Proto: helloProto, Plain: helloPlain},
+	"list":      {Path: "/example/list", Method: "/ExampleService/ExampleResponse1List", Proto: listProto, Plain: listPlain},
+	"records":   {Path: "/records", Method: "/records.RecordService/GetRecords", Proto: recordsProto, Plain: recordsPlain},
+	"profile":   {Path: "/members/profile", Method: "/GetMemberProfileService/GetMemberProfileCall", Proto: profileProto, Plain: profilePlain},
+	"followers": {Path: "/members/followers", Method: "/GetFollowerService/GetFollowerCall", Proto: followersProto, Plain: followersPlain},
+}
+
+func echoProto(int) (bind.ProtoHandler, error) {
+	return func(request proto.Message) (proto.Message, error) { return request, nil }, nil
+}
+
+func helloProto(int) (bind.ProtoHandler, error) {
+	return func(request proto.Message) (proto.Message, error) {
+		name := request.(*hellopb.HelloRequest).GetName()
+		return &hellopb.HelloReply{Message: "Hello, " + name + "."}, nil
+	}, nil
+}
+
+func listProto(n int) (bind.ProtoHandler, error) {
+	if err := kept(n, mostItems); err != nil {
+		return nil, err
+	}
+	response := itemsProto(n)
+	return func(request proto.Message) (proto.Message, error) {
+		asked := int(request.(*listpb.ExampleRequest).GetId())
+		if asked == n {
+			return response, nil
+		}
+		if err := within("id", asked, mostItems); err != nil {
+			return nil, err
+		}
+		return itemsProto(asked), nil
+	}, nil
+}
+
+func itemsProto(n int) *listpb.ExampleResponse1Array {
+	items := make([]*listpb.ExampleResponse1, n)
+	for i := range items {
+		number := int32(i + 1)
+		items[i] = &listpb.ExampleResponse1{
+			Id:     number,
+			Common: &listpb.ExampleCommonMessage{Id: number},
+			Message: &listpb.ExampleMessage{
+				Double:  float64(number) + 0.5,
+				Float:   float32(number) + 0.5,
+				Int:     number,
+				Long:    int64(number),
+				Boolean: true,
+				String_: fmt.Sprintf("string%d", number),
+				Enum:    listpb.ExampleEnum_ONE,
+				Map:     map[string]int32{fmt.Sprintf("key%d", number): number},
+			},
+			Description: fmt.Sprintf("description%d", number),
+		}
+	}
+	return &listpb.ExampleResponse1Array{Response: items}
+}
+
+func recordsProto(n int) (bind.ProtoHandler, error) {
+	rows, err := readRows()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*recordspb.Record, len(rows))
+	for i, row := range rows {
+		all[i] = &recordspb.Record{
+			AirportName:             row.text(0),
+			AircraftMakeModel:       row.text(1),
+			EffectAmountOfDamage:    row.text(2),
+			FlightDate:              row.text(3),
+			AircraftAirlineOperator: row.text(4),
+			OriginState:             row.text(5),
+			PhaseOfFlight:           row.text(6),
+			WildlifeSize:            row.text(7),
+			WildlifeSpecies:         row.text(8),
+			TimeOfDay:               row.text(9),
+			CostOther:               row.number(10),
+			CostRepair:              row.number(11),
+			CostTotal:               row.number(12),
+			SpeedIasInKnots:         row.number(13),
+		}
+	}
+	if err := kept(n, len(all)); err != nil {
+		return nil, err
+	}
+	response := &recordspb.RecordsReply{Records: all[:n]}
+	return func(request proto.Message) (proto.Message, error) {
+		asked := int(request.(*recordspb.RecordsRequest).GetCount())
+		if asked == n {
+			return response, nil
+		}
+		if err := within("count", asked, len(all)); err != nil {
+			return nil, err
+		}
+		return &recordspb.RecordsReply{Records: all[:asked]}, nil
+	}, nil
+}
+
+func profileProto(int) (bind.ProtoHandler, error) {
+	return func(request proto.Message) (proto.Message, error) {
+		id := request.(*profilepb.GetMemberProfileRequest).GetUserId()
+		return &profilepb.GetMemberProfileResponse{Info: &profilepb.GetMemberProfileInfo{
+			Id:           id,
+			Email:        fmt.Sprintf("m%d@uni.edu", id),
+			ProfileImage: fmt.Sprintf("%d.png", id),
+			Nickname:     fmt.Sprintf("m%d", id),
+		}}, nil
+	}, nil
+}
+
+func followersProto(n int) (bind.ProtoHandler, error) {
+	return func(request proto.Message) (proto.Message, error) {
+		ids, err := followerIDs(request.(*followerspb.GetFollowerRequest).GetUserId(), n)
+		if err != nil {
+			return nil, err
+		}
+		return &followerspb.GetFollowerResponse{UserId: ids}, nil
+	}, nil
+}

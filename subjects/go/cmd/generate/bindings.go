@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"go/format"
+	"maps"
+	"path"
+	"text/template"
+
+	"google.golang.org/protobuf/compiler/protogen"
+)
+
+// builtInPaths are the REST resources of the built-in workloads' methods (contract/README.md).
+var builtInPaths = map[string]string{
+	"/several.SeveralService/GetSeveralData":        "/several/data",
+	"/hello.Hello/SayHello":                         "/hello",
+	"/ExampleService/ExampleResponse1List":          "/example/list",
+	"/records.RecordService/GetRecords":             "/records",
+	"/GetMemberProfileService/GetMemberProfileCall": "/members/profile",
+	"/GetFollowerService/GetFollowerCall":           "/members/followers",
+}
+
+//go:embed programs.go.tmpl
+var programs string
+
+// programTemplates are the files of the main package. Each program has the code of its own stacks only, by
+// a build constraint, so that its size and memory are those of a program of that stack.
+var programTemplates = []string{"set", "codecs", "net-http", "grpc-go", "grpc-gateway", "grpc-methods", "connect-go"}
+
+// boundMethod is a method as the templates write it: with the names of its generated code.
+type boundMethod struct {
+	Path, Name, Service         string
+	Package, Connect            string
+	Request, Response           string
+	PlainRequest, PlainResponse string
+}
+
+// imports are packages by the names that the templates use, which are those of their folders.
+type imports map[string]protogen.GoImportPath
+
+func (i imports) name(of protogen.GoImportPath) string {
+	name := path.Base(string(of))
+	i[name] = of
+	return name
+}
+
+func (i imports) ident(of protogen.GoIdent) string {
+	return i.name(of.GoImportPath) + "." + of.GoName
+}
+
+func (i imports) with(others imports) imports {
+	all := maps.Clone(i)
+	maps.Copy(all, others)
+	return all
+}
+
+// bindings are the files of the main package, by their names.
+func bindings(model *protogen.Plugin, asked *set, plain *plainTypes) (map[string][]byte, error) {
+	messages, services, connects := imports{}, imports{}, imports{}
+	var methods []boundMethod
+	for _, method := range asked.Methods {
+		file, found, err := find(model, method.Path)
+		if err != nil {
+			return nil, err
+		}
+		connect := file.GoImportPath + "/" + protogen.GoImportPath(file.GoPackageName) + "connect"
+		methods = append(methods, boundMethod{
+			Path:          method.Path,
+			Name:          found.GoName,
+			Service:       found.Parent.GoName,
+			Package:       services.name(file.GoImportPath),
+			Connect:       connects.name(connect),
+			Request:       messages.ident(found.Input.GoIdent),
+			Response:      messages.ident(found.Output.GoIdent),
+			PlainRequest:  plain.message(found.Input),
+			PlainResponse: plain.message(found.Output),
+		})
+	}
+	templates := template.Must(template.New("").Parse(programs))
+	files := map[string][]byte{}
+	for _, name := range programTemplates {
+		var source bytes.Buffer
+		err := templates.ExecuteTemplate(&source, name, map[string]any{
+			"Module":   module,
+			"Messages": messages,
+			"Services": services,
+			"GRPC":     services.with(messages),
+			"Connect":  connects.with(messages),
+			"Methods":  methods,
+			"BuiltIn":  asked.isBuiltIn(),
+		})
+		if err != nil {
+			return nil, err
+		}
+		if files[name+".go"], err = format.Source(source.Bytes()); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+func find(model *protogen.Plugin, path string) (*protogen.File, *protogen.Method, error) {
+	serviceName, methodName, err := splitPath(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, file := range model.Files {
+		for _, service := range file.Services {
+			if string(service.Desc.FullName()) != serviceName {
+				continue
+			}
+			for _, method := range service.Methods {
+				if string(method.Desc.Name()) != methodName {
+					continue
+				}
+				if method.Desc.IsStreamingClient() || method.Desc.IsStreamingServer() {
+					return nil, nil, fmt.Errorf("%s is a streaming method; this subject has unary ones", path)
+				}
+				return file, method, nil
+			}
+		}
+	}
+	return nil, nil, fmt.Errorf("the descriptors have no method %s", path)
+}

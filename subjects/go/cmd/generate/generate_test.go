@@ -1,0 +1,253 @@
+package main
+
+import (
+	"bufio"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/genproto/googleapis/api/annotations"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+const root = "../.."
+
+// odd is testdata/odd.txtpb: messages with no package, reserved words and clashes for names, maps,
+// oneofs, nested types, every well-known type, and proto2 in a file that `go build` would leave out.
+func odd(t *testing.T) *descriptorpb.FileDescriptorSet {
+	t.Helper()
+	text, err := os.ReadFile("testdata/odd.txtpb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := &descriptorpb.FileDescriptorSet{}
+	if err := prototext.Unmarshal(text, own); err != nil {
+		t.Fatal(err)
+	}
+	annotate(t, own.File[len(own.File)-1])
+	all := &descriptorpb.FileDescriptorSet{}
+	for _, file := range own.File {
+		for _, name := range file.Dependency {
+			addKnown(all, name)
+		}
+	}
+	all.File = append(all.File, own.File...)
+	return all
+}
+
+// annotate gives a file what users have for grpc-gateway: an import of a library's file, and a route.
+func annotate(t *testing.T, file *descriptorpb.FileDescriptorProto) {
+	t.Helper()
+	file.Dependency = append(file.Dependency, "google/api/annotations.proto")
+	method := file.Service[0].Method[0]
+	method.Options = &descriptorpb.MethodOptions{}
+	proto.SetExtension(method.Options, annotations.E_Http, &annotations.HttpRule{
+		Pattern: &annotations.HttpRule_Get{Get: "/v1/{no_such_field}"},
+	})
+}
+
+// addKnown adds a file that comes with a library, after those that it imports.
+func addKnown(to *descriptorpb.FileDescriptorSet, name string) {
+	known, err := protoregistry.GlobalFiles.FindFileByPath(name)
+	if err != nil || slices.ContainsFunc(to.File, func(file *descriptorpb.FileDescriptorProto) bool {
+		return file.GetName() == name
+	}) {
+		return
+	}
+	file := protodesc.ToFileDescriptorProto(known)
+	for _, name := range file.Dependency {
+		addKnown(to, name)
+	}
+	to.File = append(to.File, file)
+}
+
+const oddMessage = `{
+	"chan": "a", "var": "map", "vars": ["range", "map"],
+	"defer": {"select": "b", "go": {"chan": "c"}}, "defers": [{}, {"select": "d"}],
+	"byBool": {"true": "yes"}, "byNumber": {"18446744073709551615": {"select": "e"}},
+	"byName": {"f": "map", "g": "range"}, "wideByNumber": {"-1": "-9007199254740993"},
+	"default": "", "someBytes": "", "someNumber": "0", "numbers": ["9007199254740993", "0"],
+	"float32": 0.1, "float64": 1e300, "string": "h", "reset": "i", "marshalMsg": "j", "msgsize": "k",
+	"2nd": "l", "at": "2026-01-02T03:04:05.678Z", "ats": ["1970-01-01T00:00:00Z"], "took": "1.500s",
+	"mask": "aB,c", "struct": {"m": [1.5, null, {"n": true}]}, "value": ["o"], "list": [1, "p"],
+	"any": {"@type": "type.googleapis.com/google.protobuf.Duration", "value": "2s"}, "empty": {},
+	"int64": "-9007199254740993", "raw": "AP8=", "text": "", "wide": ["18446744073709551615"],
+	"@other-name": true, "someFunc": "range",
+	"old": {"name": "q", "closed": "ONE", "part": [{"number": "1"}, {}], "nested": {"id": 0}, "zero": 0}
+}`
+
+// programsOf generates the code of a method, and builds the programs with it.
+func programsOf(t *testing.T, descriptors *descriptorpb.FileDescriptorSet, method string) string {
+	t.Helper()
+	plugins, folder := t.TempDir(), t.TempDir()
+	goTool(t, "build", "-trimpath", "-o", plugins+"/",
+		"connectrpc.com/connect/cmd/protoc-gen-connect-go",
+		"github.com/grpc-ecosystem/grpc-gateway/v2/protoc-gen-grpc-gateway",
+		"github.com/tinylib/msgp",
+		"google.golang.org/grpc/cmd/protoc-gen-go-grpc",
+		"google.golang.org/protobuf/cmd/protoc-gen-go")
+	asked := &set{}
+	if err := json.Unmarshal(fmt.Appendf(nil, `{"methods":[{"path":%q}]}`, method), asked); err != nil {
+		t.Fatal(err)
+	}
+	files, err := generate(plugins, folder, descriptors, asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	module, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := write(module, folder, files, false); err != nil {
+		t.Fatal(err)
+	}
+	for program, tag := range map[string]string{
+		"codecs": "codecs", "connect-go": "connectgo", "grpc-gateway": "gateway", "grpc-go": "grpcgo", "net-http": "nethttp",
+	} {
+		goTool(t, "build", "-trimpath", "-tags", tag, "-overlay", filepath.Join(folder, "overlay.json"),
+			"-o", filepath.Join(folder, program), "./"+generated)
+	}
+	return folder
+}
+
+func goTool(t *testing.T, arguments ...string) {
+	t.Helper()
+	command := exec.Command("go", arguments...)
+	command.Dir = root
+	if said, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("go %s: %v\n%s", arguments[0], err, said)
+	}
+}
+
+func TestOddMessagesGoThroughEveryCodec(t *testing.T) {
+	descriptors := odd(t)
+	folder := programsOf(t, descriptors, "/select/go")
+	files, err := protodesc.NewFiles(descriptors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := files.FindDescriptorByName("type")
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := found.(protoreflect.MessageDescriptor)
+	want := dynamicpb.NewMessage(of)
+	if err := protojson.Unmarshal([]byte(oddMessage), want); err != nil {
+		t.Fatal(err)
+	}
+	for _, stack := range []struct{ name, encoding string }{
+		{"protobuf", "protobuf"}, {"protojson", "protojson"}, {"encoding-json", "json"}, {"msgpack", "msgpack"},
+	} {
+		t.Run(stack.name, func(t *testing.T) {
+			reply := converse(t, filepath.Join(folder, stack.name), map[string]any{
+				"contract": 1, "role": "codec", "stack": stack.name, "encoding": stack.encoding,
+				"workload": map[string]any{
+					"name": "own", "method": "select/go", "request": json.RawMessage("{}"),
+					"response":       json.RawMessage("{}"),
+					"descriptor_set": base64.StdEncoding.EncodeToString([]byte("not looked at")),
+				},
+				"sample": "response", "operation": "decode", "message": json.RawMessage(oddMessage),
+				"records": filepath.Join(t.TempDir(), "records"),
+			})
+			made := dynamicpb.NewMessage(of)
+			if err := protojson.Unmarshal(reply.Verified.Message, made); err != nil {
+				t.Fatalf("%v: %s", err, reply.Verified.Message)
+			}
+			if !proto.Equal(made, want) {
+				t.Errorf("it made\n%v\nof\n%v", made, want)
+			}
+		})
+	}
+}
+
+type reply struct {
+	Error    string `json:"error"`
+	Verified struct {
+		Message json.RawMessage `json:"message"`
+	} `json:"verified"`
+}
+
+// converse starts a codec and has it verified.
+func converse(t *testing.T, built string, settings any) reply {
+	t.Helper()
+	line, err := json.Marshal(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(built)
+	command.Stdin = strings.NewReader(string(line) + "\n{\"verify\":true}\n")
+	command.Stderr = os.Stderr
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	lines := bufio.NewScanner(strings.NewReader(string(out)))
+	lines.Buffer(nil, 1<<20)
+	var last reply
+	for lines.Scan() {
+		if err := json.Unmarshal(lines.Bytes(), &last); err != nil || last.Error != "" {
+			t.Fatalf("%v: %s", err, lines.Text())
+		}
+	}
+	return last
+}
+
+func TestWhatCannotBeGeneratedIsRefused(t *testing.T) {
+	for path, want := range map[string]string{
+		"/select/stream": "streaming",
+		"/select/none":   "no method",
+		"/select":        "no path",
+	} {
+		asked := &set{}
+		if err := json.Unmarshal(fmt.Appendf(nil, `{"methods":[{"path":%q}]}`, path), asked); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := generate("", t.TempDir(), odd(t), asked); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, and not %q", path, err, want)
+		}
+	}
+}
+
+func TestPackageNamesAreNames(t *testing.T) {
+	for file, want := range map[string]string{
+		"hello.proto":             "hellopb",
+		"a/b/go.proto":            "gopb",
+		"internal.proto":          "internalpb",
+		"1st_file-windows.proto":  "p1stfilewindowspb",
+		"ünïcode/ü.proto":         "ppb",
+		"with space, comma.proto": "withspacecommapb",
+	} {
+		if got := packageName(file); got != want {
+			t.Errorf("%s: %s, and not %s", file, got, want)
+		}
+	}
+	clashing := &descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{
+		{Name: proto.String("a/x.proto")}, {Name: proto.String("b/x.proto")},
+	}}
+	placeFiles(clashing)
+	if clashing.File[0].Options.GetGoPackage() == clashing.File[1].Options.GetGoPackage() {
+		t.Error("two files are in one package")
+	}
+}
+
+func TestFilesOfLibrariesAreTakenFromThem(t *testing.T) {
+	descriptors := odd(t)
+	for _, name := range placeFiles(descriptors) {
+		if strings.HasPrefix(name, "google/") {
+			t.Errorf("%s would be generated", name)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+// Command generate makes the Go code of a set of messages, one way for the built-in workloads and a
+// user's own message: it drives the protoc plugins that the build made, writes the types for
+// encoding/json, and binds both to the stacks. All of it is written into the set's folder, with an
+// overlay that puts it into this module for `go build`.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
+)
+
+const (
+	module = "rpcgauge/subjects/go"
+	// generated is the folder of the module that exists only in overlays.
+	generated = "gen"
+	builtin   = "_builtin"
+	plugins   = "target/bin"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: generate FOLDER, which has descriptors.binpb and files.json")
+		os.Exit(2)
+	}
+	if err := run(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// set is what files.json says of a set of messages.
+type set struct {
+	Generate []string `json:"generate"`
+	Methods  []struct {
+		Path string `json:"path"`
+	} `json:"methods"`
+}
+
+// isBuiltIn says whether it is the set of the built-in workloads: a user's own has the one method.
+func (s *set) isBuiltIn() bool { return len(s.Methods) > 1 }
+
+func run(folder string) error {
+	descriptors := &descriptorpb.FileDescriptorSet{}
+	bytes, err := os.ReadFile(filepath.Join(folder, "descriptors.binpb"))
+	if err != nil {
+		return err
+	}
+	if err := proto.Unmarshal(bytes, descriptors); err != nil {
+		return fmt.Errorf("descriptors.binpb: %w", err)
+	}
+	var asked set
+	if bytes, err = os.ReadFile(filepath.Join(folder, "files.json")); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(bytes, &asked); err != nil {
+		return fmt.Errorf("files.json: %w", err)
+	}
+	root, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	files, err := generate(filepath.Join(root, plugins), folder, descriptors, &asked)
+	if err != nil {
+		return err
+	}
+	return write(root, folder, files, asked.isBuiltIn())
+}
+
+// programOf names the the programs of stacks that share one.
+var programOf = map[string]string{
+	"encoding-json":      "codecs",
+	"grpc-gateway-apart": "grpc-gateway",
+	"msgpack":            "codecs",
+	"protobuf":           "codecs",
+	"protojson":          "codecs",
+}
+
+// write puts the files into the set's folder, and the overlay beside them. Names are relative to the
+// folder gen of the module.
+func write(root, folder string, files map[string][]byte, isBuiltIn bool) error {
+	out := filepath.Join(folder, "go")
+	if err := os.RemoveAll(out); err != nil {
+		return err
+	}
+	overlay := map[string]string{}
+	for name, content := range files {
+		path := filepath.Join(out, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			return err
+		}
+		overlay[filepath.Join(root, generated, name)] = path
+	}
+	if isBuiltIn {
+		services, err := filepath.Glob(filepath.Join(root, builtin, "*.go"))
+		if err != nil {
+			return err
+		}
+		for _, path := range services {
+			overlay[filepath.Join(root, generated, filepath.Base(path))] = path
+		}
+	}
+	for stack, program := range programOf {
+		link := filepath.Join(folder, stack)
+		if err := os.Remove(link); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		if err := os.Symlink(program, link); err != nil {
+			return err
+		}
+	}
+	text, err := json.MarshalIndent(map[string]any{"Replace": overlay}, "", "\t")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, "overlay.json"), text, 0o644)
+}
+
+// splitPath gives package.Service and Method of /package.Service/Method.
+func splitPath(path string) (service, method string, err error) {
+	service, method, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	if !ok {
+		return "", "", fmt.Errorf("%q is no path of a method", path)
+	}
+	return service, method, nil
+}

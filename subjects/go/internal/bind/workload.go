@@ -1,0 +1,177 @@
+package bind
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"rpcgauge/subjects/go/internal/settings"
+)
+
+// Workload is a workload of the settings with the generated code of its method.
+type Workload struct {
+	Method
+	// REST is the path of the REST resource.
+	REST string
+	// Proto and Plain are made where a server needs them.
+	Proto func() (ProtoHandler, error)
+	Plain func() (PlainHandler, error)
+
+	text bool
+}
+
+// Find takes the workload out of the set.
+func (s *Set) Find(asked *settings.Workload) (*Workload, error) {
+	path, service := "/"+asked.Method, Service{}
+	if asked.Name != "own" {
+		known, ok := s.Services[asked.Name]
+		if !ok {
+			return nil, settings.Refuse(settings.User, "there is no workload %q in this set of messages", asked.Name)
+		}
+		path, service = known.Method, known
+	}
+	for _, method := range s.Methods {
+		if method.Path != path {
+			continue
+		}
+		found := &Workload{Method: method, REST: service.Path, text: s.Text}
+		if asked.Name == "own" {
+			found.REST = path
+			found.Proto = func() (ProtoHandler, error) { return found.ownProto(asked) }
+			found.Plain = func() (PlainHandler, error) { return found.ownPlain(asked) }
+			return found, nil
+		}
+		found.Proto = func() (ProtoHandler, error) { return service.Proto(asked.Count()) }
+		found.Plain = func() (PlainHandler, error) { return service.Plain(asked.Count()) }
+		return found, nil
+	}
+	return nil, settings.Refuse(settings.Instrument, "the set of messages was generated without %s", path)
+}
+
+func (w *Workload) ownProto(asked *settings.Workload) (ProtoHandler, error) {
+	response, err := w.ProtoMessage("response", asked.Response)
+	if err != nil {
+		return nil, err
+	}
+	return func(proto.Message) (proto.Message, error) { return response, nil }, nil
+}
+
+func (w *Workload) ownPlain(asked *settings.Workload) (PlainHandler, error) {
+	response, err := w.PlainMessage("response", asked.Response)
+	if err != nil {
+		return nil, err
+	}
+	return func(any) (any, error) { return response, nil }, nil
+}
+
+// New is an empty request or response.
+func (w *Workload) New(sample string) proto.Message {
+	if sample == "request" {
+		return w.NewRequest()
+	}
+	return w.NewResponse()
+}
+
+// NewPlain is an empty request or response for encoding/json.
+func (w *Workload) NewPlain(sample string) any {
+	if sample == "request" {
+		return w.NewPlainRequest()
+	}
+	return w.NewPlainResponse()
+}
+
+// ProtoMessage makes a message of a sample in the proto3 JSON mapping.
+func (w *Workload) ProtoMessage(sample string, text []byte) (proto.Message, error) {
+	message := w.New(sample)
+	if err := protojson.Unmarshal(text, message); err != nil {
+		return nil, settings.Refuse(settings.User, "the %s is no %s: %v", sample,
+			message.ProtoReflect().Descriptor().FullName(), err)
+	}
+	return message, nil
+}
+
+// PlainMessage makes a value for encoding/json of a sample in the proto3 JSON mapping. A sample may be
+// written in all the ways that the mapping allows, so that protobuf's own reader reads it first.
+func (w *Workload) PlainMessage(sample string, text []byte) (any, error) {
+	message, err := w.ProtoMessage(sample, text)
+	if err != nil {
+		return nil, err
+	}
+	text, err = protojson.Marshal(message)
+	if err == nil && !w.text {
+		text, err = withNumbers(text, message.ProtoReflect().Descriptor())
+	}
+	plain := w.NewPlain(sample)
+	if err == nil {
+		err = json.Unmarshal(text, plain)
+	}
+	if err != nil {
+		return nil, settings.Refuse(settings.User, "the %s does not fit the types for encoding/json: %v", sample, err)
+	}
+	return plain, nil
+}
+
+// withNumbers turns the 64-bit integers of a message in JSON from text into numbers.
+func withNumbers(text []byte, of protoreflect.MessageDescriptor) ([]byte, error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return nil, err
+	}
+	return json.Marshal(numbered(value, of))
+}
+
+func numbered(value any, of protoreflect.MessageDescriptor) any {
+	object, ok := value.(map[string]any)
+	if !ok {
+		return value
+	}
+	for name, value := range object {
+		field := of.Fields().ByJSONName(name)
+		if field == nil {
+			continue
+		}
+		if field.IsMap() {
+			field = field.MapValue()
+		}
+		object[name] = numberedField(value, field)
+	}
+	return object
+}
+
+func numberedField(value any, field protoreflect.FieldDescriptor) any {
+	switch value := value.(type) {
+	case []any:
+		for i := range value {
+			value[i] = numberedField(value[i], field)
+		}
+	case map[string]any:
+		if field.ContainingMessage().IsMapEntry() {
+			for key := range value {
+				value[key] = numberedOne(value[key], field)
+			}
+			return value
+		}
+		return numberedOne(value, field)
+	case string:
+		return numberedOne(value, field)
+	}
+	return value
+}
+
+func numberedOne(value any, field protoreflect.FieldDescriptor) any {
+	switch field.Kind() {
+	case protoreflect.Int64Kind, protoreflect.Uint64Kind, protoreflect.Sint64Kind,
+		protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind:
+		if text, ok := value.(string); ok {
+			return json.Number(text)
+		}
+	case protoreflect.MessageKind, protoreflect.GroupKind:
+		return numbered(value, field.Message())
+	}
+	return value
+}

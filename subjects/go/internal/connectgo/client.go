@@ -1,0 +1,164 @@
+package connectgo
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync/atomic"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"rpcgauge/subjects/go/internal/bind"
+	"rpcgauge/subjects/go/internal/measure"
+	"rpcgauge/subjects/go/internal/settings"
+	"rpcgauge/subjects/go/internal/web"
+)
+
+// grpcPrefix is what gRPC puts before each message.
+const grpcPrefix = 5
+
+// Client makes calls by the generated client.
+type Client struct {
+	asked     *settings.Client
+	requests  []proto.Message
+	turn      atomic.Uint64
+	transport *web.Transport
+	caller    Caller
+}
+
+// open makes a client that is connected.
+func open(asked *settings.Client, workload *bind.Workload, method Method) (*Client, error) {
+	c := &Client{asked: asked, transport: web.NewTransport(asked, false)}
+	for _, text := range asked.Requests {
+		request, err := workload.ProtoMessage("request", text)
+		if err != nil {
+			return nil, err
+		}
+		c.requests = append(c.requests, request)
+	}
+	doer := doer{client: &http.Client{
+		Transport: c.transport.Transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		},
+	}}
+	options := []connect.ClientOption{connect.WithReadMaxBytes(asked.Limits.MessageBytes())}
+	if asked.Protocol == "grpc" {
+		doer.prefix = grpcPrefix
+		options = append(options, connect.WithGRPC())
+	} else {
+		doer.path = workload.REST
+	}
+	switch {
+	case asked.Encoding == "protojson":
+		options = append(options, connect.WithProtoJSON())
+	case asked.Protocol == "rest":
+		options = append(options, connect.WithCodec(protobuf{}))
+	}
+	switch {
+	case asked.RequestCompression > 0:
+		options = append(options,
+			connect.WithAcceptCompression(gzipName, newReader, writers(asked.RequestCompression)),
+			connect.WithSendGzip())
+		// The library would take what it can send.
+		doer.plainResponse = asked.ResponseCompression == 0
+	case asked.ResponseCompression == 0:
+		options = append(options, connect.WithAcceptCompression(gzipName, nil, nil))
+	}
+	c.caller = method.Call(doer, "http://"+c.transport.Host, options...)
+	_, err := c.Reopen()
+	return c, err
+}
+
+// Reopen opens lost connections again.
+func (c *Client) Reopen() (int, error) {
+	ctx, cancel := web.Deadline(c.asked)
+	defer cancel()
+	return c.transport.Connect(ctx)
+}
+
+// Verify makes a call with the first request.
+func (c *Client) Verify() (any, error) {
+	response, err := c.exchange(c.requests[0], &measure.Record{})
+	if err != nil {
+		return nil, settings.Refuse(settings.Subject, "%v", err)
+	}
+	text, err := protojson.Marshal(response)
+	return map[string]json.RawMessage{"message": text}, err
+}
+
+// Do makes a call with the next request.
+func (c *Client) Do(record *measure.Record) error {
+	turn := c.turn.Add(1) - 1
+	_, err := c.exchange(c.requests[turn%uint64(len(c.requests))], record)
+	return err
+}
+
+func (c *Client) exchange(request proto.Message, record *measure.Record) (proto.Message, error) {
+	ctx, cancel := web.Deadline(c.asked)
+	defer cancel()
+	call := &call{record: record}
+	ctx = context.WithValue(ctx, callKey{}, call)
+	if c.asked.Marks {
+		ctx = call.stamps.Trace(ctx)
+	}
+	response, header, err := c.caller(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	record.End = measure.Now()
+	record.Received = call.body.LastRead
+	record.ResponseBytes = uint32(call.body.Bytes - call.prefix)
+	if c.asked.Marks {
+		call.stamps.Note(record)
+		marks := bind.ReadMarks(header.Get)
+		record.HandlerStart, record.HandlerEnd = marks.Start, marks.End
+	}
+	return response, nil
+}
+
+// call is what is seen of a call below the generated client.
+type call struct {
+	record *measure.Record
+	stamps web.Stamps
+	body   web.Body
+	prefix int64
+}
+
+type callKey struct{}
+
+// doer stands between a generated client and its http.Client. It sees the encoded bytes, and calls the
+// contract's paths.
+type doer struct {
+	client *http.Client
+	// path is the REST resource's; empty for gRPC.
+	path          string
+	prefix        int64
+	plainResponse bool
+}
+
+func (d doer) Do(request *http.Request) (*http.Response, error) {
+	call, ok := request.Context().Value(callKey{}).(*call)
+	if !ok {
+		return d.client.Do(request)
+	}
+	call.prefix = d.prefix
+	call.record.Encoded = measure.Now()
+	call.record.RequestBytes = uint32(request.ContentLength - d.prefix)
+	if d.path != "" {
+		request.URL.Path = d.path
+	}
+	if d.plainResponse {
+		request.Header.Del("Grpc-Accept-Encoding")
+		request.Header.Set("Accept-Encoding", "identity")
+	}
+	response, err := d.client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	call.body.ReadCloser = response.Body
+	response.Body = &call.body
+	return response, nil
+}

@@ -1,0 +1,26 @@
+package connectgo
+
+import (
+	"compress/gzip"
+	"io"
+
+	"connectrpc.com/connect"
+
+	"rpcgauge/subjects/go/internal/settings"
+)
+
+const gzipName = "gzip"
+
+func newReader() connect.Decompressor { return &gzip.Reader{} }
+
+// writers is the library's own gzip at a level. A server that does not compress needs one too, to take
+// requests with gzip.
+func writers(level settings.Compression) func() connect.Compressor {
+	return func() connect.Compressor {
+		writer, err := gzip.NewWriterLevel(io.Discard, int(level))
+		if err != nil {
+			panic(err) // The settings have levels from 1 to 9 only.
+		}
+		return writer
+	}
+}

@@ -1,0 +1,56 @@
+package connectgo
+
+import (
+	"context"
+	"math"
+	"net/http"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	"rpcgauge/subjects/go/internal/bind"
+	"rpcgauge/subjects/go/internal/measure"
+	"rpcgauge/subjects/go/internal/settings"
+	"rpcgauge/subjects/go/internal/web"
+)
+
+// serve starts a server.
+func serve(asked *settings.Server, workload *bind.Workload, method Method) (*web.Server, error) {
+	service, err := workload.Proto()
+	if err != nil {
+		return nil, err
+	}
+	options := []connect.HandlerOption{
+		connect.WithCodec(protobuf{}),
+		connect.WithReadMaxBytes(asked.Limits.MessageBytes()),
+		connect.WithCompression(gzipName, newReader, writers(asked.ResponseCompression)),
+	}
+	if asked.ResponseCompression == 0 {
+		// The library would compress for each client that takes it.
+		options = append(options, connect.WithCompressMinBytes(math.MaxInt))
+	}
+	generated := method.Serve(handler(service, asked.Marks), options...)
+	mux := http.NewServeMux()
+	mux.Handle(workload.Path, generated)
+	if workload.REST != workload.Path {
+		mux.HandleFunc(workload.REST, func(w http.ResponseWriter, r *http.Request) {
+			r.URL.Path = workload.Path
+			generated.ServeHTTP(w, r)
+		})
+	}
+	return web.Serve(asked.Listen, mux)
+}
+
+func handler(service bind.ProtoHandler, marks bool) Handler {
+	return func(_ context.Context, request proto.Message) (proto.Message, bind.Marks, error) {
+		start := measure.Now()
+		response, err := service(request)
+		switch {
+		case err != nil:
+			return nil, bind.Marks{}, connect.NewError(connect.CodeInvalidArgument, err)
+		case !marks:
+			return response, bind.Marks{}, nil
+		}
+		return response, bind.Marks{Start: start, End: measure.Now()}, nil
+	}
+}

@@ -1,0 +1,75 @@
+// Package connectgo is the stack connect-go: connectrpc.com/connect with the code of
+// protoc-gen-connect-go, by gRPC and by the Connect protocol.
+//
+// A unary call of the Connect protocol is a POST of the encoded message, and so what the contract calls
+// REST. Two things are the contract's own and not Connect's: the paths of the built-in workloads'
+// resources, and protobuf's media type.
+package connectgo
+
+import (
+	"context"
+	"net/http"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	"rpcgauge/subjects/go/internal/bind"
+	"rpcgauge/subjects/go/internal/measure"
+	"rpcgauge/subjects/go/internal/settings"
+	"rpcgauge/subjects/go/internal/stack"
+)
+
+// Method is a method as protoc-gen-connect-go generated it.
+type Method struct {
+	Serve func(Handler, ...connect.HandlerOption) http.Handler
+	Call  func(client connect.HTTPClient, base string, options ...connect.ClientOption) Caller
+}
+
+// Handler is the body of a handler's method.
+type Handler func(ctx context.Context, request proto.Message) (proto.Message, bind.Marks, error)
+
+// Caller is a client's method.
+type Caller func(ctx context.Context, request proto.Message) (proto.Message, http.Header, error)
+
+// Methods are those of a set of messages, by their paths.
+type Methods map[string]Method
+
+// Stack is the stack with the methods.
+func Stack(methods Methods) *stack.Stack {
+	return &stack.Stack{
+		Name:      "connect-go",
+		Protocols: stack.Both,
+		Encodings: []string{"protobuf", "protojson"},
+		Libraries: map[string]string{"connect": "connectrpc.com/connect"},
+		Generated: stack.Always,
+		Serve: func(asked *settings.Server, workload *bind.Workload) (stack.Server, error) {
+			return serve(asked, workload, methods[workload.Path])
+		},
+		Call: func(asked *settings.Client, workload *bind.Workload) (measure.Measurer, error) {
+			return open(asked, workload, methods[workload.Path])
+		},
+	}
+}
+
+// Response is what a generated method of a handler returns.
+func Response[T any](message proto.Message, marks bind.Marks, err error) (*connect.Response[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	response := connect.NewResponse(any(message).(*T))
+	marks.Each(response.Header().Set)
+	return response, nil
+}
+
+// Call adapts a method of a generated client.
+func Call[Request, Response any](
+	call func(context.Context, *connect.Request[Request]) (*connect.Response[Response], error),
+) Caller {
+	return func(ctx context.Context, request proto.Message) (proto.Message, http.Header, error) {
+		response, err := call(ctx, connect.NewRequest(any(request).(*Request)))
+		if err != nil {
+			return nil, nil, err
+		}
+		return any(response.Msg).(proto.Message), response.Header(), nil
+	}
+}

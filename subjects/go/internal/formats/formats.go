@@ -1,0 +1,97 @@
+// Package formats makes bodies of messages: JSON, protobuf, MessagePack.
+package formats
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/tinylib/msgp/msgp"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"rpcgauge/subjects/go/internal/bind"
+)
+
+// Format is how a body is made of a message, with the types of the library that makes it.
+type Format struct {
+	MediaType string
+	Marshal   func(message any) ([]byte, error)
+	Unmarshal func(body []byte, into any) error
+	// New is an empty request or response.
+	New func(workload *bind.Workload, sample string) any
+	// Read makes a message of a sample in the proto3 JSON mapping.
+	Read func(workload *bind.Workload, sample string, text []byte) (any, error)
+	// Write does the reverse.
+	Write func(message any) ([]byte, error)
+	// Handler is the service with these types.
+	Handler func(workload *bind.Workload) (func(request any) (any, error), error)
+	// Generated says that the code for the messages is.
+	Generated bool
+}
+
+// Generated says whether generated code makes the bytes of an encoding.
+func Generated(encoding string) bool { return Of[encoding].Generated }
+
+// Of is the format of an encoding by its name in the settings.
+var Of = map[string]Format{
+	"json":      plain("application/json", json.Marshal, json.Unmarshal, false),
+	"msgpack":   plain("application/msgpack", marshalMsgpack, unmarshalMsgpack, true),
+	"protojson": generated("application/json", protojson.Marshal, protojson.Unmarshal),
+	"protobuf":  generated("application/protobuf", proto.Marshal, proto.Unmarshal),
+}
+
+// plain is a format of the types for encoding/json.
+func plain(mediaType string, marshal func(any) ([]byte, error), unmarshal func([]byte, any) error, generated bool) Format {
+	return Format{
+		MediaType: mediaType,
+		Marshal:   marshal,
+		Unmarshal: unmarshal,
+		New:       (*bind.Workload).NewPlain,
+		Read:      (*bind.Workload).PlainMessage,
+		Write:     json.Marshal,
+		Handler: func(workload *bind.Workload) (func(any) (any, error), error) {
+			return workload.Plain()
+		},
+		Generated: generated,
+	}
+}
+
+// generated is a format of the messages of protoc-gen-go.
+func generated(
+	mediaType string,
+	marshal func(proto.Message) ([]byte, error),
+	unmarshal func([]byte, proto.Message) error,
+) Format {
+	return Format{
+		MediaType: mediaType,
+		Marshal:   func(message any) ([]byte, error) { return marshal(message.(proto.Message)) },
+		Unmarshal: func(body []byte, into any) error { return unmarshal(body, into.(proto.Message)) },
+		New: func(workload *bind.Workload, sample string) any {
+			return workload.New(sample)
+		},
+		Read: func(workload *bind.Workload, sample string, text []byte) (any, error) {
+			return workload.ProtoMessage(sample, text)
+		},
+		Write: func(message any) ([]byte, error) { return protojson.Marshal(message.(proto.Message)) },
+		Handler: func(workload *bind.Workload) (func(any) (any, error), error) {
+			handle, err := workload.Proto()
+			if err != nil {
+				return nil, err
+			}
+			return func(request any) (any, error) { return handle(request.(proto.Message)) }, nil
+		},
+		Generated: true,
+	}
+}
+
+func marshalMsgpack(message any) ([]byte, error) {
+	return message.(msgp.Marshaler).MarshalMsg(nil)
+}
+
+func unmarshalMsgpack(body []byte, into any) error {
+	left, err := into.(msgp.Unmarshaler).UnmarshalMsg(body)
+	if err == nil && len(left) > 0 {
+		return fmt.Errorf("%d bytes follow the message", len(left))
+	}
+	return err
+}

@@ -1,0 +1,179 @@
+package grpcgo
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/encoding/gzip"
+	"google.golang.org/grpc/experimental"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"rpcgauge/subjects/go/internal/bind"
+	"rpcgauge/subjects/go/internal/measure"
+	"rpcgauge/subjects/go/internal/settings"
+)
+
+// Client makes calls over one channel, or over a channel for each call.
+type Client struct {
+	asked    *settings.Client
+	call     func(channel grpc.ClientConnInterface) Caller
+	requests []proto.Message
+	turn     atomic.Uint64
+	deadline time.Duration
+	dialing  []grpc.DialOption
+	options  []grpc.CallOption
+
+	channel *grpc.ClientConn
+	caller  Caller
+}
+
+// open makes a client that is connected.
+func open(asked *settings.Client, workload *bind.Workload, method Method) (*Client, error) {
+	c := &Client{
+		asked:    asked,
+		call:     method.Call,
+		deadline: time.Duration(asked.DeadlineMS) * time.Millisecond,
+	}
+	for _, text := range asked.Requests {
+		request, err := workload.ProtoMessage("request", text)
+		if err != nil {
+			return nil, err
+		}
+		c.requests = append(c.requests, request)
+	}
+	if err := setLevel(asked.RequestCompression); err != nil {
+		return nil, err
+	}
+	c.options = []grpc.CallOption{
+		grpc.ForceCodecV2(stampingCodec{}),
+		grpc.MaxCallRecvMsgSize(asked.Limits.MessageBytes()),
+	}
+	if asked.RequestCompression > 0 {
+		c.options = append(c.options, grpc.UseCompressor(gzip.Name))
+	}
+	if asked.ResponseCompression == 0 {
+		// The library lists gzip in each call once the program has it.
+		c.options = append(c.options, experimental.AcceptCompressors())
+	}
+	c.dialing = []grpc.DialOption{
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		// The server is on this host, whatever the environment says of proxies.
+		grpc.WithNoProxy(),
+		grpc.WithDefaultCallOptions(c.options...),
+	}
+	if asked.Marks {
+		c.dialing = append(c.dialing, grpc.WithStatsHandler(firstBytes{}))
+	}
+	if asked.Connection == "per-call" {
+		return c, nil
+	}
+	channel, err := c.dial()
+	if err != nil {
+		return nil, err
+	}
+	c.channel = channel
+	c.caller = c.call(stampingChannel{channel})
+	return c, c.connect()
+}
+
+func (c *Client) dial() (*grpc.ClientConn, error) {
+	channel, err := grpc.NewClient(c.asked.Address, c.dialing...)
+	if err != nil {
+		return nil, settings.Refuse(settings.Subject, "no channel to %s: %v", c.asked.Address, err)
+	}
+	return channel, nil
+}
+
+func (c *Client) connect() error {
+	ctx, cancel := context.WithTimeout(context.Background(), c.deadline)
+	defer cancel()
+	for {
+		state := c.channel.GetState()
+		if state == connectivity.Ready {
+			return nil
+		}
+		c.channel.Connect()
+		if !c.channel.WaitForStateChange(ctx, state) {
+			return settings.Refuse(settings.Machine, "no connection to %s in %v", c.asked.Address, c.deadline)
+		}
+	}
+}
+
+// Reopen connects again where the connection was lost.
+func (c *Client) Reopen() (int, error) {
+	if c.channel == nil || c.channel.GetState() == connectivity.Ready {
+		return 0, nil
+	}
+	return 1, c.connect()
+}
+
+// Verify makes a call with the first request.
+func (c *Client) Verify() (any, error) {
+	response, err := c.exchange(c.requests[0], &measure.Record{})
+	if err != nil {
+		return nil, settings.Refuse(settings.Subject, "%v", err)
+	}
+	text, err := protojson.Marshal(response)
+	return map[string]json.RawMessage{"message": text}, err
+}
+
+// Do makes a call with the next request.
+func (c *Client) Do(record *measure.Record) error {
+	turn := c.turn.Add(1) - 1
+	_, err := c.exchange(c.requests[turn%uint64(len(c.requests))], record)
+	return err
+}
+
+func (c *Client) exchange(request proto.Message, record *measure.Record) (proto.Message, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), c.deadline)
+	defer cancel()
+	caller := c.caller
+	if c.channel == nil {
+		channel, err := c.dial()
+		if err != nil {
+			return nil, err
+		}
+		defer channel.Close()
+		caller = c.call(stampingChannel{channel})
+	}
+	call := &call{record: record}
+	ctx = context.WithValue(ctx, callKey{}, call)
+	var header metadata.MD
+	var options []grpc.CallOption
+	if c.asked.Marks {
+		options = append(options, grpc.Header(&header))
+	}
+	response, err := caller(ctx, request, options...)
+	if err != nil {
+		said := status.Convert(err)
+		return nil, fmt.Errorf("%v: %s", said.Code(), said.Message())
+	}
+	record.End = measure.Now()
+	record.First = call.first.Load()
+	if c.asked.Marks {
+		marks := bind.ReadMarks(func(name string) string {
+			if values := header.Get(name); len(values) > 0 {
+				return values[0]
+			}
+			return ""
+		})
+		record.HandlerStart, record.HandlerEnd = marks.Start, marks.End
+	}
+	if c.asked.RequestCompression > 0 {
+		// What is below the codec cannot be seen.
+		record.Encoded, record.RequestBytes = 0, measure.NotKnown
+	}
+	if c.asked.ResponseCompression > 0 {
+		record.Received, record.ResponseBytes = 0, measure.NotKnown
+	}
+	return response, nil
+}

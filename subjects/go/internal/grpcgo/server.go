@@ -1,0 +1,100 @@
+package grpcgo
+
+import (
+	"context"
+	"net"
+	"slices"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding/gzip"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"rpcgauge/subjects/go/internal/bind"
+	"rpcgauge/subjects/go/internal/listen"
+	"rpcgauge/subjects/go/internal/measure"
+	"rpcgauge/subjects/go/internal/settings"
+)
+
+const identity = "identity"
+
+// Server is a server that is up.
+type Server struct {
+	address string
+	server  *grpc.Server
+}
+
+// Serve starts a server.
+func Serve(asked *settings.Server, workload *bind.Workload, methods Methods) (*Server, error) {
+	service, err := workload.Proto()
+	if err != nil {
+		return nil, err
+	}
+	if err := setLevel(asked.ResponseCompression); err != nil {
+		return nil, err
+	}
+	listener, address, err := listen.On(asked.Listen)
+	if err != nil {
+		return nil, err
+	}
+	server := grpc.NewServer(grpc.MaxRecvMsgSize(asked.Limits.MessageBytes()))
+	methods[workload.Path].Serve(server, handler(service, asked.ResponseCompression > 0, asked.Marks))
+	go serve(server, listener)
+	return &Server{address: address, server: server}, nil
+}
+
+func serve(server *grpc.Server, listener net.Listener) {
+	if err := server.Serve(listener); err != nil {
+		panic(err) // The listener broke: no call can be served.
+	}
+}
+
+// Address is where it listens.
+func (s *Server) Address() string { return s.address }
+
+// Stop ends it.
+func (s *Server) Stop() { s.server.Stop() }
+
+func handler(service bind.ProtoHandler, compress, marks bool) Handler {
+	return func(ctx context.Context, request proto.Message) (proto.Message, error) {
+		start := measure.Now()
+		response, err := service(request)
+		if err != nil {
+			return nil, status.Error(codes.InvalidArgument, err.Error())
+		}
+		if marks {
+			header := metadata.MD{}
+			bind.Marks{Start: start, End: measure.Now()}.Each(func(name, value string) { header.Set(name, value) })
+			if err := grpc.SetHeader(ctx, header); err != nil {
+				return nil, err
+			}
+		}
+		return response, compressResponse(ctx, compress)
+	}
+}
+
+// compressResponse compresses it if the client takes gzip. Without it the library would compress
+// exactly the responses to compressed requests.
+func compressResponse(ctx context.Context, compress bool) error {
+	name := identity
+	if compress {
+		taken, err := grpc.ClientSupportedCompressors(ctx)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(taken, gzip.Name) {
+			name = gzip.Name
+		}
+	}
+	return grpc.SetSendCompressor(ctx, name)
+}
+
+// setLevel sets the level of the process: the library has one for all calls.
+func setLevel(compression settings.Compression) error {
+	if compression == 0 {
+		return nil
+	}
+	return gzip.SetLevel(int(compression))
+}

@@ -1,0 +1,191 @@
+package measure
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"sync"
+
+	"rpcgauge/subjects/go/internal/settings"
+)
+
+// Measurer is a client or a codec.
+type Measurer interface {
+	// Verify does it once, and returns the value of "verified".
+	Verify() (any, error)
+	// Reopen opens lost connections again, and returns their number.
+	Reopen() (int, error)
+	// Do makes a call or a batch. It completes the record.
+	Do(record *Record) error
+}
+
+// Shape is how a measurer is used.
+type Shape struct {
+	InFlight  int
+	InBatches bool
+}
+
+// Answer replies to the lab's lines until its input ends.
+func Answer(lab *settings.Conversation, ready settings.Ready, records string, shape Shape, measurer Measurer) error {
+	file, err := os.Create(records)
+	if err != nil {
+		return settings.Refuse(settings.Machine, "cannot write the records: %v", err)
+	}
+	defer file.Close()
+	if err := lab.Ready(ready); err != nil {
+		return err
+	}
+	out := bufio.NewWriter(file)
+	for {
+		line, err := lab.Line()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		slice, err := settings.ParseAsk(line, shape.InBatches)
+		if err != nil {
+			return err
+		}
+		reply, err := answer(slice, shape, measurer, out)
+		if err != nil {
+			return err
+		}
+		if err := lab.Reply(reply); err != nil {
+			return err
+		}
+	}
+}
+
+func answer(slice *settings.Slice, shape Shape, measurer Measurer, out *bufio.Writer) (any, error) {
+	if slice == nil {
+		verified, err := measurer.Verify()
+		if err != nil {
+			return nil, err
+		}
+		return map[string]any{"verified": verified}, nil
+	}
+	done, err := run(slice, shape.InFlight, measurer)
+	if err != nil {
+		return nil, err
+	}
+	var bytes []byte
+	for i := range done.records {
+		bytes = done.records[i].Append(bytes[:0])
+		if _, err := out.Write(bytes); err != nil {
+			return nil, unwritten(err)
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return nil, unwritten(err)
+	}
+	reply := map[string]any{"records": len(done.records), "cpu_ns": done.cpu}
+	if done.reopened > 0 {
+		reply["reopened"] = done.reopened
+	}
+	if done.failure != nil {
+		reply["error"] = settings.OneLine(done.failure)
+	}
+	return map[string]any{"slice": reply}, nil
+}
+
+func unwritten(err error) error {
+	return settings.Refuse(settings.Machine, "cannot write the records: %v", err)
+}
+
+// done is what came of a slice.
+type done struct {
+	records  []Record
+	cpu      int64
+	reopened int
+	failure  error
+}
+
+func run(slice *settings.Slice, inFlight int, measurer Measurer) (done, error) {
+	reopened, err := measurer.Reopen()
+	if err != nil {
+		return done{}, err
+	}
+	t := &tally{slice: slice}
+	if inFlight == 1 {
+		t.work(measurer)
+	} else {
+		var workers sync.WaitGroup
+		for range inFlight {
+			workers.Go(func() { t.work(measurer) })
+		}
+		workers.Wait()
+	}
+	made := done{records: t.records, cpu: cpu() - t.cpu, reopened: reopened, failure: t.failure}
+	slices.SortFunc(made.records, func(a, b Record) int { return int(a.Begin - b.Begin) })
+	return made, nil
+}
+
+// tally is the slice that is made: which calls are still to be made, and what came of the others.
+type tally struct {
+	slice *settings.Slice
+
+	mu      sync.Mutex
+	begun   uint64
+	until   int64
+	cpu     int64
+	records []Record
+	failure error
+}
+
+// next says whether there is another call, and whether it is recorded.
+func (t *tally) next() (recorded, more bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	number := t.begun
+	t.begun++
+	if number < *t.slice.Skip {
+		return false, true
+	}
+	number -= *t.slice.Skip
+	if number == 0 {
+		t.cpu = cpu()
+		if t.slice.TimeUS != nil {
+			t.until = Now() + int64(*t.slice.TimeUS)*1000
+		}
+		return true, true
+	}
+	if t.slice.Calls != nil {
+		return true, number < *t.slice.Calls
+	}
+	return true, Now() < t.until
+}
+
+// work makes one call after the other.
+func (t *tally) work(measurer Measurer) {
+	operations := max(t.slice.Batch, 1)
+	var records []Record
+	var failure error
+	for {
+		recorded, more := t.next()
+		if !more {
+			break
+		}
+		record := begun(operations)
+		err := measurer.Do(&record)
+		if !recorded {
+			continue
+		}
+		if err != nil {
+			record.fail()
+			if failure == nil {
+				failure = err
+			}
+		}
+		records = append(records, record)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.records = append(t.records, records...)
+	if t.failure == nil {
+		t.failure = failure
+	}
+}

@@ -1,0 +1,331 @@
+// Package settings reads and writes the contract's lines.
+package settings
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Contract is the version that this subject has.
+const Contract = 1
+
+// The headers of a successful response that Marks asks for.
+const (
+	HandlerStart = "rpcgauge-handler-start"
+	HandlerEnd   = "rpcgauge-handler-end"
+)
+
+// The bounds that hold where the line sets none.
+const (
+	defaultMessageBytes = 16 << 20
+	defaultInflation    = 10_000
+)
+
+// Common is what every role has.
+type Common struct {
+	Contract int      `json:"contract"`
+	Role     string   `json:"role"`
+	Stack    string   `json:"stack,omitempty"`
+	Workload Workload `json:"workload"`
+	Encoding string   `json:"encoding"`
+	Limits   Limits   `json:"limits,omitzero"`
+}
+
+// Workload names the messages and the method of the calls.
+type Workload struct {
+	Name string  `json:"name"`
+	N    *uint32 `json:"n,omitempty"`
+	// Those of the user's own message.
+	DescriptorSet []byte          `json:"descriptor_set,omitempty"`
+	Method        string          `json:"method,omitempty"`
+	Request       json.RawMessage `json:"request,omitempty"`
+	Response      json.RawMessage `json:"response,omitempty"`
+}
+
+// Limits are 0 where the line sets none.
+type Limits struct {
+	MaxMessageBytes uint32 `json:"max_message_bytes,omitempty"`
+	MaxDepth        uint32 `json:"max_depth,omitempty"`
+	MaxInflation    uint32 `json:"max_inflation,omitempty"`
+}
+
+// Call is what a server and a client have.
+type Call struct {
+	Protocol            string      `json:"protocol"`
+	HTTP                string      `json:"http"`
+	ResponseCompression Compression `json:"response_compression,omitzero"`
+	Marks               bool        `json:"marks,omitempty"`
+}
+
+// Server is the settings of role server.
+type Server struct {
+	Common
+	Call
+	Listen  Listen `json:"listen"`
+	Threads int    `json:"threads"`
+}
+
+// Listen is where a server listens.
+type Listen struct {
+	Transport string `json:"transport"`
+	Host      string `json:"host,omitempty"`
+	Path      string `json:"path,omitempty"`
+}
+
+// Client is the settings of role client.
+type Client struct {
+	Common
+	Call
+	Address            string            `json:"address"`
+	Requests           []json.RawMessage `json:"requests"`
+	RequestCompression Compression       `json:"request_compression"`
+	Connection         string            `json:"connection"`
+	Style              string            `json:"style"`
+	InFlight           int               `json:"in_flight"`
+	DeadlineMS         int64             `json:"deadline_ms"`
+	Records            string            `json:"records"`
+}
+
+// Codec is the settings of role codec.
+type Codec struct {
+	Common
+	Sample      string          `json:"sample"`
+	Message     json.RawMessage `json:"message"`
+	Operation   string          `json:"operation"`
+	Compression Compression     `json:"compression"`
+	Records     string          `json:"records"`
+}
+
+// Compression is gzip's level, 0 for none.
+type Compression int
+
+// defaultGzip is the level of a plain "gzip".
+const defaultGzip = 6
+
+// UnmarshalText reads none, gzip or gzip:LEVEL.
+func (c *Compression) UnmarshalText(text []byte) error {
+	name, level, leveled := strings.Cut(string(text), ":")
+	switch {
+	case name == "none" && !leveled:
+		*c = 0
+		return nil
+	case name == "gzip" && !leveled:
+		*c = defaultGzip
+		return nil
+	case name == "gzip" && len(level) == 1 && level >= "1":
+		*c = Compression(level[0] - '0')
+		return nil
+	}
+	return fmt.Errorf("compression %q: this subject has none, gzip, and gzip:1 to gzip:9", text)
+}
+
+// MarshalText writes what UnmarshalText reads.
+func (c Compression) MarshalText() ([]byte, error) {
+	if c == 0 {
+		return []byte("none"), nil
+	}
+	return fmt.Appendf(nil, "gzip:%d", int(c)), nil
+}
+
+// Fault is the side at fault.
+type Fault string
+
+// The sides that the contract knows.
+const (
+	User       Fault = "user"
+	Instrument Fault = "instrument"
+	Subject    Fault = "subject"
+	Machine    Fault = "machine"
+)
+
+// ExitCode is the process's exit code after an error line.
+func (f Fault) ExitCode() int {
+	switch f {
+	case User, Instrument:
+		return 2
+	case Machine:
+		return 3
+	case Subject:
+	}
+	return 1
+}
+
+// Refused says what cannot be done, and whose fault that is.
+type Refused struct {
+	Fault Fault
+	Text  string
+}
+
+func (r *Refused) Error() string { return r.Text }
+
+// Refuse makes a Refused.
+func Refuse(fault Fault, format string, args ...any) error {
+	return &Refused{Fault: fault, Text: fmt.Sprintf(format, args...)}
+}
+
+// Parse reads a settings line: its version first, then its role, then all of its keys. It returns a
+// *Server, a *Client or a *Codec.
+func Parse(line []byte) (any, error) {
+	var head struct {
+		Contract json.RawMessage `json:"contract"`
+		Role     json.RawMessage `json:"role"`
+	}
+	if err := json.Unmarshal(line, &head); err != nil {
+		return nil, Refuse(Instrument, "the settings line is no JSON object: %v", err)
+	}
+	if string(head.Contract) != strconv.Itoa(Contract) {
+		return nil, Refuse(Instrument, "the settings line is of contract version %s; this subject has %d",
+			orNone(head.Contract), Contract)
+	}
+	switch string(head.Role) {
+	case `"server"`:
+		s := &Server{Listen: Listen{Host: "127.0.0.1"}, Threads: 1}
+		if err := strict(line, s, "workload", "protocol", "http", "encoding", "listen"); err != nil {
+			return nil, err
+		}
+		return s, s.check()
+	case `"client"`:
+		c := &Client{Connection: "reuse", InFlight: 1}
+		if err := strict(line, c, "workload", "protocol", "http", "encoding", "address", "requests",
+			"deadline_ms", "records"); err != nil {
+			return nil, err
+		}
+		return c, c.check()
+	case `"codec"`:
+		c := &Codec{}
+		if err := strict(line, c, "workload", "sample", "message", "encoding", "operation",
+			"records"); err != nil {
+			return nil, err
+		}
+		return c, c.check()
+	}
+	return nil, Refuse(Instrument, "unknown role %s: this subject has server, client, codec", orNone(head.Role))
+}
+
+// strict refuses unknown and missing keys, and values of another kind.
+func strict(line []byte, into any, required ...string) error {
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(line, &keys); err != nil {
+		return Refuse(Instrument, "the settings line is no JSON object: %v", err)
+	}
+	for _, key := range required {
+		if _, ok := keys[key]; !ok {
+			return Refuse(Instrument, "the settings line lacks %q", key)
+		}
+	}
+	if err := decodeStrict(line, into); err != nil {
+		return Refuse(Instrument, "the settings line: %v", err)
+	}
+	return nil
+}
+
+func decodeStrict(line []byte, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows the object")
+	}
+	return nil
+}
+
+func (s *Server) check() error {
+	if err := s.Common.check(); err != nil {
+		return err
+	}
+	unix := s.Listen.Transport == "unix"
+	switch {
+	case s.Listen.Transport != "tcp" && !unix:
+		return Refuse(Instrument, "listen cannot have the transport %q", s.Listen.Transport)
+	case unix != (s.Listen.Path != ""):
+		return Refuse(Instrument, "listen must have a path for a Unix socket, and none for TCP")
+	case s.Threads < 1:
+		return Refuse(Instrument, "threads cannot be %d", s.Threads)
+	}
+	return nil
+}
+
+func (c *Client) check() error {
+	if err := c.Common.check(); err != nil {
+		return err
+	}
+	switch {
+	case len(c.Requests) == 0:
+		return Refuse(Instrument, "requests has none")
+	case c.InFlight < 1:
+		return Refuse(Instrument, "in_flight cannot be %d", c.InFlight)
+	case c.DeadlineMS < 1:
+		return Refuse(Instrument, "deadline_ms cannot be %d", c.DeadlineMS)
+	}
+	return nil
+}
+
+func (c *Codec) check() error {
+	if err := c.Common.check(); err != nil {
+		return err
+	}
+	if c.Sample != "request" && c.Sample != "response" {
+		return Refuse(Instrument, "sample cannot be %q", c.Sample)
+	}
+	if c.Operation != "encode" && c.Operation != "decode" {
+		return Refuse(Instrument, "operation cannot be %q", c.Operation)
+	}
+	return nil
+}
+
+func (c *Common) check() error {
+	w := &c.Workload
+	sized := slices.Contains([]string{"echo", "list", "records", "followers"}, w.Name)
+	own := w.Name == "own"
+	switch {
+	case sized != (w.N != nil):
+		return Refuse(Instrument, "the workload %s has n where it has a length, and only there", w.Name)
+	case own && (len(w.DescriptorSet) == 0 || w.Method == "" || w.Request == nil || w.Response == nil):
+		return Refuse(Instrument, "the workload own lacks descriptor_set, method, request or response")
+	case !own && (w.DescriptorSet != nil || w.Method != "" || w.Request != nil || w.Response != nil):
+		return Refuse(Instrument, "the workload %s has a key that only own has", w.Name)
+	}
+	return nil
+}
+
+// Count is the workload's n, 0 where it has none.
+func (w *Workload) Count() int {
+	if w.N == nil {
+		return 0
+	}
+	return int(*w.N)
+}
+
+// MessageBytes is the largest message, as it arrives and after decompression.
+func (l Limits) MessageBytes() int {
+	if l.MaxMessageBytes == 0 {
+		return defaultMessageBytes
+	}
+	return int(l.MaxMessageBytes)
+}
+
+// Inflated is the most bytes that so many compressed ones may become.
+func (l Limits) Inflated(compressed int64) int64 {
+	// What may always come out, however small the compressed bytes are.
+	const free = 64 << 10
+	most := int64(l.MaxInflation)
+	if most == 0 {
+		most = defaultInflation
+	}
+	return min(int64(l.MessageBytes()), max(free, compressed*most))
+}
+
+func orNone(raw json.RawMessage) string {
+	if raw == nil {
+		return "none"
+	}
+	return string(raw)
+}

@@ -1,0 +1,124 @@
+// Package stack is what a stack is to the program: what it can do, and how it plays its roles.
+package stack
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rpcgauge/subjects/go/internal/bind"
+	"rpcgauge/subjects/go/internal/measure"
+	"rpcgauge/subjects/go/internal/settings"
+)
+
+// Stack is what subject.toml declares, and the functions that do it; nil for a role that it has not.
+type Stack struct {
+	Name      string
+	Protocols map[string][]string
+	Encodings []string
+	// Libraries are module paths by the names that versions have in subject.toml.
+	Libraries map[string]string
+	// BoundsInflation says that a limit of its own holds for compressed bodies.
+	BoundsInflation bool
+	// Generated says of an encoding that generated code makes its bytes.
+	Generated func(encoding string) bool
+
+	Serve func(*settings.Server, *bind.Workload) (Server, error)
+	Call  func(*settings.Client, *bind.Workload) (measure.Measurer, error)
+	Code  func(*settings.Codec, *bind.Workload) (measure.Measurer, error)
+}
+
+// Server is a server that is up.
+type Server interface {
+	Address() string
+	Stop()
+}
+
+// The protocols that stacks have.
+var (
+	GRPC = map[string][]string{"grpc": {"2"}}
+	REST = map[string][]string{"rest": {"1.1", "2"}}
+	Both = map[string][]string{"grpc": {"2"}, "rest": {"1.1", "2"}}
+)
+
+// Always says that all code for messages is generated.
+func Always(string) bool { return true }
+
+const (
+	mostThreads  = 64
+	mostInFlight = 1024
+)
+
+// Choose finds the stack, once it is sure that it can do all that is asked of it.
+func Choose(stacks []*Stack, asked any) (*Stack, error) {
+	var common *settings.Common
+	var call *settings.Call
+	threads, inFlight, style, connection := 1, 1, "blocking", "reuse"
+	switch asked := asked.(type) {
+	case *settings.Server:
+		common, call = &asked.Common, &asked.Call
+		threads = asked.Threads
+	case *settings.Client:
+		common, call = &asked.Common, &asked.Call
+		inFlight, connection = asked.InFlight, asked.Connection
+		if asked.Style != "" {
+			style = asked.Style
+		}
+	case *settings.Codec:
+		common = &asked.Common
+	default:
+		return nil, fmt.Errorf("no stack for %T", asked)
+	}
+	chosen, err := named(stacks, common)
+	if err != nil {
+		return nil, err
+	}
+	limits := common.Limits
+	wants := []struct {
+		has  bool
+		what string
+	}{
+		{slices.Contains(chosen.Encodings, common.Encoding), fmt.Sprintf("encoding %q", common.Encoding)},
+		{limits.MaxDepth == 0, "limit max_depth"},
+		{limits.MaxInflation == 0 || chosen.BoundsInflation, "limit max_inflation"},
+		{threads <= mostThreads, fmt.Sprintf("%d threads", threads)},
+		{inFlight <= mostInFlight, fmt.Sprintf("%d calls in flight", inFlight)},
+		{style == "blocking", fmt.Sprintf("style %q", style)},
+		{connection == "reuse" || connection == "per-call", fmt.Sprintf("connection %q", connection)},
+	}
+	for _, want := range wants {
+		if !want.has {
+			return nil, settings.Refuse(settings.User, "the stack %s has no %s", chosen.Name, want.what)
+		}
+	}
+	if call != nil && !slices.Contains(chosen.Protocols[call.Protocol], call.HTTP) {
+		return nil, settings.Refuse(settings.User, "the stack %s has no %q over HTTP %q", chosen.Name, call.Protocol, call.HTTP)
+	}
+	return chosen, nil
+}
+
+// named is the stack of that name, or the first with the role.
+func named(stacks []*Stack, common *settings.Common) (*Stack, error) {
+	var able []string
+	for _, stack := range stacks {
+		if !stack.has(common.Role) {
+			continue
+		}
+		if common.Stack == "" || common.Stack == stack.Name {
+			return stack, nil
+		}
+		able = append(able, stack.Name)
+	}
+	return nil, settings.Refuse(settings.User, "no stack %q is a %s in this program: it has %s", common.Stack,
+		common.Role, strings.Join(able, " and "))
+}
+
+func (s *Stack) has(role string) bool {
+	switch role {
+	case "server":
+		return s.Serve != nil
+	case "client":
+		return s.Call != nil
+	}
+	return s.Code != nil
+}

@@ -1,0 +1,195 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"rpcgauge/subjects/go/internal/settings"
+)
+
+// ErrTooLarge says that a message is larger than the limits allow.
+var ErrTooLarge = errors.New("the message is larger than the limit")
+
+// Gzip stands before a handler: it decompresses requests, and compresses responses at a level if the
+// client takes gzip. Without a level it never does. Writers and readers are kept and used again, as
+// their tables cost more than most messages.
+func Gzip(next http.Handler, compression settings.Compression, limits settings.Limits) http.Handler {
+	compressors := NewCompressors(compression)
+	var readers sync.Pool
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch coding := r.Header.Get("Content-Encoding"); coding {
+		case "", "identity":
+		case "gzip":
+			reader, ok := readers.Get().(*gzip.Reader)
+			if !ok {
+				reader = new(gzip.Reader)
+			}
+			defer readers.Put(reader)
+			if err := reader.Reset(r.Body); err != nil {
+				http.Error(w, "the body is no gzip: "+err.Error(), http.StatusBadRequest)
+				return
+			}
+			r.Body = &inflating{Reader: Inflate(reader, r.ContentLength, limits), body: r.Body}
+			r.Header.Del("Content-Encoding")
+			r.ContentLength = -1
+		default:
+			http.Error(w, "only gzip is taken, not "+strconv.Quote(coding), http.StatusUnsupportedMediaType)
+			return
+		}
+		if compression == 0 || !takesGzip(r.Header.Values("Accept-Encoding")) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		compressing := &compressing{ResponseWriter: w, compressors: compressors}
+		defer compressing.end()
+		next.ServeHTTP(compressing, r)
+	})
+}
+
+// Inflate bounds what comes out of a reader of compressed bytes. The length is -1 where it is not known.
+func Inflate(reader io.Reader, length int64, limits settings.Limits) io.Reader {
+	if length < 0 {
+		return &bounded{reader: reader, left: int64(limits.MessageBytes())}
+	}
+	return &bounded{reader: reader, left: limits.Inflated(length)}
+}
+
+type bounded struct {
+	reader io.Reader
+	left   int64
+}
+
+func (b *bounded) Read(into []byte) (int, error) {
+	n, err := b.reader.Read(into)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, ErrTooLarge
+	}
+	return n, err
+}
+
+type inflating struct {
+	io.Reader
+	body io.Closer
+}
+
+func (i *inflating) Close() error { return i.body.Close() }
+
+// takesGzip reads the lists of Accept-Encoding.
+func takesGzip(headers []string) bool {
+	for _, header := range headers {
+		for element := range strings.SplitSeq(header, ",") {
+			name, parameters, _ := strings.Cut(element, ";")
+			if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
+				continue
+			}
+			weight, weighted := strings.CutPrefix(strings.ReplaceAll(parameters, " ", ""), "q=")
+			return !weighted || strings.Trim(weight, "0.") != ""
+		}
+	}
+	return false
+}
+
+// Compressors are the writers of a level that are not in use.
+type Compressors struct {
+	pool sync.Pool
+}
+
+// NewCompressors makes none yet.
+func NewCompressors(level settings.Compression) *Compressors {
+	return &Compressors{pool: sync.Pool{New: func() any {
+		writer, err := gzip.NewWriterLevel(io.Discard, int(level))
+		if err != nil {
+			panic(err) // The settings have levels from 1 to 9 only.
+		}
+		return writer
+	}}}
+}
+
+// Get has a writer write to out.
+func (c *Compressors) Get(out io.Writer) *gzip.Writer {
+	writer := c.pool.Get().(*gzip.Writer)
+	writer.Reset(out)
+	return writer
+}
+
+// Put takes it back.
+func (c *Compressors) Put(writer *gzip.Writer) { c.pool.Put(writer) }
+
+// Compress compresses a whole body.
+func (c *Compressors) Compress(body []byte) ([]byte, error) {
+	var compressed bytes.Buffer
+	writer := c.Get(&compressed)
+	defer c.Put(writer)
+	if _, err := writer.Write(body); err != nil {
+		return nil, err
+	}
+	if err := writer.Close(); err != nil {
+		return nil, err
+	}
+	return compressed.Bytes(), nil
+}
+
+// compressing compresses a successful response.
+type compressing struct {
+	http.ResponseWriter
+	compressors *Compressors
+	writer      *gzip.Writer
+	decided     bool
+}
+
+func (c *compressing) WriteHeader(status int) {
+	c.decide(status)
+	c.ResponseWriter.WriteHeader(status)
+}
+
+func (c *compressing) decide(status int) {
+	if c.decided {
+		return
+	}
+	c.decided = true
+	header := c.Header()
+	header.Add("Vary", "Accept-Encoding")
+	if status == http.StatusOK {
+		header.Set("Content-Encoding", "gzip")
+		header.Del("Content-Length")
+		c.writer = c.compressors.Get(c.ResponseWriter)
+	}
+}
+
+func (c *compressing) Write(bytes []byte) (int, error) {
+	c.decide(http.StatusOK)
+	if c.writer == nil {
+		return c.ResponseWriter.Write(bytes)
+	}
+	n, err := c.writer.Write(bytes)
+	if err != nil {
+		return n, fmt.Errorf("gzip: %w", err)
+	}
+	return n, nil
+}
+
+// Flush has the handler's bytes sent, as grpc-gateway asks for.
+func (c *compressing) Flush() {
+	if c.writer != nil {
+		_ = c.writer.Flush()
+	}
+	if flusher, ok := c.ResponseWriter.(http.Flusher); ok {
+		flusher.Flush()
+	}
+}
+
+func (c *compressing) end() {
+	if c.writer == nil {
+		return
+	}
+	// A client that is gone gets no end.
+	_ = c.writer.Close()
+	c.compressors.Put(c.writer)
+}
