@@ -1,0 +1,83 @@
+/**
+ * Generates the code of a set of messages: `node target/generate/main.js MESSAGES`, in the folder that the
+ * subject was built in. MESSAGES holds `descriptors.binpb` and `files.json`, and receives
+ *
+ * - `es/`: protobuf-es, with its TypeScript types of the messages and of their JSON
+ * - `ts-proto/`: ts-proto, with services for grpc-js
+ * - `protobufjs/`: protobufjs' static module
+ * - `schemas/`: JSON schemas of the messages' JSON, for Fastify, with 64-bit integers as either form
+ */
+
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import process from "node:process";
+
+import { fromBinary } from "@bufbuild/protobuf";
+import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+
+import { runPlugin } from "./plugin.js";
+import { staticModule } from "./protobufjs.js";
+import { schemas } from "../schemas.js";
+import { transpile } from "./transpile.js";
+
+const ES = "target=js+dts,json_types=true";
+
+/**
+ * Messages of any content: 64-bit integers as bigint, since a number loses digits, and times as messages,
+ * since a Date loses nanoseconds.
+ */
+const TS_PROTO = [
+  "outputServices=grpc-js",
+  "forceLong=bigint",
+  "useDate=false",
+  "env=node",
+  "esModuleInterop=true",
+  "importSuffix=.js",
+  "outputJsonMethods=false",
+  "outputTypeAnnotations=static-only",
+].join(",");
+
+async function main(messages: string): Promise<void> {
+  const set = readFileSync(join(messages, "descriptors.binpb"));
+  const { generate } = JSON.parse(readFileSync(join(messages, "files.json"), "utf8")) as {
+    generate: string[];
+  };
+  const write = (folder: string) => (name: string, content: string) => {
+    const path = join(messages, folder, name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, content);
+  };
+  write("")("package.json", '{"type":"module"}\n');
+  link(resolve("node_modules"), join(messages, "node_modules"));
+
+  const descriptors = fromBinary(FileDescriptorSetSchema, set);
+  const plugins = [
+    runPlugin("@bufbuild/protoc-gen-es/bin/protoc-gen-es", ES, descriptors, generate),
+    runPlugin("ts-proto/protoc-gen-ts_proto", TS_PROTO, descriptors, generate),
+  ] as const;
+  write("protobufjs")("messages.js", await staticModule(set));
+  for (const wide of ["integer", "string"] as const) {
+    write("schemas")(`${wide}.json`, JSON.stringify(schemas(descriptors, wide)));
+  }
+  const [es, tsProto] = await Promise.all(plugins);
+  for (const file of es) write("es")(file.name, file.content);
+  for (const file of transpile(tsProto)) write("ts-proto")(file.name, file.content);
+}
+
+/** The generated code imports its libraries from where the subject has them. */
+function link(target: string, path: string): void {
+  try {
+    symlinkSync(target, path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+}
+
+try {
+  const [messages, ...others] = process.argv.slice(2);
+  if (messages === undefined || others.length > 0) throw new Error("usage: main.js MESSAGES");
+  await main(messages);
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+}
