@@ -58,7 +58,7 @@ export async function load(
   }
   const generated = await loadGenerated(stack, es, workload.messages);
   const hybrid = settings.encoding === "hybrid";
-  const type = hybrid ? hybridOf(generated.type(HYBRID)) : generated.type(typeName);
+  const type = hybrid ? hybridOf(generated) : generated.type(typeName);
   const own = hybrid ? plain("json") : type.decode(es.toBytes(typeName, message));
   const toJson = hybrid ? toSample : (value: unknown) => es.fromBytes(typeName, type.encode(value));
   return { message: own, type, toJson, versions: generated.versions, code: "generated" };
@@ -66,27 +66,32 @@ export async function load(
 
 interface Generated {
   type(typeName: string): AnyType;
+  /** Makes a hybrid message. */
+  hybrid(fields: { json: string }): unknown;
   versions: Record<string, string>;
 }
 
 async function loadGenerated(stack: string, es: Es, messages: string): Promise<Generated> {
-  const of = (library: Pick<Generated, "type">, found: Record<string, string>): Generated => ({
-    type: (typeName) => library.type(typeName),
-    versions: found,
-  });
   switch (stack) {
     case "protobuf-es":
-      return of(es, Es.versions());
-    case "protobufjs":
-      return of(await ProtobufJs.load(messages), ProtobufJs.versions());
-    default:
-      return of(await TsProto.load(messages), TsProto.versions());
+      return { type: (name) => es.type(name), hybrid: es.maker(HYBRID), versions: Es.versions() };
+    case "protobufjs": {
+      const library = await ProtobufJs.load(messages);
+      const hybrid = (fields: object) => fields;
+      return { type: (name) => library.type(name), hybrid, versions: ProtobufJs.versions() };
+    }
+    default: {
+      const library = await TsProto.load(messages);
+      const hybrid = library.maker(HYBRID);
+      return { type: (name) => library.type(name), hybrid, versions: TsProto.versions() };
+    }
   }
 }
 
-function hybridOf(type: AnyType): AnyType {
+function hybridOf(generated: Generated): AnyType {
+  const type = generated.type(HYBRID);
   return {
-    encode: (message) => type.encode({ json: JSON.stringify(message) }),
+    encode: (message) => type.encode(generated.hybrid({ json: JSON.stringify(message) })),
     decode: (bytes) => JSON.parse((type.decode(bytes) as { json: string }).json) as unknown,
   };
 }

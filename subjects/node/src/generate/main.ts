@@ -12,8 +12,11 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import process from "node:process";
 
-import { fromBinary } from "@bufbuild/protobuf";
-import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import {
+  type FileDescriptorProto, FieldDescriptorProto_Label, FieldDescriptorProto_Type,
+  FileDescriptorProtoSchema, FileDescriptorSetSchema,
+} from "@bufbuild/protobuf/wkt";
 
 import { runPlugin } from "./plugin.js";
 import { staticModule } from "./protobufjs.js";
@@ -37,8 +40,28 @@ const TS_PROTO = [
   "outputTypeAnnotations=static-only",
 ].join(",");
 
+/** `contract/proto/hybrid.proto`, for the encoding of that name: its message stands around any other. */
+function hybrid(): FileDescriptorProto {
+  const json = {
+    name: "json",
+    jsonName: "json",
+    number: 1,
+    label: FieldDescriptorProto_Label.OPTIONAL,
+    type: FieldDescriptorProto_Type.STRING,
+  };
+  return create(FileDescriptorProtoSchema, {
+    name: "rpcgauge/hybrid.proto",
+    package: "rpcgauge",
+    messageType: [{ name: "Hybrid", field: [json] }],
+    syntax: "proto3",
+  });
+}
+
 async function main(messages: string): Promise<void> {
-  const set = readFileSync(join(messages, "descriptors.binpb"));
+  const descriptors = fromBinary(
+    FileDescriptorSetSchema,
+    readFileSync(join(messages, "descriptors.binpb")),
+  );
   const { generate } = JSON.parse(readFileSync(join(messages, "files.json"), "utf8")) as {
     generate: string[];
   };
@@ -50,12 +73,16 @@ async function main(messages: string): Promise<void> {
   write("")("package.json", '{"type":"module"}\n');
   link(resolve("node_modules"), join(messages, "node_modules"));
 
-  const descriptors = fromBinary(FileDescriptorSetSchema, set);
+  if (!descriptors.file.some((file) => file.package === "rpcgauge")) {
+    const added = hybrid();
+    descriptors.file.push(added);
+    generate.push(added.name);
+  }
   const plugins = [
     runPlugin("@bufbuild/protoc-gen-es/bin/protoc-gen-es", ES, descriptors, generate),
     runPlugin("ts-proto/protoc-gen-ts_proto", TS_PROTO, descriptors, generate),
   ] as const;
-  write("protobufjs")("messages.js", await staticModule(set));
+  write("protobufjs")("messages.js", await staticModule(toBinary(FileDescriptorSetSchema, descriptors)));
   for (const wide of ["integer", "string"] as const) {
     write("schemas")(`${wide}.json`, JSON.stringify(schemas(descriptors, wide)));
   }
