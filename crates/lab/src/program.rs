@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{Access, access};
 
-use crate::subject::process::{end, ends_with_lab, wait_until_ended};
+use crate::subject::ending::{end, spawn, wait_until_ended};
 
 /// A program that prints no version in this time has none. A JVM needs a good part of it.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
@@ -45,8 +45,7 @@ pub(crate) fn version_text(program: &Path, args: &[impl AsRef<OsStr>]) -> Result
         .stdin(Stdio::null())
         .stdout(stdout.try_clone().map_err(failed)?)
         .stderr(stderr.try_clone().map_err(failed)?);
-    ends_with_lab(&mut command, None);
-    let mut child = command.spawn().map_err(failed)?;
+    let mut child = spawn(&mut command, None).map_err(failed)?;
     let deadline = Instant::now() + VERSION_TIMEOUT;
     let in_time = wait_until_ended(&child, deadline);
     // With what it started and left running.

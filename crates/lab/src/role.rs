@@ -31,7 +31,7 @@ pub(crate) fn server(
         encoding: encoding(settings)?,
         listen,
         response_compression: settings.response_compression,
-        threads: 1,
+        threads: settings.threads,
         // A process belongs to one variant, and all trials of a variant are timed in one way. Under
         // load nothing reads the marks: they would only make the responses larger.
         marks: settings.timing() == Timing::Stages,

@@ -13,7 +13,7 @@ pub const GRPC: &str = "application/grpc";
 pub const fn grpc(encoding: Encoding) -> &'static str {
     match encoding {
         Encoding::Protobuf => "application/grpc+proto",
-        Encoding::Json | Encoding::JsonProtoNames => "application/grpc+json",
+        Encoding::Json | Encoding::JsonProtoNames | Encoding::ProtoJson => "application/grpc+json",
         Encoding::Msgpack => "application/grpc+msgpack",
         Encoding::Cbor => "application/grpc+cbor",
         Encoding::Hybrid => "application/grpc+hybrid",
@@ -24,7 +24,7 @@ pub const fn grpc(encoding: Encoding) -> &'static str {
 pub const fn rest(encoding: Encoding) -> &'static str {
     match encoding {
         Encoding::Protobuf => "application/protobuf",
-        Encoding::Json | Encoding::JsonProtoNames => "application/json",
+        Encoding::Json | Encoding::JsonProtoNames | Encoding::ProtoJson => "application/json",
         Encoding::Msgpack => "application/msgpack",
         Encoding::Cbor => "application/cbor",
         Encoding::Hybrid => "application/vnd.rpcgauge.hybrid+protobuf",

@@ -18,6 +18,8 @@ pub enum Encoding {
     Json,
     /// JSON with the field names as written in the .proto file.
     JsonProtoNames,
+    /// JSON as protobuf's own mapping has it: as [`Encoding::Json`], with 64-bit integers as text.
+    ProtoJson,
     /// MessagePack, keyed by the JSON names.
     Msgpack,
     /// CBOR (RFC 8949), keyed by the JSON names.
@@ -28,10 +30,11 @@ pub enum Encoding {
 
 impl Encoding {
     /// Every encoding.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Protobuf,
         Self::Json,
         Self::JsonProtoNames,
+        Self::ProtoJson,
         Self::Msgpack,
         Self::Cbor,
         Self::Hybrid,
@@ -43,10 +46,16 @@ impl Encoding {
             Self::Protobuf => "protobuf",
             Self::Json => "json",
             Self::JsonProtoNames => "json-proto-names",
+            Self::ProtoJson => "protojson",
             Self::Msgpack => "msgpack",
             Self::Cbor => "cbor",
             Self::Hybrid => "hybrid",
         }
+    }
+
+    /// Whether it is one of the forms of JSON. They share a content type.
+    pub const fn is_json(self) -> bool {
+        matches!(self, Self::Json | Self::JsonProtoNames | Self::ProtoJson)
     }
 }
 
@@ -114,8 +123,8 @@ mod tests {
         );
         assert_eq!(
             "xml".parse::<Encoding>().unwrap_err().to_string(),
-            "unknown encoding \"xml\"; known are protobuf, json, json-proto-names, msgpack, cbor, \
-             hybrid"
+            "unknown encoding \"xml\"; known are protobuf, json, json-proto-names, protojson, \
+             msgpack, cbor, hybrid"
         );
     }
 }

@@ -35,7 +35,7 @@ pub(crate) struct Service {
     pub(crate) reflected: Option<ReflectionServer>,
     /// How responses are compressed for a client that accepts it.
     pub(crate) response_compression: Compression,
-    /// [`Encoding::Json`] or [`Encoding::JsonProtoNames`]: they share a content type.
+    /// Which form of JSON responses have.
     json: Encoding,
     /// Whether successful responses carry the handler's marks.
     marks: bool,
@@ -159,11 +159,7 @@ impl Service {
             timeouts: settings.timeouts,
             ledger,
             response_compression: settings.response_compression,
-            json: if settings.json_proto_names {
-                Encoding::JsonProtoNames
-            } else {
-                Encoding::Json
-            },
+            json: settings.json,
             marks: settings.marks,
             handler_spin: handler_spin(),
             accepted: Accepted::default(),
@@ -174,7 +170,7 @@ impl Service {
     /// The encoding of the response where the content type says `encoding`.
     pub(crate) fn named_as_set(&self, encoding: Encoding) -> Encoding {
         match encoding {
-            Encoding::Json | Encoding::JsonProtoNames => self.json,
+            _ if encoding.is_json() => self.json,
             other => other,
         }
     }

@@ -1,6 +1,6 @@
 //! What a server serves, where and how.
 
-use rpcgauge_message::{Compression, Limits, WorkloadSpec};
+use rpcgauge_message::{Compression, Encoding, Limits, WorkloadSpec};
 
 use crate::budget::default_memory;
 use crate::listen::ListenOn;
@@ -18,9 +18,9 @@ pub struct Settings {
     pub listen: ListenOn,
     /// How responses are compressed for a client that accepts it.
     pub response_compression: Compression,
-    /// Whether JSON is answered with the field names as written in the .proto file. Content types
-    /// are the same for the two kinds; both are always read.
-    pub json_proto_names: bool,
+    /// Which form of JSON responses have, where JSON is asked for. All have one content type, and all
+    /// are always read.
+    pub json: Encoding,
     /// Threads that serve, 1 to [`MAX_THREADS`].
     pub threads: u32,
     /// Whether successful responses carry the handler's times (contract/README.md, "Marks").
@@ -44,7 +44,7 @@ impl Settings {
             workload,
             listen: ListenOn::loopback(),
             response_compression: Compression::None,
-            json_proto_names: false,
+            json: Encoding::Json,
             threads: 1,
             marks: false,
             reflection: false,

@@ -106,7 +106,10 @@ fn serve(
         workload: asked.workload,
         listen: asked.listen.into(),
         response_compression: asked.response_compression,
-        json_proto_names: asked.encoding == Encoding::JsonProtoNames,
+        json: match asked.encoding.is_json() {
+            true => asked.encoding,
+            false => Encoding::Json,
+        },
         threads: asked.threads,
         marks: asked.marks,
         reflection: false,

@@ -49,7 +49,7 @@ pub(crate) fn round_time(ns: f64) -> String {
 }
 
 /// A size on its own. One that is no whole number of bytes is a mean, and shown as one.
-pub(crate) fn size(bytes: f64) -> String {
+pub fn size(bytes: f64) -> String {
     let tenths = (bytes * 10.0).round();
     if bytes < 100.0 && tenths % 10.0 != 0.0 {
         return format!("{} B", fixed(bytes, 1));

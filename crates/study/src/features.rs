@@ -7,7 +7,9 @@ use rpcgauge_message::{Compression, Encoding};
 use serde::{Deserialize, Serialize};
 
 use crate::read::filled;
-use crate::settings::{ConnectionUse, HttpVersion, Protocol, REFERENCE, Style, Transport};
+use crate::settings::{
+    ConnectionUse, HttpVersion, MOST_THREADS, Protocol, REFERENCE, Style, Transport,
+};
 use crate::words::Word;
 
 /// What one stack can do, in each of its roles.
@@ -32,6 +34,9 @@ pub struct Features {
     /// What it can serve, call, or encode.
     #[serde(deserialize_with = "filled")]
     pub workloads: Vec<WorkloadKind>,
+    /// A server's: the most threads, or processes, that serve.
+    #[serde(default)]
+    pub threads: u32,
     /// A client's: how its library can be called, the usual way first.
     #[serde(default, deserialize_with = "filled")]
     pub styles: Vec<Style>,
@@ -162,6 +167,7 @@ impl Features {
             compressions: all(),
             transports: all(),
             workloads: all(),
+            threads: MOST_THREADS,
             styles: Vec::new(),
             connections: Vec::new(),
             in_flight: 0,

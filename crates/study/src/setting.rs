@@ -12,8 +12,8 @@ use crate::features::{Features, Role};
 use crate::ramp::{self, RampPart, parts_word};
 use crate::settings::{
     Arrivals, Callee, Client, ConnectionUse, DEFAULT_DEADLINE_MS, ENGINE, HttpVersion,
-    MOST_IN_FLIGHT, Operation, Protocol, REFERENCE, Sample, Schedule, Settings, Stop, Style,
-    Transport, is_rate, usual,
+    MOST_IN_FLIGHT, MOST_THREADS, Operation, Protocol, REFERENCE, Sample, Schedule, Settings, Stop,
+    Style, Transport, is_rate, usual,
 };
 use crate::words::{LONGEST_MS, Word, number_word, parse_time_ms, time_word};
 
@@ -32,6 +32,7 @@ pub(crate) enum Key {
     Compression,
     RequestCompression,
     ResponseCompression,
+    Threads,
     Transport,
     Connection,
     Connections,
@@ -149,7 +150,7 @@ const ROW: Setting = Setting {
 const BOTH_WAYS: &str = "\"compression\" sets both directions; write it alone, or each direction";
 
 /// All settings.
-pub static SETTINGS: [Setting; 23] = [
+pub static SETTINGS: [Setting; 24] = [
     Setting {
         key: Key::Server,
         word: "server",
@@ -360,6 +361,26 @@ pub static SETTINGS: [Setting; 23] = [
         says: |s, value| match is_one_compression(s) {
             true => String::new(),
             false => format!("response {value}"),
+        },
+        ..ROW
+    },
+    Setting {
+        key: Key::Threads,
+        word: "threads",
+        values: Values::Whole {
+            low: 1,
+            high: MOST_THREADS,
+        },
+        get: |s| s.callee.server().map(|_| Value::Whole(s.threads)),
+        set: |s, value| s.threads = value.whole(),
+        lack: |s, has, role| {
+            let needed = only(role, Role::Server, s.threads)?;
+            (needed > has.threads).then(|| format!("has at most {} threads", has.threads))
+        },
+        column: "served",
+        says: |s, value| match s.threads {
+            1 => String::new(),
+            _ => format!("{value} threads"),
         },
         ..ROW
     },

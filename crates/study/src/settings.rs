@@ -37,6 +37,9 @@ pub struct Settings {
     pub request_compression: Compression,
     /// How the answer's bytes are compressed.
     pub response_compression: Compression,
+    /// Threads, or processes, that serve; 1 where the server is not the lab's own.
+    #[serde(default = "one_thread", skip_serializing_if = "is_one_thread")]
+    pub threads: u32,
     /// What carries the connection.
     pub transport: Transport,
     /// Whether a connection serves many calls or one.
@@ -49,6 +52,14 @@ pub struct Settings {
     pub stop: Stop,
     /// A call that has not ended after this many milliseconds has failed.
     pub deadline_ms: u64,
+}
+
+fn one_thread() -> u32 {
+    1
+}
+
+fn is_one_thread(threads: &u32) -> bool {
+    *threads == 1
 }
 
 /// Who is called, and with which messages.
@@ -241,6 +252,9 @@ pub enum Transport {
     Unix,
 }
 
+/// The most threads of a server that can be asked for.
+pub const MOST_THREADS: u32 = 1024;
+
 /// The most calls in flight, and the most connections, that the client can be asked for.
 pub const MOST_IN_FLIGHT: u32 = 65_536;
 
@@ -322,6 +336,7 @@ impl Settings {
             encoding,
             request_compression: Compression::None,
             response_compression: Compression::None,
+            threads: 1,
             transport: Transport::Tcp,
             connection: ConnectionUse::Reuse,
             connections: 1,
@@ -403,6 +418,13 @@ impl Callee {
             Self::Subject { .. } | Self::Codec { .. } => None,
             Self::Live { service } => Some(service),
         }
+    }
+
+    /// The stacks that the lab starts: the server, then the client; or the codec.
+    pub fn stacks(&self) -> impl Iterator<Item = &str> {
+        let first = self.server().or(self.codec().map(|(codec, ..)| codec));
+        let client = self.client().map(|client| client.stack.as_str());
+        first.into_iter().chain(client)
     }
 
     /// Whether a subject makes the calls, or encodes and decodes: it is asked for each slice by a line.

@@ -9,10 +9,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::error::{Source, StudyError};
 use crate::features::{Features, Role};
 use crate::read::{Line, Table, Time, filled, of};
-use crate::settings::{ConnectionUse, MOST_IN_FLIGHT};
+use crate::settings::{ConnectionUse, MOST_IN_FLIGHT, MOST_THREADS};
 
 /// The file's name in a subject's folder.
 pub const MANIFEST: &str = "subject.toml";
+
+/// What stands in a command for the folder of a set of messages.
+pub const MESSAGES: &str = "{messages}";
 
 /// A subject as its `subject.toml` describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -30,6 +33,8 @@ pub struct Manifest {
     /// Commands that build it, one after the other; empty where nothing is built.
     #[serde(default, deserialize_with = "commands")]
     pub build: Vec<Vec<String>>,
+    /// How code for messages is made, where that is not a part of the build.
+    pub messages: Option<MessageCode>,
     /// The command that runs it.
     #[serde(deserialize_with = "of::<_, Command, _>")]
     pub run: Vec<String>,
@@ -43,6 +48,15 @@ pub struct Manifest {
     /// Its stacks.
     #[serde(skip)]
     pub stacks: Vec<Stack>,
+}
+
+/// How code for a set of messages is made.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MessageCode {
+    /// Commands that make it, one after the other, once the subject is built.
+    #[serde(deserialize_with = "commands")]
+    pub generate: Vec<Vec<String>>,
 }
 
 /// A program that a subject needs.
@@ -135,7 +149,7 @@ impl Manifest {
         };
         let mut table = Table::root(&source)?.hinting(|key| {
             let of_stacks = "roles protocols encodings compressions transports workloads styles \
-                connections in-flight recommended";
+                connections in-flight threads recommended";
             let is_stacks = of_stacks.split(' ').any(|of_stacks| of_stacks == key);
             is_stacks.then_some("it is a stack's: write it under [[stacks]]")
         });
@@ -146,7 +160,25 @@ impl Manifest {
                 "has no stack; write [[stacks]] with name = \"http\" and roles = [\"server\"]",
             ));
         }
+        let (run, build) = (table.place("run"), table.place("build"));
         let mut manifest: Self = table.rest()?;
+        let names_messages = |words: &[String]| words.iter().any(|word| word.contains(MESSAGES));
+        let place = match (run, build) {
+            (_, Some(build)) if manifest.build.iter().any(|words| names_messages(words)) => Some((
+                build,
+                "is not there yet when it is built: use it in \"generate\"",
+            )),
+            (Some(run), _) if manifest.messages.is_none() && names_messages(&manifest.run) => {
+                Some((
+                    run,
+                    "needs [messages] with \"generate\", which fills that folder",
+                ))
+            }
+            _ => None,
+        };
+        if let Some((place, what)) = place {
+            return Err(source.error(place, format!("{MESSAGES} {what}")));
+        }
         for tool in &mut manifest.toolchain {
             if tool.programs.is_empty() {
                 tool.programs.push(tool.name.clone());
@@ -191,17 +223,19 @@ impl Stack {
             "styles",
             "connections",
             "in-flight",
+            "threads",
         ];
         let places = keys.map(|key| (key, table.place(key)));
         let (source, span) = (table.source, table.span.clone());
         let mut features: Features = table.rest()?;
         let is = |role| features.roles.contains(&role);
-        let is_client = is(Role::Client);
-        let calls = is(Role::Server) || is_client;
+        let (is_server, is_client) = (is(Role::Server), is(Role::Client));
+        let calls = is_server || is_client;
         for (number, (key, place)) in places.into_iter().enumerate() {
-            let (is_used, is_needed, whose) = match number {
-                0 | 1 => (calls, calls, "server's or client's"),
-                2 => (is_client, is_client, "client's"),
+            let (is_used, is_needed, whose) = match (number, key) {
+                (0 | 1, _) => (calls, calls, "server's or client's"),
+                (2, _) => (is_client, is_client, "client's"),
+                (_, "threads") => (is_server, false, "server's"),
                 _ => (is_client, false, "client's"),
             };
             match place {
@@ -220,8 +254,17 @@ impl Stack {
                     let message = format!("\"{key}\" must be from 1 to {MOST_IN_FLIGHT}");
                     return Err(source.error(place, message));
                 }
+                Some(place)
+                    if key == "threads" && !(1..=MOST_THREADS).contains(&features.threads) =>
+                {
+                    let message = format!("\"{key}\" must be from 1 to {MOST_THREADS}");
+                    return Err(source.error(place, message));
+                }
                 _ => {}
             }
+        }
+        if is_server {
+            features.threads = features.threads.max(1);
         }
         if is_client {
             features.in_flight = features.in_flight.max(1);

@@ -44,6 +44,7 @@ impl Word for Encoding {
         ("protobuf", Self::Protobuf),
         ("json", Self::Json),
         ("json-proto-names", Self::JsonProtoNames),
+        ("protojson", Self::ProtoJson),
         ("msgpack", Self::Msgpack),
         ("cbor", Self::Cbor),
         ("hybrid", Self::Hybrid),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rpcgauge_lab::Stacks;
 use rpcgauge_study::compare::{self, CompareError, CompareOptions};
 
 use super::measure::{self, Ended, How};
@@ -36,7 +37,7 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
         output: &args.output,
         stop: &stop,
         live: &BTreeMap::new(),
-        subjects: &BTreeMap::new(),
+        subjects: &Stacks::default(),
     };
     measure::start(&Resolved { plan, text: None }, how).map(Ended::code)
 }

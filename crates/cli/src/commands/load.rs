@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
+use rpcgauge_lab::Stacks;
 use rpcgauge_lab::live::{self as lab, Extent, Live, LiveError, LiveInputs};
 use rpcgauge_load::Tls;
 use rpcgauge_message::Schema;
@@ -70,7 +71,7 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
         output: &args.output,
         stop: &stop,
         live: &found,
-        subjects: &BTreeMap::new(),
+        subjects: &Stacks::default(),
     };
     measure::start_with(&Resolved { plan, text: None }, how, exports).map(Ended::code)
 }

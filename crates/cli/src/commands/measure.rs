@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use rpcgauge_lab::live::Live;
 use rpcgauge_lab::subjects::Subjects;
-use rpcgauge_lab::{Ending, Lab, LabError, Options, SubjectCommand, Summary};
+use rpcgauge_lab::{Ending, Lab, LabError, Options, Stacks, Summary};
 use rpcgauge_report::findings::capacity::RateSearch;
 use rpcgauge_report::{Findings, closing, escape, files};
 use rpcgauge_study::plan::{Plan, TrialSpec};
@@ -70,7 +70,7 @@ pub(crate) struct How<'a> {
     /// The live services that are called, by their variant's name.
     pub(crate) live: &'a BTreeMap<String, Live>,
     /// How the stacks of subjects are started, beside the embedded one.
-    pub(crate) subjects: &'a BTreeMap<String, SubjectCommand>,
+    pub(crate) subjects: &'a Stacks,
 }
 
 /// Runs a plan in a new run directory and shows its report.
@@ -163,7 +163,7 @@ fn carry_out(
         live: how.live.clone(),
         ..Options::new(subjects::reference()?, directory.join(names::LOGS))
     };
-    options.subjects.extend(how.subjects.clone());
+    options.stacks.extend(how.subjects.clone());
     let lab = Lab::new(options);
     if plan.is_live() {
         return carry_out_load(&lab, plan, trials, writer, how, exports);

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
+use rpcgauge_lab::Stacks;
+
 use super::measure::{self, Ended, How, Resuming};
 use super::subjects;
 use crate::args::RunArgs;
@@ -18,7 +20,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     }
     let stop = signals::stop_flag()?;
     let subjects = subjects::load(&args.subjects)?;
-    let (none, live) = (BTreeMap::new(), BTreeMap::new());
+    let (none, live) = (Stacks::default(), BTreeMap::new());
     let how = How {
         output: &args.output,
         stop: &stop,

@@ -1,13 +1,18 @@
 //! `rpcgauge subjects`, and the subjects that a run needs.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
 use std::process::ExitCode;
+use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
-use rpcgauge_lab::SubjectCommand;
 use rpcgauge_lab::subjects::{Built, Check, Package, State, Step, Subjects, SubjectsError, Tried};
-use rpcgauge_report::escape;
+use rpcgauge_lab::{Stacks, SubjectCommand};
+use rpcgauge_message::WorkloadSpec;
+use rpcgauge_message::workload::MessageSet;
+use rpcgauge_report::{escape, units};
 use rpcgauge_study::features::{Features, embedded_only};
 use rpcgauge_study::plan::Plan;
 use rpcgauge_study::record::Fault;
@@ -17,7 +22,7 @@ use rpcgauge_study::words::Word;
 use serde::Serialize;
 
 use crate::args::{SubjectFolders, SubjectsArgs, SubjectsCommand};
-use crate::exit::{Failure, Outcome, print_json, print_plain, report_failure};
+use crate::exit::{Failure, Outcome, note, print_json, print_plain, report_failure};
 use crate::screen::{Screen, clock};
 use crate::signals;
 
@@ -32,34 +37,109 @@ pub(crate) fn run(args: SubjectsArgs) -> Outcome {
 
 /// The built-in subjects, and the user's own.
 pub(crate) fn load(folders: &SubjectFolders) -> Result<Subjects, Failure> {
-    Subjects::load(&folders.folders).map_err(failure)
+    Subjects::load(&folders.folders).map_err(|error| failure(&error))
 }
 
-/// How the stacks that plans measure are started, built where they are not yet. The embedded one
-/// is this program itself.
+/// How the stacks that plans measure are started: built, with code for the messages, where that was not
+/// done yet. The embedded one is this program itself. What cannot be had is left out with its reason.
+///
+/// # Errors
+/// It is interrupted, there is no cache, or no variant is left.
 pub(crate) fn commands<'p>(
     subjects: &Subjects,
     plans: impl IntoIterator<Item = &'p Plan>,
     quiet: bool,
     stop: &AtomicBool,
-) -> Result<BTreeMap<String, SubjectCommand>, Failure> {
-    let mut built: BTreeMap<&str, Built> = BTreeMap::new();
-    let mut commands = BTreeMap::new();
-    for name in plans.into_iter().flat_map(Plan::stacks) {
-        // The embedded one has no / in its name.
-        let Some((subject, stack)) = name.split_once('/') else {
-            continue;
-        };
-        let package = subjects.find(subject).map_err(failure)?;
-        if !built.contains_key(subject) {
-            built.insert(subject, build(package, quiet, stop)?);
+) -> Result<Stacks, Failure> {
+    let mut needed = Needed {
+        subjects,
+        quiet,
+        stop,
+        built: BTreeMap::new(),
+        known: BTreeMap::new(),
+        stacks: Stacks::default(),
+    };
+    let (mut reason, mut can_run) = (None, false);
+    let variants = plans.into_iter().flat_map(|plan| &plan.variants);
+    for callee in variants.map(|variant| &variant.settings.callee) {
+        let mut lacks = None;
+        for stack in callee.stacks() {
+            // The embedded one has no / in its name.
+            if let (Some(stack), Some(workload)) = (stack.split_once('/'), callee.workload()) {
+                lacks = lacks.or(needed.add(stack, workload)?);
+            }
         }
-        if let Some(built) = built.get(subject) {
-            let command = built.command(package.manifest(), stack);
-            commands.insert(name.to_owned(), command);
-        }
+        can_run |= lacks.is_none();
+        reason = reason.or(lacks);
     }
-    Ok(commands)
+    if let Some(error) = reason.filter(|_| !can_run) {
+        return Err(failure(&error));
+    }
+    Ok(needed.stacks)
+}
+
+/// The stacks of a run, as they are made ready.
+struct Needed<'a> {
+    subjects: &'a Subjects,
+    quiet: bool,
+    stop: &'a AtomicBool,
+    /// By the subject's name.
+    built: BTreeMap<&'a str, Result<Built, Rc<SubjectsError>>>,
+    /// By SUBJECT/STACK: why it is left out, if it is.
+    known: BTreeMap<(String, MessageSet), Option<Rc<SubjectsError>>>,
+    stacks: Stacks,
+}
+
+impl<'a> Needed<'a> {
+    /// Makes a stack ready for a workload; why it is left out, if it is.
+    fn add(
+        &mut self,
+        (subject, stack): (&str, &str),
+        workload: &WorkloadSpec,
+    ) -> Result<Option<Rc<SubjectsError>>, Failure> {
+        let (name, messages) = (format!("{subject}/{stack}"), MessageSet::from(workload));
+        let key = (name.clone(), messages.clone());
+        if let Some(known) = self.known.get(&key) {
+            return Ok(known.clone());
+        }
+        let package = self
+            .subjects
+            .find(subject)
+            .map_err(|error| failure(&error))?;
+        let manifest = package.manifest();
+        let (quiet, stop) = (self.quiet, self.stop);
+        let built = match self.built.entry(&manifest.name) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(kept(build(package, quiet, stop))?),
+        };
+        let command = match built {
+            Ok(built) => {
+                let what = format!("making code for messages in {subject}");
+                kept(with_progress(quiet, &what, |show| {
+                    built.command(manifest, stack, &messages, show, stop)
+                }))?
+            }
+            Err(error) => Err(Rc::clone(error)),
+        };
+        let error = command.as_ref().err().cloned();
+        let command = command.as_ref().map(Clone::clone).map_err(|error| &**error);
+        self.stacks.add_for(&name, messages, command);
+        self.known.insert(key, error.clone());
+        Ok(error)
+    }
+}
+
+/// An error that leaves a stack out is kept and shown; others end the command.
+fn kept<T>(made: Result<T, SubjectsError>) -> Result<Result<T, Rc<SubjectsError>>, Failure> {
+    match made {
+        Ok(made) => Ok(Ok(made)),
+        Err(error @ (SubjectsError::Missing { .. } | SubjectsError::Command { .. })) => {
+            show_tail(&error);
+            note(&format!("left out: {error}"));
+            Ok(Err(Rc::new(error)))
+        }
+        Err(error) => Err(failure(&error)),
+    }
 }
 
 /// The embedded reference server as the lab starts it: this program, by the subject contract.
@@ -69,7 +149,7 @@ pub(crate) fn reference() -> Result<SubjectCommand, Failure> {
     Ok(SubjectCommand::new(program, ["subject"]))
 }
 
-fn failure(error: SubjectsError) -> Failure {
+fn failure(error: &SubjectsError) -> Failure {
     match error.fault() {
         _ if matches!(error, SubjectsError::Stopped) => Failure::interrupted(error),
         Fault::User => Failure::input(error),
@@ -77,21 +157,30 @@ fn failure(error: SubjectsError) -> Failure {
     }
 }
 
-/// Builds one, and shows how far it is; where it fails, the last lines of its output.
-fn build(package: &Package, quiet: bool, stop: &AtomicBool) -> Result<Built, Failure> {
+/// Builds one, and shows how far it is.
+fn build(package: &Package, quiet: bool, stop: &AtomicBool) -> Result<Built, SubjectsError> {
+    let what = format!("building {}", package.manifest().name);
+    with_progress(quiet, &what, |show| package.build(show, stop))
+}
+
+/// Shows how far commands are that fill a folder.
+fn with_progress<T>(
+    quiet: bool,
+    what: &str,
+    work: impl FnOnce(&mut dyn FnMut(Step<'_>)) -> T,
+) -> T {
     let screen = Screen::new(quiet, "{spinner} {wide_msg}");
-    let name = &package.manifest().name;
     let mut shown = String::new();
-    let mut show = |step: Step<'_>| {
+    let made = work(&mut |step| {
         let (line, time) = match step {
-            Step::Waiting => (format!("{name}: another rpcgauge builds it"), None),
+            Step::Waiting => (format!("{what}: another rpcgauge does it"), None),
             Step::Running {
                 number,
                 of,
                 command,
                 elapsed,
             } => (
-                format!("building {name}, {number} of {of}: {command}"),
+                format!("{what}, {number} of {of}: {command}"),
                 Some(clock(elapsed)),
             ),
         };
@@ -101,36 +190,60 @@ fn build(package: &Package, quiet: bool, stop: &AtomicBool) -> Result<Built, Fai
         let time = time.map_or_else(String::new, |time| format!("{time} "));
         screen.draw(|bar| bar.set_message(escape::terminal(&format!("{time}{line}"))));
         shown = line;
-    };
-    let built = package.build(&mut show, stop);
+    });
     screen.finish();
-    built.map_err(|error| {
-        if let SubjectsError::Build { tail, .. } = &error {
-            for line in tail.lines() {
-                screen.line(&format!("  {line}"));
-            }
-        }
-        failure(error)
-    })
+    made
 }
 
-/// Builds all that are named, also those after one that cannot be built.
+/// The last lines that a command printed which failed.
+fn show_tail(error: &SubjectsError) {
+    if let SubjectsError::Command { tail, .. } = error {
+        let screen = Screen::new(true, "");
+        for line in tail.lines() {
+            screen.line(&format!("  {line}"));
+        }
+    }
+}
+
+/// Builds all that are named, with code for the built-in messages; also those after one that cannot be
+/// built.
 fn build_all(subjects: &Subjects, names: &[String]) -> Outcome {
     let named = names.iter().map(|name| subjects.find(name));
     let packages: Vec<&Package> = match names {
         [] => subjects.all().collect(),
-        _ => named.collect::<Result<_, _>>().map_err(failure)?,
+        _ => named.collect::<Result<_, _>>().map_err(|e| failure(&e))?,
     };
     let stop = signals::stop_flag()?;
     let mut code = ExitCode::SUCCESS;
     for package in packages {
-        match build(package, false, &stop) {
+        let (manifest, start) = (package.manifest(), Instant::now());
+        let name = &manifest.name;
+        let was_built = matches!(package.state(), Ok(State::Built));
+        let what = format!("making code for messages in {name}");
+        let built = build(package, false, &stop).and_then(|built| {
+            let code = with_progress(false, &what, |show| {
+                built.generate(manifest, &MessageSet::BuiltIn, show, &stop)
+            });
+            code.map(|_| built)
+        });
+        match built {
             Ok(built) => {
-                let (name, folder) = (&package.manifest().name, built.folder().display());
-                print_plain(&format!("{name}: built in {folder}\n"))?;
+                let size = units::size(built.bytes() as f64);
+                let how = match was_built {
+                    true => "built before".to_owned(),
+                    false => format!(
+                        "built in {}",
+                        units::time(start.elapsed().as_nanos() as f64)
+                    ),
+                };
+                let folder = built.folder().display();
+                print_plain(&format!("{name}: {how}, {size}: {folder}\n"))?;
             }
-            Err(failure) if failure.is_interruption() => return Err(failure),
-            Err(failure) => code = report_failure(failure),
+            Err(SubjectsError::Stopped) => return Err(failure(&SubjectsError::Stopped)),
+            Err(error) => {
+                show_tail(&error);
+                code = report_failure(failure(&error));
+            }
         }
     }
     Ok(code)
@@ -138,9 +251,12 @@ fn build_all(subjects: &Subjects, names: &[String]) -> Outcome {
 
 /// Tries all that a subject declares. What fails is printed as it comes, then how much was right.
 fn check(subjects: &Subjects, name: &str, stack: Option<&str>) -> Outcome {
-    let package = subjects.find(name).map_err(failure)?;
+    let package = subjects.find(name).map_err(|error| failure(&error))?;
     let stop = signals::stop_flag()?;
-    let built = build(package, false, &stop)?;
+    let built = build(package, false, &stop).map_err(|error| {
+        show_tail(&error);
+        failure(&error)
+    })?;
     let check = Check {
         package,
         built: &built,
@@ -167,9 +283,10 @@ fn check(subjects: &Subjects, name: &str, stack: Option<&str>) -> Outcome {
             }
         }
     };
-    let ended = check.run(stack, &mut show);
+    let what = format!("making code for messages in {name}");
+    let ended = with_progress(false, &what, |step| check.run(stack, step, &mut show));
     screen.finish();
-    ended.map_err(failure)?;
+    ended.map_err(|error| failure(&error))?;
     let mut text = String::new();
     for (role, right, all) in &counts {
         // Writing into a String cannot fail.
@@ -257,7 +374,7 @@ fn embedded() -> Listed<'static> {
 
 fn describe(package: &Package) -> Result<Listed<'_>, Failure> {
     let manifest = package.manifest();
-    let (state, missing) = match package.state().map_err(failure)? {
+    let (state, missing) = match package.state().map_err(|error| failure(&error))? {
         State::Built => ("built", Vec::new()),
         State::NotBuilt => ("not-built", Vec::new()),
         State::Missing(missing) => ("missing", missing),

@@ -8,6 +8,7 @@ mod common;
 mod compare;
 mod doctor;
 mod failing;
+mod generated;
 mod load;
 mod ramp;
 mod reflection;

@@ -23,6 +23,7 @@ fn sizes_are_printed_for_every_encoding_and_compression() {
         "protobuf",
         "json",
         "json-proto-names",
+        "protojson",
         "msgpack",
         "cbor",
         "hybrid",

@@ -99,7 +99,7 @@ fn build(place: &Place) -> Finished {
 /// The folder that a subject was built in.
 fn folder_of(finished: Finished) -> PathBuf {
     let text = finished.well();
-    PathBuf::from(text.trim().split(" built in ").nth(1).expect("a folder"))
+    PathBuf::from(text.trim().split(": ").last().expect("a folder"))
 }
 
 #[test]

@@ -1,5 +1,6 @@
-//! What a process has used: processor time and peak memory.
+//! What a process has used, with those that it has started: processor time and peak memory.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -10,9 +11,14 @@ use rpcgauge_study::record::Cpu;
 /// Nanoseconds in a second.
 const NS: u64 = 1_000_000_000;
 
-/// Reads one process's processor time and peak memory.
+/// Reads the processor time and peak memory of one process, or of several together.
 #[derive(Debug, Clone)]
 pub struct ProcessMeter {
+    processes: Vec<Metered>,
+}
+
+#[derive(Debug, Clone)]
+struct Metered {
     folder: PathBuf,
     clock: libc::clockid_t,
 }
@@ -53,16 +59,24 @@ impl ProcessMeter {
     /// # Errors
     /// When there is no such process, or this program may not read it.
     pub fn of(pid: u32) -> io::Result<Self> {
-        let mut clock: libc::clockid_t = 0;
-        let id = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
-        // SAFETY: `clock` is a valid place for the result and outlives the call.
-        match unsafe { libc::clock_getcpuclockid(id, &raw mut clock) } {
-            0 => Ok(Self {
-                folder: PathBuf::from(format!("/proc/{pid}")),
-                clock,
-            }),
-            error => Err(io::Error::from_raw_os_error(error)),
-        }
+        Metered::of(pid).map(|process| Self {
+            processes: vec![process],
+        })
+    }
+
+    /// A meter of the process `pid` with all that it has started so far and that is there: the workers
+    /// of a server.
+    ///
+    /// # Errors
+    /// See [`ProcessMeter::of`].
+    pub fn with_started(pid: u32) -> io::Result<Self> {
+        let mut meter = Self::of(pid)?;
+        let started = descendants(pid).into_iter();
+        // One that has ended meanwhile was no worker.
+        meter
+            .processes
+            .extend(started.filter_map(|pid| Metered::of(pid).ok()));
+        Ok(meter)
     }
 
     /// A meter of this program.
@@ -78,15 +92,20 @@ impl ProcessMeter {
     /// # Errors
     /// When the process is gone.
     pub fn cpu(&self) -> io::Result<CpuReading> {
-        let stat = fs::read_to_string(self.folder.join("stat"))?;
-        let (user_ticks, system_ticks) = Stat::parse(&stat)
-            .and_then(|stat| stat.ticks())
-            .ok_or_else(|| io::Error::other("/proc/<pid>/stat has no processor times"))?;
-        Ok(CpuReading {
+        let mut sum = CpuReading {
             total_ns: self.total_ns()?,
-            user_ticks,
-            system_ticks,
-        })
+            user_ticks: 0,
+            system_ticks: 0,
+        };
+        for process in &self.processes {
+            let stat = fs::read_to_string(process.folder.join("stat"))?;
+            let (user_ticks, system_ticks) = Stat::parse(&stat)
+                .and_then(|stat| stat.ticks())
+                .ok_or_else(|| io::Error::other("/proc/<pid>/stat has no processor times"))?;
+            sum.user_ticks += user_ticks;
+            sum.system_ticks += system_ticks;
+        }
+        Ok(sum)
     }
 
     /// The same by the process's clock alone, ns: quick enough to be read between calls.
@@ -94,6 +113,46 @@ impl ProcessMeter {
     /// # Errors
     /// When the process is gone.
     pub fn total_ns(&self) -> io::Result<u64> {
+        self.processes.iter().map(Metered::total_ns).sum()
+    }
+
+    /// Starts the peak anew from what is resident now (proc(5), `clear_refs` 5). False where the
+    /// kernel does not offer it: the peak is then the one since the process started.
+    pub fn reset_peak(&self) -> bool {
+        let mut processes = self.processes.iter();
+        processes.all(|process| fs::write(process.folder.join("clear_refs"), "5").is_ok())
+    }
+
+    /// The peak resident size since the start or the last reset, bytes; of several processes the sum of
+    /// their peaks.
+    ///
+    /// # Errors
+    /// When the process is gone.
+    pub fn peak_bytes(&self) -> io::Result<u64> {
+        let peak = |process: &Metered| {
+            let status = fs::read_to_string(process.folder.join("status"))?;
+            kib_field(&status, "VmHWM:")
+                .ok_or_else(|| io::Error::other("/proc/<pid>/status has no VmHWM"))
+        };
+        self.processes.iter().map(peak).sum()
+    }
+}
+
+impl Metered {
+    fn of(pid: u32) -> io::Result<Self> {
+        let mut clock: libc::clockid_t = 0;
+        let id = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
+        // SAFETY: `clock` is a valid place for the result and outlives the call.
+        match unsafe { libc::clock_getcpuclockid(id, &raw mut clock) } {
+            0 => Ok(Self {
+                folder: PathBuf::from(format!("/proc/{pid}")),
+                clock,
+            }),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+
+    fn total_ns(&self) -> io::Result<u64> {
         let mut time = libc::timespec {
             tv_sec: 0,
             tv_nsec: 0,
@@ -104,23 +163,35 @@ impl ProcessMeter {
         }
         Ok(time.tv_sec as u64 * NS + time.tv_nsec as u64)
     }
-
-    /// Starts the peak anew from what is resident now (proc(5), `clear_refs` 5). False where the
-    /// kernel does not offer it: the peak is then the one since the process started.
-    pub fn reset_peak(&self) -> bool {
-        fs::write(self.folder.join("clear_refs"), "5").is_ok()
-    }
-
-    /// The peak resident size since the start or the last reset, bytes.
-    ///
-    /// # Errors
-    /// When the process is gone.
-    pub fn peak_bytes(&self) -> io::Result<u64> {
-        let status = fs::read_to_string(self.folder.join("status"))?;
-        kib_field(&status, "VmHWM:")
-            .ok_or_else(|| io::Error::other("/proc/<pid>/status has no VmHWM"))
-    }
 }
+
+/// The processes that a process has started, those that they have started, and so on.
+fn descendants(pid: u32) -> Vec<u32> {
+    let mut children: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(child) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok())
+        else {
+            continue;
+        };
+        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        if let Some(parent) = Stat::parse(&stat).and_then(|stat| stat.field(PARENT)) {
+            children.entry(parent).or_default().push(child);
+        }
+    }
+    let (mut found, mut waiting) = (Vec::new(), vec![pid]);
+    while let Some(pid) = waiting.pop() {
+        let started = children.remove(&u64::from(pid)).unwrap_or_default();
+        found.extend(&started);
+        waiting.extend(started);
+    }
+    found
+}
+
+/// The place of the parent's number in `stat`.
+const PARENT: usize = 4;
 
 /// How long the calling thread was ready to run so far, and others had its core: the second number
 /// of its `schedstat` (the kernel's Documentation/scheduler/sched-stats.rst). `None` where the
@@ -171,6 +242,10 @@ pub(crate) fn kib_field(table: &str, name: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead as _, BufReader};
+    use std::os::unix::process::CommandExt as _;
+    use std::process::{Command, Stdio};
+
     use super::*;
 
     #[test]
@@ -224,6 +299,31 @@ mod tests {
         assert!(sum > 0);
         assert!(meter.cpu().unwrap().since(&before).total_ns > 0);
         assert!(meter.peak_bytes().unwrap() > 100_000);
+    }
+
+    #[test]
+    fn what_a_process_has_started_counts_with_it() {
+        let mut shell = Command::new("/bin/sh")
+            .args(["-c", "(while :; do :; done) & echo up; wait"])
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let stdout = shell.stdout.take().unwrap();
+        BufReader::new(stdout).read_line(&mut line).unwrap();
+        let meter = ProcessMeter::with_started(shell.id()).unwrap();
+        let alone = ProcessMeter::of(shell.id()).unwrap();
+        assert_eq!(meter.processes.len(), 2);
+        while meter.total_ns().unwrap() < 10_000_000 {
+            std::thread::yield_now();
+        }
+        assert!(alone.total_ns().unwrap() < meter.total_ns().unwrap());
+        assert!(alone.peak_bytes().unwrap() < meter.peak_bytes().unwrap());
+        assert!(meter.cpu().unwrap().total_ns >= 10_000_000);
+        let group = rustix::process::Pid::from_child(&shell);
+        rustix::process::kill_process_group(group, rustix::process::Signal::KILL).unwrap();
+        shell.wait().unwrap();
     }
 
     #[test]

@@ -147,7 +147,7 @@ impl<'a> Run<'a> {
     ) -> TrialResult<Server> {
         let settings = &starting.variant.settings;
         let limits = self.plan.limits;
-        let command = self.command(server)?;
+        let command = self.command(server, starting.variant)?;
         let listen = self.listen(settings.transport, &starting.file)?;
         let line = role::server(settings, listen, command.stack.clone(), limits)?;
         let subject = self.start(command, &line, &starting.layout.server, &starting.log)?;
@@ -164,7 +164,7 @@ impl<'a> Run<'a> {
     ) -> TrialResult<Caller> {
         let address = server.process().and_then(|it| it.ready().address.clone());
         let no_address = || TrialFailure::new(Fault::Subject, "the server gave no address");
-        let command = self.command(client)?;
+        let command = self.command(client, starting.variant)?;
         let records = self.file(&format!("{}.calls", starting.file))?;
         let line = role::client(
             &starting.variant.settings,
@@ -186,7 +186,7 @@ impl<'a> Run<'a> {
         codec: &str,
         workload: &Workload,
     ) -> TrialResult<Caller> {
-        let command = self.command(codec)?;
+        let command = self.command(codec, starting.variant)?;
         let records = self.file(&format!("{}.calls", starting.file))?;
         let (line, sample) = role::codec(
             &starting.variant.settings,
@@ -213,20 +213,15 @@ impl<'a> Run<'a> {
         let log = format!("{invocation}-floor-{place}-{carrier}");
         let listen = self.listen(transport, &format!("{invocation}-floor-{place}"))?;
         let cores = self.placements.layout(trial.placement)?.server;
-        self.start(self.command(REFERENCE)?, &role::floor(listen), &cores, &log)
+        let command = self.options.stacks.command(REFERENCE, None)?;
+        self.start(command, &role::floor(listen), &cores, &log)
     }
 
-    /// How a subject is started.
-    fn command(&self, subject: &str) -> TrialResult<&'a SubjectCommand> {
+    /// How a stack is started for a variant's messages.
+    fn command(&self, stack: &str, variant: &Variant) -> TrialResult<&'a SubjectCommand> {
         let options = self.options;
-        options.subjects.get(subject).ok_or_else(|| {
-            let known: Vec<&str> = options.subjects.keys().map(String::as_str).collect();
-            let reason = format!(
-                "there is no subject \"{subject}\"; there is {}",
-                known.join(", ")
-            );
-            TrialFailure::new(Fault::User, reason)
-        })
+        let workload = variant.settings.callee.workload();
+        options.stacks.command(stack, workload)
     }
 
     /// The live service of a variant, or of the one that it repeats.

@@ -15,7 +15,7 @@ use std::time::Duration;
 use rpcgauge_message::{Workload, WorkloadSpec, contract};
 use rpcgauge_study::plan::{Plan, TrialSpec, Variant};
 use rpcgauge_study::record::{Environment, Outcome, Record, TrialRecord};
-use rpcgauge_study::settings::{Callee, REFERENCE};
+use rpcgauge_study::settings::REFERENCE;
 
 use crate::environment::{self, Disturbances, continued};
 use crate::error::LabError;
@@ -24,6 +24,7 @@ use crate::machine::placement::Placements;
 use crate::observer::{Event, Observer};
 use crate::records::Records;
 use crate::scratch::Scratch;
+use crate::stacks::Stacks;
 use crate::subject::SubjectCommand;
 
 use invocation::Invocation;
@@ -35,8 +36,8 @@ pub use search::RateSearch;
 /// What a lab needs to know beside the plan.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How each stack is started, by SUBJECT/STACK as in a variant's settings.
-    pub subjects: BTreeMap<String, SubjectCommand>,
+    /// How each stack is started.
+    pub stacks: Stacks,
     /// The live services, ready to be called, by the name of their variant.
     pub live: BTreeMap<String, Live>,
     /// The folder for the subjects' logs, made when it is missing.
@@ -55,8 +56,10 @@ pub struct Options {
 impl Options {
     /// The embedded reference server as the only subject.
     pub fn new(reference: SubjectCommand, logs: PathBuf) -> Self {
+        let mut stacks = Stacks::default();
+        stacks.add(REFERENCE, reference);
         Self {
-            subjects: BTreeMap::from([(REFERENCE.to_owned(), reference)]),
+            stacks,
             live: BTreeMap::new(),
             logs,
             ready_timeout: contract::READY_TIMEOUT,
@@ -248,18 +251,10 @@ impl<'a> Run<'a> {
         variant: &Variant,
         versions: Vec<BTreeMap<String, String>>,
     ) -> Result<(), LabError> {
-        let stacks = match &variant.settings.callee {
-            Callee::Subject { server, client, .. } => {
-                let client = client.as_ref().map(|client| &client.stack);
-                [Some(server), client]
-            }
-            Callee::Codec { codec, .. } => [Some(codec), None],
-            Callee::Live { .. } => [None, None],
-        };
         let mut is_new = false;
-        for (stack, versions) in stacks.into_iter().flatten().zip(versions) {
+        for (stack, versions) in variant.settings.callee.stacks().zip(versions) {
             let subjects = &mut self.environment.subjects;
-            let known = subjects.entry(stack.clone()).or_default();
+            let known = subjects.entry(stack.to_owned()).or_default();
             let before = known.len();
             known.extend(versions);
             is_new |= known.len() != before;

@@ -5,11 +5,10 @@ use std::time::{Duration, Instant};
 
 use rpcgauge_message::contract::{Answer, Ask, SliceAsk, SliceDone, Verified};
 
+use super::ending::{TERM_GRACE, how_it_ended, wait_until_ended};
 use super::error::{SubjectError, one_line};
 use super::handshake::{Reply, exchange};
-use super::process::{
-    Subject, TERM_GRACE, how_it_ended, unasked_lines, wait_until_ended, wrong_line,
-};
+use super::process::{Subject, unasked_lines, wrong_line};
 use crate::error::{TrialFailure, TrialResult};
 
 impl Subject {

@@ -1,10 +1,12 @@
 //! Subject processes: started, asked, ended (contract/README.md).
 
 mod ask;
+pub(crate) mod ending;
 mod error;
+mod guard;
 mod handshake;
 mod log;
-pub(crate) mod process;
+mod process;
 mod records;
 
 use std::ffi::OsString;

@@ -1,7 +1,6 @@
 //! One subject process, from its start to its end.
 
 use std::io;
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::AtomicBool;
@@ -12,22 +11,15 @@ use rpcgauge_load as load;
 use rpcgauge_message::contract::{self, Address, Failed, Ready, Settings};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::Transport;
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, getpid, getppid, kill_process_group,
-    set_parent_process_death_signal, waitid,
-};
 
 use super::SubjectCommand;
-
+use super::ending::{TERM_GRACE, end, how_it_ended, spawn, wait_until_ended};
 use super::error::{SubjectError, one_line};
 use super::handshake::{Reply, exchange};
 use super::log::Log;
 use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::CoreSet;
 use crate::machine::process::ProcessMeter;
-
-/// A process has this long to end after SIGTERM before it is killed.
-pub(super) const TERM_GRACE: Duration = Duration::from_secs(1);
 
 /// How often an ending process is polled.
 const POLL_EVERY: Duration = Duration::from_millis(1);
@@ -227,7 +219,8 @@ pub(super) fn unasked_lines() -> SubjectError {
 impl Starting {
     fn spawn(start: &Start<'_>) -> Result<Self, SubjectError> {
         let mut command = command(start);
-        let mut child = command.spawn().map_err(|source| SubjectError::Start {
+        let child = spawn(&mut command, start.cores.cloned());
+        let mut child = child.map_err(|source| SubjectError::Start {
             program: start.command.program.display().to_string(),
             source,
         })?;
@@ -277,7 +270,8 @@ impl Starting {
             return Err(unasked_lines());
         }
         let pid = ready.pid.unwrap_or(self.child.id());
-        let meter = ProcessMeter::of(pid).map_err(|source| SubjectError::Meter { pid, source })?;
+        let meter = ProcessMeter::with_started(pid)
+            .map_err(|source| SubjectError::Meter { pid, source })?;
         Ok((ready, meter, stdout))
     }
 
@@ -326,30 +320,7 @@ fn command(start: &Start<'_>) -> Command {
     if let Some(folder) = &start.command.folder {
         command.current_dir(folder);
     }
-    ends_with_lab(&mut command, start.cores.cloned());
     command
-}
-
-/// Makes a process that ends with this program, on these cores.
-pub(crate) fn ends_with_lab(command: &mut Command, cores: Option<CoreSet>) {
-    // A group of its own: Ctrl-C at the terminal reaches the lab alone, which ends its subjects in
-    // order, and a signal to the group also ends what a wrapper script started.
-    command.process_group(0);
-    let lab = getpid();
-    // SAFETY: between fork and exec only system calls are made; nothing allocates or locks.
-    unsafe {
-        command.pre_exec(move || prepare(lab, cores.as_ref()));
-    }
-}
-
-/// Runs in the new process before the subject's program does.
-fn prepare(lab: Pid, cores: Option<&CoreSet>) -> io::Result<()> {
-    set_parent_process_death_signal(Some(Signal::KILL))?;
-    // The lab may have died before that call.
-    if getppid() != Some(lab) {
-        return Err(io::ErrorKind::NotConnected.into());
-    }
-    cores.map_or(Ok(()), CoreSet::bind_this_thread)
 }
 
 fn ended_early(before: &[u8]) -> SubjectError {
@@ -368,21 +339,6 @@ pub(super) fn wrong_line(error: &impl ToString, line: &str) -> String {
     format!("{}; it wrote: {shown}", one_line(&error.to_string()))
 }
 
-/// Ends a process: its input is closed, then SIGTERM, then SIGKILL. The signals go to its group,
-/// and before it is reaped: until then the group's number cannot become another's.
-pub(crate) fn end(child: &mut Child, stdin: &mut Option<ChildStdin>, patience: Duration) {
-    drop(stdin.take());
-    let group = Pid::from_child(child);
-    if !wait_until_ended(child, Instant::now() + patience) {
-        // The signal fails only where no process is left, here and below.
-        let _ = kill_process_group(group, Signal::TERM);
-        wait_until_ended(child, Instant::now() + TERM_GRACE);
-    }
-    // This also ends what a wrapper script left behind.
-    let _ = kill_process_group(group, Signal::KILL);
-    let _ = child.wait();
-}
-
 /// Waits for the threads that fill the log. Every writer of the pipes is dead by now, except one
 /// that left the process group on purpose: it is not waited for.
 fn finish_log(log: &Log, followers: &mut Vec<JoinHandle<()>>) {
@@ -392,32 +348,4 @@ fn finish_log(log: &Log, followers: &mut Vec<JoinHandle<()>>) {
     }
     followers.clear();
     log.finish();
-}
-
-/// Waits until the process has ended, at most until `deadline`; false when it then has not.
-pub(crate) fn wait_until_ended(child: &Child, deadline: Instant) -> bool {
-    while how_it_ended(child).is_none() {
-        if Instant::now() >= deadline {
-            return false;
-        }
-        std::thread::sleep(POLL_EVERY);
-    }
-    true
-}
-
-/// How a process has ended, in words. It is not reaped, so that its number stays its own.
-pub(super) fn how_it_ended(child: &Child) -> Option<String> {
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    match waitid(WaitId::Pid(Pid::from_child(child)), options) {
-        Ok(status) => {
-            status.map(
-                |status| match (status.exit_status(), status.terminating_signal()) {
-                    (Some(code), _) => format!("exit code {code}"),
-                    (_, Some(signal)) => format!("killed by signal {signal}"),
-                    _ => "ended".to_owned(),
-                },
-            )
-        }
-        Err(_) => Some("ended".to_owned()),
-    }
 }

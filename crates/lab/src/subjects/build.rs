@@ -1,59 +1,27 @@
-//! Sources to a folder that a subject can be started in, once for all runs.
+//! Sources to a folder that a subject can be started in, and code for messages, once for all runs.
 //!
 //! ```text
 //! CACHE/rpcgauge/subjects/
-//!   NAME-DIGEST/        the unpacked sources, built where they stay
-//!     .built            made last: a folder without it is no build
-//!   NAME-DIGEST.log     the output of the build
-//!   NAME-DIGEST.lock    held by the program that builds
+//!   NAME-DIGEST/                the unpacked sources, built where they stay
+//!   NAME-DIGEST.messages/SET/   what was generated for a set of messages
 //! ```
 
-use std::fs::{self, File};
+use std::env;
+use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
-use std::{env, thread};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
+use rpcgauge_message::workload::MessageSet;
+use rpcgauge_study::subject::{MESSAGES, Manifest};
 
-use super::error::SubjectsError;
+use super::commands::{Commands, Step, beside, empty, is_whole, unwritable};
+use super::error::{SubjectsError, Task};
 use super::tools::{FoundTool, find_all};
 use super::{Package, State};
-use crate::subject::process::{end, ends_with_lab};
-
-/// The last file of a build.
-const MARKER: &str = ".built";
-
-/// A command that takes longer hangs: the slowest builds fetch and compile a few hundred packages.
-const COMMAND_TIMEOUT: Duration = Duration::from_secs(30 * 60);
-
-/// How often a command, or another program's lock, is polled.
-const POLL_EVERY: Duration = Duration::from_millis(20);
-
-/// The end of a build's log that goes into an error, bytes.
-const TAIL_BYTES: u64 = 4 << 10;
-
-/// How far a build is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step<'a> {
-    /// Another program builds the same.
-    Waiting,
-    /// A command runs.
-    Running {
-        /// Which, from 1.
-        number: usize,
-        /// Of how many.
-        of: usize,
-        /// The command.
-        command: &'a str,
-        /// For how long, so far.
-        elapsed: Duration,
-    },
-}
+use crate::subject::SubjectCommand;
 
 /// A subject that is built.
 #[derive(Debug, Clone)]
@@ -81,6 +49,106 @@ impl Built {
             None => PathBuf::from(word),
         }
     }
+
+    /// Where what is generated for sets of messages is.
+    fn sets(&self) -> PathBuf {
+        beside(&self.folder, "messages")
+    }
+
+    /// How one of the subject's stacks is started for a set of messages, whose code is generated unless
+    /// that was done before.
+    ///
+    /// # Errors
+    /// A command of the generator failed; its log is kept.
+    pub fn command(
+        &self,
+        manifest: &Manifest,
+        stack: &str,
+        messages: &MessageSet,
+        report: &mut dyn FnMut(Step<'_>),
+        stop: &AtomicBool,
+    ) -> Result<SubjectCommand, SubjectsError> {
+        let set = self.generate(manifest, messages, report, stop)?;
+        let run = with_messages(&manifest.run, set.as_deref());
+        Ok(SubjectCommand {
+            stack: Some(stack.to_owned()),
+            ready_timeout: Some(Duration::from_millis(manifest.ready_timeout_ms)),
+            folder: Some(self.folder.clone()),
+            ..SubjectCommand::new(self.program(&run[0]), &run[1..])
+        })
+    }
+
+    /// The folder with the code for a set of messages, generated unless that was done before; none where
+    /// the subject generates none.
+    ///
+    /// # Errors
+    /// A command of the generator failed; its log is kept.
+    pub fn generate(
+        &self,
+        manifest: &Manifest,
+        messages: &MessageSet,
+        report: &mut dyn FnMut(Step<'_>),
+        stop: &AtomicBool,
+    ) -> Result<Option<PathBuf>, SubjectsError> {
+        let Some(code) = &manifest.messages else {
+            return Ok(None);
+        };
+        let files = messages.files()?;
+        let mut digest = DefaultHasher::new();
+        (&files.descriptors, &files.list).hash(&mut digest);
+        let kind = match messages {
+            MessageSet::BuiltIn => "builtin",
+            MessageSet::Own { .. } => "own",
+        };
+        let set = format!("{kind}-{:016x}", digest.finish());
+        let folder = self.sets().join(set);
+        let commands = code.generate.iter();
+        let commands: Vec<Vec<String>> = commands
+            .map(|words| with_messages(words, Some(&folder)))
+            .collect();
+        let commands = Commands {
+            task: Task::Messages,
+            subject: manifest,
+            built: self,
+            commands: &commands,
+        };
+        let prepare = || {
+            let put = |name: &str, bytes: &[u8]| {
+                let path = folder.join(name);
+                fs::write(&path, bytes).map_err(unwritable(&path))
+            };
+            fs::create_dir_all(&folder).map_err(unwritable(&folder))?;
+            put("descriptors.binpb", &files.descriptors)?;
+            put("files.json", files.list.as_bytes())
+        };
+        commands.fill_once(&folder, prepare, report, stop)?;
+        Ok(Some(folder))
+    }
+
+    /// What it takes on the disk, with all code for messages, bytes.
+    pub fn bytes(&self) -> u64 {
+        bytes_in(&self.folder) + bytes_in(&self.sets())
+    }
+}
+
+/// The bytes of a folder's files on the disk; what cannot be read counts as nothing.
+fn bytes_in(folder: &Path) -> u64 {
+    /// The unit of `st_blocks` (stat(2)).
+    const BLOCK: u64 = 512;
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let bytes = entries.map(|entry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => bytes_in(&entry.path()),
+        Ok(metadata) => metadata.blocks() * BLOCK,
+        Err(_) => 0,
+    });
+    bytes.sum()
+}
+
+/// A command's words with the folder of a set of messages in its place.
+fn with_messages(words: &[String], folder: Option<&Path>) -> Vec<String> {
+    let folder = folder.map_or_else(String::new, |folder| folder.display().to_string());
+    let words = words.iter();
+    words.map(|word| word.replace(MESSAGES, &folder)).collect()
 }
 
 impl Package {
@@ -91,7 +159,7 @@ impl Package {
     pub fn state(&self) -> Result<State, SubjectsError> {
         Ok(match find_all(&self.manifest.toolchain) {
             Err(missing) => State::Missing(missing),
-            Ok(tools) => match is_built(&self.place(tools)?) {
+            Ok(tools) => match is_whole(&self.place(tools)?.folder) {
                 true => State::Built,
                 false => State::NotBuilt,
             },
@@ -113,42 +181,18 @@ impl Package {
                 missing,
             })?;
         let built = self.place(tools)?;
-        if is_built(&built) {
-            return Ok(built);
-        }
-        // Held until the end: a program that waits for it finds a whole build, or none.
-        let _lock = lock(&beside(&built.folder, "lock"), report, stop)?;
-        if is_built(&built) {
-            return Ok(built);
-        }
-        self.unpack(&built.folder)?;
-        let log = beside(&built.folder, "log");
-        let mut file = File::create(&log).map_err(unwritable(&log))?;
-        for (number, words) in (1..).zip(&self.manifest.build) {
-            let command = words.join(" ");
-            let mut report = |elapsed| {
-                report(Step::Running {
-                    number,
-                    of: self.manifest.build.len(),
-                    command: &command,
-                    elapsed,
-                });
-            };
-            writeln!(file, "$ {command}").map_err(unwritable(&log))?;
-            let ended = run(&built, words, &file, &mut report, stop);
-            ended.map_err(|how| match stop.load(Ordering::Relaxed) {
-                true => SubjectsError::Stopped,
-                false => SubjectsError::Build {
-                    subject: self.manifest.name.clone(),
-                    command: command.clone(),
-                    how,
-                    log: log.clone(),
-                    tail: tail(&log),
-                },
-            })?;
-        }
-        let marker = built.folder.join(MARKER);
-        File::create(&marker).map_err(unwritable(&marker))?;
+        let commands = Commands {
+            task: Task::Build,
+            subject: &self.manifest,
+            built: &built,
+            commands: &self.manifest.build,
+        };
+        let prepare = || {
+            // Code that what was here before has generated.
+            empty(&built.sets())?;
+            self.unpack(&built.folder)
+        };
+        commands.fill_once(&built.folder, prepare, report, stop)?;
         Ok(built)
     }
 
@@ -168,14 +212,8 @@ impl Package {
         })
     }
 
-    /// Writes the sources into an empty folder. Removes what an unfinished build left there.
+    /// Writes the sources into an empty folder.
     fn unpack(&self, folder: &Path) -> Result<(), SubjectsError> {
-        match fs::remove_dir_all(folder) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(unwritable(folder)(error));
-            }
-            _ => {}
-        }
         for file in &self.files {
             let path = folder.join(&*file.name);
             let parent = path.parent().unwrap_or(folder);
@@ -190,10 +228,6 @@ impl Package {
     }
 }
 
-fn is_built(built: &Built) -> bool {
-    built.folder.join(MARKER).exists()
-}
-
 /// The user's cache folder for subjects.
 fn cache() -> Result<PathBuf, SubjectsError> {
     let absolute = |name| {
@@ -205,89 +239,4 @@ fn cache() -> Result<PathBuf, SubjectsError> {
         .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
         .map(|cache| cache.join("rpcgauge/subjects"))
         .ok_or(SubjectsError::NoCache)
-}
-
-pub(super) fn beside(folder: &Path, ending: &str) -> PathBuf {
-    let mut path = folder.as_os_str().to_owned();
-    path.push(format!(".{ending}"));
-    path.into()
-}
-
-fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> SubjectsError {
-    let path = path.to_owned();
-    move |source| SubjectsError::Cache { path, source }
-}
-
-/// Takes a lock that the system releases when this program ends in any way.
-fn lock(
-    path: &Path,
-    report: &mut dyn FnMut(Step<'_>),
-    stop: &AtomicBool,
-) -> Result<File, SubjectsError> {
-    let folder = path.parent().unwrap_or(path);
-    fs::create_dir_all(folder).map_err(unwritable(folder))?;
-    let file = File::create(path).map_err(unwritable(path))?;
-    loop {
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(file),
-            Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(unwritable(path)(error.into())),
-        }
-        if stop.load(Ordering::Relaxed) {
-            return Err(SubjectsError::Stopped);
-        }
-        report(Step::Waiting);
-        thread::sleep(POLL_EVERY);
-    }
-}
-
-/// Runs one command of a build until it ends, or `stop` is set; why it failed, in words.
-fn run(
-    built: &Built,
-    words: &[String],
-    log: &File,
-    report: &mut dyn FnMut(Duration),
-    stop: &AtomicBool,
-) -> Result<(), String> {
-    let failed = |error: io::Error| format!("could not be started: {error}");
-    let mut command = Command::new(built.program(&words[0]));
-    command
-        .args(&words[1..])
-        .current_dir(&built.folder)
-        .stdin(Stdio::null())
-        .stdout(log.try_clone().map_err(failed)?)
-        .stderr(log.try_clone().map_err(failed)?);
-    ends_with_lab(&mut command, None);
-    report(Duration::ZERO);
-    let mut child = command.spawn().map_err(failed)?;
-    let start = Instant::now();
-    loop {
-        match child.try_wait().map_err(failed)? {
-            None => {}
-            Some(status) if status.success() => return Ok(()),
-            Some(status) => return Err(format!("ended with {status}")),
-        }
-        if stop.load(Ordering::Relaxed) || start.elapsed() >= COMMAND_TIMEOUT {
-            end(&mut child, &mut None, Duration::ZERO);
-            let minutes = COMMAND_TIMEOUT.as_secs() / 60;
-            return Err(format!("had not ended after {minutes} minutes"));
-        }
-        report(start.elapsed());
-        thread::sleep(POLL_EVERY);
-    }
-}
-
-/// The last lines of a log; empty where it cannot be read.
-fn tail(log: &Path) -> String {
-    let read = || -> io::Result<Vec<u8>> {
-        let mut file = File::open(log)?;
-        let from = file.metadata()?.len().saturating_sub(TAIL_BYTES);
-        file.seek(SeekFrom::Start(from))?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    let text = String::from_utf8_lossy(&read().unwrap_or_default()).into_owned();
-    let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(20)..].join("\n")
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use rpcgauge_message::WorkloadError;
 use rpcgauge_message::nearest::Nearest;
 use rpcgauge_study::StudyError;
 use rpcgauge_study::record::Fault;
@@ -74,23 +75,28 @@ pub enum SubjectsError {
         /// What, and what to do, one each.
         missing: Vec<String>,
     },
-    /// A command of its build failed.
-    #[error(
-        "the subject \"{subject}\" could not be built: `{command}` {how}; its log is {}",
-        log.display()
-    )]
-    Build {
+    /// A command of its build or its generator failed.
+    #[error("{}: `{command}` {how}{}{fetches}; its log is {}", task.failed(subject),
+        task.said(tail), log.display())]
+    Command {
+        /// What the command was for.
+        task: Task,
         /// The subject.
         subject: String,
         /// The command.
         command: String,
         /// How it ended.
         how: String,
+        /// What it could not fetch, where the network seems to be the reason.
+        fetches: String,
         /// The file with its output.
         log: PathBuf,
         /// The last lines of that file.
         tail: String,
     },
+    /// There are no such messages.
+    #[error(transparent)]
+    Messages(#[from] WorkloadError),
     /// The user's cache folder cannot be used.
     #[error("cannot write {}: {source}; set XDG_CACHE_HOME to a folder that can be written", path.display())]
     Cache {
@@ -120,12 +126,41 @@ impl SubjectsError {
             | Self::Name { .. }
             | Self::Taken { .. }
             | Self::TooLarge { .. }
-            | Self::Unknown { .. } => Fault::User,
+            | Self::Unknown { .. }
+            | Self::Messages(_) => Fault::User,
             Self::Missing { .. } | Self::Cache { .. } | Self::NoCache | Self::Scratch(_) => {
                 Fault::Machine
             }
-            Self::Build { .. } => Fault::Subject,
+            Self::Command { fetches, .. } if !fetches.is_empty() => Fault::Machine,
+            Self::Command { .. } => Fault::Subject,
             Self::Stopped => Fault::Instrument,
+        }
+    }
+}
+
+/// What commands of a subject are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Task {
+    /// To build it.
+    Build,
+    /// To make its code for a set of messages.
+    Messages,
+}
+
+impl Task {
+    fn failed(self, subject: &str) -> String {
+        match self {
+            Self::Build => format!("the subject \"{subject}\" could not be built"),
+            Self::Messages => format!("the subject \"{subject}\" has no code for these messages"),
+        }
+    }
+
+    /// A generator's last words, which are about the user's own messages.
+    fn said(self, tail: &str) -> String {
+        let last = tail.lines().rfind(|line| !line.trim().is_empty());
+        match (self, last) {
+            (Self::Messages, Some(last)) => format!(" ({})", last.trim()),
+            _ => String::new(),
         }
     }
 }

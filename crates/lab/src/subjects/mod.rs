@@ -3,6 +3,7 @@
 
 mod build;
 mod check;
+mod commands;
 mod error;
 mod tools;
 mod walk;
@@ -11,18 +12,16 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rpcgauge_message::nearest::Nearest;
 use rpcgauge_message::workload::RECORDS_CSV;
 use rpcgauge_study::features::{Features, embedded_only};
 use rpcgauge_study::subject::{MANIFEST, Manifest};
 
-pub use build::{Built, Step};
+pub use build::Built;
 pub use check::{Check, Tried};
-pub use error::SubjectsError;
-
-use crate::subject::SubjectCommand;
+pub use commands::Step;
+pub use error::{SubjectsError, Task};
 
 /// The most that a user's subject may hold, bytes: more are no sources.
 const MOST_BYTES: u64 = 64 << 20;
@@ -181,18 +180,6 @@ impl Package {
     /// Its `subject.toml`.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
-    }
-}
-
-impl Built {
-    /// How one of the subject's stacks is started.
-    pub fn command(&self, manifest: &Manifest, stack: &str) -> SubjectCommand {
-        SubjectCommand {
-            stack: Some(stack.to_owned()),
-            ready_timeout: Some(Duration::from_millis(manifest.ready_timeout_ms)),
-            folder: Some(self.folder().to_owned()),
-            ..SubjectCommand::new(self.program(&manifest.run[0]), &manifest.run[1..])
-        }
     }
 }
 

@@ -136,9 +136,9 @@ pub(crate) struct Left {
 /// Options with the reference subject and one more, impatient.
 pub(crate) fn options(other: Option<SubjectCommand>, logs: &tempfile::TempDir) -> Options {
     let mut options = Options::new(reference(), logs.path().join("logs"));
-    options
-        .subjects
-        .extend(other.map(|command| ("other".to_owned(), command)));
+    if let Some(command) = other {
+        options.stacks.add("other", command);
+    }
     options.ready_timeout = Duration::from_secs(3);
     options.answer_timeout = Duration::from_secs(3);
     options.end_timeout = Duration::from_millis(500);

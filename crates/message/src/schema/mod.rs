@@ -96,6 +96,11 @@ impl Schema {
         Arc::clone(&self.types.pool)
     }
 
+    /// Whether a message may hold any other, in a `google.protobuf.Any`.
+    pub(crate) fn has_any(&self) -> bool {
+        self.types.has_any()
+    }
+
     /// Finds a method by `package.Service/Method` (a leading `/`, or a `.` in place of the `/`, is
     /// fine).
     ///

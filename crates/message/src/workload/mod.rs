@@ -2,12 +2,14 @@
 //! what each request and answer holds, for servers in other languages.
 
 mod builtin;
+mod message_set;
 mod own;
 mod records;
 
 use std::sync::Arc;
 
 pub use crate::contract::{OwnWorkload, WorkloadSpec};
+pub use message_set::{MessageFiles, MessageSet};
 pub use records::CSV as RECORDS_CSV;
 
 use crate::contract::Sample;

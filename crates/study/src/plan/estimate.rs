@@ -165,7 +165,7 @@ pub fn guess_call(settings: &Settings) -> Duration {
     let bytes = guess_bytes(&settings.callee) * dynamic;
     let encoding = match settings.encoding {
         Some(Encoding::Protobuf | Encoding::Msgpack | Encoding::Cbor) => guess::BINARY_NS,
-        Some(Encoding::Json | Encoding::JsonProtoNames | Encoding::Hybrid) => guess::JSON_NS,
+        Some(_) => guess::JSON_NS,
         None => 0.0,
     };
     let compressing = |compression: Compression| match compression {

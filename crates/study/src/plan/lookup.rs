@@ -1,11 +1,8 @@
 //! Questions that a plan answers about itself.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Map, Value};
 
 use super::{Plan, TrialSpec, Variant};
-use crate::settings::Callee;
 
 impl Plan {
     /// The variant of that name.
@@ -22,24 +19,6 @@ impl Plan {
     pub fn is_live(&self) -> bool {
         let mut variants = self.variants.iter();
         variants.any(|variant| variant.settings.callee.live().is_some())
-    }
-
-    /// The stacks of subjects that are measured, the embedded one's too, each once.
-    pub fn stacks(&self) -> BTreeSet<&str> {
-        let mut stacks = BTreeSet::new();
-        for variant in &self.variants {
-            match &variant.settings.callee {
-                Callee::Subject { server, client, .. } => {
-                    stacks.insert(server.as_str());
-                    stacks.extend(client.as_ref().map(|client| client.stack.as_str()));
-                }
-                Callee::Codec { codec, .. } => {
-                    stacks.insert(codec);
-                }
-                Callee::Live { .. } => {}
-            }
-        }
-        stacks
     }
 
     /// The names of the groups in their order, each once. Empty when the study has none.

@@ -11,8 +11,10 @@ const WHOLE: &str = r#"
 name = "python"
 language = "Python"
 build = [["python3", "-m", "venv", "venv"]]
-run = ["venv/bin/python", "main.py"]
+run = ["venv/bin/python", "main.py", "{messages}/code"]
 ready-timeout = "1m"
+[messages]
+generate = [["venv/bin/python", "generate.py", "{messages}"]]
 [[toolchain]]
 name = "python3"
 programs = ["python3.12", "python3"]
@@ -31,6 +33,7 @@ workloads = ["hello"]
 styles = ["future", "blocking"]
 connections = ["reuse", "per-call"]
 in-flight = 8
+threads = 4
 [[stacks.recommended]]
 setting = "one connection for all calls"
 guide = "https://example.org/guide"
@@ -54,6 +57,11 @@ fn a_whole_manifest_is_read() {
     let manifest = Manifest::parse(WHOLE, "subject.toml").unwrap();
     assert_eq!(manifest.ready_timeout_ms, 60_000);
     assert_eq!(manifest.versions["grpcio"], "1.66.2");
+    let generate = &manifest.messages.as_ref().unwrap().generate;
+    assert_eq!(
+        generate[0],
+        ["venv/bin/python", "generate.py", "{messages}"]
+    );
     let tool = &manifest.toolchain[0];
     assert_eq!(tool.version, ["--version"]);
     assert_eq!(tool.least, Version::parse("3.10"));
@@ -61,8 +69,8 @@ fn a_whole_manifest_is_read() {
     let http = &stacks["python/http"];
     assert_eq!(http.styles, [Style::Future, Style::Blocking]);
     assert_eq!(
-        (http.in_flight, &http.transports[..]),
-        (8, &[Transport::Tcp][..])
+        (http.in_flight, http.threads, &http.transports[..]),
+        (8, 4, &[Transport::Tcp][..])
     );
     assert_eq!(
         http.protocols[&Protocol::Rest],
@@ -78,19 +86,24 @@ fn what_is_wrong_is_told_with_its_place() {
     assert_snapshot!(refused("run =", "runs ="), @r#"subject.toml:5:1: the file has no key "runs"; did you mean "run"?"#);
     assert_snapshot!(refused("ready-timeout", "ready-time"), @r#"subject.toml:6:1: the file has no key "ready-time"; did you mean "ready-timeout"?"#);
     assert_snapshot!(refused("build =", "encodings = [\"json\"]\nbuild ="), @r#"subject.toml:4:1: the file has no key "encodings"; it is a stack's: write it under [[stacks]]"#);
-    assert_snapshot!(refused("least", "at-least"), @r#"subject.toml:10:1: [toolchain] has no key "at-least"; known are name, programs, version, least, install"#);
-    assert_snapshot!(refused("least = \"3.10\"", "least = \"3.x\""), @r#"subject.toml:10:9: "3.x" is no version; write it as 3.10"#);
-    assert_snapshot!(refused("setting =", "seting ="), @r#"subject.toml:26:1: [stacks.recommended] has no key "seting"; did you mean "setting"?"#);
+    assert_snapshot!(refused("least", "at-least"), @r#"subject.toml:12:1: [toolchain] has no key "at-least"; known are name, programs, version, least, install"#);
+    assert_snapshot!(refused("least = \"3.10\"", "least = \"3.x\""), @r#"subject.toml:12:9: "3.x" is no version; write it as 3.10"#);
+    assert_snapshot!(refused("setting =", "seting ="), @r#"subject.toml:29:1: [stacks.recommended] has no key "seting"; did you mean "setting"?"#);
     assert_snapshot!(refused("name = \"python\"", "name = \"My Python\""), @r#"subject.toml:2:8: the name "My Python" must be of lower-case letters, digits and - or ., and begin with a letter or digit"#);
-    assert_snapshot!(refused("roles = [\"server\", \"client\"]", "roles = [\"sever\"]"), @r#"subject.toml:16:10: unknown value "sever"; did you mean "server"?"#);
-    assert_snapshot!(refused("roles = [\"server\", \"client\"]", "roles = [\"server\"]"), @r#"subject.toml:22:10: "styles" is a client's; leave it out"#);
-    assert_snapshot!(refused("roles = [\"codec\"]", "roles = [\"codec\"]\ntransports = [\"tcp\"]"), @r#"subject.toml:31:14: "transports" is a server's or client's; leave it out"#);
-    assert_snapshot!(refused("{ rest =", "{ rset ="), @r#"subject.toml:17:15: unknown value "rset"; did you mean "rest"?"#);
-    assert_snapshot!(refused("in-flight = 8", "in-flight = 0"), @r#"subject.toml:24:13: "in-flight" must be from 1 to 65536"#);
+    assert_snapshot!(refused("roles = [\"server\", \"client\"]", "roles = [\"sever\"]"), @r#"subject.toml:18:10: unknown value "sever"; did you mean "server"?"#);
+    assert_snapshot!(refused("roles = [\"server\", \"client\"]", "roles = [\"server\"]"), @r#"subject.toml:24:10: "styles" is a client's; leave it out"#);
+    assert_snapshot!(refused("roles = [\"codec\"]", "roles = [\"codec\"]\ntransports = [\"tcp\"]"), @r#"subject.toml:34:14: "transports" is a server's or client's; leave it out"#);
+    assert_snapshot!(refused("{ rest =", "{ rset ="), @r#"subject.toml:19:15: unknown value "rset"; did you mean "rest"?"#);
+    assert_snapshot!(refused("in-flight = 8", "in-flight = 0"), @r#"subject.toml:26:13: "in-flight" must be from 1 to 65536"#);
     assert_snapshot!(refused("name = \"json\"", "name = \"http\""), @r#"subject.toml: the stack "http" is there twice"#);
     assert_snapshot!(refused("[[\"python3\", \"-m\", \"venv\", \"venv\"]]", "[\"make\"]"), @r#"subject.toml:4:10: "build" must be a list, not string "make""#);
     assert_snapshot!(refused("language = \"Python\"\n", ""), @r#"subject.toml:1:1: the file needs the key "language"; write language = "Python""#);
-    assert_snapshot!(refused("install = \"apt install python3\"\n", ""), @r#"subject.toml:7:1: [toolchain] needs the key "install"; write install = "apt install python3""#);
+    assert_snapshot!(refused("install = \"apt install python3\"\n", ""), @r#"subject.toml:9:1: [toolchain] needs the key "install"; write install = "apt install python3""#);
+    assert_snapshot!(refused("threads = 4", "threads = 0"), @r#"subject.toml:27:11: "threads" must be from 1 to 1024"#);
+    assert_snapshot!(refused("roles = [\"codec\"]", "roles = [\"codec\"]\nthreads = 2"), @r#"subject.toml:34:11: "threads" is a server's; leave it out"#);
+    assert_snapshot!(refused("\"venv\"]]", "\"{messages}\"]]"), @r#"subject.toml:4:9: {messages} is not there yet when it is built: use it in "generate""#);
+    assert_snapshot!(refused("[messages]\ngenerate = [[\"venv/bin/python\", \"generate.py\", \"{messages}\"]]\n", ""), @r#"subject.toml:5:7: {messages} needs [messages] with "generate", which fills that folder"#);
+    assert_snapshot!(refused("generate = ", "generates = "), @r#"subject.toml:8:1: [messages] has no key "generates"; did you mean "generate"?"#);
     let none = WHOLE.split("[[stacks]]").next().unwrap();
     assert_snapshot!(Manifest::parse(none, "subject.toml").unwrap_err().to_string(), @r#"subject.toml:1:1: the file has no stack; write [[stacks]] with name = "http" and roles = ["server"]"#);
 }

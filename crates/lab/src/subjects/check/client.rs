@@ -153,7 +153,7 @@ impl StackCheck<'_> {
             &settings,
             (&workload, REQUESTS),
             address,
-            self.command.stack.clone(),
+            Some(self.name.to_owned()),
             &records,
             LIMITS,
         )?;

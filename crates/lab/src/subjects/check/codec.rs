@@ -92,7 +92,7 @@ impl StackCheck<'_> {
             workload: spec,
         });
         let records = self.path();
-        let stack = self.command.stack.clone();
+        let stack = Some(self.name.to_owned());
         let (line, sample) = role::codec(&settings, &workload, stack, &records, LIMITS)?;
         Ok((line, sample, records))
     }

@@ -9,14 +9,13 @@ mod slices;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use rpcgauge_message::contract::{self, END_TIMEOUT, READY_TIMEOUT};
-use rpcgauge_message::workload::OwnWorkload;
-use rpcgauge_message::{Compression, Encoding, Limits, Workload, WorkloadSpec};
+use rpcgauge_message::workload::{MessageSet, OwnWorkload};
+use rpcgauge_message::{Compression, Encoding, Limits, Schema, Workload, WorkloadSpec};
 use rpcgauge_study::features::{CompressionKind, Features, Role, WorkloadKind};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::{
@@ -26,9 +25,10 @@ use rpcgauge_study::subject::Stack;
 use rpcgauge_study::words::Word as _;
 use serde_json::{Value, json};
 
-use super::{Built, Package, SubjectsError};
+use super::{Built, Package, Step, SubjectsError};
 use crate::error::{TrialFailure, TrialResult};
 use crate::scratch::Scratch;
+use crate::stacks::Stacks;
 use crate::subject::{Start, Subject, SubjectCommand};
 
 /// Rows of the workloads: enough to see that lists are lists.
@@ -74,6 +74,7 @@ impl Check<'_> {
     pub fn run(
         &self,
         only: Option<&str>,
+        step: &mut dyn FnMut(Step<'_>),
         report: &mut dyn FnMut(&Tried<'_>),
     ) -> Result<(), SubjectsError> {
         let manifest = &self.package.manifest;
@@ -93,10 +94,12 @@ impl Check<'_> {
         }
         for stack in stacks {
             let name = format!("{}/{}", manifest.name, stack.name);
+            let stacks = self.stacks(&name, stack, step)?;
             for role in &stack.features.roles {
                 let mut check = StackCheck {
-                    command: self.built.command(manifest, &stack.name),
+                    stacks: &stacks,
                     stack: &name,
+                    name: &stack.name,
                     features: &stack.features,
                     versions: &manifest.versions,
                     role: *role,
@@ -118,10 +121,47 @@ impl Check<'_> {
     }
 }
 
+impl Check<'_> {
+    /// How a stack is started for each set of messages that it declares.
+    fn stacks(
+        &self,
+        name: &str,
+        stack: &Stack,
+        step: &mut dyn FnMut(Step<'_>),
+    ) -> Result<Stacks, SubjectsError> {
+        let mut stacks = Stacks::default();
+        let mut sets: Vec<MessageSet> = Vec::new();
+        for kind in &stack.features.workloads {
+            let set = match (kind, &*OWN) {
+                (WorkloadKind::Own, Ok(own)) => MessageSet::from(own),
+                // Its trials say what is wrong with the sample.
+                (WorkloadKind::Own, Err(_)) => continue,
+                _ => MessageSet::BuiltIn,
+            };
+            if !sets.contains(&set) {
+                sets.push(set);
+            }
+        }
+        for set in sets {
+            let manifest = &self.package.manifest;
+            let built = self.built;
+            let command = built.command(manifest, &stack.name, &set, step, self.stop);
+            if matches!(command, Err(SubjectsError::Stopped)) {
+                return Err(SubjectsError::Stopped);
+            }
+            stacks.add_for(name, set, command.as_ref().map(Clone::clone));
+        }
+        Ok(stacks)
+    }
+}
+
 /// The check of one stack in one role.
 struct StackCheck<'a> {
-    command: SubjectCommand,
+    stacks: &'a Stacks,
+    /// As a study writes it.
     stack: &'a str,
+    /// Its name within the subject.
+    name: &'a str,
     features: &'a Features,
     /// The versions that it declares.
     versions: &'a BTreeMap<String, String>,
@@ -178,7 +218,8 @@ impl StackCheck<'_> {
     }
 
     fn start(&self, settings: &contract::Settings) -> TrialResult<Subject> {
-        let subject = Subject::start(&self.starts(&self.command, settings), self.stop)?;
+        let command = self.command(settings)?;
+        let subject = Subject::start(&self.starts(command, settings), self.stop)?;
         let given = &subject.ready().versions;
         let mut pinned = self.versions.iter();
         match pinned.find(|(name, version)| given.get(*name).is_some_and(|given| given != *version))
@@ -189,6 +230,17 @@ impl StackCheck<'_> {
                 given[name]
             ))),
         }
+    }
+
+    /// How the stack is started for the messages in its settings.
+    fn command(&self, settings: &contract::Settings) -> TrialResult<&SubjectCommand> {
+        let workload = match settings {
+            contract::Settings::Server(server) => Some(&server.workload),
+            contract::Settings::Client(client) => Some(&client.workload),
+            contract::Settings::Codec(codec) => Some(&codec.workload),
+            contract::Settings::Floor(_) => None,
+        };
+        self.stacks.command(self.stack, workload)
     }
 
     /// What every subject must refuse with an error line.
@@ -212,7 +264,7 @@ impl StackCheck<'_> {
             let mut line = line.clone();
             line[key] = value;
             self.attempt(what, |check| {
-                let start = check.starts(&check.command, settings);
+                let start = check.starts(check.command(settings)?, settings);
                 Subject::refusal(&start, &line.to_string(), check.stop).map(|_| ())
             })?;
         }
@@ -229,6 +281,8 @@ struct Way {
     compression: Compression,
     transport: Transport,
     workload: WorkloadKind,
+    /// A server's.
+    threads: u32,
 }
 
 impl Way {
@@ -267,6 +321,7 @@ impl Way {
                         },
                         transport: Transport::Tcp,
                         workload,
+                        threads: 1,
                     });
                 }
             }
@@ -282,7 +337,7 @@ impl Way {
             WorkloadKind::Records => WorkloadSpec::Records { n: ROWS },
             WorkloadKind::Profile => WorkloadSpec::Profile {},
             WorkloadKind::Followers => WorkloadSpec::Followers { n: ROWS },
-            WorkloadKind::Own => own()?,
+            WorkloadKind::Own => OWN.clone().map_err(|error| broken(&error))?,
         })
     }
 
@@ -305,6 +360,7 @@ impl Way {
             request_compression: self.compression,
             response_compression: self.compression,
             transport: self.transport,
+            threads: self.threads,
             stop: Stop {
                 calls: Some(1),
                 time_ms: None,
@@ -332,17 +388,41 @@ impl Way {
     }
 }
 
-/// A method of a user's own: the greeting's, as a user would hand it over.
-fn own() -> TrialResult<WorkloadSpec> {
-    let hello = workload(&WorkloadSpec::Hello {})?;
-    let descriptor_set = hello.schema().descriptor_set().to_vec();
-    Ok(WorkloadSpec::Own(Box::new(OwnWorkload {
-        descriptor_set: STANDARD.encode(descriptor_set),
-        method: "hello.Hello/SayHello".to_owned(),
-        request: json!({"name": "somebody"}),
-        response: json!({"message": "something"}),
-    })))
-}
+/// A method of a user's own, as a user would hand it over.
+static OWN: LazyLock<Result<WorkloadSpec, String>> = LazyLock::new(|| {
+    let own = || -> Result<OwnWorkload, Box<dyn std::error::Error>> {
+        let folder = tempfile::tempdir()?;
+        let proto = folder.path().join("own.proto");
+        std::fs::write(&proto, include_str!("own.proto"))?;
+        let schema = Schema::compile(&[proto], &[])?;
+        let request = json!({"type": "any", "afterId": u64::MAX.to_string()});
+        let part = json!({"partName": "a part", "weights": [0.5, -2, 1e300]});
+        let response = json!({
+            "signedId": i64::MIN.to_string(),
+            "unsignedId": u64::MAX.to_string(),
+            "rawBytes": "AAH+/w==",
+            "kind": "KIND_LARGE",
+            "kinds": ["KIND_SMALL", "KIND_UNSPECIFIED"],
+            "partsByName": {"first": part, "": {}},
+            "namesById": {"-7": "minus seven", "9007199254740993": "no double"},
+            "number": "-9007199254740993",
+            "setToZero": 0,
+            "madeAt": "2026-01-02T03:04:05.678Z",
+            "ids": ["9007199254740993", "0", "-1"],
+            "ratio": 0.25,
+            "isNew": true,
+            "children": [{"part": part}, {"text": "\u{e9}\"\\\n"}],
+        });
+        Ok(OwnWorkload::new(
+            &schema,
+            "check.v1.Things/Find",
+            &request.to_string(),
+            &response.to_string(),
+        )?)
+    };
+    let own = own().map_err(|error| error.to_string())?;
+    Ok(WorkloadSpec::Own(Box::new(own)))
+});
 
 fn workload(spec: &WorkloadSpec) -> TrialResult<Workload> {
     Workload::new(spec).map_err(|error| broken(&error))

@@ -34,6 +34,15 @@ impl StackCheck<'_> {
         let Some(first) = ways.first() else {
             return Ok(());
         };
+        let threads = self.features.threads;
+        if threads > 1 {
+            let what = format!("{threads} threads");
+            let threads = Way {
+                threads,
+                ..first.clone()
+            };
+            self.attempt(&what, |check| check.responds(&threads))?;
+        }
         self.attempt("refuses a body that is no message", |check| {
             let body = NO_MESSAGE.to_vec();
             check.turns_down(first, body, |kind| match kind {
@@ -121,7 +130,7 @@ impl StackCheck<'_> {
     fn server_line(&mut self, way: &Way) -> TrialResult<(contract::Settings, Settings)> {
         let settings = way.call(None)?;
         let listen = role::listen(way.transport, self.path());
-        let stack = self.command.stack.clone();
+        let stack = Some(self.name.to_owned());
         Ok((role::server(&settings, listen, stack, LIMITS)?, settings))
     }
 }

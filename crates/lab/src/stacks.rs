@@ -1,0 +1,78 @@
+//! How the stacks of a run are started, or why some cannot be.
+
+use std::collections::BTreeMap;
+
+use rpcgauge_message::WorkloadSpec;
+use rpcgauge_message::workload::MessageSet;
+use rpcgauge_study::record::Fault;
+
+use crate::error::{TrialFailure, TrialResult};
+use crate::subject::SubjectCommand;
+use crate::subjects::SubjectsError;
+
+/// How each stack is started, by SUBJECT/STACK as in a variant's settings.
+#[derive(Debug, Clone, Default)]
+pub struct Stacks {
+    /// With the set of messages that a command is for; none where it is for all.
+    stacks: BTreeMap<String, BTreeMap<Option<MessageSet>, TrialResult<SubjectCommand>>>,
+}
+
+impl Stacks {
+    /// Adds a stack that is started the same way for all messages.
+    pub fn add(&mut self, stack: &str, command: SubjectCommand) {
+        let of_stack = self.stacks.entry(stack.to_owned()).or_default();
+        of_stack.insert(None, Ok(command));
+    }
+
+    /// Adds how a stack is started for a set of messages. The trials of one that cannot be started fail
+    /// with the reason.
+    pub fn add_for(
+        &mut self,
+        stack: &str,
+        messages: MessageSet,
+        command: Result<SubjectCommand, &SubjectsError>,
+    ) {
+        let of_stack = self.stacks.entry(stack.to_owned()).or_default();
+        of_stack.insert(Some(messages), command.map_err(TrialFailure::from));
+    }
+
+    /// Adds all of `others`.
+    pub fn extend(&mut self, others: Self) {
+        self.stacks.extend(others.stacks);
+    }
+
+    /// How a stack is started for a workload, or for anything.
+    pub(crate) fn command(
+        &self,
+        stack: &str,
+        workload: Option<&WorkloadSpec>,
+    ) -> TrialResult<&SubjectCommand> {
+        let of_stack = self.stacks.get(stack);
+        let found = of_stack.and_then(|of_stack| {
+            let messages = workload.and_then(|spec| of_stack.get(&Some(MessageSet::from(spec))));
+            messages.or_else(|| of_stack.get(&None))
+        });
+        match found {
+            Some(Ok(command)) => Ok(command),
+            Some(Err(failure)) => Err(failure.clone()),
+            None => {
+                let known: Vec<&str> = self.stacks.keys().map(String::as_str).collect();
+                let reason = format!(
+                    "there is no subject \"{stack}\"; there is {}",
+                    known.join(", ")
+                );
+                Err(TrialFailure::new(Fault::User, reason))
+            }
+        }
+    }
+}
+
+impl From<&SubjectsError> for TrialFailure {
+    fn from(error: &SubjectsError) -> Self {
+        let failure = Self::new(error.fault(), error.to_string());
+        match error {
+            SubjectsError::Command { tail, .. } => failure.with_log(tail.clone()),
+            _ => failure,
+        }
+    }
+}

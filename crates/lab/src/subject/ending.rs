@@ -1,0 +1,93 @@
+//! Processes end with this program, and before it where they are to.
+//!
+//! Each is in a group of its own with all that it starts. The kernel kills the process itself when the
+//! thread that started it ends in any way; what it started is ended with its group: by [`end`], or by
+//! the [`guard`](super::guard) where this program is killed.
+
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, ChildStdin, Command};
+use std::time::{Duration, Instant};
+
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, getpid, getppid, kill_process_group,
+    set_parent_process_death_signal, waitid,
+};
+
+use super::guard;
+use crate::machine::placement::CoreSet;
+
+/// A process has this long to end after SIGTERM before it is killed.
+pub(super) const TERM_GRACE: Duration = Duration::from_secs(1);
+
+/// How often an ending process is polled.
+const POLL_EVERY: Duration = Duration::from_millis(1);
+
+/// Starts a process that ends with this program, on these cores.
+pub(crate) fn spawn(command: &mut Command, cores: Option<CoreSet>) -> io::Result<Child> {
+    // A group of its own: Ctrl-C at the terminal reaches the lab alone, which ends its subjects in
+    // order, and a signal to the group also ends what a wrapper script started.
+    command.process_group(0);
+    let lab = getpid();
+    // SAFETY: between fork and exec only system calls are made; nothing allocates or locks.
+    unsafe {
+        command.pre_exec(move || prepare(lab, cores.as_ref()));
+    }
+    let child = command.spawn()?;
+    guard::begins(Pid::from_child(&child));
+    Ok(child)
+}
+
+/// Runs in the new process before the subject's program does.
+fn prepare(lab: Pid, cores: Option<&CoreSet>) -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    // The lab may have died before that call.
+    if getppid() != Some(lab) {
+        return Err(io::ErrorKind::NotConnected.into());
+    }
+    cores.map_or(Ok(()), CoreSet::bind_this_thread)
+}
+
+/// Ends a process: its input is closed, then SIGTERM, then SIGKILL. The signals go to its group,
+/// and before it is reaped: until then the group's number cannot become another's.
+pub(crate) fn end(child: &mut Child, stdin: &mut Option<ChildStdin>, patience: Duration) {
+    drop(stdin.take());
+    let group = Pid::from_child(child);
+    if !wait_until_ended(child, Instant::now() + patience) {
+        // The signal fails only where no process is left, here and below.
+        let _ = kill_process_group(group, Signal::TERM);
+        wait_until_ended(child, Instant::now() + TERM_GRACE);
+    }
+    // This also ends what a wrapper script left behind.
+    let _ = kill_process_group(group, Signal::KILL);
+    guard::ended(group);
+    let _ = child.wait();
+}
+
+/// Waits until the process has ended, at most until `deadline`; false when it then has not.
+pub(crate) fn wait_until_ended(child: &Child, deadline: Instant) -> bool {
+    while how_it_ended(child).is_none() {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(POLL_EVERY);
+    }
+    true
+}
+
+/// How a process has ended, in words. It is not reaped, so that its number stays its own.
+pub(crate) fn how_it_ended(child: &Child) -> Option<String> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    match waitid(WaitId::Pid(Pid::from_child(child)), options) {
+        Ok(status) => {
+            status.map(
+                |status| match (status.exit_status(), status.terminating_signal()) {
+                    (Some(code), _) => format!("exit code {code}"),
+                    (_, Some(signal)) => format!("killed by signal {signal}"),
+                    _ => "ended".to_owned(),
+                },
+            )
+        }
+        Err(_) => Some("ended".to_owned()),
+    }
+}

@@ -1,0 +1,260 @@
+//! Folders that commands fill once for all runs: a subject's build, its code for messages.
+//!
+//! ```text
+//! FOLDER/
+//!   .built        made last: a folder without it is not whole
+//! FOLDER.log      the output of the commands
+//! FOLDER.lock     held by the program that fills it
+//! ```
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+
+use rpcgauge_study::subject::Manifest;
+
+use super::build::Built;
+use super::error::{SubjectsError, Task};
+use crate::subject::ending::{end, how_it_ended, spawn};
+
+/// The last file of a folder.
+const MARKER: &str = ".built";
+
+/// A command that takes longer hangs: the slowest builds fetch and compile a few hundred packages.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+
+/// How often a command, or another program's lock, is polled.
+const POLL_EVERY: Duration = Duration::from_millis(20);
+
+/// The end of a log that goes into an error, bytes.
+const TAIL_BYTES: u64 = 4 << 10;
+
+/// How far it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step<'a> {
+    /// Another program does the same.
+    Waiting,
+    /// A command runs.
+    Running {
+        /// Which, from 1.
+        number: usize,
+        /// Of how many.
+        of: usize,
+        /// The command.
+        command: &'a str,
+        /// For how long, so far.
+        elapsed: Duration,
+    },
+}
+
+/// Commands that fill a folder.
+pub(super) struct Commands<'a> {
+    /// What they are for.
+    pub(super) task: Task,
+    /// Whose they are.
+    pub(super) subject: &'a Manifest,
+    /// The subject, in whose folder they run.
+    pub(super) built: &'a Built,
+    /// One after the other.
+    pub(super) commands: &'a [Vec<String>],
+}
+
+impl Commands<'_> {
+    /// Fills a folder, unless that was done before: `prepare` makes it, then the commands run.
+    ///
+    /// # Errors
+    /// A command failed, or the folder cannot be written.
+    pub(super) fn fill_once(
+        &self,
+        folder: &Path,
+        prepare: impl FnOnce() -> Result<(), SubjectsError>,
+        report: &mut dyn FnMut(Step<'_>),
+        stop: &AtomicBool,
+    ) -> Result<(), SubjectsError> {
+        if is_whole(folder) {
+            return Ok(());
+        }
+        // Held until the end: a program that waits for it finds a whole folder, or none.
+        let _lock = lock(&beside(folder, "lock"), report, stop)?;
+        if is_whole(folder) {
+            return Ok(());
+        }
+        empty(folder)?;
+        prepare()?;
+        let log = beside(folder, "log");
+        let mut file = File::create(&log).map_err(unwritable(&log))?;
+        for (number, words) in (1..).zip(self.commands) {
+            let command = words.join(" ");
+            let mut report = |elapsed| {
+                report(Step::Running {
+                    number,
+                    of: self.commands.len(),
+                    command: &command,
+                    elapsed,
+                });
+            };
+            writeln!(file, "$ {command}").map_err(unwritable(&log))?;
+            let ended = run(self.built, words, &file, &mut report, stop);
+            ended.map_err(|how| match stop.load(Ordering::Relaxed) {
+                true => SubjectsError::Stopped,
+                false => SubjectsError::Command {
+                    task: self.task,
+                    subject: self.subject.name.clone(),
+                    command: command.clone(),
+                    how,
+                    fetches: fetches(self.subject, &tail(&log)),
+                    log: log.clone(),
+                    tail: tail(&log),
+                },
+            })?;
+        }
+        let marker = folder.join(MARKER);
+        File::create(&marker).map_err(unwritable(&marker))?;
+        Ok(())
+    }
+}
+
+/// Whether a folder was filled.
+pub(super) fn is_whole(folder: &Path) -> bool {
+    folder.join(MARKER).exists()
+}
+
+pub(super) fn beside(folder: &Path, ending: &str) -> PathBuf {
+    let mut path = folder.as_os_str().to_owned();
+    path.push(format!(".{ending}"));
+    path.into()
+}
+
+pub(super) fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> SubjectsError {
+    let path = path.to_owned();
+    move |source| SubjectsError::Cache { path, source }
+}
+
+/// Removes a folder with all that is in it.
+pub(super) fn empty(folder: &Path) -> Result<(), SubjectsError> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unwritable(folder)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Takes a lock that the system releases when this program ends in any way.
+fn lock(
+    path: &Path,
+    report: &mut dyn FnMut(Step<'_>),
+    stop: &AtomicBool,
+) -> Result<File, SubjectsError> {
+    let folder = path.parent().unwrap_or(path);
+    fs::create_dir_all(folder).map_err(unwritable(folder))?;
+    let file = File::create(path).map_err(unwritable(path))?;
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(file),
+            Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(unwritable(path)(error.into())),
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Err(SubjectsError::Stopped);
+        }
+        report(Step::Waiting);
+        thread::sleep(POLL_EVERY);
+    }
+}
+
+/// Runs one command until it ends, or `stop` is set; why it failed, in words.
+fn run(
+    built: &Built,
+    words: &[String],
+    log: &File,
+    report: &mut dyn FnMut(Duration),
+    stop: &AtomicBool,
+) -> Result<(), String> {
+    let failed = |error: io::Error| format!("could not be started: {error}");
+    let mut command = Command::new(built.program(&words[0]));
+    command
+        .args(&words[1..])
+        .current_dir(built.folder())
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().map_err(failed)?)
+        .stderr(log.try_clone().map_err(failed)?);
+    report(Duration::ZERO);
+    let mut child = spawn(&mut command, None).map_err(failed)?;
+    let start = Instant::now();
+    let in_time = loop {
+        if how_it_ended(&child).is_some() {
+            break true;
+        }
+        if stop.load(Ordering::Relaxed) || start.elapsed() >= COMMAND_TIMEOUT {
+            break false;
+        }
+        report(start.elapsed());
+        thread::sleep(POLL_EVERY);
+    };
+    // With what it started and left running.
+    end(&mut child, &mut None, Duration::ZERO);
+    if !in_time {
+        let minutes = COMMAND_TIMEOUT.as_secs() / 60;
+        return Err(format!("had not ended after {minutes} minutes"));
+    }
+    let status = child.wait().map_err(failed)?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(format!("ended with {status}")),
+    }
+}
+
+/// The last lines of a log; empty where it cannot be read.
+fn tail(log: &Path) -> String {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut file = File::open(log)?;
+        let from = file.metadata()?.len().saturating_sub(TAIL_BYTES);
+        file.seek(SeekFrom::Start(from))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let text = String::from_utf8_lossy(&read().unwrap_or_default()).into_owned();
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(20)..].join("\n")
+}
+
+/// What programs say where the network, or a name in it, cannot be reached: resolvers, sockets, and the
+/// tools that fetch packages.
+const NO_NETWORK: [&str; 14] = [
+    "name resolution",
+    "name or service not known",
+    "no such host",
+    "could not resolve",
+    "unable to resolve",
+    "failed to resolve",
+    "nodename nor servname",
+    "eai_again",
+    "enotfound",
+    "enetunreach",
+    "network is unreachable",
+    "no route to host",
+    "connection refused",
+    "econnrefused",
+];
+
+/// What a command could not fetch, as a part of a sentence; empty where its words do not speak of the
+/// network.
+fn fetches(subject: &Manifest, said: &str) -> String {
+    let said = said.to_lowercase();
+    if !NO_NETWORK.iter().any(|words| said.contains(words)) {
+        return String::new();
+    }
+    let libraries = subject.versions.iter();
+    let libraries: Vec<String> = libraries.map(|(name, at)| format!("{name} {at}")).collect();
+    let libraries = match &libraries[..] {
+        [] => "its libraries".to_owned(),
+        libraries => libraries.join(", "),
+    };
+    format!("; there seems to be no network, and a first build fetches {libraries}")
+}
