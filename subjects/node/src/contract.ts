@@ -54,7 +54,9 @@ const absolutePath = (value: unknown, where: string): string => {
 const common = {
   stack: optional(text, ""),
   workload: anyObject,
-  encoding: oneOf("protobuf", "json", "json-proto-names", "msgpack", "cbor", "hybrid"),
+  encoding: oneOf(
+    "protobuf", "json", "json-proto-names", "protojson", "msgpack", "cbor", "hybrid",
+  ),
   limits: optional(limits, limits({}, "limits")),
 };
 

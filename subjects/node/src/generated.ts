@@ -1,6 +1,6 @@
 /** The code that was generated for the messages, each library's with the functions that its users call. */
 
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
@@ -17,8 +17,15 @@ export interface Type<M> {
   decode(bytes: Uint8Array): M;
 }
 
+/** Where the words of a generator are that failed. */
+export const FAILED = "failed.txt";
+
 async function importAll(folder: string): Promise<Json[]> {
   const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
+  if (names.includes(FAILED)) {
+    const why = readFileSync(join(folder, FAILED), "utf8").trim();
+    throw new Refused(`there is no code for these messages: ${why}`, "user");
+  }
   const modules = names.filter((name) => name.endsWith(".js")).sort();
   const load = (name: string) => import(pathToFileURL(join(folder, name)).href) as Promise<Json>;
   return Promise.all(modules.map(load));
@@ -176,8 +183,8 @@ export class ProtobufJs {
   private constructor(private readonly root: Json) {}
 
   static async load(messages: string): Promise<ProtobufJs> {
-    const file = pathToFileURL(join(messages, "protobufjs", "messages.js"));
-    return new ProtobufJs(((await import(file.href)) as { default: Json }).default);
+    const [module] = await importAll(join(messages, "protobufjs"));
+    return new ProtobufJs(module?.default as Json);
   }
 
   static versions = () => ({ protobufjs: version("protobufjs") });

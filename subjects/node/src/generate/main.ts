@@ -18,12 +18,14 @@ import {
   FileDescriptorProtoSchema, FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
 
+import { FAILED } from "../generated.js";
+import { oneLine } from "../refused.js";
+import { schemas } from "../schemas.js";
 import { runPlugin } from "./plugin.js";
 import { staticModule } from "./protobufjs.js";
-import { schemas } from "../schemas.js";
-import { transpile } from "./transpile.js";
+import { type GeneratedFile, transpile } from "./transpile.js";
 
-const ES = "target=js+dts,json_types=true";
+const ES = "target=js+dts,import_extension=js,json_types=true";
 
 /**
  * Messages of any content: 64-bit integers as bigint, since a number loses digits, and times as messages,
@@ -78,17 +80,41 @@ async function main(messages: string): Promise<void> {
     descriptors.file.push(added);
     generate.push(added.name);
   }
-  const plugins = [
-    runPlugin("@bufbuild/protoc-gen-es/bin/protoc-gen-es", ES, descriptors, generate),
-    runPlugin("ts-proto/protoc-gen-ts_proto", TS_PROTO, descriptors, generate),
-  ] as const;
-  write("protobufjs")("messages.js", await staticModule(toBinary(FileDescriptorSetSchema, descriptors)));
+  const es = runPlugin("@bufbuild/protoc-gen-es/bin/protoc-gen-es", ES, descriptors, generate);
+  const others = Promise.all([
+    attempt("ts-proto", async () => {
+      const plugin = "ts-proto/protoc-gen-ts_proto";
+      return transpile(await runPlugin(plugin, TS_PROTO, descriptors, generate));
+    }),
+    attempt("protobufjs", async () => {
+      const content = await staticModule(toBinary(FileDescriptorSetSchema, descriptors));
+      return [{ name: "messages.js", content }];
+    }),
+  ]);
   for (const wide of ["integer", "string"] as const) {
     write("schemas")(`${wide}.json`, JSON.stringify(schemas(descriptors, wide)));
   }
-  const [es, tsProto] = await Promise.all(plugins);
-  for (const file of es) write("es")(file.name, file.content);
-  for (const file of transpile(tsProto)) write("ts-proto")(file.name, file.content);
+  for (const file of await es) write("es")(file.name, file.content);
+  for (const { folder, files } of await others) {
+    for (const { name, content } of files) write(folder)(name, content);
+  }
+}
+
+/**
+ * A generator that fails leaves its words where its code would be: the stacks of the others can do without.
+ * All need protobuf-es, which reads the samples.
+ */
+async function attempt(
+  folder: string,
+  generate: () => Promise<GeneratedFile[]>,
+): Promise<{ folder: string; files: GeneratedFile[] }> {
+  try {
+    return { folder, files: await generate() };
+  } catch (error) {
+    const content = `${folder}: ${oneLine(error)}\n`;
+    process.stderr.write(content);
+    return { folder, files: [{ name: FAILED, content }] };
+  }
 }
 
 /** The generated code imports its libraries from where the subject has them. */
@@ -105,6 +131,6 @@ try {
   if (messages === undefined || others.length > 0) throw new Error("usage: main.js MESSAGES");
   await main(messages);
 } catch (error) {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.stderr.write(`${oneLine(error)}\n`);
   process.exitCode = 1;
 }

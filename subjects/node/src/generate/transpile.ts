@@ -2,16 +2,23 @@
 
 import ts from "typescript";
 
-interface File {
+export interface GeneratedFile {
   name: string;
   content: string;
 }
 
 /** Each file without its types. They are not checked: that takes seconds and changes no code. */
-export function transpile(files: File[]): File[] {
+export function transpile(files: GeneratedFile[]): GeneratedFile[] {
   const compilerOptions = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ES2022 };
-  return files.map(({ name, content }) => ({
-    name: name.replace(/\.ts$/, ".js"),
-    content: ts.transpileModule(content, { fileName: name, compilerOptions }).outputText,
-  }));
+  return files.map(({ name, content }) => {
+    const options = { fileName: name, compilerOptions, reportDiagnostics: true };
+    const { outputText, diagnostics } = ts.transpileModule(content, options);
+    const [wrong] = diagnostics ?? [];
+    if (wrong !== undefined) {
+      const why = ts.flattenDiagnosticMessageText(wrong.messageText, " ");
+      const before = content.slice(0, wrong.start).split("\n");
+      throw new Error(`${name}:${before.length}: the generated code is wrong: ${why}`);
+    }
+    return { name: name.replace(/\.ts$/, ".js"), content: outputText };
+  });
 }
