@@ -1,5 +1,7 @@
 /** Codecs alone. */
 
+import type { Message } from "@bufbuild/protobuf";
+
 import type { CodecSettings, Limits } from "./contract.js";
 import { compressSync, decompressSync, levelOf } from "./compression.js";
 import { Es, ProtobufJs, TsProto, type Type } from "./generated.js";
@@ -57,6 +59,11 @@ export async function load(
     }
   }
   const generated = await loadGenerated(stack, es, workload.messages);
+  if (settings.encoding === "protojson") {
+    const toJson = (decoded: Message) => es.toJson(typeName, decoded);
+    const own = es.fromJson(typeName, message);
+    return { message: own, type: es.jsonType(typeName), toJson, versions: Es.versions(), code: "generated" };
+  }
   const hybrid = settings.encoding === "hybrid";
   const type = hybrid ? hybridOf(generated) : generated.type(typeName);
   const own = hybrid ? plain("json") : type.decode(es.toBytes(typeName, message));

@@ -83,6 +83,17 @@ export class Es {
     };
   }
 
+  /** The type in the library's own JSON. */
+  jsonType(typeName: string): Type<Message> {
+    const schema = this.schema(typeName);
+    const { toJsonString, fromJsonString } = this.es;
+    const options = { registry: this.registry };
+    return {
+      encode: (message) => Buffer.from(toJsonString(schema, message, options)),
+      decode: (bytes) => fromJsonString(schema, (bytes as Buffer).toString(), options),
+    };
+  }
+
   maker(typeName: string): (init: object) => Message {
     const schema = this.schema(typeName);
     return (init) => this.es.create(schema, init as never);

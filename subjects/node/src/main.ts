@@ -1,5 +1,6 @@
 /** Speaks the contract on standard input and output, in the role that the settings line names. */
 
+import cluster from "node:cluster";
 import process from "node:process";
 import { parseArgs } from "node:util";
 
@@ -7,21 +8,33 @@ import { type ClientSettings, parseSettings, type ServerSettings } from "./contr
 import { Conversation } from "./conversation.js";
 import { blamed, EXIT_CODES, Refused } from "./refused.js";
 import type { Server } from "./servers/server.js";
+import { serveInWorkers, work } from "./servers/workers.js";
 import { answer, type Measurer } from "./slices.js";
 import { choose } from "./stacks.js";
 import { find, type Workload } from "./workloads.js";
 
-async function play(conversation: Conversation): Promise<void> {
+/** The folder of the messages' code. */
+function messagesFolder(): string {
   const { values } = parseArgs({ options: { messages: { type: "string" } } });
   if (values.messages === undefined) throw new Refused("--messages is missing", "instrument");
+  return values.messages;
+}
+
+function understand(line: string) {
+  const settings = parseSettings(line);
+  return { settings, stack: choose(settings), workload: find(settings.workload, messagesFolder()) };
+}
+
+async function play(conversation: Conversation): Promise<void> {
   const line = await conversation.hear();
   if (line === undefined) return;
-  const settings = parseSettings(line);
-  const stack = choose(settings);
-  const workload = find(settings.workload, values.messages);
+  const { settings, stack, workload } = understand(line);
   switch (settings.role) {
     case "server": {
-      const server = await serve(stack, settings, workload);
+      const server =
+        settings.threads > 1
+          ? await serveInWorkers(line, settings)
+          : await serve(stack, settings, workload);
       conversation.tellReady(server.versions, server.code, server.address);
       await conversation.hearTheEnd();
       server.close();
@@ -59,25 +72,43 @@ async function prepare(
 ): Promise<Measurer> {
   const { Client } = await import("./clients/client.js");
   switch (stack) {
-    case "http":
-      return Client.of(settings, await (await import("./clients/http.js")).load(settings, workload));
-    case "fetch":
-      return Client.of(settings, await (await import("./clients/fetch.js")).load(settings, workload));
-    case "connect-node":
-      return Client.of(settings, await (await import("./clients/connect-node.js")).load(settings, workload));
-    default:
-      return Client.of(settings, await (await import("./clients/grpc-js.js")).load(settings, workload));
+    case "http": {
+      const { load } = await import("./clients/http.js");
+      return Client.of(settings, await load(settings, workload));
+    }
+    case "fetch": {
+      const { load } = await import("./clients/fetch.js");
+      return Client.of(settings, await load(settings, workload));
+    }
+    case "grpc-js":
+    case "grpc-js-gzip": {
+      const { load } = await import("./clients/grpc-js.js");
+      return Client.of(settings, await load(settings, workload));
+    }
+    default: {
+      const { load } = await import("./clients/connect-node.js");
+      return Client.of(settings, await load(settings, workload));
+    }
   }
 }
 
-const conversation = new Conversation();
-
-function fail(error: unknown): never {
-  const refused = blamed(error);
-  conversation.tellRefused(refused);
-  process.exit(EXIT_CODES[refused.fault]);
+function main(): void {
+  const conversation = new Conversation();
+  const fail = (error: unknown): never => {
+    const refused = blamed(error);
+    conversation.tellRefused(refused);
+    process.exit(EXIT_CODES[refused.fault]);
+  };
+  process.on("uncaughtException", fail);
+  // Connections that are open do not keep it.
+  play(conversation).then(() => process.exit(0), fail);
 }
 
-process.on("uncaughtException", fail);
-// Connections that are open do not keep it.
-play(conversation).then(() => process.exit(0), fail);
+if (cluster.isWorker) {
+  work((line) => {
+    const { settings, stack, workload } = understand(line);
+    return serve(stack, settings as ServerSettings, workload);
+  });
+} else {
+  main();
+}

@@ -2,13 +2,15 @@
 
 import type { Settings } from "./contract.js";
 import { Refused } from "./refused.js";
-import { EVERY_WORKLOAD } from "./workloads.js";
+import { EVERY_WORKLOAD, OWN_WORKLOAD } from "./workloads.js";
 
 const LEVELS = ["gzip", ..."123456789"].map((level) => (level === "gzip" ? level : `gzip:${level}`));
 /** The libraries with one level have zlib's default. */
 const ONE_LEVEL = ["none", "gzip", "gzip:6"];
 const EVERY_LEVEL = ["none", ...LEVELS];
 const IN_FLIGHT = 1024;
+/** Worker processes of a server. */
+const THREADS = 16;
 
 interface Stack {
   roles: Settings["role"][];
@@ -16,13 +18,14 @@ interface Stack {
   compressions: string[];
   /** Whether it bounds how much decompression may inflate; the others have bounds of their own. */
   boundsInflation: boolean;
+  workloads?: readonly string[];
   protocol?: string;
-  http?: string;
+  http?: string[];
   styles?: string[];
 }
 
-const json = { encodings: ["json"], compressions: EVERY_LEVEL, protocol: "rest", http: "1.1" };
-const grpc = { encodings: ["protobuf"], boundsInflation: false, protocol: "grpc", http: "2" };
+const json = { encodings: ["json"], compressions: EVERY_LEVEL, protocol: "rest", http: ["1.1"] };
+const grpc = { encodings: ["protobuf"], boundsInflation: false, protocol: "grpc", http: ["2"] };
 const codec = { roles: ["codec" as const], compressions: EVERY_LEVEL, boundsInflation: true };
 
 export const STACKS: Record<string, Stack> = {
@@ -37,9 +40,19 @@ export const STACKS: Record<string, Stack> = {
     compressions: EVERY_LEVEL,
     styles: ["future"],
   },
+  connect: {
+    roles: ["server", "client"],
+    encodings: ["protojson"],
+    compressions: EVERY_LEVEL,
+    boundsInflation: false,
+    workloads: OWN_WORKLOAD,
+    protocol: "rest",
+    http: ["1.1", "2"],
+    styles: ["future"],
+  },
   json: { ...codec, encodings: ["json"] },
   msgpack: { ...codec, encodings: ["msgpack"] },
-  "protobuf-es": { ...codec, encodings: ["protobuf", "hybrid"] },
+  "protobuf-es": { ...codec, encodings: ["protobuf", "protojson", "hybrid"] },
   protobufjs: { ...codec, encodings: ["protobuf", "hybrid"] },
   "ts-proto": { ...codec, encodings: ["protobuf", "hybrid"] },
 };
@@ -68,7 +81,7 @@ type Want = [what: string, asked: string, can: readonly string[]];
 function wants(stack: Stack, settings: Settings): Want[] {
   const { workload, encoding, limits } = settings;
   const asked: Want[] = [
-    ["workload", String(workload.name), EVERY_WORKLOAD],
+    ["workload", String(workload.name), stack.workloads ?? EVERY_WORKLOAD],
     ["encoding", encoding, stack.encodings],
     ["limit max_depth", String(limits.max_depth || "its own"), ["its own"]],
   ];
@@ -81,11 +94,13 @@ function wants(stack: Stack, settings: Settings): Want[] {
   }
   asked.push(
     ["protocol", settings.protocol, [stack.protocol ?? ""]],
-    ["HTTP version", settings.http, [stack.http ?? ""]],
+    ["HTTP version", settings.http, stack.http ?? []],
     ["compression", settings.response_compression, stack.compressions],
   );
   if (settings.role === "server") {
-    asked.push(["number of threads", String(settings.threads), ["1"]]);
+    if (settings.threads > THREADS) {
+      asked.push(["number of threads", String(settings.threads), [`1 to ${THREADS}`]]);
+    }
     return asked;
   }
   const usual = stack.styles?.[0] ?? "";

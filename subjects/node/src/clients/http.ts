@@ -17,7 +17,8 @@ const OK = 200;
 /** Of an error's body. */
 const SHOWN = 200;
 
-class KeptAgent extends Agent {
+/** Takes its connections from those that are open. */
+export class KeptAgent extends Agent {
   constructor(
     private readonly connections: Connections,
     settings: ClientSettings,

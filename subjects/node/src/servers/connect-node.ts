@@ -1,6 +1,7 @@
-/** Stack `connect-node`, server: gRPC by Connect, with the code of protobuf-es. */
+/** Stacks `connect-node` and `connect`, server: gRPC and Connect's own protocol, with protobuf-es. */
 
-import { createServer } from "node:http2";
+import { createServer as createHttp1Server } from "node:http";
+import { createServer as createHttp2Server } from "node:http2";
 
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
@@ -39,14 +40,18 @@ export async function serve(settings: ServerSettings, workload: Workload): Promi
     });
   };
   const level = levelOf(settings.response_compression);
-  const server = createServer(
-    connectNodeAdapter({
-      routes,
-      acceptCompression: [gzipOf(level)],
-      compressMinBytes: level === 0 ? MOST_BYTES : 0,
-      readMaxBytes: limits.max_message_bytes,
-    }),
-  );
+  const respond = connectNodeAdapter({
+    routes,
+    acceptCompression: [gzipOf(level)],
+    compressMinBytes: level === 0 ? MOST_BYTES : 0,
+    readMaxBytes: limits.max_message_bytes,
+    jsonOptions: { registry: es.registry },
+  });
+  // A connection stays open until the client closes it.
+  const server =
+    settings.http === "2"
+      ? createHttp2Server(respond)
+      : createHttp1Server({ keepAliveTimeout: 0 }, respond);
   const address = await listenOn(server, listen);
   const found = { ...versions("@connectrpc/connect-node"), ...Es.versions() };
   return { address, versions: found, code: "generated", close: () => removeSocket(listen) };
