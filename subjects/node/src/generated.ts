@@ -203,7 +203,10 @@ export class ProtobufJs {
   type(typeName: string): Type<object> {
     let found: unknown = this.root;
     for (const name of typeName.split(".")) {
-      found = (found as Json | undefined)?.[name];
+      // A reserved word has an underscore behind it.
+      const own = [name, `${name}_`].find((each) => Object.hasOwn(found as Json, each));
+      if (own === undefined) throw missing(typeName, "protobufjs");
+      found = (found as Json)[own];
     }
     if (typeof found !== "function") throw missing(typeName, "protobufjs");
     return written(found as unknown as WritingType);
