@@ -49,6 +49,11 @@ impl Failure {
         }
     }
 
+    /// Whether Ctrl-C is why.
+    pub(crate) fn is_interruption(&self) -> bool {
+        self.code == INTERRUPTED
+    }
+
     /// What the user gave is fine, but it cannot be done here.
     pub(crate) fn cannot(error: impl Display) -> Self {
         Self {

@@ -1,6 +1,6 @@
 //! One variant's calls: their head, their messages, and what their responses must be.
 
-use crate::calls::{Calls, USER_AGENT, coding_headers, expect, protocol};
+use crate::calls::{CallSpec, USER_AGENT, coding_headers, expect, protocol};
 use crate::error::{TrialFailure, TrialResult};
 use rpcgauge_load as load;
 use rpcgauge_message::{
@@ -75,14 +75,24 @@ impl Exchange {
         }
     }
 
+    /// How messages become bytes.
+    pub(crate) fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// The right response to a call.
+    pub(crate) fn expected(&self, call: u64) -> &Message {
+        Self::in_turn(&self.expected, call)
+    }
+
     /// The calls to a subject that listens at `address`.
-    pub(crate) fn calls(&self, address: load::Address) -> Calls {
+    pub(crate) fn calls(&self, address: load::Address) -> CallSpec {
         let authority = match &address {
             load::Address::Tcp(address) => address.to_string(),
             load::Address::Unix(_) => "localhost".to_owned(),
         };
-        Calls {
-            target: load::Target {
+        CallSpec {
+            endpoint: load::Endpoint {
                 address,
                 tls: None,
                 protocol: protocol(self.settings.http),
@@ -244,7 +254,7 @@ impl load::Codec for Exchange {
     }
 
     fn verify(&mut self, call: u64) -> Result<(), load::CodecError> {
-        let expected = Self::in_turn(&self.expected, call);
+        let expected = self.expected(call);
         let Some(response) = &self.response else {
             return Err(load::CodecError("nothing was decoded".to_owned()));
         };

@@ -30,10 +30,10 @@ impl Stacks {
         &mut self,
         stack: &str,
         messages: MessageSet,
-        command: Result<SubjectCommand, &SubjectsError>,
+        command: Result<&SubjectCommand, &SubjectsError>,
     ) {
         let of_stack = self.stacks.entry(stack.to_owned()).or_default();
-        of_stack.insert(Some(messages), command.map_err(TrialFailure::from));
+        of_stack.insert(Some(messages), command.cloned().map_err(TrialFailure::from));
     }
 
     /// Adds all of `others`.
@@ -71,7 +71,7 @@ impl From<&SubjectsError> for TrialFailure {
     fn from(error: &SubjectsError) -> Self {
         let failure = Self::new(error.fault(), error.to_string());
         match error {
-            SubjectsError::Command { tail, .. } => failure.with_log(tail.clone()),
+            SubjectsError::Command(failed) => failure.with_log(failed.tail.clone()),
             _ => failure,
         }
     }

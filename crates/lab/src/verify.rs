@@ -1,14 +1,18 @@
 //! Proves a server, a client or a codec right before it is timed.
 
+mod form;
+
 use std::sync::atomic::AtomicBool;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use form::other_form;
 use rpcgauge_load::{self as load};
 use rpcgauge_message::contract::{Operation, Verified};
 use rpcgauge_message::{Codec, Compression, Encoding, Limits, Message, Workload, first_difference};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::words::Word as _;
+use rpcgauge_trial::{Ending, Stop};
 use serde_json::Value;
 
 use crate::error::{TrialFailure, TrialResult};
@@ -30,9 +34,9 @@ pub(crate) fn prove(
     stop: &AtomicBool,
 ) -> TrialResult<load::Measurement> {
     let trial = load::Trial {
-        stop: load::Stop {
+        stop: Stop {
             calls: Some(CALLS),
-            time: None,
+            time_ms: None,
         },
         ..trial.clone()
     };
@@ -51,7 +55,7 @@ pub(crate) fn prove(
         ));
     }
     let measurement = result.map_err(failure)?;
-    if measurement.ending == load::Ending::Interrupted {
+    if measurement.ending == Ending::Interrupted {
         return Err(TrialFailure::new(
             Fault::Instrument,
             "stopped while a server was proved right",
@@ -61,7 +65,7 @@ pub(crate) fn prove(
         return Err(unanswered(&measurement));
     }
     match compressed {
-        Some(coding) if measurement.uncompressed_answers > 0 && exchange.compression_pays() => {
+        Some(coding) if measurement.uncompressed_responses > 0 && exchange.compression_pays() => {
             Err(TrialFailure::new(
                 Fault::Subject,
                 format!("the server responds without compression although {coding} was asked for"),
@@ -88,11 +92,11 @@ pub(crate) fn unanswered(measurement: &load::Measurement) -> TrialFailure {
         .unwrap_or_default();
     let (count, started) = (calls.failed_total(), calls.started);
     let gave_up = match measurement.ending {
-        load::Ending::GaveUp => "; in the end nothing but failures came",
-        load::Ending::Complete | load::Ending::BodiesUsedUp | load::Ending::Interrupted => "",
+        Ending::GaveUp => "; in the end nothing but failures came",
+        Ending::Complete | Ending::Interrupted => "",
     };
     TrialFailure::new(
-        blamed(kind.fault().into()),
+        blamed(kind.side_at_fault().into()),
         format!("{count} of {started} calls failed{gave_up}, mostly as {kind}{said}"),
     )
 }
@@ -138,7 +142,18 @@ impl load::Codec for Prover<'_> {
 
     fn decode(&mut self, plain: &[u8]) -> Result<(), load::CodecError> {
         self.exchange.decode(plain)?;
-        self.verify(self.call)
+        self.verify(self.call)?;
+        match other_form(
+            self.exchange.encoding(),
+            self.exchange.expected(self.call),
+            plain,
+        ) {
+            None => Ok(()),
+            Some(form) => {
+                self.wrong.get_or_insert_with(|| form.clone());
+                Err(load::CodecError(form))
+            }
+        }
     }
 
     fn verify(&mut self, call: u64) -> Result<(), load::CodecError> {
@@ -202,7 +217,11 @@ impl CodecSample {
                 let bytes = STANDARD
                     .decode(bytes)
                     .map_err(|error| format!("what it encoded is no base64: {error}"))?;
-                self.decoded(&bytes)?
+                let (plain, made) = self.decoded(&bytes)?;
+                if let Some(form) = other_form(self.encoding, &self.message, &plain) {
+                    return Err(format!("what it encoded is wrong at {form}"));
+                }
+                made
             }
             (operation, _) => {
                 return Err(format!(
@@ -217,14 +236,16 @@ impl CodecSample {
         }
     }
 
-    fn decoded(&self, bytes: &[u8]) -> Result<Message, String> {
+    /// The bytes without compression, and the message in them.
+    fn decoded(&self, bytes: &[u8]) -> Result<(Vec<u8>, Message), String> {
         let of = self.message.message_type().clone();
         let mut codec = Codec::new(of, self.encoding, self.compression, self.limits)
             .map_err(|error| error.to_string())?;
         let mut plain = Vec::new();
-        codec
+        let message = codec
             .decompress(bytes, &mut plain)
             .and_then(|()| codec.decode(&plain))
-            .map_err(|error| format!("what it encoded cannot be read: {error}"))
+            .map_err(|error| format!("what it encoded cannot be read: {error}"))?;
+        Ok((plain, message))
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rpcgauge_lab::TrialFailure;
 use rpcgauge_lab::machine::placement::Placements;
+use rpcgauge_lab::machine::process::ProcessMeter;
 use rpcgauge_lab::subject::{Start, Subject, SubjectCommand};
 use rpcgauge_message::contract::{FloorSettings, Listen, Settings};
 use rpcgauge_message::workload::{OwnWorkload, WorkloadSpec};
@@ -272,18 +273,15 @@ fn one_that_dies_later_is_noticed() {
 #[test]
 fn the_pid_that_it_names_is_the_one_that_is_measured() {
     let folder = tempfile::tempdir().unwrap();
-    let own = std::process::id();
-    let script = format!(
-        "echo '{{\"contract\":1,\"ready\":true,\"pid\":{own},\"more\":[]}}'; read a; read b"
-    );
-    let subject = Case::new(&script).start(folder.path()).unwrap();
-    assert_eq!(subject.ready().pid, Some(own));
-    let mine = rpcgauge_lab::machine::process::ProcessMeter::of_self().unwrap();
-    let (named, mine) = (
-        subject.meter().peak_bytes().unwrap(),
-        mine.peak_bytes().unwrap(),
-    );
-    assert!(mine >= named && named * 2 > mine, "{named} against {mine}");
+    let script = "sleep 1000 & echo \"{\\\"contract\\\":1,\\\"ready\\\":true,\\\"pid\\\":$!}\"; read a; read b";
+    let subject = Case::new(script).start(folder.path()).unwrap();
+    let named = subject.ready().pid.expect("its number");
+    assert_ne!(named, subject.pid());
+    let peak = |meter: &ProcessMeter| meter.peak_bytes().unwrap();
+    // It may still be growing when it is looked at first.
+    eventually(|| peak(subject.meter()) == peak(&ProcessMeter::of(named).unwrap()));
+    let both = ProcessMeter::with_started(subject.pid()).unwrap();
+    assert!(peak(&both) > peak(subject.meter()));
 
     let failure = failure("echo '{\"contract\":1,\"ready\":true,\"pid\":4194305}'; read a; read b");
     assert!(failure.reason.contains("4194305"), "{}", failure.reason);

@@ -31,11 +31,11 @@ pub(crate) enum SubjectsCommand {
         /// Their names; all where there is none
         names: Vec<String>,
     },
-    /// Try all that one declares: right responses, refusals, slices, a clean end
+    /// Try all that subjects declare: right responses, refusals, slices, a clean end
     Check {
-        /// Its name
-        name: String,
-        /// Only this stack of it
+        /// Their names; all whose toolchain is there where there is none
+        names: Vec<String>,
+        /// Only this stack of one subject
         #[arg(long, value_name = "NAME")]
         stack: Option<String>,
     },

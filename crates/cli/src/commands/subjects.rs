@@ -31,7 +31,9 @@ pub(crate) fn run(args: SubjectsArgs) -> Outcome {
     match args.command {
         None => list(&subjects, args.json),
         Some(SubjectsCommand::Build { names }) => build_all(&subjects, &names),
-        Some(SubjectsCommand::Check { name, stack }) => check(&subjects, &name, stack.as_deref()),
+        Some(SubjectsCommand::Check { names, stack }) => {
+            check_all(&subjects, &names, stack.as_deref())
+        }
     }
 }
 
@@ -122,7 +124,7 @@ impl<'a> Needed<'a> {
             Err(error) => Err(Rc::clone(error)),
         };
         let error = command.as_ref().err().cloned();
-        let command = command.as_ref().map(Clone::clone).map_err(|error| &**error);
+        let command = command.as_ref().map_err(|error| &**error);
         self.stacks.add_for(&name, messages, command);
         self.known.insert(key, error.clone());
         Ok(error)
@@ -133,7 +135,7 @@ impl<'a> Needed<'a> {
 fn kept<T>(made: Result<T, SubjectsError>) -> Result<Result<T, Rc<SubjectsError>>, Failure> {
     match made {
         Ok(made) => Ok(Ok(made)),
-        Err(error @ (SubjectsError::Missing { .. } | SubjectsError::Command { .. })) => {
+        Err(error @ (SubjectsError::Missing { .. } | SubjectsError::Command(_))) => {
             show_tail(&error);
             note(&format!("left out: {error}"));
             Ok(Err(Rc::new(error)))
@@ -197,9 +199,9 @@ fn with_progress<T>(
 
 /// The last lines that a command printed which failed.
 fn show_tail(error: &SubjectsError) {
-    if let SubjectsError::Command { tail, .. } = error {
+    if let SubjectsError::Command(failed) = error {
         let screen = Screen::new(true, "");
-        for line in tail.lines() {
+        for line in failed.tail.lines() {
             screen.line(&format!("  {line}"));
         }
     }
@@ -208,14 +210,9 @@ fn show_tail(error: &SubjectsError) {
 /// Builds all that are named, with code for the built-in messages; also those after one that cannot be
 /// built.
 fn build_all(subjects: &Subjects, names: &[String]) -> Outcome {
-    let named = names.iter().map(|name| subjects.find(name));
-    let packages: Vec<&Package> = match names {
-        [] => subjects.all().collect(),
-        _ => named.collect::<Result<_, _>>().map_err(|e| failure(&e))?,
-    };
     let stop = signals::stop_flag()?;
     let mut code = ExitCode::SUCCESS;
-    for package in packages {
+    for package in named(subjects, names)? {
         let (manifest, start) = (package.manifest(), Instant::now());
         let name = &manifest.name;
         let was_built = matches!(package.state(), Ok(State::Built));
@@ -249,11 +246,46 @@ fn build_all(subjects: &Subjects, names: &[String]) -> Outcome {
     Ok(code)
 }
 
-/// Tries all that a subject declares. What fails is printed as it comes, then how much was right.
-fn check(subjects: &Subjects, name: &str, stack: Option<&str>) -> Outcome {
-    let package = subjects.find(name).map_err(|error| failure(&error))?;
+/// The subjects of these names; all where there is none.
+fn named<'a>(subjects: &'a Subjects, names: &[String]) -> Result<Vec<&'a Package>, Failure> {
+    let named = names.iter().map(|name| subjects.find(name));
+    match names {
+        [] => Ok(subjects.all().collect()),
+        _ => named
+            .collect::<Result<_, _>>()
+            .map_err(|error| failure(&error)),
+    }
+}
+
+/// Checks all that are named, also those after one that fails. Where none is named, those whose toolchain
+/// is not there are left out, and it says so.
+fn check_all(subjects: &Subjects, names: &[String], stack: Option<&str>) -> Outcome {
+    if stack.is_some() && names.len() != 1 {
+        return Err(Failure::input(
+            "--stack names a stack of one subject: give its name too",
+        ));
+    }
     let stop = signals::stop_flag()?;
-    let built = build(package, false, &stop).map_err(|error| {
+    let mut code = ExitCode::SUCCESS;
+    for package in named(subjects, names)? {
+        let state = package.state().map_err(|error| failure(&error))?;
+        if let (State::Missing(missing), []) = (state, names) {
+            let name = &package.manifest().name;
+            note(&format!("left out: {name}: {}", missing.join("; ")));
+            continue;
+        }
+        match check(package, stack, &stop) {
+            Err(failure) if !failure.is_interruption() => code = report_failure(failure),
+            ended => ended?,
+        }
+    }
+    Ok(code)
+}
+
+/// Tries all that a subject declares. What fails is printed as it comes, then how much was right.
+fn check(package: &Package, stack: Option<&str>, stop: &AtomicBool) -> Result<(), Failure> {
+    let name = &package.manifest().name;
+    let built = build(package, false, stop).map_err(|error| {
         show_tail(&error);
         failure(&error)
     })?;
@@ -261,7 +293,7 @@ fn check(subjects: &Subjects, name: &str, stack: Option<&str>) -> Outcome {
         package,
         built: &built,
         reference: &reference()?,
-        stop: &stop,
+        stop,
     };
     let screen = Screen::new(false, "{spinner} {wide_msg}");
     let mut counts: Vec<(String, usize, usize)> = Vec::new();
@@ -295,7 +327,7 @@ fn check(subjects: &Subjects, name: &str, stack: Option<&str>) -> Outcome {
     print_plain(&text)?;
     let failed: usize = counts.iter().map(|(_, right, all)| all - right).sum();
     match failed {
-        0 => Ok(ExitCode::SUCCESS),
+        0 => Ok(()),
         _ => Err(Failure::not_all_well(format!(
             "{failed} of what {name} declares is not so; its log is {}",
             built.check_log().display()

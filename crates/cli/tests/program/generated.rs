@@ -199,7 +199,7 @@ fn code_for_a_set_of_messages_is_made_once() {
     assert_eq!(count(&place), 1, "the same messages");
     place.file("shop.proto", &PROTO.replace("big_id", "large_id"));
     place.file("request.json", r#"{"largeId": "1"}"#);
-    place.file("response.json", r#"{"items": [{"largeId": 1}]}"#);
+    place.file("response.json", r#"{"items": [{"largeId": "1"}]}"#);
     run(&place, "three").well();
     assert_eq!(count(&place), 2, "other messages");
 }
@@ -296,6 +296,25 @@ fn a_toolchain_that_is_too_old_leaves_its_stacks_out() {
 }
 
 #[test]
+fn a_check_of_all_says_which_it_leaves_out() {
+    let manifest = MANIFEST.replace("install = \"apt", "least = \"99.1\"\ninstall = \"apt");
+    let place = Place::new();
+    place.file("mine/made/subject.toml", &manifest);
+    // Without a PATH no built-in subject can be built either.
+    let mut all = place.command(&["subjects", "check", "--subjects", "mine"]);
+    let all: Finished = all.env("PATH", "").output().expect("it starts").into();
+    let needed = "left out: made: there is no python3 in PATH; apt install python3";
+    assert!(all.stderr.contains(needed), "{}", all.stderr);
+    assert!(all.stderr.contains("left out: python: "), "{}", all.stderr);
+    all.well();
+    let one = place.run(&["subjects", "check", "made", "--subjects", "mine"]);
+    assert_eq!(one.code, Some(3), "{one:?}");
+    place
+        .run(&["subjects", "check", "--stack", "http"])
+        .refused(&["--stack", "give its name"]);
+}
+
+#[test]
 fn a_build_without_a_network_says_what_it_would_fetch() {
     let fetch = r#"build = [["sh", "-c", "echo 'dial tcp: lookup proxy.example: no such host' >&2; exit 1"]]"#;
     let build = r#"build = [["python3", "-c", "open('built', 'a').write('x')"]]"#;
@@ -312,6 +331,21 @@ fn a_build_without_a_network_says_what_it_would_fetch() {
 }
 
 #[test]
+fn threads_are_a_setting_that_a_stack_declares() {
+    let place = place_with("study.toml", "calls = 20", "calls = 20\nthreads = 3");
+    let args = ["plan", "study.toml", "--subjects", "mine"];
+    let refused = place.run(&args);
+    refused.refused(&["study.toml:17:11", "made/http", "has at most 1 threads"]);
+    let manifest = MANIFEST.replace("[[stacks]]\n", "[[stacks]]\nthreads = 3\n");
+    place.file("mine/made/subject.toml", &manifest);
+    let text = place.run(&args).well();
+    assert!(text.contains("3 threads"), "{text}");
+    let server = SERVER.replace("own = ", "assert settings[\"threads\"] == 3\nown = ");
+    place.file("mine/made/server.py", &server);
+    run(&place, "run").well();
+}
+
+#[test]
 fn a_server_that_answers_wrongly_is_never_timed() {
     for (from, to, words) in [
         (
@@ -323,6 +357,11 @@ fn a_server_that_answers_wrongly_is_never_timed() {
             "workload[\"response\"] if",
             "{**workload[\"response\"], \"more\": 1} if",
             "\"more\"",
+        ),
+        (
+            "body = json.dumps(message)",
+            "body = json.dumps(message).replace('\"-1\"', '-1')",
+            "as json, expected text",
         ),
         ("send_response(200)", "send_response(404)", "404"),
         ("\"application/json\"", "\"text/html\"", "text/html"),

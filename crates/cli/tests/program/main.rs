@@ -9,6 +9,7 @@ mod compare;
 mod doctor;
 mod failing;
 mod generated;
+mod killed;
 mod load;
 mod ramp;
 mod reflection;

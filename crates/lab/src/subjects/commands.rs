@@ -20,7 +20,7 @@ use rustix::fs::{FlockOperation, flock};
 use rpcgauge_study::subject::Manifest;
 
 use super::build::Built;
-use super::error::{SubjectsError, Task};
+use super::error::{CommandFailed, SubjectsError, Task};
 use crate::subject::ending::{end, how_it_ended, spawn};
 
 /// The last file of a folder.
@@ -103,7 +103,7 @@ impl Commands<'_> {
             let ended = run(self.built, words, &file, &mut report, stop);
             ended.map_err(|how| match stop.load(Ordering::Relaxed) {
                 true => SubjectsError::Stopped,
-                false => SubjectsError::Command {
+                false => SubjectsError::Command(Box::new(CommandFailed {
                     task: self.task,
                     subject: self.subject.name.clone(),
                     command: command.clone(),
@@ -111,7 +111,7 @@ impl Commands<'_> {
                     fetches: fetches(self.subject, &tail(&log)),
                     log: log.clone(),
                     tail: tail(&log),
-                },
+                })),
             })?;
         }
         let marker = folder.join(MARKER);
@@ -226,7 +226,7 @@ fn tail(log: &Path) -> String {
 
 /// What programs say where the network, or a name in it, cannot be reached: resolvers, sockets, and the
 /// tools that fetch packages.
-const NO_NETWORK: [&str; 14] = [
+const NO_NETWORK: [&str; 17] = [
     "name resolution",
     "name or service not known",
     "no such host",
@@ -241,6 +241,9 @@ const NO_NETWORK: [&str; 14] = [
     "no route to host",
     "connection refused",
     "econnrefused",
+    "etimedout",
+    "connection timed out",
+    "i/o timeout",
 ];
 
 /// What a command could not fetch, as a part of a sentence; empty where its words do not speak of the

@@ -76,24 +76,8 @@ pub enum SubjectsError {
         missing: Vec<String>,
     },
     /// A command of its build or its generator failed.
-    #[error("{}: `{command}` {how}{}{fetches}; its log is {}", task.failed(subject),
-        task.said(tail), log.display())]
-    Command {
-        /// What the command was for.
-        task: Task,
-        /// The subject.
-        subject: String,
-        /// The command.
-        command: String,
-        /// How it ended.
-        how: String,
-        /// What it could not fetch, where the network seems to be the reason.
-        fetches: String,
-        /// The file with its output.
-        log: PathBuf,
-        /// The last lines of that file.
-        tail: String,
-    },
+    #[error(transparent)]
+    Command(Box<CommandFailed>),
     /// There are no such messages.
     #[error(transparent)]
     Messages(#[from] WorkloadError),
@@ -131,16 +115,39 @@ impl SubjectsError {
             Self::Missing { .. } | Self::Cache { .. } | Self::NoCache | Self::Scratch(_) => {
                 Fault::Machine
             }
-            Self::Command { fetches, .. } if !fetches.is_empty() => Fault::Machine,
-            Self::Command { .. } => Fault::Subject,
+            Self::Command(failed) => match failed.fetches.is_empty() {
+                true => Fault::Subject,
+                false => Fault::Machine,
+            },
             Self::Stopped => Fault::Instrument,
         }
     }
 }
 
+/// A command that failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: `{command}` {how}{}{fetches}; its log is {}", task.failed(subject), task.said(tail),
+    log.display())]
+pub struct CommandFailed {
+    /// What the command was for.
+    pub(super) task: Task,
+    /// The subject.
+    pub(super) subject: String,
+    /// The command.
+    pub(super) command: String,
+    /// How it ended.
+    pub(super) how: String,
+    /// What it could not fetch, where the network seems to be the reason.
+    pub(super) fetches: String,
+    /// The file with its output.
+    pub(super) log: PathBuf,
+    /// The last lines of that file.
+    pub tail: String,
+}
+
 /// What commands of a subject are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Task {
+pub(super) enum Task {
     /// To build it.
     Build,
     /// To make its code for a set of messages.

@@ -21,7 +21,7 @@ use rpcgauge_study::subject::{MANIFEST, Manifest};
 pub use build::Built;
 pub use check::{Check, Tried};
 pub use commands::Step;
-pub use error::{SubjectsError, Task};
+pub use error::{CommandFailed, SubjectsError};
 
 /// The most that a user's subject may hold, bytes: more are no sources.
 const MOST_BYTES: u64 = 64 << 20;

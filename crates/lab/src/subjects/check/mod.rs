@@ -149,7 +149,7 @@ impl Check<'_> {
             if matches!(command, Err(SubjectsError::Stopped)) {
                 return Err(SubjectsError::Stopped);
             }
-            stacks.add_for(name, set, command.as_ref().map(Clone::clone));
+            stacks.add_for(name, set, command.as_ref());
         }
         Ok(stacks)
     }
