@@ -1,0 +1,92 @@
+/** What all clients have in common: calls in flight, and their records. */
+
+import type { ClientSettings } from "../contract.js";
+import { oneLine, Refused } from "../refused.js";
+import type { Json } from "../shape.js";
+import { type Measurer, now, Stamps, type Tally } from "../slices.js";
+
+/** Is called at a call's end, with its error or its response. */
+export type Done<M> = (error: unknown, response?: M) => void;
+
+/** How a library makes calls. */
+export interface Library<M> {
+  versions: Record<string, string>;
+  code: "generated" | "dynamic";
+  /** As the library's own messages. */
+  requests: M[];
+  /** Makes a call. It stamps what it sees; the begin is there already. */
+  call(request: M, stamps: Stamps, done: Done<M>): void;
+  toJson(response: M): Json;
+  /** Opens the connections that are not there, and returns their number. */
+  connect(): Promise<number>;
+}
+
+export class Client<M> implements Measurer {
+  readonly inBatches = false;
+  readonly versions: Record<string, string>;
+  readonly code: string;
+  private next = 0;
+
+  private constructor(
+    private readonly settings: ClientSettings,
+    private readonly library: Library<M>,
+  ) {
+    this.versions = library.versions;
+    this.code = library.code;
+  }
+
+  static async of<M>(settings: ClientSettings, library: Library<M>): Promise<Client<M>> {
+    const client = new Client(settings, library);
+    await client.reopen();
+    return client;
+  }
+
+  async reopen(): Promise<number> {
+    // Where every call opens its own there is nothing to be kept open.
+    if (this.settings.connection === "per-call") return 0;
+    try {
+      return await this.library.connect();
+    } catch (error) {
+      const { address } = this.settings;
+      throw new Refused(`cannot connect to ${address}: ${oneLine(error)}`, "machine");
+    }
+  }
+
+  verify(): Promise<Json> {
+    return new Promise((verified, fail) => {
+      const stamps = new Stamps();
+      stamps.begin = now();
+      this.library.call(this.library.requests[0] as M, stamps, (error, response) => {
+        if (error === undefined) verified({ message: this.library.toJson(response as M) });
+        else fail(new Refused(oneLine(error), "subject"));
+      });
+    });
+  }
+
+  run(tally: Tally): Promise<void> {
+    return new Promise((finish) => {
+      let flying = 0;
+      const call = (): void => {
+        const recorded = tally.next();
+        if (recorded === undefined) {
+          if (flying === 0) finish();
+          return;
+        }
+        flying += 1;
+        const request = this.library.requests[this.next] as M;
+        this.next = (this.next + 1) % this.library.requests.length;
+        const stamps = new Stamps();
+        stamps.begin = now();
+        this.library.call(request, stamps, (error) => {
+          flying -= 1;
+          if (recorded) {
+            if (error === undefined) tally.add(stamps);
+            else tally.addFailed(stamps.begin, error);
+          }
+          call();
+        });
+      };
+      for (let lane = 0; lane < this.settings.in_flight; lane += 1) call();
+    });
+  }
+}

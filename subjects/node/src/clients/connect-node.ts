@@ -1,0 +1,105 @@
+/** Stacks `connect-node` and `connect`, client: gRPC and Connect's own protocol, with protobuf-es. */
+
+import { connect as connectSocket } from "node:net";
+
+import type { Message } from "@bufbuild/protobuf";
+import { type CallOptions, createClient, type Transport } from "@connectrpc/connect";
+import {
+  createConnectTransport, createGrpcTransport, Http2SessionManager,
+} from "@connectrpc/connect-node";
+
+import { gzipOf } from "../connect-gzip.js";
+import { levelOf } from "../compression.js";
+import type { ClientSettings } from "../contract.js";
+import { Es } from "../generated.js";
+import { now, type Stamps } from "../slices.js";
+import { versions } from "../versions.js";
+import type { Workload } from "../workloads.js";
+import type { Done, Library } from "./client.js";
+import { authorityOf, Connections, endpointOf } from "./connections.js";
+import { KeptAgent } from "./http.js";
+import { readMarks } from "./plain.js";
+
+/** A transport, and what is to be done with its connections. */
+interface Link {
+  transport: Transport;
+  connect(): Promise<number>;
+  close(): void;
+}
+
+type Unary = (request: Message, options: CallOptions) => Promise<Message>;
+
+function linkOf(settings: ClientSettings, es: Es): Link {
+  const baseUrl = `http://${authorityOf(settings.address)}`;
+  const level = levelOf(settings.request_compression);
+  const common = {
+    baseUrl,
+    defaultTimeoutMs: settings.deadline_ms,
+    acceptCompression: levelOf(settings.response_compression) > 0 ? [gzipOf(0)] : [],
+    compressMinBytes: 0,
+    readMaxBytes: settings.limits.max_message_bytes,
+    // Of Connect's own protocol: the contract has another media type for protobuf.
+    useBinaryFormat: settings.protocol === "grpc",
+    jsonOptions: { registry: es.registry },
+    ...(level > 0 && { sendCompression: gzipOf(level) }),
+  };
+  if (settings.http === "1.1") {
+    const connections = new Connections(settings);
+    const nodeOptions = { agent: new KeptAgent(connections, settings) };
+    const transport = createConnectTransport({ ...common, httpVersion: "1.1", nodeOptions });
+    return { transport, connect: () => connections.fill(), close: () => undefined };
+  }
+  const sessionManager = new Http2SessionManager(baseUrl, undefined, {
+    createConnection: () => connectSocket({ ...endpointOf(settings.address), noDelay: true }),
+  });
+  const create = settings.protocol === "grpc" ? createGrpcTransport : createConnectTransport;
+  return {
+    transport: create({ ...common, httpVersion: "2", sessionManager }),
+    async connect() {
+      const state = sessionManager.state();
+      if (state === "open" || state === "idle") return 0;
+      if ((await sessionManager.connect()) === "error") throw sessionManager.error();
+      return 1;
+    },
+    close: () => sessionManager.abort(),
+  };
+}
+
+export async function load(settings: ClientSettings, workload: Workload): Promise<Library<Message>> {
+  const es = await Es.load(workload.messages);
+  const method = es.method(workload.grpcPath);
+  const perCall = settings.connection === "per-call";
+
+  function stub({ transport }: Link): Unary {
+    const client = createClient(method.parent, transport) as unknown as Record<string, Unary>;
+    return client[method.localName] as Unary;
+  }
+  const kept = linkOf(settings, es);
+  const keptStub = stub(kept);
+
+  function call(message: Message, stamps: Stamps, done: Done<Message>): void {
+    const link = perCall ? linkOf(settings, es) : kept;
+    const unary = perCall ? stub(link) : keptStub;
+    const onHeader = (headers: Headers): void => {
+      stamps.first = now();
+      if (settings.marks) readMarks(stamps, (name) => headers.get(name));
+    };
+    unary(message, { onHeader }).then(
+      (response) => {
+        stamps.end = now();
+        if (perCall) link.close();
+        done(undefined, response);
+      },
+      (error: Error) => {
+        if (perCall) link.close();
+        done(error);
+      },
+    );
+  }
+
+  const { request, response } = workload;
+  const requests = settings.requests.map((sample) => es.fromJson(request, sample));
+  const toJson = (message: Message) => es.toJson(response, message);
+  const found = { ...versions("@connectrpc/connect-node"), ...Es.versions() };
+  return { versions: found, code: "generated", requests, call, toJson, connect: kept.connect };
+}

@@ -1,0 +1,130 @@
+/** Stacks `grpc-js` and `grpc-js-gzip`, client: @grpc/grpc-js with the services of ts-proto. */
+
+import * as grpc from "@grpc/grpc-js";
+
+import { levelOf } from "../compression.js";
+import { type ClientSettings, HANDLER_END, HANDLER_START } from "../contract.js";
+import { Es, TsProto } from "../generated.js";
+import type { Json } from "../shape.js";
+import { NOT_KNOWN, now, type Stamps } from "../slices.js";
+import { versions } from "../versions.js";
+import type { Workload } from "../workloads.js";
+import type { Done, Library } from "./client.js";
+
+/** A request on its way through the library, with the call's stamps. */
+interface Outgoing {
+  message: object;
+  stamps: Stamps;
+}
+
+/** What arrived, and when its bytes were there. */
+interface Incoming {
+  message: object;
+  received: bigint;
+  bytes: number;
+}
+
+type Unary = (
+  request: Outgoing,
+  options: grpc.CallOptions,
+  done: (error: grpc.ServiceError | null, response?: Incoming) => void,
+) => grpc.ClientUnaryCall;
+
+/** The generated definition, which also notes when messages are encoded and arrive. */
+function stamping(
+  method: grpc.MethodDefinition<object, object>,
+): grpc.MethodDefinition<Outgoing, Incoming> {
+  return {
+    ...method,
+    requestSerialize: ({ message, stamps }) => {
+      const bytes = method.requestSerialize(message);
+      stamps.encoded = now();
+      stamps.requestBytes = bytes.length;
+      return bytes;
+    },
+    requestDeserialize: () => {
+      throw new Error("a client reads no requests");
+    },
+    responseSerialize: () => {
+      throw new Error("a client writes no responses");
+    },
+    responseDeserialize: (bytes) => {
+      const received = now();
+      return { message: method.responseDeserialize(bytes), received, bytes: bytes.length };
+    },
+  };
+}
+
+export async function load(settings: ClientSettings, workload: Workload): Promise<Library<object>> {
+  const generated = await TsProto.load(workload.messages);
+  const es = await Es.load(workload.messages);
+  const [name, method] = generated.method(workload.grpcPath);
+  const Service = grpc.makeGenericClientConstructor({ [name]: stamping(method) }, name);
+  const compresses = levelOf(settings.request_compression) > 0;
+  const decompresses = levelOf(settings.response_compression) > 0;
+  const perCall = settings.connection === "per-call";
+  const options: grpc.ClientOptions = {
+    "grpc.max_receive_message_length": settings.limits.max_message_bytes,
+    // The server is on this host, whatever the environment says of proxies.
+    "grpc.enable_http_proxy": 0,
+    ...(compresses && { "grpc.default_compression_algorithm": grpc.compressionAlgorithms.gzip }),
+    // Otherwise clients of one address share a connection.
+    ...(perCall && { "grpc.use_local_subchannel_pool": 1 }),
+  };
+  const connectedTo = () => new Service(settings.address, grpc.credentials.createInsecure(), options);
+  const kept = perCall ? undefined : connectedTo();
+
+  function call(message: object, stamps: Stamps, done: Done<object>): void {
+    const client = kept ?? connectedTo();
+    const unary = (client[name] as unknown as Unary).bind(client);
+    const deadline = Date.now() + settings.deadline_ms;
+    const sent = unary({ message, stamps }, { deadline }, (error, response) => {
+      if (error || response === undefined) {
+        if (perCall) client.close();
+        return done(new Error(error ? failure(error) : "there is no response"));
+      }
+      stamps.end = now();
+      if (perCall) client.close();
+      stamps.received = response.received;
+      stamps.responseBytes = response.bytes;
+      // Both happen below the encoder and the decoder, out of sight.
+      if (compresses) [stamps.encoded, stamps.requestBytes] = [0n, NOT_KNOWN];
+      if (decompresses) [stamps.received, stamps.responseBytes] = [0n, NOT_KNOWN];
+      done(undefined, response.message);
+    });
+    sent.on("metadata", (metadata: grpc.Metadata) => {
+      stamps.first = now();
+      if (!settings.marks) return;
+      stamps.handlerStart = mark(metadata, HANDLER_START);
+      stamps.handlerEnd = mark(metadata, HANDLER_END);
+    });
+  }
+
+  async function connect(): Promise<number> {
+    if (kept === undefined) return 0;
+    if (kept.getChannel().getConnectivityState(true) === grpc.connectivityState.READY) return 0;
+    await new Promise<void>((done, fail) => {
+      kept.waitForReady(Date.now() + settings.deadline_ms, (error) => {
+        if (error) fail(error);
+        else done();
+      });
+    });
+    return 1;
+  }
+
+  const { request, response } = workload;
+  const requestType = generated.type(request);
+  const responseType = generated.type(response);
+  const requests = settings.requests.map((sample) => requestType.decode(es.toBytes(request, sample)));
+  const toJson = (message: object): Json => es.fromBytes(response, responseType.encode(message));
+  const found = { ...versions("@grpc/grpc-js"), ...TsProto.versions() };
+  return { versions: found, code: "generated", requests, call, toJson, connect };
+}
+
+function mark(metadata: grpc.Metadata, name: string): bigint {
+  return BigInt(metadata.get(name)[0]?.toString() ?? 0);
+}
+
+function failure(error: grpc.ServiceError): string {
+  return `${grpc.status[error.code]}: ${error.details}`;
+}

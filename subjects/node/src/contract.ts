@@ -1,0 +1,158 @@
+/** The contract's settings line. */
+
+import { Refused } from "./refused.js";
+import {
+  anyObject, flag, integer, isObject, type Json, listOf, object, oneOf, optional, text,
+} from "./shape.js";
+
+export const CONTRACT = 1;
+
+/** Headers of a successful response, asked for by `marks`. */
+export const HANDLER_START = "rpcgauge-handler-start";
+export const HANDLER_END = "rpcgauge-handler-end";
+
+const DEFAULT_MAX_MESSAGE_BYTES = 16 << 20;
+const MAX_UINT32 = 2 ** 32 - 1;
+const MAX_DEPTH = 100;
+
+const limits = object({
+  max_message_bytes: optional(integer(1, MAX_UINT32), DEFAULT_MAX_MESSAGE_BYTES),
+  /** 0 where the line says nothing. */
+  max_depth: optional(integer(1, MAX_DEPTH), 0),
+  max_inflation: optional(integer(1), 0),
+});
+export type Limits = ReturnType<typeof limits>;
+
+const compression = (value: unknown, where: string): string => {
+  const name = text(value, where);
+  if (!/^(none|gzip(:[1-9])?|zstd(:([1-9]|1[0-9]))?)$/.test(name)) {
+    throw new Refused(`${where} cannot be "${name}"`, "instrument");
+  }
+  return name;
+};
+
+const listen = (value: unknown, where: string) => {
+  const asked = object({
+    transport: oneOf("tcp", "unix"),
+    host: optional(text, "127.0.0.1"),
+    path: optional(text, ""),
+  })(value, where);
+  if ((asked.transport === "unix") !== (asked.path !== "")) {
+    throw new Refused("a Unix socket must have a path, and TCP none", "instrument");
+  }
+  return asked;
+};
+export type Listen = ReturnType<typeof listen>;
+
+const absolutePath = (value: unknown, where: string): string => {
+  const path = text(value, where);
+  if (!path.startsWith("/")) throw new Refused(`${where} is no absolute path`, "instrument");
+  return path;
+};
+
+/** What all roles have. */
+const common = {
+  stack: optional(text, ""),
+  workload: anyObject,
+  encoding: oneOf(
+    "protobuf", "json", "json-proto-names", "protojson", "msgpack", "cbor", "hybrid",
+  ),
+  limits: optional(limits, limits({}, "limits")),
+};
+
+/** What a server and a client have. */
+const calling = {
+  ...common,
+  protocol: oneOf("grpc", "rest"),
+  http: oneOf("1.1", "2"),
+  response_compression: optional(compression, "none"),
+  marks: optional(flag, false),
+};
+
+const server = object({ ...calling, listen, threads: optional(integer(1), 1) });
+
+const client = object({
+  ...calling,
+  address: text,
+  requests: listOf(anyObject),
+  request_compression: optional(compression, "none"),
+  connection: optional(oneOf("reuse", "per-call"), "reuse"),
+  style: optional(oneOf("", "blocking", "future", "coroutine", "async"), ""),
+  in_flight: optional(integer(1), 1),
+  deadline_ms: integer(1),
+  records: absolutePath,
+});
+
+const codec = object({
+  ...common,
+  sample: oneOf("request", "response"),
+  message: anyObject,
+  operation: oneOf("encode", "decode"),
+  compression: optional(compression, "none"),
+  records: absolutePath,
+});
+
+export type ServerSettings = { role: "server" } & ReturnType<typeof server>;
+export type ClientSettings = { role: "client" } & ReturnType<typeof client>;
+export type CodecSettings = { role: "codec" } & ReturnType<typeof codec>;
+export type Settings = ServerSettings | ClientSettings | CodecSettings;
+
+/** Takes a settings line apart: its version first, then its role, then its keys. */
+export function parseSettings(line: string): Settings {
+  const { contract, role, ...keys } = parseObject(line, "the settings line");
+  if (contract !== CONTRACT) {
+    const version = JSON.stringify(contract) ?? "none";
+    const error = `the settings line is of contract version ${version}; this subject has ${CONTRACT}`;
+    throw new Refused(error, "instrument");
+  }
+  switch (role) {
+    case "server":
+      return { role, ...server(keys, "the settings line") };
+    case "client":
+      return { role, ...client(keys, "the settings line") };
+    case "codec":
+      return { role, ...codec(keys, "the settings line") };
+  }
+  const known = "server, client and codec";
+  const error = `there is no role ${JSON.stringify(role) ?? "named"}: this subject has ${known}`;
+  throw new Refused(error, "instrument");
+}
+
+export function parseObject(line: string, what: string): Json {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch (error) {
+    throw new Refused(`${what} is no JSON object: ${String(error)}`, "instrument");
+  }
+  if (!isObject(value)) throw new Refused(`${what} is no JSON object`, "instrument");
+  return value;
+}
+
+const slice = object({
+  skip: integer(0),
+  calls: optional(integer(1), 0),
+  time_us: optional(integer(0), -1),
+  batch: optional(integer(1), 0),
+});
+/** What a slice line asks for: `calls`, or where that is 0, `time_us`. A codec's has a batch. */
+export type Slice = ReturnType<typeof slice>;
+
+export type Ask = { verify: true } | { slice: Slice };
+
+/** Takes a line apart that comes after the ready line. */
+export function parseAsk(line: string, inBatches: boolean): Ask {
+  const ask = parseObject(line, "the line");
+  if (Object.keys(ask).length === 1 && ask.verify === true) return { verify: true };
+  if (Object.keys(ask).length !== 1 || !isObject(ask.slice)) {
+    throw new Refused("the line asks neither for verify nor for a slice", "instrument");
+  }
+  const asked = slice(ask.slice, "the slice");
+  if (asked.calls > 0 === asked.time_us >= 0) {
+    throw new Refused("the slice must have either calls or time_us", "instrument");
+  }
+  if (asked.batch > 0 !== inBatches) {
+    throw new Refused("a codec's slice must have batch, and no other may", "instrument");
+  }
+  return { slice: asked };
+}

@@ -1,0 +1,66 @@
+/** The subject's end of standard input and output. */
+
+import process from "node:process";
+import { createRequire } from "node:module";
+
+import { CONTRACT } from "./contract.js";
+import { oneLine, Refused } from "./refused.js";
+import type { Json } from "./shape.js";
+
+const MAX_LINE_BYTES = 64 << 20;
+
+const own = createRequire(import.meta.url)("../package.json") as { version: string };
+
+export class Conversation {
+  private readonly write = process.stdout.write.bind(process.stdout);
+  private readonly lines = linesOf(process.stdin);
+
+  constructor() {
+    // What a library prints is the log's.
+    process.stdout.write = process.stderr.write.bind(process.stderr);
+  }
+
+  /** The next line, or nothing at the end. */
+  async hear(): Promise<string | undefined> {
+    const next = await this.lines.next();
+    return next.done ? undefined : next.value;
+  }
+
+  /** Waits until the lab closes the input, and discards what it writes until then. */
+  async hearTheEnd(): Promise<void> {
+    while ((await this.hear()) !== undefined);
+  }
+
+  tell(reply: Json): void {
+    this.write(`${JSON.stringify(reply)}\n`);
+  }
+
+  tellReady(versions: Record<string, string>, code: string, address?: string): void {
+    const all = { node: process.versions.node, "rpcgauge-node": own.version, ...versions };
+    this.tell({ contract: CONTRACT, ready: true, address, versions: all, code });
+  }
+
+  tellRefused(refused: Refused): void {
+    this.tell({ contract: CONTRACT, error: oneLine(refused), fault: refused.fault });
+  }
+}
+
+async function* linesOf(input: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  let parts: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of input) {
+    let begin = 0;
+    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, begin)) {
+      parts.push(chunk.subarray(begin, end));
+      yield Buffer.concat(parts).toString();
+      parts = [];
+      size = 0;
+      begin = end + 1;
+    }
+    parts.push(chunk.subarray(begin));
+    size += chunk.length - begin;
+    if (size > MAX_LINE_BYTES) {
+      throw new Refused(`a line is longer than ${MAX_LINE_BYTES} bytes`, "instrument");
+    }
+  }
+}

@@ -1,0 +1,136 @@
+/**
+ * Generates the code of a set of messages: `node target/generate/main.js MESSAGES`, in the folder that the
+ * subject was built in. MESSAGES holds `descriptors.binpb` and `files.json`, and receives
+ *
+ * - `es/`: protobuf-es, with its TypeScript types of the messages and of their JSON
+ * - `ts-proto/`: ts-proto, with services for grpc-js
+ * - `protobufjs/`: protobufjs' static module
+ * - `schemas/`: JSON schemas of the messages' JSON, for Fastify, with 64-bit integers as either form
+ */
+
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import process from "node:process";
+
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import {
+  type FileDescriptorProto, FieldDescriptorProto_Label, FieldDescriptorProto_Type,
+  FileDescriptorProtoSchema, FileDescriptorSetSchema,
+} from "@bufbuild/protobuf/wkt";
+
+import { FAILED } from "../generated.js";
+import { oneLine } from "../refused.js";
+import { schemas } from "../schemas.js";
+import { runPlugin } from "./plugin.js";
+import { staticModule } from "./protobufjs.js";
+import { type GeneratedFile, transpile } from "./transpile.js";
+
+const ES = "target=js+dts,import_extension=js,json_types=true";
+
+/**
+ * Messages of any content: 64-bit integers as bigint, since a number loses digits, and times as messages,
+ * since a Date loses nanoseconds.
+ */
+const TS_PROTO = [
+  "outputServices=grpc-js",
+  "forceLong=bigint",
+  "useDate=false",
+  "env=node",
+  "esModuleInterop=true",
+  "importSuffix=.js",
+  "outputJsonMethods=false",
+  "outputTypeAnnotations=static-only",
+].join(",");
+
+/** `contract/proto/hybrid.proto`, for the encoding of that name: its message stands around any other. */
+function hybrid(): FileDescriptorProto {
+  const json = {
+    name: "json",
+    jsonName: "json",
+    number: 1,
+    label: FieldDescriptorProto_Label.OPTIONAL,
+    type: FieldDescriptorProto_Type.STRING,
+  };
+  return create(FileDescriptorProtoSchema, {
+    name: "rpcgauge/hybrid.proto",
+    package: "rpcgauge",
+    messageType: [{ name: "Hybrid", field: [json] }],
+    syntax: "proto3",
+  });
+}
+
+async function main(messages: string): Promise<void> {
+  const descriptors = fromBinary(
+    FileDescriptorSetSchema,
+    readFileSync(join(messages, "descriptors.binpb")),
+  );
+  const { generate } = JSON.parse(readFileSync(join(messages, "files.json"), "utf8")) as {
+    generate: string[];
+  };
+  const write = (folder: string) => (name: string, content: string) => {
+    const path = join(messages, folder, name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, content);
+  };
+  write("")("package.json", '{"type":"module"}\n');
+  link(resolve("node_modules"), join(messages, "node_modules"));
+
+  if (!descriptors.file.some((file) => file.package === "rpcgauge")) {
+    const added = hybrid();
+    descriptors.file.push(added);
+    generate.push(added.name);
+  }
+  const es = runPlugin("@bufbuild/protoc-gen-es/bin/protoc-gen-es", ES, descriptors, generate);
+  const others = Promise.all([
+    attempt("ts-proto", async () => {
+      const plugin = "ts-proto/protoc-gen-ts_proto";
+      return transpile(await runPlugin(plugin, TS_PROTO, descriptors, generate));
+    }),
+    attempt("protobufjs", async () => {
+      const content = await staticModule(toBinary(FileDescriptorSetSchema, descriptors));
+      return [{ name: "messages.js", content }];
+    }),
+  ]);
+  for (const wide of ["integer", "string"] as const) {
+    write("schemas")(`${wide}.json`, JSON.stringify(schemas(descriptors, wide)));
+  }
+  for (const file of await es) write("es")(file.name, file.content);
+  for (const { folder, files } of await others) {
+    for (const { name, content } of files) write(folder)(name, content);
+  }
+}
+
+/**
+ * A generator that fails leaves its words where its code would be: the stacks of the others can do without.
+ * All need protobuf-es, which reads the samples.
+ */
+async function attempt(
+  folder: string,
+  generate: () => Promise<GeneratedFile[]>,
+): Promise<{ folder: string; files: GeneratedFile[] }> {
+  try {
+    return { folder, files: await generate() };
+  } catch (error) {
+    const content = `${folder}: ${oneLine(error)}\n`;
+    process.stderr.write(content);
+    return { folder, files: [{ name: FAILED, content }] };
+  }
+}
+
+/** The generated code imports its libraries from where the subject has them. */
+function link(target: string, path: string): void {
+  try {
+    symlinkSync(target, path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+}
+
+try {
+  const [messages, ...others] = process.argv.slice(2);
+  if (messages === undefined || others.length > 0) throw new Error("usage: main.js MESSAGES");
+  await main(messages);
+} catch (error) {
+  process.stderr.write(`${oneLine(error)}\n`);
+  process.exitCode = 1;
+}

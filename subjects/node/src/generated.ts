@@ -1,0 +1,214 @@
+/** The code that was generated for the messages, each library's with the functions that its users call. */
+
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+
+import type * as grpc from "@grpc/grpc-js";
+import type { DescFile, DescMessage, DescMethodUnary, Message, Registry } from "@bufbuild/protobuf";
+
+import { Refused } from "./refused.js";
+import { isObject, type Json } from "./shape.js";
+import { version } from "./versions.js";
+
+/** A message type in a library's generated code. */
+export interface Type<M> {
+  encode(message: M): Uint8Array;
+  decode(bytes: Uint8Array): M;
+}
+
+/** Where the words of a generator are that failed. */
+export const FAILED = "failed.txt";
+
+async function importAll(folder: string): Promise<Json[]> {
+  const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
+  if (names.includes(FAILED)) {
+    const why = readFileSync(join(folder, FAILED), "utf8").trim();
+    throw new Refused(`there is no code for these messages: ${why}`, "user");
+  }
+  const modules = names.filter((name) => name.endsWith(".js")).sort();
+  const load = (name: string) => import(pathToFileURL(join(folder, name)).href) as Promise<Json>;
+  return Promise.all(modules.map(load));
+}
+
+function missing(typeName: string, library: string): Refused {
+  return new Refused(`${library} generated no code for ${typeName}`, "subject");
+}
+
+/** protobuf-es. Its JSON is the proto3 JSON mapping: all samples come and go through it. */
+export class Es {
+  private constructor(
+    private readonly es: typeof import("@bufbuild/protobuf"),
+    readonly registry: Registry,
+  ) {}
+
+  static async load(messages: string): Promise<Es> {
+    const es = await import("@bufbuild/protobuf");
+    const files = new Set<DescFile>();
+    const add = (file: DescFile): void => {
+      file.dependencies.forEach(add);
+      files.add(file);
+    };
+    for (const module of await importAll(join(messages, "es"))) {
+      for (const value of Object.values(module)) {
+        if (isObject(value) && value.kind === "file") add(value as unknown as DescFile);
+      }
+    }
+    return new Es(es, es.createRegistry(...files));
+  }
+
+  static versions = () => ({ "@bufbuild/protobuf": version("@bufbuild/protobuf") });
+
+  schema(typeName: string): DescMessage {
+    const found = this.registry.getMessage(typeName);
+    if (found === undefined) throw missing(typeName, "protobuf-es");
+    return found;
+  }
+
+  /** A method by its gRPC path. */
+  method(path: string): DescMethodUnary {
+    const [, service, name] = path.split("/");
+    const methods = this.registry.getService(service ?? "")?.methods;
+    const found = methods?.find((method) => method.name === name);
+    if (found?.methodKind !== "unary") throw missing(path, "protobuf-es");
+    return found as DescMethodUnary;
+  }
+
+  type(typeName: string): Type<Message> {
+    const schema = this.schema(typeName);
+    const { toBinary, fromBinary } = this.es;
+    return {
+      encode: (message) => toBinary(schema, message),
+      decode: (bytes) => fromBinary(schema, bytes),
+    };
+  }
+
+  /** The type in the library's own JSON. */
+  jsonType(typeName: string): Type<Message> {
+    const schema = this.schema(typeName);
+    const { toJsonString, fromJsonString } = this.es;
+    const options = { registry: this.registry };
+    return {
+      encode: (message) => Buffer.from(toJsonString(schema, message, options)),
+      decode: (bytes) => fromJsonString(schema, (bytes as Buffer).toString(), options),
+    };
+  }
+
+  maker(typeName: string): (init: object) => Message {
+    const schema = this.schema(typeName);
+    return (init) => this.es.create(schema, init as never);
+  }
+
+  /** A sample as a message. */
+  fromJson(typeName: string, sample: Json): Message {
+    try {
+      return this.es.fromJson(this.schema(typeName), sample as never, { registry: this.registry });
+    } catch (error) {
+      throw new Refused(`the sample is no ${typeName}: ${String(error)}`, "user");
+    }
+  }
+
+  toJson(typeName: string, message: Message): Json {
+    return this.es.toJson(this.schema(typeName), message, { registry: this.registry }) as Json;
+  }
+
+  /** A sample as the bytes that any library reads. */
+  toBytes(typeName: string, sample: Json): Uint8Array {
+    return this.type(typeName).encode(this.fromJson(typeName, sample));
+  }
+
+  fromBytes(typeName: string, bytes: Uint8Array): Json {
+    return this.toJson(typeName, this.type(typeName).decode(bytes));
+  }
+}
+
+interface Writer {
+  finish(): Uint8Array;
+}
+
+interface WritingType {
+  encode(message: object): Writer;
+  decode(bytes: Uint8Array): object;
+}
+
+function written(type: WritingType): Type<object> {
+  return {
+    encode: (message) => type.encode(message).finish(),
+    decode: (bytes) => type.decode(bytes),
+  };
+}
+
+/** ts-proto. */
+export class TsProto {
+  private constructor(
+    private readonly messages: string,
+    private readonly exports: Json[],
+  ) {}
+
+  static async load(messages: string): Promise<TsProto> {
+    const modules = await importAll(join(messages, "ts-proto"));
+    return new TsProto(messages, modules.flatMap((module) => Object.values(module)).filter(isObject));
+  }
+
+  static versions = () => ({
+    "ts-proto": version("ts-proto"),
+    "@bufbuild/protobuf": version("@bufbuild/protobuf"),
+  });
+
+  private find(typeName: string): Json {
+    const found = this.exports.find((value) => value.$type === typeName);
+    if (found === undefined) throw missing(typeName, "ts-proto");
+    return found;
+  }
+
+  type(typeName: string): Type<object> {
+    return written(this.find(typeName) as unknown as WritingType);
+  }
+
+  maker(typeName: string): (init: object) => object {
+    const type = this.find(typeName) as unknown as { fromPartial(init: object): object };
+    return (init) => type.fromPartial(init);
+  }
+
+  /** A sample as a message: read by protobuf-es, as the generated code has no proto3 JSON. */
+  async fromJson(typeName: string, sample: Json): Promise<object> {
+    const es = await Es.load(this.messages);
+    return this.type(typeName).decode(es.toBytes(typeName, sample));
+  }
+
+  /** The method's name in its generated service, and what the service says of it. */
+  method(path: string): [string, grpc.MethodDefinition<object, object>] {
+    for (const value of this.exports) {
+      for (const [name, method] of Object.entries(value)) {
+        if (isObject(method) && method.path === path) {
+          return [name, method as unknown as grpc.MethodDefinition<object, object>];
+        }
+      }
+    }
+    throw missing(path, "ts-proto");
+  }
+}
+
+/** protobufjs, static code. */
+export class ProtobufJs {
+  private constructor(private readonly root: Json) {}
+
+  static async load(messages: string): Promise<ProtobufJs> {
+    const [module] = await importAll(join(messages, "protobufjs"));
+    return new ProtobufJs(module?.default as Json);
+  }
+
+  static versions = () => ({ protobufjs: version("protobufjs") });
+
+  type(typeName: string): Type<object> {
+    let found: unknown = this.root;
+    for (const name of typeName.split(".")) {
+      // A reserved word has an underscore behind it.
+      const own = [name, `${name}_`].find((each) => Object.hasOwn(found as Json, each));
+      if (own === undefined) throw missing(typeName, "protobufjs");
+      found = (found as Json)[own];
+    }
+    if (typeof found !== "function") throw missing(typeName, "protobufjs");
+    return written(found as unknown as WritingType);
+  }
+}

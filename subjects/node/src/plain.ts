@@ -1,0 +1,227 @@
+/**
+ * Messages as JSON and MessagePack have them, objects, and what a service does with them.
+ *
+ * The interfaces are those that a service's author writes by hand, and that `json_types` of protoc-gen-es
+ * derives for any message.
+ */
+
+import { readFileSync } from "node:fs";
+
+import type { DescField, DescMessage, ScalarType as Scalar } from "@bufbuild/protobuf";
+
+import type { Es } from "./generated.js";
+import type { Json } from "./shape.js";
+import type { Workload } from "./workloads.js";
+
+export const MOST_ITEMS = 100_000;
+export const FIRST_FOLLOWER = 10_000;
+
+/** A request that has no response: the caller's fault. */
+export class BadRequest extends Error {}
+
+export interface Item {
+  id: number;
+  common: { id: number };
+  message: {
+    double: number;
+    float: number;
+    int: number;
+    long: number;
+    boolean: boolean;
+    string: string;
+    enum: string;
+    map: Record<string, number>;
+  };
+  description: string;
+}
+
+/** The service's answer to a request; a BadRequest says what is wrong with it. */
+export type Handler<M> = (request: M) => M;
+
+export function handler(workload: Workload): Handler<Json> {
+  const { n } = workload;
+  switch (workload.name) {
+    case "echo":
+      return echo;
+    case "hello":
+      return (request) => ({ message: `Hello, ${typed(request, "name", "")}.` });
+    case "list": {
+      const kept = { response: items(n) };
+      return (request) => {
+        const asked = whole(request, "id");
+        return asked === n ? kept : { response: items(within("id", asked, MOST_ITEMS)) };
+      };
+    }
+    case "records": {
+      const all = rows();
+      const first = (count: number) => ({ records: all.slice(0, within("count", count, all.length)) });
+      const kept = first(n);
+      return (request) => {
+        const count = whole(request, "count");
+        return count === n ? kept : first(count);
+      };
+    }
+    case "profile":
+      return (request) => ({ info: profile(whole(request, "userId")) });
+    case "followers":
+      return (request) => {
+        const begin = whole(request, "userId") + FIRST_FOLLOWER;
+        return { userId: Array.from({ length: n }, (_, index) => begin + index) };
+      };
+    case "own":
+      throw new Error("an own workload has a sample, and no handler");
+  }
+}
+
+export function within(name: string, value: number, most: number): number {
+  if (value >= 0 && value <= most) return value;
+  throw new BadRequest(`${name} is ${value}: it must be 0 to ${most}`);
+}
+
+/** An integer field: a number, or text as proto3 JSON has 64-bit ones. */
+function whole(message: Json, name: string): number {
+  const value = message[name] ?? 0;
+  const number = typeof value === "string" ? Number(value) : value;
+  if (Number.isSafeInteger(number) && value !== "") return number as number;
+  throw new BadRequest(`${name} is ${JSON.stringify(value)}: it must be a whole number`);
+}
+
+function typed<T>(message: Json, name: string, otherwise: T): T {
+  const value = message[name] ?? otherwise;
+  if (typeof value === typeof otherwise && Array.isArray(value) === Array.isArray(otherwise)) {
+    return value as T;
+  }
+  throw new BadRequest(`${name} cannot be ${JSON.stringify(value)}`);
+}
+
+function echo(request: Json): Json {
+  const list = typed<unknown[]>(request, "list", []);
+  if (list.some((element) => typeof element !== "string")) {
+    throw new BadRequest("list holds something else than text");
+  }
+  return {
+    floatData: typed(request, "floatData", 0),
+    doubleData: typed(request, "doubleData", 0),
+    intData: whole(request, "intData"),
+    longData: whole(request, "longData"),
+    boolData: typed(request, "boolData", false),
+    stringData: typed(request, "stringData", ""),
+    list,
+  };
+}
+
+export function items(n: number): Item[] {
+  return Array.from({ length: n }, (_, index) => item(index + 1));
+}
+
+function item(i: number): Item {
+  return {
+    id: i,
+    common: { id: i },
+    message: {
+      double: i + 0.5,
+      float: i + 0.5,
+      int: i,
+      long: i,
+      boolean: true,
+      string: `string${i}`,
+      enum: "ONE",
+      map: { [`key${i}`]: i },
+    },
+    description: `description${i}`,
+  };
+}
+
+function profile(user: number): Json {
+  return { id: user, email: `m${user}@uni.edu`, profileImage: `${user}.png`, nickname: `m${user}` };
+}
+
+const COLUMNS = [
+  "airportName", "aircraftMakeModel", "effectAmountOfDamage", "flightDate", "aircraftAirlineOperator",
+  "originState", "phaseOfFlight", "wildlifeSize", "wildlifeSpecies", "timeOfDay", "costOther",
+  "costRepair", "costTotal", "speedIasInKnots",
+];
+const FIRST_NUMBER = COLUMNS.indexOf("costOther");
+
+/** The rows of `records`. The file has no quoted cells; an empty one is an absent field. */
+export function rows(): Json[] {
+  const file = new URL("../contract/data/birdstrikes.csv", import.meta.url);
+  const [, ...lines] = readFileSync(file, "utf8").trimEnd().split(/\r?\n/);
+  return lines.map((line) => {
+    const cells = line.split(",").map((cell, column) => [
+      COLUMNS[column],
+      cell === "" || column < FIRST_NUMBER ? cell : Number(cell),
+    ]);
+    return Object.fromEntries(cells.filter(([, cell]) => cell !== "")) as Json;
+  });
+}
+
+/**
+ * A sample as a program has it that knows no protobuf. `json`: built-in workloads have 64-bit integers as
+ * numbers, a user's own messages the proto3 JSON mapping. `msgpack` has its own forms of 64-bit integers,
+ * bytes and floats.
+ */
+export function fromSample(
+  es: Es,
+  workload: Workload,
+  typeName: string,
+  sample: Json,
+  form: "json" | "msgpack",
+): Json {
+  const mapped = es.toJson(typeName, es.fromJson(typeName, sample));
+  if (form === "json" && workload.own !== undefined) return mapped;
+  return native(es.schema(typeName), mapped, form === "msgpack");
+}
+
+const WIDE: Scalar[] = [3, 4, 6, 16, 18];
+const FLOATS: Scalar[] = [1, 2];
+const BYTES: Scalar = 12;
+
+function native(type: DescMessage, message: Json, binary: boolean): Json {
+  // These have a form of their own, which has no fields.
+  if (type.typeName.startsWith("google.protobuf.")) return message;
+  const fields = new Map(type.fields.map((field) => [field.jsonName, field]));
+  const entries = Object.entries(message).map(([name, value]) => {
+    const field = fields.get(name);
+    return [name, field === undefined ? value : nativeField(field, value, binary)];
+  });
+  return Object.fromEntries(entries) as Json;
+}
+
+function nativeField(field: DescField, value: unknown, binary: boolean): unknown {
+  const one = (element: unknown): unknown =>
+    field.message === undefined
+      ? scalar(field.scalar, element, binary)
+      : native(field.message, element as Json, binary);
+  switch (field.fieldKind) {
+    case "list":
+      return (value as unknown[]).map(one);
+    case "map":
+      return Object.fromEntries(Object.entries(value as Json).map(([key, each]) => [key, one(each)]));
+    default:
+      return one(value);
+  }
+}
+
+function scalar(kind: Scalar | undefined, value: unknown, binary: boolean): unknown {
+  if (typeof value !== "string" || kind === undefined) return value;
+  if (WIDE.includes(kind)) {
+    const number = Number(value);
+    return Number.isSafeInteger(number) || !binary ? number : BigInt(value);
+  }
+  if (binary && FLOATS.includes(kind)) return Number(value);
+  if (binary && kind === BYTES) return Buffer.from(value, "base64");
+  return value;
+}
+
+/** A decoded message in the proto3 JSON mapping. */
+export function toSample(value: unknown): unknown {
+  if (typeof value === "bigint") return value.toString();
+  if (typeof value === "number" && !Number.isFinite(value)) return String(value);
+  if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");
+  if (Array.isArray(value)) return value.map(toSample);
+  if (typeof value === "object" && value !== null) {
+    return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, toSample(each)]));
+  }
+  return value;
+}

@@ -1,0 +1,65 @@
+/** Stacks `connect-node` and `connect`, server: gRPC and Connect's own protocol, with protobuf-es. */
+
+import { createServer as createHttp1Server } from "node:http";
+import { createServer as createHttp2Server } from "node:http2";
+
+import type { Message } from "@bufbuild/protobuf";
+import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
+import { connectNodeAdapter } from "@connectrpc/connect-node";
+
+import { gzipOf, MOST_BYTES } from "../connect-gzip.js";
+import { levelOf } from "../compression.js";
+import { HANDLER_END, HANDLER_START, type ServerSettings } from "../contract.js";
+import { Es } from "../generated.js";
+import { BadRequest, type Handler } from "../plain.js";
+import { now } from "../slices.js";
+import { handler } from "../typed.js";
+import { versions } from "../versions.js";
+import type { Workload } from "../workloads.js";
+import { listenOn, removeSocket, type Server } from "./server.js";
+
+export async function serve(settings: ServerSettings, workload: Workload): Promise<Server> {
+  const { limits, listen, marks } = settings;
+  const es = await Es.load(workload.messages);
+  const handle = handlerOf(es, workload);
+  const routes = (router: ConnectRouter): void => {
+    router.rpc(es.method(workload.grpcPath), (request: Message, context) => {
+      const start = now();
+      let response: Message;
+      try {
+        response = handle(request);
+      } catch (error) {
+        if (!(error instanceof BadRequest)) throw error;
+        throw new ConnectError(error.message, Code.InvalidArgument);
+      }
+      if (marks) {
+        context.responseHeader.set(HANDLER_START, String(start));
+        context.responseHeader.set(HANDLER_END, String(now()));
+      }
+      return response;
+    });
+  };
+  const level = levelOf(settings.response_compression);
+  const respond = connectNodeAdapter({
+    routes,
+    acceptCompression: [gzipOf(level)],
+    compressMinBytes: level === 0 ? MOST_BYTES : 0,
+    readMaxBytes: limits.max_message_bytes,
+    jsonOptions: { registry: es.registry },
+  });
+  // A connection stays open until the client closes it.
+  const server =
+    settings.http === "2"
+      ? createHttp2Server(respond)
+      : createHttp1Server({ keepAliveTimeout: 0 }, respond);
+  const address = await listenOn(server, listen);
+  const found = { ...versions("@connectrpc/connect-node"), ...Es.versions() };
+  return { address, versions: found, code: "generated", close: () => removeSocket(listen) };
+}
+
+function handlerOf(es: Es, workload: Workload): Handler<Message> {
+  const { own, response } = workload;
+  if (own === undefined) return handler(workload, es.maker(response));
+  const kept = es.fromJson(response, own.response);
+  return () => kept;
+}

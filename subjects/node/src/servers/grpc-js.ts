@@ -1,0 +1,68 @@
+/** Stack `grpc-js`, server: @grpc/grpc-js with the services of ts-proto. */
+
+import * as grpc from "@grpc/grpc-js";
+
+import { HANDLER_END, HANDLER_START, type ServerSettings } from "../contract.js";
+import { TsProto } from "../generated.js";
+import { BadRequest, type Handler } from "../plain.js";
+import { now } from "../slices.js";
+import { handler } from "../typed.js";
+import { versions } from "../versions.js";
+import type { Workload } from "../workloads.js";
+import { addressOf, cannotListen, hostOf, removeSocket, type Server } from "./server.js";
+
+export async function serve(settings: ServerSettings, workload: Workload): Promise<Server> {
+  const { limits, listen, marks } = settings;
+  const generated = await TsProto.load(workload.messages);
+  const [name, method] = generated.method(workload.grpcPath);
+  const handle = await handlerOf(generated, workload);
+  const server = new grpc.Server({ "grpc.max_receive_message_length": limits.max_message_bytes });
+  server.addService({ [name]: method }, { [name]: behaviour(handle, marks) });
+  const address = listen.transport === "unix" ? `unix:${listen.path}` : `${hostOf(listen)}:0`;
+  const credentials = grpc.ServerCredentials.createInsecure();
+  const port = await new Promise<number>((done, fail) => {
+    server.bindAsync(address, credentials, (error, bound) => {
+      if (error) fail(cannotListen(listen, error));
+      else done(bound);
+    });
+  });
+  return {
+    address: addressOf(listen, port),
+    versions: { ...versions("@grpc/grpc-js"), ...TsProto.versions() },
+    code: "generated",
+    close: () => removeSocket(listen),
+  };
+}
+
+async function handlerOf(generated: TsProto, workload: Workload): Promise<Handler<object>> {
+  const { own, response } = workload;
+  if (own === undefined) return handler(workload, generated.maker(response));
+  const kept = await generated.fromJson(response, own.response);
+  return () => kept;
+}
+
+/** The method as the generated service calls it. */
+function behaviour(
+  handle: Handler<object>,
+  marks: boolean,
+): grpc.handleUnaryCall<object, object> {
+  return (call, done) => {
+    const start = now();
+    let response: object;
+    try {
+      response = handle(call.request);
+    } catch (error) {
+      if (!(error instanceof BadRequest)) throw error;
+      done({ code: grpc.status.INVALID_ARGUMENT, details: error.message });
+      return;
+    }
+    if (marks) {
+      const metadata = new grpc.Metadata();
+      metadata.set(HANDLER_START, String(start));
+      metadata.set(HANDLER_END, String(now()));
+      // The headers leave before the message then, in a step of their own.
+      call.sendMetadata(metadata);
+    }
+    done(null, response);
+  };
+}

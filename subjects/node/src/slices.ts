@@ -1,0 +1,180 @@
+/** Slices: calls (or batches) that the lab asks for, and their records. */
+
+import { appendFileSync, closeSync, openSync } from "node:fs";
+import process from "node:process";
+
+import { parseAsk, type Slice } from "./contract.js";
+import type { Conversation } from "./conversation.js";
+import { oneLine } from "./refused.js";
+import type { Json } from "./shape.js";
+
+export const NOT_KNOWN = 2 ** 32 - 1;
+const SUCCEEDED = 0;
+const FAILED = 1;
+
+/** Nanoseconds of the host's monotonic clock: Node reads CLOCK_MONOTONIC on Linux. */
+export const now = process.hrtime.bigint;
+
+/** What a library let be seen of a call; 0 and NOT_KNOWN where it did not. */
+export class Stamps {
+  begin = 0n;
+  encoded = 0n;
+  sent = 0n;
+  first = 0n;
+  received = 0n;
+  end = 0n;
+  handlerStart = 0n;
+  handlerEnd = 0n;
+  requestBytes = NOT_KNOWN;
+  responseBytes = NOT_KNOWN;
+}
+
+const WORDS = 10;
+export const RECORD_BYTES = WORDS * 8;
+const FIRST_CAPACITY = 1024;
+
+/** Records as the file has them. The machine is little-endian, as all that Node runs on Linux are. */
+export class Records {
+  private bytes = new ArrayBuffer(FIRST_CAPACITY * RECORD_BYTES);
+  private times = new BigUint64Array(this.bytes);
+  private numbers = new Uint32Array(this.bytes);
+  count = 0;
+
+  add(stamps: Stamps, failed: boolean, operations: number): void {
+    const at = this.count * WORDS;
+    if (at === this.times.length) this.grow();
+    this.times[at] = stamps.begin;
+    this.times[at + 1] = stamps.encoded;
+    this.times[at + 2] = stamps.sent;
+    this.times[at + 3] = stamps.first;
+    this.times[at + 4] = stamps.received;
+    this.times[at + 5] = stamps.end;
+    this.times[at + 6] = stamps.handlerStart;
+    this.times[at + 7] = stamps.handlerEnd;
+    const numbers = 2 * (at + 8);
+    this.numbers[numbers] = stamps.requestBytes;
+    this.numbers[numbers + 1] = stamps.responseBytes;
+    this.numbers[numbers + 2] = failed ? FAILED : SUCCEEDED;
+    this.numbers[numbers + 3] = operations;
+    this.count += 1;
+  }
+
+  private grow(): void {
+    const larger = new Uint8Array(2 * this.bytes.byteLength);
+    larger.set(new Uint8Array(this.bytes));
+    this.bytes = larger.buffer;
+    this.times = new BigUint64Array(this.bytes);
+    this.numbers = new Uint32Array(this.bytes);
+  }
+
+  /** All records, which are forgotten. The bytes are good until the next record. */
+  take(): Uint8Array {
+    const taken = new Uint8Array(this.bytes, 0, this.count * RECORD_BYTES);
+    this.count = 0;
+    return taken;
+  }
+}
+
+/** The slice under way: which calls are still to be made, and what came of those made. */
+export class Tally {
+  private skipped = 0;
+  private begun = 0;
+  private until = 0n;
+  private cpu: NodeJS.CpuUsage | undefined;
+  error: string | undefined;
+
+  constructor(
+    private readonly asked: Slice,
+    private readonly records: Records,
+  ) {}
+
+  get operations(): number {
+    return this.asked.batch || 1;
+  }
+
+  /** Whether the next call is recorded; nothing when there is none to make. */
+  next(): boolean | undefined {
+    if (this.skipped < this.asked.skip) {
+      this.skipped += 1;
+      return false;
+    }
+    if (this.begun === 0) {
+      this.cpu = process.cpuUsage();
+      this.until = now() + BigInt(Math.max(this.asked.time_us, 0)) * 1000n;
+    } else if (this.asked.calls > 0 ? this.begun >= this.asked.calls : now() >= this.until) {
+      return undefined;
+    }
+    this.begun += 1;
+    return true;
+  }
+
+  add(stamps: Stamps): void {
+    this.records.add(stamps, false, this.operations);
+  }
+
+  addFailed(begin: bigint, error: unknown): void {
+    this.error ??= oneLine(error);
+    const stamps = new Stamps();
+    stamps.begin = begin;
+    stamps.end = now();
+    this.records.add(stamps, true, this.operations);
+  }
+
+  /** Processor time since the first recorded call. */
+  cpuNs(): number {
+    const used = process.cpuUsage(this.cpu);
+    return 1000 * (used.user + used.system);
+  }
+}
+
+/** What a client and a codec have in common. */
+export interface Measurer {
+  readonly versions: Record<string, string>;
+  readonly code: string;
+  readonly inBatches: boolean;
+  /** Does it once, and returns what proves it right. */
+  verify(): Promise<Json>;
+  /** Opens the connections again that were lost, and returns their number. */
+  reopen(): Promise<number>;
+  /** Does all that the tally asks for. */
+  run(tally: Tally): Promise<void>;
+}
+
+/** Answers the lab's lines until its input ends. */
+export async function answer(
+  conversation: Conversation,
+  path: string,
+  prepare: () => Promise<Measurer>,
+): Promise<void> {
+  const file = openSync(path, "w");
+  try {
+    const measurer = await prepare();
+    const records = new Records();
+    conversation.tellReady(measurer.versions, measurer.code);
+    for (let line = await conversation.hear(); line !== undefined; line = await conversation.hear()) {
+      const ask = parseAsk(line, measurer.inBatches);
+      if ("verify" in ask) {
+        conversation.tell({ verified: await measurer.verify() });
+      } else {
+        conversation.tell({ slice: await measure(measurer, ask.slice, records, file) });
+      }
+    }
+  } finally {
+    closeSync(file);
+  }
+}
+
+async function measure(
+  measurer: Measurer,
+  asked: Slice,
+  records: Records,
+  file: number,
+): Promise<Json> {
+  const reopened = await measurer.reopen();
+  const tally = new Tally(asked, records);
+  await measurer.run(tally);
+  const cpu_ns = tally.cpuNs();
+  const count = records.count;
+  appendFileSync(file, records.take());
+  return { records: count, cpu_ns, reopened: reopened || undefined, error: tally.error };
+}

@@ -1,0 +1,115 @@
+/** The stacks and what each can do, as subject.toml declares it. */
+
+import type { Settings } from "./contract.js";
+import { Refused } from "./refused.js";
+import { EVERY_WORKLOAD, OWN_WORKLOAD } from "./workloads.js";
+
+const LEVELS = ["gzip", ..."123456789"].map((level) => (level === "gzip" ? level : `gzip:${level}`));
+/** The libraries with one level have zlib's default. */
+const ONE_LEVEL = ["none", "gzip", "gzip:6"];
+const EVERY_LEVEL = ["none", ...LEVELS];
+const IN_FLIGHT = 1024;
+/** Worker processes of a server. */
+const THREADS = 16;
+
+interface Stack {
+  roles: Settings["role"][];
+  encodings: string[];
+  compressions: string[];
+  /** Whether it bounds how much decompression may inflate; the others have bounds of their own. */
+  boundsInflation: boolean;
+  workloads?: readonly string[];
+  protocol?: string;
+  http?: string[];
+  styles?: string[];
+}
+
+const json = { encodings: ["json"], compressions: EVERY_LEVEL, protocol: "rest", http: ["1.1"] };
+const grpc = { encodings: ["protobuf"], boundsInflation: false, protocol: "grpc", http: ["2"] };
+const codec = { roles: ["codec" as const], compressions: EVERY_LEVEL, boundsInflation: true };
+
+export const STACKS: Record<string, Stack> = {
+  http: { ...json, roles: ["server", "client"], boundsInflation: true, styles: ["async"] },
+  fastify: { ...json, roles: ["server"], boundsInflation: false },
+  fetch: { ...json, roles: ["client"], boundsInflation: false, styles: ["future"] },
+  "grpc-js": { ...grpc, roles: ["server", "client"], compressions: ["none"], styles: ["async"] },
+  "grpc-js-gzip": { ...grpc, roles: ["client"], compressions: ONE_LEVEL, styles: ["async"] },
+  "connect-node": {
+    ...grpc,
+    roles: ["server", "client"],
+    compressions: EVERY_LEVEL,
+    styles: ["future"],
+  },
+  connect: {
+    roles: ["server", "client"],
+    encodings: ["protojson"],
+    compressions: EVERY_LEVEL,
+    boundsInflation: false,
+    workloads: OWN_WORKLOAD,
+    protocol: "rest",
+    http: ["1.1", "2"],
+    styles: ["future"],
+  },
+  json: { ...codec, encodings: ["json"] },
+  msgpack: { ...codec, encodings: ["msgpack"] },
+  "protobuf-es": { ...codec, encodings: ["protobuf", "protojson", "hybrid"] },
+  protobufjs: { ...codec, encodings: ["protobuf", "hybrid"] },
+  "ts-proto": { ...codec, encodings: ["protobuf", "hybrid"] },
+};
+
+/** The stack's name, once it is sure that the stack can do all that is asked of it. */
+export function choose(settings: Settings): string {
+  const able = Object.keys(STACKS).filter((name) => STACKS[name]?.roles.includes(settings.role));
+  const name = settings.stack || able[0];
+  const stack = name !== undefined && able.includes(name) ? STACKS[name] : undefined;
+  if (name === undefined || stack === undefined) {
+    const error = `no stack "${name}" is a ${settings.role} here: use ${able.join(" or ")}`;
+    throw new Refused(error, "user");
+  }
+  for (const [what, asked, can] of wants(stack, settings)) {
+    if (!can.includes(asked)) {
+      const error = `the stack ${name} has no ${what} "${asked}", only ${can.join(", ")}`;
+      throw new Refused(error, "user");
+    }
+  }
+  return name;
+}
+
+type Want = [what: string, asked: string, can: readonly string[]];
+
+/** What is asked for, by name, beside all that the stack has of it. */
+function wants(stack: Stack, settings: Settings): Want[] {
+  const { workload, encoding, limits } = settings;
+  const asked: Want[] = [
+    ["workload", String(workload.name), stack.workloads ?? EVERY_WORKLOAD],
+    ["encoding", encoding, stack.encodings],
+    ["limit max_depth", String(limits.max_depth || "its own"), ["its own"]],
+  ];
+  if (!stack.boundsInflation) {
+    asked.push(["limit max_inflation", String(limits.max_inflation || "its own"), ["its own"]]);
+  }
+  if (settings.role === "codec") {
+    asked.push(["compression", settings.compression, stack.compressions]);
+    return asked;
+  }
+  asked.push(
+    ["protocol", settings.protocol, [stack.protocol ?? ""]],
+    ["HTTP version", settings.http, stack.http ?? []],
+    ["compression", settings.response_compression, stack.compressions],
+  );
+  if (settings.role === "server") {
+    if (settings.threads > THREADS) {
+      asked.push(["number of threads", String(settings.threads), [`1 to ${THREADS}`]]);
+    }
+    return asked;
+  }
+  const usual = stack.styles?.[0] ?? "";
+  asked.push(
+    ["compression", settings.request_compression, stack.compressions],
+    ["style", settings.style || usual, stack.styles ?? []],
+  );
+  if (settings.in_flight > IN_FLIGHT) {
+    asked.push(["number of calls in flight", String(settings.in_flight), [`1 to ${IN_FLIGHT}`]]);
+  }
+  return asked;
+}

@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { parseAsk, parseSettings } from "../src/contract.js";
+import { Refused } from "../src/refused.js";
+import { choose } from "../src/stacks.js";
+
+const SERVER = {
+  contract: 1,
+  role: "server",
+  workload: { name: "hello" },
+  protocol: "rest",
+  http: "1.1",
+  encoding: "json",
+  listen: { transport: "tcp" },
+};
+
+function refused(act: () => unknown): [string, string] {
+  try {
+    act();
+  } catch (error) {
+    assert.ok(error instanceof Refused, String(error));
+    return [error.message, error.fault];
+  }
+  throw new Error("it is not refused");
+}
+
+const parsed = (line: unknown) => parseSettings(JSON.stringify(line));
+
+test("settings have the contract's defaults", () => {
+  const settings = parsed(SERVER);
+  assert.ok(settings.role === "server");
+  assert.equal(settings.threads, 1);
+  assert.equal(settings.marks, false);
+  assert.equal(settings.response_compression, "none");
+  assert.deepEqual(settings.listen, { transport: "tcp", host: "127.0.0.1", path: "" });
+  assert.equal(settings.limits.max_message_bytes, 16 << 20);
+});
+
+test("another version is refused before anything else", () => {
+  const [error, fault] = refused(() => parsed({ contract: 2, role: "siesta", pace: 1 }));
+  assert.match(error, /version 2; this subject has 1/);
+  assert.equal(fault, "instrument");
+});
+
+test("what a line may not have is refused with its name", () => {
+  const cases: [object, RegExp][] = [
+    [{ pace: 3 }, /unknown key "pace"/],
+    [{ constructor: 3 }, /unknown key "constructor"/],
+    [{ role: "siesta" }, /no role "siesta"/],
+    [{ encoding: "semaphore" }, /encoding cannot be "semaphore"/],
+    [{ threads: 0 }, /threads cannot be 0/],
+    [{ threads: 1.5 }, /threads cannot be 1.5/],
+    [{ marks: 1 }, /marks cannot be 1/],
+    [{ response_compression: "gzip:0" }, /"gzip:0"/],
+    [{ response_compression: "gzip:6:7" }, /"gzip:6:7"/],
+    [{ limits: { max_depth: 101 } }, /max_depth cannot be 101/],
+    [{ listen: { transport: "unix" } }, /must have a path/],
+    [{ listen: { transport: "tcp", path: "/x" } }, /and TCP none/],
+    [{ workload: [] }, /workload cannot be/],
+    [{ workload: undefined }, /lacks "workload"/],
+  ];
+  for (const [changed, why] of cases) {
+    assert.match(refused(() => parsed({ ...SERVER, ...changed }))[0], why);
+  }
+  assert.match(refused(() => parseSettings("[1]"))[0], /no JSON object/);
+  assert.match(refused(() => parseSettings("{"))[0], /no JSON object/);
+});
+
+test("a stack that cannot do what is asked refuses it", () => {
+  const cases: [object, RegExp][] = [
+    [{ stack: "no-such" }, /no stack "no-such" is a server/],
+    [{ stack: "fetch" }, /no stack "fetch" is a server/],
+    [{ protocol: "grpc" }, /http has no protocol "grpc", only rest/],
+    [{ response_compression: "zstd" }, /no compression "zstd"/],
+    [{ limits: { max_depth: 5 } }, /no limit max_depth "5"/],
+    [{ threads: 17 }, /no number of threads "17"/],
+    [{ stack: "fastify", limits: { max_inflation: 5 } }, /no limit max_inflation "5"/],
+    [{ stack: "connect", encoding: "protojson" }, /no workload "hello"/],
+  ];
+  for (const [changed, why] of cases) {
+    const [error, fault] = refused(() => choose(parsed({ ...SERVER, ...changed })));
+    assert.match(error, why);
+    assert.equal(fault, "user");
+  }
+  assert.equal(choose(parsed(SERVER)), "http");
+});
+
+test("lines after the settings ask for a proof or a slice", () => {
+  const ask = (line: object, inBatches = false) => parseAsk(JSON.stringify(line), inBatches);
+  assert.deepEqual(ask({ verify: true }), { verify: true });
+  const slice = { skip: 0, calls: 5, time_us: -1, batch: 0 };
+  assert.deepEqual(ask({ slice: { skip: 0, calls: 5 } }), { slice });
+  assert.ok("slice" in ask({ slice: { skip: 1, time_us: 0 } }));
+  assert.ok("slice" in ask({ slice: { skip: 1, calls: 1, batch: 4 } }, true));
+  for (const [line, inBatches] of [
+    [{}, false],
+    [{ verify: false }, false],
+    [{ verify: true, slice: { skip: 0, calls: 1 } }, false],
+    [{ slice: { skip: 0 } }, false],
+    [{ slice: { skip: 0, calls: 0 } }, false],
+    [{ slice: { skip: 0, calls: 1, time_us: 1 } }, false],
+    [{ slice: { skip: 0, calls: 1, pace: 3 } }, false],
+    [{ slice: { skip: 0, calls: 1, batch: 4 } }, false],
+    [{ slice: { skip: 0, calls: 1 } }, true],
+  ] as const) {
+    assert.equal(refused(() => ask(line, inBatches))[1], "instrument", JSON.stringify(line));
+  }
+});

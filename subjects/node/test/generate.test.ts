@@ -1,0 +1,141 @@
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { test } from "node:test";
+
+import { Es, ProtobufJs, TsProto } from "../src/generated.js";
+import type { Json } from "../src/shape.js";
+import { generated } from "./harness.js";
+
+const PROTOS = resolve("test/protos");
+
+const EVERYTHING = {
+  kind: "in",
+  kinds: ["A", "in", "KIND_UNSPECIFIED"],
+  byId: { "5": {}, "-9007199254740993": { back: { kind: "A" }, raw: "AQID" } },
+  named: { a: "A", constructor: "in" },
+  flags: { true: "x", false: "y" },
+  numberValue: "-9223372036854775808",
+  at: "2020-01-02T03:04:05.000000007Z",
+  struct: { a: [1, null, { b: true }] },
+  wrapped: "9007199254740993",
+  any: { "@type": "type.googleapis.com/Outer.Inner.Deep", raw: "AQ==" },
+  took: "1.000000001s",
+  mask: "aB,c.d",
+  value: [null, 1],
+  items: [1, "x"],
+  wrappedBytes: "AA==",
+  double: "-Infinity",
+  float: "NaN",
+  doubles: [0.1, "NaN"],
+  int32: -5,
+  int64: "-1",
+  uint32: 4294967295,
+  uint64: "18446744073709551615",
+  sint32: -2147483648,
+  sint64: "-9223372036854775808",
+  fixed32: 4294967295,
+  fixed64: "18446744073709551615",
+  sfixed32: -1,
+  sfixed64: "-1",
+  bool: true,
+  raw: "/+8=",
+  raws: ["AA==", ""],
+  longs: ["1", "-1", "9007199254740993"],
+  maybe: 0,
+  snakeCaseName: "s",
+  CamelName: "c",
+  Under: "u",
+  aB: "ab",
+};
+
+const NAMES = { constructor: "c", default: "d", Proto: "5", toString: "t", hasOwnProperty: "h" };
+
+const OLD = {
+  old: {
+    id: 0,
+    name: "",
+    item: [{ n: 1 }, { n: 0 }],
+    color: "RED",
+    packed: [1, 2],
+    big: "-9007199254740993",
+    "[dash.name.ext]": "e",
+  },
+};
+
+const odd = generated(PROTOS, "odd file-1.proto");
+const es = await Es.load(odd);
+
+function throughEs(typeName: string, sample: Json): Json {
+  return es.fromBytes(typeName, es.toBytes(typeName, sample));
+}
+
+const samples: [string, Json][] = [
+  ["Outer.Inner", EVERYTHING],
+  ["Names", NAMES],
+  ["google.protobuf.Empty", {}],
+];
+
+test("protobuf-es has code for odd messages", () => {
+  for (const [typeName, sample] of [...samples, ["Container", OLD] as [string, Json]]) {
+    assert.deepEqual(throughEs(typeName, sample), sample);
+  }
+});
+
+test("ts-proto and protobufjs read and write the same", async () => {
+  for (const library of [await TsProto.load(odd), await ProtobufJs.load(odd)]) {
+    for (const [typeName, sample] of samples) {
+      const type = library.type(typeName);
+      const written = type.encode(type.decode(es.toBytes(typeName, sample)));
+      assert.deepEqual(es.fromBytes(typeName, written), sample);
+    }
+  }
+});
+
+test("protobufjs keeps what proto2 has", async () => {
+  const type = (await ProtobufJs.load(odd)).type("Container");
+  assert.deepEqual(es.fromBytes("Container", type.encode(type.decode(es.toBytes("Container", OLD)))), OLD);
+});
+
+test("methods are found by their path, whatever their names", async () => {
+  assert.equal(es.method("/Deleter/class").name, "class");
+  const [name, method] = (await TsProto.load(odd)).method("/Deleter/class");
+  assert.equal(name, "class");
+  assert.equal(method.path, "/Deleter/class");
+});
+
+test("every set has the message of hybrid", () => {
+  assert.deepEqual(throughEs("rpcgauge.Hybrid", { json: "{}" }), { json: "{}" });
+});
+
+test("TypeScript has interfaces for the messages and for their JSON", () => {
+  const types = readFileSync(join(odd, "es", "odd file-1_pb.d.ts"), "utf8");
+  assert.match(types, /export declare type Outer_InnerJson = {/);
+  assert.match(types, /export declare type Outer_Inner = Message<"Outer.Inner"> & {/);
+});
+
+test("JSON schemas have 64-bit integers in either form", () => {
+  for (const [wide, form] of [["integer", "integer"], ["string", "string"]] as const) {
+    const text = readFileSync(join(odd, "schemas", `${wide}.json`), "utf8");
+    const { definitions } = JSON.parse(text) as {
+      definitions: Record<string, { properties: Record<string, Json> }>;
+    };
+    const fields = definitions["Outer.Inner"]?.properties;
+    assert.deepEqual(fields?.int64, { type: form });
+    assert.deepEqual(fields?.longs, { type: "array", items: { type: form } });
+    assert.deepEqual(fields?.byId?.additionalProperties, {
+      $ref: "messages#/definitions/Outer.Inner.Deep",
+    });
+    assert.deepEqual(fields?.at, { $ref: "messages#/definitions/google.protobuf.Timestamp" });
+    assert.deepEqual(definitions["google.protobuf.Timestamp"], { type: "string" });
+  }
+});
+
+test("a generator that fails leaves the others their code, and its words", async () => {
+  const messages = generated(PROTOS, "reserved.proto");
+  const loaded = await Es.load(messages);
+  assert.deepEqual(loaded.fromBytes("function", loaded.toBytes("function", { text: "x" })), { text: "x" });
+  assert.ok((await ProtobufJs.load(messages)).type("function"));
+  await assert.rejects(TsProto.load(messages), /ts-proto: reserved.ts:\d+: the generated code is wrong/);
+  assert.ok(!existsSync(join(messages, "ts-proto/reserved.js")));
+});

@@ -1,0 +1,77 @@
+/** Generates code for sets of messages, and runs the subject as the lab does. */
+
+import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { after } from "node:test";
+
+import { createFileRegistry, fromBinary } from "@bufbuild/protobuf";
+import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+
+import type { Json } from "../src/shape.js";
+
+/** Tests run in the subject's folder. */
+const HERE = resolve(".");
+export const CONTRACT = resolve("../../contract");
+export const TARGET = join(HERE, "target/test/src");
+
+export function temporary(): string {
+  const folder = mkdtempSync(join(tmpdir(), "rpcgauge-node-"));
+  after(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+/** A folder with a set of messages, as the lab makes it, and their code. */
+export function generated(protos: string, ...files: string[]): string {
+  const messages = temporary();
+  const binary = join(messages, "descriptors.binpb");
+  const command = ["--include_imports", `--descriptor_set_out=${binary}`, "-I", protos, ...files];
+  execFileSync("protoc", command, { stdio: ["ignore", "inherit", "inherit"] });
+  const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, readFileSync(binary)));
+  const names = [...registry.files].map((file) => file.proto.name);
+  const methods = [...registry].flatMap((type) => (type.kind === "service" ? type.methods : []));
+  const list = {
+    generate: names.filter((name) => !name.startsWith("google/protobuf/")),
+    methods: methods.map((method) => ({
+      path: `/${method.parent.typeName}/${method.name}`,
+      request: method.input.typeName,
+      response: method.output.typeName,
+    })),
+  };
+  writeFileSync(join(messages, "files.json"), JSON.stringify(list));
+  const generator = join(TARGET, "generate/main.js");
+  execFileSync(process.execPath, [generator, messages], { stdio: ["ignore", "inherit", "ignore"] });
+  return messages;
+}
+
+export const BUILT_IN = [
+  "followers.proto", "hello.proto", "list.proto", "profile.proto", "records.proto", "several.proto",
+];
+
+/** A running subject. */
+export class Subject {
+  private readonly process: ChildProcessWithoutNullStreams;
+  private readonly lines: AsyncIterator<string>;
+
+  constructor(messages: string) {
+    this.process = spawn(process.execPath, [join(TARGET, "main.js"), "--messages", messages]);
+    this.process.stderr.pipe(process.stderr);
+    this.lines = createInterface({ input: this.process.stdout })[Symbol.asyncIterator]();
+  }
+
+  async ask(line: Json): Promise<Json> {
+    this.process.stdin.write(`${JSON.stringify(line)}\n`);
+    const { value, done } = await this.lines.next();
+    if (done) throw new Error("the subject ended without a line");
+    return JSON.parse(value as string) as Json;
+  }
+
+  /** Closes its input, and returns its exit code. */
+  async end(): Promise<number> {
+    const ended = new Promise<number>((done) => this.process.once("close", (code) => done(code ?? -1)));
+    this.process.stdin.end();
+    return ended;
+  }
+}
