@@ -41,7 +41,7 @@ pub(crate) fn prepare(study: &Resolved) -> Result<Vec<Prepared<'_>>, Failure> {
     let Resolved { plan, services, .. } = study;
     warn_of_files(plan);
     let called = plan.variants.iter().filter_map(|variant| {
-        let service = variant.settings.callee.live()?;
+        let service = variant.settings.target.live()?;
         Some((variant, service, services.get(&variant.name)?))
     });
     let form = form(called.clone());
@@ -117,15 +117,15 @@ impl Prepared<'_> {
 
     /// The texts of the calls, with the type that a schema gives them.
     fn texts(&self, schema: Option<&Schema>) -> Result<Option<Texts>, Failure> {
-        let service = self.variant.settings.callee.live();
-        let method = service.and_then(|service| service.target.method());
+        let service = self.variant.settings.target.live();
+        let method = service.and_then(|service| service.url.method());
         let message_type: Option<MessageType> = match (schema, method) {
             (Some(schema), Some(method)) => {
                 let found = schema.method(method);
                 let found = found.map_err(|error| {
                     Failure::input(format!(
                         "{}: {error}",
-                        self.variant.settings.callee.called()
+                        self.variant.settings.target.called()
                     ))
                 });
                 Some(found?.request)
@@ -212,7 +212,7 @@ fn form<'a>(
     let is_plain = |(_, service, inputs): (&Variant, &LiveService, &ServiceInputs)| {
         let mut fields = inputs.headers.iter();
         let named = fields.find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
-        !service.target.scheme.is_grpc() && named.is_some_and(|(_, value)| !value.contains("json"))
+        !service.url.scheme.is_grpc() && named.is_some_and(|(_, value)| !value.contains("json"))
     };
     match called.all(is_plain) {
         true => Form::Plain,

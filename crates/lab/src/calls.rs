@@ -57,7 +57,7 @@ impl CallSpec {
             seed: 0,
             connections: 1,
             connection_use: settings.connection,
-            keepalive: settings.callee.live().and_then(|service| service.keepalive),
+            keepalive: settings.target.live().and_then(|service| service.keepalive),
             timing: Timing::Load,
             warmup: None,
             stop: Stop {

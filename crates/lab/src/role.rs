@@ -7,7 +7,7 @@ use rpcgauge_message::contract::{
 };
 use rpcgauge_message::{Limits, Workload, WorkloadSpec};
 use rpcgauge_study::record::Fault;
-use rpcgauge_study::settings::{Callee, Sample, Settings, Transport};
+use rpcgauge_study::settings::{Sample, Settings, Target, Transport};
 use rpcgauge_trial::{Schedule, Timing};
 
 use crate::error::{TrialFailure, TrialResult};
@@ -53,13 +53,13 @@ pub(crate) fn client(
     limits: Limits,
 ) -> TrialResult<contract::Settings> {
     let (
-        Callee::Subject {
+        Target::Subject {
             client,
             workload: spec,
             ..
         },
         Schedule::Closed { in_flight },
-    ) = (&settings.callee, &settings.schedule)
+    ) = (&settings.target, &settings.schedule)
     else {
         return Err(other_role());
     };
@@ -94,12 +94,12 @@ pub(crate) fn codec(
     records: &Path,
     limits: Limits,
 ) -> TrialResult<(contract::Settings, CodecSample)> {
-    let Callee::Codec {
+    let Target::Codec {
         operation,
         sample,
         workload: spec,
         ..
-    } = &settings.callee
+    } = &settings.target
     else {
         return Err(other_role());
     };
@@ -145,7 +145,7 @@ pub(crate) fn listen(transport: Transport, path: PathBuf) -> Listen {
 }
 
 fn workload(settings: &Settings) -> TrialResult<&WorkloadSpec> {
-    settings.callee.workload().ok_or_else(other_role)
+    settings.target.workload().ok_or_else(other_role)
 }
 
 /// Bounds as the contract has them: those that are not the default.

@@ -25,12 +25,12 @@ const LIVE_PATIENCE: Duration = Duration::from_secs(30);
 
 /// A server, and the calls for it.
 pub(crate) struct Server {
-    target: Target,
+    target: Reached,
     calls: CallSpec,
 }
 
 /// What is called.
-enum Target {
+enum Reached {
     /// A process of the lab, proved right.
     Subject {
         process: Box<Subject>,
@@ -61,7 +61,7 @@ impl Server {
         let (calls, bodies) = live.into_parts();
         Self {
             calls,
-            target: Target::Live(bodies),
+            target: Reached::Live(bodies),
         }
     }
 
@@ -83,7 +83,7 @@ impl Server {
             .map_err(|failure| failure.with_log(subject.log_tail()))?;
         Ok(Self {
             calls,
-            target: Target::Subject {
+            target: Reached::Subject {
                 process: Box::new(subject),
                 exchange: Box::new(exchange),
             },
@@ -93,14 +93,14 @@ impl Server {
     /// The process behind it, where the lab started it.
     pub(crate) fn process(&self) -> Option<&Subject> {
         match &self.target {
-            Target::Subject { process, .. } => Some(process),
-            Target::Live(_) => None,
+            Reached::Subject { process, .. } => Some(process),
+            Reached::Live(_) => None,
         }
     }
 
     /// Asks its process to end.
     pub(crate) fn ask_to_end(&mut self) {
-        if let Target::Subject { process, .. } = &mut self.target {
+        if let Reached::Subject { process, .. } = &mut self.target {
             process.ask_to_end();
         }
     }
@@ -113,7 +113,7 @@ impl Server {
     pub(crate) fn open(&mut self, timing: Timing) -> TrialResult<Opened<'_>> {
         let unready = |error: String| TrialFailure::new(Fault::User, error);
         Ok(match &mut self.target {
-            Target::Subject { exchange, process } => {
+            Reached::Subject { exchange, process } => {
                 let code = Some(exchange.code());
                 let (response_size, bodies) = match timing {
                     Timing::Stages => (None, load::Bodies::PerCall(&mut **exchange)),
@@ -134,7 +134,7 @@ impl Server {
                     response_size,
                 }
             }
-            Target::Live(bodies) => {
+            Reached::Live(bodies) => {
                 let check = self.calls.check.map(Check::start).transpose();
                 Opened {
                     subject: None,
@@ -162,13 +162,13 @@ impl Server {
             timing: settings.timing(),
             warmup: warmup::bounds(plan.warmup),
             stop: settings.stop,
-            drain: match settings.callee.live().map(|service| service.at_end) {
+            drain: match settings.target.live().map(|service| service.at_end) {
                 Some(AtEnd::Cancel) => Duration::ZERO,
                 Some(AtEnd::Wait) | None => calls.drain,
             },
             patience: match self.target {
-                Target::Subject { .. } => calls.patience,
-                Target::Live(_) => LIVE_PATIENCE,
+                Reached::Subject { .. } => calls.patience,
+                Reached::Live(_) => LIVE_PATIENCE,
             },
             ..calls
         }

@@ -25,7 +25,7 @@ pub mod setting;
 pub mod settings;
 pub mod subject;
 pub mod system;
-pub mod target;
+pub mod url;
 pub mod words;
 
 pub use error::{Position, StudyError};

@@ -10,7 +10,7 @@ use rpcgauge_message::{Compression, Encoding, workload::WorkloadSpec};
 pub use rpcgauge_trial::{Arrivals, Keepalive, MOST_IN_FLIGHT, RampPart, Schedule, Stop, Timing};
 use serde::{Deserialize, Serialize};
 
-use crate::target::Target;
+use crate::url::Url;
 use crate::words::Word;
 
 /// The name of the embedded subject's one stack.
@@ -25,7 +25,7 @@ pub const ENGINE: &str = "engine";
 pub struct Settings {
     /// Who is called, and with which messages.
     #[serde(flatten)]
-    pub callee: Callee,
+    pub target: Target,
     /// The protocol of the call.
     pub protocol: Protocol,
     /// The HTTP version that carries it. gRPC needs HTTP/2.
@@ -65,7 +65,7 @@ fn is_one_thread(threads: &u32) -> bool {
 /// Who is called, and with which messages.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Callee {
+pub enum Target {
     /// A server that the lab starts, proves right, and looks into while it is measured.
     Subject {
         /// The server as SUBJECT/STACK, `reference` for the embedded one.
@@ -112,7 +112,7 @@ pub struct Client {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LiveService {
     /// Where it is, and what of it is called.
-    pub target: Target,
+    pub url: Url,
     /// How TLS is spoken, where the target's scheme asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsChoice>,
@@ -242,10 +242,10 @@ pub const MOST_THREADS: u32 = 1024;
 
 impl Settings {
     /// The settings of a call, or of a codec, of which no more is said.
-    pub fn new(callee: Callee, protocol: Protocol) -> Self {
+    pub fn new(target: Target, protocol: Protocol) -> Self {
         let (http, encoding) = usual(protocol);
         Self {
-            callee,
+            target,
             protocol,
             http,
             encoding,
@@ -271,8 +271,8 @@ impl Settings {
     /// Stage timing needs one call in flight in a closed loop, and a server that marks its handler;
     /// everything else is timed as load.
     pub fn timing(&self) -> Timing {
-        match (&self.schedule, &self.callee) {
-            (Schedule::Closed { in_flight: 1 }, Callee::Subject { .. } | Callee::Codec { .. }) => {
+        match (&self.schedule, &self.target) {
+            (Schedule::Closed { in_flight: 1 }, Target::Subject { .. } | Target::Codec { .. }) => {
                 Timing::Stages
             }
             _ => Timing::Load,
@@ -288,7 +288,7 @@ pub(crate) fn usual(protocol: Protocol) -> (HttpVersion, Option<Encoding>) {
     }
 }
 
-impl Callee {
+impl Target {
     /// The embedded server, called by the engine.
     pub fn reference(workload: WorkloadSpec) -> Self {
         Self::Subject {

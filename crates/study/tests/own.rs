@@ -135,9 +135,9 @@ fn a_study_file_with_a_method_of_its_own_resolves() {
     let plan = Shop::new().resolve(STUDY).unwrap();
     let names: Vec<&str> = plan.variants.iter().map(|v| v.name.as_str()).collect();
     assert_eq!(names, ["scale=1", "scale=3", "scale=1-again"]);
-    let callee = &plan.variants[1].settings.callee;
-    let Some(rpcgauge_message::WorkloadSpec::Own(own)) = callee.workload() else {
-        panic!("{callee:?}")
+    let target = &plan.variants[1].settings.target;
+    let Some(rpcgauge_message::WorkloadSpec::Own(own)) = target.workload() else {
+        panic!("{target:?}")
     };
     assert_eq!(own.method, "shop.Orders/Get");
     assert_eq!(own.response["lines"].as_array().unwrap().len(), 6);

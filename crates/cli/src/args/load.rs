@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use rpcgauge_message::Compression;
 use rpcgauge_study::objective::Objective;
 use rpcgauge_study::ramp::Ramp;
-use rpcgauge_study::target::Target;
+use rpcgauge_study::url::Url;
 use rpcgauge_study::words::parse_time_ms;
 
 use super::{LimitArgs, OutputArgs, SchemaArgs};
@@ -17,7 +17,7 @@ use super::{LimitArgs, OutputArgs, SchemaArgs};
 pub(crate) struct LoadArgs {
     /// What to call: grpc[s]://HOST:PORT/package.Service/Method, or http[s]://HOST[:PORT]/path
     #[arg(value_name = "TARGET", value_hint = ValueHint::Url)]
-    pub(crate) target: Target,
+    pub(crate) target: Url,
     #[command(flatten)]
     pub(crate) service: ServiceArgs,
     #[command(flatten)]
@@ -33,7 +33,7 @@ pub(crate) struct LoadArgs {
     pub(crate) slo: Vec<Objective>,
     /// Compare with this target, in interleaved blocks
     #[arg(long, value_name = "TARGET", value_hint = ValueHint::Url, conflicts_with_all = ["ramp", "find_capacity"], help_heading = "Result")]
-    pub(crate) vs: Option<Target>,
+    pub(crate) vs: Option<Url>,
     /// A header field of the calls to that target, which gets none of -H (repeatable); its value is
     /// kept nowhere
     #[arg(long, value_name = "NAME: VALUE", requires = "vs", value_parser = rpcgauge_study::file::parse_header, help_heading = "Result")]

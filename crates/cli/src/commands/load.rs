@@ -6,7 +6,7 @@ use rpcgauge_lab::Stacks;
 use rpcgauge_study::ramp::parts_word;
 use rpcgauge_study::resolve::loader::FileLoader;
 use rpcgauge_study::resolve::{Overrides, ResolveContext};
-use rpcgauge_study::target::Target;
+use rpcgauge_study::url::Url;
 use rpcgauge_study::words::time_word;
 
 use super::measure::{self, Ended, How};
@@ -64,7 +64,7 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
 }
 
 /// The run's name: `load-` and the host, made plain for a directory.
-fn name(target: &Target) -> String {
+fn name(target: &Url) -> String {
     let plain = |c: char| match c.is_ascii_alphanumeric() || c == '.' {
         true => c,
         false => '-',
@@ -261,7 +261,7 @@ fn blocks(args: &LoadArgs) -> Result<u32, Failure> {
 
 /// What is called, in words.
 fn question(args: &LoadArgs) -> String {
-    let called = |target: &Target| {
+    let called = |target: &Url| {
         let mut called = target.clone();
         if let (Some(method), None) = (&args.service.method, target.method())
             && target.scheme.is_grpc()

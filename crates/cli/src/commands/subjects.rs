@@ -63,11 +63,11 @@ pub(crate) fn commands<'p>(
     };
     let (mut reason, mut can_run) = (None, false);
     let variants = plans.into_iter().flat_map(|plan| &plan.variants);
-    for callee in variants.map(|variant| &variant.settings.callee) {
+    for target in variants.map(|variant| &variant.settings.target) {
         let mut lacks = None;
-        for stack in callee.stacks() {
+        for stack in target.stacks() {
             // The embedded one has no / in its name.
-            if let (Some(stack), Some(workload)) = (stack.split_once('/'), callee.workload()) {
+            if let (Some(stack), Some(workload)) = (stack.split_once('/'), target.workload()) {
                 lacks = lacks.or(needed.add(stack, workload)?);
             }
         }

@@ -56,9 +56,9 @@ impl LoadView {
 /// Serves the metrics of a load, and says where: with port 0 the system has chosen one.
 fn serve(plan: &Plan, endpoint: Endpoint) -> Result<Metrics, Failure> {
     let targets = plan.variants.iter().map(|variant| {
-        let service = variant.settings.callee.live();
+        let service = variant.settings.target.live();
         // Any program that reaches the port can read it.
-        let called = service.map(|service| service.target.clone().without_query().to_string());
+        let called = service.map(|service| service.url.clone().without_query().to_string());
         (variant.name.clone(), called.unwrap_or_default())
     });
     let metrics = Metrics::new(targets);

@@ -1,6 +1,6 @@
 use rpcgauge_load::{CallStyle, Codec as _};
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
-use rpcgauge_study::settings::{Callee, HttpVersion};
+use rpcgauge_study::settings::{HttpVersion, Target};
 
 use super::*;
 
@@ -10,12 +10,12 @@ fn settings(protocol: Protocol, encoding: Encoding) -> Settings {
     Settings {
         http: HttpVersion::Http2,
         encoding: Some(encoding),
-        ..Settings::new(Callee::reference(WorkloadSpec::Hello {}), protocol)
+        ..Settings::new(Target::reference(WorkloadSpec::Hello {}), protocol)
     }
 }
 
 fn exchange(settings: &Settings) -> Exchange {
-    let workload = Workload::new(settings.callee.workload().unwrap()).unwrap();
+    let workload = Workload::new(settings.target.workload().unwrap()).unwrap();
     Exchange::new(workload, settings, Limits::DEFAULT).unwrap()
 }
 

@@ -56,8 +56,8 @@ pub(super) fn request(
                 method: method.clone(),
             },
         },
-        path: service.target.path.clone(),
-        authority: given("host").unwrap_or_else(|| service.target.authority.clone()),
+        path: service.url.path.clone(),
+        authority: given("host").unwrap_or_else(|| service.url.authority.clone()),
         headers,
     })
 }

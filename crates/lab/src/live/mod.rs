@@ -96,7 +96,7 @@ impl Live {
         extent: &Extent,
         stop: &AtomicBool,
     ) -> Result<Self, LiveError> {
-        let Some(service) = settings.callee.live() else {
+        let Some(service) = settings.target.live() else {
             return Err(LiveError::Plan);
         };
         let bodies = bodies::make(settings, inputs.texts.as_ref(), extent, stop)?;

@@ -40,7 +40,7 @@ pub(super) fn probe(
     match refusal(kind, &said, settings, service) {
         None => Ok(()),
         Some(what) => Err(LiveError::Refused {
-            target: service.target.to_string(),
+            target: service.url.to_string(),
             what,
         }),
     }
@@ -76,7 +76,7 @@ pub(super) fn one_call<'b>(
 
 fn uncallable(service: &LiveService, what: String) -> LiveError {
     LiveError::Uncallable {
-        target: service.target.to_string(),
+        target: service.url.to_string(),
         what,
     }
 }
@@ -154,16 +154,16 @@ pub(super) fn refusal(
         }
         FailureKind::HttpStatus(404) => format!(
             "responds with 404: there is nothing at {}; check the path and its method, {method}",
-            service.target.path,
+            service.url.path,
         ),
         FailureKind::HttpStatus(405) => format!(
             "responds with 405: {} does not take {method}; choose another method with -X",
-            service.target.path,
+            service.url.path,
         ),
         FailureKind::HttpStatus(415) => format!(
             "responds with 415: {} does not take bodies of this type or compression; check \
              the header 'content-type: …' and the compression of requests",
-            service.target.path,
+            service.url.path,
         ),
         // The engine's text about a connection names what is wrong and the option that helps.
         FailureKind::CertificateUnknownIssuer

@@ -35,8 +35,8 @@ pub fn reflect(
     inputs: &LiveInputs,
     stop: &AtomicBool,
 ) -> Result<Schema, LiveError> {
-    let service = settings.callee.live().ok_or(LiveError::Plan)?;
-    let method = service.target.method().ok_or(LiveError::Plan)?;
+    let service = settings.target.live().ok_or(LiveError::Plan)?;
+    let method = service.url.method().ok_or(LiveError::Plan)?;
     let name = method.split('/').next().unwrap_or(method);
     Asker::new(settings, service, inputs, stop)?.schema(name)
 }
@@ -89,7 +89,7 @@ impl<'a> Asker<'a> {
             Err(FetchError::Call(error)) => Err(error),
             Err(FetchError::Reflection(ReflectionError::NoService { service, nearest })) => {
                 Err(LiveError::UnknownService {
-                    target: self.service.target.to_string(),
+                    target: self.service.url.to_string(),
                     service,
                     nearest,
                 })
@@ -140,7 +140,7 @@ impl<'a> Asker<'a> {
 
     /// The error of a question that failed as a call.
     fn failed(&self, kind: FailureKind, said: &str) -> LiveError {
-        let target = self.service.target.to_string();
+        let target = self.service.url.to_string();
         // A response that breaks a rule says nothing of the method that is called.
         let refusal = match kind {
             FailureKind::Protocol => None,
@@ -162,7 +162,7 @@ impl<'a> Asker<'a> {
 
     fn error(&self, what: String) -> LiveError {
         LiveError::Reflection {
-            target: self.service.target.to_string(),
+            target: self.service.url.to_string(),
             what,
         }
     }

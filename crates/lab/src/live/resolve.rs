@@ -10,7 +10,7 @@ use std::time::Duration;
 use rpcgauge_load as load;
 use rpcgauge_study::settings::{LiveService, Settings};
 use rpcgauge_study::system::sentence;
-use rpcgauge_study::target::Address;
+use rpcgauge_study::url::Address;
 
 use super::LiveError;
 use crate::scratch::MAX_SOCKET_PATH;
@@ -22,18 +22,18 @@ pub(super) fn address(
     settings: &Settings,
 ) -> Result<load::Address, LiveError> {
     let unreachable = |address: String, source| LiveError::Unreachable {
-        target: service.target.to_string(),
+        target: service.url.to_string(),
         address,
         source,
     };
     let within = Duration::from_millis(settings.deadline_ms);
-    let (host, port) = match &service.target.address {
+    let (host, port) = match &service.url.address {
         Address::Tcp { host, port } => (host, *port),
         Address::Unix { path } => {
             return match load::connect_unix(path, within) {
                 Ok(_) => Ok(load::Address::Unix(path.clone())),
                 Err(source) => Err(LiveError::Socket {
-                    target: service.target.to_string(),
+                    target: service.url.to_string(),
                     what: no_socket(path, &source),
                 }),
             };
@@ -84,13 +84,13 @@ fn no_socket(path: &Path, error: &io::Error) -> String {
 /// # Errors
 /// [`LiveError::Tls`] names the file and what is wrong with it.
 pub fn tls(settings: &Settings) -> Result<Option<load::Tls>, LiveError> {
-    let service = settings.callee.live().ok_or(LiveError::Plan)?;
+    let service = settings.target.live().ok_or(LiveError::Plan)?;
     let Some(choice) = &service.tls else {
         return Ok(None);
     };
-    let host = match &service.target.address {
+    let host = match &service.url.address {
         Address::Tcp { host, .. } => host.clone(),
-        Address::Unix { .. } => host_of(&service.target.authority),
+        Address::Unix { .. } => host_of(&service.url.authority),
     };
     let tls = load::Tls::new(load::TlsSettings {
         roots: match &choice.ca {

@@ -3,16 +3,16 @@
 
 use rpcgauge_message::data::{Form, Order, RowFormat, Rows};
 use rpcgauge_message::{Compression, Schema};
-use rpcgauge_study::settings::{AtEnd, Callee, HttpVersion, LiveService, Messages, Protocol};
+use rpcgauge_study::settings::{AtEnd, HttpVersion, LiveService, Messages, Protocol, Target};
 use rpcgauge_trial::Schedule;
 
 use super::*;
 
 fn settings(target: &str) -> Settings {
-    let target: rpcgauge_study::target::Target = target.parse().unwrap();
+    let target: rpcgauge_study::url::Url = target.parse().unwrap();
     let is_grpc = target.scheme.is_grpc();
     let service = Box::new(LiveService {
-        target,
+        url: target,
         tls: None,
         http_method: (!is_grpc).then(|| "POST".to_owned()),
         header_names: Vec::new(),
@@ -32,7 +32,7 @@ fn settings(target: &str) -> Settings {
             time_ms: None,
         },
         deadline_ms: 250,
-        ..Settings::new(Callee::Live { service }, protocol)
+        ..Settings::new(Target::Live { service }, protocol)
     }
 }
 
@@ -318,7 +318,7 @@ fn compressed_bodies_say_so() {
 }
 
 fn head(settings: &Settings, inputs: &LiveInputs) -> Result<load::Request, LiveError> {
-    head::request(settings, settings.callee.live().unwrap(), inputs)
+    head::request(settings, settings.target.live().unwrap(), inputs)
 }
 
 fn with(headers: &[(&str, &str)]) -> LiveInputs {

@@ -8,7 +8,7 @@ use rpcgauge_message::contract::{self, Listen};
 use rpcgauge_message::{Workload, WorkloadSpec};
 use rpcgauge_study::plan::{TrialSpec, Variant};
 use rpcgauge_study::record::Fault;
-use rpcgauge_study::settings::{Callee, Placement, REFERENCE, Transport};
+use rpcgauge_study::settings::{Placement, REFERENCE, Target, Transport};
 
 use super::Run;
 use crate::caller::{Caller, Proof};
@@ -89,12 +89,12 @@ impl<'a> Run<'a> {
         variant: &Variant,
         starts: u32,
     ) -> TrialResult<Instance> {
-        match &variant.settings.callee {
-            Callee::Live { .. } => {
+        match &variant.settings.target {
+            Target::Live { .. } => {
                 let live = self.live(variant)?;
                 Ok(Instance::Server(Box::new(Server::live(live))))
             }
-            Callee::Subject {
+            Target::Subject {
                 server,
                 client,
                 workload,
@@ -108,7 +108,7 @@ impl<'a> Run<'a> {
                 let client = self.new_client(&starting, &client.stack, workload, &server)?;
                 Ok(Instance::Client(server, Box::new(client)))
             }
-            Callee::Codec {
+            Target::Codec {
                 codec, workload, ..
             } => {
                 let starting = self.starting(invocation, trial, variant, starts)?;
@@ -220,7 +220,7 @@ impl<'a> Run<'a> {
     /// How a stack is started for a variant's messages.
     fn command(&self, stack: &str, variant: &Variant) -> TrialResult<&'a SubjectCommand> {
         let options = self.options;
-        let workload = variant.settings.callee.workload();
+        let workload = variant.settings.target.workload();
         options.stacks.command(stack, workload)
     }
 

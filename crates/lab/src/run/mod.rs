@@ -252,7 +252,7 @@ impl<'a> Run<'a> {
         versions: Vec<BTreeMap<String, String>>,
     ) -> Result<(), LabError> {
         let mut is_new = false;
-        for (stack, versions) in variant.settings.callee.stacks().zip(versions) {
+        for (stack, versions) in variant.settings.target.stacks().zip(versions) {
             let subjects = &mut self.environment.subjects;
             let known = subjects.entry(stack.to_owned()).or_default();
             let before = known.len();

@@ -209,7 +209,7 @@ impl<'a> Run<'a> {
         let mut floors = Floors::default();
         for (planned, carried) in trials.iter().zip(rotation.carried()) {
             let settings = &planned.variant.settings;
-            let carried = carried.filter(|_| settings.callee.live().is_none());
+            let carried = carried.filter(|_| settings.target.live().is_none());
             let key = carried.and_then(|carried| FloorKey::of(settings.transport, &carried));
             if let Some(key) = key {
                 floors.note(&planned.variant.name, key);

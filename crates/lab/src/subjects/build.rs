@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rpcgauge_message::workload::MessageSet;
-use rpcgauge_study::subject::{MESSAGES, STACK, Manifest};
+use rpcgauge_study::subject::{MESSAGES, Manifest, STACK};
 
 use super::commands::{Commands, Step, beside, empty, is_whole, unwritable};
 use super::error::{SubjectsError, Task};

@@ -4,7 +4,7 @@ use rpcgauge_lab::SubjectCommand;
 use rpcgauge_message::WorkloadSpec;
 use rpcgauge_study::plan::Plan;
 use rpcgauge_study::record::{Fault, TrialRecord};
-use rpcgauge_study::settings::{Callee, Client, Operation, Sample, Settings, Style};
+use rpcgauge_study::settings::{Client, Operation, Sample, Settings, Style, Target};
 use rpcgauge_trial::{Stage, Stop};
 
 use crate::common::{Left, failed, measured, plan, rest_json, run};
@@ -15,9 +15,9 @@ fn python(fault: &str) -> SubjectCommand {
     SubjectCommand::new("python3", [SCRIPT, fault])
 }
 
-fn with(callee: Callee, calls: u64) -> Settings {
+fn with(target: Target, calls: u64) -> Settings {
     Settings {
-        callee,
+        target,
         stop: Stop {
             calls: Some(calls),
             time_ms: None,
@@ -35,7 +35,7 @@ fn engine() -> Settings {
 }
 
 fn with_client(stack: &str) -> Settings {
-    let callee = Callee::Subject {
+    let target = Target::Subject {
         server: "reference".to_owned(),
         client: Some(Client {
             stack: stack.to_owned(),
@@ -43,17 +43,17 @@ fn with_client(stack: &str) -> Settings {
         }),
         workload: WorkloadSpec::List { n: 3 },
     };
-    with(callee, 100)
+    with(target, 100)
 }
 
 fn codec() -> Settings {
-    let callee = Callee::Codec {
+    let target = Target::Codec {
         codec: "other".to_owned(),
         operation: Operation::Encode,
         sample: Sample::Response,
         workload: WorkloadSpec::List { n: 3 },
     };
-    with(callee, 5_000)
+    with(target, 5_000)
 }
 
 /// All measured in turn, in short slices.

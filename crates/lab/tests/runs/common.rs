@@ -8,7 +8,7 @@ use rpcgauge_lab::{Event, Lab, Options, SubjectCommand, Summary};
 use rpcgauge_message::{Encoding, Limits, WorkloadSpec};
 use rpcgauge_study::plan::{Plan, SLICE_US, TrialSpec, Variant};
 use rpcgauge_study::record::{FloorRecord, Measured, Record, TrialOutcome, TrialRecord};
-use rpcgauge_study::settings::{Callee, HttpVersion, Idle, Placement, Protocol, Settings};
+use rpcgauge_study::settings::{HttpVersion, Idle, Placement, Protocol, Settings, Target};
 use rpcgauge_trial::Stop;
 
 /// The reference subject: cargo builds a package's examples before its tests.
@@ -32,8 +32,8 @@ pub(crate) fn shell(script: &str) -> SubjectCommand {
 }
 
 /// A subject by its name, and what is called of it.
-pub(crate) fn called(subject: &str, workload: WorkloadSpec) -> Callee {
-    Callee::Subject {
+pub(crate) fn called(subject: &str, workload: WorkloadSpec) -> Target {
+    Target::Subject {
         server: subject.to_owned(),
         client: None,
         workload,
@@ -43,7 +43,7 @@ pub(crate) fn called(subject: &str, workload: WorkloadSpec) -> Callee {
 /// A short call that every test can change, of another subject.
 pub(crate) fn settings_of(subject: &str) -> Settings {
     Settings {
-        callee: called(subject, WorkloadSpec::List { n: 3 }),
+        target: called(subject, WorkloadSpec::List { n: 3 }),
         ..settings()
     }
 }

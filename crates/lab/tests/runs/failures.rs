@@ -72,7 +72,7 @@ fn a_failing_subject_fails_its_trials_and_the_rest_goes_on() {
 #[test]
 fn a_wrong_answer_is_named_by_its_path_and_never_timed() {
     let other = Settings {
-        callee: called("other", WorkloadSpec::Followers { n: 3 }),
+        target: called("other", WorkloadSpec::Followers { n: 3 }),
         ..settings()
     };
     let short = shell("read line; (echo \"$line\" | sed 's/\"n\":3/\"n\":2/'; cat) | \"$SUBJECT\"");

@@ -148,11 +148,11 @@ fn every_way_to_call_is_proved_right_and_measured() {
         ..settings()
     };
     let hello = Settings {
-        callee: called("reference", WorkloadSpec::Hello {}),
+        target: called("reference", WorkloadSpec::Hello {}),
         ..settings()
     };
     let load = Settings {
-        callee: called("reference", WorkloadSpec::Hello {}),
+        target: called("reference", WorkloadSpec::Hello {}),
         connections: 2,
         schedule: Schedule::Closed { in_flight: 8 },
         ..settings()

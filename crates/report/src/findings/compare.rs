@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rpcgauge_stats as stats;
 use rpcgauge_stats::{Bootstrap, PairedRatios, VerdictRule};
 use rpcgauge_study::plan::{Metric, Pair, Plan};
-use rpcgauge_study::settings::{Callee, Placement};
+use rpcgauge_study::settings::{Placement, Target};
 
 use super::figures::Figures;
 use super::model::VariantFindings;
@@ -76,9 +76,9 @@ impl<'a> Blocks<'a> {
         let judged = self.judge_all(&pair.of, &pair.against, pair.metric, pair.a_a, place)?;
         let combined = combined(&judged);
         let of = self.plan.variants.iter().find(|v| v.name == pair.of);
-        let operation = of.and_then(|of| match of.settings.callee {
-            Callee::Codec { operation, .. } => Some(operation),
-            Callee::Subject { .. } | Callee::Live { .. } => None,
+        let operation = of.and_then(|of| match of.settings.target {
+            Target::Codec { operation, .. } => Some(operation),
+            Target::Subject { .. } | Target::Live { .. } => None,
         });
         Ok(Comparison {
             pair: pair.name.clone(),

@@ -39,7 +39,7 @@ pub struct Service {
 impl HowItCalls {
     /// Reads settings by their table.
     pub fn of(settings: &Settings) -> Self {
-        let service = settings.callee.live().map(Service::of);
+        let service = settings.target.live().map(Service::of);
         let tls = service.as_ref().and_then(|service| service.verified);
         let tls = tls.map_or("", |verified| match verified {
             true => ", TLS",
@@ -81,7 +81,7 @@ impl Service {
             (false, false) => "an empty message",
         };
         Self {
-            target: live.target.to_string(),
+            target: live.url.to_string(),
             http_method: live.http_method.clone(),
             sends: sends.to_owned(),
             verified: live.tls.as_ref().map(|tls| !tls.insecure),

@@ -23,7 +23,7 @@ pub fn live() -> Sample {
         .map(|text| text.parse().expect("an objective"))
         .to_vec();
     let settings = &mut plan.variants[0].settings;
-    settings.callee = service(&plan.question);
+    settings.target = service(&plan.question);
     settings.schedule = Schedule::Rate {
         per_second: 500.0,
         arrivals: Arrivals::Constant,
@@ -56,10 +56,10 @@ pub fn live() -> Sample {
     sample
 }
 
-fn service(target: &str) -> Callee {
-    Callee::Live {
+fn service(target: &str) -> Target {
+    Target::Live {
         service: Box::new(LiveService {
-            target: target.parse().expect("a target"),
+            url: target.parse().expect("a target"),
             tls: target.starts_with("grpcs").then(|| TlsChoice {
                 insecure: true,
                 ..TlsChoice::default()
@@ -100,7 +100,7 @@ pub fn versus(ratio: f64, noise: f64) -> Sample {
     for variant in &mut sample.plan.variants {
         let settings = &mut variant.settings;
         let is_grpc = settings.protocol == Protocol::Grpc;
-        settings.callee = service(if is_grpc {
+        settings.target = service(if is_grpc {
             "grpc://a:1/x.Y/Z"
         } else {
             "http://b/"

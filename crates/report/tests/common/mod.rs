@@ -146,7 +146,7 @@ impl Spec {
                 calls: Some(1_000),
                 time_ms: None,
             },
-            ..Settings::new(Callee::reference(self.workload.clone()), self.protocol)
+            ..Settings::new(Target::reference(self.workload.clone()), self.protocol)
         }
     }
 }

@@ -9,13 +9,13 @@ use super::workload::Paths;
 use crate::error::StudyError;
 use crate::read::{Line, Table, Time};
 use crate::settings::{AtEnd, RowOrder};
-use crate::target::Target;
+use crate::url::Url;
 
 /// A live service as one table writes it. Paths are relative to the study file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct ServiceWritten {
-    pub(crate) target: Option<Spanned<Url>>,
+    pub(crate) target: Option<Spanned<UrlWritten>>,
     pub(crate) unix_socket: Option<Spanned<Line>>,
     pub(crate) method: Option<Spanned<Line>>,
     pub(crate) http_method: Option<Spanned<Line>>,
@@ -39,9 +39,9 @@ pub(crate) struct ServiceWritten {
 /// A target's URL.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
-pub(crate) struct Url(pub(crate) Target);
+pub(crate) struct UrlWritten(pub(crate) Url);
 
-impl TryFrom<String> for Url {
+impl TryFrom<String> for UrlWritten {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {

@@ -4,7 +4,7 @@
 
 use rpcgauge_message::nearest::Nearest;
 
-use super::order::{Lane, LaneVariant, Rounds, trials};
+use super::order::{GroupMember, PlacementGroup, Rounds, trials};
 use super::slices::{names, rotations};
 use super::{Capacity, Claim, Limits, Metric, Pair, Plan, Variant};
 use crate::objective::Objective;
@@ -36,17 +36,17 @@ pub(crate) struct Draft {
     pub(crate) claims: Vec<Claim>,
     pub(crate) objectives: Vec<Objective>,
     pub(crate) capacity: Option<Capacity>,
-    pub(crate) guard: Guard,
+    pub(crate) control: Control,
 }
 
 /// The variants that are measured a second time under another name (A/A), one in each group, as a
-/// guard against differences that are not there.
+/// control against differences that are not there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Guard {
+pub(crate) enum Control {
     /// The one that a group's first headline pair is against, or else its first pair. A group in which
     /// nothing is compared has none; where there are no pairs at all it is the first variant.
     Headline,
-    /// The one of this name in its group, and the others as by [`Guard::Headline`].
+    /// The one of this name in its group, and the others as by [`Control::Headline`].
     Variant(String),
     /// None: nothing is compared.
     Absent,
@@ -105,8 +105,8 @@ impl Draft {
             .retain(|pair| has(&pair.of) && has(&pair.against));
         self.claims
             .retain(|claim| has(&claim.of) && has(&claim.against));
-        if matches!(&self.guard, Guard::Variant(name) if !has(name)) {
-            self.guard = Guard::Headline;
+        if matches!(&self.control, Control::Variant(name) if !has(name)) {
+            self.control = Control::Headline;
         }
         Ok(self)
     }
@@ -120,11 +120,11 @@ impl Draft {
 
     /// The trials that this will become, without making them; `u64::MAX` for more.
     pub(crate) fn trial_count(&self) -> u64 {
-        let lanes = 1 + self.checks.placements.len() as u64;
+        let groups = 1 + self.checks.placements.len() as u64;
         // An upper bound: not every variant is checked under the other placements.
         self.variants
             .iter()
-            .map(|(_, rounds)| rounds.trials().saturating_mul(lanes))
+            .map(|(_, rounds)| rounds.trials().saturating_mul(groups))
             .fold(0, u64::saturating_add)
     }
 
@@ -152,8 +152,8 @@ impl Draft {
         }
         self.number_twins();
         self.add_a_a()?;
-        let lanes = self.lanes();
-        let trials = trials(self.seed, &lanes);
+        let groups = self.groups();
+        let trials = trials(self.seed, &groups);
         if trials.is_empty() {
             return Err(DraftError::Empty);
         }
@@ -167,7 +167,7 @@ impl Draft {
         Ok(Plan {
             invocations: most(|rounds| rounds.invocations),
             blocks: most(|rounds| rounds.blocks),
-            placements: lanes.iter().map(|lane| lane.placement).collect(),
+            placements: groups.iter().map(|group| group.placement).collect(),
             trials,
             name: self.name,
             question: self.question,
@@ -210,18 +210,18 @@ impl Draft {
         if self.variants.is_empty() {
             return Err(DraftError::Empty);
         }
-        for name in self.guards() {
+        for name in self.controlled() {
             self.add_a_a_of(&name)?;
         }
         Ok(())
     }
 
     /// The variants that are measured twice.
-    fn guards(&self) -> Vec<String> {
-        let chosen = match &self.guard {
-            Guard::Absent => return Vec::new(),
-            Guard::Variant(name) => Some(name.as_str()),
-            Guard::Headline => None,
+    fn controlled(&self) -> Vec<String> {
+        let chosen = match &self.control {
+            Control::Absent => return Vec::new(),
+            Control::Variant(name) => Some(name.as_str()),
+            Control::Headline => None,
         };
         let mut groups: Vec<Option<&str>> = Vec::new();
         for (variant, _) in &self.variants {
@@ -234,7 +234,7 @@ impl Draft {
             let mut pairs = self.pairs.iter().filter(|pair| is_here(&pair.of));
             let headline = self.pairs.iter().find(|p| p.headline && is_here(&p.of));
             let of_pairs = headline.or(pairs.next()).map(|pair| {
-                // What a group holds against another group's variant has a guard of its own.
+                // What a group holds against another group's variant has a control of its own.
                 match is_here(&pair.against) {
                     true => pair.against.as_str(),
                     false => pair.of.as_str(),
@@ -291,7 +291,7 @@ impl Draft {
         Ok(())
     }
 
-    fn lanes(&self) -> Vec<Lane> {
+    fn groups(&self) -> Vec<PlacementGroup> {
         let headline = |name: &str| {
             self.pairs
                 .iter()
@@ -308,27 +308,31 @@ impl Draft {
             (0_u32..)
                 .zip(rounds)
                 .zip(&rotations)
-                .map(|((index, rounds), rotation)| LaneVariant {
+                .map(|((index, rounds), rotation)| GroupMember {
                     index,
                     rounds,
                     rotation: *rotation,
                 })
         };
-        let name = |one: &LaneVariant| &variants[one.index as usize].name;
-        let main = Lane {
+        let name = |one: &GroupMember| &variants[one.index as usize].name;
+        let main = PlacementGroup {
             placement: self.main,
             variants: indexed().collect(),
         };
-        let others = self.checks.placements.iter().map(|placement| Lane {
-            placement: *placement,
-            variants: indexed()
-                .filter(|one| headline(name(one)))
-                .map(|one| LaneVariant {
-                    rounds: one.rounds.at_most(self.checks.rounds),
-                    ..one
-                })
-                .collect(),
-        });
+        let others = self
+            .checks
+            .placements
+            .iter()
+            .map(|placement| PlacementGroup {
+                placement: *placement,
+                variants: indexed()
+                    .filter(|one| headline(name(one)))
+                    .map(|one| GroupMember {
+                        rounds: one.rounds.at_most(self.checks.rounds),
+                        ..one
+                    })
+                    .collect(),
+            });
         std::iter::once(main).chain(others).collect()
     }
 }

@@ -7,7 +7,7 @@ use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
 use rpcgauge_trial::RampPart;
 
 use super::{Plan, Slice, Variant};
-use crate::settings::{Callee, ConnectionUse, Placement, REFERENCE, Schedule, Settings, Stop};
+use crate::settings::{ConnectionUse, Placement, REFERENCE, Schedule, Settings, Stop, Target};
 
 /// From starting the embedded subject until its responses are proved right: for each variant and
 /// placement of an invocation.
@@ -79,7 +79,7 @@ impl Plan {
             .collect();
         let starting = |variant: u32| {
             let variant = self.variants.get(variant as usize);
-            variant.map_or(Duration::ZERO, |v| start_time(&v.settings.callee))
+            variant.map_or(Duration::ZERO, |v| start_time(&v.settings.target))
         };
         trials
             + starts
@@ -90,18 +90,18 @@ impl Plan {
 }
 
 /// Until the subjects of a variant are ready.
-fn start_time(callee: &Callee) -> Duration {
+fn start_time(target: &Target) -> Duration {
     let start = |stack: &String| match stack.as_str() {
         REFERENCE => START,
         _ => START_OTHER,
     };
-    match callee {
-        Callee::Subject { server, client, .. } => {
+    match target {
+        Target::Subject { server, client, .. } => {
             let client = client.as_ref().map(|client| start(&client.stack));
             start(server) + client.unwrap_or_default()
         }
-        Callee::Codec { codec, .. } => start(codec),
-        Callee::Live { .. } => Duration::ZERO,
+        Target::Codec { codec, .. } => start(codec),
+        Target::Live { .. } => Duration::ZERO,
     }
 }
 
@@ -158,11 +158,11 @@ fn in_flight(settings: &Settings) -> f64 {
 
 /// A guess of one call's latency.
 pub fn guess_call(settings: &Settings) -> Duration {
-    let dynamic = match settings.callee.workload() {
+    let dynamic = match settings.target.workload() {
         Some(WorkloadSpec::Own(_)) => guess::DYNAMIC,
         _ => 1.0,
     };
-    let bytes = guess_bytes(&settings.callee) * dynamic;
+    let bytes = guess_bytes(&settings.target) * dynamic;
     let encoding = match settings.encoding {
         Some(Encoding::Protobuf | Encoding::Msgpack | Encoding::Cbor) => guess::BINARY_NS,
         Some(_) => guess::JSON_NS,
@@ -185,8 +185,8 @@ pub fn guess_call(settings: &Settings) -> Duration {
 }
 
 /// A guess of the bytes of a call's messages as JSON, both ways together.
-fn guess_bytes(callee: &Callee) -> f64 {
-    let Some(workload) = callee.workload() else {
+fn guess_bytes(target: &Target) -> f64 {
+    let Some(workload) = target.workload() else {
         return guess::SMALL_BYTES;
     };
     match workload {

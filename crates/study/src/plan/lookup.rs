@@ -19,7 +19,7 @@ impl Plan {
     /// Whether a service is called that was there before the run, and not a subject of the lab's own.
     pub fn is_live(&self) -> bool {
         let mut variants = self.variants.iter();
-        variants.any(|variant| variant.settings.callee.live().is_some())
+        variants.any(|variant| variant.settings.target.live().is_some())
     }
 
     /// The names of the groups in their order, each once. Empty when the study has none.

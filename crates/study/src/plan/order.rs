@@ -31,7 +31,7 @@ impl Rounds {
 
 /// A variant under a placement.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct LaneVariant {
+pub(super) struct GroupMember {
     /// Its index in the plan.
     pub(super) index: u32,
     /// How often it is repeated.
@@ -41,19 +41,19 @@ pub(super) struct LaneVariant {
 }
 
 /// Which variants run under a placement, and how often.
-pub(super) struct Lane {
+pub(super) struct PlacementGroup {
     pub(super) placement: Placement,
     /// The variants.
-    pub(super) variants: Vec<LaneVariant>,
+    pub(super) variants: Vec<GroupMember>,
 }
 
-/// The trials of all lanes: in each block of each invocation the lanes in random order, in each lane
+/// The trials of all groups: in each block of each invocation the groups in random order, in each group
 /// its rotations, and in each rotation its variants.
-pub(super) fn trials(seed: u64, lanes: &[Lane]) -> Vec<TrialSpec> {
+pub(super) fn trials(seed: u64, groups: &[PlacementGroup]) -> Vec<TrialSpec> {
     let most = |count: fn(&Rounds) -> u32| {
-        lanes
+        groups
             .iter()
-            .flat_map(|lane| &lane.variants)
+            .flat_map(|group| &group.variants)
             .map(|variant| count(&variant.rounds))
             .max()
             .unwrap_or(0)
@@ -62,11 +62,11 @@ pub(super) fn trials(seed: u64, lanes: &[Lane]) -> Vec<TrialSpec> {
     let mut trials = Vec::new();
     for invocation in 0..most(|rounds| rounds.invocations) {
         for block in 0..most(|rounds| rounds.blocks) {
-            let mut order: Vec<&Lane> = lanes.iter().collect();
+            let mut order: Vec<&PlacementGroup> = groups.iter().collect();
             random.shuffle(&mut order);
-            for lane in order {
+            for group in order {
                 let mut rotations: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-                for variant in lane.variants.iter().filter(|variant| {
+                for variant in group.variants.iter().filter(|variant| {
                     invocation < variant.rounds.invocations && block < variant.rounds.blocks
                 }) {
                     let rotation = rotations.entry(variant.rotation).or_default();
@@ -82,7 +82,7 @@ pub(super) fn trials(seed: u64, lanes: &[Lane]) -> Vec<TrialSpec> {
                             invocation,
                             block,
                             variant,
-                            placement: lane.placement,
+                            placement: group.placement,
                             rotation,
                         });
                     }
@@ -101,8 +101,8 @@ mod tests {
 
     use super::*;
 
-    fn alone(index: u32, rounds: Rounds) -> LaneVariant {
-        LaneVariant {
+    fn alone(index: u32, rounds: Rounds) -> GroupMember {
+        GroupMember {
             index,
             rounds,
             rotation: index,
@@ -115,15 +115,15 @@ mod tests {
             invocations: 3,
             blocks: 2,
         };
-        let variants = (0..9).map(|index| LaneVariant {
+        let variants = (0..9).map(|index| GroupMember {
             rotation: index % 3,
             ..alone(index, rounds)
         });
-        let lane = Lane {
+        let group = PlacementGroup {
             placement: Placement::Free,
             variants: variants.collect(),
         };
-        let trials = trials(5, &[lane]);
+        let trials = trials(5, &[group]);
         for together in trials.chunks(3) {
             let rotation = together[0].rotation;
             assert!(together.iter().all(|trial| trial.rotation == rotation));
@@ -138,8 +138,8 @@ mod tests {
         ) {
             let rounds = Rounds { invocations, blocks };
             let all = (0..variants).map(|index| alone(index, rounds)).collect();
-            let lane = Lane { placement: Placement::Free, variants: all };
-            let trials = trials(seed, &[lane]);
+            let group = PlacementGroup { placement: Placement::Free, variants: all };
+            let trials = trials(seed, &[group]);
             prop_assert_eq!(trials.len() as u32, variants * invocations * blocks);
             let distinct: BTreeSet<_> =
                 trials.iter().map(|t| (t.invocation, t.block, t.variant)).collect();
@@ -160,7 +160,7 @@ mod tests {
         let variants = (0..8).map(|index| alone(index, rounds)).collect();
         let trials = trials(
             1,
-            &[Lane {
+            &[PlacementGroup {
                 placement: Placement::Free,
                 variants,
             }],
@@ -182,11 +182,11 @@ mod tests {
             invocations: 1,
             blocks: 1,
         };
-        let lane = Lane {
+        let group = PlacementGroup {
             placement: Placement::Free,
             variants: vec![alone(0, often), alone(1, once)],
         };
-        let trials = trials(7, &[lane]);
+        let trials = trials(7, &[group]);
         let of_once: Vec<_> = trials.iter().filter(|t| t.variant == 1).collect();
         assert_eq!(of_once.len(), 1);
         assert_eq!((of_once[0].invocation, of_once[0].block), (0, 0));

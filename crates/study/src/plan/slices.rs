@@ -7,7 +7,7 @@
 pub use rpcgauge_trial::Slice;
 
 use super::{Pair, Plan, Variant};
-use crate::settings::{Callee, ConnectionUse, Schedule, Settings, Timing};
+use crate::settings::{ConnectionUse, Schedule, Settings, Target, Timing};
 
 /// A slice lasts so long unless the study says otherwise, µs: short beside the machine's moods, which
 /// last 0.1 to 2 s, and long beside what a change of variant disturbs.
@@ -53,7 +53,7 @@ impl Settings {
                     ConnectionUse::Reuse => 1,
                     ConnectionUse::PerCall => PER_CALL_FACTOR,
                 })
-                .saturating_mul(if self.callee.is_asked() {
+                .saturating_mul(if self.target.is_asked() {
                     ASKED_FACTOR
                 } else {
                     1
@@ -65,7 +65,7 @@ impl Settings {
     fn kind(&self) -> Option<(Timing, u32, bool)> {
         match self.schedule {
             Schedule::Closed { in_flight } => {
-                let is_codec = matches!(self.callee, Callee::Codec { .. });
+                let is_codec = matches!(self.target, Target::Codec { .. });
                 Some((self.timing(), in_flight, is_codec))
             }
             Schedule::Rate { .. } | Schedule::Ramp { .. } => None,
@@ -77,7 +77,7 @@ impl Plan {
     /// The slices that a trial with these settings goes in; `None` where it is measured in one piece, as
     /// a live service is that is compared with nothing: there is not even a floor to go round with.
     pub fn slice(&self, settings: &Settings) -> Option<Slice> {
-        let is_alone = self.variants.len() == 1 && settings.callee.live().is_some();
+        let is_alone = self.variants.len() == 1 && settings.target.live().is_some();
         settings.slice(self.slice_us).filter(|_| !is_alone)
     }
 }
@@ -123,7 +123,7 @@ mod tests {
     fn variant(name: &str, schedule: Schedule) -> Variant {
         let settings = Settings {
             schedule,
-            ..Settings::new(Callee::reference(WorkloadSpec::Hello {}), Protocol::Grpc)
+            ..Settings::new(Target::reference(WorkloadSpec::Hello {}), Protocol::Grpc)
         };
         Variant {
             name: name.to_owned(),
@@ -188,8 +188,8 @@ mod tests {
     /// A client's settings, or a codec's.
     fn asked(client: Option<&str>) -> Settings {
         let workload = WorkloadSpec::Hello {};
-        let callee = match client {
-            Some(stack) => Callee::Subject {
+        let target = match client {
+            Some(stack) => Target::Subject {
                 server: "reference".to_owned(),
                 client: Some(Client {
                     stack: stack.to_owned(),
@@ -197,7 +197,7 @@ mod tests {
                 }),
                 workload,
             },
-            None => Callee::Codec {
+            None => Target::Codec {
                 codec: "python/json".to_owned(),
                 operation: Operation::Encode,
                 sample: Sample::Request,
@@ -205,7 +205,7 @@ mod tests {
             },
         };
         Settings {
-            callee,
+            target,
             ..variant("a", ONE).settings
         }
     }

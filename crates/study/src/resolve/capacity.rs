@@ -39,7 +39,7 @@ impl Resolver<'_> {
                 "[capacity] searches one variant of a live service at a time; leave the others out",
             );
         };
-        let Some(service) = one.variant.settings.callee.live() else {
+        let Some(service) = one.variant.settings.target.live() else {
             return wrong("[capacity] is for a live service; write [service]");
         };
         if service.at_end == AtEnd::Cancel {

@@ -30,7 +30,7 @@ use crate::error::{Source, StudyError};
 use crate::features::Features;
 use crate::file::{Layer, Others, Part, PlacementWritten, ServiceWritten, StudyFile, WarmupTime};
 use crate::objective::Objective;
-use crate::plan::draft::{Checks, Draft, DraftError, Guard};
+use crate::plan::draft::{Checks, Control, Draft, DraftError};
 use crate::plan::order::Rounds;
 use crate::plan::{Capacity, Plan, SLICE_US, Variant};
 use crate::read::Time;
@@ -166,9 +166,9 @@ impl StudyFile {
         let (pairs, claims) = resolver.pairs_and_claims(self, &combined)?;
         let control = match &self.top.a_a {
             // A live service alone is compared with nothing, not with itself either.
-            None if self.is_live() && combined.len() == 1 => Guard::Absent,
-            None => Guard::Headline,
-            Some(name) => Guard::Variant(resolver.a_a(self, &combined, name)?),
+            None if self.is_live() && combined.len() == 1 => Control::Absent,
+            None => Control::Headline,
+            Some(name) => Control::Variant(resolver.a_a(self, &combined, name)?),
         };
         let top = &self.top;
         let Machine {
@@ -206,7 +206,7 @@ impl StudyFile {
             claims,
             objectives: self.objectives().to_vec(),
             capacity,
-            guard: control,
+            control,
         };
         let mut draft = draft
             .only(&context.overrides.only)
@@ -296,7 +296,7 @@ impl Resolver<'_> {
         study: &StudyFile,
         combined: &mut [Combined],
     ) -> Result<Machine, StudyError> {
-        let is_subject = |one: &&Combined| one.variant.settings.callee.live().is_none();
+        let is_subject = |one: &&Combined| one.variant.settings.target.live().is_none();
         if let Some(one) = combined.iter().find(is_subject) {
             let message = format!(
                 "variant \"{}\" calls a subject, and others call live services; make two studies of them",

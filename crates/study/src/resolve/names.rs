@@ -140,7 +140,7 @@ impl Resolver<'_> {
                      -p99, goodput or client-cpu"
                 ));
             }
-            if settings.callee.client().is_some() && metric == Metric::CallBytes {
+            if settings.target.client().is_some() && metric == Metric::CallBytes {
                 return refuse(format!(
                     "{word} is counted by the engine alone, and a subject calls in \"{name}\"; take \
                      response-bytes"
@@ -266,7 +266,7 @@ impl Resolver<'_> {
 }
 
 fn is_codec(one: &Combined) -> bool {
-    one.variant.settings.callee.codec().is_some()
+    one.variant.settings.target.codec().is_some()
 }
 
 impl StudyFile {

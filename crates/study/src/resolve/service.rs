@@ -24,10 +24,10 @@ use crate::plan::order::Rounds;
 use crate::read::{Line, Time};
 use crate::setting::Key;
 use crate::settings::{
-    Arrivals, AtEnd, Callee, HttpVersion, Keepalive, LiveService, Messages, Protocol, RowOrder,
-    RowsSource, Schedule, Settings, Stop, TemplateSource, TlsChoice, Transport,
+    Arrivals, AtEnd, HttpVersion, Keepalive, LiveService, Messages, Protocol, RowOrder, RowsSource,
+    Schedule, Settings, Stop, Target, TemplateSource, TlsChoice, Transport,
 };
-use crate::target::{Address, Target};
+use crate::url::{Address, Url};
 
 /// How long a trial of a live service measures when a study bounds it neither by calls nor by time.
 const DEFAULT_STOP: Stop = Stop {
@@ -120,19 +120,19 @@ pub(super) fn live_settings(
     written: &ServiceWritten,
 ) -> Result<Settings, StudyError> {
     let mut service = resolver.live_service(span, written)?;
-    let inputs = resolver.service_inputs(written, &service.target)?;
+    let inputs = resolver.service_inputs(written, &service.url)?;
     service.messages.template = inputs.template.as_ref().map(|template| template.source());
     resolver.services.inputs.insert(name.to_owned(), inputs);
-    let protocol = match service.target.scheme.is_grpc() {
+    let protocol = match service.url.scheme.is_grpc() {
         true => Protocol::Grpc,
         false => Protocol::Rest,
     };
-    let transport = match service.target.address {
+    let transport = match service.url.address {
         Address::Tcp { .. } => Transport::Tcp,
         Address::Unix { .. } => Transport::Unix,
     };
     let service = Box::new(service);
-    let usual = Settings::new(Callee::Live { service }, protocol);
+    let usual = Settings::new(Target::Live { service }, protocol);
     let mut settings = Settings {
         encoding: (protocol == Protocol::Grpc).then_some(Encoding::Protobuf),
         transport,
@@ -227,7 +227,7 @@ impl Resolver<'_> {
         }
         let schema = self.schema_of(written);
         Ok(LiveService {
-            target,
+            url: target,
             tls,
             http_method,
             header_names: headers.map(|field| field.get_ref().name.clone()).collect(),
@@ -250,7 +250,7 @@ impl Resolver<'_> {
     }
 
     /// What is called: the target with the method and the address that other keys give it.
-    fn target(&self, span: &Range<usize>, written: &ServiceWritten) -> Result<Target, StudyError> {
+    fn target(&self, span: &Range<usize>, written: &ServiceWritten) -> Result<Url, StudyError> {
         let Some(url) = &written.target else {
             let message = "[service] needs a \"target\"; write target = \"grpc://HOST:PORT/package.Service/Method\" \
                 or \"http://HOST:PORT/path\"";
@@ -336,7 +336,7 @@ impl Resolver<'_> {
     fn service_inputs(
         &mut self,
         written: &ServiceWritten,
-        target: &Target,
+        target: &Url,
     ) -> Result<ServiceInputs, StudyError> {
         let mut headers = Vec::new();
         for field in written.headers.iter().flatten() {
@@ -433,9 +433,9 @@ impl Resolver<'_> {
             all.iter()
                 .all(|(_, settings, service)| !is(settings, service))
         };
-        let is_grpc = |_: &Settings, service: &LiveService| service.target.scheme.is_grpc();
-        let is_http = |_: &Settings, service: &LiveService| !service.target.scheme.is_grpc();
-        let is_tls = |_: &Settings, service: &LiveService| service.target.scheme.is_tls();
+        let is_grpc = |_: &Settings, service: &LiveService| service.url.scheme.is_grpc();
+        let is_http = |_: &Settings, service: &LiveService| !service.url.scheme.is_grpc();
+        let is_tls = |_: &Settings, service: &LiveService| service.url.scheme.is_tls();
         let can_be_silent = |settings: &Settings, _: &LiveService| {
             settings.http == HttpVersion::Http2 || settings.transport == Transport::Tcp
         };
@@ -475,7 +475,7 @@ impl Resolver<'_> {
             if let Some((place, service)) =
                 said.find_map(|(w, _, service)| Some((place(w)?, service)))
             {
-                let message = format!("{} {why}", service.target);
+                let message = format!("{} {why}", service.url);
                 return Err(self.source.error(place, message));
             }
         }
@@ -545,7 +545,7 @@ impl Combined {
     /// The live service that it calls, as written and as resolved.
     fn service(&self) -> Option<(&ServiceWritten, &Settings, &LiveService)> {
         let settings = &self.variant.settings;
-        Some((self.service.as_ref()?, settings, settings.callee.live()?))
+        Some((self.service.as_ref()?, settings, settings.target.live()?))
     }
 }
 

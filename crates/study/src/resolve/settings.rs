@@ -13,7 +13,7 @@ use crate::features::{Features, Role};
 use crate::file::Layer;
 use crate::scale;
 use crate::setting::{Key, Whose};
-use crate::settings::{Callee, ConnectionUse, HttpVersion, Protocol, Schedule, Settings};
+use crate::settings::{ConnectionUse, HttpVersion, Protocol, Schedule, Settings, Target};
 use crate::words::Word as _;
 
 /// Connections at a rate where each call in flight needs one and none are asked for: a call that waits
@@ -22,7 +22,7 @@ const CONNECTIONS_AT_A_RATE: u32 = 64;
 
 /// What a layer says, with the defaults of all else.
 pub(super) fn said(layer: &Layer, workload: WorkloadSpec) -> Settings {
-    let mut settings = Settings::new(Callee::reference(workload), Protocol::Rest);
+    let mut settings = Settings::new(Target::reference(workload), Protocol::Rest);
     fill(&mut settings, layer);
     settings
 }
@@ -60,9 +60,9 @@ pub(super) fn settings_of(
         span,
         layer: &merged.layer,
     };
-    match settings.callee {
-        Callee::Codec { .. } => check.codec(&mut settings)?,
-        Callee::Subject { .. } | Callee::Live { .. } => check.call(&mut settings)?,
+    match settings.target {
+        Target::Codec { .. } => check.codec(&mut settings)?,
+        Target::Subject { .. } | Target::Live { .. } => check.call(&mut settings)?,
     }
     if let (WorkloadSpec::Own(own), false) = (&workload, settings.response_compression.is_none())
         && let Some(scale) = scale_of(merged).filter(|scale| *scale.get_ref() > 1)
@@ -122,7 +122,7 @@ impl Check<'_, '_> {
             |key| key.row().whose == Whose::Codec,
             "is a codec's, and there is none; write codec = \"…\"",
         )?;
-        let is_live = settings.callee.live().is_some();
+        let is_live = settings.target.live().is_some();
         if !is_live && !self.says(Key::Protocol) {
             let message = "it has no protocol; write protocol = \"grpc\" or \"rest\"";
             return Err(self.error(None, message));
@@ -146,7 +146,7 @@ impl Check<'_, '_> {
             return Err(self.error(Some(Key::Rate), message));
         }
         let mut first_style = None;
-        if let Callee::Subject { server, client, .. } = &settings.callee {
+        if let Target::Subject { server, client, .. } = &settings.target {
             match client {
                 None => self.refuse(
                     |key| *key == Key::Style,
@@ -164,10 +164,10 @@ impl Check<'_, '_> {
             }
             self.has(Key::Server, server, Role::Server, settings)?;
         }
-        if let Callee::Subject {
+        if let Target::Subject {
             client: Some(client),
             ..
-        } = &mut settings.callee
+        } = &mut settings.target
         {
             client.style = first_style.unwrap_or(client.style);
             let stack = client.stack.clone();
@@ -182,7 +182,7 @@ impl Check<'_, '_> {
             |key| key.row().whose == Whose::Call,
             "is a call's, and a codec calls nothing; leave it out",
         )?;
-        let Callee::Codec { codec, .. } = &settings.callee else {
+        let Target::Codec { codec, .. } = &settings.target else {
             return Ok(());
         };
         let codec = codec.clone();
@@ -243,7 +243,7 @@ impl Check<'_, '_> {
     fn connections(&self, settings: &Settings) -> Result<u32, StudyError> {
         let asked = self.says(Key::Connections).then_some(settings.connections);
         let one_each = settings.at_a_time().is_some();
-        let is_live = settings.callee.live().is_some();
+        let is_live = settings.target.live().is_some();
         let why = if settings.connection == ConnectionUse::PerCall {
             "a connection made for one call carries one call"
         } else {

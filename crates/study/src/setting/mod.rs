@@ -18,7 +18,7 @@ use toml::de::DeValue;
 
 use crate::features::{Features, Role};
 use crate::ramp::{Ramp, parts_word};
-use crate::settings::{Callee, Settings};
+use crate::settings::{Settings, Target};
 use crate::words::{Word, number_word, parse_time_ms, time_word};
 
 /// The column of `rpcgauge plan` that says what is called.
@@ -120,7 +120,7 @@ impl Key {
 impl Setting {
     /// Its value in settings to which it applies.
     pub fn value(&self, settings: &Settings) -> Option<Value> {
-        let is_codec = matches!(settings.callee, Callee::Codec { .. });
+        let is_codec = matches!(settings.target, Target::Codec { .. });
         let applies = match self.whose {
             Whose::Both => true,
             Whose::Call => !is_codec,
@@ -301,7 +301,7 @@ impl Features {
             .filter(|row| role != Role::Codec || row.whose != Whose::Call);
         let mut lacks =
             rows.filter_map(|row| Some((Some(row.key), (row.lack)(settings, self, role)?)));
-        let of_workload = || missing(&self.workloads, settings.callee.workload()?.into());
+        let of_workload = || missing(&self.workloads, settings.target.workload()?.into());
         of_role
             .map(|lack| (None, lack))
             .or_else(|| lacks.next())
@@ -313,7 +313,7 @@ impl Settings {
     /// Holds every setting of a plan to its bounds, which are those of a study. The times of a live
     /// service have others: a deadline may be short, and a search or a ramp longer than a day.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let is_live = self.callee.live().is_some();
+        let is_live = self.target.live().is_some();
         let values = SETTINGS.iter().map(|row| (row, row.value(self)));
         for (row, value) in values {
             match value {
@@ -327,7 +327,7 @@ impl Settings {
 
     /// What is said of these settings, by column, in the table's order; nothing where nothing is.
     pub fn columns(&self) -> Vec<(&'static str, String)> {
-        let mut columns = vec![(CALLS, self.callee.called())];
+        let mut columns = vec![(CALLS, self.target.called())];
         for row in &SETTINGS {
             let words = row.words(self);
             match columns.iter_mut().find(|(name, _)| *name == row.column) {
@@ -366,7 +366,7 @@ impl Settings {
     }
 }
 
-impl Callee {
+impl Target {
     /// What is called: a workload with its size as in `list n=10`, the method's name for a user's
     /// own, or a live service's target.
     pub fn called(&self) -> String {
@@ -380,7 +380,7 @@ impl Callee {
                 WorkloadSpec::Followers { n } => format!("followers n={n}"),
                 WorkloadSpec::Own(own) => own.method.clone(),
             },
-            Self::Live { service } => service.target.to_string(),
+            Self::Live { service } => service.url.to_string(),
         }
     }
 }

@@ -5,9 +5,9 @@ use rpcgauge_message::{Compression, Encoding};
 use super::{CALLS, Setting, UNTIL, Value, Values, Whose, missing};
 use crate::features::Role;
 use crate::settings::{
-    Arrivals, Callee, Client, ConnectionUse, DEFAULT_DEADLINE_MS, ENGINE, HttpVersion,
-    MOST_IN_FLIGHT, MOST_THREADS, Operation, Protocol, REFERENCE, Sample, Schedule, Settings,
-    Style, Transport, usual,
+    Arrivals, Client, ConnectionUse, DEFAULT_DEADLINE_MS, ENGINE, HttpVersion, MOST_IN_FLIGHT,
+    MOST_THREADS, Operation, Protocol, REFERENCE, Sample, Schedule, Settings, Style, Target,
+    Transport, usual,
 };
 use crate::words::Word;
 
@@ -68,30 +68,30 @@ pub static SETTINGS: [Setting; 24] = [
         key: Key::Server,
         word: "server",
         speaks_for_itself: true,
-        get: |s| Some(Value::stack(s.callee.server()?)),
+        get: |s| Some(Value::stack(s.target.server()?)),
         set: |s, value| {
-            if let Callee::Subject { server, .. } = &mut s.callee {
+            if let Target::Subject { server, .. } = &mut s.target {
                 *server = value.to_string();
             }
         },
-        says: |s, value| unless(s.callee.server() == Some(REFERENCE), format!("of {value}")),
+        says: |s, value| unless(s.target.server() == Some(REFERENCE), format!("of {value}")),
         ..ROW
     },
     Setting {
         key: Key::Client,
         word: "client",
         get: |s| {
-            let engine = s.callee.server().map(|_| ENGINE);
-            let client = s.callee.client().map(|client| client.stack.as_str());
+            let engine = s.target.server().map(|_| ENGINE);
+            let client = s.target.client().map(|client| client.stack.as_str());
             Some(Value::stack(client.or(engine)?))
         },
         set: |s, value| {
-            if let Callee::Subject { client, .. } = &mut s.callee {
+            if let Target::Subject { client, .. } = &mut s.target {
                 let (stack, style) = (value.to_string(), Style::Blocking);
                 *client = (stack != ENGINE).then_some(Client { stack, style });
             }
         },
-        says: |s, value| unless(s.callee.client().is_none(), format!("by {value}")),
+        says: |s, value| unless(s.target.client().is_none(), format!("by {value}")),
         ..ROW
     },
     Setting {
@@ -99,9 +99,9 @@ pub static SETTINGS: [Setting; 24] = [
         word: "style",
         values: words::<Style>(),
         speaks_for_itself: true,
-        get: |s| Value::word(s.callee.client()?.style),
+        get: |s| Value::word(s.target.client()?.style),
         set: |s, value| {
-            if let Callee::Subject { client, .. } = &mut s.callee {
+            if let Target::Subject { client, .. } = &mut s.target {
                 client
                     .iter_mut()
                     .for_each(|client| value.put(&mut client.style));
@@ -110,7 +110,7 @@ pub static SETTINGS: [Setting; 24] = [
         lack: |s, has, role| {
             missing(
                 &has.styles,
-                only(role, Role::Client, s.callee.client()?.style)?,
+                only(role, Role::Client, s.target.client()?.style)?,
             )
         },
         ..ROW
@@ -120,10 +120,10 @@ pub static SETTINGS: [Setting; 24] = [
         word: "codec",
         whose: Whose::Codec,
         speaks_for_itself: true,
-        get: |s| Some(Value::stack(s.callee.codec()?.0)),
+        get: |s| Some(Value::stack(s.target.codec()?.0)),
         set: |s, value| {
-            if let Some(workload) = s.callee.workload() {
-                s.callee = Callee::Codec {
+            if let Some(workload) = s.target.workload() {
+                s.target = Target::Codec {
                     codec: value.to_string(),
                     operation: Operation::Encode,
                     sample: Sample::Response,
@@ -140,9 +140,9 @@ pub static SETTINGS: [Setting; 24] = [
         values: words::<Operation>(),
         whose: Whose::Codec,
         speaks_for_itself: true,
-        get: |s| Value::word(s.callee.codec()?.1),
+        get: |s| Value::word(s.target.codec()?.1),
         set: |s, value| {
-            if let Callee::Codec { operation, .. } = &mut s.callee {
+            if let Target::Codec { operation, .. } = &mut s.target {
                 value.put(operation);
             }
         },
@@ -155,9 +155,9 @@ pub static SETTINGS: [Setting; 24] = [
         values: words::<Sample>(),
         whose: Whose::Codec,
         speaks_for_itself: true,
-        get: |s| Value::word(s.callee.codec()?.2),
+        get: |s| Value::word(s.target.codec()?.2),
         set: |s, value| {
-            if let Callee::Codec { sample, .. } = &mut s.callee {
+            if let Target::Codec { sample, .. } = &mut s.target {
                 value.put(sample);
             }
         },
@@ -268,7 +268,7 @@ pub static SETTINGS: [Setting; 24] = [
         key: Key::Threads,
         word: "threads",
         values: Values::Whole(1..=MOST_THREADS),
-        get: |s| s.callee.server().map(|_| Value::Whole(s.threads)),
+        get: |s| s.target.server().map(|_| Value::Whole(s.threads)),
         set: |s, value| s.threads = value.whole(),
         lack: |s, has, role| {
             let needed = only(role, Role::Server, s.threads)?;
@@ -456,7 +456,7 @@ pub static SETTINGS: [Setting; 24] = [
         column: "deadline",
         // A live service's is part of the question.
         says: |s, value| {
-            let is_usual = s.deadline_ms == DEFAULT_DEADLINE_MS && s.callee.live().is_none();
+            let is_usual = s.deadline_ms == DEFAULT_DEADLINE_MS && s.target.live().is_none();
             unless(is_usual, format!("deadline {value}"))
         },
         ..ROW

@@ -7,8 +7,8 @@ use crate::settings::{Arrivals, Protocol, Schedule};
 
 /// The settings of a call and of a codec, which together have every setting but a workload's size.
 fn skeletons() -> [Settings; 3] {
-    let callee = Callee::reference(WorkloadSpec::Hello {});
-    let call = Settings::new(callee, Protocol::Rest);
+    let target = Target::reference(WorkloadSpec::Hello {});
+    let call = Settings::new(target, Protocol::Rest);
     let (mut by_client, mut codec) = (call.clone(), call.clone());
     (Key::Client.row().set)(&mut by_client, &Value::Stack("go/grpc".to_owned()));
     (Key::Codec.row().set)(&mut codec, &Value::Stack("go/json".to_owned()));

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use rpcgauge_message::contract::{self, Operation, Sample};
-use rpcgauge_study::settings::Callee;
+use rpcgauge_study::settings::Target;
 use rpcgauge_study::words::Word as _;
 
 use super::{LIMITS, PATIENCE, StackCheck, Way, workload};
@@ -85,7 +85,7 @@ impl StackCheck<'_> {
     ) -> TrialResult<(contract::Settings, CodecSample, PathBuf)> {
         let spec = task.way.spec()?;
         let workload = workload(&spec)?;
-        let settings = task.way.settings(Callee::Codec {
+        let settings = task.way.settings(Target::Codec {
             codec: String::new(),
             operation: task.operation,
             sample: task.sample,

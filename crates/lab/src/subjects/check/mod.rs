@@ -19,7 +19,7 @@ use rpcgauge_message::{Compression, Encoding, Limits, Schema, Workload, Workload
 use rpcgauge_study::features::{CompressionKind, Features, Role, WorkloadKind};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::{
-    Callee, Client, HttpVersion, Protocol, Settings, Stop, Style, Transport,
+    Client, HttpVersion, Protocol, Settings, Stop, Style, Target, Transport,
 };
 use rpcgauge_study::subject::Stack;
 use rpcgauge_study::words::Word as _;
@@ -343,7 +343,7 @@ impl Way {
 
     /// The settings of a server, or of a client that calls it in this style.
     fn call(&self, style: Option<Style>) -> TrialResult<Settings> {
-        Ok(self.settings(Callee::Subject {
+        Ok(self.settings(Target::Subject {
             server: String::new(),
             client: style.map(|style| Client {
                 stack: String::new(),
@@ -353,7 +353,7 @@ impl Way {
         }))
     }
 
-    fn settings(&self, callee: Callee) -> Settings {
+    fn settings(&self, target: Target) -> Settings {
         Settings {
             http: self.http,
             encoding: Some(self.encoding),
@@ -366,7 +366,7 @@ impl Way {
                 time_ms: None,
             },
             deadline_ms: DEADLINE_MS,
-            ..Settings::new(callee, self.protocol)
+            ..Settings::new(target, self.protocol)
         }
     }
 }

@@ -25,7 +25,7 @@ fn two(settings: &str, targets: [&str; 2]) -> String {
 
 fn live(text: &str) -> LiveService {
     let plan = resolve(text).unwrap();
-    plan.variants[0].settings.callee.live().cloned().unwrap()
+    plan.variants[0].settings.target.live().cloned().unwrap()
 }
 
 fn settings(text: &str) -> Settings {
@@ -126,7 +126,7 @@ fn a_method_may_be_given_beside_the_address() {
     for given in ["shop.Orders/Get", "/shop.Orders/Get", "shop.Orders.Get"] {
         let keys = format!("method = \"{given}\"");
         let live = live(&service("grpc://localhost:50051", &keys, "", ""));
-        assert_eq!(live.target.method(), Some("shop.Orders/Get"), "{given}");
+        assert_eq!(live.url.method(), Some("shop.Orders/Get"), "{given}");
     }
 }
 
@@ -175,14 +175,14 @@ fn keys_of_a_variant_stand_over_those_of_the_study() {
     let services: Vec<&LiveService> = plan
         .variants
         .iter()
-        .filter_map(|v| v.settings.callee.live())
+        .filter_map(|v| v.settings.target.live())
         .collect();
     assert_eq!(
-        (&*services[0].target.path, services[0].header_names.len()),
+        (&*services[0].url.path, services[0].header_names.len()),
         ("/a", 1)
     );
     assert_eq!(
-        (&*services[1].target.path, services[1].header_names.len()),
+        (&*services[1].url.path, services[1].header_names.len()),
         ("/b", 0)
     );
     assert!(services.iter().all(|s| s.tls.as_ref().unwrap().insecure));

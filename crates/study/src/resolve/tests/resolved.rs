@@ -424,14 +424,14 @@ compression = "gzip"
     codec               hello by python/json to encode the request    -                 json      gzip         -                        -                         1s     24
     engine-again (A/A)  hello                                         REST on HTTP/1.1  json      -            TCP connection kept      one call after the other  1s     48
     ");
-    let callee = |name: &str| {
+    let target = |name: &str| {
         let mut all = plan.variants.iter();
         let one = all.find(|variant| variant.name == name).unwrap();
-        serde_json::to_string(&one.settings.callee).unwrap()
+        serde_json::to_string(&one.settings.target).unwrap()
     };
-    assert_snapshot!(callee("engine"), @r#"{"server":"reference","workload":{"name":"hello"}}"#);
-    assert_snapshot!(callee("futures"), @r#"{"server":"reference","client":{"stack":"python/http","style":"future"},"workload":{"name":"hello"}}"#);
-    assert_snapshot!(callee("codec"), @r#"{"codec":"python/json","operation":"encode","sample":"request","workload":{"name":"hello"}}"#);
+    assert_snapshot!(target("engine"), @r#"{"server":"reference","workload":{"name":"hello"}}"#);
+    assert_snapshot!(target("futures"), @r#"{"server":"reference","client":{"stack":"python/http","style":"future"},"workload":{"name":"hello"}}"#);
+    assert_snapshot!(target("codec"), @r#"{"codec":"python/json","operation":"encode","sample":"request","workload":{"name":"hello"}}"#);
     // A codec is held against nothing that calls.
     assert!(plan.pairs.iter().all(|pair| pair.a_a || pair.of != "codec"));
     // What was kept of it is read again.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// both with an `s` over TLS.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Target {
+pub struct Url {
     /// What the URL begins with.
     pub scheme: Scheme,
     /// Host, and port if the URL has one, as the server is told (RFC 9110, section 7.2).
@@ -61,7 +61,7 @@ pub enum Address {
     "\"{text}\" is no target: {what}; write it like grpc://localhost:50051/shop.Orders/Get or \
      http://localhost:8080/orders"
 )]
-pub struct TargetError {
+pub struct UrlError {
     text: String,
     what: String,
 }
@@ -105,7 +105,7 @@ impl Scheme {
     }
 }
 
-impl Target {
+impl Url {
     /// The same calls over a Unix domain socket; host and port are only what the server is told.
     #[must_use]
     pub fn over_unix_socket(mut self, path: &Path) -> Self {
@@ -131,11 +131,11 @@ impl Target {
     }
 }
 
-impl FromStr for Target {
-    type Err = TargetError;
+impl FromStr for Url {
+    type Err = UrlError;
 
-    fn from_str(text: &str) -> Result<Self, TargetError> {
-        let wrong = |what: String| TargetError {
+    fn from_str(text: &str) -> Result<Self, UrlError> {
+        let wrong = |what: String| UrlError {
             text: without_user(text),
             what,
         };
@@ -216,7 +216,7 @@ fn check_path(scheme: Scheme, path: &str) -> Result<(), String> {
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = Scheme::NAMES
             .iter()
@@ -268,7 +268,7 @@ mod tests {
             ("https://x:8443/", Scheme::Https, tcp("x", 8443), "/"),
         ];
         for (text, scheme, address, path) in table {
-            let target: Target = text.parse().unwrap();
+            let target: Url = text.parse().unwrap();
             let got = (target.scheme, target.address.clone(), target.path.as_str());
             assert_eq!(got, (scheme, address, path), "{text}");
             assert_eq!(
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_query_can_be_left_out() {
-        let shown = |text: &str| text.parse::<Target>().unwrap().without_query().to_string();
+        let shown = |text: &str| text.parse::<Url>().unwrap().without_query().to_string();
         assert_eq!(shown("http://h/a?key=1"), "http://h/a");
         assert_eq!(shown("http://h/a"), "http://h/a");
         assert_eq!(shown("http://h?key=1"), "http://h/");
@@ -288,14 +288,14 @@ mod tests {
 
     #[test]
     fn a_query_without_a_path_gets_its_slash() {
-        let target: Target = "http://h:1?x=1".parse().unwrap();
+        let target: Url = "http://h:1?x=1".parse().unwrap();
         assert_eq!(target.path, "/?x=1");
         assert_eq!(target.to_string(), "http://h:1/?x=1");
     }
 
     #[test]
     fn a_grpc_url_may_name_its_method() {
-        let method = |text: &str| text.parse::<Target>().unwrap().method().map(str::to_owned);
+        let method = |text: &str| text.parse::<Url>().unwrap().method().map(str::to_owned);
         assert_eq!(method("grpc://h:1/a.B/C").as_deref(), Some("a.B/C"));
         assert_eq!(method("grpc://h:1/"), None);
         assert_eq!(method("http://h/a/b"), None);
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_unix_socket_keeps_what_the_server_is_told() {
-        let target: Target = "http://localhost/x".parse().unwrap();
+        let target: Url = "http://localhost/x".parse().unwrap();
         let target = target.over_unix_socket(Path::new("/run/x.sock"));
         assert_eq!(target.authority, "localhost");
         assert_eq!(target.to_string(), "http://localhost/x over /run/x.sock");
@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn what_is_no_target_says_why() {
         let why = |text: &str| {
-            let error = text.parse::<Target>().unwrap_err().to_string();
+            let error = text.parse::<Url>().unwrap_err().to_string();
             error.split("; write it like").next().unwrap().to_owned()
         };
         insta::assert_snapshot!(why("localhost:50051"), @r#""localhost:50051" is no target: it has no scheme"#);
@@ -332,7 +332,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_breaks_the_reader(text in "(grpc|http|https)://[ -~]{0,30}") {
-            let _ = text.parse::<Target>();
+            let _ = text.parse::<Url>();
         }
     }
 }
