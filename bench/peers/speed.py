@@ -139,7 +139,7 @@ def tasks(scenario, peer, address, part):
 
 
 def call_bytes(scenario, placement):
-    """Bytes of a request and of its answer, as the bare server counts them, and whose they are."""
+    """Bytes of a request and of its response, as the bare server counts them, and whose they are."""
     for peer in PEERS:
         counted = replace(scenario.large, calls=COUNTED_CALLS, seconds=1)
         if peer.why_not(counted):
@@ -175,7 +175,7 @@ class Bench:
                 self.rounds(peers)
                 return
             request, response, whose = call_bytes(self.scenario, self.placement)
-            print(f"Floor: {request} and {response} bytes, as {whose} and its answers have.\n")
+            print(f"Floor: {request} and {response} bytes, as {whose} and its responses have.\n")
             # docs/method.md's has one connection. Another goes round as many as the scenario has.
             floors = [Floor(connections, request, response)
                       for connections in sorted({1, self.scenario.large.connections})]

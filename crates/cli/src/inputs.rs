@@ -1,5 +1,6 @@
 //! Inputs from files that several commands take: a schema, a sample, a method of the user's own, a study.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -11,22 +12,27 @@ use rpcgauge_message::{Limits, OverLimit, Schema, whole_file};
 use rpcgauge_study::builtin;
 use rpcgauge_study::file::StudyFile;
 use rpcgauge_study::plan::Plan;
-use rpcgauge_study::resolve::own::{FileLoader, OwnLoader as _, OwnSource};
-use rpcgauge_study::resolve::{Overrides, ResolveContext};
-use rpcgauge_study::system::sentence;
+use rpcgauge_study::resolve::loader::{self, FileLoader, SchemaSource};
+use rpcgauge_study::resolve::own::OwnSource;
+use rpcgauge_study::resolve::service::ServiceInputs;
+use rpcgauge_study::resolve::{self, Overrides, ResolveContext};
 
 use crate::args::{LimitArgs, OverrideArgs, SchemaArgs};
 use crate::exit::Failure;
+use crate::written::StudyText;
 
 /// Compiles the .proto files, or reads the descriptor set.
 pub(crate) fn schema(args: &SchemaArgs) -> Result<Schema, Failure> {
     described(args)?;
-    if let Some(path) = &args.descriptor_set {
-        let bytes = whole_file::read(path).map_err(|error| unreadable(path, &error))?;
-        return Schema::from_descriptor_set(&bytes)
-            .map_err(|error| Failure::input(format!("{}: {error}", path.display())));
+    source(args).read().map_err(Failure::input)
+}
+
+fn source(args: &SchemaArgs) -> SchemaSource {
+    SchemaSource {
+        proto: args.proto.clone(),
+        include: args.include.clone(),
+        descriptor_set: args.descriptor_set.clone(),
     }
-    Schema::compile(&args.proto, &args.include).map_err(Failure::input)
 }
 
 fn described(args: &SchemaArgs) -> Result<(), Failure> {
@@ -48,11 +54,7 @@ pub(crate) fn name(path: &Path) -> String {
 
 /// Reads a text file; `-` is standard input.
 pub(crate) fn text(path: &Path) -> Result<String, Failure> {
-    let text = match path == Path::new("-") {
-        true => whole_file::text_within(std::io::stdin().lock(), whole_file::MOST_BYTES),
-        false => whole_file::read_text(path),
-    };
-    text.map_err(|error| unreadable(path, &error))
+    loader::text("", path).map_err(Failure::input)
 }
 
 /// Whether a file cannot be read whole. What is no regular file has no size before it is read.
@@ -68,27 +70,42 @@ pub(crate) fn own_workload(
     response: &Path,
 ) -> Result<OwnWorkload, Failure> {
     described(schema)?;
-    let source = OwnSource {
-        proto: schema.proto.clone(),
-        include: schema.include.clone(),
-        descriptor_set: schema.descriptor_set.clone(),
+    let own = OwnSource {
+        schema: source(schema),
         method: method.to_owned(),
         request: request.to_owned(),
         response: response.to_owned(),
     };
-    FileLoader {
-        folder: PathBuf::new(),
-    }
-    .load(&source)
-    .map_err(Failure::input)
+    own.load().map_err(Failure::input)
 }
 
 /// A study, resolved, with its text.
 pub(crate) struct Resolved {
     /// What will be done.
     pub(crate) plan: Plan,
-    /// The study's text, where there is one.
+    /// What calls to live services are made of, by the names of variants.
+    pub(crate) services: BTreeMap<String, ServiceInputs>,
+    /// The study's text, where the run may keep it.
     pub(crate) text: Option<String>,
+}
+
+impl Resolved {
+    pub(crate) fn new(resolved: resolve::service::Resolved, text: Option<String>) -> Self {
+        let resolve::service::Resolved { plan, services } = resolved;
+        Self {
+            plan,
+            services,
+            text,
+        }
+    }
+}
+
+/// Writes what describes messages into a table of a study.
+pub(crate) fn write_schema(text: &mut StudyText, schema: &SchemaArgs) {
+    let shown = |path: &PathBuf| path.display().to_string();
+    text.list("proto", schema.proto.iter().map(shown));
+    text.list("include", schema.include.iter().map(shown));
+    text.optional("descriptor-set", schema.descriptor_set.as_ref().map(shown));
 }
 
 /// Resolves a built-in study by its name, or a file by its path.
@@ -111,12 +128,7 @@ pub(crate) fn study(
                 "{error}; `rpcgauge studies` lists them, and a path to a file ends in .toml"
             ))
         })?;
-        (
-            builtin.text.to_owned(),
-            FileLoader {
-                folder: PathBuf::new(),
-            },
-        )
+        (builtin.text.to_owned(), FileLoader::default())
     };
     let file = StudyFile::parse(&text, word).map_err(Failure::input)?;
     let overrides = Overrides {
@@ -132,11 +144,8 @@ pub(crate) fn study(
         cores: cores(),
         overrides: &overrides,
     };
-    let plan = file.resolve(&context).map_err(Failure::input)?;
-    Ok(Resolved {
-        plan,
-        text: Some(text),
-    })
+    let resolved = file.resolve_with_inputs(&context);
+    Ok(Resolved::new(resolved.map_err(Failure::input)?, Some(text)))
 }
 
 /// Cores this program may use.
@@ -182,8 +191,4 @@ pub(crate) fn over_limit(over: &OverLimit, files: Option<(&PathBuf, &PathBuf)>) 
         Some(file) => format!("{}: {over}", name(file)),
         None => over.to_string(),
     })
-}
-
-fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::input(format!("cannot read {}: {}", name(path), sentence(error)))
 }

@@ -6,9 +6,11 @@ mod exit;
 mod inputs;
 mod progress;
 mod screen;
+mod services;
 mod show;
 mod signals;
 mod watch;
+mod written;
 
 use std::process::ExitCode;
 

@@ -1,8 +1,8 @@
 //! A run of a study on standard error.
 
-use rpcgauge_lab::{Event, Observer, Progress};
+use rpcgauge_lab::{Event, Observer, RunProgress};
 use rpcgauge_report::escape;
-use rpcgauge_study::record::Outcome;
+use rpcgauge_study::record::TrialOutcome;
 
 use crate::screen::{Screen, clock};
 
@@ -24,7 +24,7 @@ impl ProgressView {
         }
     }
 
-    fn show(&self, progress: Progress, what: &str) {
+    fn show(&self, progress: RunProgress, what: &str) {
         let what = escape::terminal(what);
         self.screen.draw(|bar| {
             bar.set_length(progress.total as u64);
@@ -52,7 +52,7 @@ impl Observer for ProgressView {
                 of,
                 progress,
             } if self.screen.has_lines() => {
-                let Progress { done, total, .. } = progress;
+                let RunProgress { done, total, .. } = progress;
                 let left = clock(progress.remaining);
                 self.screen.line(&format!(
                     "invocation {} of {of}: {done} of {total} trials done, about {left} left",
@@ -76,7 +76,7 @@ impl Observer for ProgressView {
                 );
             }
             Event::TrialEnded { record, progress } => {
-                if let Outcome::Failed { reason, .. } = &record.outcome {
+                if let TrialOutcome::Failed { reason, .. } = &record.outcome {
                     self.failed += 1;
                     self.screen
                         .line(&format!("failed: {}: {reason}", record.variant));

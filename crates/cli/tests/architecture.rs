@@ -8,12 +8,13 @@ use std::process::Command;
 use serde_json::Value;
 
 /// For each crate, the siblings that its own code may use. Tests may use more.
-const ALLOWED: [(&str, &[&str]); 10] = [
-    ("rpcgauge-message", &[]),
+const ALLOWED: [(&str, &[&str]); 11] = [
+    ("rpcgauge-message", &["rpcgauge-trial"]),
     ("rpcgauge-wire", &[]),
     ("rpcgauge-stats", &[]),
-    ("rpcgauge-study", &["rpcgauge-message"]),
-    ("rpcgauge-load", &["rpcgauge-wire"]),
+    ("rpcgauge-trial", &[]),
+    ("rpcgauge-study", &["rpcgauge-message", "rpcgauge-trial"]),
+    ("rpcgauge-load", &["rpcgauge-trial", "rpcgauge-wire"]),
     ("rpcgauge-reference", &["rpcgauge-message"]),
     (
         "rpcgauge-lab",
@@ -22,6 +23,7 @@ const ALLOWED: [(&str, &[&str]); 10] = [
             "rpcgauge-message",
             "rpcgauge-load",
             "rpcgauge-stats",
+            "rpcgauge-trial",
         ],
     ),
     ("rpcgauge-report", &["rpcgauge-study", "rpcgauge-stats"]),
@@ -39,6 +41,7 @@ const ALLOWED: [(&str, &[&str]); 10] = [
             "rpcgauge-report",
             "rpcgauge-stats",
             "rpcgauge-study",
+            "rpcgauge-trial",
             "rpcgauge-wire",
         ],
     ),

@@ -17,6 +17,7 @@ use rpcgauge_message::{
     Codec, Compression, Encoding, Limits, Message, Workload, WorkloadSpec, content_type,
 };
 use rpcgauge_study::settings::{Idle, Placement};
+use rpcgauge_trial::{ConnectionUse, Schedule, Slice, Stop, Timing};
 
 /// The places in a slice that are looked at, from 1.
 const PLACES: [u64; 10] = [1, 2, 3, 4, 5, 7, 10, 15, 25, 40];
@@ -83,7 +84,7 @@ fn goes_round(
     }
     for (subject, _, trial) in &mut sides {
         if let Some(contract::Address::Tcp(address)) = subject.ready().address {
-            trial.target.address = load::Address::Tcp(address);
+            trial.endpoint.address = load::Address::Tcp(address);
         }
     }
     let bound = Bound::to(&layout.client)?;
@@ -101,16 +102,15 @@ fn goes_round(
             let bodies = load::Bodies::PerCall(calls);
             sessions.push(load::Session::open(trial, bodies, hooks, &stop)?);
         }
-        let bounds = load::SliceBounds {
+        let bounds = Slice {
             skip_calls: place - 1,
-            skip_time: Duration::ZERO,
+            skip_us: 0,
             least_calls: 1,
-            most_calls: 1,
-            time: Duration::ZERO,
+            time_us: 0,
         };
         for _ in 0..ROUNDS {
             for session in &mut sessions {
-                session.slice(&bounds, &stop)?;
+                session.slice(&bounds, 1, &stop)?;
             }
         }
         for (session, row) in sessions.into_iter().zip(0..) {
@@ -188,7 +188,7 @@ fn trial(workload: &Workload, protocol: Protocol) -> load::Trial {
     };
     let patience = Duration::from_secs(10);
     load::Trial {
-        target: load::Target {
+        endpoint: load::Endpoint {
             address: load::Address::Tcp(([127, 0, 0, 1], 1).into()),
             protocol: version,
             tls: None,
@@ -200,20 +200,21 @@ fn trial(workload: &Workload, protocol: Protocol) -> load::Trial {
             headers,
         },
         expect: load::Expect::default(),
-        schedule: load::Schedule::Closed { in_flight: 1 },
+        schedule: Schedule::Closed { in_flight: 1 },
+        seed: 0,
         connections: 1,
-        connection_use: load::ConnectionUse::Reuse,
+        connection_use: ConnectionUse::Reuse,
         keepalive: None,
-        timing: load::Timing::Stages,
+        timing: Timing::Stages,
         warmup: Some(load::WarmupBounds {
             max_calls: WARM_UP,
             max_time: patience,
             slice_calls: WARM_UP,
             slice_time: Duration::ZERO,
         }),
-        stop: load::Stop {
+        stop: Stop {
             calls: Some(1),
-            time: None,
+            time_ms: None,
         },
         deadline: patience,
         drain: patience,

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use rpcgauge_load as load;
 use rpcgauge_message::{Compression, Decompressor, Limits, content_type};
-use rpcgauge_study::settings::{self, HttpVersion, Protocol, Settings};
+use rpcgauge_study::settings::{HttpVersion, Protocol, Settings};
+use rpcgauge_trial::{Schedule, Stop, Timing};
 
 /// A trial in which only failures came for this long is over: more of them add nothing.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -14,8 +15,8 @@ pub(crate) const USER_AGENT: &str = concat!("rpcgauge/", env!("CARGO_PKG_VERSION
 
 /// Where calls go, with which head, and what their responses must be like.
 #[derive(Debug, Clone)]
-pub(crate) struct Calls {
-    pub(crate) target: load::Target,
+pub(crate) struct CallSpec {
+    pub(crate) endpoint: load::Endpoint,
     pub(crate) request: load::Request,
     pub(crate) expect: load::Expect,
     /// How compressed responses are checked, where no codec decodes them.
@@ -44,30 +45,24 @@ impl Check {
     }
 }
 
-impl Calls {
+impl CallSpec {
     /// A trial of one call; a longer one starts from it.
     pub(crate) fn trial(&self, settings: &Settings) -> load::Trial {
         let deadline = Duration::from_millis(settings.deadline_ms);
         load::Trial {
-            target: self.target.clone(),
+            endpoint: self.endpoint.clone(),
             request: self.request.clone(),
             expect: self.expect.clone(),
-            schedule: load::Schedule::Closed { in_flight: 1 },
+            schedule: Schedule::Closed { in_flight: 1 },
+            seed: 0,
             connections: 1,
-            connection_use: match settings.connection {
-                settings::ConnectionUse::Reuse => load::ConnectionUse::Reuse,
-                settings::ConnectionUse::PerCall => load::ConnectionUse::PerCall,
-            },
-            keepalive: settings
-                .callee
-                .live()
-                .and_then(|service| service.keepalive)
-                .map(keepalive),
-            timing: load::Timing::Calls,
+            connection_use: settings.connection,
+            keepalive: settings.callee.live().and_then(|service| service.keepalive),
+            timing: Timing::Load,
             warmup: None,
-            stop: load::Stop {
+            stop: Stop {
                 calls: Some(1),
-                time: None,
+                time_ms: None,
             },
             deadline,
             // Every call in flight has ended by its deadline.
@@ -75,13 +70,6 @@ impl Calls {
             patience: PATIENCE,
             limits: load::Limits::default(),
         }
-    }
-}
-
-fn keepalive(keepalive: settings::Keepalive) -> load::Keepalive {
-    load::Keepalive {
-        time: Duration::from_millis(keepalive.time_ms),
-        timeout: Duration::from_millis(keepalive.timeout_ms),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rpcgauge_study::record::{Fault, Outcome};
+use rpcgauge_study::record::{Fault, TrialOutcome};
 use thiserror::Error;
 
 use crate::machine::placement::PlacementError;
@@ -72,8 +72,8 @@ impl TrialFailure {
     }
 
     /// As written in a record.
-    pub fn into_outcome(self) -> Outcome {
-        Outcome::Failed {
+    pub fn into_outcome(self) -> TrialOutcome {
+        TrialOutcome::Failed {
             reason: self.reason,
             fault: self.fault,
             log: self.log,

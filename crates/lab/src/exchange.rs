@@ -1,6 +1,6 @@
 //! One variant's calls: their head, their messages, and what their responses must be.
 
-use crate::calls::{Calls, USER_AGENT, coding_headers, expect, protocol};
+use crate::calls::{CallSpec, USER_AGENT, coding_headers, expect, protocol};
 use crate::error::{TrialFailure, TrialResult};
 use rpcgauge_load as load;
 use rpcgauge_message::{
@@ -86,13 +86,13 @@ impl Exchange {
     }
 
     /// The calls to a subject that listens at `address`.
-    pub(crate) fn calls(&self, address: load::Address) -> Calls {
+    pub(crate) fn calls(&self, address: load::Address) -> CallSpec {
         let authority = match &address {
             load::Address::Tcp(address) => address.to_string(),
             load::Address::Unix(_) => "localhost".to_owned(),
         };
-        Calls {
-            target: load::Target {
+        CallSpec {
+            endpoint: load::Endpoint {
                 address,
                 tls: None,
                 protocol: protocol(self.settings.http),

@@ -37,8 +37,8 @@ mod verify;
 mod warmup;
 
 pub use error::{LabError, TrialFailure};
-pub use observer::{Event, Observer, Progress, Watch};
+pub use observer::{Event, Observer, RunProgress, Watch};
 pub use records::{Records, RecordsError};
-pub use run::{Ending, Lab, Options, RateSearch, Summary};
+pub use run::{Lab, Options, RateSearch, RunEnding, Summary};
 pub use stacks::Stacks;
 pub use subject::SubjectCommand;

@@ -29,7 +29,7 @@ pub trait Watch {
     /// Takes a snapshot of the measured part of `variant`'s trial. The thread that measures calls it
     /// between two turns of its loop, and the calls that become due meanwhile are late: it may hand
     /// something over, and wait for nothing.
-    fn sample(&mut self, variant: &Variant, progress: &mut load::Progress<'_>);
+    fn sample(&mut self, variant: &Variant, progress: &mut load::TrialProgress<'_>);
 }
 
 /// An observer that takes no snapshots.
@@ -46,7 +46,7 @@ impl<F: FnMut(&Event<'_>)> Observer for F {
 
 /// How far a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Progress {
+pub struct RunProgress {
     /// Trials of the plan that are recorded, those of an earlier part of the run included.
     pub done: usize,
     /// Trials of the plan; 0 in a search, which has as many as it needs.
@@ -68,14 +68,14 @@ pub enum Event<'a> {
         /// Of how many.
         of: u32,
         /// How far the run is.
-        progress: Progress,
+        progress: RunProgress,
     },
     /// A variant's server is being started and proved right.
     SubjectStarting {
         /// The variant it is for.
         variant: &'a Variant,
         /// How far the run is.
-        progress: Progress,
+        progress: RunProgress,
     },
     /// A trial is about to be measured.
     TrialStarted {
@@ -84,7 +84,7 @@ pub enum Event<'a> {
         /// What is measured.
         variant: &'a Variant,
         /// How far the run is.
-        progress: Progress,
+        progress: RunProgress,
     },
     /// A search tries this rate in the trial that starts next.
     RateChosen {
@@ -98,7 +98,7 @@ pub enum Event<'a> {
         /// What was recorded.
         record: &'a TrialRecord,
         /// How far the run is.
-        progress: Progress,
+        progress: RunProgress,
     },
     /// Something went wrong that fails no trial.
     Warning {

@@ -7,7 +7,8 @@ use rpcgauge_message::contract::{
 };
 use rpcgauge_message::{Limits, Workload, WorkloadSpec};
 use rpcgauge_study::record::Fault;
-use rpcgauge_study::settings::{Callee, Sample, Schedule, Settings, Timing, Transport};
+use rpcgauge_study::settings::{Callee, Sample, Settings, Transport};
+use rpcgauge_trial::{Schedule, Timing};
 
 use crate::error::{TrialFailure, TrialResult};
 use crate::exchange::encoding;

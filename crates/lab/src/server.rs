@@ -7,14 +7,14 @@ use std::time::Duration;
 use rpcgauge_load as load;
 use rpcgauge_message::{Limits, Workload};
 use rpcgauge_study::plan::{Plan, TrialSpec};
-use rpcgauge_study::ramp;
 use rpcgauge_study::record::{Code, Fault};
-use rpcgauge_study::settings::{self, AtEnd, Settings};
+use rpcgauge_study::settings::{AtEnd, Settings};
+use rpcgauge_trial::Timing;
 
-use crate::calls::{Calls, Check};
+use crate::calls::{CallSpec, Check};
 use crate::error::{TrialFailure, TrialResult};
 use crate::exchange::Exchange;
-use crate::live::{Bodies, Live};
+use crate::live::{Live, LiveBodies};
 use crate::subject::Subject;
 use crate::verify;
 use crate::warmup;
@@ -26,7 +26,7 @@ const LIVE_PATIENCE: Duration = Duration::from_secs(30);
 /// A server, and the calls for it.
 pub(crate) struct Server {
     target: Target,
-    calls: Calls,
+    calls: CallSpec,
 }
 
 /// What is called.
@@ -37,7 +37,7 @@ enum Target {
         exchange: Box<Exchange>,
     },
     /// A service that is there already, with the bodies of its requests.
-    Live(Bodies),
+    Live(LiveBodies),
 }
 
 /// A server that is about to be called.
@@ -110,14 +110,14 @@ impl Server {
     ///
     /// # Errors
     /// A request cannot be encoded or compressed.
-    pub(crate) fn open(&mut self, timing: load::Timing) -> TrialResult<Opened<'_>> {
+    pub(crate) fn open(&mut self, timing: Timing) -> TrialResult<Opened<'_>> {
         let unready = |error: String| TrialFailure::new(Fault::User, error);
         Ok(match &mut self.target {
             Target::Subject { exchange, process } => {
                 let code = Some(exchange.code());
                 let (response_size, bodies) = match timing {
-                    load::Timing::Stages => (None, load::Bodies::PerCall(&mut **exchange)),
-                    load::Timing::Calls => {
+                    Timing::Stages => (None, load::Bodies::PerCall(&mut **exchange)),
+                    Timing::Load => {
                         let size = exchange.response_size();
                         let bodies = load::Bodies::Prepared {
                             bodies: exchange.prepared()?,
@@ -154,20 +154,14 @@ impl Server {
         spec: &TrialSpec,
         settings: &Settings,
     ) -> load::Trial {
-        let stop = load::Stop {
-            calls: settings.stop.calls,
-            time: settings.stop.time_ms.map(Duration::from_millis),
-        };
         let calls = self.calls.trial(settings);
         load::Trial {
-            schedule: schedule(&settings.schedule, plan.seed ^ u64::from(spec.index)),
+            schedule: settings.schedule.clone(),
+            seed: plan.seed ^ u64::from(spec.index),
             connections: settings.connections,
-            timing: match settings.timing() {
-                settings::Timing::Stages => load::Timing::Stages,
-                settings::Timing::Load => load::Timing::Calls,
-            },
+            timing: settings.timing(),
             warmup: warmup::bounds(plan.warmup),
-            stop,
+            stop: settings.stop,
             drain: match settings.callee.live().map(|service| service.at_end) {
                 Some(AtEnd::Cancel) => Duration::ZERO,
                 Some(AtEnd::Wait) | None => calls.drain,
@@ -178,37 +172,5 @@ impl Server {
             },
             ..calls
         }
-    }
-}
-
-fn schedule(schedule: &settings::Schedule, seed: u64) -> load::Schedule {
-    let spaced = |arrivals: &settings::Arrivals| match arrivals {
-        settings::Arrivals::Constant => load::Arrivals::Constant,
-        settings::Arrivals::Poisson => load::Arrivals::Poisson { seed },
-    };
-    match schedule {
-        settings::Schedule::Closed { in_flight } => load::Schedule::Closed {
-            in_flight: *in_flight,
-        },
-        settings::Schedule::Rate {
-            per_second,
-            arrivals,
-        } => load::Schedule::Rate {
-            per_second: *per_second,
-            arrivals: spaced(arrivals),
-        },
-        settings::Schedule::Ramp { parts, arrivals } => load::Schedule::Ramp {
-            segments: ramp::steps(parts).into_iter().map(segment).collect(),
-            arrivals: spaced(arrivals),
-        },
-    }
-}
-
-/// The engine gives its figures segment by segment.
-fn segment(step: ramp::RampStep) -> load::Segment {
-    load::Segment {
-        from: step.from,
-        to: step.to,
-        duration: step.time,
     }
 }

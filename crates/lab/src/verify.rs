@@ -12,6 +12,7 @@ use rpcgauge_message::contract::{Operation, Verified};
 use rpcgauge_message::{Codec, Compression, Encoding, Limits, Message, Workload, first_difference};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::words::Word as _;
+use rpcgauge_trial::{Ending, Stop};
 use serde_json::Value;
 
 use crate::error::{TrialFailure, TrialResult};
@@ -33,9 +34,9 @@ pub(crate) fn prove(
     stop: &AtomicBool,
 ) -> TrialResult<load::Measurement> {
     let trial = load::Trial {
-        stop: load::Stop {
+        stop: Stop {
             calls: Some(CALLS),
-            time: None,
+            time_ms: None,
         },
         ..trial.clone()
     };
@@ -54,7 +55,7 @@ pub(crate) fn prove(
         ));
     }
     let measurement = result.map_err(failure)?;
-    if measurement.ending == load::Ending::Interrupted {
+    if measurement.ending == Ending::Interrupted {
         return Err(TrialFailure::new(
             Fault::Instrument,
             "stopped while a server was proved right",
@@ -64,7 +65,7 @@ pub(crate) fn prove(
         return Err(unanswered(&measurement));
     }
     match compressed {
-        Some(coding) if measurement.uncompressed_answers > 0 && exchange.compression_pays() => {
+        Some(coding) if measurement.uncompressed_responses > 0 && exchange.compression_pays() => {
             Err(TrialFailure::new(
                 Fault::Subject,
                 format!("the server responds without compression although {coding} was asked for"),
@@ -91,11 +92,11 @@ pub(crate) fn unanswered(measurement: &load::Measurement) -> TrialFailure {
         .unwrap_or_default();
     let (count, started) = (calls.failed_total(), calls.started);
     let gave_up = match measurement.ending {
-        load::Ending::GaveUp => "; in the end nothing but failures came",
-        load::Ending::Complete | load::Ending::BodiesUsedUp | load::Ending::Interrupted => "",
+        Ending::GaveUp => "; in the end nothing but failures came",
+        Ending::Complete | Ending::Interrupted => "",
     };
     TrialFailure::new(
-        blamed(kind.fault().into()),
+        blamed(kind.side_at_fault().into()),
         format!("{count} of {started} calls failed{gave_up}, mostly as {kind}{said}"),
     )
 }

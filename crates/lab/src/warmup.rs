@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rpcgauge_load as load;
 use rpcgauge_stats::{DriftRule, Settling, WarmUp};
-use rpcgauge_study::settings::Stop;
+use rpcgauge_trial::Stop;
 
 /// The longest warm-up is cut into this many slices, so that the rule sees enough of them early
 /// and each still holds many calls.

@@ -10,10 +10,10 @@ use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Address, Bodies, CallStyle, Codec, CodecError, ConnectionUse, Expect, Limits, LoadError,
-    Measurement, Protocol, Request, Schedule, Settling, Stop, Target, Timing, Trial, WarmupBounds,
-    measure,
+    Address, Bodies, CallStyle, Codec, CodecError, Endpoint, Expect, Limits, LoadError,
+    Measurement, Protocol, Request, Settling, Trial, WarmupBounds, measure,
 };
+use rpcgauge_trial::{ConnectionUse, Schedule, Stop, Timing};
 
 /// Pairs of trials. Odd, so that there is one in the middle.
 const PAIRS: usize = 41;
@@ -33,13 +33,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for pair in 0..PAIRS {
         // Which of the two goes first changes, so that drift favours neither.
         let order = match pair % 2 {
-            0 => [Timing::Stages, Timing::Calls],
-            _ => [Timing::Calls, Timing::Stages],
+            0 => [Timing::Stages, Timing::Load],
+            _ => [Timing::Load, Timing::Stages],
         };
         let mut times = [0.0; 2];
         for timing in order {
             let mean = run(server, timing)?.elapsed.as_nanos() as f64 / CALLS as f64;
-            times[usize::from(timing == Timing::Calls)] = mean;
+            times[usize::from(timing == Timing::Load)] = mean;
         }
         with.push(times[0]);
         without.push(times[1]);
@@ -76,7 +76,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 fn run(server: SocketAddr, timing: Timing) -> Result<Measurement, LoadError> {
     let trial = Trial {
-        target: Target {
+        endpoint: Endpoint {
             address: Address::Tcp(server),
             protocol: Protocol::Http1,
             tls: None,
@@ -91,6 +91,7 @@ fn run(server: SocketAddr, timing: Timing) -> Result<Measurement, LoadError> {
         },
         expect: Expect::default(),
         schedule: Schedule::Closed { in_flight: 1 },
+        seed: 0,
         connections: 1,
         connection_use: ConnectionUse::Reuse,
         keepalive: None,
@@ -103,7 +104,7 @@ fn run(server: SocketAddr, timing: Timing) -> Result<Measurement, LoadError> {
         }),
         stop: Stop {
             calls: Some(CALLS),
-            time: None,
+            time_ms: None,
         },
         deadline: Duration::from_secs(10),
         drain: Duration::from_secs(10),

@@ -86,9 +86,8 @@ pub enum Bodies<'a> {
     ///
     /// A call for which no body is ready when it is due waits, and is counted in
     /// [`crate::Measurement::bodies_late`]: the figures then show the iterator and not the server.
-    /// An item that is an error fails its call as `encode`. When the iterator ends, so does the
-    /// trial ([`crate::Ending::BodiesUsedUp`]). The thread outlives the trial until its next
-    /// bodies are made.
+    /// An item that is an error fails its call as `encode`. When the iterator ends, the trial is
+    /// complete. The thread outlives the trial until its next bodies are made.
     Streamed(Box<dyn Iterator<Item = Result<Body, CodecError>> + Send>),
     /// Encoded and decoded inside each call. The first response of the warm-up is verified.
     PerCall(&'a mut dyn Codec),

@@ -3,18 +3,17 @@
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
+use rpcgauge_trial::Cpu;
+
 /// Nanoseconds in a second.
 pub(crate) const SECOND: u64 = 1_000_000_000;
 
-/// Processor time, ns.
+/// Processor time of a thread so far, or the difference of two readings, ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Cpu {
-    /// User and system together.
-    pub total_ns: u64,
-    /// In user mode, by the kernel's estimate.
-    pub user_ns: u64,
-    /// In the kernel, by the kernel's estimate.
-    pub system_ns: u64,
+pub(crate) struct CpuReading {
+    pub(crate) total_ns: u64,
+    user_ns: u64,
+    system_ns: u64,
 }
 
 /// Nanoseconds of CLOCK_MONOTONIC. The same clock gives the server's marks on the same host.
@@ -28,7 +27,7 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
 }
 
 /// Processor time of this thread so far.
-pub(crate) fn cpu() -> Cpu {
+pub(crate) fn cpu() -> CpuReading {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer is to a whole `rusage`, which the call fills in; all zeros is a valid
     // one, should the call fail.
@@ -37,26 +36,35 @@ pub(crate) fn cpu() -> Cpu {
         usage.assume_init()
     };
     let nanos = |time: libc::timeval| time.tv_sec as u64 * SECOND + time.tv_usec as u64 * 1000;
-    Cpu {
+    CpuReading {
         total_ns: read(libc::CLOCK_THREAD_CPUTIME_ID),
         user_ns: nanos(usage.ru_utime),
         system_ns: nanos(usage.ru_stime),
     }
 }
 
-impl Cpu {
+impl CpuReading {
     /// What was added since `earlier`, a reading of the same thread.
-    pub(crate) fn since(&self, earlier: &Cpu) -> Cpu {
-        Cpu {
+    pub(crate) fn since(&self, earlier: &CpuReading) -> CpuReading {
+        CpuReading {
             total_ns: self.total_ns.saturating_sub(earlier.total_ns),
             user_ns: self.user_ns.saturating_sub(earlier.user_ns),
             system_ns: self.system_ns.saturating_sub(earlier.system_ns),
         }
     }
+
+    /// As it stands in figures.
+    pub(crate) fn time(&self) -> Cpu {
+        Cpu {
+            total_ns: self.total_ns,
+            user_ns: Some(self.user_ns),
+            system_ns: Some(self.system_ns),
+        }
+    }
 }
 
-impl std::ops::AddAssign for Cpu {
-    fn add_assign(&mut self, more: Cpu) {
+impl std::ops::AddAssign for CpuReading {
+    fn add_assign(&mut self, more: CpuReading) {
         self.total_ns += more.total_ns;
         self.user_ns += more.user_ns;
         self.system_ns += more.system_ns;

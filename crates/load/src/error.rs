@@ -2,22 +2,17 @@
 
 use std::io;
 
+use rpcgauge_trial::{OutOfBounds, Side};
 use rpcgauge_wire::PrepareError;
 
 use crate::bodies::CodecError;
-use crate::failure::Fault;
 
 /// Why there is no [`crate::Measurement`]. Calls that fail do not make a trial fail.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// A setting that cannot be carried out.
-    #[error("{what} must be {allowed}")]
-    Setting {
-        /// The setting.
-        what: &'static str,
-        /// What it may be.
-        allowed: &'static str,
-    },
+    #[error(transparent)]
+    Setting(#[from] OutOfBounds),
     /// The target's name has no address.
     #[error(
         "the host name {host:?} cannot be resolved: check the name, and that this machine can look \
@@ -52,20 +47,8 @@ pub enum LoadError {
         error: CodecError,
     },
     /// The sum over all calls does not hold: this program has lost count.
-    #[error(
-        "{started} calls were started, but {answered} answered, {failed} failed and {abandoned} \
-         abandoned do not add up to that: this is a fault of rpcgauge, please report it"
-    )]
-    Accounting {
-        /// Calls that were started.
-        started: u64,
-        /// Calls that succeeded.
-        answered: u64,
-        /// Calls that failed.
-        failed: u64,
-        /// Calls that were still open at the end.
-        abandoned: u64,
-    },
+    #[error("{0}: this is a fault of rpcgauge, please report it")]
+    Accounting(String),
 }
 
 /// Who must act on a [`LoadError`].
@@ -82,6 +65,11 @@ pub enum Blame {
 }
 
 impl LoadError {
+    /// Refuses a setting.
+    pub(crate) fn setting(what: &'static str, allowed: &'static str) -> LoadError {
+        LoadError::Setting(OutOfBounds { what, allowed })
+    }
+
     /// Makes an error of the machine from what the system said.
     pub(crate) fn machine(what: &'static str) -> impl FnOnce(io::Error) -> LoadError {
         move |source| LoadError::Machine { what, source }
@@ -90,22 +78,22 @@ impl LoadError {
     /// Who must act.
     pub fn blame(&self) -> Blame {
         match self {
-            Self::Setting { .. } | Self::Resolve { .. } | Self::Request(_) | Self::Body(_) => {
+            Self::Setting(_) | Self::Resolve { .. } | Self::Request(_) | Self::Body(_) => {
                 Blame::User
             }
             Self::Machine { .. } => Blame::Machine,
             Self::WrongResponse { .. } => Blame::Server,
-            Self::Accounting { .. } => Blame::Instrument,
+            Self::Accounting(_) => Blame::Instrument,
         }
     }
 }
 
-impl From<Fault> for Blame {
-    fn from(fault: Fault) -> Blame {
-        match fault {
-            Fault::Client => Blame::Instrument,
-            Fault::Server => Blame::Server,
-            Fault::Machine => Blame::Machine,
+impl From<Side> for Blame {
+    fn from(side: Side) -> Blame {
+        match side {
+            Side::Client => Blame::Instrument,
+            Side::Server => Blame::Server,
+            Side::Machine => Blame::Machine,
         }
     }
 }

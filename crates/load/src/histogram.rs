@@ -6,7 +6,7 @@ use crate::Histogram;
 /// when a call takes longer, so that nothing is capped.
 const ROOM_AT_FIRST_NS: u64 = 1_000_000_000;
 
-/// Those of which there are many, stages and segments: a millisecond, in 90 KB.
+/// Those of which there are many, stages and steps: a millisecond, in 90 KB.
 const SMALL_ROOM_AT_FIRST_NS: u64 = 1_000_000;
 
 /// An empty histogram of nanoseconds, three significant digits, that grows.

@@ -2,17 +2,17 @@
 //!
 //! [`measure`] carries out one [`Trial`] on the calling thread and returns its [`Measurement`]:
 //!
-//! 1. The connections are opened (with [`ConnectionUse::Reuse`]).
+//! 1. The connections are opened (with [`ConnectionUse::Reuse`](rpcgauge_trial::ConnectionUse::Reuse)).
 //! 2. Calls are made until the warm-up rule says that they have settled, or a bound is reached.
 //!    A ramp has no warm-up.
-//! 3. The measured part follows, until the trial's [`Stop`] or its ramp's end. A closed loop lets
+//! 3. The measured part follows, until the trial's [`Stop`](rpcgauge_trial::Stop) or its ramp's end. A closed loop lets
 //!    the calls of the warm-up end before it begins; a rate goes on without a pause.
 //! 4. What is in flight then may end, for at most [`Trial::drain`]; the rest is abandoned.
 //!
 //! A call is *due* when the one before it ends (closed loop) or when the schedule says (rate), and
 //! its latency runs from then. Nothing is corrected afterwards. Every measured call is accounted
 //! for: started = answered + failed + abandoned. A call that the server says it did not process is
-//! sent again, and stays one call ([`Calls::retried`] counts the sends).
+//! sent again, and stays one call ([`Calls::retried`](rpcgauge_trial::Calls::retried) counts the sends).
 //!
 //! A [`Session`] measures a closed loop a slice at a time, so that several can be measured in turn.
 //!
@@ -21,10 +21,11 @@
 //! use std::time::Duration;
 //!
 //! use rpcgauge_load::*;
+//! use rpcgauge_trial::{Arrivals, ConnectionUse, Schedule, Stop, Timing};
 //!
 //! # fn main() -> Result<(), LoadError> {
 //! let trial = Trial {
-//!     target: Target {
+//!     endpoint: Endpoint {
 //!         address: Address::Tcp(([127, 0, 0, 1], 8080).into()),
 //!         protocol: Protocol::Http1,
 //!         tls: None,
@@ -37,12 +38,13 @@
 //!     },
 //!     expect: Expect::default(),
 //!     schedule: Schedule::Rate { per_second: 1000.0, arrivals: Arrivals::Constant },
+//!     seed: 0,
 //!     connections: 8,
 //!     connection_use: ConnectionUse::Reuse,
 //!     keepalive: None,
-//!     timing: Timing::Calls,
+//!     timing: Timing::Load,
 //!     warmup: None,
-//!     stop: Stop { calls: None, time: Some(Duration::from_secs(10)) },
+//!     stop: Stop { calls: None, time_ms: Some(10_000) },
 //!     deadline: Duration::from_secs(1),
 //!     drain: Duration::from_secs(1),
 //!     patience: Duration::from_secs(5),
@@ -65,14 +67,12 @@ mod bodies;
 mod clock;
 mod engine;
 mod error;
-mod failure;
 mod histogram;
 mod measurement;
 mod progress;
 mod recorder;
 mod schedule;
-mod segments;
-mod stage;
+mod steps;
 mod timeline;
 mod tls;
 mod trial;
@@ -82,21 +82,16 @@ mod warmup;
 pub mod floor;
 
 pub use bodies::{Bodies, Body, Codec, CodecError, ResponseCheck};
-pub use clock::{Cpu, now as monotonic_ns};
+pub use clock::now as monotonic_ns;
 pub use engine::{Counted, Hooks, Session, measure, measure_with};
 pub use error::{Blame, LoadError};
-pub use failure::{ErrorSample, FailureKind, Fault};
-pub use measurement::{Calls, Ending, Marks, Measurement, Payload, SliceCount, WarmupOutcome};
-pub use progress::{IntervalTimes, Progress, ProgressHook};
+pub use measurement::{Marks, Measurement, SliceCount, Stages};
+pub use progress::{IntervalTimes, ProgressHook, TrialProgress};
 pub use rpcgauge_wire::{ByteCount, Limits, Protocol, Traffic};
-pub use schedule::{Arrivals, MOST_IN_FLIGHT, Schedule, Segment};
-pub use segments::SegmentFigures;
-pub use stage::{Stage, Stages, Timing};
-pub use timeline::{Slice, Timeline, TimelineRecorder};
+pub use steps::StepFigures;
+pub use timeline::TimelineRecorder;
 pub use tls::{Identity, Roots, Tls, TlsError, TlsSettings};
-pub use trial::{
-    Address, CallStyle, ConnectionUse, Expect, Keepalive, Request, SliceBounds, Stop, Target, Trial,
-};
+pub use trial::{Address, CallStyle, Endpoint, Expect, Request, Trial};
 pub use unix::connect_unix;
 pub use warmup::{Settling, WarmupBounds, WarmupSlice};
 

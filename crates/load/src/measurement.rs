@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use rpcgauge_trial::{Calls, Cpu, Ending, ErrorSample, Payload, Stage, Timeline, Warmup};
 use rpcgauge_wire::Traffic;
 
 use crate::Histogram;
-use crate::clock::Cpu;
-use crate::failure::{ErrorSample, FailureKind};
-use crate::segments::SegmentFigures;
-use crate::stage::Stages;
-use crate::timeline::Timeline;
+use crate::steps::StepFigures;
+
+/// Time in each stage over the calls that succeeded, ns. A stage that no call had is absent.
+pub type Stages = BTreeMap<Stage, Histogram>;
 
 /// The figures of a trial. All times are nanoseconds where nothing else is said.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,10 +18,10 @@ pub struct Measurement {
     /// What became of every measured call.
     pub calls: Calls,
     /// The warm-up before the first measured call.
-    pub warmup: WarmupOutcome,
+    pub warmup: Warmup,
     /// The time that calls a second are of. In a closed loop from the first measured call's due time to
     /// the last one's end; where calls were abandoned, to when they were. At a rate the time in which
-    /// calls were due: to the end by [`crate::Stop::time`] or of the ramp, to when the next call would
+    /// calls were due: to the end by [`rpcgauge_trial::Stop::time_ms`] or of the ramp, to when the next call would
     /// have been due where the number of calls ended it, or to when it was broken off. Calls that end
     /// later make it no longer. Of a session, its slices together, each to when the next call would have
     /// been due.
@@ -36,14 +36,14 @@ pub struct Measurement {
     /// How long after it was due each call was begun; of those that failed before that, how long they
     /// waited.
     pub send_delay: Histogram,
-    /// Time in each stage; empty unless [`crate::Timing::Stages`] was asked for.
+    /// Time in each stage; empty unless [`rpcgauge_trial::Timing::Stages`] was asked for.
     pub stages: Stages,
     /// What became of the server's marks.
     pub marks: Marks,
     /// The trial in slices.
     pub timeline: Timeline,
-    /// What became of the calls that were due in each segment of a ramp; empty for other schedules.
-    pub segments: Vec<SegmentFigures>,
+    /// What became of the calls that were due in each step of a ramp; empty for other schedules.
+    pub steps: Vec<StepFigures>,
     /// Bytes on the connections from the first measured call to the last one's end. What TLS adds,
     /// its handshakes included, is overhead: the bytes on the socket less the plain ones. At a rate,
     /// what is carried of calls of the warm-up that had not ended is among them; a closed loop lets
@@ -70,7 +70,7 @@ pub struct Measurement {
     /// [`crate::TlsSettings::resumption`]).
     pub tls_resumed: u64,
     /// Attempts to open a connection that failed, warm-up included. With
-    /// [`crate::ConnectionUse::Reuse`] no call fails by one while another connection is open, but
+    /// [`rpcgauge_trial::ConnectionUse::Reuse`] no call fails by one while another connection is open, but
     /// calls are then made over fewer connections than asked for; its text is among the samples.
     pub connects_failed: u64,
     /// Calls that were due and had no body yet ([`crate::Bodies::Streamed`]): begun late by this
@@ -80,7 +80,7 @@ pub struct Measurement {
     /// asks for where a server allows fewer streams on its connections, say.
     pub most_in_flight: u64,
     /// Responses that came uncompressed although [`crate::Expect::encoding`] names an encoding.
-    pub uncompressed_answers: u64,
+    pub uncompressed_responses: u64,
     /// Up to ten distinct error texts with how often each came.
     pub error_samples: Vec<ErrorSample>,
     /// Failures whose text is in none of the samples, since there were too many distinct ones.
@@ -100,69 +100,6 @@ pub struct SliceCount {
     pub skipped_failed: u64,
 }
 
-/// Why a trial ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Ending {
-    /// It reached its [`crate::Stop`], or its ramp's end.
-    Complete,
-    /// [`crate::Bodies::Streamed`] had no more bodies before that.
-    BodiesUsedUp,
-    /// The stop flag was set.
-    Interrupted,
-    /// Nothing but failures came for as long as [`crate::Trial::patience`].
-    GaveUp,
-}
-
-/// What became of every measured call: `started = answered + failed + abandoned`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Calls {
-    /// Calls that were due in the measured part.
-    pub started: u64,
-    /// Calls that succeeded.
-    pub answered: u64,
-    /// How many of them ended after the time in which calls were due at a rate, [`Measurement::elapsed`].
-    /// None in a closed loop, whose time lasts until the last call ends.
-    pub answered_late: u64,
-    /// Calls that failed, by kind.
-    pub failed: BTreeMap<FailureKind, u64>,
-    /// Calls still open when the trial ended.
-    pub abandoned: u64,
-    /// How many of the abandoned ones were due but never begun, since the trial's end came first. At
-    /// most ten million are counted, here and in the sums.
-    pub never_begun: u64,
-    /// How many of the failed and abandoned ones were never given to the transport: [`Calls::never_begun`],
-    /// and those for which no connection, no body or no room was found. All others were sent.
-    pub never_sent: u64,
-    /// Sends of calls beyond their first: calls that the server said it did not process (GOAWAY,
-    /// REFUSED_STREAM) and, in HTTP/1.1, calls of an idempotent method on a kept connection that
-    /// the server closed before any byte of the response. A call is sent again three times at most,
-    /// keeps its due time and deadline, and is one call in every other number.
-    pub retried: u64,
-    /// How many of the answered ones were sent more than once. Their stages are left out.
-    pub answered_after_retry: u64,
-}
-
-impl Calls {
-    /// All calls that failed.
-    pub fn failed_total(&self) -> u64 {
-        self.failed.values().sum()
-    }
-}
-
-/// The warm-up of a trial.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct WarmupOutcome {
-    /// Calls begun before the first measured one; at a rate, with those that were due before its end
-    /// and begun, or failed, after.
-    pub calls: u64,
-    /// How many of them failed.
-    pub failed: u64,
-    /// How long it took.
-    pub elapsed: Duration,
-    /// Whether the rule said that the latency had settled. False without a warm-up.
-    pub settled: bool,
-}
-
 /// How many succeeded calls of a stage trial had usable marks of the server's handler.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Marks {
@@ -172,17 +109,4 @@ pub struct Marks {
     pub absent: u64,
     /// Marks that are no numbers, out of order, or outside the call: another host's clock, say.
     pub implausible: u64,
-}
-
-/// Mean sizes of the messages of measured calls, bytes, without any framing.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Payload {
-    /// Request, encoded.
-    pub request: f64,
-    /// Request, as carried after compression.
-    pub request_carried: f64,
-    /// Response, encoded. `None` when no response was decompressed or decoded, and it was compressed.
-    pub response: Option<f64>,
-    /// Response, as carried after compression.
-    pub response_carried: f64,
 }

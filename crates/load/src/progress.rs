@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use rpcgauge_trial::FailureKind;
 use rpcgauge_wire::Traffic;
 
 use crate::Histogram;
 use crate::error::LoadError;
-use crate::failure::FailureKind;
 use crate::histogram::histogram;
 
 /// Takes snapshots of the measured part while it goes on.
@@ -21,16 +21,16 @@ pub struct ProgressHook<'r> {
     ///
     /// A trial with a hook counts every call in a second set of histograms, and at each snapshot sums the
     /// bytes of its connections.
-    pub sample: Box<dyn FnMut(&mut Progress<'_>) + 'r>,
+    pub sample: Box<dyn FnMut(&mut TrialProgress<'_>) + 'r>,
 }
 
 impl ProgressHook<'_> {
     pub(crate) fn check(&self) -> Result<(), LoadError> {
         match self.every.is_zero() {
-            true => Err(LoadError::Setting {
-                what: "the time between snapshots of a trial",
-                allowed: "more than 0",
-            }),
+            true => Err(LoadError::setting(
+                "the time between snapshots of a trial",
+                "more than 0",
+            )),
             false => Ok(()),
         }
     }
@@ -38,7 +38,7 @@ impl ProgressHook<'_> {
 
 /// The measured part of a trial so far. Nothing is copied for it.
 #[derive(Debug)]
-pub struct Progress<'a> {
+pub struct TrialProgress<'a> {
     /// Since the measured part began.
     pub elapsed: Duration,
     /// Since the snapshot before, or since the measured part began.
@@ -51,7 +51,7 @@ pub struct Progress<'a> {
     pub answered: u64,
     /// Calls that failed, by kind.
     pub failed: &'a BTreeMap<FailureKind, u64>,
-    /// Sends beyond the first of a call ([`crate::Calls::retried`]).
+    /// Sends beyond the first of a call ([`rpcgauge_trial::Calls::retried`]).
     pub retried: u64,
     /// Calls that were begun and have not ended.
     pub in_flight: u64,
@@ -62,7 +62,7 @@ pub struct Progress<'a> {
     pub traffic: Traffic,
 }
 
-impl Progress<'_> {
+impl TrialProgress<'_> {
     /// All calls that failed.
     pub fn failed_total(&self) -> u64 {
         self.failed.values().sum()

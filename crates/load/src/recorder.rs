@@ -3,15 +3,14 @@
 #[cfg(test)]
 mod tests;
 
+use rpcgauge_trial::{ErrorSamples, FailureKind, Schedule, Stage, Timeline, Timing};
+
 use crate::Histogram;
-use crate::account::{Account, ErrorSamples};
-use crate::failure::FailureKind;
+use crate::account::Account;
 use crate::histogram::{histogram, record, small_histogram};
-use crate::measurement::Marks;
+use crate::measurement::{Marks, Stages};
 use crate::progress::IntervalTimes;
-use crate::schedule::Schedule;
-use crate::segments::{SegmentFigures, SegmentRecorder};
-use crate::stage::{Stage, Stages, Timing};
+use crate::steps::{StepFigures, StepRecorder};
 use crate::timeline::TimelineRecorder;
 
 /// A succeeded call's times in its stages, ns; `None` for what it did not have.
@@ -81,7 +80,7 @@ pub(crate) struct Recorder {
     uncounted: Option<StageTimes>,
     pub(crate) marks: Marks,
     timeline: TimelineRecorder,
-    segments: SegmentRecorder,
+    steps: StepRecorder,
     pub(crate) account: Account,
     pub(crate) errors: ErrorSamples,
     /// Calls that were due and had no body yet.
@@ -91,7 +90,7 @@ pub(crate) struct Recorder {
 impl Recorder {
     pub(crate) fn new(timing: Timing, schedule: &Schedule, looked_at: bool) -> Recorder {
         let stages = match timing {
-            Timing::Calls => Vec::new(),
+            Timing::Load => Vec::new(),
             Timing::Stages => Stage::ALL.map(|stage| (stage, small_histogram())).to_vec(),
         };
         Recorder {
@@ -107,7 +106,7 @@ impl Recorder {
             uncounted: None,
             marks: Marks::default(),
             timeline: TimelineRecorder::new(),
-            segments: SegmentRecorder::new(schedule),
+            steps: StepRecorder::new(schedule),
             account: Account::default(),
             errors: ErrorSamples::default(),
             bodies_late: 0,
@@ -117,9 +116,9 @@ impl Recorder {
     /// A call was taken from the schedule.
     pub(crate) fn started(&mut self, due: u64) {
         self.start.get_or_insert(due);
-        self.account.started += 1;
-        if let Some(segment) = self.segment(due) {
-            segment.started += 1;
+        self.account.calls.started += 1;
+        if let Some(step) = self.step(due) {
+            step.started += 1;
         }
     }
 
@@ -127,8 +126,8 @@ impl Recorder {
     pub(crate) fn begun(&mut self, due: u64, now: u64) {
         let delay = now.saturating_sub(due);
         record(&mut self.send_delay, delay);
-        if let Some(segment) = self.segment(due) {
-            record(&mut segment.send_delay, delay);
+        if let Some(step) = self.step(due) {
+            record(&mut step.send_delay, delay);
         }
         if let Some(interval) = &mut self.interval {
             record(&mut interval.send_delay, delay);
@@ -138,16 +137,16 @@ impl Recorder {
     /// A call was given to the transport, for the first time.
     pub(crate) fn sent(&mut self, due: u64) {
         self.account.sent += 1;
-        if let Some(segment) = self.segment(due) {
-            segment.sent += 1;
+        if let Some(step) = self.step(due) {
+            step.sent += 1;
         }
     }
 
     /// The transport took nothing of a call that it was given.
     pub(crate) fn not_sent(&mut self, due: u64) {
         self.account.sent -= 1;
-        if let Some(segment) = self.segment(due) {
-            segment.sent -= 1;
+        if let Some(step) = self.step(due) {
+            step.sent -= 1;
         }
     }
 
@@ -160,11 +159,11 @@ impl Recorder {
         }
         let offset = self.offset(due);
         self.timeline.answered(offset, latency);
-        if let Some(segment) = self.segment(due) {
-            segment.answered += 1;
-            record(&mut segment.latency, latency);
+        if let Some(step) = self.step(due) {
+            step.answered += 1;
+            record(&mut step.latency, latency);
         }
-        self.account.answered += 1;
+        self.account.calls.answered += 1;
         self.end = self.end.max(done);
     }
 
@@ -176,10 +175,10 @@ impl Recorder {
             record(&mut interval.failed_latency, latency);
         }
         self.timeline.failed(self.offset(due));
-        if let Some(segment) = self.segment(due) {
-            segment.failed += 1;
+        if let Some(step) = self.step(due) {
+            step.failed += 1;
         }
-        *self.account.failed.entry(kind).or_default() += 1;
+        *self.account.calls.failed.entry(kind).or_default() += 1;
         self.errors.add(kind, text);
         self.end = self.end.max(done);
     }
@@ -260,20 +259,20 @@ impl Recorder {
             stages,
             marks: self.marks,
             timeline: self.timeline.finish(span_ns),
-            segments: self.segments.figures,
+            steps: self.steps.figures,
             account: self.account,
             errors: self.errors,
             bodies_late: self.bodies_late,
         }
     }
 
-    /// The segment of a ramp that a call was due in.
-    fn segment(&mut self, due: u64) -> Option<&mut SegmentFigures> {
-        if self.segments.figures.is_empty() {
+    /// The step of a ramp that a call was due in.
+    fn step(&mut self, due: u64) -> Option<&mut StepFigures> {
+        if self.steps.figures.is_empty() {
             return None;
         }
         let offset = self.offset(due);
-        self.segments.at(offset)
+        self.steps.at(offset)
     }
 
     fn offset(&self, due: u64) -> u64 {
@@ -291,8 +290,8 @@ pub(crate) struct Recorded {
     pub(crate) send_delay: Histogram,
     pub(crate) stages: Stages,
     pub(crate) marks: Marks,
-    pub(crate) timeline: crate::timeline::Timeline,
-    pub(crate) segments: Vec<SegmentFigures>,
+    pub(crate) timeline: Timeline,
+    pub(crate) steps: Vec<StepFigures>,
     pub(crate) account: Account,
     pub(crate) errors: ErrorSamples,
     pub(crate) bodies_late: u64,

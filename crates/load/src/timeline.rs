@@ -1,26 +1,6 @@
-//! A trial in slices of equal length, while its own length is not known.
+//! A timeline while the length of its trial is not known.
 
-/// What happened within one slice, by the time a call was due.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Slice {
-    /// Calls that succeeded.
-    pub answered: u64,
-    /// Calls that failed.
-    pub failed: u64,
-    /// Sum of the latencies of those that succeeded, ns.
-    pub latency_sum_ns: u64,
-    /// The longest latency among them, ns.
-    pub latency_max_ns: u64,
-}
-
-/// A trial in 100 to 200 slices of equal length, from the first measured call's due time.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Timeline {
-    /// Length of a slice, ns.
-    pub slice_ns: u64,
-    /// The slices in order; empty ones are kept.
-    pub slices: Vec<Slice>,
-}
+use rpcgauge_trial::{Timeline, TimelineSlice};
 
 /// The most slices that are kept. When they are full, each two become one and the length doubles.
 const MOST_SLICES: usize = 200;
@@ -31,7 +11,7 @@ pub struct TimelineRecorder {
     /// How often the length of a slice has doubled. The first is 1 ns, the finest there is: 40 doublings
     /// later it is 18 minutes, and each doubling adds 100 pairs.
     doublings: u32,
-    slices: Vec<Slice>,
+    slices: Vec<TimelineSlice>,
 }
 
 impl Default for TimelineRecorder {
@@ -79,13 +59,13 @@ impl TimelineRecorder {
     }
 
     /// The slice that holds `at_ns`, made if need be.
-    fn slice(&mut self, at_ns: u64) -> &mut Slice {
+    fn slice(&mut self, at_ns: u64) -> &mut TimelineSlice {
         while at_ns >> self.doublings >= MOST_SLICES as u64 {
             self.halve();
         }
         let index = (at_ns >> self.doublings) as usize;
         if index >= self.slices.len() {
-            self.slices.resize(index + 1, Slice::default());
+            self.slices.resize(index + 1, TimelineSlice::default());
         }
         &mut self.slices[index]
     }
@@ -95,21 +75,19 @@ impl TimelineRecorder {
         let half = self.slices.len().div_ceil(2);
         for i in 0..half {
             let second = self.slices.get(2 * i + 1).copied().unwrap_or_default();
-            self.slices[i] = self.slices[2 * i].plus(second);
+            self.slices[i] = sum(self.slices[2 * i], second);
         }
         self.slices.truncate(half);
         self.doublings += 1;
     }
 }
 
-impl Slice {
-    fn plus(self, other: Slice) -> Slice {
-        Slice {
-            answered: self.answered + other.answered,
-            failed: self.failed + other.failed,
-            latency_sum_ns: self.latency_sum_ns.saturating_add(other.latency_sum_ns),
-            latency_max_ns: self.latency_max_ns.max(other.latency_max_ns),
-        }
+fn sum(one: TimelineSlice, other: TimelineSlice) -> TimelineSlice {
+    TimelineSlice {
+        answered: one.answered + other.answered,
+        failed: one.failed + other.failed,
+        latency_sum_ns: one.latency_sum_ns.saturating_add(other.latency_sum_ns),
+        latency_max_ns: one.latency_max_ns.max(other.latency_max_ns),
     }
 }
 
@@ -149,7 +127,7 @@ mod tests {
             timeline
                 .slices
                 .iter()
-                .all(|slice| *slice == Slice::default())
+                .all(|slice| *slice == TimelineSlice::default())
         );
     }
 

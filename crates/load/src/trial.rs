@@ -6,11 +6,10 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rpcgauge_trial::{ConnectionUse, Keepalive, MOST_IN_FLIGHT, Schedule, Stop, Timing};
 use rpcgauge_wire::{Head, Limits, PrepareError, Protocol, grpc};
 
 use crate::error::LoadError;
-use crate::schedule::{MOST_IN_FLIGHT, Schedule};
-use crate::stage::Timing;
 use crate::tls::Tls;
 use crate::warmup::WarmupBounds;
 
@@ -53,7 +52,7 @@ impl fmt::Display for Address {
 
 /// A server and how to call it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct Endpoint {
     /// Where it listens.
     pub address: Address,
     /// The version of HTTP of every connection. gRPC needs HTTP/2.
@@ -123,7 +122,7 @@ pub struct Expect {
     pub content_type: Option<String>,
     /// The `content-encoding` (HTTP) or `grpc-encoding` (gRPC) that the response may have. A response
     /// may always be uncompressed; those are counted in
-    /// [`crate::Measurement::uncompressed_answers`] when an encoding is named here.
+    /// [`crate::Measurement::uncompressed_responses`] when an encoding is named here.
     pub encoding: Option<String>,
     /// Bytes of a response's message, as carried, at most. Larger ones fail their call.
     pub max_response_bytes: u32,
@@ -143,63 +142,19 @@ impl Default for Expect {
     }
 }
 
-/// Whether a connection serves many calls or one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ConnectionUse {
-    /// Connections are opened before the first call and kept; a lost one is opened again.
-    Reuse,
-    /// Every call opens a connection of its own and closes it.
-    PerCall,
-}
-
-/// When a trial's measured part ends: whichever comes first. A ramp needs neither and ends with
-/// its last segment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Stop {
-    /// After this many calls were started.
-    pub calls: Option<u64>,
-    /// Calls due this long after the first measured one are no part of it any more.
-    pub time: Option<Duration>,
-}
-
-/// A slice of a [`crate::Session`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SliceBounds {
-    /// Calls at its start that are left out of the figures, at least.
-    pub skip_calls: u64,
-    /// And so long calls are left out, at least.
-    pub skip_time: Duration,
-    /// Calls that count, at least; 1 or more.
-    pub least_calls: u64,
-    /// Calls that count, at most; not fewer than [`SliceBounds::least_calls`].
-    pub most_calls: u64,
-    /// After this time of counted calls, and its least number of them, the slice ends.
-    pub time: Duration,
-}
-
-/// How connections are kept alive, and found dead, while nothing comes on them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Keepalive {
-    /// A connection on which nothing came for this long is asked for a sign of life: by PING in HTTP/2,
-    /// with or without calls in flight, and by the system's own probes where it is idle over TCP. More
-    /// than 0; the system counts whole seconds, at least one.
-    pub time: Duration,
-    /// Where nothing comes for this long after that, the connection is ended and its calls fail as
-    /// [`crate::FailureKind::ConnectionLost`]. More than 0; whole seconds for the system's probes.
-    pub timeout: Duration,
-}
-
 /// Everything that decides how one variant is called and timed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
     /// What is called.
-    pub target: Target,
+    pub endpoint: Endpoint,
     /// With which head.
     pub request: Request,
     /// What its responses must be like.
     pub expect: Expect,
     /// When calls are due.
     pub schedule: Schedule,
+    /// Makes arrivals at random repeatable.
+    pub seed: u64,
     /// Connections open at the same time, 1 to [`MOST_IN_FLIGHT`]; those that an HTTP/2 server is about to end
     /// (GOAWAY) may go on beside them until their calls have ended. A closed loop with
     /// [`ConnectionUse::PerCall`] has one for each call in flight instead.
@@ -233,15 +188,15 @@ pub struct Trial {
 impl Trial {
     /// Refuses what cannot be carried out.
     pub(crate) fn check(&self) -> Result<(), LoadError> {
-        let refuse = |what, allowed| Err(LoadError::Setting { what, allowed });
+        let refuse = |what, allowed| Err(LoadError::setting(what, allowed));
         if !(1..=MOST_IN_FLIGHT).contains(&self.connections) {
             return refuse("the number of connections", "1 to 65,536");
         }
-        let endless = self.stop.calls.is_none() && self.stop.time.is_none();
+        let endless = self.stop.calls.is_none() && self.stop.time_ms.is_none();
         if endless && self.schedule.lasts().is_none() {
             return refuse("the end of the trial", "a number of calls, a time, or both");
         }
-        if self.stop.calls == Some(0) || self.stop.time.is_some_and(|time| time.is_zero()) {
+        if self.stop.calls == Some(0) || self.stop.time_ms == Some(0) {
             return refuse("the end of the trial", "more than no calls and no time");
         }
         if self.deadline.is_zero() {
@@ -250,12 +205,12 @@ impl Trial {
         if self.patience.is_zero() {
             return refuse("the patience", "more than 0");
         }
-        let never = |keepalive: Keepalive| keepalive.time.is_zero() || keepalive.timeout.is_zero();
+        let never = |keepalive: Keepalive| keepalive.time_ms == 0 || keepalive.timeout_ms == 0;
         if self.keepalive.is_some_and(never) {
             return refuse("the times of the keep-alive", "more than 0");
         }
         let grpc = matches!(self.request.style, CallStyle::Grpc { .. });
-        if grpc && self.target.protocol != Protocol::Http2 {
+        if grpc && self.endpoint.protocol != Protocol::Http2 {
             return refuse("the protocol of a gRPC call", "HTTP/2");
         }
         if self.timing == Timing::Stages && self.schedule != (Schedule::Closed { in_flight: 1 }) {
@@ -267,9 +222,9 @@ impl Trial {
         if self.warmup.is_some() && matches!(self.schedule, Schedule::Ramp { .. }) {
             return refuse(
                 "the warm-up of a ramp",
-                "absent: a first segment can be the warm-up",
+                "absent: a first part can be the warm-up",
             );
         }
-        self.schedule.check()
+        Ok(self.schedule.check()?)
     }
 }

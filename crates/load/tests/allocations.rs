@@ -6,9 +6,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Arrivals, Bodies, Body, CodecError, Hooks, Measurement, ProgressHook, Schedule, Segment,
-    Settling, Trial, measure_with,
+    Bodies, Body, CodecError, Hooks, Measurement, ProgressHook, Settling, Trial, measure_with,
 };
+use rpcgauge_trial::{Arrivals, RampPart, Schedule};
 use support::memory::{self, Counting, Taken};
 use support::*;
 
@@ -65,7 +65,7 @@ fn of_calls(trial: &Trial, calls: u64, look_every: Option<Duration>) -> Trialled
     let mut trial = trial.clone();
     trial.stop.calls = Some(calls);
     let (measurement, taken) = taken(|| {
-        let mut sample = |progress: &mut rpcgauge_load::Progress<'_>| {
+        let mut sample = |progress: &mut rpcgauge_load::TrialProgress<'_>| {
             assert!(progress.started >= progress.answered);
         };
         let hooks = Hooks {
@@ -98,19 +98,20 @@ fn twenty_times_the_calls_take_no_more_memory() {
     many.schedule = Schedule::Closed { in_flight: 8 };
     let mut ramp = many.clone();
     ramp.schedule = Schedule::Ramp {
-        segments: vec![
-            Segment {
-                from: 0.0,
-                to: 10_000.0,
-                duration: Duration::from_millis(100),
+        parts: vec![
+            // Level: one that changes has ten steps, whose histograms each grow with the longest call.
+            RampPart {
+                from: 5_000.0,
+                to: 5_000.0,
+                time_ms: 20,
             },
-            Segment {
+            RampPart {
                 from: 10_000.0,
                 to: 10_000.0,
-                duration: Duration::from_secs(60),
+                time_ms: 60_000,
             },
         ],
-        arrivals: Arrivals::Poisson { seed: 1 },
+        arrivals: Arrivals::Poisson,
     };
     for trial in [one, many, ramp] {
         for look_every in [None, Some(Duration::from_millis(1))] {

@@ -7,7 +7,8 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use rpcgauge_load::{CallStyle, ConnectionUse, Ending, Protocol, Stop, Trial, WarmupBounds};
+use rpcgauge_load::{CallStyle, Protocol, Trial, WarmupBounds};
+use rpcgauge_trial::{ConnectionUse, Ending, Stop};
 use support::frames::frame;
 use support::*;
 
@@ -77,7 +78,7 @@ fn script() -> impl Strategy<Value = Vec<Step>> {
 fn chaotic(http2: bool, per_call: bool, rate: bool, script: Vec<Step>) -> Trial {
     let mut trial = trial(serve(move |stream| play(stream, &script)));
     if http2 {
-        trial.target.protocol = Protocol::Http2;
+        trial.endpoint.protocol = Protocol::Http2;
         trial.request.style = CallStyle::Grpc { subtype: None };
     }
     if per_call {
@@ -89,7 +90,7 @@ fn chaotic(http2: bool, per_call: bool, rate: bool, script: Vec<Step>) -> Trial 
     trial.connections = 2;
     trial.stop = Stop {
         calls: Some(8),
-        time: Some(Duration::from_millis(200)),
+        time_ms: Some(200),
     };
     trial.deadline = Duration::from_millis(30);
     trial.drain = Duration::from_millis(50);

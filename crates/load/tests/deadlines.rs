@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use rpcgauge_load::{Bodies, Codec, CodecError, Protocol, Stop};
+use rpcgauge_load::{Bodies, Codec, CodecError, Protocol};
+use rpcgauge_trial::Stop;
 use support::frames::{Came, reset, serve_frames};
 use support::*;
 
@@ -65,13 +66,13 @@ fn a_failure_after_the_deadline_is_a_call_out_of_time() {
         }
         _ => Vec::new(),
     }));
-    trial.target.protocol = Protocol::Http2;
+    trial.endpoint.protocol = Protocol::Http2;
     trial.expect.content_type = None;
     trial.deadline = DEADLINE;
     trial.schedule = constant_rate(2.0 / DEADLINE.as_secs_f64());
     trial.stop = Stop {
         calls: Some(2),
-        time: None,
+        time_ms: None,
     };
     let mut codec = Slow {
         encoding,
@@ -93,11 +94,11 @@ fn without_a_drain_calls_in_flight_are_abandoned_when_the_time_is_up() {
             Protocol::Http1 => serve(only_read),
             Protocol::Http2 => serve_frames(|_| Vec::new()),
         });
-        trial.target.protocol = protocol;
+        trial.endpoint.protocol = protocol;
         trial.drain = Duration::ZERO;
         trial.stop = Stop {
             calls: None,
-            time: Some(Duration::from_millis(50)),
+            time_ms: Some(50),
         };
         let measurement = run(&trial, &[b"x"]);
         assert_sums_hold(&measurement);

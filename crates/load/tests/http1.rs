@@ -4,9 +4,8 @@ mod support;
 
 use std::io::Write;
 
-use rpcgauge_load::{
-    Arrivals, Bodies, ConnectionUse, Ending, Schedule, Stage, Stop, Timing, Trial,
-};
+use rpcgauge_load::{Bodies, Trial};
+use rpcgauge_trial::{Arrivals, ConnectionUse, Ending, Schedule, Stage, Stop, Timing};
 use support::*;
 #[test]
 fn every_call_is_answered_and_every_byte_counted() {
@@ -21,7 +20,7 @@ fn every_call_is_answered_and_every_byte_counted() {
     // 50 bodies of 5 and 50 of 11 bytes, both ways.
     assert_eq!(measurement.traffic.sent.body, 800);
     assert_eq!(measurement.traffic.received.body, 800);
-    assert_eq!(measurement.payload.request, 8.0);
+    assert_eq!(measurement.payload.request, Some(8.0));
     assert_eq!(measurement.payload.response, Some(8.0));
     let head = b"POST /echo HTTP/1.1\r\nhost: localhost\r\ncontent-type: text/plain\r\n\
                  content-length: 5\r\n\r\n";
@@ -200,9 +199,9 @@ fn stages_are_timed_and_lie_inside_the_call() {
             total <= latency * 1.002,
             "stages {total} ns of {latency} ns"
         );
-        assert_eq!(measurement.uncompressed_answers, 0);
+        assert_eq!(measurement.uncompressed_responses, 0);
         // "call 0" to "call 99".
-        assert_eq!(measurement.payload.request, 6.9);
+        assert_eq!(measurement.payload.request, Some(6.9));
         assert_eq!(measurement.payload.response, Some(6.9));
     }
 }
@@ -247,7 +246,7 @@ fn without_stamps_the_codec_still_works_inside_the_call() {
     assert_eq!(measurement.calls.answered, 100);
     assert_eq!(echo.decoded, b"call 99");
     assert_eq!(
-        measurement.uncompressed_answers, 100,
+        measurement.uncompressed_responses, 100,
         "gzip was named and not used"
     );
 }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use rpcgauge_load::{Address, Keepalive, LoadError, Protocol, Schedule, Trial};
+use rpcgauge_load::{Address, LoadError, Protocol, Trial};
+use rpcgauge_trial::{Keepalive, Schedule};
 use support::frames::{frame, ok_frame, settings};
 use support::*;
 
@@ -74,7 +75,7 @@ fn play(mut stream: TcpStream, does: Does, pings: &AtomicU64) -> std::io::Result
 /// Calls over HTTP/2 with a deadline that no test waits for.
 fn kept(address: Address) -> Trial {
     let mut trial = trial(address);
-    trial.target.protocol = Protocol::Http2;
+    trial.endpoint.protocol = Protocol::Http2;
     trial.expect.content_type = None;
     trial.schedule = Schedule::Closed { in_flight: 2 };
     trial.stop.calls = Some(2);
@@ -82,8 +83,8 @@ fn kept(address: Address) -> Trial {
     trial.drain = trial.deadline;
     trial.patience = trial.deadline;
     trial.keepalive = Some(Keepalive {
-        time: Duration::from_millis(100),
-        timeout: Duration::from_millis(100),
+        time_ms: 100,
+        timeout_ms: 100,
     });
     trial
 }
@@ -117,8 +118,8 @@ fn a_slow_server_that_acknowledges_pings_keeps_its_calls() {
     let mut trial = kept(address);
     // Nobody is so busy that an acknowledgement takes this long.
     trial.keepalive = Some(Keepalive {
-        time: Duration::from_millis(50),
-        timeout: Duration::from_secs(300),
+        time_ms: 50,
+        timeout_ms: 300_000,
     });
     let measurement = run(&trial, &[b""]);
     assert_sums_hold(&measurement);
@@ -134,8 +135,8 @@ fn a_slow_server_that_acknowledges_pings_keeps_its_calls() {
 fn over_http1_it_is_left_to_the_system() {
     let mut trial = trial(serve(respond_with(|_| ok(b"x"))));
     trial.keepalive = Some(Keepalive {
-        time: Duration::from_millis(1),
-        timeout: Duration::from_millis(1),
+        time_ms: 1,
+        timeout_ms: 1,
     });
     let measurement = run(&trial, &[b"x"]);
     assert_sums_hold(&measurement);
@@ -146,8 +147,8 @@ fn over_http1_it_is_left_to_the_system() {
 fn times_of_nothing_are_refused() {
     let mut trial = kept(unused_address());
     trial.keepalive = Some(Keepalive {
-        time: Duration::ZERO,
-        timeout: Duration::from_secs(20),
+        time_ms: 0,
+        timeout_ms: 20_000,
     });
     let refused = run_with(&trial, prepared(&[b""]));
     assert!(matches!(refused, Err(LoadError::Setting { .. })));

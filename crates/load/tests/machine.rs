@@ -6,7 +6,8 @@ mod support;
 use std::net::TcpListener;
 use std::time::Duration;
 
-use rpcgauge_load::{Address, Blame, ConnectionUse, FailureKind, Fault, LoadError, Schedule};
+use rpcgauge_load::{Address, Blame, LoadError};
+use rpcgauge_trial::{ConnectionUse, FailureKind, Schedule, Side};
 use support::*;
 
 /// Files that this process may open, beside those that it has.
@@ -48,7 +49,7 @@ fn calls_without_a_file_descriptor_are_a_kind_of_their_own() {
     );
     assert!(failed[&FailureKind::Deadline] >= 1, "{failed:?}");
     assert_eq!(failed.len(), 2, "{failed:?}");
-    assert_eq!(FailureKind::OutOfFiles.fault(), Fault::Machine);
+    assert_eq!(FailureKind::OutOfFiles.side_at_fault(), Side::Machine);
 }
 
 #[test]

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rpcgauge_load::{
-    FailureKind, Hooks, IntervalTimes, LoadError, Measurement, Progress, ProgressHook, Schedule,
-    Settling, Stop, Traffic, Trial, WarmupBounds, measure_with,
+    Hooks, IntervalTimes, LoadError, Measurement, ProgressHook, Settling, Traffic, Trial,
+    TrialProgress, WarmupBounds, measure_with,
 };
+use rpcgauge_trial::{FailureKind, Schedule, Stop};
 use support::*;
 
 /// What a snapshot showed.
@@ -27,7 +28,7 @@ struct Snapshot {
 }
 
 impl Snapshot {
-    fn at(progress: &mut Progress<'_>) -> Snapshot {
+    fn at(progress: &mut TrialProgress<'_>) -> Snapshot {
         Snapshot {
             elapsed: progress.elapsed,
             interval: progress.interval,
@@ -46,7 +47,7 @@ impl Snapshot {
 fn sampled(
     trial: &Trial,
     every: Duration,
-    sample: &mut dyn FnMut(&mut Progress<'_>),
+    sample: &mut dyn FnMut(&mut TrialProgress<'_>),
     stop: &AtomicBool,
 ) -> Result<(Measurement, Vec<Snapshot>), LoadError> {
     let mut snapshots = Vec::new();
@@ -131,7 +132,7 @@ fn failures_are_shown_by_kind_as_they_come() {
     })));
     trial.stop = Stop {
         calls: None,
-        time: Some(Duration::from_millis(100)),
+        time_ms: Some(100),
     };
     let every = Duration::from_millis(10);
     let stop = AtomicBool::new(false);
@@ -150,10 +151,10 @@ fn a_trial_can_be_stopped_from_a_snapshot() {
     trial.connections = 3;
     trial.stop = Stop {
         calls: None,
-        time: Some(Duration::from_secs(600)),
+        time_ms: Some(600_000),
     };
     let stop = AtomicBool::new(false);
-    let mut enough = |progress: &mut Progress<'_>| {
+    let mut enough = |progress: &mut TrialProgress<'_>| {
         if progress.elapsed >= Duration::from_millis(50) {
             stop.store(true, Ordering::Relaxed);
         }

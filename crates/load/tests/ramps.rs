@@ -4,22 +4,19 @@ mod support;
 
 use std::time::Duration;
 
-use rpcgauge_load::{Address, Arrivals, Ending, LoadError, Schedule, Segment, Stop, Trial};
+use rpcgauge_load::{Address, LoadError, Trial};
+use rpcgauge_trial::{Arrivals, Ending, RampPart, Schedule, Stop};
 use support::*;
 
-fn segment(from: f64, to: f64, ms: u64) -> Segment {
-    Segment {
-        from,
-        to,
-        duration: Duration::from_millis(ms),
-    }
+fn part(from: f64, to: f64, time_ms: u64) -> RampPart {
+    RampPart { from, to, time_ms }
 }
 
 /// A trial that ends with its ramp.
-fn ramp(address: Address, segments: &[Segment]) -> Trial {
+fn ramp(address: Address, parts: &[RampPart]) -> Trial {
     let mut trial = trial(address);
     trial.schedule = Schedule::Ramp {
-        segments: segments.to_vec(),
+        parts: parts.to_vec(),
         arrivals: Arrivals::Constant,
     };
     trial.connections = 4;
@@ -28,25 +25,27 @@ fn ramp(address: Address, segments: &[Segment]) -> Trial {
 }
 
 #[test]
-fn a_ramp_makes_the_calls_of_each_segment_and_ends() {
+fn a_ramp_makes_the_calls_of_each_part_and_ends() {
     let parts = [
-        segment(0.0, 1000.0, 100),
-        segment(1000.0, 1000.0, 50),
-        segment(0.0, 0.0, 50),
-        segment(400.0, 400.0, 100),
+        part(0.0, 1000.0, 100),
+        part(1000.0, 1000.0, 50),
+        part(0.0, 0.0, 50),
+        part(400.0, 400.0, 100),
     ];
     let measurement = run(&ramp(serve(respond_with(ok)), &parts), &[b"x"]);
     assert_sums_hold(&measurement);
     assert_eq!(measurement.ending, Ending::Complete);
-    let started: Vec<u64> = measurement.segments.iter().map(|s| s.started).collect();
-    assert_eq!(started, [50, 50, 0, 40]);
+    let started: Vec<u64> = measurement.steps.iter().map(|s| s.started).collect();
+    let (rising, level) = started.split_at(10);
+    assert_eq!(rising.iter().sum::<u64>(), 50);
+    assert_eq!(level, [50, 0, 40]);
     assert_eq!(measurement.calls.answered, 140);
     assert!(measurement.elapsed >= Duration::from_millis(300));
 }
 
 #[test]
 fn a_ramp_can_be_stopped_before_its_end() {
-    let parts = [segment(1000.0, 1000.0, 60_000)];
+    let parts = [part(1000.0, 1000.0, 60_000)];
     let mut trial = ramp(serve(respond_with(ok)), &parts);
     trial.stop.calls = Some(30);
     let measurement = run(&trial, &[b"x"]);
@@ -54,7 +53,7 @@ fn a_ramp_can_be_stopped_before_its_end() {
     assert_eq!(measurement.calls.started, 30);
     trial.stop = Stop {
         calls: None,
-        time: Some(Duration::from_millis(50)),
+        time_ms: Some(50),
     };
     let measurement = run(&trial, &[b"x"]);
     assert_sums_hold(&measurement);
@@ -62,16 +61,16 @@ fn a_ramp_can_be_stopped_before_its_end() {
 }
 
 #[test]
-fn a_segment_over_the_servers_capacity_differs_from_one_below() {
+fn a_step_over_the_servers_capacity_differs_from_one_below() {
     let address = serve(respond_with(ok_after(Duration::from_millis(5))));
     // One at a time, 5 ms each: 200 a second at most.
-    let parts = [segment(20.0, 20.0, 500), segment(1000.0, 1000.0, 200)];
+    let parts = [part(20.0, 20.0, 500), part(1000.0, 1000.0, 200)];
     let mut trial = ramp(address, &parts);
     trial.connections = 1;
     let measurement = run(&trial, &[b"x"]);
     assert_sums_hold(&measurement);
-    let [below, over] = measurement.segments.as_slice() else {
-        panic!("{} segments", measurement.segments.len())
+    let [below, over] = measurement.steps.as_slice() else {
+        panic!("{} steps", measurement.steps.len())
     };
     assert_eq!((below.started, over.started), (10, 200));
     assert_eq!(over.answered, 200, "the backlog is drained");
@@ -82,9 +81,9 @@ fn a_segment_over_the_servers_capacity_differs_from_one_below() {
 
 #[test]
 fn a_ramp_has_no_warm_up() {
-    let mut trial = ramp(unused_address(), &[segment(1.0, 1.0, 10)]);
+    let mut trial = ramp(unused_address(), &[part(1.0, 1.0, 10)]);
     trial.warmup = Some(warmup(1));
     let error = run_with(&trial, prepared(&[b"x"])).unwrap_err();
-    assert!(matches!(error, LoadError::Setting { .. }));
-    assert!(error.to_string().contains("first segment"), "{error}");
+    assert!(matches!(error, LoadError::Setting(_)));
+    assert!(error.to_string().contains("first part"), "{error}");
 }

@@ -9,10 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use rpcgauge_load::{
-    Address, Bodies, CallStyle, ConnectionUse, Measurement, Protocol, Schedule, Stage, Stop,
-    Timing, Trial,
-};
+use rpcgauge_load::{Address, Bodies, CallStyle, Measurement, Protocol, Trial};
+use rpcgauge_trial::{ConnectionUse, Schedule, Stage, Stop, Timing};
 use support::frames::{Came, goaway, ok_frame, play_frames, reset, serve_frames};
 use support::*;
 
@@ -26,7 +24,7 @@ const MOST_SENDS: u64 = 4;
 /// A trial of so many calls over HTTP/2.
 fn http2(address: Address, calls: u64) -> Trial {
     let mut trial = trial(address);
-    trial.target.protocol = Protocol::Http2;
+    trial.endpoint.protocol = Protocol::Http2;
     trial.expect.content_type = None;
     trial.stop.calls = Some(calls);
     trial
@@ -57,7 +55,7 @@ fn a_call_that_goaway_leaves_out_is_sent_on_a_new_connection() {
     assert_eq!(seen(&measurement), (20, 3, vec![]));
     assert_eq!(measurement.calls.answered_after_retry, 3);
     assert_eq!(measurement.connections_opened, 3);
-    assert_eq!(measurement.payload.request, 1.0);
+    assert_eq!(measurement.payload.request, Some(1.0));
     assert_eq!(
         measurement.traffic.sent.body, 23,
         "every send is counted in bytes"
@@ -129,7 +127,7 @@ fn connections_that_are_going_away_stay_bounded() {
     trial.schedule = constant_rate(500.0);
     trial.stop = Stop {
         calls: None,
-        time: Some(Duration::from_millis(500)),
+        time_ms: Some(500),
     };
     trial.drain = Duration::from_millis(1);
     let measurement = run(&trial, &[b"x"]);

@@ -7,15 +7,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rpcgauge_load::{
-    Arrivals, Ending, FailureKind, Hooks, Progress, ProgressHook, Schedule, Settling, Stop,
-    WarmupBounds, measure, measure_with,
+    Hooks, ProgressHook, Settling, TrialProgress, WarmupBounds, measure, measure_with,
 };
+use rpcgauge_trial::{Arrivals, Ending, FailureKind, Schedule, Stop};
 use support::*;
 
 #[test]
 fn a_rate_starts_every_call_of_its_schedule() {
     let address = serve(respond_with(ok));
-    for arrivals in [Arrivals::Constant, Arrivals::Poisson { seed: 3 }] {
+    for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
         let mut trial = trial(address.clone());
         trial.connections = 4;
         trial.schedule = Schedule::Rate {
@@ -35,7 +35,7 @@ fn a_rate_ends_with_its_time_and_not_with_its_calls() {
     trial.schedule = constant_rate(1000.0);
     trial.stop = Stop {
         calls: None,
-        time: Some(Duration::from_millis(50)),
+        time_ms: Some(50),
     };
     let measurement = run(&trial, &[b"x"]);
     assert_sums_hold(&measurement);
@@ -51,7 +51,7 @@ fn the_time_at_a_rate_is_that_in_which_calls_were_due() {
     for calls in [None, Some(5)] {
         trial.stop = Stop {
             calls,
-            time: Some(ms(90)),
+            time_ms: Some(90),
         };
         let measurement = run(&trial, &[b"x"]);
         assert_eq!(measurement.calls.answered, 5);
@@ -69,10 +69,10 @@ fn calls_in_number_at_a_rate_take_until_the_last_one_ends_and_its_gap() {
     for (after, least) in [(ms(50), ms(250)), (ms(0), ms(100))] {
         let mut trial = trial(serve(respond_with(ok_after(after))));
         trial.schedule = constant_rate(50.0);
-        for time in [None, Some(ms(60_000))] {
+        for time_ms in [None, Some(60_000)] {
             trial.stop = Stop {
                 calls: Some(5),
-                time,
+                time_ms,
             };
             let measurement = run(&trial, &[b"x"]);
             assert_eq!(measurement.calls.answered, 5);
@@ -108,7 +108,7 @@ fn overload_shows_in_the_latency_and_what_was_not_reached_is_abandoned() {
     trial.schedule = constant_rate(2000.0);
     trial.stop = Stop {
         calls: None,
-        time: Some(Duration::from_millis(100)),
+        time_ms: Some(100),
     };
     trial.drain = Duration::from_millis(100);
     let measurement = run(&trial, &[b"x"]);
@@ -135,7 +135,7 @@ fn refused_calls_at_a_rate_fail_as_they_become_due() {
     trial.schedule = constant_rate(1000.0);
     trial.stop = Stop {
         calls: Some(200),
-        time: None,
+        time_ms: None,
     };
     let measurement = run(&trial, &[b"x"]);
     assert_sums_hold(&measurement);
@@ -149,7 +149,7 @@ fn calls_that_wait_past_their_deadline_are_a_kind_of_their_own() {
     trial.deadline = Duration::from_millis(20);
     // The snapshot holds the loop up once, as a busy machine would.
     let mut looks = 0;
-    let mut sample = |_: &mut Progress<'_>| {
+    let mut sample = |_: &mut TrialProgress<'_>| {
         looks += 1;
         if looks == 1 {
             thread::sleep(Duration::from_millis(100));
@@ -190,7 +190,7 @@ fn what_a_warmup_left_waiting_is_not_measured() {
     });
     trial.stop = Stop {
         calls: None,
-        time: Some(Duration::from_millis(100)),
+        time_ms: Some(100),
     };
     // Longer than the wait behind the warm-up's calls, or shorter, so that some fail unsent.
     for deadline in [Duration::from_secs(10), Duration::from_millis(50)] {
@@ -217,7 +217,10 @@ fn what_a_warmup_left_waiting_is_not_measured() {
         let ended = measurement.calls.answered + measurement.warmup_ended_after;
         let ended = ended + late.copied().unwrap_or_default();
         let responses = measurement.traffic.received.body;
-        assert!(responses <= ended, "{responses} bytes, one in each answer");
+        assert!(
+            responses <= ended,
+            "{responses} bytes, one in each response"
+        );
     }
 }
 
@@ -243,7 +246,7 @@ fn calls_in_flight_at_the_end_are_drained_for_a_bounded_time() {
     let mut trial = trial(address);
     trial.stop = Stop {
         calls: None,
-        time: Some(Duration::from_millis(20)),
+        time_ms: Some(20),
     };
     trial.drain = Duration::from_millis(20);
     let measurement = run(&trial, &[b"x"]);
@@ -260,7 +263,7 @@ fn an_interrupted_trial_leaves_what_it_measured() {
     let mut trial = trial(serve(respond_with(ok)));
     trial.stop = Stop {
         calls: None,
-        time: Some(Duration::from_secs(600)),
+        time_ms: Some(600_000),
     };
     let stop = AtomicBool::new(false);
     let measurement = thread::scope(|scope| {
@@ -284,7 +287,7 @@ fn a_turn_takes_so_many_calls_and_no_more() {
     trial.drain = Duration::from_millis(1);
     trial.stop = Stop {
         calls: None,
-        time: Some(Duration::from_millis(20)),
+        time_ms: Some(20),
     };
     let mut started = vec![0];
     let hooks = Hooks {

@@ -4,11 +4,9 @@ mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
-use rpcgauge_load::{
-    Arrivals, Bodies, Body, CodecError, ConnectionUse, Protocol, Schedule, Segment,
-};
+use rpcgauge_load::{Bodies, Body, CodecError, Protocol};
+use rpcgauge_trial::{Arrivals, ConnectionUse, RampPart, Schedule};
 use support::frames::{frame, ok_frame, serve_frames};
 use support::*;
 
@@ -22,16 +20,16 @@ fn a_call_without_a_connection_is_not_sent() {
         assert_eq!((calls.failed_total(), calls.never_sent), (10, 10));
         trial.stop.calls = None;
         trial.schedule = Schedule::Ramp {
-            segments: vec![Segment {
+            parts: vec![RampPart {
                 from: 200.0,
                 to: 200.0,
-                duration: Duration::from_millis(50),
+                time_ms: 50,
             }],
             arrivals: Arrivals::Constant,
         };
         let measurement = run(&trial, &[b"x"]);
         assert_sums_hold(&measurement);
-        assert_eq!(measurement.segments[0].sent, 0, "{connection_use:?}");
+        assert_eq!(measurement.steps[0].sent, 0, "{connection_use:?}");
     }
 }
 
@@ -46,7 +44,7 @@ fn a_call_whose_head_the_server_does_not_accept_is_not_sent() {
         count.fetch_add(1, Ordering::Relaxed);
         [frame(4, 0, 0, &NO_HEADS), ok_frame(came.stream)].concat()
     }));
-    trial.target.protocol = Protocol::Http2;
+    trial.endpoint.protocol = Protocol::Http2;
     trial.expect.content_type = None;
     let measurement = run(&trial, &[b"x"]);
     assert_sums_hold(&measurement);

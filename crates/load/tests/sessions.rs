@@ -9,21 +9,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use rpcgauge_load::{
-    Address, Ending, Hooks, LoadError, Measurement, Schedule, Session, Settling, SliceBounds, Trial,
-};
+use rpcgauge_load::{Address, Hooks, LoadError, Measurement, Session, Settling, Trial};
+use rpcgauge_trial::{Ending, Schedule, Slice};
 use support::{
     assert_sums_hold, ok, ok_after, only_read, prepared, read_request, respond_with, serve, trial,
     warmup,
 };
 
-/// Slices of exactly 10 counted calls after 3 that are left out.
-const SLICE: SliceBounds = SliceBounds {
+/// Slices of at least 10 counted calls after 3 that are left out.
+const SLICE: Slice = Slice {
     skip_calls: 3,
-    skip_time: Duration::ZERO,
+    skip_us: 0,
     least_calls: 10,
-    most_calls: 10,
-    time: Duration::ZERO,
+    time_us: 0,
 };
 
 fn hooks<'r>() -> Hooks<'r> {
@@ -43,7 +41,7 @@ fn measured(
     let stop = AtomicBool::new(false);
     let mut session = Session::open(trial, prepared(&[b"x"]), hooks(), &stop)?;
     for _ in 0..slices {
-        session.slice(&SLICE, &stop)?;
+        session.slice(&SLICE, 10, &stop)?;
         between(&session);
     }
     session.finish()
@@ -104,15 +102,14 @@ fn a_slice_by_time_ends_with_the_call_that_is_in_flight() {
     let trial = trial(serve(respond_with(ok_after(Duration::from_millis(20)))));
     let stop = AtomicBool::new(false);
     let mut session = Session::open(&trial, prepared(&[b"x"]), hooks(), &stop).unwrap();
-    let by_time = SliceBounds {
+    let by_time = Slice {
         least_calls: 1,
-        most_calls: u64::MAX,
         skip_calls: 0,
-        time: Duration::from_millis(1),
+        time_us: 1_000,
         ..SLICE
     };
     for slices in 1..=3 {
-        session.slice(&by_time, &stop).unwrap();
+        session.slice(&by_time, u64::MAX, &stop).unwrap();
         assert_eq!(session.counted().answered, slices);
     }
     let m = session.finish().unwrap();
@@ -149,7 +146,7 @@ fn what_the_other_side_used_is_read_at_the_edges_of_what_counts() {
     };
     let mut session = Session::open(&trial, prepared(&[b"x"]), hooks, &stop).unwrap();
     for _ in 0..2 {
-        session.slice(&SLICE, &stop).unwrap();
+        session.slice(&SLICE, 10, &stop).unwrap();
     }
     session.finish().unwrap();
     assert_eq!(edges.into_inner(), [true, false, true, false]);
@@ -179,16 +176,15 @@ fn what_the_last_call_of_a_slice_takes_counts_until_its_response_is_read() {
         }),
         ..hooks()
     };
-    let one_call = SliceBounds {
+    let one_call = Slice {
         skip_calls: 0,
         least_calls: 1,
-        most_calls: 1,
         ..SLICE
     };
     let stop = AtomicBool::new(false);
     let mut session = Session::open(&trial, prepared(&[b"x"]), hooks, &stop).unwrap();
     for _ in 0..3 {
-        session.slice(&one_call, &stop).unwrap();
+        session.slice(&one_call, 1, &stop).unwrap();
     }
     session.finish().unwrap();
     assert_eq!(begun_and_ended.into_inner(), [0, 1, 1, 2, 2, 3]);
@@ -222,7 +218,7 @@ fn a_server_that_only_fails_ends_the_session_and_not_the_caller() {
     let stop = AtomicBool::new(false);
     let mut session = Session::open(&trial, prepared(&[b"x"]), hooks(), &stop).unwrap();
     for _ in 0..20 {
-        session.slice(&SLICE, &stop).unwrap();
+        session.slice(&SLICE, 10, &stop).unwrap();
     }
     assert!(session.is_over());
     let m = session.finish().unwrap();
@@ -235,7 +231,7 @@ fn only_a_closed_loop_goes_in_slices() {
     let mut trial = trial(support::unused_address());
     trial.schedule = Schedule::Rate {
         per_second: 10.0,
-        arrivals: rpcgauge_load::Arrivals::Constant,
+        arrivals: rpcgauge_trial::Arrivals::Constant,
     };
     let refused = measured(&trial, 1, |_| ());
     assert!(matches!(refused, Err(LoadError::Setting { .. })));

@@ -7,10 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use rpcgauge_load::{
-    Bodies, Body, CodecError, ConnectionUse, Ending, FailureKind, Fault, Measurement, Protocol,
-    Schedule, Stop, Trial, WarmupBounds,
-};
+use rpcgauge_load::{Bodies, Body, CodecError, Measurement, Protocol, Trial, WarmupBounds};
+use rpcgauge_trial::{ConnectionUse, Ending, FailureKind, Schedule, Side, Stop};
 use support::frames::{Came, ok_frame, reset, serve_frames};
 use support::*;
 
@@ -60,7 +58,7 @@ fn each_call_has_the_next_body() {
         let expected: Vec<String> = (0..105).map(|number| format!("row {number}")).collect();
         assert_eq!(*seen.lock().unwrap(), expected);
         // Rows 5 to 104: 5 of 5 bytes, 90 of 6, 5 of 7.
-        assert_eq!(measurement.payload.request, 6.0);
+        assert_eq!(measurement.payload.request, Some(6.0));
     }
 }
 
@@ -118,7 +116,7 @@ fn bodies_that_come_late_are_counted_and_not_hidden() {
     let failed = &measurement.calls.failed;
     assert!(failed[&FailureKind::BodyLate] >= 1, "{failed:?}");
     assert!(measurement.bodies_late >= failed[&FailureKind::BodyLate]);
-    assert_eq!(FailureKind::BodyLate.fault(), Fault::Client);
+    assert_eq!(FailureKind::BodyLate.side_at_fault(), Side::Client);
 }
 
 #[test]
@@ -131,17 +129,17 @@ fn the_end_of_the_bodies_ends_the_trial() {
         trial.schedule = schedule;
         trial.stop = Stop {
             calls: None,
-            time: Some(Duration::from_secs(600)),
+            time_ms: Some(600_000),
         };
         let measurement = streamed(&trial, numbered().take(30));
-        assert_eq!(measurement.ending, Ending::BodiesUsedUp);
+        assert_eq!(measurement.ending, Ending::Complete);
         assert_eq!(measurement.calls.answered, 30);
         assert_eq!(measurement.calls.started, 30);
         assert_eq!(measurement.bodies_late, 0);
         // Used up in the warm-up already.
         trial.warmup = Some(warmup(1000));
         let measurement = streamed(&trial, numbered().take(30));
-        assert_eq!(measurement.ending, Ending::BodiesUsedUp);
+        assert_eq!(measurement.ending, Ending::Complete);
         assert_eq!(
             (measurement.warmup.calls, measurement.calls.started),
             (30, 0)
@@ -175,7 +173,7 @@ fn a_call_that_is_sent_again_has_the_same_body() {
             1 => reset(came.stream, 7),
             _ => ok_frame(came.stream),
         }));
-        trial.target.protocol = Protocol::Http2;
+        trial.endpoint.protocol = Protocol::Http2;
         trial.expect.content_type = None;
         trial.connection_use = connection_use;
         trial.stop.calls = Some(20);

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Bodies, Body, Ending, Hooks, LoadError, Protocol, Schedule, Settling, WarmupBounds, measure,
-    measure_with,
+    Bodies, Body, Hooks, LoadError, Protocol, Settling, WarmupBounds, measure, measure_with,
 };
+use rpcgauge_trial::{Ending, Schedule};
 use support::frames::{ok_frame, play_frames};
 use support::*;
 
@@ -90,7 +90,7 @@ fn what_the_hooks_do_is_no_lateness_of_the_first_call() {
         let measurement = measure_with(&trial, prepared(&[b"x"]), hooks, &stop).unwrap();
         assert_sums_hold(&measurement);
         assert_eq!(measuring, 1);
-        assert!(measurement.warmup.elapsed >= 2 * PAUSE);
+        assert!(u128::from(measurement.warmup.elapsed_ns) >= 2 * PAUSE.as_nanos());
         // No bound on a time that was measured: the pause is in it, or it is not.
         let longest = measurement.latency.max().max(measurement.send_delay.max());
         assert!(u128::from(longest) < PAUSE.as_nanos(), "{longest} ns");
@@ -155,7 +155,7 @@ fn at_a_rate_calls_in_flight_are_of_the_warm_ups_bound_too() {
         });
     });
     let mut trial = trial(address);
-    trial.target.protocol = Protocol::Http2;
+    trial.endpoint.protocol = Protocol::Http2;
     trial.expect.content_type = None;
     trial.schedule = constant_rate(100.0);
     trial.warmup = Some(WarmupBounds {

@@ -26,6 +26,7 @@ mod tests;
 pub use address::Address;
 pub use error::ContractError;
 pub use record::{RECORD_BYTES, Record, RecordError};
+pub use rpcgauge_trial::ConnectionUse;
 pub use slice::{Answer, Ask, SliceAsk, SliceDone, Until, Verified};
 pub use workload::{OwnWorkload, WorkloadSpec};
 
@@ -221,19 +222,6 @@ pub enum Listen {
     },
 }
 
-/// Whether a connection serves many calls or one.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum ConnectionUse {
-    /// Connections are opened once and kept.
-    #[default]
-    Reuse,
-    /// Every call opens a connection of its own and closes it.
-    PerCall,
-}
-
 /// How a client's library is called: what an application's code around a call looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -383,12 +371,6 @@ const fn is_one(count: &u32) -> bool {
 
 const fn is_false(value: &bool) -> bool {
     !*value
-}
-
-impl ConnectionUse {
-    fn is_reuse(&self) -> bool {
-        *self == Self::Reuse
-    }
 }
 
 impl Limits {

@@ -12,7 +12,7 @@ const SHORTEST_PART: usize = 3;
 const OFFERED: usize = 3;
 
 /// How many names are listed at most where none is near: more would hide the sentence before them.
-const LISTED: usize = 20;
+const LISTED: usize = 25;
 
 /// What to say after a name that is not known. Shows as `; did you mean "x"?`, as
 /// `; known are x, y`, or as nothing.

@@ -335,7 +335,7 @@ fn the_examples_of_the_prose_are_right() {
             if example.get("role").is_some() {
                 Settings::parse(&line).expect("settings");
             } else if Ask::parse(&line).is_ok() || Answer::parse(&line).is_ok() {
-                // A slice and its answer, told apart by their shape.
+                // A slice and its response, told apart by their shape.
             } else {
                 Reply::parse(&line).expect("a reply");
             }

@@ -131,11 +131,11 @@ fn grpc_messages_beyond_the_budget_are_refused() {
             let response = sender.send_request(grpc(&server, InFrames::without_end(pieces)));
             let tell = tell.clone();
             tokio::spawn(async move {
-                let _ = tell.send(response.await.expect("an answer"));
+                let _ = tell.send(response.await.expect("a response"));
             });
         }
         for _ in ROOM_FOR..CALLS {
-            let response = told.recv().await.expect("an answer");
+            let response = told.recv().await.expect("a response");
             assert_eq!(response.headers()["grpc-status"], RESOURCE_EXHAUSTED);
             let said = response.headers()["grpc-message"].to_str().expect("text");
             assert!(said.contains("--max-memory"), "{said}");
@@ -152,7 +152,7 @@ fn unread_responses_are_within_the_budget() {
         let mut sender = connected(&server, 1).await;
         let mut call = async || {
             let request = grpc(&server, Full::new(request.clone()));
-            sender.send_request(request).await.expect("an answer")
+            sender.send_request(request).await.expect("a response")
         };
         let refused = |response: &http::Response<_>| {
             let status = response.headers().get("grpc-status");

@@ -38,7 +38,7 @@ fn responses(mut body: &[u8]) -> Vec<ReflectionResponse> {
         assert_eq!(prefix[0], 0, "not compressed");
         let length = u32::from_be_bytes([prefix[1], prefix[2], prefix[3], prefix[4]]) as usize;
         let (message, rest) = rest.split_at(length);
-        responses.push(ReflectionResponse::from_bytes(message).expect("an answer"));
+        responses.push(ReflectionResponse::from_bytes(message).expect("a response"));
         body = rest;
     }
     assert!(body.is_empty(), "a whole number of messages");
@@ -167,7 +167,7 @@ fn a_response_comes_before_the_next_question() {
         ] {
             sender.send(asked(question)).await.expect("sent");
             let frame = body.frame().await.expect("a frame").expect("whole");
-            let data = frame.into_data().expect("an answer");
+            let data = frame.into_data().expect("a response");
             assert_eq!(responses(&data).len(), 1);
         }
         drop(sender);

@@ -264,7 +264,7 @@ fn responses_carry_marks_only_where_they_are_asked_for() {
     settings.marks = true;
     let server = Running::start(&settings);
     let marks = marks(&server);
-    assert_eq!(marks.len(), 6, "a start and an end in each answer");
+    assert_eq!(marks.len(), 6, "a start and an end in each response");
     assert!(marks.is_sorted(), "{marks:?}");
     let refused = server.call(Http::One, post("/example/list", &[], "not JSON"));
     assert!(refused.status.is_client_error());
@@ -328,7 +328,7 @@ fn many_calls_are_in_flight_on_one_connection() {
         for (number, call) in (0..).zip(calls) {
             let body = call
                 .await
-                .expect("an answer")
+                .expect("a response")
                 .into_body()
                 .collect()
                 .await

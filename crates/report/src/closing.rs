@@ -2,11 +2,11 @@
 
 use crate::findings::Findings;
 use crate::findings::verdict::Comparison;
+use crate::units;
 use crate::words::{self, Answer, LONGER};
 
 /// How many verdicts there are of each kind, and what to do where most are open; none where a run
 /// asks no question.
-#[must_use]
 pub fn closing(findings: &Findings) -> Option<String> {
     let asked = findings
         .comparisons
@@ -24,11 +24,8 @@ pub fn closing(findings: &Findings) -> Option<String> {
         .chunk_by(|one, other| one == other)
         .map(|same| format!("{} {}", same.len(), same[0].1))
         .collect();
-    let noun = match answers.len() {
-        1 => "comparison",
-        _ => "comparisons",
-    };
-    let mut text = format!("{} {noun}: {}", answers.len(), kinds.join(", "));
+    let all = units::counted(answers.len() as u64, "comparison");
+    let mut text = format!("{all}: {}", kinds.join(", "));
     let open = answers
         .iter()
         .filter(|(answer, _)| *answer == Answer::Open)

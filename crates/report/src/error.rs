@@ -54,19 +54,8 @@ pub enum ReportError {
         /// What is wrong with it.
         problem: String,
     },
-    /// Findings that a newer program wrote.
-    #[error(
-        "report.json has schema {found}, and this program knows up to {known}: \
-         use the rpcgauge that wrote it, or write the report again with `rpcgauge report`"
-    )]
-    NewerSchema {
-        /// The file's schema.
-        found: u32,
-        /// The newest schema this program knows.
-        known: u32,
-    },
-    /// Findings that are not what they should be.
-    #[error("report.json is damaged ({0}): write it again with `rpcgauge report`")]
+    /// Findings that cannot be written.
+    #[error("cannot write this as JSON: {0}")]
     Json(#[from] serde_json::Error),
     /// A file cannot be written.
     #[error("cannot write {}: {}; check the folder's permissions and free space", path.display(), sentence(source))]

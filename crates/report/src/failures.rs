@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rpcgauge_study::settings::Placement;
 
 use crate::findings::{FailedTrial, Findings};
+use crate::units;
 
 /// Of more failures than this, the first are listed and the others counted: reasons can differ by
 /// a port or a path alone, and each has a log of some kilobytes with it.
@@ -67,16 +68,15 @@ impl<'a> Failures<'a> {
 
     /// That not all are listed, where so.
     pub(crate) fn left_out(&self) -> Option<String> {
-        let trials = if self.others == 1 { "trial" } else { "trials" };
-        let others = self.others;
-        (others > 0)
-            .then(|| format!("{others} {trials} more failed in other ways; trials.csv lists them"))
+        let others = units::counted(self.others as u64, "trial");
+        (self.others > 0)
+            .then(|| format!("{others} more failed in other ways; trials.csv lists them"))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use rpcgauge_study::record::Outcome;
+    use rpcgauge_study::record::TrialOutcome;
 
     use super::*;
     use crate::fixture::{Builder, Sample, findings, two};
@@ -91,7 +91,7 @@ mod tests {
         let mut sample = builder.build();
         let of_rest = sample.trials.iter_mut().filter(|t| t.variant == "rest");
         for (number, trial) in of_rest.skip(1).enumerate() {
-            trial.outcome = Outcome::Failed {
+            trial.outcome = TrialOutcome::Failed {
                 reason: reasons(number),
                 fault: rpcgauge_study::record::Fault::Machine,
                 log: "<".repeat(4 << 10),

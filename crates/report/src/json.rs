@@ -1,11 +1,11 @@
 //! `report.json`: the findings themselves (docs/report-schema.md).
 
 use rpcgauge_study::printable;
-use serde::Deserialize;
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::ReportError;
-use crate::findings::{Findings, SCHEMA};
+use crate::findings::Findings;
 use crate::words;
 
 /// Writes findings as JSON in one line: indented, timelines would make it several times as long. Each
@@ -14,7 +14,7 @@ use crate::words;
 /// # Errors
 /// [`ReportError::Json`] where a histogram cannot be written.
 pub fn render(findings: &Findings) -> Result<String, ReportError> {
-    let mut value = serde_json::to_value(findings)?;
+    let mut value = object(findings)?;
     let margin = findings.study.margin;
     let comparisons = findings.comparisons.iter();
     let comparisons = comparisons.map(|comparison| words::comparison(comparison, margin));
@@ -32,22 +32,25 @@ fn add_sentences(list: &mut Value, sentences: impl Iterator<Item = String>) {
     }
 }
 
-/// Reads findings back.
-///
-/// # Errors
-/// [`ReportError::NewerSchema`] for findings of a newer program, [`ReportError::Json`] for what are
-/// no findings.
-pub fn parse(text: &str) -> Result<Findings, ReportError> {
-    #[derive(Deserialize)]
-    struct Version {
-        schema: u32,
+/// A value as JSON, indented, with a line end.
+pub(crate) fn pretty(value: &impl Serialize) -> Result<String, ReportError> {
+    let text = serde_json::to_string_pretty(&object(value)?)?;
+    Ok(printable::json(text) + "\n")
+}
+
+/// A value without the fields that hold nothing: what could not be measured is absent.
+fn object(value: &impl Serialize) -> Result<Value, ReportError> {
+    fn strip(value: &mut Value) {
+        match value {
+            Value::Object(fields) => {
+                fields.retain(|_, field| !field.is_null());
+                fields.values_mut().for_each(strip);
+            }
+            Value::Array(items) => items.iter_mut().for_each(strip),
+            _ => {}
+        }
     }
-    let Version { schema } = serde_json::from_str(text)?;
-    if schema > SCHEMA {
-        return Err(ReportError::NewerSchema {
-            found: schema,
-            known: SCHEMA,
-        });
-    }
-    Ok(serde_json::from_str(text)?)
+    let mut value = serde_json::to_value(value)?;
+    strip(&mut value);
+    Ok(value)
 }

@@ -10,7 +10,6 @@ use crate::units::NONE;
 use crate::words;
 
 /// Writes findings as Markdown.
-#[must_use]
 pub fn render(findings: &Findings) -> String {
     let document = Document::of(findings);
     let mut text = format!("## rpcgauge: {}\n\n", safe(&document.title));
@@ -91,14 +90,14 @@ fn table(text: &mut String, table: &Table) {
             false => "---|",
         });
     let mut aligned: String = aligned.collect();
-    if !table.marks.is_empty() {
-        titles.push("marks");
+    if !table.cautions.is_empty() {
+        titles.push("cautions");
         aligned += "---|";
     }
     *text += &format!("\n| {} |\n|{aligned}\n", titles.join(" | "));
     for (index, row) in table.rows.iter().enumerate() {
         let mut cells: Vec<String> = shown.iter().map(|column| safe(&row[*column])).collect();
-        cells.extend(table.marks.get(index).map(|marks| safe(&marks.names)));
+        cells.extend(table.cautions.get(index).map(|labels| safe(&labels.names)));
         *text += &format!("| {} |\n", cells.join(" | "));
     }
     if !table.notes.is_empty() {
@@ -200,14 +199,10 @@ fn claims(text: &mut String, claims: &[Claim]) {
                 .map_or_else(String::new, |place| format!("{place}: "));
             safe(&(place + &measured.words()))
         });
-        let published = match claim.published.is_empty() {
-            true => claim.figures.clone(),
-            false => format!("{} ({})", claim.published, claim.figures),
-        };
         *text += &format!(
             "| {} | {} | {} | {} |\n",
             safe(&claim.about),
-            safe(&published),
+            safe(&claim.published_in_full),
             measured.collect::<Vec<_>>().join("<br>"),
             safe(&claim.outcome),
         );

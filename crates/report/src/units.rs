@@ -13,6 +13,10 @@ const SIZE_UNITS: Units = [("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9)];
 /// What stands where nothing was measured.
 pub const NONE: &str = "–";
 
+pub(crate) fn none() -> String {
+    NONE.to_owned()
+}
+
 /// Units from small to large, each with its size.
 type Units = [(&'static str, f64); 4];
 
@@ -119,6 +123,12 @@ pub(crate) fn difference(factor: f64) -> String {
 /// A whole number with its thousands apart.
 pub fn count(value: u64) -> String {
     grouped(&value.to_string())
+}
+
+/// A number of things, by the name of one: `1 block`, `1,200 blocks`.
+pub(crate) fn counted(number: u64, one: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {one}{plural}", count(number))
 }
 
 /// A part of a whole, in per cent.

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use rpcgauge_report::{Findings, json};
+use rpcgauge_study::record::FailureKind;
 use serde_json::Value;
 
 fn schema() -> Value {
@@ -160,7 +161,7 @@ fn a_run_with_everything_in_it_fits_the_schema() {
 #[test]
 fn a_run_of_which_a_part_was_measured_fits_the_schema() {
     let mut builder = common::two(2.0);
-    builder.specs[0].failing = Some(("reset", "connection reset by peer", 20));
+    builder.specs[0].failing = Some((FailureKind::ConnectionReset, "connection reset by peer", 20));
     builder.specs[1].code = rpcgauge_study::record::Code::Dynamic;
     let mut sample = builder.build();
     sample.trials.truncate(10);

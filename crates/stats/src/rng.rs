@@ -1,29 +1,25 @@
 //! The seeded source of random numbers of every bootstrap.
 
+use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
+
 /// SplitMix64: a 64-bit counter put through a mixing function. Small, fast, passes BigCrush, and
 /// gives the same numbers on every machine for the same seed; not for secrets.
 ///
 /// Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators" (OOPSLA 2014),
 /// with the constants of Vigna's reference version.
 #[derive(Debug, Clone)]
-pub struct SplitMix64 {
-    state: u64,
-}
+pub struct SplitMix64(rand_xoshiro::SplitMix64);
 
 impl SplitMix64 {
     /// A generator whose whole sequence follows from `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self { state: seed }
+        Self(rand_xoshiro::SplitMix64::seed_from_u64(seed))
     }
 
     /// The next 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.next_u64()
     }
 
     /// An index from 0 to `count` − 1 (0 where `count` is 0). By multiply and shift: for the counts

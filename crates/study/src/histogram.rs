@@ -120,7 +120,7 @@ impl Serialize for Histogram {
 impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        // The readers' own words are of their formats and help nobody who did not write them.
+        // The readers' own words are of their formats and do not help a user.
         let damaged = || D::Error::custom("a histogram in it cannot be read");
         let bytes = STANDARD.decode(text).map_err(|_| damaged())?;
         let count = unpack(&bytes).map_err(|_| damaged())?.len();

@@ -1,4 +1,4 @@
-//! Reading TOML by serde: what is wrong is told with its place, its key and the nearest name.
+//! Reading TOML by serde: an error names its place, its key and the nearest name.
 
 use std::ops::Range;
 
@@ -9,6 +9,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 use crate::error::{Source, StudyError};
+use crate::refusal::Refusal;
 use crate::words::parse_time_ms;
 
 /// A table under reading. Each key is taken once; keys that are left at the end are refused.
@@ -196,7 +197,7 @@ impl<'a> Table<'a> {
     /// What serde says of the value of `key`, which stands at `place`, in our words.
     fn refusal(&self, key: &str, place: Range<usize>, mut error: toml::de::Error) -> StudyError {
         let place = error.span().unwrap_or(place);
-        // The keys that lead to the place are told only in what the error shows without its input.
+        // The keys that lead to the place stand only in what the error shows without its input.
         error.set_input(None);
         let shown = error.to_string();
         let keys = shown.rsplit_once("\nin `").map_or("", |(_, keys)| keys);
@@ -205,7 +206,7 @@ impl<'a> Table<'a> {
         self.source.error(place, message)
     }
 
-    /// A sentence of serde's, whose forms are part of its interface (`serde::de::Error`).
+    /// A sentence of serde's with the key and the nearest name.
     fn in_our_words(&self, path: &str, message: &str) -> String {
         let named = |kind: &str| message.strip_prefix(kind)?.split_once('`');
         let listed = |names: &str| -> Vec<String> {
@@ -229,21 +230,7 @@ impl<'a> Table<'a> {
             return format!("{} {}", titled(path), needs(path, name));
         }
         let key = path.rsplit('.').next().unwrap_or_default();
-        let invalid = message.strip_prefix("invalid ");
-        let invalid = invalid.and_then(|text| text.split_once(": "));
-        if let Some((found, wanted)) = invalid.and_then(|(_, text)| text.rsplit_once(", expected "))
-        {
-            let found = found.strip_prefix("integer ").unwrap_or(found);
-            let found = found.trim_end_matches(" as i128").replace('`', "");
-            let wanted = match wanted {
-                "a nonzero u32" => "a whole number from 1 to 4294967295",
-                "u32" | "u64" => "a whole number from 0 on",
-                "f64" => "a number",
-                "a boolean" => "true or false",
-                "a sequence" => "a list",
-                wanted if wanted.starts_with("struct ") => "a table",
-                wanted => wanted,
-            };
+        if let Some(Refusal { wanted, found }) = Refusal::of(message, "a table") {
             return format!("\"{key}\" must be {wanted}, not {found}");
         }
         match message {

@@ -4,15 +4,16 @@
 
 mod check;
 mod environment;
-mod stage;
 
 use std::collections::BTreeMap;
 
 pub use rpcgauge_message::contract::{Code, Fault};
+pub use rpcgauge_trial::{
+    Calls, Cpu, Ending, ErrorSample, FailureKind, Payload, Stage, Timeline, TimelineSlice, Warmup,
+};
 use serde::{Deserialize, Serialize};
 
 pub use self::environment::{Environment, IdleOutcome};
-pub use self::stage::Stage;
 pub use crate::histogram::Histogram;
 use crate::plan::{Slice, TrialSpec};
 use crate::settings::{Idle, Placement, Timing, Transport};
@@ -53,13 +54,13 @@ pub struct TrialRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: TrialOutcome,
 }
 
 /// How a trial ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum TrialOutcome {
     /// It ran to its end.
     Measured(Box<Measured>),
     /// It could not be measured.
@@ -149,7 +150,7 @@ pub struct Measured {
     pub connects_failed: u64,
     /// Answers to measured calls that came uncompressed although a compression was asked for.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub uncompressed_answers: u64,
+    pub uncompressed_responses: u64,
     /// Calls that were due and had no body yet: begun late by the client's fault.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub bodies_late: u64,
@@ -169,58 +170,8 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// Why the measured part of a trial ended. A subject's trial that did not reach its end has no
-/// figures; a live service's has those of the part that was measured.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Ending {
-    /// It was reached.
-    #[default]
-    Complete,
-    /// The user ended it.
-    Interrupted,
-    /// Nothing but failures came for too long.
-    GaveUp,
-}
-
-impl Ending {
-    /// Whether the planned end was reached.
-    pub fn is_complete(&self) -> bool {
-        *self == Self::Complete
-    }
-}
-
 /// A client above this share of its core is "client-bound": its trial says nothing of the server.
 pub const CLIENT_BOUND_SHARE: f64 = 0.8;
-
-/// What became of every call: `started = answered + failed + abandoned`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Calls {
-    /// Calls begun in the measured part.
-    pub started: u64,
-    /// Calls that succeeded.
-    pub answered: u64,
-    /// How many of them ended after the time in which calls were due at a rate.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub answered_late: u64,
-    /// Calls that failed, by kind.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub failed: BTreeMap<String, u64>,
-    /// Calls still open when the trial ended.
-    pub abandoned: u64,
-    /// How many of the abandoned ones were due but never begun.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub never_begun: u64,
-    /// How many of the failed and abandoned ones were never sent.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub never_sent: u64,
-    /// Sends of calls beyond their first, of calls that the server did not process.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub retried: u64,
-    /// How many of the answered ones were sent more than once.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub answered_after_retry: u64,
-}
 
 impl TrialRecord {
     /// When the measured part of this trial began, milliseconds since the Unix epoch. Records that do
@@ -250,22 +201,9 @@ impl Measured {
 
     /// The calls that the processor time and the connections are of.
     pub fn carried_calls(&self) -> u64 {
-        let failed = self.calls.failed.values().copied();
-        failed
-            .chain([self.calls.answered, self.warmup_ended_after])
-            .fold(0, u64::saturating_add)
-    }
-}
-
-impl Calls {
-    /// All calls that failed.
-    pub fn failed_total(&self) -> u64 {
-        self.failed.values().sum()
-    }
-
-    /// All calls that were never sent, as far as the record knows.
-    pub fn unsent(&self) -> u64 {
-        self.never_sent.max(self.never_begun)
+        [self.calls.answered, self.warmup_ended_after]
+            .into_iter()
+            .fold(self.calls.failed_total(), u64::saturating_add)
     }
 }
 
@@ -281,42 +219,6 @@ pub struct Slices {
     /// How many of them failed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub skipped_failed: u64,
-}
-
-/// The warm-up of a trial.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Warmup {
-    /// Calls that were made before the first measured one.
-    pub calls: u64,
-    /// How many of them failed.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub failed: u64,
-    /// How long it took.
-    pub elapsed_ns: u64,
-    /// Whether the latency had stopped drifting; if not, the trial says so.
-    pub settled: bool,
-}
-
-/// A trial in slices of equal length.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Timeline {
-    /// Length of a slice.
-    pub slice_ns: u64,
-    /// The slices in order; empty ones are kept.
-    pub slices: Vec<TimelineSlice>,
-}
-
-/// What happened within one slice, by the time a call was due.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct TimelineSlice {
-    /// Calls that succeeded.
-    pub answered: u64,
-    /// Calls that failed.
-    pub failed: u64,
-    /// Sum of the latencies of those that succeeded.
-    pub latency_sum_ns: u64,
-    /// The longest latency among them.
-    pub latency_max_ns: u64,
 }
 
 /// What became of the calls that were due in one step of a ramp.
@@ -348,14 +250,14 @@ pub struct Step {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bytes {
     /// Client to server.
-    pub sent: Traffic,
+    pub sent: BytesByClass,
     /// Server to client.
-    pub received: Traffic,
+    pub received: BytesByClass,
 }
 
 /// Bytes in one direction, by what they are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Traffic {
+pub struct BytesByClass {
     /// Header blocks and trailers.
     pub headers: u64,
     /// Bodies, as encoded and compressed.
@@ -369,7 +271,7 @@ pub struct Traffic {
     pub marks: u64,
 }
 
-impl Traffic {
+impl BytesByClass {
     /// All bytes.
     pub fn total(&self) -> u64 {
         self.of_call().saturating_add(self.marks)
@@ -384,24 +286,6 @@ impl Traffic {
     }
 }
 
-/// Sizes of the encoded messages of one call, in bytes (the mean where they differ from call to
-/// call). Absent where they are not known.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Payload {
-    /// Request, encoded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub request: Option<f64>,
-    /// Request, as carried after compression.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub request_compressed: Option<f64>,
-    /// Answer, encoded; absent where it came compressed and nobody read it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub response: Option<f64>,
-    /// Answer, as carried after compression.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub response_compressed: Option<f64>,
-}
-
 /// Processor time of both sides, as far as it is known, ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuTimes {
@@ -414,28 +298,6 @@ pub struct CpuTimes {
     pub server: Option<Cpu>,
 }
 
-/// Processor time of one side, ns.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cpu {
-    /// User and system together.
-    pub total_ns: u64,
-    /// In user mode; absent, as is `system_ns`, where the split is unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub user_ns: Option<u64>,
-    /// In the kernel.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub system_ns: Option<u64>,
-}
-
-impl Cpu {
-    /// User and system time, where they are told apart. Records of before say 0 and 0 where they are
-    /// not.
-    pub fn split(&self) -> Option<[u64; 2]> {
-        let split = [self.user_ns?, self.system_ns?];
-        (split != [0, 0] || self.total_ns == 0).then_some(split)
-    }
-}
-
 /// Peak resident memory, bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
@@ -444,17 +306,6 @@ pub struct Memory {
     /// The subject's process; absent for a live service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_peak: Option<u64>,
-}
-
-/// An error text and how often it came. The text is the other side's: escape it wherever it goes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ErrorSample {
-    /// The kind it is counted under in [`Calls::failed`].
-    pub kind: String,
-    /// The text, shortened to 200 characters.
-    pub text: String,
-    /// How often it came.
-    pub count: u64,
 }
 
 /// One window of a floor: what no client could beat here, at that time. Each invocation has one of

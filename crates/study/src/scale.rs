@@ -1,4 +1,4 @@
-//! An answer made longer, for a size sweep: its outermost lists get more elements, or, where it has
+//! A response made longer, for a size sweep: its outermost lists get more elements, or, where it has
 //! none, its texts and bytes more of themselves. What is added differs as real rows do.
 
 use base64::Engine as _;
@@ -7,18 +7,18 @@ use rpcgauge_message::workload::OwnWorkload;
 use rpcgauge_message::{Limits, MessageType, Schema};
 use serde_json::Value;
 
-/// Why an answer cannot be made longer.
+/// Why a response cannot be made longer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScaleError {
-    /// The answer has nothing that could be longer.
+    /// The response has nothing that could be longer.
     #[error(
-        "the answer of {0} has no repeated field with something in it, and no string or bytes that \
+        "the response of {0} has no repeated field with something in it, and no string or bytes that \
          could vary, so it has one size only; put some into the sample, or leave the sizes out"
     )]
     NothingToRepeat(String),
-    /// The answer would be refused by its reader.
+    /// The response would be refused by its reader.
     #[error(
-        "the answer of {method} at {factor} times its size would be over {limit} bytes as JSON; \
+        "the response of {method} at {factor} times its size would be over {limit} bytes as JSON; \
          take smaller sizes, or raise --max-message-bytes"
     )]
     TooLarge {
@@ -34,13 +34,13 @@ pub enum ScaleError {
     Schema(String),
 }
 
-/// The same method with an answer `factor` times as long.
+/// The same method with a response `factor` times as long.
 ///
 /// # Errors
 ///
-/// When there is nothing to repeat, the answer would grow beyond the decoding limit, or the
+/// When there is nothing to repeat, the response would grow beyond the decoding limit, or the
 /// workload does not fit together.
-pub fn answer(
+pub fn response(
     workload: &OwnWorkload,
     factor: u32,
     limits: Limits,
@@ -69,7 +69,7 @@ pub fn answer(
         });
     }
     let wrong = |problem: String| ScaleError::Schema(problem);
-    let response = answer_type(workload)?
+    let response = response_type(workload)?
         .from_json(&workload.response.to_string())
         .map_err(|e| wrong(e.to_string()))?
         .grown(factor_bytes)
@@ -81,7 +81,7 @@ pub fn answer(
     })
 }
 
-/// What [`answer`] repeats of this method's answer; all else of it stays as it is.
+/// What [`response`] repeats of this method's response; all else of it stays as it is.
 pub fn repeated(workload: &OwnWorkload) -> &'static str {
     match outermost_lists(&workload.response)
         .iter()
@@ -92,7 +92,7 @@ pub fn repeated(workload: &OwnWorkload) -> &'static str {
     }
 }
 
-/// Why nothing can be said of compression at a size that [`answer`] has made, if that is so: there is
+/// Why nothing can be said of compression at a size that [`response`] has made, if that is so: there is
 /// nothing in the rows that could differ, and a compressor makes next to nothing of equal ones.
 pub fn alike(workload: &OwnWorkload) -> Option<String> {
     let lists = outermost_lists(&workload.response);
@@ -100,14 +100,14 @@ pub fn alike(workload: &OwnWorkload) -> Option<String> {
     let is_long = lists.iter().any(|list| list.len() > 1);
     (is_long && lists.iter().all(are_alike)).then(|| {
         format!(
-            "the rows in the answer of {} hold nothing that could differ, and equal rows compress to \
+            "the rows in the response of {} hold nothing that could differ, and equal rows compress to \
              next to nothing; put something into the sample's rows, or leave compression out",
             workload.method
         )
     })
 }
 
-fn answer_type(workload: &OwnWorkload) -> Result<MessageType, ScaleError> {
+fn response_type(workload: &OwnWorkload) -> Result<MessageType, ScaleError> {
     let wrong = |problem: String| ScaleError::Schema(problem);
     let set = STANDARD
         .decode(&workload.descriptor_set)

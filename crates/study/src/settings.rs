@@ -7,9 +7,9 @@ pub use rpcgauge_message::contract::{
     ConnectionUse, HttpVersion, Operation, Protocol, Sample, Style,
 };
 use rpcgauge_message::{Compression, Encoding, workload::WorkloadSpec};
+pub use rpcgauge_trial::{Arrivals, Keepalive, MOST_IN_FLIGHT, RampPart, Schedule, Stop, Timing};
 use serde::{Deserialize, Serialize};
 
-use crate::ramp::RampPart;
 use crate::target::Target;
 use crate::words::Word;
 
@@ -35,7 +35,7 @@ pub struct Settings {
     pub encoding: Option<Encoding>,
     /// How the request's bytes are compressed.
     pub request_compression: Compression,
-    /// How the answer's bytes are compressed.
+    /// How the response's bytes are compressed.
     pub response_compression: Compression,
     /// Threads, or processes, that serve; 1 where the server is not the lab's own.
     #[serde(default = "one_thread", skip_serializing_if = "is_one_thread")]
@@ -82,12 +82,12 @@ pub enum Callee {
         codec: String,
         /// Which direction is timed.
         operation: Operation,
-        /// Whether it is the workload's request or its answer.
+        /// Whether it is the workload's request or its response.
         sample: Sample,
         /// Whose sample it is.
         workload: WorkloadSpec,
     },
-    /// A service that is there already, and of which only its answers are known.
+    /// A service that is there already, and of which only its responses are known.
     Live {
         /// Where it is and what it is sent.
         service: Box<LiveService>,
@@ -130,21 +130,6 @@ pub struct LiveService {
     /// How silent connections are kept alive, or found dead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keepalive: Option<Keepalive>,
-}
-
-/// How connections on which nothing is heard are kept alive, or found dead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Keepalive {
-    /// After so long a silence the server is asked for a sign of life, ms.
-    pub time_ms: u64,
-    /// When none has come so long after that, the connection is ended, ms.
-    pub timeout_ms: u64,
-}
-
-impl Keepalive {
-    /// The time-out where none is given, ms: gRPC's own.
-    pub const TIMEOUT_MS: u64 = 20_000;
 }
 
 /// What becomes of calls in flight when a trial's time is up.
@@ -254,76 +239,6 @@ pub enum Transport {
 
 /// The most threads of a server that can be asked for.
 pub const MOST_THREADS: u32 = 1024;
-
-/// The most calls in flight, and the most connections, that the client can be asked for.
-pub const MOST_IN_FLIGHT: u32 = 65_536;
-
-/// The highest rate that the client can be asked for, calls a second.
-pub(crate) const MOST_RATE: f64 = 1e9;
-
-/// Whether calls can be sent at a rate, calls a second.
-pub(crate) fn is_rate(per_second: f64) -> bool {
-    per_second > 0.0 && per_second <= MOST_RATE
-}
-
-/// When calls are sent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Schedule {
-    /// A new call as soon as one before it ends, this many at a time over all connections.
-    Closed {
-        /// Calls in flight over all connections.
-        in_flight: u32,
-    },
-    /// Arrivals at a rate, whether or not earlier calls have ended.
-    Rate {
-        /// Calls a second.
-        per_second: f64,
-        /// How arrivals are spaced.
-        arrivals: Arrivals,
-    },
-    /// Arrivals at a rate that changes. The trial ends with the last part at the latest, and has no
-    /// warm-up: the first part can be one.
-    Ramp {
-        /// One after the other.
-        parts: Vec<RampPart>,
-        /// How arrivals are spaced.
-        arrivals: Arrivals,
-    },
-}
-
-/// How arrivals at a rate are spaced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Arrivals {
-    /// Evenly.
-    Constant,
-    /// With exponential gaps from the trial's seed.
-    Poisson,
-}
-
-/// When a trial ends: whichever comes first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Stop {
-    /// Measured calls, if the trial is bounded by them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub calls: Option<u64>,
-    /// Milliseconds of measuring, if the trial is bounded by them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub time_ms: Option<u64>,
-}
-
-/// What a trial times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Timing {
-    /// One call in flight, from the start of encoding to the end of decoding, with stage stamps.
-    Stages,
-    /// Many calls in flight or arrivals at a rate: requests encoded beforehand, latency from due
-    /// to the last byte of the answer, without stamps.
-    Load,
-}
 
 impl Settings {
     /// The settings of a call, or of a codec, of which no more is said.

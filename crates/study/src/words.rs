@@ -2,6 +2,7 @@
 
 use rpcgauge_message::Encoding;
 use rpcgauge_message::contract::{ConnectionUse, HttpVersion, Operation, Protocol, Sample, Style};
+use rpcgauge_trial::LONGEST_MS;
 
 /// A closed set of values, each with a word.
 pub trait Word: Copy + PartialEq + Sized + 'static {
@@ -78,9 +79,6 @@ impl Word for Sample {
     const WORDS: &'static [(&'static str, Self)] =
         &[("request", Self::Request), ("response", Self::Response)];
 }
-
-/// Longest time a study may write anywhere.
-pub(crate) const LONGEST_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// A time in milliseconds from `150ms`, `10s`, `2m`, `1m30s`, `1h`.
 ///

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rpcgauge_study::builtin;
 use rpcgauge_study::features::{Features, embedded_only};
 use rpcgauge_study::plan::{Metric, Plan};
-use rpcgauge_study::resolve::own::FileLoader;
+use rpcgauge_study::resolve::loader::FileLoader;
 use rpcgauge_study::resolve::{Overrides, ResolveContext};
 use rpcgauge_study::settings::{Placement, Stop};
 use rpcgauge_study::subject::Manifest;
@@ -27,7 +27,7 @@ fn resolve(name: &str, cores: u32) -> Plan {
         .unwrap_or_else(|error| panic!("{error}"));
     let context = ResolveContext {
         subjects: &subjects(),
-        loader: &FileLoader { folder: ".".into() },
+        loader: &FileLoader::default(),
         cores,
         overrides: &Overrides::default(),
     };

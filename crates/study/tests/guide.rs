@@ -6,7 +6,7 @@ use rpcgauge_message::WorkloadSpec;
 use rpcgauge_study::features::{WorkloadKind, embedded_only};
 use rpcgauge_study::file::StudyFile;
 use rpcgauge_study::plan::Metric;
-use rpcgauge_study::resolve::own::FileLoader;
+use rpcgauge_study::resolve::loader::FileLoader;
 use rpcgauge_study::resolve::{Overrides, ResolveContext};
 use rpcgauge_study::setting::{SETTINGS, Values};
 use rpcgauge_study::settings::{Callee, Idle, Placement, Protocol, Settings};
@@ -37,6 +37,8 @@ fn every_key_is_in_the_guide() {
         "[[groups]]\nname = \"a\"",
         "[workload]\nname = \"hello\"",
         "[workload]\nmethod = \"a.B/C\"",
+        "[service]",
+        "[capacity]",
         "[placement]",
         "[warm-up]",
         &format!("[[pairs]]\n{pair}"),
@@ -147,7 +149,7 @@ fn the_examples_are_parsed_and_the_first_is_a_whole_study() {
     }
     let context = ResolveContext {
         subjects: &embedded_only(),
-        loader: &FileLoader { folder: ".".into() },
+        loader: &FileLoader::default(),
         cores: 2,
         overrides: &Overrides::default(),
     };

@@ -3,19 +3,16 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
-use std::time::Duration;
 
 use rpcgauge_message::Limits;
 use rpcgauge_message::workload::OwnWorkload;
-use rpcgauge_study::compare::{self, CompareError, CompareOptions};
 use rpcgauge_study::features::embedded_only;
 use rpcgauge_study::file::StudyFile;
 use rpcgauge_study::plan::Plan;
-use rpcgauge_study::resolve::own::{FileLoader, OwnLoader as _, OwnSource};
+use rpcgauge_study::resolve::loader::{FileLoader, SchemaSource};
+use rpcgauge_study::resolve::own::OwnSource;
 use rpcgauge_study::resolve::{Overrides, ResolveContext};
 use rpcgauge_study::scale::{self, ScaleError};
-use rpcgauge_study::settings::Placement;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -78,19 +75,18 @@ impl Shop {
     }
 
     fn own(&self) -> OwnWorkload {
+        let at = |name: &str| self.0.path().join(name);
         let source = OwnSource {
-            proto: vec!["orders.proto".into()],
-            include: vec![PathBuf::from(".")],
-            descriptor_set: None,
+            schema: SchemaSource {
+                proto: vec![at("orders.proto")],
+                include: vec![at(".")],
+                descriptor_set: None,
+            },
             method: "shop.Orders/Get".into(),
-            request: "req.json".into(),
-            response: "resp.json".into(),
+            request: at("req.json"),
+            response: at("resp.json"),
         };
-        FileLoader {
-            folder: self.0.path().to_owned(),
-        }
-        .load(&source)
-        .unwrap()
+        source.load().unwrap()
     }
 
     fn own_with(&self, response: &Value) -> OwnWorkload {
@@ -206,7 +202,7 @@ fn what_is_wrong_with_the_files_is_told_at_the_key_that_named_them() {
 #[test]
 fn lists_are_repeated_outermost_only() {
     let shop = Shop::new();
-    let longer = scale::answer(&shop.own(), 3, Limits::DEFAULT).unwrap();
+    let longer = scale::response(&shop.own(), 3, Limits::DEFAULT).unwrap();
     let lines = longer.response["lines"].as_array().unwrap();
     assert_eq!(lines.len(), 6);
     assert_eq!(
@@ -221,7 +217,7 @@ fn lists_are_repeated_outermost_only() {
     assert_eq!(lines[2]["notes"].as_array().unwrap().len(), 2);
     assert_eq!(longer.request, shop.own().request);
     assert_eq!(
-        scale::answer(&shop.own(), 1, Limits::DEFAULT).unwrap(),
+        scale::response(&shop.own(), 1, Limits::DEFAULT).unwrap(),
         shop.own()
     );
 }
@@ -231,7 +227,7 @@ fn without_lists_texts_and_bytes_are_repeated_and_nothing_else() {
     let shop = Shop::new();
     let mut answer = with_lines();
     answer.as_object_mut().unwrap().remove("lines");
-    let longer = scale::answer(&shop.own_with(&answer), 2, Limits::DEFAULT)
+    let longer = scale::response(&shop.own_with(&answer), 2, Limits::DEFAULT)
         .unwrap()
         .response;
     let id = longer["id"].as_str().unwrap();
@@ -248,12 +244,12 @@ fn an_answer_with_nothing_to_repeat_has_one_size() {
     let shop = Shop::new();
     let own = shop.own_with(&json!({"status": "PAID", "customer": "12", "lines": []}));
     assert_eq!(
-        scale::answer(&own, 2, Limits::DEFAULT),
+        scale::response(&own, 2, Limits::DEFAULT),
         Err(ScaleError::NothingToRepeat("shop.Orders/Get".to_owned()))
     );
     let error = shop.refused(STUDY);
     assert!(
-        error.starts_with("my.toml:11:13: the answer of shop.Orders/Get has no"),
+        error.starts_with("my.toml:11:13: the response of shop.Orders/Get has no"),
         "{error}"
     );
 }
@@ -262,30 +258,7 @@ fn an_answer_with_nothing_to_repeat_has_one_size() {
 #[test]
 fn nothing_is_said_of_compression_where_rows_are_alike() {
     let shop = Shop::new();
-    let own = shop.own_with(&json!({"lines": [{}, {}]}));
-    let options = CompareOptions {
-        only: vec!["grpc".into(), "grpc-gzip".into()],
-        sizes: vec![1, 10],
-        budget: Duration::from_secs(300),
-        ..Default::default()
-    };
-    let plan = compare::study(&own, &options).unwrap();
-    let names: Vec<&str> = plan.variants.iter().map(|v| v.name.as_str()).collect();
-    assert!(names.contains(&"scale=1-grpc-gzip"), "{names:?}");
-    assert!(!names.contains(&"scale=10-grpc-gzip"), "{names:?}");
-    let why = "nothing is said of compression where N is not 1: the rows in the answer of";
-    assert!(plan.question.contains(why), "{}", plan.question);
-
-    let only_gzip = CompareOptions {
-        only: vec!["grpc-gzip".into()],
-        ..options
-    };
-    let error = compare::study(&own, &only_gzip).unwrap_err();
-    assert!(
-        matches!(error, CompareError::Alike { factor: 10, .. }),
-        "{error}"
-    );
-
+    shop.own_with(&json!({"lines": [{}, {}]}));
     let compressed = STUDY.replace("[base]\n", "[base]\ncompression = \"gzip\"\n");
     let error = shop.refused(&compressed);
     assert!(
@@ -297,133 +270,6 @@ fn nothing_is_said_of_compression_where_rows_are_alike() {
 
 #[test]
 fn an_answer_does_not_grow_beyond_what_is_decoded() {
-    let error = scale::answer(&Shop::new().own(), u32::MAX, Limits::DEFAULT).unwrap_err();
+    let error = scale::response(&Shop::new().own(), u32::MAX, Limits::DEFAULT).unwrap_err();
     assert!(matches!(error, ScaleError::TooLarge { .. }), "{error}");
-}
-
-#[test]
-fn a_comparison_has_all_ways_and_fits_its_budget() {
-    let own = Shop::new().own();
-    for seconds in [25, 30, 60, 180, 600] {
-        let budget = Duration::from_secs(seconds);
-        let plan = compare::study(
-            &own,
-            &CompareOptions {
-                budget,
-                ..Default::default()
-            },
-        )
-        .unwrap();
-        assert!(
-            plan.estimate() <= budget,
-            "{seconds}s: {:?}",
-            plan.estimate()
-        );
-        assert!(
-            plan.estimate() * 10 >= budget * 9,
-            "{seconds}s: {:?} of it",
-            plan.estimate()
-        );
-        let names: Vec<&str> = plan.variants.iter().map(|v| v.name.as_str()).collect();
-        assert_eq!(
-            names,
-            [
-                "rest-json",
-                "grpc",
-                "grpc-gzip",
-                "grpc-unix",
-                "msgpack",
-                "hybrid",
-                "rest-json-again"
-            ]
-        );
-        assert_eq!(plan.placements, [Placement::TwoCores, Placement::OneCore]);
-        assert_eq!(plan.pairs.len(), 6);
-        assert!(plan.pairs.iter().all(|pair| pair.against == "rest-json"));
-    }
-}
-
-#[test]
-fn a_longer_budget_gives_no_fewer_trials() {
-    let own = Shop::new().own();
-    let trials = |seconds| {
-        let budget = Duration::from_secs(seconds);
-        let options = CompareOptions {
-            budget,
-            ..Default::default()
-        };
-        compare::study(&own, &options).unwrap().trials.len()
-    };
-    let counts = [25, 50, 100, 200, 400].map(trials);
-    assert!(counts.is_sorted(), "{counts:?}");
-}
-
-#[test]
-fn a_comparison_of_some_ways_at_some_sizes() {
-    let options = CompareOptions {
-        only: vec!["hybrid".into(), "grpc".into()],
-        against: "grpc".into(),
-        sizes: vec![1, 10],
-        ..Default::default()
-    };
-    let plan = compare::study(&Shop::new().own(), &options).unwrap();
-    let what = "(scale=N: the answer with its outermost lists N times as long)";
-    assert!(plan.question.ends_with(what), "{}", plan.question);
-    let names: BTreeSet<&str> = plan.variants.iter().map(|v| v.name.as_str()).collect();
-    assert_eq!(
-        names,
-        BTreeSet::from([
-            "scale=1-grpc",
-            "scale=1-hybrid",
-            "scale=10-grpc",
-            "scale=10-grpc-again",
-            "scale=10-hybrid",
-            "scale=1-grpc-again",
-        ])
-    );
-    let pairs: Vec<&str> = plan.pairs.iter().map(|p| p.name.as_str()).collect();
-    assert_eq!(
-        pairs,
-        [
-            "scale=1-hybrid-vs-scale=1-grpc",
-            "scale=10-hybrid-vs-scale=10-grpc",
-            "scale=1-grpc-a-a",
-            "scale=10-grpc-a-a"
-        ]
-    );
-}
-
-#[test]
-fn a_comparison_that_cannot_be_planned() {
-    let own = Shop::new().own();
-    let refused = |change: &dyn Fn(&mut CompareOptions)| {
-        let mut options = CompareOptions::default();
-        change(&mut options);
-        compare::study(&own, &options).unwrap_err()
-    };
-    let message = |change: &dyn Fn(&mut CompareOptions)| refused(change).to_string();
-    assert_eq!(
-        message(&|o| o.against = "grcp".into()),
-        "--against: there is no variant \"grcp\"; did you mean \"grpc\"?"
-    );
-    assert_eq!(
-        message(&|o| o.only = vec!["hybird".into()]),
-        "--only: there is no variant \"hybird\"; did you mean \"hybrid\"?"
-    );
-    assert_eq!(
-        message(&|o| o.only = vec!["rest-json".into()]),
-        "--only leaves nothing to compare with \"rest-json\"; name another variant"
-    );
-    assert_eq!(refused(&|o| o.sizes = vec![1, 0]), CompareError::NoSize);
-    assert_eq!(
-        refused(&|o| o.sizes = vec![2, 2]),
-        CompareError::SameSize(2)
-    );
-    let budget = message(&|o| o.budget = Duration::from_secs(1));
-    let tiny = message(&|o| o.budget = Duration::from_millis(1));
-    assert!(tiny.starts_with("--budget: 1ms is too short"), "{tiny}");
-    assert!(
-        budget.starts_with("--budget: 1s is too short for 6 variants; give at least "),
-        "{budget}"
-    );
 }

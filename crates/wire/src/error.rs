@@ -17,9 +17,9 @@ pub enum Stage {
 impl std::fmt::Display for Stage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Stage::BeforeHead => "before the answer",
-            Stage::InHead => "inside the answer's head",
-            Stage::InBody => "inside the answer's body",
+            Stage::BeforeHead => "before the response",
+            Stage::InHead => "inside the response's head",
+            Stage::InBody => "inside the response's body",
         })
     }
 }
@@ -49,7 +49,7 @@ pub enum Failure {
     #[error("the server broke the protocol: {0}")]
     Violation(#[from] Violation),
     /// The response is larger than the client accepts.
-    #[error("the answer is over a limit: {0}")]
+    #[error("the response is over a limit: {0}")]
     Limit(#[from] LimitExceeded),
 }
 

@@ -127,7 +127,7 @@ fn tests(path: &str, service: &str) -> Vec<u8> {
     asks(0, service).step(step::ANSWER, &answer).bytes()
 }
 
-/// The files of a workload, one in each answer.
+/// The files of a workload, one in each response.
 fn one_by_one() -> Vec<u8> {
     let reflected = ReflectionServer::new(Schema::workloads(), ["hello.Hello".to_owned()]);
     let answer = honest(&reflected, ReflectionRequest::FileContaining("hello.Hello"));

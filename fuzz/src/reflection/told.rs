@@ -16,7 +16,7 @@ use crate::script::{Args, Script, Step};
 /// What a step tells, by its number; higher numbers begin anew. Where a payload has several texts,
 /// they are separated by colons, and may be left out from the end.
 pub mod step {
-    /// Begins an answer of files, which the next steps are about.
+    /// Begins a response of files, which the next steps are about.
     pub const FILES: u8 = 0;
     /// A file as bytes.
     pub const ENCODED: u8 = 1;
@@ -51,11 +51,11 @@ pub mod step {
     pub const METHOD: u8 = 13;
     /// The last file once more.
     pub const AGAIN: u8 = 14;
-    /// Begins an answer of services: their names.
+    /// Begins a response of services: their names.
     pub const SERVICES: u8 = 15;
-    /// An answer that is an error. Its code, then its words.
+    /// A response that is an error. Its code, then its words.
     pub const ERROR: u8 = 16;
-    /// An answer as bytes.
+    /// A response as bytes.
     pub const ANSWER: u8 = 17;
     /// Bytes that are read as a message, and as a question.
     pub const PAYLOAD: u8 = 18;
@@ -99,7 +99,7 @@ pub(super) struct Told {
 impl Told {
     pub(super) fn read(script: &Script) -> Told {
         let mut told = Told::default();
-        // The bodies of the answer that is open, and the file in parts.
+        // The bodies of the response that is open, and the file in parts.
         let mut files: Option<Vec<Vec<u8>>> = None;
         let mut parts: Option<Parts> = None;
         for step in &script.steps {

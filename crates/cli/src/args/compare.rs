@@ -1,12 +1,11 @@
 //! `rpcgauge compare`.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use rpcgauge_study::words::parse_time_ms;
 
-use super::{LimitArgs, OutputArgs, SchemaArgs};
+use super::{LimitArgs, OutputArgs, SchemaArgs, SubjectFolders};
 
 /// `rpcgauge compare`.
 #[derive(Debug, Args)]
@@ -22,7 +21,23 @@ pub(crate) struct CompareArgs {
     /// The response, as a JSON file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Message")]
     pub(crate) response: PathBuf,
-    /// Only these variants: rest-json, grpc, grpc-gzip, grpc-unix, msgpack, hybrid
+    /// Compare servers on these stacks, SUBJECT/STACK, called by rpcgauge's own client (repeatable)
+    #[arg(
+        long,
+        value_name = "STACK",
+        value_delimiter = ',',
+        help_heading = "Comparison"
+    )]
+    pub(crate) stack: Vec<String>,
+    /// Compare these stacks as clients of each --stack, or of the embedded server (repeatable)
+    #[arg(
+        long,
+        value_name = "STACK",
+        value_delimiter = ',',
+        help_heading = "Comparison"
+    )]
+    pub(crate) client: Vec<String>,
+    /// Only these variants; without --stack: rest-json, grpc, grpc-gzip, grpc-unix, msgpack, hybrid
     #[arg(
         long,
         value_name = "NAME",
@@ -30,14 +45,9 @@ pub(crate) struct CompareArgs {
         help_heading = "Comparison"
     )]
     pub(crate) only: Vec<String>,
-    /// The variant that every other is held against
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value = "rest-json",
-        help_heading = "Comparison"
-    )]
-    pub(crate) against: String,
+    /// The variant that every other is compared with [default: rest-json, or the first stack]
+    #[arg(long, value_name = "NAME", help_heading = "Comparison")]
+    pub(crate) against: Option<String>,
     /// Compare at several sizes: the response's repeated fields made this many times as long
     #[arg(
         long,
@@ -47,8 +57,8 @@ pub(crate) struct CompareArgs {
     )]
     pub(crate) size_sweep: Vec<u32>,
     /// About how long to measure, e.g. 30s or 2m
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration, help_heading = "Comparison")]
-    pub(crate) budget: Duration,
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_ms, help_heading = "Comparison")]
+    pub(crate) budget: u64,
     /// Seed of every random choice
     #[arg(long, value_name = "N", help_heading = "Comparison")]
     pub(crate) seed: Option<u64>,
@@ -56,12 +66,17 @@ pub(crate) struct CompareArgs {
     #[arg(long, help_heading = "Comparison")]
     pub(crate) plan: bool,
     #[command(flatten)]
+    pub(crate) subjects: SubjectFolders,
+    /// Print these options as a study, for `rpcgauge run`; run nothing
+    #[arg(long, help_heading = "Comparison")]
+    pub(crate) print_study: bool,
+    #[command(flatten)]
     pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
 }
 
-/// A time as studies write it.
-fn parse_duration(text: &str) -> Result<Duration, String> {
-    parse_time_ms(text.trim()).map(Duration::from_millis)
+/// A time as studies write it, in milliseconds.
+fn parse_ms(text: &str) -> Result<u64, String> {
+    parse_time_ms(text.trim())
 }

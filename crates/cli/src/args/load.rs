@@ -32,15 +32,18 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "OBJECTIVE", help_heading = "Result")]
     pub(crate) slo: Vec<Objective>,
     /// Compare with this target, in interleaved blocks
-    #[arg(long, value_name = "TARGET", value_hint = ValueHint::Url, help_heading = "Result")]
+    #[arg(long, value_name = "TARGET", value_hint = ValueHint::Url, conflicts_with_all = ["ramp", "find_capacity"], help_heading = "Result")]
     pub(crate) vs: Option<Target>,
     /// A header field of the calls to that target, which gets none of -H (repeatable); its value is
     /// kept nowhere
-    #[arg(long, value_name = "NAME: VALUE", requires = "vs", value_parser = parse_header, help_heading = "Result")]
+    #[arg(long, value_name = "NAME: VALUE", requires = "vs", value_parser = rpcgauge_study::file::parse_header, help_heading = "Result")]
     pub(crate) vs_header: Vec<(String, String)>,
     /// Blocks of the comparison, which share the duration and the calls [default: 10]
     #[arg(long, value_name = "N", help_heading = "Result")]
     pub(crate) blocks: Option<u32>,
+    /// Print these options as a study, for `rpcgauge run`; call nothing. Values of header fields stay out
+    #[arg(long, help_heading = "Output")]
+    pub(crate) print_study: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     #[command(flatten)]
@@ -60,7 +63,7 @@ pub(crate) struct ServiceArgs {
     pub(crate) request_method: Option<String>,
     /// A header field, or gRPC metadata, of the calls to TARGET (repeatable; --vs-header is for the
     /// other one); its value is kept nowhere
-    #[arg(long, short = 'H', value_name = "NAME: VALUE", value_parser = parse_header, help_heading = "Service")]
+    #[arg(long, short = 'H', value_name = "NAME: VALUE", value_parser = rpcgauge_study::file::parse_header, help_heading = "Service")]
     pub(crate) header: Vec<(String, String)>,
     /// Connect to this Unix domain socket; the target's host is then only sent to the server
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, help_heading = "Service")]
@@ -271,23 +274,4 @@ fn parse_share(text: &str) -> Result<f64, String> {
 
 fn parse_compression(text: &str) -> Result<Compression, String> {
     Compression::from_str(text).map_err(|error| error.to_string())
-}
-
-/// A field's name and value.
-fn parse_header(text: &str) -> Result<(String, String), String> {
-    // The text may be a secret: no error shows it.
-    let (name, value) = text
-        .split_once(':')
-        .ok_or("a header field is written as 'name: value'")?;
-    let (name, value) = (name.trim(), value.trim());
-    if name.is_empty() {
-        return Err("a header field needs a name, as in 'name: value'".to_owned());
-    }
-    if text.contains("{{") {
-        return Err(format!(
-            "'{name}: …': placeholders are filled in --data alone, and every call has the same header; \
-             write the value in place of {{{{…}}}}"
-        ));
-    }
-    Ok((name.to_owned(), value.to_owned()))
 }

@@ -17,7 +17,7 @@ use rpcgauge_report::escape;
 
 pub(crate) use about::{CompletionsArgs, DoctorArgs, StudiesArgs, StudiesCommand};
 pub(crate) use compare::CompareArgs;
-pub(crate) use load::{AtEnd, DataArgs, ExportArgs, Http, LoadArgs, Order, PaceArgs};
+pub(crate) use load::{AtEnd, ExportArgs, Http, LoadArgs, Order, PaceArgs, ServiceArgs, TlsArgs};
 pub(crate) use message::{LimitArgs, SchemaArgs, SizeArgs};
 pub(crate) use report::{DiffArgs, Format, ReportArgs};
 pub(crate) use run::{OutputArgs, OverrideArgs, PlanArgs, RunArgs};

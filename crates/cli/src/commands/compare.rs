@@ -1,43 +1,165 @@
 //! `rpcgauge compare`: the sensible ways to make the user's own call.
 
+mod ways;
+
 use std::collections::BTreeMap;
 
-use rpcgauge_lab::Stacks;
-use rpcgauge_study::compare::{self, CompareError, CompareOptions};
+use rpcgauge_message::Limits;
+use rpcgauge_message::workload::OwnWorkload;
+use rpcgauge_study::resolve::loader::FileLoader;
+use rpcgauge_study::resolve::{Overrides, ResolveContext};
+use rpcgauge_study::scale;
+use rpcgauge_study::words::time_word;
 
+use self::ways::Way;
 use super::measure::{self, Ended, How};
+use super::subjects;
 use crate::args::CompareArgs;
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Failure, Outcome, print};
 use crate::inputs::{self, Resolved};
 use crate::show;
 use crate::signals;
+use crate::written::StudyText;
 
 pub(crate) fn run(args: CompareArgs) -> Outcome {
     let own = inputs::own_workload(&args.schema, &args.method, &args.request, &args.response)?;
-    let options = CompareOptions {
-        only: args.only,
-        against: args.against,
-        sizes: args.size_sweep,
-        budget: args.budget,
-        seed: args.seed,
+    let limits = inputs::limits(&args.limits)?;
+    let subjects = subjects::load(&args.subjects)?;
+    let features = subjects.features();
+    let (ways, against) = ways::chosen(&args, &features)?;
+    let sizes = sizes(&args, &own, ways, &against, limits)?;
+    let study = study(&args, &own, &sizes, &against);
+    if args.print_study {
+        return print(study.text());
+    }
+    let context = ResolveContext {
+        subjects: &features,
+        loader: &FileLoader::default(),
         cores: inputs::cores(),
-        limits: inputs::limits(&args.limits)?,
+        overrides: &Overrides {
+            limits,
+            ..Overrides::default()
+        },
     };
-    let plan = compare::study(&own, &options).map_err(|error| match error {
-        CompareError::OverLimit(over) => {
-            inputs::over_limit(&over, Some((&args.request, &args.response)))
-        }
-        error => Failure::input(error),
-    })?;
+    let method = own.method.rsplit(['/', '.']).next().unwrap_or(&own.method);
+    let resolved = study.resolve(&format!("compare-{method}"), &context)?;
+    let resolved = Resolved::new(resolved, Some(study.text().to_owned()));
     if args.plan {
-        return show::plan(&plan, args.output.json);
+        return show::plan(&resolved.plan, args.output.json);
     }
     let stop = signals::stop_flag()?;
     let how = How {
         output: &args.output,
         stop: &stop,
         live: &BTreeMap::new(),
-        subjects: &Stacks::default(),
+        subjects: &subjects::commands(&subjects, [&resolved.plan], args.output.quiet, &stop)?,
     };
-    measure::start(&Resolved { plan, text: None }, how).map(Ended::code)
+    measure::start(&resolved, how).map(Ended::code)
+}
+
+/// The study that the options ask for.
+fn study(args: &CompareArgs, own: &OwnWorkload, sizes: &[Size], against: &str) -> StudyText {
+    let mut text = StudyText::new(&question(args, own, sizes, against));
+    text.optional(
+        "seed",
+        args.seed
+            .map(|seed| i64::try_from(seed).unwrap_or(i64::MAX)),
+    );
+    text.key("budget", time_word(args.budget));
+    text.table("[workload]");
+    inputs::write_schema(&mut text, &args.schema);
+    text.key("method", args.method.as_str());
+    text.key("request", args.request.display().to_string());
+    text.key("response", args.response.display().to_string());
+    for size in sizes {
+        let mut within = "";
+        if let Some(factor) = size.factor {
+            text.table("[[groups]]");
+            text.key("name", format!("scale={factor}"));
+            text.key("base.scale", i64::from(factor));
+            within = "groups.";
+        }
+        for way in &size.ways {
+            text.table(&format!("[[{within}variants]]"));
+            text.key("name", &*way.name);
+            let settings = way.settings.iter();
+            settings.for_each(|(key, value)| text.key(key, &**value));
+        }
+        for way in size.ways.iter().filter(|way| way.name != against) {
+            text.table(&format!("[[{within}pairs]]"));
+            text.key("of", &*way.name);
+            text.key("against", against);
+            text.key("headline", true);
+        }
+    }
+    text
+}
+
+/// One size of the response, and the ways that it can be compared in.
+struct Size {
+    factor: Option<u32>,
+    ways: Vec<Way>,
+    /// Why the ways that compress are left out, where they are.
+    left_out: Option<String>,
+}
+
+fn sizes(
+    args: &CompareArgs,
+    own: &OwnWorkload,
+    ways: Vec<Way>,
+    against: &str,
+    limits: Limits,
+) -> Result<Vec<Size>, Failure> {
+    let wrong = |why: String| Failure::input(format!("--size-sweep: {why}"));
+    let mut sizes = Vec::new();
+    for (place, factor) in args.size_sweep.iter().enumerate() {
+        if *factor == 0 {
+            return Err(wrong(
+                "0 is no size; the smallest is 1, the sample as it is".to_owned(),
+            ));
+        }
+        if args.size_sweep[..place].contains(factor) {
+            return Err(wrong(format!("{factor} stands twice; name each size once")));
+        }
+        let longer = scale::response(own, *factor, limits);
+        let longer = longer.map_err(|error| wrong(error.to_string()))?;
+        let mut ways = ways.clone();
+        let compress = ways.iter().any(Way::compresses);
+        let why = scale::alike(&longer).filter(|_| *factor > 1 && compress);
+        if let Some(why) = &why {
+            ways.retain(|way| !way.compresses());
+            if ways.len() < 2 || ways.iter().all(|way| way.name != against) {
+                return Err(wrong(format!("at {factor}, {why}")));
+            }
+        }
+        sizes.push(Size {
+            factor: Some(*factor),
+            ways,
+            left_out: why,
+        });
+    }
+    if sizes.is_empty() {
+        sizes.push(Size {
+            factor: None,
+            ways,
+            left_out: None,
+        });
+    }
+    Ok(sizes)
+}
+
+fn question(args: &CompareArgs, own: &OwnWorkload, sizes: &[Size], against: &str) -> String {
+    let question = format!(
+        "What does another way of calling {} gain over {against}?",
+        own.method
+    );
+    if args.size_sweep.is_empty() {
+        return question;
+    }
+    let repeated = scale::repeated(own);
+    let left_out = sizes.iter().find_map(|size| size.left_out.as_ref());
+    let left_out = left_out.map_or(String::new(), |why| {
+        format!("; nothing is said of compression where N is not 1: {why}")
+    });
+    format!("{question} (scale=N: the response with its {repeated} N times as long{left_out})")
 }

@@ -7,7 +7,7 @@ use rpcgauge_report::{Findings, escape};
 use rpcgauge_study::run::Run;
 
 use crate::args::DiffArgs;
-use crate::exit::{Failure, Outcome, print, print_json};
+use crate::exit::{Failure, Outcome, print};
 use crate::show;
 
 pub(crate) fn run(args: DiffArgs) -> Outcome {
@@ -34,7 +34,7 @@ pub(crate) fn run(args: DiffArgs) -> Outcome {
         ));
     }
     let printed = if args.json {
-        print_json(&difference)
+        print(&difference.to_json().map_err(Failure::cannot)?)
     } else {
         print(&diff::render(&difference, show::style()))
     };

@@ -1,277 +1,314 @@
 //! `rpcgauge load`: calls to a service that runs already.
 
-mod messages;
-
 use std::collections::BTreeMap;
-use std::process::ExitCode;
-use std::sync::atomic::AtomicBool;
 
 use rpcgauge_lab::Stacks;
-use rpcgauge_lab::live::{self as lab, Extent, Live, LiveError, LiveInputs};
-use rpcgauge_load::Tls;
-use rpcgauge_message::Schema;
-use rpcgauge_study::capacity::{self, CapacityOptions};
-use rpcgauge_study::live::{self, DEFAULT_STOP, LoadOptions};
-use rpcgauge_study::plan::{Plan, Variant};
-use rpcgauge_study::settings::{
-    Arrivals, AtEnd, ConnectionUse, HttpVersion, Keepalive, Protocol, Schedule, Settings, Stop,
-    TlsChoice,
-};
-use rustix::process::{Resource, getrlimit};
+use rpcgauge_study::ramp::parts_word;
+use rpcgauge_study::resolve::loader::FileLoader;
+use rpcgauge_study::resolve::{Overrides, ResolveContext};
+use rpcgauge_study::target::Target;
+use rpcgauge_study::words::time_word;
 
-use self::messages::{Source, Template, data, messages, schema, texts};
 use super::measure::{self, Ended, How};
-use crate::args::{self, LoadArgs, PaceArgs};
-use crate::exit::{self, Failure, Outcome};
+use crate::args::{self, LoadArgs, PaceArgs, SchemaArgs, ServiceArgs, TlsArgs};
+use crate::exit::{Failure, Outcome, print};
 use crate::inputs::{self, Resolved};
+use crate::services;
 use crate::signals;
 use crate::watch::Exports;
+use crate::written::StudyText;
+
+/// How long a comparison measures each target where neither a time nor calls are given, ms.
+const DURATION_MS: u64 = 10_000;
+/// Blocks of a comparison where no number is given.
+const BLOCKS: u32 = 10;
+/// Fewest blocks of a comparison: intervals over fewer are too wide to say anything.
+const FEWEST_BLOCKS: u32 = 5;
+/// Most blocks of a comparison.
+const MOST_BLOCKS: u32 = 1_000;
+/// Shortest part of a comparison's duration that a block may have, ms.
+const SHORTEST_BLOCK_MS: u64 = 50;
 
 pub(crate) fn run(args: LoadArgs) -> Outcome {
-    let template = Template::read(&args.data)?;
-    let options = options(&args, template.as_ref())?;
-    let plan = live::plan(&options).map_err(Failure::input)?;
-    let data = data(&args, template, &plan)?;
-    let schema = schema(&args)?;
-    let exports = Exports::open(&args.exports)?;
-    warn_of_files(&plan);
-    let called = || plan.variants.iter().filter(|v| v.repeats.is_none());
-    // Before Ctrl-C sets a flag: a pipe that nobody writes to is waited for.
-    let tls: Result<Vec<_>, _> = called()
-        .map(|variant| lab::tls(&variant.settings))
-        .collect();
-    let tls = tls.map_err(Failure::input)?;
-    let stop = signals::stop_flag()?;
-    let mut found = BTreeMap::new();
-    for (variant, tls) in called().zip(tls) {
-        let is_vs = variant.name == live::VS;
-        let sources = Sources {
-            headers: if is_vs {
-                &args.vs_header
-            } else {
-                &args.service.header
-            },
-            tls,
-            data: data.as_ref(),
-            schema: schema.as_ref(),
-        };
-        match find(&plan, variant, &sources, &stop) {
-            Ok(live) => found.insert(variant.name.clone(), live),
-            Err(Unready::Interrupted) => return Ok(ExitCode::from(exit::INTERRUPTED)),
-            // The second target's headers have an option of their own.
-            Err(Unready::Uncallable(error)) if is_vs => {
-                let text = error.to_string().replace("-H '", "--vs-header '");
-                return Err(Failure::input(text));
-            }
-            Err(Unready::Uncallable(error)) => return Err(Failure::input(error)),
-            Err(Unready::Failed(failure)) => return Err(failure),
-        };
+    let mut variables = BTreeMap::new();
+    let study = study(&args, &mut variables)?;
+    if args.print_study {
+        return print(study.text());
     }
+    let context = ResolveContext {
+        subjects: &BTreeMap::new(),
+        loader: &FileLoader {
+            variables,
+            ..FileLoader::default()
+        },
+        cores: inputs::cores(),
+        overrides: &Overrides {
+            limits: inputs::limits(&args.limits)?,
+            ..Overrides::default()
+        },
+    };
+    let resolved = study.resolve(&name(&args.target), &context)?;
+    // Its messages may be secrets, so the study's text is not kept.
+    let resolved = Resolved::new(resolved, None);
+    let exports = Exports::open(&args.exports)?;
+    // Before Ctrl-C sets a flag: a pipe that has no writer is waited for.
+    let prepared = services::prepare(&resolved)?;
+    let stop = signals::stop_flag()?;
     let how = How {
         output: &args.output,
         stop: &stop,
-        live: &found,
+        live: &services::find(&prepared, &resolved.plan, &stop)?,
         subjects: &Stacks::default(),
     };
-    measure::start_with(&Resolved { plan, text: None }, how, exports).map(Ended::code)
+    measure::start_with(&resolved, how, exports).map(Ended::code)
 }
 
-/// Says that not all connections can be opened that are asked for, where that is so.
-fn warn_of_files(plan: &Plan) {
-    let connections = plan.variants.iter().map(|v| v.settings.connections).max();
-    let Some(limit) = getrlimit(Resource::Nofile).current else {
-        return;
+/// The run's name: `load-` and the host, made plain for a directory.
+fn name(target: &Target) -> String {
+    let plain = |c: char| match c.is_ascii_alphanumeric() || c == '.' {
+        true => c,
+        false => '-',
     };
-    if let Some(line) = few_files(u64::from(connections.unwrap_or(0)), limit) {
-        exit::note(&line);
+    let host: String = target.authority.chars().map(plain).collect();
+    format!("load-{host}")
+}
+
+/// The study that the options ask for. Values of header fields become variables.
+fn study(args: &LoadArgs, variables: &mut BTreeMap<String, String>) -> Result<StudyText, Failure> {
+    let (pace, service) = (&args.pace, &args.service);
+    let blocks = blocks(args)?;
+    let mut text = StudyText::new(&question(args));
+    text.optional("seed", args.data.seed.map(number));
+    if args.vs.is_some() {
+        text.key("blocks", i64::from(blocks));
     }
-}
-
-/// What is said where `connections` are asked for and a process may have `limit` open files.
-fn few_files(connections: u64, limit: u64) -> Option<String> {
-    (connections >= limit).then(|| {
-        format!(
-            "{connections} connections are asked for, and this program may have {limit} open files: \
-             raise the limit (`ulimit -n`), or not all can be opened"
-        )
-    })
-}
-
-/// What a target's calls are made of.
-struct Sources<'a> {
-    headers: &'a [(String, String)],
-    tls: Option<Tls>,
-    data: Option<&'a Source>,
-    /// From the user's files; without them each gRPC target is asked itself, by reflection.
-    schema: Option<&'a Schema>,
-}
-
-/// Why a target is not ready to be called.
-enum Unready {
-    /// The user ended it.
-    Interrupted,
-    /// It cannot be called so.
-    Uncallable(LiveError),
-    /// What is to be sent does not fit it.
-    Failed(Failure),
-}
-
-impl From<LiveError> for Unready {
-    fn from(error: LiveError) -> Self {
-        match error {
-            LiveError::Interrupted => Self::Interrupted,
-            error => Self::Uncallable(error),
+    text.list("objectives", args.slo.iter().map(ToString::to_string));
+    if let Some(ms) = pace.warmup {
+        let time = if ms == 0 {
+            "0s".to_owned()
+        } else {
+            time_word(ms)
+        };
+        let mut bounds = toml::Table::from_iter([("time".to_owned(), time.into())]);
+        if let Some(calls) = pace.calls {
+            bounds.insert(
+                "calls".to_owned(),
+                number(calls.div_ceil(blocks.into())).into(),
+            );
+        }
+        text.key("warm-up", bounds);
+    }
+    if pace.find_capacity {
+        let bounds = [
+            ("start-rate", pace.start_rate),
+            ("max-rate", pace.max_rate),
+            ("precision", pace.precision),
+        ];
+        let bounds = bounds.into_iter();
+        let bounds = bounds.filter_map(|(key, number)| Some((key.to_owned(), number?.into())));
+        text.key("capacity", toml::Table::from_iter(bounds));
+    }
+    text.table("[service]");
+    let mut headers = |of: &str, fields: &[(String, String)]| -> Vec<String> {
+        let fields = fields.iter().enumerate();
+        fields
+            .map(|(place, (name, value))| {
+                let variable = variable(of, name, fields_before(args, of, place, name));
+                variables.insert(variable.clone(), value.clone());
+                format!("{name}: ${variable}")
+            })
+            .collect()
+    };
+    let (of_target, of_vs) = (
+        headers("", &service.header),
+        headers("VS_", &args.vs_header),
+    );
+    if args.vs.is_none() {
+        text.key("target", args.target.to_string());
+        text.list("headers", of_target.clone());
+    }
+    write_service(&mut text, service, &args.tls, &args.schema);
+    text.optional("data", args.data.data.clone());
+    text.optional("rows", args.data.rows.as_deref().map(shown));
+    if args.data.rows.is_some() && args.data.order == args::Order::Random {
+        text.key("order", "random");
+    }
+    if pace.at_end == args::AtEnd::Cancel {
+        text.key("at-end", "cancel");
+    }
+    text.optional("keepalive", pace.keepalive.map(time_word));
+    text.optional("keepalive-timeout", pace.keepalive_timeout.map(time_word));
+    text.table("[base]");
+    write_pace(&mut text, args, blocks);
+    match &args.vs {
+        None => {
+            text.table("[[variants]]");
+            text.key("name", "target");
+        }
+        Some(vs) => {
+            for (name, target, headers) in [("a", &args.target, of_target), ("b", vs, of_vs)] {
+                text.table("[[variants]]");
+                text.key("name", name);
+                text.key("service.target", target.to_string());
+                text.list("service.headers", headers);
+            }
+            for (metric, question) in [
+                ("latency-p50", "Is a call to a faster than one to b?"),
+                (
+                    "latency-p99",
+                    "Are the slowest calls to a faster than those to b?",
+                ),
+            ] {
+                text.table("[[pairs]]");
+                text.key("of", "a");
+                text.key("against", "b");
+                text.key("metric", metric);
+                text.key("question", question);
+            }
         }
     }
+    Ok(text)
 }
 
-impl From<Failure> for Unready {
-    fn from(failure: Failure) -> Self {
-        Self::Failed(failure)
-    }
+fn write_service(text: &mut StudyText, service: &ServiceArgs, tls: &TlsArgs, schema: &SchemaArgs) {
+    text.optional("unix-socket", service.unix_socket.as_deref().map(shown));
+    text.optional("method", service.method.clone());
+    text.optional("http-method", service.request_method.clone());
+    text.optional("cacert", tls.cacert.as_deref().map(shown));
+    text.optional("cert", tls.cert.as_deref().map(shown));
+    text.optional("key", tls.key.as_deref().map(shown));
+    text.optional("server-name", tls.server_name.clone());
+    text.optional("insecure", tls.insecure.then_some(true));
+    inputs::write_schema(text, schema);
 }
 
-fn find(
-    plan: &Plan,
-    variant: &Variant,
-    sources: &Sources<'_>,
-    stop: &AtomicBool,
-) -> Result<Live, Unready> {
-    let settings = &variant.settings;
-    let inputs = LiveInputs {
-        headers: sources.headers.to_vec(),
-        tls: sources.tls.clone(),
-        texts: None,
-    };
-    let asked = match (sources.schema, sources.data) {
-        (None, Some(_)) if settings.protocol == Protocol::Grpc => {
-            Some(lab::reflect(settings, &inputs, stop)?)
-        }
-        _ => None,
-    };
-    let inputs = LiveInputs {
-        texts: texts(variant, sources.data, sources.schema.or(asked.as_ref()))?,
-        ..inputs
-    };
-    let extent = Extent {
-        warmup: plan.warmup,
-        limits: plan.limits,
-        prepared_bytes: Extent::PREPARED_BYTES,
-    };
-    Ok(Live::find(&largest(plan, variant), &inputs, &extent, stop)?)
-}
-
-/// The settings of a variant's largest trial: every trial has the same texts, as many as that needs.
-/// How many those are is not known for a search without a highest rate, nor for a trial in slices, each of
-/// which leaves calls out.
-fn largest(plan: &Plan, variant: &Variant) -> Settings {
-    let settings = &variant.settings;
-    let highest = plan.capacity.map(|search| (search, search.highest));
-    match highest {
-        None if plan.slice(settings).is_none() => settings.clone(),
-        Some((search, Some(highest))) => capacity::at_rate(settings, &search, highest),
-        None | Some((_, None)) => Settings {
-            stop: Stop {
-                calls: None,
-                time_ms: None,
-            },
-            ..settings.clone()
-        },
-    }
-}
-
-fn options(args: &LoadArgs, template: Option<&Template>) -> Result<LoadOptions, Failure> {
-    let (service, pace, tls) = (&args.service, &args.pace, &args.tls);
-    let connection = match pace.connect_per_call {
-        true => ConnectionUse::PerCall,
-        false => ConnectionUse::Reuse,
-    };
+/// How much, and how fast.
+fn write_pace(text: &mut StudyText, args: &LoadArgs, blocks: u32) {
+    let (pace, service) = (&args.pace, &args.service);
     let http = service.http.map(|http| match http {
-        args::Http::Http1 => HttpVersion::Http1,
-        args::Http::Http2 => HttpVersion::Http2,
+        args::Http::Http1 => "1.1",
+        args::Http::Http2 => "2",
     });
-    Ok(LoadOptions {
-        target: args.target.clone(),
-        versus: args.vs.clone(),
-        blocks: args.blocks,
-        unix_socket: service.unix_socket.clone(),
-        method: service.method.clone(),
-        http_method: service.request_method.clone(),
-        http,
-        header_names: [&service.header, &args.vs_header]
-            .map(|headers| headers.iter().map(|(name, _)| name.clone()).collect()),
-        tls: TlsChoice {
-            ca: tls.cacert.clone(),
-            cert: tls.cert.clone(),
-            key: tls.key.clone(),
-            server_name: tls.server_name.clone(),
-            insecure: tls.insecure,
-        },
-        messages: messages(args, template),
-        at_end: match pace.at_end {
-            args::AtEnd::Wait => AtEnd::Wait,
-            args::AtEnd::Cancel => AtEnd::Cancel,
-        },
-        keepalive: pace.keepalive.map(|time_ms| Keepalive {
-            time_ms,
-            timeout_ms: pace.keepalive_timeout.unwrap_or(Keepalive::TIMEOUT_MS),
-        }),
-        request_compression: service.request_compression,
-        response_compression: service.response_compression,
-        connections: pace.connections,
-        connection,
-        schedule: schedule(pace),
-        stop: match (pace.calls, pace.duration) {
-            (None, None) => DEFAULT_STOP,
-            (calls, time_ms) => Stop { calls, time_ms },
-        },
-        warmup_ms: pace.warmup,
-        deadline_ms: pace.deadline,
-        objectives: args.slo.clone(),
-        capacity: pace.find_capacity.then_some(CapacityOptions {
-            start: pace.start_rate,
-            highest: pace.max_rate,
-            precision: pace.precision,
-            time_ms: pace.duration,
-        }),
-        seed: args.data.seed,
-        limits: inputs::limits(&args.limits)?,
-    })
-}
-
-fn schedule(pace: &PaceArgs) -> Schedule {
-    let arrivals = match pace.poisson {
-        true => Arrivals::Poisson,
-        false => Arrivals::Constant,
+    text.optional("http", http);
+    for (key, compression) in [
+        ("request-compression", service.request_compression),
+        ("response-compression", service.response_compression),
+    ] {
+        text.optional(
+            key,
+            (!compression.is_none()).then(|| compression.to_string()),
+        );
+    }
+    text.optional("connection", pace.connect_per_call.then_some("per-call"));
+    text.optional("connections", pace.connections.map(i64::from));
+    match pace {
+        PaceArgs {
+            rate: Some(rate), ..
+        } => text.key("rate", *rate),
+        PaceArgs {
+            ramp: Some(ramp), ..
+        } => text.key("rate", parts_word(&ramp.0)),
+        PaceArgs {
+            find_capacity: true,
+            ..
+        } => {}
+        _ => text.optional(
+            "in-flight",
+            pace.in_flight.or(pace.connections).map(i64::from),
+        ),
+    }
+    if pace.rate.is_some() || pace.ramp.is_some() || pace.find_capacity {
+        text.key(
+            "arrivals",
+            if pace.poisson { "poisson" } else { "constant" },
+        );
+    }
+    // Each block has its part of the whole.
+    let part = |whole: u64| whole.div_ceil(blocks.into());
+    text.optional("calls", pace.calls.map(|calls| number(part(calls))));
+    let duration = match (pace.duration, pace.calls, blocks) {
+        (None, None, 2..) => Some(DURATION_MS),
+        (duration, ..) => duration,
     };
-    match (pace.rate, &pace.ramp) {
-        (Some(per_second), _) => Schedule::Rate {
-            per_second,
-            arrivals,
-        },
-        (None, Some(ramp)) => Schedule::Ramp {
-            parts: ramp.0.clone(),
-            arrivals,
-        },
-        // The search fills it in.
-        (None, None) if pace.find_capacity => Schedule::Rate {
-            per_second: 1.0,
-            arrivals,
-        },
-        (None, None) => Schedule::Closed {
-            in_flight: pace.in_flight.or(pace.connections).unwrap_or(1),
-        },
+    text.optional("time", duration.map(|ms| time_word(part(ms))));
+    text.optional("deadline", pace.deadline.map(time_word));
+}
+
+fn blocks(args: &LoadArgs) -> Result<u32, Failure> {
+    let asked = args.blocks;
+    if args.vs.is_none() {
+        return match asked {
+            None => Ok(1),
+            Some(_) => Err(Failure::input(
+                "--blocks: there is nothing to compare; give --vs TARGET, or leave it out",
+            )),
+        };
+    }
+    let blocks = asked.unwrap_or(BLOCKS);
+    if !(FEWEST_BLOCKS..=MOST_BLOCKS).contains(&blocks) {
+        return Err(Failure::input(format!(
+            "--blocks: {blocks} is not from {FEWEST_BLOCKS} to {MOST_BLOCKS}"
+        )));
+    }
+    let least = SHORTEST_BLOCK_MS * u64::from(blocks);
+    match args.pace.duration.filter(|ms| *ms < least) {
+        None => Ok(blocks),
+        Some(ms) => Err(Failure::input(format!(
+            "--duration: {ms}ms is too short for {blocks} blocks; give at least {least}ms"
+        ))),
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn more_connections_than_open_files_are_told() {
-        assert_eq!(few_files(64, 1024), None);
-        let line = few_files(65_536, 20_000).unwrap();
-        assert!(line.contains("65536") && line.contains("20000"), "{line}");
+/// What is called, in words.
+fn question(args: &LoadArgs) -> String {
+    let called = |target: &Target| {
+        let mut called = target.clone();
+        if let (Some(method), None) = (&args.service.method, target.method())
+            && target.scheme.is_grpc()
+        {
+            called.path = format!("/{}", method.trim_start_matches('/'));
+        }
+        match &args.service.unix_socket {
+            None => called.to_string(),
+            Some(path) => called.over_unix_socket(path).to_string(),
+        }
+    };
+    match &args.vs {
+        None => called(&args.target),
+        Some(vs) => format!("{} (a) against {} (b)", called(&args.target), called(vs)),
     }
+}
+
+/// The variable that stands for the value of a header field in the study.
+fn variable(of: &str, name: &str, before: usize) -> String {
+    let upper = |c: char| match c.is_ascii_alphanumeric() {
+        true => c.to_ascii_uppercase(),
+        false => '_',
+    };
+    let name: String = name.chars().map(upper).collect();
+    match before {
+        0 => format!("{of}{name}"),
+        before => format!("{of}{name}_{}", before + 1),
+    }
+}
+
+/// How many fields of the same name stand before one.
+fn fields_before(args: &LoadArgs, of: &str, place: usize, name: &str) -> usize {
+    let fields = match of {
+        "" => &args.service.header,
+        _ => &args.vs_header,
+    };
+    let before = fields.iter().take(place);
+    before
+        .filter(|(other, _)| other.eq_ignore_ascii_case(name))
+        .count()
+}
+
+fn shown(path: &std::path::Path) -> String {
+    path.display().to_string()
+}
+
+/// A number as TOML has it; one beyond its integers is refused like any that is too large.
+fn number(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use rpcgauge_lab::live::Live;
 use rpcgauge_lab::subjects::Subjects;
-use rpcgauge_lab::{Ending, Lab, LabError, Options, Stacks, Summary};
+use rpcgauge_lab::{Lab, LabError, Options, RunEnding, Stacks, Summary};
 use rpcgauge_report::findings::capacity::RateSearch;
 use rpcgauge_report::{Findings, closing, escape, files};
 use rpcgauge_study::plan::{Plan, TrialSpec};
@@ -261,18 +261,18 @@ fn report(run: &Run, findings: &Findings, output: &OutputArgs) -> Result<(), Fai
 /// How the whole run ended: what failed before it was resumed counts as well.
 fn ended(plan: &Plan, directory: &Path, summary: Summary, findings: &Findings) -> Ended {
     match summary.ending {
-        Ending::Stopped if plan.is_live() => {
+        RunEnding::Stopped if plan.is_live() => {
             exit::note("interrupted; what was measured until then is reported");
             Ended::Interrupted
         }
-        Ending::Stopped => {
+        RunEnding::Stopped => {
             exit::note(&format!(
                 "interrupted; what was measured is kept. Go on with: rpcgauge run --resume {}",
                 directory.display()
             ));
             Ended::Interrupted
         }
-        Ending::Complete if findings.progress.failed > 0 => {
+        RunEnding::Complete if findings.progress.failed > 0 => {
             if !plan.is_live() {
                 exit::note(&format!(
                     "trials failed; when that is mended: rpcgauge run --resume {} --retry-failed",
@@ -281,7 +281,7 @@ fn ended(plan: &Plan, directory: &Path, summary: Summary, findings: &Findings) -
             }
             Ended::WithFailures
         }
-        Ending::Complete if !findings.is_reached() => Ended::NotReached,
-        Ending::Complete => Ended::Well,
+        RunEnding::Complete if !findings.is_reached() => Ended::NotReached,
+        RunEnding::Complete => Ended::Well,
     }
 }

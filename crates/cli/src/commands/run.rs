@@ -10,6 +10,7 @@ use super::subjects;
 use crate::args::RunArgs;
 use crate::exit::{Failure, Outcome, note};
 use crate::inputs::{self, Resolved};
+use crate::services;
 use crate::signals;
 
 pub(crate) fn run(args: RunArgs) -> Outcome {
@@ -18,8 +19,18 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
             "--out names one directory, but there are several studies; run them one by one",
         ));
     }
-    let stop = signals::stop_flag()?;
     let subjects = subjects::load(&args.subjects)?;
+    let limits = inputs::limits(&args.limits)?;
+    // All are resolved before the first is run: a mistake in the last one shows at once.
+    let studies = args
+        .studies
+        .iter()
+        .map(|study| inputs::study(study, &args.overrides, limits, &subjects))
+        .collect::<Result<Vec<_>, _>>()?;
+    // Before Ctrl-C sets a flag: a pipe that has no writer is waited for.
+    let prepared = studies.iter().map(services::prepare);
+    let prepared = prepared.collect::<Result<Vec<_>, _>>()?;
+    let stop = signals::stop_flag()?;
     let (none, live) = (Stacks::default(), BTreeMap::new());
     let how = How {
         output: &args.output,
@@ -36,25 +47,20 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         };
         return measure::resume(resuming, how).map(Ended::code);
     }
-    let limits = inputs::limits(&args.limits)?;
-    // All are resolved before the first is run: a mistake in the last one shows at once.
-    let studies = args
-        .studies
-        .iter()
-        .map(|study| inputs::study(study, &args.overrides, limits, &subjects))
-        .collect::<Result<Vec<_>, _>>()?;
     let plans = studies.iter().map(|study| &study.plan);
     let how = How {
         subjects: &subjects::commands(&subjects, plans, args.output.quiet, &stop)?,
         ..how
     };
     let mut ended = Ended::Well;
-    for (number, study) in studies.iter().enumerate() {
+    for (number, (study, prepared)) in studies.iter().zip(&prepared).enumerate() {
         // Ctrl-C may have come when the study before was measured and its report was written.
         if stop.load(Ordering::Relaxed) {
             name_left_out(&studies[number..]);
             return Ok(Ended::Interrupted.code());
         }
+        let live = services::find(prepared, &study.plan, &stop)?;
+        let how = How { live: &live, ..how };
         ended = ended.worst(measure::start(study, how)?);
     }
     Ok(ended.code())

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use rpcgauge_study::histogram::Unpacked;
-use rpcgauge_study::record::{Outcome, TrialRecord};
+use rpcgauge_study::record::{TrialOutcome, TrialRecord};
 
 /// Steps from one percentile to the next, as in HdrHistogram's own output: so many to half the
 /// distance that is left to 100%.
@@ -17,8 +17,8 @@ const NS_PER_MS: f64 = 1e6;
 /// microseconds keeps its digits.
 pub(crate) fn text(trials: &[TrialRecord]) -> String {
     let measured = trials.iter().filter_map(|trial| match &trial.outcome {
-        Outcome::Measured(measured) => Some(measured.latency.unpack()),
-        Outcome::Failed { .. } => None,
+        TrialOutcome::Measured(measured) => Some(measured.latency.unpack()),
+        TrialOutcome::Failed { .. } => None,
     });
     let mut all = empty();
     for latency in measured {

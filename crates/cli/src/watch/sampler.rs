@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use rpcgauge_lab::Watch;
-use rpcgauge_load::{IntervalTimes, Progress};
+use rpcgauge_load::{IntervalTimes, TrialProgress};
 use rpcgauge_study::plan::Variant;
 
 use super::snapshot::Snapshot;
@@ -37,7 +37,7 @@ impl Watch for Sampler {
         INTERVAL
     }
 
-    fn sample(&mut self, variant: &Variant, progress: &mut Progress<'_>) {
+    fn sample(&mut self, variant: &Variant, progress: &mut TrialProgress<'_>) {
         let mut times = self.emptied.try_recv().unwrap_or_default();
         std::mem::swap(progress.times, &mut times);
         let snapshot = Snapshot {

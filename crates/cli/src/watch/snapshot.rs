@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use rpcgauge_load::{FailureKind, IntervalTimes, Traffic};
+use rpcgauge_load::{IntervalTimes, Traffic};
+use rpcgauge_trial::FailureKind;
 
 /// The measured part of a trial at a moment.
 #[derive(Debug)]

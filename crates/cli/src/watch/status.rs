@@ -103,7 +103,7 @@ fn failures(snapshot: &Snapshot) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use rpcgauge_load::FailureKind;
+    use rpcgauge_trial::FailureKind;
 
     use super::*;
 

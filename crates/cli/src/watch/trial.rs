@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rpcgauge_lab::Progress;
+use rpcgauge_lab::RunProgress;
 use rpcgauge_study::plan::Variant;
 use rpcgauge_study::settings::Stop;
 
@@ -24,7 +24,7 @@ pub(crate) struct TrialStart {
 
 impl TrialStart {
     /// A trial of `variant`, in a run that is so far.
-    pub(crate) fn new(variant: &Variant, progress: Progress) -> Self {
+    pub(crate) fn new(variant: &Variant, progress: RunProgress) -> Self {
         let left = u32::try_from(progress.total - progress.done.min(progress.total));
         let left = left.unwrap_or(u32::MAX).max(1);
         Self {

@@ -3,7 +3,7 @@
 use rpcgauge_lab::{Event, Observer, Watch};
 use rpcgauge_report::units;
 use rpcgauge_study::plan::Plan;
-use rpcgauge_study::record::Outcome;
+use rpcgauge_study::record::TrialOutcome;
 
 use super::exports::Exports;
 use super::metrics::{Endpoint, Metrics};
@@ -100,7 +100,7 @@ impl Observer for LoadView {
                 }
             }
             Event::TrialEnded { record, .. } => {
-                if let Outcome::Failed { reason, .. } = &record.outcome {
+                if let TrialOutcome::Failed { reason, .. } = &record.outcome {
                     self.screen
                         .line(&format!("failed: {}: {reason}", record.variant));
                 }

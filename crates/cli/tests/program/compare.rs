@@ -126,3 +126,49 @@ fn unknown_variants_of_a_comparison_are_refused() {
     with(&["--size-sweep", "0"]).refused(&["--size-sweep"]);
     assert!(place.names().is_empty());
 }
+
+#[test]
+fn a_printed_comparison_is_a_study_of_the_same_plan() {
+    let place = Place::new();
+    let options = ["--size-sweep", "1,10", "--only", "rest-json,grpc-gzip"];
+    let study = compare(&place, &[&options[..], &["--print-study"]].concat()).well();
+    let study_file = place.file("compare-Get.toml", &study);
+    let planned = json(&compare(&place, &[&options[..], &["--plan", "--json"]].concat()).well());
+    let read = place.run(&["plan", "--json", &study_file.display().to_string()]);
+    assert_eq!(json(&read.well()), planned);
+}
+
+#[test]
+fn ways_that_compress_are_left_out_where_rows_are_alike() {
+    let place = Place::new();
+    let alike = r#"{"id":"o","lines":[{},{}]}"#;
+    let alike = place.file("alike.json", alike).display().to_string();
+    let orders_proto = orders("orders.proto");
+    let request = orders("request.json");
+    let with = |only: &str| {
+        let mut words = vec![
+            "compare",
+            "--proto",
+            &orders_proto,
+            "--method",
+            "shop.Orders/Get",
+        ];
+        words.extend([
+            "--request",
+            &request,
+            "--response",
+            &alike,
+            "--size-sweep",
+            "1,10",
+        ]);
+        words.extend(["--only", only, "--budget", "5m", "--plan", "--json"]);
+        place.run(&words)
+    };
+    let plan = with("grpc,grpc-gzip").well();
+    assert!(plan.contains("scale=1-grpc-gzip") && !plan.contains("scale=10-grpc-gzip"));
+    assert!(
+        plan.contains("nothing is said of compression where N is not 1"),
+        "{plan}"
+    );
+    with("grpc-gzip").refused(&["--size-sweep: at 10, the rows in the response"]);
+}

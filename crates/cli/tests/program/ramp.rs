@@ -74,8 +74,9 @@ fn a_ramp_of_random_arrivals_ends_with_its_calls() {
     let figures = &report["variants"][0]["cells"][0]["figures"];
     assert_eq!(step["lasted_ns"], figures["elapsed_ns"]);
     assert_eq!(step["goodput"], figures["goodput"]);
-    let how = report["variants"][0]["how"]["schedule"].as_str();
-    assert_eq!(how, Some("a ramp of calls/s, 500:1m, at random (Poisson)"));
+    let settings = &report["variants"][0]["how"]["settings"];
+    assert_eq!(settings["rate"], "500:1m");
+    assert_eq!(settings["arrivals"], "poisson");
 }
 
 #[test]
@@ -88,12 +89,12 @@ fn what_is_no_ramp_is_refused_in_one_line() {
     };
     run(&["--ramp", "100"]).refused(&["--ramp", "no time", "100,200,400:10s"]);
     run(&["--ramp", "fast:10s"]).refused(&["--ramp", "\"fast\" is no number"]);
-    run(&["--ramp", "0:10s"]).refused(&["--ramp", "begins with a pause"]);
+    run(&["--ramp", "0:10s"]).refused(&["--ramp", "more than a pause"]);
     run(&["--rate", "-5"]).refused(&["--rate", "more than 0"]);
     run(&["--ramp", "1:1s", "--rate", "5"]).refused(&["--ramp", "--rate"]);
     run(&["--ramp", "1:1s", "--in-flight", "5"]).refused(&["--ramp", "--in-flight"]);
     run(&["--ramp", "1:1s", "--duration", "5s"]).refused(&["--ramp", "--duration"]);
-    run(&["--ramp", "1:1s", "--warmup", "5s"]).refused(&["--warmup", "a ramp has none"]);
+    run(&["--ramp", "1:1s", "--warmup", "5s"]).refused(&["--ramp", "no warm-up"]);
     run(&["--ramp", "1:1s", "--vs", "http://127.0.0.1:9/"]).refused(&["--ramp", "--vs"]);
     run(&["--poisson"]).refused(&["not provided", "--ramp"]);
 }

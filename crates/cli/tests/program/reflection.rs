@@ -80,7 +80,7 @@ fn what_is_not_known_is_said_with_what_is_near() {
     refused(
         HELLO,
         r#"{"nam": 1}"#,
-        &["--data: ", "did you mean \"name\"?"],
+        &["data: ", "did you mean \"name\"?"],
     );
     assert!(!place.names().contains(&"run".to_owned()));
 }

@@ -38,7 +38,7 @@ fn the_server_answers_until_it_is_interrupted() {
     )
     .expect("written");
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("an answer");
+    stream.read_to_string(&mut answer).expect("a response");
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     assert!(answer.contains("Hello, Ada."), "{answer}");
     interrupt(&child);

@@ -155,7 +155,7 @@ fn a_study_measures_the_guide_s_server_like_any_other() {
         .iter()
         .find(|variant| variant["name"] == "greeter:server")
         .expect("its variant");
-    assert_eq!(greeter["how"]["subject"], "greeter/server");
+    assert_eq!(greeter["how"]["settings"]["server"], "greeter/server");
     assert!(
         report["environment"]["subjects"]["greeter/server"]["python"].is_string(),
         "{report}"

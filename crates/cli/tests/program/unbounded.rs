@@ -29,7 +29,7 @@ fn listening(answers: bool) -> (String, Arc<Mutex<Vec<String>>>) {
     (format!("http://{address}/"), bodies)
 }
 
-/// A short request comes in one piece, and the next one after its answer.
+/// A short request comes in one piece, and the next one after its response.
 fn keep_bodies(mut stream: TcpStream, kept: &Mutex<Vec<String>>, answers: bool) {
     let mut buffer = [0; 4096];
     while let Ok(read @ 1..) = stream.read(&mut buffer) {

@@ -2,10 +2,13 @@
 
 use std::sync::atomic::AtomicBool;
 
-use rpcgauge_message::{Limits, WorkloadSpec};
-use rpcgauge_study::plan::{Plan, SLICE_US, TrialSpec, Variant};
-use rpcgauge_study::record::{Outcome, Record, TrialRecord};
-use rpcgauge_study::settings::{Callee, Idle, Placement, Protocol, Settings, Stop};
+use rpcgauge_study::features::embedded_only;
+use rpcgauge_study::file::StudyFile;
+use rpcgauge_study::plan::{Plan, TrialSpec};
+use rpcgauge_study::record::{Record, TrialOutcome, TrialRecord};
+use rpcgauge_study::resolve::loader::FileLoader;
+use rpcgauge_study::resolve::{Overrides, ResolveContext};
+use rpcgauge_study::settings::{Idle, Placement};
 use serde::Serialize;
 
 use crate::machine::placement::Placements;
@@ -44,17 +47,8 @@ pub enum NoiseResult {
     },
 }
 
-/// Pairs of trials: enough that the largest difference means something, in about four seconds.
-const PAIRS: u32 = 8;
-
-/// Measured time of one trial, ms.
-const TRIAL_MS: u64 = 150;
-
-/// The longest warm-up of one trial, ms.
-const WARMUP_MS: u64 = 200;
-
-/// The seed of a measurement that makes no random choice.
-const SEED: u64 = 0;
+/// The study: a variant and its control.
+const STUDY: &str = include_str!("noise.toml");
 
 pub(super) fn measure(reference: &SubjectCommand) -> NoiseResult {
     try_measure(reference).map_or_else(
@@ -65,18 +59,22 @@ pub(super) fn measure(reference: &SubjectCommand) -> NoiseResult {
 
 fn try_measure(reference: &SubjectCommand) -> Result<Noise, String> {
     let placements = Placements::detect().map_err(|error| error.to_string())?;
-    let placement = match placements.pair() {
-        Some(_) => Placement::TwoCores,
-        None => Placement::OneCore,
-    };
+    let plan = plan(placements.pair().map_or(1, |_| 2))?;
     let logs = Scratch::make().map_err(|error| error.to_string())?;
     let options = Options::new(reference.clone(), logs.folder().to_owned());
-    let plan = plan(placement);
+    // The first placement; the others would check a verdict, and there is none.
+    let main = plan.placements.first().copied().unwrap_or(Placement::Free);
+    let trials: Vec<TrialSpec> = plan
+        .trials
+        .iter()
+        .filter(|t| t.placement == main)
+        .cloned()
+        .collect();
     let mut records: Vec<Record> = Vec::new();
     Lab::new(options)
         .run(
             &plan,
-            &plan.trials,
+            &trials,
             &mut records,
             &mut (),
             &AtomicBool::new(false),
@@ -86,7 +84,7 @@ fn try_measure(reference: &SubjectCommand) -> Result<Noise, String> {
         Record::Trial(trial) => Some(*trial),
         Record::Floor(_) | Record::Restart { .. } => None,
     });
-    judge(placement, &trials.collect::<Vec<_>>())
+    judge(main, &trials.collect::<Vec<_>>())
 }
 
 /// Puts the pairs' ratios together.
@@ -115,8 +113,10 @@ fn judge(placement: Placement, trials: &[TrialRecord]) -> Result<Noise, String> 
 
 fn median_latency(trial: &TrialRecord) -> Result<f64, String> {
     match &trial.outcome {
-        Outcome::Measured(measured) => Ok(measured.latency.unpack().value_at_quantile(0.5) as f64),
-        Outcome::Failed { reason, .. } => Err(reason.clone()),
+        TrialOutcome::Measured(measured) => {
+            Ok(measured.latency.unpack().value_at_quantile(0.5) as f64)
+        }
+        TrialOutcome::Failed { reason, .. } => Err(reason.clone()),
     }
 }
 
@@ -126,55 +126,15 @@ fn middle(values: &mut [f64]) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-fn plan(placement: Placement) -> Plan {
-    let variant = |name: &str, repeats: Option<&str>| Variant {
-        name: name.to_owned(),
-        group: None,
-        repeats: repeats.map(str::to_owned),
-        settings: settings(),
+fn plan(cores: u32) -> Result<Plan, String> {
+    let study = StudyFile::parse(STUDY, "noise.toml").map_err(|error| error.to_string())?;
+    let context = ResolveContext {
+        subjects: &embedded_only(),
+        loader: &FileLoader::default(),
+        cores,
+        overrides: &Overrides::default(),
     };
-    let trials = (0..2 * PAIRS).map(|index| TrialSpec {
-        index,
-        invocation: 0,
-        block: index / 2,
-        variant: index % 2,
-        placement,
-        rotation: 0,
-    });
-    Plan {
-        name: "noise".to_owned(),
-        question: "How much do two measurements of the same thing differ here?".to_owned(),
-        seed: SEED,
-        variants: vec![variant("a", None), variant("a-again", Some("a"))],
-        pairs: Vec::new(),
-        claims: Vec::new(),
-        objectives: Vec::new(),
-        capacity: None,
-        invocations: 1,
-        blocks: PAIRS,
-        placements: vec![placement],
-        idle: Idle::Held,
-        margin: 0.03,
-        confidence: 0.95,
-        warmup: Stop {
-            calls: None,
-            time_ms: Some(WARMUP_MS),
-        },
-        slice_us: SLICE_US,
-        limits: Limits::DEFAULT,
-        trials: trials.collect(),
-    }
-}
-
-fn settings() -> Settings {
-    Settings {
-        stop: Stop {
-            calls: None,
-            time_ms: Some(TRIAL_MS),
-        },
-        deadline_ms: 1_000,
-        ..Settings::new(Callee::reference(WorkloadSpec::Hello {}), Protocol::Grpc)
-    }
+    study.resolve(&context).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -183,10 +143,12 @@ mod tests {
 
     #[test]
     fn each_pair_is_a_block_of_its_own() {
-        let plan = plan(Placement::TwoCores);
-        let order: Vec<u32> = plan.trials.iter().map(|trial| trial.variant).collect();
-        assert_eq!(order[..4], [0, 1, 0, 1]);
-        assert_eq!(order.len() as u32, 2 * PAIRS);
+        for (cores, placement) in [(1, Placement::OneCore), (2, Placement::TwoCores)] {
+            let plan = plan(cores).unwrap();
+            let trials = plan.trials.iter().filter(|t| t.placement == placement);
+            let blocks: Vec<u32> = trials.map(|trial| trial.block).collect();
+            assert_eq!(blocks, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7]);
+        }
     }
 
     #[test]

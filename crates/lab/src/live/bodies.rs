@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rpcgauge_load as load;
 use rpcgauge_message::data::{DataError, Writer};
 use rpcgauge_message::{Codec, Compression, Compressor, EncodeError, Encoding, Limits};
-use rpcgauge_study::ramp::RampPart;
-use rpcgauge_study::settings::{Schedule, Settings, Stop};
+use rpcgauge_study::settings::Settings;
+use rpcgauge_trial::{RampPart, Schedule, Stop};
 
 use super::{Extent, LiveError, Texts};
 
@@ -21,14 +21,14 @@ const BODY_BYTES: u64 = 64;
 
 /// The bodies of a live service's trials. Cheap to clone.
 #[derive(Clone)]
-pub(crate) enum Bodies {
+pub(crate) enum LiveBodies {
     /// All that differ, used in turn.
     Ready(Arc<[load::Body]>),
     /// More than fit into memory, or an unknown number: made anew for each trial.
     Ahead(Arc<Recipe>),
 }
 
-impl Bodies {
+impl LiveBodies {
     /// The bodies for one more trial.
     ///
     /// # Errors
@@ -53,7 +53,7 @@ impl Bodies {
 
 /// The bodies, and one more.
 pub(super) struct Made {
-    pub(super) bodies: Bodies,
+    pub(super) bodies: LiveBodies,
     /// The body of the call that tries the service. Where every call's text is its own and their
     /// number is known, no other call has this one.
     pub(super) probe: load::Body,
@@ -76,7 +76,7 @@ pub(super) fn make(
             plain_len: 0,
         };
         return Ok(Made {
-            bodies: Bodies::Ready(Arc::new([empty.clone()])),
+            bodies: LiveBodies::Ready(Arc::new([empty.clone()])),
             probe: empty,
         });
     };
@@ -97,11 +97,11 @@ pub(super) fn make(
         None => None,
     };
     let bodies = match ready {
-        Some(all) => Bodies::Ready(all.into()),
+        Some(all) => LiveBodies::Ready(all.into()),
         None => {
             // Each begins with the first row of a file again.
             Maker::new(&recipe)?.check(distinct.unwrap_or(CHECKED), stop)?;
-            Bodies::Ahead(recipe)
+            LiveBodies::Ahead(recipe)
         }
     };
     Ok(Made { bodies, probe })

@@ -23,7 +23,7 @@ pub enum LiveError {
         what: String,
     },
     /// A header field that rpcgauge sets, or that cannot be sent.
-    #[error("-H '{name}: …': {what}")]
+    #[error("header '{name}: …': {what}")]
     Header {
         /// The field's name.
         name: String,

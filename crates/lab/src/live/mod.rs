@@ -28,14 +28,15 @@ use std::sync::atomic::AtomicBool;
 use rpcgauge_load as load;
 use rpcgauge_message::data::Data;
 use rpcgauge_message::{Limits, MessageType};
-use rpcgauge_study::settings::{LiveService, Settings, Stop};
+use rpcgauge_study::settings::{LiveService, Settings};
+use rpcgauge_trial::Stop;
 
-pub(crate) use bodies::Bodies;
+pub(crate) use bodies::LiveBodies;
 pub use error::LiveError;
 pub use reflection::reflect;
 pub use resolve::tls;
 
-use crate::calls::{Calls, Check, expect, protocol};
+use crate::calls::{CallSpec, Check, expect, protocol};
 
 /// What a live service is called with beside its settings.
 #[derive(Clone, Default)]
@@ -79,8 +80,8 @@ impl Extent {
 /// A live service that took a first call, and the calls for it.
 #[derive(Clone)]
 pub struct Live {
-    calls: Calls,
-    bodies: Bodies,
+    calls: CallSpec,
+    bodies: LiveBodies,
 }
 
 impl Live {
@@ -109,11 +110,11 @@ impl Live {
 
     /// Where it is.
     pub(crate) fn address(&self) -> &load::Address {
-        &self.calls.target.address
+        &self.calls.endpoint.address
     }
 
     /// The calls, and their bodies.
-    pub(crate) fn into_parts(self) -> (Calls, Bodies) {
+    pub(crate) fn into_parts(self) -> (CallSpec, LiveBodies) {
         (self.calls, self.bodies)
     }
 }
@@ -124,15 +125,15 @@ fn calls(
     service: &LiveService,
     inputs: &LiveInputs,
     limits: Limits,
-) -> Result<Calls, LiveError> {
-    Ok(Calls {
+) -> Result<CallSpec, LiveError> {
+    Ok(CallSpec {
         request: head::request(settings, service, inputs)?,
         expect: expect(settings, limits),
         check: (!settings.response_compression.is_none()).then_some(Check {
             compression: settings.response_compression,
             limits,
         }),
-        target: load::Target {
+        endpoint: load::Endpoint {
             tls: inputs.tls.clone(),
             address: resolve::address(service, settings)?,
             protocol: protocol(settings.http),
@@ -144,7 +145,7 @@ fn calls(
 impl fmt::Debug for Live {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Live")
-            .field("target", &self.calls.target)
+            .field("target", &self.calls.endpoint)
             .finish_non_exhaustive()
     }
 }

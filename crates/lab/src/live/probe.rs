@@ -7,16 +7,17 @@
 
 use std::sync::atomic::AtomicBool;
 
-use rpcgauge_load::{self as load, FailureKind};
+use rpcgauge_load as load;
 use rpcgauge_study::settings::{HttpVersion, LiveService, Protocol, Settings};
+use rpcgauge_trial::{Ending, FailureKind};
 
 use super::LiveError;
-use crate::calls::{Calls, Check};
+use crate::calls::{CallSpec, Check};
 use crate::subject::one_line;
 
 /// Makes one call and checks how it ends.
 pub(super) fn probe(
-    calls: &Calls,
+    calls: &CallSpec,
     settings: &Settings,
     service: &LiveService,
     body: load::Body,
@@ -62,7 +63,7 @@ pub(super) fn one_call<'b>(
     };
     let measured = load::measure_with(trial, bodies, hooks, stop)
         .map_err(|error| uncallable(service, error.to_string()))?;
-    if measured.ending == load::Ending::Interrupted {
+    if measured.ending == Ending::Interrupted {
         return Err(LiveError::Interrupted);
     }
     let failure = measured.calls.failed.keys().next().map(|kind| {
@@ -144,7 +145,7 @@ pub(super) fn refusal(
         ),
         FailureKind::HttpStatus(401) | FailureKind::GrpcStatus(UNAUTHENTICATED) => format!(
             "does not know who calls ({kind}){because}; give what it wants to know, as in \
-             -H 'authorization: …'"
+             the header 'authorization: …'"
         ),
         FailureKind::ContentType if is_grpc => {
             format!(
@@ -161,7 +162,7 @@ pub(super) fn refusal(
         ),
         FailureKind::HttpStatus(415) => format!(
             "responds with 415: {} does not take bodies of this type or compression; check \
-             -H 'content-type: …' and --request-compression",
+             the header 'content-type: …' and the compression of requests",
             service.target.path,
         ),
         // The engine's text about a connection names what is wrong and the option that helps.

@@ -7,15 +7,16 @@
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use rpcgauge_load::{self as load, FailureKind};
+use rpcgauge_load as load;
 use rpcgauge_message::reflection::{
     FetchError, Files, METHOD_PATHS, ReflectionError, ReflectionRequest, fetch_schema,
 };
 use rpcgauge_message::{Compression, Limits, Schema};
 use rpcgauge_study::settings::{LiveService, Settings};
+use rpcgauge_trial::FailureKind;
 
 use super::{LiveError, LiveInputs, calls, probe};
-use crate::calls::Calls;
+use crate::calls::CallSpec;
 
 /// How long a service is asked in all.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -42,7 +43,7 @@ pub fn reflect(
 
 /// Asks one service.
 struct Asker<'a> {
-    calls: Calls,
+    calls: CallSpec,
     settings: Settings,
     service: &'a LiveService,
     stop: &'a AtomicBool,

@@ -3,9 +3,8 @@
 
 use rpcgauge_message::data::{Form, Order, RowFormat, Rows};
 use rpcgauge_message::{Compression, Schema};
-use rpcgauge_study::settings::{
-    AtEnd, Callee, HttpVersion, LiveService, Messages, Protocol, Schedule,
-};
+use rpcgauge_study::settings::{AtEnd, Callee, HttpVersion, LiveService, Messages, Protocol};
+use rpcgauge_trial::Schedule;
 
 use super::*;
 
@@ -54,7 +53,7 @@ fn texts(template: Option<&str>, rows: Option<Rows>) -> Texts {
     Texts {
         data: Arc::new(data),
         message_type: None,
-        source: "--data".to_owned(),
+        source: "data".to_owned(),
     }
 }
 
@@ -83,8 +82,8 @@ fn text(body: &load::Body) -> String {
 /// The bodies that are made in advance.
 fn ready(made: &bodies::Made) -> Arc<[load::Body]> {
     match &made.bodies {
-        Bodies::Ready(bodies) => Arc::clone(bodies),
-        Bodies::Ahead(_) => panic!("they are made ahead of the calls"),
+        LiveBodies::Ready(bodies) => Arc::clone(bodies),
+        LiveBodies::Ahead(_) => panic!("they are made ahead of the calls"),
     }
 }
 
@@ -286,7 +285,7 @@ fn messages_are_encoded_and_what_is_none_is_named_by_its_place() {
         let made = bodies::make(&grpc(), Some(texts), &EXTENT, &GO);
         made.err().unwrap().to_string()
     };
-    insta::assert_snapshot!(why(&greeting("{\"name\":1}")), @"--data: $.name: invalid value: integer `1`, expected a string");
+    insta::assert_snapshot!(why(&greeting("{\"name\":1}")), @"data: $.name: invalid value: integer `1`, expected a string");
     let rows = Rows::in_memory(
         b"{\"name\":\"Ada\"}\n{\"nam\":\"Bob\"}\n",
         RowFormat::JsonLines,
@@ -386,7 +385,10 @@ fn fields_that_options_set_are_refused() {
         let error = head(&settings, &with(&[(name, "secret")]))
             .unwrap_err()
             .to_string();
-        assert!(error.starts_with(&format!("-H '{name}: …': ")), "{error}");
+        assert!(
+            error.starts_with(&format!("header '{name}: …': ")),
+            "{error}"
+        );
         assert!(!error.contains("secret"), "{error}");
     }
 }
@@ -394,8 +396,8 @@ fn fields_that_options_set_are_refused() {
 #[test]
 fn what_may_be_secret_is_not_shown() {
     let live = Live {
-        calls: Calls {
-            target: load::Target {
+        calls: CallSpec {
+            endpoint: load::Endpoint {
                 address: load::Address::Unix("/x.sock".into()),
                 protocol: load::Protocol::Http1,
                 tls: None,
@@ -404,7 +406,7 @@ fn what_may_be_secret_is_not_shown() {
             check: None,
             expect: load::Expect::default(),
         },
-        bodies: Bodies::Ready(Arc::from([])),
+        bodies: LiveBodies::Ready(Arc::from([])),
     };
     assert!(!format!("{live:?}").contains("secret"));
 }

@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rpcgauge_study::record::Cpu;
+use rpcgauge_trial::Cpu;
 
 /// Nanoseconds in a second.
 const NS: u64 = 1_000_000_000;

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rpcgauge_load as load;
 use rpcgauge_message::contract::{Record, SliceAsk, SliceDone, Until};
-use rpcgauge_study::plan::Slice;
-use rpcgauge_study::record::{Cpu, Fault, Memory, Warmup};
-use rpcgauge_study::settings::{Schedule, Settings, Stop};
+use rpcgauge_study::record::{Fault, Memory};
+use rpcgauge_study::settings::Settings;
+use rpcgauge_trial::{Cpu, Schedule, Slice, Stop, Warmup};
 
 use super::engine::unmeasured;
 use super::measured::Surroundings;
@@ -184,10 +184,8 @@ impl<'s> CallerMeasurer<'s> {
 
     /// How much of the trial is measured, from 0 to 1.
     fn done(&self) -> f64 {
-        let Stop { calls, time_ms } = self.settings.stop;
-        let time = time_ms.map(Duration::from_millis);
         let elapsed = Duration::from_nanos(self.sum.elapsed_ns());
-        part_done(calls, time, self.sum.started(), elapsed)
+        part_done(self.settings.stop, self.sum.started(), elapsed)
     }
 
     /// Calls (batches) of a slice: how many are skipped, and what ends those that count.
@@ -280,7 +278,6 @@ impl Measurer for CallerMeasurer<'_> {
             memory: self.memory().map_err(unmeasured)?,
             code: self.caller.subject.ready().code,
             response_size: None,
-            steps: Vec::new(),
             slice: Some(self.slice),
             measured_from_ms: self.measured_from.map(epoch_ms),
         };

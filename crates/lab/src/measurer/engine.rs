@@ -3,13 +3,12 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use rpcgauge_load as load;
-use rpcgauge_study::plan::{Slice, Variant};
-use rpcgauge_study::ramp;
-use rpcgauge_study::record::{Code, Cpu, Fault, Memory};
-use rpcgauge_study::settings::Schedule;
+use rpcgauge_study::plan::Variant;
+use rpcgauge_study::record::{Code, Fault, Memory};
+use rpcgauge_trial::{Cpu, Ending, Slice};
 
 use super::measured::{Surroundings, measured};
 use super::{Carried, Finished, Measurer, alive, epoch_ms, part_done};
@@ -135,11 +134,11 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
         if self.subject.is_none() && measurement.calls.started > 0 {
             return Ok(());
         }
-        if measurement.ending == load::Ending::Interrupted {
+        if measurement.ending == Ending::Interrupted {
             let reason = "stopped while it was measured";
             return Err(TrialFailure::new(Fault::Instrument, reason));
         }
-        if measurement.calls.answered == 0 || measurement.ending == load::Ending::GaveUp {
+        if measurement.calls.answered == 0 || measurement.ending == Ending::GaveUp {
             let log = self.subject.map(Subject::log_tail).unwrap_or_default();
             return Err(verify::unanswered(measurement).with_log(log));
         }
@@ -176,15 +175,12 @@ impl Measurer for EngineMeasurer<'_, '_> {
             return Err(not_ready());
         };
         let left = self.trial.stop.calls.unwrap_or(u64::MAX) - session.counted().started;
-        let sliced = session.slice(&bounds(slice, left), stop);
+        let sliced = session.slice(&slice, left, stop);
         let (counted, is_over) = (session.counted(), session.is_over());
         self.explained(sliced)?;
         self.done = match is_over {
             true => 1.0,
-            false => {
-                let load::Stop { calls, time } = self.trial.stop;
-                part_done(calls, time, counted.started, counted.time)
-            }
+            false => part_done(self.trial.stop, counted.started, counted.time),
         };
         Ok(self.done)
     }
@@ -214,8 +210,8 @@ impl Measurer for EngineMeasurer<'_, '_> {
                 let finished = session.ok_or_else(not_ready)?.finish();
                 let mut measurement = self.explained(finished)?;
                 // The run was stopped while another variant had its slice.
-                if self.done < 1.0 && measurement.ending == load::Ending::Complete {
-                    measurement.ending = load::Ending::Interrupted;
+                if self.done < 1.0 && measurement.ending == Ending::Complete {
+                    measurement.ending = Ending::Interrupted;
                 }
                 measurement
             }
@@ -236,10 +232,6 @@ impl Measurer for EngineMeasurer<'_, '_> {
             },
             code: self.code,
             response_size: measurement.payload.response.or(self.response_size),
-            steps: match &self.variant.settings.schedule {
-                Schedule::Ramp { parts, .. } => ramp::steps(parts),
-                Schedule::Closed { .. } | Schedule::Rate { .. } => Vec::new(),
-            },
             slice: self.slice,
             measured_from_ms: self.measured_from.map(epoch_ms),
         };
@@ -281,24 +273,6 @@ fn without_values(text: &str, headers: &[(String, String)]) -> String {
         }
     }
     text
-}
-
-/// The engine's bounds of a slice, of a trial that has so many calls left.
-fn bounds(slice: Slice, left: u64) -> load::SliceBounds {
-    let Slice {
-        skip_calls,
-        skip_us,
-        least_calls,
-        time_us,
-    } = slice;
-    let most_calls = left.max(1);
-    load::SliceBounds {
-        skip_calls,
-        skip_time: Duration::from_micros(skip_us),
-        least_calls: least_calls.min(most_calls),
-        most_calls,
-        time: Duration::from_micros(time_us),
-    }
 }
 
 fn not_ready() -> TrialFailure {

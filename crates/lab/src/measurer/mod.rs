@@ -12,6 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rpcgauge_load::floor::Floor;
 use rpcgauge_study::record::{Fault, Measured};
+use rpcgauge_trial::Stop;
 
 pub(crate) use self::caller::CallerMeasurer;
 pub(crate) use self::engine::EngineMeasurer;
@@ -88,9 +89,13 @@ impl Finished {
 }
 
 /// How much of a trial is measured, from 0 to 1: by its calls or its time, whichever ends it first.
-fn part_done(calls: Option<u64>, time: Option<Duration>, started: u64, elapsed: Duration) -> f64 {
-    let by_calls = calls.map_or(0.0, |calls| started as f64 / calls.max(1) as f64);
-    let by_time = time.map_or(0.0, |time| elapsed.as_secs_f64() / time.as_secs_f64());
+fn part_done(stop: Stop, started: u64, elapsed: Duration) -> f64 {
+    let by_calls = stop
+        .calls
+        .map_or(0.0, |calls| started as f64 / calls.max(1) as f64);
+    let by_time = stop
+        .time()
+        .map_or(0.0, |time| elapsed.as_secs_f64() / time.as_secs_f64());
     by_calls.max(by_time)
 }
 

@@ -2,14 +2,15 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rpcgauge_trial::Random;
+
 use super::{Carried, Finished, Measurer};
 use crate::error::TrialResult;
-use rpcgauge_stats::SplitMix64;
 
 /// Variants that are measured in turn.
 pub(crate) struct Rotation<'m> {
     members: Vec<Member<'m>>,
-    random: SplitMix64,
+    random: Random,
 }
 
 /// One of them.
@@ -71,7 +72,7 @@ impl<'m> Rotation<'m> {
     pub(crate) fn new(seed: u64) -> Self {
         Self {
             members: Vec::new(),
-            random: SplitMix64::new(seed),
+            random: Random::new(seed),
         }
     }
 
@@ -103,9 +104,7 @@ impl<'m> Rotation<'m> {
         let mut order: Vec<usize> = (0..self.members.len())
             .filter(|index| has_turn(&self.members[*index]))
             .collect();
-        for last in (1..order.len()).rev() {
-            order.swap(last, self.random.index(last + 1));
-        }
+        self.random.shuffle(&mut order);
         for index in order {
             if stop.load(Ordering::Relaxed) {
                 return;

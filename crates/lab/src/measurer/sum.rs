@@ -6,22 +6,14 @@ use rpcgauge_load::TimelineRecorder;
 use rpcgauge_message::Compression;
 use rpcgauge_message::contract::{Operation, Record, SliceDone};
 use rpcgauge_study::histogram::Unpacked;
-use rpcgauge_study::record::{
-    Calls, Cpu, CpuTimes, Ending, ErrorSample, Histogram, Measured, Payload, Slices, Stage, Warmup,
-};
+use rpcgauge_study::record::{CpuTimes, Histogram, Measured, Slices};
+use rpcgauge_trial::{Calls, Cpu, Ending, ErrorSamples, FailureKind, Payload, Stage, Warmup};
 
-use super::measured::{Surroundings, timeline as timeline_record};
+use super::measured::Surroundings;
 use crate::subject::one_line;
-
-/// How calls that failed are counted: a client's library has its own names for the reasons.
-const FAILED: &str = "call-failed";
 
 /// Significant digits of histograms, as the engine's have.
 const DIGITS: u8 = 3;
-
-/// Distinct error texts that are kept, and the length of each in characters.
-const MOST_SAMPLES: usize = 10;
-const MOST_TEXT: usize = 200;
 
 /// What all slices so far came to.
 pub(super) struct Sum {
@@ -40,8 +32,7 @@ pub(super) struct Sum {
     request_bytes: Mean,
     response_bytes: Mean,
     client_cpu_ns: Option<u64>,
-    error_samples: Vec<ErrorSample>,
-    errors_without_sample: u64,
+    errors: ErrorSamples,
     reopened: u64,
     slices: u64,
     skipped: u64,
@@ -62,8 +53,7 @@ impl Sum {
             request_bytes: Mean::default(),
             response_bytes: Mean::default(),
             client_cpu_ns: Some(0),
-            error_samples: Vec::new(),
-            errors_without_sample: 0,
+            errors: ErrorSamples::default(),
             reopened: 0,
             slices: 0,
             skipped: 0,
@@ -133,21 +123,13 @@ impl Sum {
 
     /// A slice gives the reason of its first failed call alone.
     fn failed(&mut self, count: u64, reason: Option<&str>) {
-        *self.calls.failed.entry(FAILED.to_owned()).or_default() += count;
-        let text =
-            reason.map(|reason| one_line(reason).chars().take(MOST_TEXT).collect::<String>());
-        let samples = &mut self.error_samples;
-        let is_it = |sample: &ErrorSample| Some(&sample.text) == text.as_ref();
-        match (samples.iter().position(is_it), text) {
-            (Some(known), _) => samples[known].count += 1,
-            (None, Some(text)) if samples.len() < MOST_SAMPLES => samples.push(ErrorSample {
-                kind: FAILED.to_owned(),
-                text,
-                count: 1,
-            }),
-            _ => self.errors_without_sample += 1,
+        let kind = FailureKind::CallFailed;
+        *self.calls.failed.entry(kind).or_default() += count;
+        let with_text = u64::from(reason.is_some());
+        if let Some(reason) = reason {
+            self.errors.add(kind, &one_line(reason));
         }
-        self.errors_without_sample += count - 1;
+        self.errors.without_sample += count - with_text;
     }
 
     /// Operations that are recorded so far.
@@ -162,7 +144,7 @@ impl Sum {
 
     /// Why every operation failed, where all did.
     pub(super) fn failure(&self) -> Option<String> {
-        let said = self.error_samples.first();
+        let said = self.errors.samples.first();
         let said = said.map_or("the subject does not say why", |sample| &sample.text);
         let started = self.calls.started;
         (self.calls.answered == 0).then(|| format!("all of {started} calls failed: {said}"))
@@ -188,8 +170,7 @@ impl Sum {
             request_bytes,
             response_bytes,
             client_cpu_ns,
-            error_samples,
-            errors_without_sample,
+            errors,
             reopened,
             slices,
             skipped,
@@ -215,7 +196,7 @@ impl Sum {
                 .into_iter()
                 .map(|(stage, times)| (stage, times.into()))
                 .collect(),
-            timeline: timeline_record(&timeline.finish(wall_ns)),
+            timeline: timeline.finish(wall_ns),
             steps: Vec::new(),
             warmup_ended_after: 0,
             slices: around.slice.map(|each| Slices {
@@ -247,11 +228,11 @@ impl Sum {
             connections_reopened: reopened,
             tls_resumed: 0,
             connects_failed: 0,
-            uncompressed_answers: 0,
+            uncompressed_responses: 0,
             bodies_late: 0,
             most_in_flight: None,
-            error_samples,
-            errors_without_sample,
+            error_samples: errors.samples,
+            errors_without_sample: errors.without_sample,
         }
     }
 }
@@ -320,8 +301,8 @@ impl Mean {
 
 #[cfg(test)]
 mod tests {
-    use rpcgauge_study::plan::Slice;
     use rpcgauge_study::record::Memory;
+    use rpcgauge_trial::Slice;
 
     use super::*;
 
@@ -357,7 +338,6 @@ mod tests {
             },
             code: None,
             response_size: None,
-            steps: Vec::new(),
             slice: Some(Slice {
                 skip_calls: 1,
                 skip_us: 0,
@@ -451,7 +431,7 @@ mod tests {
         sum.add(&slice[..1], &done(None, None), 0);
         let all = finish(sum);
         assert_eq!((all.calls.started, all.calls.answered), (5, 1));
-        assert_eq!(all.calls.failed.get(FAILED), Some(&4));
+        assert_eq!(all.calls.failed.get(&FailureKind::CallFailed), Some(&4));
         assert_eq!(all.failed_latency.map(|h| h.unpack().len()), Some(4));
         assert_eq!(all.latency.unpack().len(), 1);
         let samples: Vec<(&str, u64)> = all

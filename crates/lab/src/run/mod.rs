@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use rpcgauge_message::{Workload, WorkloadSpec, contract};
 use rpcgauge_study::plan::{Plan, TrialSpec, Variant};
-use rpcgauge_study::record::{Environment, Outcome, Record, TrialRecord};
+use rpcgauge_study::record::{Environment, Record, TrialOutcome, TrialRecord};
 use rpcgauge_study::settings::REFERENCE;
 
 use crate::environment::{self, Disturbances, continued};
@@ -78,7 +78,7 @@ pub struct Lab {
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum RunEnding {
     /// Every trial that was asked for is recorded.
     Complete,
     /// It was asked to stop; what was recorded is valid, and the rest can be run later.
@@ -89,7 +89,7 @@ pub enum Ending {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Summary {
     /// How it ended.
-    pub ending: Ending,
+    pub ending: RunEnding,
     /// Trials that were measured.
     pub measured: usize,
     /// Trials that failed, recorded with their reasons.
@@ -123,7 +123,7 @@ impl Lab {
         if trials.is_empty() {
             // Nothing is measured on this machine, so that the environment stays as it is.
             return Ok(Summary {
-                ending: Ending::Complete,
+                ending: RunEnding::Complete,
                 measured: 0,
                 failed: 0,
             });
@@ -231,8 +231,8 @@ impl<'a> Run<'a> {
 
     fn keep_trial(&mut self, record: TrialRecord, took: Duration) -> Result<TrialRecord, LabError> {
         match &record.outcome {
-            Outcome::Measured(_) => self.measured += 1,
-            Outcome::Failed { .. } => self.failed += 1,
+            TrialOutcome::Measured(_) => self.measured += 1,
+            TrialOutcome::Failed { .. } => self.failed += 1,
         }
         let kept = Record::Trial(Box::new(record.clone()));
         self.records.append(&kept)?;
@@ -296,9 +296,9 @@ impl<'a> Run<'a> {
 
     fn summary(&self) -> Summary {
         let ending = if self.is_stopped() {
-            Ending::Stopped
+            RunEnding::Stopped
         } else {
-            Ending::Complete
+            RunEnding::Complete
         };
         Summary {
             ending,

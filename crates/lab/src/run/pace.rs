@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rpcgauge_study::plan::{Plan, TrialSpec};
 
-use crate::observer::Progress;
+use crate::observer::RunProgress;
 
 /// Follows a run's pace.
 #[derive(Debug)]
@@ -50,8 +50,8 @@ impl Pace {
     }
 
     /// How far the run is.
-    pub(super) fn progress(&self) -> Progress {
-        Progress {
+    pub(super) fn progress(&self) -> RunProgress {
+        RunProgress {
             done: self.total.saturating_sub(self.left.len()),
             total: self.total,
             elapsed: self.started.elapsed(),

@@ -4,7 +4,7 @@ use std::time::{Instant, SystemTime};
 
 use rpcgauge_load as load;
 use rpcgauge_study::plan::{TrialSpec, Variant};
-use rpcgauge_study::record::{Fault, FloorRecord, Histogram, Outcome, Record, TrialRecord};
+use rpcgauge_study::record::{Fault, FloorRecord, Histogram, Record, TrialOutcome, TrialRecord};
 use rpcgauge_study::settings::{Idle, Placement};
 
 use super::instance::Instance;
@@ -66,7 +66,7 @@ impl<'a> Run<'a> {
         let mut records = Vec::new();
         for ((planned, started_at), ended) in trials.iter().zip(left.started_at).zip(left.trials) {
             let (idle, outcome) = match ended.and_then(Finished::into_measured) {
-                Ok(measured) => (left.idle, Outcome::Measured(measured)),
+                Ok(measured) => (left.idle, TrialOutcome::Measured(measured)),
                 // The stop broke it off: `--resume` runs it.
                 Err(_) if self.is_stopped() => continue,
                 Err(failure) => (Idle::AsIs, failure.into_outcome()),

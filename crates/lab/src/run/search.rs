@@ -2,7 +2,6 @@
 
 use std::sync::atomic::AtomicBool;
 
-use rpcgauge_study::capacity::at_rate;
 use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::record::TrialRecord;
 
@@ -51,7 +50,7 @@ impl Lab {
             };
             let planned = &plan.variants[trial.variant as usize];
             let variant = Variant {
-                settings: at_rate(&planned.settings, &search, rate),
+                settings: search.at_rate(&planned.settings, rate),
                 ..planned.clone()
             };
             run.notify(&Event::RateChosen {

@@ -3,8 +3,9 @@
 use rpcgauge_lab::SubjectCommand;
 use rpcgauge_message::WorkloadSpec;
 use rpcgauge_study::plan::Plan;
-use rpcgauge_study::record::{Fault, Stage, TrialRecord};
-use rpcgauge_study::settings::{Callee, Client, Operation, Sample, Settings, Stop, Style};
+use rpcgauge_study::record::{Fault, TrialRecord};
+use rpcgauge_study::settings::{Callee, Client, Operation, Sample, Settings, Style};
+use rpcgauge_trial::{Stage, Stop};
 
 use crate::common::{Left, failed, measured, plan, rest_json, run};
 

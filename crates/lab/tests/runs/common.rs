@@ -7,8 +7,9 @@ use std::time::Duration;
 use rpcgauge_lab::{Event, Lab, Options, SubjectCommand, Summary};
 use rpcgauge_message::{Encoding, Limits, WorkloadSpec};
 use rpcgauge_study::plan::{Plan, SLICE_US, TrialSpec, Variant};
-use rpcgauge_study::record::{FloorRecord, Measured, Outcome, Record, TrialRecord};
-use rpcgauge_study::settings::{Callee, HttpVersion, Idle, Placement, Protocol, Settings, Stop};
+use rpcgauge_study::record::{FloorRecord, Measured, Record, TrialOutcome, TrialRecord};
+use rpcgauge_study::settings::{Callee, HttpVersion, Idle, Placement, Protocol, Settings};
+use rpcgauge_trial::Stop;
 
 /// The reference subject: cargo builds a package's examples before its tests.
 pub(crate) fn subject() -> PathBuf {
@@ -199,8 +200,8 @@ fn word(event: &Event<'_>) -> String {
 
 pub(crate) fn measured(record: &TrialRecord) -> &Measured {
     match &record.outcome {
-        Outcome::Measured(measured) => measured,
-        Outcome::Failed { reason, log, .. } => {
+        TrialOutcome::Measured(measured) => measured,
+        TrialOutcome::Failed { reason, log, .. } => {
             panic!("{} failed: {reason}\n{log}", record.variant)
         }
     }
@@ -209,7 +210,7 @@ pub(crate) fn measured(record: &TrialRecord) -> &Measured {
 /// Reason, fault and log of a failed trial.
 pub(crate) fn failed(record: &TrialRecord) -> (&str, rpcgauge_study::record::Fault, &str) {
     match &record.outcome {
-        Outcome::Failed { reason, fault, log } => (reason, *fault, log),
-        Outcome::Measured(_) => panic!("{} did not fail", record.variant),
+        TrialOutcome::Failed { reason, fault, log } => (reason, *fault, log),
+        TrialOutcome::Measured(_) => panic!("{} did not fail", record.variant),
     }
 }

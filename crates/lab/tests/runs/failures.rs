@@ -6,7 +6,8 @@ use std::sync::atomic::AtomicBool;
 use rpcgauge_lab::Lab;
 use rpcgauge_message::{Compression, WorkloadSpec};
 use rpcgauge_study::record::Fault;
-use rpcgauge_study::settings::{Settings, Stop};
+use rpcgauge_study::settings::Settings;
+use rpcgauge_trial::Stop;
 
 use crate::common::{called, failed, measured, options, plan, run, settings, settings_of, shell};
 

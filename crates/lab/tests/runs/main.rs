@@ -12,13 +12,14 @@ use std::time::SystemTime;
 use common::{called, failed, measured, options, plan, rest_json, run, settings};
 use rpcgauge_lab::machine::cores;
 use rpcgauge_lab::machine::idle::IdleHold;
-use rpcgauge_lab::{Ending, Lab};
+use rpcgauge_lab::{Lab, RunEnding};
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
-use rpcgauge_study::record::{Code, Stage};
+use rpcgauge_study::record::Code;
 use rpcgauge_study::run::{NewRun, Run, RunWriter};
 use rpcgauge_study::settings::{
-    Arrivals, ConnectionUse, HttpVersion, Idle, Placement, Protocol, Schedule, Settings, Transport,
+    ConnectionUse, HttpVersion, Idle, Placement, Protocol, Settings, Transport,
 };
+use rpcgauge_trial::{Arrivals, Schedule, Stage};
 
 #[test]
 fn a_small_plan_runs_to_a_run_directory_whose_sums_hold() {
@@ -41,7 +42,7 @@ fn a_small_plan_runs_to_a_run_directory_whose_sums_hold() {
     drop(writer);
     assert_eq!(
         (summary.ending, summary.measured, summary.failed),
-        (Ending::Complete, 8, 0)
+        (RunEnding::Complete, 8, 0)
     );
 
     let run = Run::read(&directory).unwrap();
@@ -88,7 +89,7 @@ fn a_small_plan_runs_to_a_run_directory_whose_sums_hold() {
         assert_eq!(figures.most_in_flight, Some(1));
         let problems = [
             figures.connects_failed,
-            figures.uncompressed_answers,
+            figures.uncompressed_responses,
             figures.errors_without_sample,
             calls.never_begun,
             calls.retried,

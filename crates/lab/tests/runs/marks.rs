@@ -1,7 +1,8 @@
 //! Handler marks: in stage trials alone, and in no figure of the call's own bytes.
 
-use rpcgauge_study::record::{Bytes, Measured, Stage, Traffic};
-use rpcgauge_study::settings::{HttpVersion, Schedule, Settings, Stop};
+use rpcgauge_study::record::{Bytes, BytesByClass, Measured};
+use rpcgauge_study::settings::{HttpVersion, Settings};
+use rpcgauge_trial::{Schedule, Stage, Stop};
 
 use crate::common::{measured, plan, rest_json, run, settings, settings_of, shell};
 
@@ -53,7 +54,7 @@ fn by_http_1_a_call_has_the_same_bytes_timed_in_stages_and_under_load() {
 /// The bytes of one call: what all calls of the slices carried, divided by their number.
 fn per_call(figures: Measured) -> Bytes {
     let calls = figures.calls_of_bytes();
-    let each = |traffic: Traffic| Traffic {
+    let each = |traffic: BytesByClass| BytesByClass {
         headers: traffic.headers / calls,
         bodies: traffic.bodies / calls,
         overhead: traffic.overhead / calls,

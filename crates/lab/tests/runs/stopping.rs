@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
-use rpcgauge_lab::{Ending, Event, Lab};
+use rpcgauge_lab::{Event, Lab, RunEnding};
 use rpcgauge_study::run::{NewRun, Run, RunWriter};
-use rpcgauge_study::settings::{Settings, Stop};
+use rpcgauge_study::settings::Settings;
+use rpcgauge_trial::Stop;
 
 use crate::common::{measured, options, plan, run_until, settings};
 
@@ -27,7 +28,7 @@ fn a_stop_gives_up_the_trial_that_runs_and_keeps_the_others() {
             stop.store(true, Ordering::Relaxed);
         }
     });
-    assert_eq!(left.summary.ending, Ending::Stopped);
+    assert_eq!(left.summary.ending, RunEnding::Stopped);
     assert_eq!(left.trials.len(), 1);
     assert_eq!(measured(&left.trials[0]).calls.answered, 50);
     assert_eq!(left.floors.len(), 1, "of the trial that was measured");
@@ -56,7 +57,7 @@ fn what_is_recorded_is_not_run_again() {
     let summary = lab
         .run(&plan, &plan.trials, &mut writer, &mut observer, &stop)
         .unwrap();
-    assert_eq!((summary.ending, summary.measured), (Ending::Stopped, 2));
+    assert_eq!((summary.ending, summary.measured), (RunEnding::Stopped, 2));
     drop(writer);
 
     let mut resumed = RunWriter::resume(&directory, Some(&plan)).unwrap();
@@ -80,7 +81,7 @@ fn what_is_recorded_is_not_run_again() {
             &stop,
         )
         .unwrap();
-    assert_eq!((summary.ending, summary.measured), (Ending::Complete, 2));
+    assert_eq!((summary.ending, summary.measured), (RunEnding::Complete, 2));
     assert_eq!(seen, [(2, 2, 4), (3, 3, 4)]);
     assert!(Run::read(&directory).unwrap().missing().is_empty());
 }
@@ -109,7 +110,7 @@ fn a_stop_gives_up_all_trials_that_go_round_together() {
             });
         }
     });
-    assert_eq!(left.summary.ending, Ending::Stopped);
+    assert_eq!(left.summary.ending, RunEnding::Stopped);
     let measured: Vec<_> = left.trials.iter().map(|trial| &trial.variant).collect();
     assert!(measured.is_empty(), "half of a trial is none: {measured:?}");
 }

@@ -2,15 +2,15 @@
 
 use std::io;
 
+use rpcgauge_trial::FailureKind;
 use rpcgauge_wire::{ErrorCode, Failure};
 
 use super::stream::TlsFailure;
-use crate::failure::FailureKind;
 
 /// How a call fails that has no complete response by its deadline.
 pub(super) const TOO_LATE: (FailureKind, &str) = (
     FailureKind::Deadline,
-    "the deadline passed before the answer was complete",
+    "the deadline passed before the response was complete",
 );
 
 /// How a call fails whose own connection is not made by its deadline.
@@ -37,46 +37,45 @@ pub(super) fn is_lost(broken: &io::Error) -> bool {
     broken.kind() == io::ErrorKind::TimedOut
 }
 
-impl FailureKind {
-    /// The kind of a failure of the connection; `broken` is what the transport said.
-    pub(super) fn of_wire(failure: &Failure, broken: Option<&io::Error>) -> FailureKind {
-        match failure {
-            Failure::Closed { .. } => match broken {
-                Some(error) if is_lost(error) => FailureKind::ConnectionLost,
-                Some(error) => TlsFailure::of(error)
-                    .map_or(FailureKind::ConnectionReset, |failure| failure.kind),
-                None => FailureKind::ConnectionClosed,
-            },
-            Failure::Reset { code } | Failure::GoneAway { code }
-                if *code == ErrorCode::HTTP_1_1_REQUIRED =>
-            {
-                FailureKind::WrongProtocol
+/// The kind of a failure of the connection; `broken` is what the transport said.
+pub(super) fn of_wire(failure: &Failure, broken: Option<&io::Error>) -> FailureKind {
+    match failure {
+        Failure::Closed { .. } => match broken {
+            Some(error) if is_lost(error) => FailureKind::ConnectionLost,
+            Some(error) => {
+                TlsFailure::of(error).map_or(FailureKind::ConnectionReset, |failure| failure.kind)
             }
-            Failure::GoneAway { .. } => FailureKind::NotProcessed,
-            Failure::Reset { .. } if failure.not_processed() => FailureKind::NotProcessed,
-            Failure::Reset { .. } => FailureKind::StreamReset,
-            Failure::Violation(violation) if violation.is_other_protocol() => {
-                FailureKind::WrongProtocol
-            }
-            Failure::Violation(_) => FailureKind::Protocol,
-            Failure::Limit(limit) if limit.is_flood() => FailureKind::Flood,
-            Failure::Limit(_) => FailureKind::TooLarge,
+            None => FailureKind::ConnectionClosed,
+        },
+        Failure::Reset { code } | Failure::GoneAway { code }
+            if *code == ErrorCode::HTTP_1_1_REQUIRED =>
+        {
+            FailureKind::WrongProtocol
         }
+        Failure::GoneAway { .. } => FailureKind::NotProcessed,
+        Failure::Reset { .. } if failure.not_processed() => FailureKind::NotProcessed,
+        Failure::Reset { .. } => FailureKind::StreamReset,
+        Failure::Violation(violation) if violation.is_other_protocol() => {
+            FailureKind::WrongProtocol
+        }
+        Failure::Violation(_) => FailureKind::Protocol,
+        Failure::Limit(limit) if limit.is_flood() => FailureKind::Flood,
+        Failure::Limit(_) => FailureKind::TooLarge,
     }
+}
 
-    /// The kind of a failure to connect.
-    pub(super) fn of_connect(error: &io::Error) -> FailureKind {
-        if let Some(failure) = TlsFailure::of(error) {
-            return failure.kind;
-        }
-        match error.raw_os_error() {
-            // A Unix socket's file that is not there: as good as refused.
-            Some(libc::ECONNREFUSED | libc::ENOENT) => FailureKind::ConnectRefused,
-            Some(libc::EMFILE | libc::ENFILE) => FailureKind::OutOfFiles,
-            Some(libc::EADDRNOTAVAIL) => FailureKind::OutOfPorts,
-            Some(libc::ECONNRESET) => FailureKind::ConnectionReset,
-            _ => FailureKind::ConnectFailed,
-        }
+/// The kind of a failure to connect.
+pub(super) fn of_connect(error: &io::Error) -> FailureKind {
+    if let Some(failure) = TlsFailure::of(error) {
+        return failure.kind;
+    }
+    match error.raw_os_error() {
+        // A Unix socket's file that is not there: as good as refused.
+        Some(libc::ECONNREFUSED | libc::ENOENT) => FailureKind::ConnectRefused,
+        Some(libc::EMFILE | libc::ENFILE) => FailureKind::OutOfFiles,
+        Some(libc::EADDRNOTAVAIL) => FailureKind::OutOfPorts,
+        Some(libc::ECONNRESET) => FailureKind::ConnectionReset,
+        _ => FailureKind::ConnectFailed,
     }
 }
 
@@ -101,10 +100,10 @@ mod tests {
         ];
         for (code, kind) in table {
             let error = io::Error::from_raw_os_error(code);
-            assert_eq!(FailureKind::of_connect(&error), kind, "{error}");
+            assert_eq!(of_connect(&error), kind, "{error}");
         }
         let late = io::Error::from(io::ErrorKind::TimedOut);
-        assert_eq!(FailureKind::of_connect(&late), FailureKind::ConnectFailed);
+        assert_eq!(of_connect(&late), FailureKind::ConnectFailed);
     }
 
     #[test]
@@ -162,7 +161,7 @@ mod tests {
             ),
         ];
         for (failure, broken, kind) in table {
-            assert_eq!(FailureKind::of_wire(&failure, broken), kind, "{failure}");
+            assert_eq!(of_wire(&failure, broken), kind, "{failure}");
         }
     }
 }

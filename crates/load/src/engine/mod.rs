@@ -33,6 +33,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use mio::Registry;
+use rpcgauge_trial::{ConnectionUse, Timing};
 use rpcgauge_wire::{Head, Protocol};
 
 pub use self::session::{Counted, Session};
@@ -50,8 +51,7 @@ use crate::clock;
 use crate::error::LoadError;
 use crate::measurement::Measurement;
 use crate::progress::ProgressHook;
-use crate::stage::Timing;
-use crate::trial::{ConnectionUse, Trial};
+use crate::trial::Trial;
 use crate::warmup::{Settling, WarmupSlice};
 
 /// Carries `trial` out on the calling thread.
@@ -87,7 +87,7 @@ pub struct Hooks<'r> {
     /// Receives snapshots of the measured part, at intervals; `None` costs nothing.
     pub progress: Option<ProgressHook<'r>>,
     /// Checks responses that come compressed and are not decoded; one that it refuses fails its call as
-    /// [`crate::FailureKind::Decompress`]. The first is checked, then as many as a hundredth of the time is
+    /// [`rpcgauge_trial::FailureKind::Decompress`]. The first is checked, then as many as a hundredth of the time is
     /// enough for and, from a damaged one on, each. `None` takes them as they are.
     pub check: Option<ResponseCheck<'r>>,
 }
@@ -138,10 +138,10 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         let messages = Messages::new(bodies, hooks.check, trial)?;
         // HTTP/1.1 has a header for it.
         let close = trial.connection_use == ConnectionUse::PerCall
-            && trial.target.protocol == Protocol::Http1;
+            && trial.endpoint.protocol == Protocol::Http1;
         Ok(Engine {
             trial,
-            head: trial.request.prepare(close, trial.target.tls.is_some())?,
+            head: trial.request.prepare(close, trial.endpoint.tls.is_some())?,
             timed: trial.timing == Timing::Stages,
             pool: Pool::new(trial, registry),
             ledger: Ledger::new(trial, messages.checks(), hooks.progress.is_some()),
@@ -228,12 +228,12 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
     /// Counts the end of a call, good or not, and lets the schedule know.
     fn end_call(&mut self, token: u64, done: u64, result: Result<(), CallFailure<'_>>) {
         let late = self.phases.is_after_arrivals(done, &self.ledger);
-        let answered = self.ledger.recorder.account.answered;
+        let answered = self.ledger.recorder.account.calls.answered;
         let note = |ended| self.phases.call_ended(ended);
         self.ledger.end(token, done, result, note);
         if late {
             let account = &mut self.ledger.recorder.account;
-            account.answered_late += account.answered - answered;
+            account.calls.answered_late += account.calls.answered - answered;
         }
     }
 
@@ -289,10 +289,10 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             stages: recorded.stages,
             marks: recorded.marks,
             timeline: recorded.timeline,
-            segments: recorded.segments,
+            steps: recorded.steps,
             traffic: slicing.map_or(spent.traffic, |slicing| slicing.traffic),
             payload: self.messages.sizes.means(),
-            cpu: spent.cpu,
+            cpu: spent.cpu.time(),
             connections_at_start: self.phases.connections_at_start() as u64,
             connections_opened: spent.connections_opened,
             connections_reopened: slicing.map_or(0, |slicing| slicing.reopened),
@@ -302,7 +302,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             bodies_late: recorded.bodies_late,
             warmup_ended_after: self.phases.warmup.ended_after,
             most_in_flight,
-            uncompressed_answers: self.messages.sizes.uncompressed,
+            uncompressed_responses: self.messages.sizes.uncompressed,
             error_samples: recorded.errors.samples,
             errors_without_sample: recorded.errors.without_sample,
             ending,

@@ -1,5 +1,6 @@
 //! A call's way out: due, begun, sent on a connection, and sent again.
 
+use rpcgauge_trial::{ConnectionUse, FailureKind};
 use rpcgauge_wire::StartError;
 
 use super::Engine;
@@ -9,8 +10,6 @@ use super::messages::Next;
 use super::phases::Phase;
 use crate::clock;
 use crate::error::LoadError;
-use crate::failure::FailureKind;
-use crate::trial::ConnectionUse;
 
 /// Calls that are taken from the schedule in one turn of the loop. A rate may bring more than the
 /// loop can even fail, and the stop flag, the network and the trial's end are looked at in between.
@@ -156,7 +155,7 @@ impl Engine<'_, '_, '_> {
                 match call.retries {
                     _ if !call.measured => {}
                     0 => self.ledger.recorder.sent(call.due),
-                    _ => self.ledger.recorder.account.retried += 1,
+                    _ => self.ledger.recorder.account.calls.retried += 1,
                 }
                 self.ledger.note_sent(token);
                 self.pool.mark_to_write(index);

@@ -1,10 +1,9 @@
 //! The response to one call, from its head to whether it is good.
 
+use rpcgauge_trial::{ErrorSample, FailureKind};
 use rpcgauge_wire::Fields;
 use rpcgauge_wire::grpc::{Code, GrpcViolation, StatusSource, UnaryResponse};
 
-use crate::account::{MOST_SAMPLE_CHARS, shortened};
-use crate::failure::FailureKind;
 use crate::trial::{CallStyle, Expect};
 
 /// The header in which a server says when its handler had the decoded request (decimal ns of its
@@ -191,7 +190,7 @@ impl Response {
             self.message.extend_from_slice(payload);
         } else if self.problem.is_some() {
             // What a server says of its error is worth a sample.
-            let room = MOST_SAMPLE_CHARS.saturating_sub(self.message.len());
+            let room = ErrorSample::MOST_CHARS.saturating_sub(self.message.len());
             self.message
                 .extend_from_slice(&payload[..payload.len().min(room)]);
         } else if self.keep == Keep::Compressed && self.is_compressed() {
@@ -242,7 +241,7 @@ impl Response {
         self.finish_grpc();
         if self.problem.is_none() && self.encoded_otherwise && self.may_be_compressed() {
             self.text
-                .push_str("the answer is compressed in a way that was not asked for");
+                .push_str("the response is compressed in a way that was not asked for");
             self.problem = Some(FailureKind::ContentEncoding);
         }
         match self.problem {
@@ -302,8 +301,8 @@ impl Response {
         {
             self.problem = Some(FailureKind::ContentType);
             let got = String::from_utf8_lossy(got);
-            let got = shortened(&got);
-            self.text = format!("the answer's content-type is {got:?} instead of {expected}");
+            let got = ErrorSample::shortened(&got);
+            self.text = format!("the response's content-type is {got:?} instead of {expected}");
         }
     }
 
@@ -325,7 +324,7 @@ impl Response {
         self.problem = match outcome.source {
             StatusSource::Server if outcome.code == Code::OK => self.problem,
             StatusSource::Server => {
-                let (code, said) = (outcome.code.0, shortened(outcome.message));
+                let (code, said) = (outcome.code.0, ErrorSample::shortened(outcome.message));
                 self.text = match (code > LAST_GRPC_CODE, said.is_empty()) {
                     (false, false) => said.to_owned(),
                     (false, true) => "the server sent no message with it".to_owned(),
@@ -356,7 +355,7 @@ impl Response {
 
     fn quote_status(&mut self, status: u16) {
         let said = String::from_utf8_lossy(&self.message);
-        let said = shortened(said.trim());
+        let said = ErrorSample::shortened(said.trim());
         self.text = match said.is_empty() {
             true => format!("HTTP status {status}"),
             false => format!("HTTP status {status}: {said}"),

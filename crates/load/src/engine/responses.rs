@@ -3,17 +3,16 @@
 use std::io;
 use std::ops::Range;
 
+use rpcgauge_trial::ConnectionUse;
 use rpcgauge_wire::Failure;
 
 use super::Engine;
-use super::failure_kinds::{TOO_LATE, is_lost};
+use super::failure_kinds::{self, TOO_LATE, is_lost};
 use super::inbox::{Arrival, Content};
 use super::ledger::CallEnd;
 use super::messages::Unread;
 use crate::clock;
 use crate::error::LoadError;
-use crate::failure::FailureKind;
-use crate::trial::ConnectionUse;
 
 impl Engine<'_, '_, '_> {
     /// Processes what came, unless its connection is gone by now.
@@ -177,7 +176,7 @@ impl Engine<'_, '_, '_> {
         if traffic.sent.header == 0 {
             self.ledger.take_back_sent(token);
         }
-        let kind = FailureKind::of_wire(failure, broken);
+        let kind = failure_kinds::of_wire(failure, broken);
         let text = match broken {
             Some(error) => format!("{failure}: {error}"),
             None => failure.to_string(),

@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use rpcgauge_trial::{Schedule, Slice};
 use rpcgauge_wire::Traffic;
 
 use super::Hooks;
@@ -11,9 +12,8 @@ use super::phases::Slicing;
 use crate::bodies::Bodies;
 use crate::clock;
 use crate::error::LoadError;
-use crate::measurement::{Ending, Measurement};
-use crate::schedule::Schedule;
-use crate::trial::{SliceBounds, Trial};
+use crate::measurement::Measurement;
+use crate::trial::Trial;
 
 /// A closed loop that is measured in slices. Between them no call is in flight, and the connections
 /// stay open: others can be measured meanwhile, on the same thread.
@@ -38,7 +38,7 @@ pub struct Counted {
 
 impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
     /// Opens the connections of `trial` and warms up, on the calling thread. The trial's own
-    /// [`crate::Stop`] is not looked at: who asks for slices knows how many there are to be.
+    /// [`rpcgauge_trial::Stop`] is not looked at: who asks for slices knows how many there are to be.
     ///
     /// # Errors
     /// [`LoadError`] when there is nothing to measure with, or the trial is no closed loop.
@@ -49,10 +49,7 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
         stop: &AtomicBool,
     ) -> Result<Self, LoadError> {
         if !matches!(trial.schedule, Schedule::Closed { .. }) {
-            return Err(LoadError::Setting {
-                what: "a trial in slices",
-                allowed: "a closed loop",
-            });
+            return Err(LoadError::setting("a trial in slices", "a closed loop"));
         }
         let mut event_loop = EventLoop::new(trial, bodies, hooks)?;
         event_loop.engine.phases.slice();
@@ -60,20 +57,29 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
         Ok(Session { event_loop })
     }
 
-    /// Measures one slice.
+    /// Measures one slice, of so many counted calls at most.
     ///
     /// # Errors
     /// [`LoadError`] when the machine or the codec fails. Calls that fail are counted.
-    pub fn slice(&mut self, bounds: &SliceBounds, stop: &AtomicBool) -> Result<(), LoadError> {
+    pub fn slice(
+        &mut self,
+        slice: &Slice,
+        most_calls: u64,
+        stop: &AtomicBool,
+    ) -> Result<(), LoadError> {
         if self.is_over() {
             return Ok(());
         }
         // What came meanwhile, the end of a connection for one, is known before the first call.
         self.event_loop.catch_up()?;
         let engine = &mut self.event_loop.engine;
-        engine
-            .phases
-            .begin_slice(bounds, clock::now(), &mut engine.pool, &engine.ledger);
+        engine.phases.begin_slice(
+            slice,
+            most_calls,
+            clock::now(),
+            &mut engine.pool,
+            &engine.ledger,
+        );
         let ran = self.event_loop.run(stop);
         let engine = &mut self.event_loop.engine;
         engine
@@ -85,7 +91,7 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
     /// Whether nothing but failures came for too long, the bodies are used up, or it was stopped: no
     /// slice adds anything any more.
     pub fn is_over(&self) -> bool {
-        self.event_loop.engine.phases.ending() != Ending::Complete
+        self.event_loop.engine.phases.is_over()
     }
 
     /// What the slices add up to so far.
@@ -94,8 +100,8 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
         let account = &engine.ledger.recorder.account;
         Counted {
             time: Duration::from_nanos(slicing.counted_ns),
-            started: account.started,
-            answered: account.answered,
+            started: account.calls.started,
+            answered: account.calls.answered,
             skipped: slicing.count.skipped,
             traffic: slicing.traffic,
         }

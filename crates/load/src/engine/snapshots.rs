@@ -6,7 +6,7 @@ use super::ledger::Ledger;
 use super::phases::Phases;
 use super::pool::Pool;
 use crate::clock::{self, nanos};
-use crate::progress::{Progress, ProgressHook};
+use crate::progress::{ProgressHook, TrialProgress};
 
 /// Shows snapshots at intervals of the time in which calls counted.
 pub(super) struct Snapshots<'r> {
@@ -93,14 +93,14 @@ impl<'r> Snapshots<'r> {
         let (account, Some(times)) = (&recorder.account, &mut recorder.interval) else {
             return;
         };
-        (self.hook.sample)(&mut Progress {
+        (self.hook.sample)(&mut TrialProgress {
             elapsed: Duration::from_nanos(counted),
             interval: Duration::from_nanos(counted.saturating_sub(self.times.last)),
-            started: account.started,
+            started: account.calls.started,
             sent: account.sent,
-            answered: account.answered,
-            failed: &account.failed,
-            retried: account.retried,
+            answered: account.calls.answered,
+            failed: &account.calls.failed,
+            retried: account.calls.retried,
             in_flight,
             times,
             traffic,

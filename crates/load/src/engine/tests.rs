@@ -5,21 +5,20 @@ use std::net::TcpListener;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use rpcgauge_trial::{ConnectionUse, Schedule, Stop, Timing};
 use rpcgauge_wire::{Limits, Protocol};
 
 use super::Hooks;
 use super::event_loop::EventLoop;
 use crate::bodies::{Bodies, Body};
-use crate::schedule::Schedule;
-use crate::stage::Timing;
-use crate::trial::{Address, CallStyle, ConnectionUse, Expect, Request, Stop, Target, Trial};
+use crate::trial::{Address, CallStyle, Endpoint, Expect, Request, Trial};
 use crate::warmup::Settling;
 
 /// A closed loop of one GET at a time, which ends after 20 ms. All its bounds are a second.
 pub(super) fn trial(address: Address) -> Trial {
     let second = Duration::from_secs(1);
     Trial {
-        target: Target {
+        endpoint: Endpoint {
             address,
             protocol: Protocol::Http1,
             tls: None,
@@ -34,14 +33,15 @@ pub(super) fn trial(address: Address) -> Trial {
         },
         expect: Expect::default(),
         schedule: Schedule::Closed { in_flight: 1 },
+        seed: 0,
         connections: 1,
         connection_use: ConnectionUse::Reuse,
         keepalive: None,
-        timing: Timing::Calls,
+        timing: Timing::Load,
         warmup: None,
         stop: Stop {
             calls: None,
-            time: Some(Duration::from_millis(20)),
+            time_ms: Some(20),
         },
         deadline: second,
         drain: second,
@@ -91,6 +91,6 @@ fn all_calls_of_a_loop_over_one_connection_are_waited_for_in_one_way() {
     };
     let mut event_loop = EventLoop::new(&trial, bodies, hooks).unwrap();
     event_loop.run(&AtomicBool::new(false)).unwrap();
-    assert!(event_loop.engine.ledger.recorder.account.answered > 10);
+    assert!(event_loop.engine.ledger.recorder.account.calls.answered > 10);
     assert_eq!(event_loop.polled, 0, "the rest was waited for in the read");
 }

@@ -1,13 +1,12 @@
-use std::time::Duration;
-
 use proptest::prelude::*;
+use rpcgauge_trial::{Arrivals, RampPart};
 
 use super::*;
 use crate::error::LoadError;
-use crate::schedule::{Arrivals, Dues, Segment};
+use crate::schedule::Dues;
 
 fn recorder() -> Recorder {
-    Recorder::new(Timing::Calls, &Schedule::Closed { in_flight: 1 }, false)
+    Recorder::new(Timing::Load, &Schedule::Closed { in_flight: 1 }, false)
 }
 
 /// Everything that a recorder keeps and that could grow with the calls, counted.
@@ -18,33 +17,33 @@ fn kept(recorder: &Recorder) -> Vec<usize> {
         &recorder.send_delay,
     ];
     let stages = recorder.stages.iter().map(|(_, histogram)| histogram);
-    let segments = recorder.segments.figures.iter();
-    let segments = segments.flat_map(|part| [&part.latency, &part.send_delay]);
+    let steps = recorder.steps.figures.iter();
+    let steps = steps.flat_map(|step| [&step.latency, &step.send_delay]);
     let interval = recorder.interval.iter();
     let interval =
         interval.flat_map(|times| [&times.latency, &times.failed_latency, &times.send_delay]);
     let mut kept: Vec<usize> = histograms
         .into_iter()
         .chain(stages)
-        .chain(segments)
+        .chain(steps)
         .chain(interval)
         .map(Histogram::distinct_values)
         .collect();
     kept.push(recorder.timeline.room());
-    kept.push(recorder.account.failed.len());
+    kept.push(recorder.account.calls.failed.len());
     kept.push(recorder.errors.samples.len());
     kept
 }
 
 #[test]
 fn a_million_calls_are_kept_in_no_more_than_ten_thousand() {
-    let segment = |seconds| Segment {
+    let part = |time_ms| RampPart {
         from: 1e5,
         to: 1e5,
-        duration: Duration::from_secs_f64(seconds),
+        time_ms,
     };
     let ramp = Schedule::Ramp {
-        segments: [0.005, 0.005, 100.0].map(segment).to_vec(),
+        parts: [5, 5, 100_000].map(part).to_vec(),
         arrivals: Arrivals::Constant,
     };
     let mut recorder = Recorder::new(Timing::Stages, &ramp, true);
@@ -99,15 +98,10 @@ fn a_lost_call_is_the_instruments_fault() {
     recorder.sent(0);
     recorder.answered(0, 10);
     let error = recorder.finish().account.close().unwrap_err();
-    assert!(matches!(
-        error,
-        LoadError::Accounting {
-            started: 2,
-            answered: 1,
-            failed: 0,
-            abandoned: 0
-        }
-    ));
+    assert!(matches!(error, LoadError::Accounting(_)));
+    let text = "2 calls were started, but 1 were answered, 0 failed and 0 were abandoned: this is a \
+                fault of rpcgauge, please report it";
+    assert_eq!(error.to_string(), text);
 }
 
 proptest! {
@@ -125,7 +119,7 @@ proptest! {
                 0 => recorder.answered(due, due + latency),
                 1 => recorder.failed(due, due + latency, FailureKind::Deadline, "late"),
                 2 => recorder.failed(due, due + latency, FailureKind::HttpStatus(503), ""),
-                _ => recorder.account.abandoned += 1,
+                _ => recorder.account.calls.abandoned += 1,
             }
         }
         let recorded = recorder.finish();
@@ -153,7 +147,7 @@ fn a_stalled_server_shows_in_the_latency_however_few_calls_are_in_flight() {
         per_second: 1000.0,
         arrivals: Arrivals::Constant,
     };
-    let mut dues = Dues::new(&schedule, 0);
+    let mut dues = Dues::new(&schedule, 0, 0);
     let mut recorder = recorder();
     let mut from_send = histogram();
     let mut free = 0;

@@ -5,8 +5,12 @@
 //! a Poisson process (Çinlar, "Introduction to Stochastic Processes", 1975). Every due
 //! time is computed from its number, so that no rounding adds up.
 
-use super::{Arrivals, Segment};
-use crate::clock::{SECOND, nanos};
+use rpcgauge_trial::{Arrivals, RampPart, Random};
+
+use crate::clock::SECOND;
+
+/// Nanoseconds in a millisecond.
+const MS: u64 = 1_000_000;
 
 /// The arrivals of a schedule, one after the other.
 #[derive(Debug)]
@@ -39,12 +43,12 @@ struct Stretch {
 #[derive(Debug)]
 enum Spacing {
     Constant { count: u64 },
-    Poisson { sum: f64, random: SplitMix64 },
+    Poisson { sum: f64, random: Random },
 }
 
 impl ArrivalTimes {
     /// At one rate, without end.
-    pub(super) fn steady(per_second: f64, arrivals: Arrivals, start: u64) -> ArrivalTimes {
+    pub(super) fn steady(per_second: f64, arrivals: (Arrivals, u64), start: u64) -> ArrivalTimes {
         let stretch = Stretch {
             start_ns: 0,
             length_ns: u64::MAX,
@@ -57,38 +61,38 @@ impl ArrivalTimes {
     }
 
     /// From one rate to the next.
-    pub(super) fn ramp(segments: &[Segment], arrivals: Arrivals, start: u64) -> ArrivalTimes {
+    pub(super) fn ramp(parts: &[RampPart], arrivals: (Arrivals, u64), start: u64) -> ArrivalTimes {
         // Calls times 2e9, a whole number where rates are, which is only rounded where it is used.
         let (mut start_ns, mut sum) = (0u64, 0.0);
         let calls = |sum: f64| sum / (2.0 * SECOND as f64);
-        let stretch = |segment: &Segment| {
-            let length_ns = nanos(segment.duration);
+        let stretch = |part: &RampPart| {
+            let length_ns = part.time_ms.saturating_mul(MS);
             let before = sum;
-            sum += (segment.from + segment.to) * length_ns as f64;
+            sum += (part.from + part.to) * length_ns as f64;
             let stretch = Stretch {
                 start_ns,
                 length_ns,
-                from: segment.from,
-                to: segment.to,
+                from: part.from,
+                to: part.to,
                 calls_before: calls(before),
                 calls_through: calls(sum),
             };
             start_ns = start_ns.saturating_add(length_ns);
             stretch
         };
-        Self::over(segments.iter().map(stretch).collect(), arrivals, start)
+        Self::over(parts.iter().map(stretch).collect(), arrivals, start)
     }
 
-    fn over(stretches: Vec<Stretch>, arrivals: Arrivals, start: u64) -> ArrivalTimes {
+    fn over(stretches: Vec<Stretch>, arrivals: (Arrivals, u64), start: u64) -> ArrivalTimes {
         ArrivalTimes {
             start,
             stretches,
             current: 0,
             spacing: match arrivals {
-                Arrivals::Constant => Spacing::Constant { count: 0 },
-                Arrivals::Poisson { seed } => Spacing::Poisson {
+                (Arrivals::Constant, _) => Spacing::Constant { count: 0 },
+                (Arrivals::Poisson, seed) => Spacing::Poisson {
                     sum: 0.0,
-                    random: SplitMix64(seed),
+                    random: Random::new(seed),
                 },
             },
             last: 0,
@@ -183,26 +187,6 @@ fn exponential(uniform: f64) -> f64 {
     -(1.0 - uniform).ln()
 }
 
-/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014): small,
-/// seedable, and good far beyond what gaps between calls need.
-#[derive(Debug, Clone)]
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Uniform in [0, 1), in steps of 2^-53.
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -236,12 +220,12 @@ mod tests {
     fn a_long_ramp_keeps_its_nanoseconds() {
         let day = 86_400u64;
         for (from, to) in [(0.0, 1e6), (1e6, 0.0)] {
-            let segment = Segment {
+            let part = RampPart {
                 from,
                 to,
-                duration: std::time::Duration::from_secs(day),
+                time_ms: day * 1_000,
             };
-            let ramp = ArrivalTimes::ramp(&[segment], Arrivals::Constant, 0);
+            let ramp = ArrivalTimes::ramp(&[part], (Arrivals::Constant, 0), 0);
             let stretch = &ramp.stretches[0];
             let all = stretch.calls_through;
             assert_eq!(all, day as f64 * 1e6 / 2.0);
@@ -257,7 +241,7 @@ mod tests {
 
     #[test]
     fn poisson_gaps_have_their_mean_and_spread() {
-        let mut arrivals = ArrivalTimes::steady(1000.0, Arrivals::Poisson { seed: 7 }, 0);
+        let mut arrivals = ArrivalTimes::steady(1000.0, (Arrivals::Poisson, 7), 0);
         let times: Vec<f64> = (0..100_000)
             .map(|_| arrivals.next().unwrap() as f64)
             .collect();
@@ -276,7 +260,7 @@ mod tests {
     #[test]
     fn a_seed_repeats_and_another_differs() {
         let first = |seed| {
-            let mut arrivals = ArrivalTimes::steady(10.0, Arrivals::Poisson { seed }, 0);
+            let mut arrivals = ArrivalTimes::steady(10.0, (Arrivals::Poisson, seed), 0);
             (0..5).map(|_| arrivals.next()).collect::<Vec<_>>()
         };
         assert_eq!(first(1), first(1));

@@ -8,10 +8,8 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use rpcgauge_load::{
-    Address, Bodies, ConnectionUse, Ending, FailureKind, Fault, Hooks, ProgressHook, Protocol,
-    Schedule, Settling, Stop, measure_with,
-};
+use rpcgauge_load::{Address, Bodies, Hooks, ProgressHook, Protocol, Settling, measure_with};
+use rpcgauge_trial::{ConnectionUse, Ending, FailureKind, Schedule, Side, Stop};
 
 use super::server::reset_connection;
 use crate::support::frames::{goaway, settings};
@@ -245,7 +243,7 @@ fn without_a_listener_calls_are_refused_and_the_processor_rests() {
         trial.connection_use = connection_use;
         trial.stop = Stop {
             calls: None,
-            time: Some(Duration::from_millis(300)),
+            time_ms: Some(300),
         };
         let measurement = run(&trial, &[b"x"]);
         assert_sums_hold(&measurement);
@@ -255,8 +253,14 @@ fn without_a_listener_calls_are_refused_and_the_processor_rests() {
         // Rests of 1, 2, 4, 8, ... ms: without them there would be tens of thousands.
         assert!((1..40).contains(&failed[0].1), "{failed:?}");
         assert_eq!(
-            measurement.calls.failed.keys().next().unwrap().fault(),
-            Fault::Server
+            measurement
+                .calls
+                .failed
+                .keys()
+                .next()
+                .unwrap()
+                .side_at_fault(),
+            Side::Server
         );
     }
 }
@@ -285,12 +289,12 @@ fn connections_that_end_without_a_response_back_off() {
             counted.fetch_add(1, Ordering::SeqCst);
             end(&mut stream);
         }));
-        trial.target.protocol = protocol;
+        trial.endpoint.protocol = protocol;
         // Mostly no call is in flight that a lost connection could fail.
         trial.schedule = constant_rate(10.0);
         trial.stop = Stop {
             calls: None,
-            time: Some(Duration::from_millis(300)),
+            time_ms: Some(300),
         };
         trial.deadline = Duration::from_millis(300);
         let measurement = run(&trial, &[b"x"]);
@@ -369,7 +373,7 @@ fn a_server_that_comes_back_is_found() {
     trial.patience = Duration::from_secs(60);
     trial.stop = Stop {
         calls: None,
-        time: Some(Duration::from_secs(60)),
+        time_ms: Some(60_000),
     };
     let stop = AtomicBool::new(false);
     let (failed, comes_back) = mpsc::channel();

@@ -7,9 +7,10 @@ use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Address, Bodies, CallStyle, Codec, ConnectionUse, Ending, Fault, Hooks, Measurement, Protocol,
-    ResponseCheck, Settling, Trial, measure_with,
+    Address, Bodies, CallStyle, Codec, Hooks, Measurement, Protocol, ResponseCheck, Settling,
+    Trial, measure_with,
 };
+use rpcgauge_trial::{ConnectionUse, Ending, Side};
 
 use crate::support::memory;
 use crate::support::{assert_sums_hold, failures, prepared, run_with, trial};
@@ -57,14 +58,14 @@ pub(crate) enum Outcome {
     /// Each second call fails in this way, and the server is at fault; the others are answered.
     Half(&'static str),
     /// They fail, each in one of these ways.
-    Fail(&'static [&'static str], Fault),
+    Fail(&'static [&'static str], Side),
     /// There is no trial.
     NoTrial,
 }
 
 /// The calls fail in this way, and the server is at fault.
 pub(crate) const fn fail(kinds: &'static [&'static str]) -> Outcome {
-    Outcome::Fail(kinds, Fault::Server)
+    Outcome::Fail(kinds, Side::Server)
 }
 
 impl fmt::Display for Outcome {
@@ -77,9 +78,9 @@ impl fmt::Display for Outcome {
             Outcome::Fail(kinds, fault) => {
                 let kinds: Vec<String> = kinds.iter().map(|kind| format!("`{kind}`")).collect();
                 let fault = match fault {
-                    Fault::Client => "client",
-                    Fault::Server => "server",
-                    Fault::Machine => "machine",
+                    Side::Client => "client",
+                    Side::Server => "server",
+                    Side::Machine => "machine",
                 };
                 write!(f, "{} ({fault})", kinds.join(" or "))
             }
@@ -237,7 +238,7 @@ impl Case {
         trial.patience = HANGS;
         trial.stop.calls = Some(CALLS);
         if self.over == Over::Grpc {
-            trial.target.protocol = Protocol::Http2;
+            trial.endpoint.protocol = Protocol::Http2;
             trial.request.style = CallStyle::Grpc { subtype: None };
             trial.request.headers.clear();
         }
@@ -297,7 +298,7 @@ impl Case {
                 for kind in calls.failed.keys() {
                     let name = kind.to_string();
                     assert!(kinds.contains(&name.as_str()), "{seen}");
-                    assert_eq!(kind.fault(), fault, "{seen}");
+                    assert_eq!(kind.side_at_fault(), fault, "{seen}");
                     let sampled = measurement.error_samples.iter().any(|s| s.kind == *kind);
                     assert!(sampled, "{seen}");
                 }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use rpcgauge_load::Fault;
+use rpcgauge_trial::Side;
 
 use super::case::{Case, Outcome, Over, fail};
 use super::server::*;
@@ -28,21 +28,24 @@ fn endless() -> Vec<Case> {
         )),
         case(
             "CONTINUATION flood with fields",
-            Outcome::Fail(&["too-large"], Fault::Client),
+            Outcome::Fail(&["too-large"], Side::Client),
         )
         .server(responds_without_end_after(
             |id| frame(HEADERS, 0, id, &[0x88]),
             |id| frame(CONTINUATION, 0, id, &block(&[("x-a", "b")]).repeat(1000)),
         )),
-        case("PING flood whose answers are not read", flood())
+        case("PING flood whose acknowledgements are not read", flood())
             .server(responds_without_end(
                 |_| frame(PING, 0, 0, b"12345678"),
                 false,
             ))
             .holding(QUEUED_REPLIES),
-        case("SETTINGS flood whose answers are not read", flood())
-            .server(responds_without_end(|_| settings_of(&[(4, 65_535)]), false))
-            .holding(QUEUED_REPLIES),
+        case(
+            "SETTINGS flood whose acknowledgements are not read",
+            flood(),
+        )
+        .server(responds_without_end(|_| settings_of(&[(4, 65_535)]), false))
+        .holding(QUEUED_REPLIES),
         // Faster than the client writes, so much may come in one turn of its loop.
         case("PING flood", fail(&["deadline", "flood"]))
             .server(responds_without_end(
@@ -68,7 +71,7 @@ fn endless() -> Vec<Case> {
             .per_call(),
         case(
             "body without an end",
-            Outcome::Fail(&["too-large"], Fault::Client),
+            Outcome::Fail(&["too-large"], Side::Client),
         )
         .server(responds_without_end_after(
             |id| [head(id), data(id, 0, &[0, 0x7f, 0, 0, 0])].concat(),
@@ -94,7 +97,7 @@ fn responds_without_end_after(
 }
 
 fn heads() -> Vec<Case> {
-    let too_large = || Outcome::Fail(&["too-large"], Fault::Client);
+    let too_large = || Outcome::Fail(&["too-large"], Side::Client);
     vec![
         case("giant header field", too_large()).server(responds(|id| {
             long_headers(id, &block(&[OK, ("x-large", &"x".repeat(1 << 20))]))

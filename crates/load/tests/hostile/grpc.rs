@@ -1,6 +1,6 @@
 //! gRPC responses that HTTP/2 has nothing against.
 
-use rpcgauge_load::{Fault, Schedule};
+use rpcgauge_trial::{Schedule, Side};
 
 use super::case::{Case, Outcome, Over, fail};
 use super::server::*;
@@ -41,13 +41,13 @@ fn statuses() -> Vec<Case> {
     vec![
         saying(
             case(
-                "trailers-only answer with a status",
+                "trailers-only response with a status",
                 fail(&["grpc-not-found"]),
             ),
             vec![|id| headers(id, END_STREAM, &[OK, GRPC, ("grpc-status", "5")])],
         ),
         saying(
-            case("trailers-only answer that is OK", fail(&["protocol"])),
+            case("trailers-only response that is OK", fail(&["protocol"])),
             vec![|id| headers(id, END_STREAM, &[OK, GRPC, ("grpc-status", "0")])],
         ),
         saying(
@@ -130,14 +130,14 @@ fn messages() -> Vec<Case> {
         saying(
             case(
                 "prefix of a giant message",
-                Outcome::Fail(&["too-large"], Fault::Client),
+                Outcome::Fail(&["too-large"], Side::Client),
             ),
             vec![|id| with_body(id, &[0, 0xff, 0xff, 0xff, 0xff, b'x'])],
         ),
         saying(
             case(
                 "giant message that is stated and never sent",
-                Outcome::Fail(&["too-large"], Fault::Client),
+                Outcome::Fail(&["too-large"], Side::Client),
             ),
             vec![
                 |id| [head(id), data(id, 0, &[0, 0xff, 0xff, 0xff, 0xff])].concat(),

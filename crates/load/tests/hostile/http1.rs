@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use rpcgauge_load::Fault;
+use rpcgauge_trial::Side;
 
 use super::case::{Case, Outcome, Over, fail};
 use super::server::*;
@@ -123,7 +123,7 @@ fn every_cut() -> Case {
         })
     };
     case(
-        "cut at every byte, each second answer",
+        "cut at every byte, each second response",
         Outcome::Half("connection-closed"),
     )
     .server(server)
@@ -160,7 +160,7 @@ fn lengths() -> Vec<Case> {
         ),
         // As many bytes as the engine works through at once: what is behind them is read, and still to
         // come when the call has ended and the next one is due.
-        case("answer that no call asked for", Outcome::Answered)
+        case("response that no call asked for", Outcome::Answered)
             .server(says([long_response(8 << 10), busy()].concat()))
             .with(|trial| {
                 trial.schedule = constant_rate(1e5);
@@ -245,7 +245,7 @@ fn smuggling() -> Vec<Case> {
 }
 
 fn too_much() -> Vec<Case> {
-    let too_large = || Outcome::Fail(&["too-large"], Fault::Client);
+    let too_large = || Outcome::Fail(&["too-large"], Side::Client);
     vec![
         case("giant header field", too_large()).server(|| {
             let field = format!("{HEAD}x-large: {}\r\n\r\n", "x".repeat(1 << 20));
@@ -331,7 +331,7 @@ fn others() -> Vec<Case> {
             case("status 503", fail(&["http-503"])),
             &["HTTP/1.1 503 Busy\r\ncontent-length: 4\r\n\r\nbusy"],
         ),
-        case("answer byte by byte", Outcome::Answered).server(|| {
+        case("response byte by byte", Outcome::Answered).server(|| {
             serve(|mut stream| {
                 while let Some((_, body)) = read_request(&mut stream) {
                     if !drip(&mut stream, &ok(&body), Duration::from_micros(200)) {
@@ -340,7 +340,7 @@ fn others() -> Vec<Case> {
                 }
             })
         }),
-        case("answer byte by byte, without an end", fail(&["deadline"]))
+        case("response byte by byte, without an end", fail(&["deadline"]))
             .server(|| {
                 serve(|mut stream| {
                     let gap = Duration::from_millis(1);
@@ -350,6 +350,6 @@ fn others() -> Vec<Case> {
                 })
             })
             .until_the_deadline(),
-        case("good answers", Outcome::Answered).server(|| serve(respond_with(ok))),
+        case("good responses", Outcome::Answered).server(|| serve(respond_with(ok))),
     ]
 }

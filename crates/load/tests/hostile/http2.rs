@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use rpcgauge_load::Schedule;
+use rpcgauge_trial::Schedule;
 
 use super::case::{Case, Outcome, Over, fail};
 use super::floods;
@@ -115,7 +115,7 @@ fn every_cut() -> Case {
     let calls = 2 * grpc(1).len() as u64;
     let cuts = AtomicUsize::new(0);
     case(
-        "cut at every byte, each second answer",
+        "cut at every byte, each second response",
         Outcome::Half("connection-closed"),
     )
     .server(http2(settings(), move |request, stream| {
@@ -176,7 +176,7 @@ fn resets() -> Vec<Case> {
             }],
         ),
         saying(
-            case("RST_STREAM after the whole answer", Outcome::Answered),
+            case("RST_STREAM after the whole response", Outcome::Answered),
             vec![|id| [grpc(id), reset(id, NO_ERROR)].concat()],
         ),
         many(
@@ -240,7 +240,7 @@ fn goaways() -> Vec<Case> {
         ),
         cut(
             case(
-                "GOAWAY and close before the answer",
+                "GOAWAY and close before the response",
                 fail(&["connection-closed"]),
             ),
             vec![|id| goaway(id, NO_ERROR)],
@@ -332,7 +332,7 @@ fn others() -> Vec<Case> {
         case("no HTTP", fail(&["wrong-protocol"]))
             .server(http2("SSH-2.0-OpenSSH_9.6\r\n", |_, _| Then::Close))
             .server(http2([0xff; 100], |_, _| Then::Close)),
-        case("answer byte by byte", Outcome::Answered).server(http2(
+        case("response byte by byte", Outcome::Answered).server(http2(
             settings(),
             |request, stream| {
                 let gap = Duration::from_micros(200);
@@ -342,7 +342,7 @@ fn others() -> Vec<Case> {
                 }
             },
         )),
-        case("answer byte by byte, without an end", fail(&["deadline"]))
+        case("response byte by byte, without an end", fail(&["deadline"]))
             .server(|| {
                 serve(|mut stream| {
                     let gap = Duration::from_millis(1);
@@ -354,6 +354,6 @@ fn others() -> Vec<Case> {
                 })
             })
             .until_the_deadline(),
-        case("good answers", Outcome::Answered).server(responds(grpc)),
+        case("good responses", Outcome::Answered).server(responds(grpc)),
     ]
 }

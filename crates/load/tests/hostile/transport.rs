@@ -9,9 +9,8 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
-use rpcgauge_load::{
-    Address, ConnectionUse, Fault, Hooks, LoadError, Protocol, Settling, Tls, measure_with,
-};
+use rpcgauge_load::{Address, Hooks, LoadError, Protocol, Settling, Tls, measure_with};
+use rpcgauge_trial::{ConnectionUse, Side};
 
 use super::case::{Case, Outcome, Over, fail};
 use crate::support::tls::{Authority, Damage, Faulty, Serving, serve_tls, serve_tls_over};
@@ -103,7 +102,7 @@ fn machine() -> Vec<Case> {
     vec![
         case(
             "out of file descriptors",
-            Outcome::Fail(&["out-of-files"], Fault::Machine),
+            Outcome::Fail(&["out-of-files"], Side::Machine),
         )
         .instead(|| {
             let Address::Tcp(server) = serve(respond_with(ok)) else {
@@ -159,7 +158,7 @@ fn out_of_files() {
     assert_sums_hold(&measurement);
     assert_eq!(failures(&measurement), [("out-of-files".to_owned(), 4)]);
     let kind = measurement.calls.failed.keys().next().expect("a kind");
-    assert_eq!(kind.fault(), Fault::Machine);
+    assert_eq!(kind.side_at_fault(), Side::Machine);
 }
 
 /// A server over TLS, and a client that trusts `authority`.
@@ -174,7 +173,7 @@ fn over_tls(
         .server(server)
         .holding(TLS_BYTES)
         .with(move |trial| {
-            trial.target.tls = Some(Tls::new(authority.settings()).expect("settings that fit"));
+            trial.endpoint.tls = Some(Tls::new(authority.settings()).expect("settings that fit"));
         })
 }
 
@@ -243,7 +242,7 @@ fn certificates() -> Vec<Case> {
         ),
         case(
             "client certificate that is wanted",
-            Outcome::Fail(&["client-certificate"], Fault::Client),
+            Outcome::Fail(&["client-certificate"], Side::Client),
             Box::new({
                 let authority = Arc::clone(ours);
                 move || {
@@ -260,7 +259,7 @@ fn certificates() -> Vec<Case> {
             fail(&["alpn"]),
             Box::new(serves(ours, only_http1)),
         )
-        .with(|trial| trial.target.protocol = Protocol::Http2),
+        .with(|trial| trial.endpoint.protocol = Protocol::Http2),
         case(
             "handshake that is cut",
             fail(&["tls-handshake"]),
@@ -291,7 +290,7 @@ fn certificates() -> Vec<Case> {
         .per_call()
         .until_the_deadline(),
         case(
-            "good answers",
+            "good responses",
             Outcome::Answered,
             Box::new(serves(ours, Serving::default())),
         ),

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hyper::header::HeaderValue;
-use rpcgauge_load::{Address, Arrivals, Bodies, Schedule, Stop, Timing, WarmupBounds};
+use rpcgauge_load::{Address, Bodies, WarmupBounds};
+use rpcgauge_trial::{Arrivals, Schedule, Stop, Timing};
 
 use super::grpc_trial;
 use super::server::{echo, serve_http2};
@@ -17,7 +18,7 @@ fn grpc_calls_one_after_the_other() {
     assert_answered(&measurement, 100);
     assert_eq!(measurement.traffic.sent.body, 500, "the prefix is overhead");
     assert_eq!(measurement.traffic.received.body, 500);
-    assert_eq!(measurement.payload.response_carried, 5.0);
+    assert_eq!(measurement.payload.response_compressed, Some(5.0));
 }
 
 #[test]
@@ -44,11 +45,11 @@ fn a_rate_over_one_connection() {
     let mut trial = grpc_trial(serve_http2(echo));
     trial.schedule = Schedule::Rate {
         per_second: 2000.0,
-        arrivals: Arrivals::Poisson { seed: 1 },
+        arrivals: Arrivals::Poisson,
     };
     trial.stop = Stop {
         calls: Some(200),
-        time: None,
+        time_ms: None,
     };
     let measurement = run(&trial, &[b"hello"]);
     assert_answered(&measurement, 200);

@@ -1,6 +1,7 @@
 //! How many connections there are, and how many calls on each.
 
-use rpcgauge_load::{Address, Bodies, ConnectionUse, Protocol, Schedule, Stage, Timing};
+use rpcgauge_load::{Address, Bodies, Protocol};
+use rpcgauge_trial::{ConnectionUse, Schedule, Stage, Timing};
 
 use super::grpc_trial;
 use super::server::{echo, serve_http2};
@@ -79,7 +80,7 @@ fn responds_together(at_once: u32) -> Address {
 fn as_many_calls_are_in_flight_as_asked_for() {
     // More than the connection's own default: a server without a limit takes them all.
     let mut trial = trial(responds_together(1500));
-    trial.target.protocol = Protocol::Http2;
+    trial.endpoint.protocol = Protocol::Http2;
     trial.expect.content_type = None;
     trial.schedule = Schedule::Closed { in_flight: 1500 };
     trial.stop.calls = Some(3000);

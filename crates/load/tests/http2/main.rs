@@ -13,7 +13,7 @@ use support::trial;
 
 fn grpc_trial(address: Address) -> Trial {
     let mut trial = trial(address);
-    trial.target.protocol = Protocol::Http2;
+    trial.endpoint.protocol = Protocol::Http2;
     trial.request.style = CallStyle::Grpc { subtype: None };
     trial.request.path = "/test.Echo/Call".to_owned();
     trial.request.headers.clear();

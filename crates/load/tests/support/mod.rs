@@ -14,10 +14,10 @@ use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Address, Arrivals, Bodies, Body, CallStyle, Codec, CodecError, ConnectionUse, Expect, Limits,
-    LoadError, Measurement, Protocol, Request, Schedule, SegmentFigures, Settling, Stop, Target,
-    Timing, Trial, WarmupBounds, measure,
+    Address, Bodies, Body, CallStyle, Codec, CodecError, Endpoint, Expect, Limits, LoadError,
+    Measurement, Protocol, Request, Settling, StepFigures, Trial, WarmupBounds, measure,
 };
+use rpcgauge_trial::{Arrivals, ConnectionUse, Schedule, Stop, Timing};
 
 /// Serves every connection of a new listener on its own thread.
 pub(crate) fn serve(each: impl Fn(TcpStream) + Send + Clone + 'static) -> Address {
@@ -138,7 +138,7 @@ pub(crate) fn ok_after(pause: Duration) -> impl Fn(&[u8]) -> Vec<u8> + Clone {
 /// A trial of 100 calls, one after the other, without a warm-up.
 pub(crate) fn trial(address: Address) -> Trial {
     Trial {
-        target: Target {
+        endpoint: Endpoint {
             address,
             protocol: Protocol::Http1,
             tls: None,
@@ -156,14 +156,15 @@ pub(crate) fn trial(address: Address) -> Trial {
             ..Expect::default()
         },
         schedule: Schedule::Closed { in_flight: 1 },
+        seed: 0,
         connections: 1,
         connection_use: ConnectionUse::Reuse,
         keepalive: None,
-        timing: Timing::Calls,
+        timing: Timing::Load,
         warmup: None,
         stop: Stop {
             calls: Some(100),
-            time: None,
+            time_ms: None,
         },
         deadline: Duration::from_secs(10),
         drain: Duration::from_secs(10),
@@ -262,17 +263,17 @@ pub(crate) fn assert_sums_hold(measurement: &Measurement) {
         slices.iter().map(|slice| slice.failed).sum::<u64>(),
         calls.failed_total()
     );
-    let segments = &measurement.segments;
-    if !segments.is_empty() {
-        let sum = |of: fn(&SegmentFigures) -> u64| segments.iter().map(of).sum::<u64>();
-        assert_eq!(sum(|segment| segment.started), calls.started);
+    let steps = &measurement.steps;
+    if !steps.is_empty() {
+        let sum = |of: fn(&StepFigures) -> u64| steps.iter().map(of).sum::<u64>();
+        assert_eq!(sum(|step| step.started), calls.started);
         let sent = calls.started - calls.never_sent;
-        assert_eq!(sum(|segment| segment.sent), sent);
-        assert_eq!(sum(|segment| segment.answered), calls.answered);
-        assert_eq!(sum(|segment| segment.failed), calls.failed_total());
-        assert_eq!(sum(|segment| segment.latency.len()), calls.answered);
+        assert_eq!(sum(|step| step.sent), sent);
+        assert_eq!(sum(|step| step.answered), calls.answered);
+        assert_eq!(sum(|step| step.failed), calls.failed_total());
+        assert_eq!(sum(|step| step.latency.len()), calls.answered);
         assert_eq!(
-            sum(|segment| segment.send_delay.len()),
+            sum(|step| step.send_delay.len()),
             calls.started - calls.never_begun
         );
     }

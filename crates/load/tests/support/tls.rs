@@ -156,7 +156,7 @@ impl Authority {
 }
 
 pub(crate) fn with_tls(mut trial: Trial, settings: TlsSettings) -> Trial {
-    trial.target.tls = Some(Tls::new(settings).unwrap());
+    trial.endpoint.tls = Some(Tls::new(settings).unwrap());
     trial
 }
 

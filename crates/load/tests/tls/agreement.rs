@@ -2,7 +2,8 @@
 
 use std::io::{Read, Write};
 
-use rpcgauge_load::{ConnectionUse, Fault, Protocol, Schedule};
+use rpcgauge_load::Protocol;
+use rpcgauge_trial::{ConnectionUse, Schedule, Side};
 
 use super::support::tls::*;
 use super::support::*;
@@ -12,7 +13,7 @@ use super::{assert_all_fail, echo_over_tls};
 fn http2_is_agreed_on_and_spoken() {
     let authority = Authority::new();
     let mut trial = authority.trial(serve_http2(authority.server(&Serving::default())));
-    trial.target.protocol = Protocol::Http2;
+    trial.endpoint.protocol = Protocol::Http2;
     trial.connections = 2;
     trial.schedule = Schedule::Closed { in_flight: 20 };
     let body = vec![b'x'; 300_000];
@@ -33,9 +34,9 @@ fn a_server_without_alpn_gets_http_1_1() {
     };
     let mut trial = authority.trial(echo_over_tls(&authority, &serving));
     assert_answered(&run(&trial, &[b"x"]), 100);
-    trial.target.protocol = Protocol::Http2;
+    trial.endpoint.protocol = Protocol::Http2;
     let text = "the server does not speak HTTP/2 over TLS";
-    assert_all_fail(&trial, "alpn", Fault::Server, text);
+    assert_all_fail(&trial, "alpn", Side::Server, text);
 }
 
 #[test]
@@ -50,9 +51,9 @@ fn a_server_of_the_other_version_only_is_an_error() {
             ..Serving::default()
         };
         let mut trial = authority.trial(echo_over_tls(&authority, &serving));
-        trial.target.protocol = protocol;
+        trial.endpoint.protocol = protocol;
         let text = format!("the server does not speak {version} over TLS");
-        assert_all_fail(&trial, "alpn", Fault::Server, &text);
+        assert_all_fail(&trial, "alpn", Side::Server, &text);
     }
 }
 
@@ -70,6 +71,6 @@ fn a_server_without_tls_is_an_error() {
         });
         let trial = authority.trial(address);
         let text = "the server does not speak TLS here";
-        assert_all_fail(&trial, "tls-handshake", Fault::Server, text);
+        assert_all_fail(&trial, "tls-handshake", Side::Server, text);
     }
 }

@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use rpcgauge_load::{ConnectionUse, Schedule, Stage, Timing, TlsSettings};
+use rpcgauge_load::TlsSettings;
+use rpcgauge_trial::{ConnectionUse, Schedule, Stage, Timing};
 use rustls::{ServerConnection, StreamOwned};
 
 use super::support::tls::*;

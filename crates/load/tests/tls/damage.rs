@@ -4,7 +4,8 @@ use std::io::{Read, Write};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use rpcgauge_load::{Address, ConnectionUse, Fault, Stop};
+use rpcgauge_load::Address;
+use rpcgauge_trial::{ConnectionUse, Side, Stop};
 
 use super::support::tls::*;
 use super::support::*;
@@ -27,7 +28,7 @@ fn a_cut_in_the_handshake_is_a_failed_handshake() {
     for end in [0, 1, 3, 5, 50, 200, 500] {
         let trial = authority.trial(faulty(&authority, Damage::CutAfter(end)));
         let text = "the TLS handshake failed";
-        assert_all_fail(&trial, "tls-handshake", Fault::Server, text);
+        assert_all_fail(&trial, "tls-handshake", Side::Server, text);
     }
 }
 
@@ -88,7 +89,7 @@ fn a_response_without_an_end_of_its_own_needs_a_close_notify() {
     });
     let trial = authority.trial(address);
     let text = "without TLS's close_notify";
-    assert_all_fail(&trial, "connection-closed", Fault::Server, text);
+    assert_all_fail(&trial, "connection-closed", Side::Server, text);
 }
 
 #[test]
@@ -117,7 +118,7 @@ fn a_record_that_was_tampered_with_is_no_response() {
         let _ = tunnel.sock.read_to_end(&mut Vec::new());
     });
     let trial = authority.trial(address);
-    assert_all_fail(&trial, "protocol", Fault::Server, "no sound TLS");
+    assert_all_fail(&trial, "protocol", Side::Server, "no sound TLS");
 }
 
 proptest! {
@@ -133,7 +134,7 @@ proptest! {
         let damage = if cut { Damage::CutAfter(at) } else { Damage::FlipAt(at) };
         let mut trial = authority.trial(faulty(&authority, damage));
         trial.connection_use = BOTH_USES[usize::from(per_call)];
-        trial.stop = Stop { calls: Some(8), time: Some(Duration::from_millis(300)) };
+        trial.stop = Stop { calls: Some(8), time_ms: Some(300) };
         trial.deadline = Duration::from_millis(60);
         trial.drain = Duration::from_millis(60);
         trial.patience = Duration::from_millis(150);

@@ -8,7 +8,7 @@ use buffa_descriptor::{
 
 use super::{for_each_entry, for_each_field};
 use crate::mapping::well_known::WellKnown;
-use crate::random::SplitMix64;
+use crate::random::Random;
 
 const SEED: u64 = 14;
 
@@ -21,7 +21,7 @@ const LAST_SECOND: i64 = 253_402_300_799;
 /// Makes rows out of rows. What they take in each encoding stays about the same.
 pub(super) struct Vary {
     pool: Arc<DescriptorPool>,
-    pub(super) random: SplitMix64,
+    pub(super) random: Random,
     /// How many rows further the one is that is made.
     pub(super) rows: usize,
 }
@@ -30,7 +30,7 @@ impl Vary {
     pub(super) fn new(pool: Arc<DescriptorPool>) -> Self {
         Self {
             pool,
-            random: SplitMix64(SEED),
+            random: Random::new(SEED),
             rows: 0,
         }
     }

@@ -16,7 +16,7 @@ use crate::generated::workloads::{
     GetMemberProfileRequest, GetMemberProfileResponse,
 };
 use crate::message::Message;
-use crate::random::SplitMix64;
+use crate::random::Random;
 
 /// Seed of the strings in `echo`'s list.
 const ECHO_SEED: u64 = 2018;
@@ -29,7 +29,7 @@ struct Echo(Message);
 
 pub(super) fn echo(n: u32) -> Result<Workload, WorkloadError> {
     check_items("echo", n, MOST_ITEMS)?;
-    let mut random = SplitMix64(ECHO_SEED);
+    let mut random = Random::new(ECHO_SEED);
     #[allow(clippy::approx_constant, reason = "the study's own number")]
     let sample = SeveralData {
         floatData: 1.23,

@@ -333,7 +333,7 @@ where
             sender.send_request(request).await
         }
     };
-    let (head, body) = response.expect("an answer").into_parts();
+    let (head, body) = response.expect("a response").into_parts();
     let body = body.collect().await.expect("a whole body");
     let trailers = body.trailers().cloned().unwrap_or_default();
     Response {

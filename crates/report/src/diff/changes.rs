@@ -3,17 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rpcgauge_study::plan::Metric;
-use rpcgauge_study::record::Environment;
 use rpcgauge_study::settings::Placement;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::common;
+use crate::document::machine_facts;
 use crate::findings::Findings;
+use crate::findings::describe::HowItCalls;
 use crate::findings::verdict::Comparison;
 use crate::words::{self, Answer};
 
 /// How the floors of two runs stand to each other under one placement.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct FloorChange {
     /// Where the bare loops ran.
     pub placement: Placement,
@@ -24,7 +25,7 @@ pub struct FloorChange {
 }
 
 /// A verdict that is not the same any more.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct VerdictChange {
     /// The variant that it is about.
     pub of: String,
@@ -42,10 +43,10 @@ pub struct VerdictChange {
     pub after: String,
 }
 
-/// Something of the machine or the programs that differs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EnvironmentChange {
-    /// What.
+/// Something that two runs do not have alike.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// What: a setting by its key in a study, or something of the machine or the programs.
     pub what: String,
     /// In the first run; empty where it was not there.
     pub before: String,
@@ -54,14 +55,12 @@ pub struct EnvironmentChange {
 }
 
 /// A variant that calls in different ways in the two runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SettingsChange {
     /// The variant.
     pub variant: String,
-    /// How it called in the first run.
-    pub before: String,
-    /// How it calls in the second.
-    pub after: String,
+    /// What differs.
+    pub differences: Vec<Difference>,
 }
 
 /// The floors, for each placement that both runs calibrated.
@@ -151,60 +150,58 @@ fn label(answers: &[(Placement, Answer)]) -> String {
     }
 }
 
-/// What differs between the environments.
-pub(super) fn environment(before: &Findings, after: &Findings) -> Vec<EnvironmentChange> {
-    let facts = |f: &Findings| f.environment.as_ref().map(facts).unwrap_or_default();
-    let (old, new) = (facts(before), facts(after));
-    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-    let text = |facts: &BTreeMap<String, String>, name: &String| {
-        facts.get(name).cloned().unwrap_or_default()
-    };
-    names
+/// What two runs do not have alike, of what each has by name.
+fn differences(
+    before: &BTreeMap<String, String>,
+    after: &BTreeMap<String, String>,
+) -> Vec<Difference> {
+    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let of =
+        |run: &BTreeMap<String, String>, name: &str| run.get(name).cloned().unwrap_or_default();
+    let differ = names
         .into_iter()
-        .filter(|name| old.get(*name) != new.get(*name))
-        .map(|name| EnvironmentChange {
-            what: name.clone(),
-            before: text(&old, name),
-            after: text(&new, name),
-        })
-        .collect()
+        .filter(|name| before.get(*name) != after.get(*name));
+    let difference = |name: &String| Difference {
+        what: name.clone(),
+        before: of(before, name),
+        after: of(after, name),
+    };
+    differ.map(difference).collect()
 }
 
-fn facts(environment: &Environment) -> BTreeMap<String, String> {
-    let mut facts = BTreeMap::from([
-        ("rpcgauge".to_owned(), environment.rpcgauge.clone()),
-        ("system".to_owned(), environment.system.clone()),
-        ("processor".to_owned(), environment.processor.clone()),
-        ("cores".to_owned(), environment.cores.to_string()),
-        (
-            "memory".to_owned(),
-            crate::units::size(environment.memory_bytes as f64),
-        ),
-        ("idle states".to_owned(), environment.idle.got.to_string()),
-    ]);
-    let mut optional = |name: &str, value: &Option<String>| {
-        if let Some(value) = value {
-            facts.insert(name.to_owned(), value.clone());
-        }
+/// What differs between the environments.
+pub(super) fn environment(before: &Findings, after: &Findings) -> Vec<Difference> {
+    let facts = |run: &Findings| -> BTreeMap<String, String> {
+        let environment = run.environment.as_ref();
+        let versions = environment.into_iter().flat_map(|e| &e.subjects);
+        let versions = versions.flat_map(|(subject, versions)| {
+            let named = versions.iter();
+            named.map(move |(what, version)| (format!("{subject}: {what}"), version.clone()))
+        });
+        let facts = environment.into_iter().flat_map(machine_facts);
+        let facts = facts.map(|(name, fact)| (name.to_owned(), fact));
+        facts.chain(versions).collect()
     };
-    optional("virtual machine", &environment.virtualization);
-    optional("frequency governor", &environment.governor);
-    for (subject, versions) in &environment.subjects {
-        for (what, version) in versions {
-            facts.insert(format!("{subject}: {what}"), version.clone());
-        }
-    }
-    facts
+    differences(&facts(before), &facts(after))
 }
 
 /// The variants that call in different ways.
 pub(super) fn settings(before: &Findings, after: &Findings) -> Vec<SettingsChange> {
-    let changed = common(before, after).filter(|(old, new)| old.how != new.how);
-    changed
-        .map(|(old, new)| SettingsChange {
-            variant: old.name.clone(),
-            before: old.how.line.clone(),
-            after: new.how.line.clone(),
-        })
+    let named = |how: &HowItCalls| {
+        let mut named = how.settings.clone();
+        named.insert("what is called".to_owned(), how.called.clone());
+        let tls = how.service.as_ref().and_then(|service| service.verified);
+        named.extend(tls.map(|verified| {
+            let tls = if verified { "verified" } else { "unverified" };
+            ("TLS".to_owned(), tls.to_owned())
+        }));
+        named
+    };
+    let changes = common(before, after).map(|(old, new)| SettingsChange {
+        variant: old.name.clone(),
+        differences: differences(&named(&old.how), &named(&new.how)),
+    });
+    changes
+        .filter(|change| !change.differences.is_empty())
         .collect()
 }

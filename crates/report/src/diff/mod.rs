@@ -5,7 +5,6 @@
 //! ([`Base`]). It is better or worse where both say so, beyond what both runs' A/A pairs show, with
 //! intervals that all hold together ([`rpcgauge_stats::judge_changes`]).
 
-mod capacity;
 mod changes;
 mod judge;
 mod objectives;
@@ -17,23 +16,24 @@ mod tests;
 
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::settings::Placement;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-pub use capacity::{CapacityChange, CapacityOutcome};
-pub use changes::{EnvironmentChange, FloorChange, SettingsChange, VerdictChange};
-pub use objectives::ObjectiveChange;
+pub use changes::{Difference, FloorChange, SettingsChange, VerdictChange};
 pub use render::render;
 pub use shared::Base;
 
 use crate::error::ReportError;
+use crate::findings::capacity::CapacityFindings;
+use crate::findings::caution::Caution;
+use crate::findings::objective::ObjectiveFindings;
 use crate::findings::{Findings, VariantFindings};
-use crate::words::Marks;
+use crate::json;
 
 /// The version of the differences' schema that this program writes.
 pub const SCHEMA: u32 = 1;
 
 /// What differs between two runs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Diff {
     /// The version of this schema.
     pub schema: u32,
@@ -48,14 +48,11 @@ pub struct Diff {
     /// Every metric of every variant and placement that both runs have.
     pub metrics: Vec<MetricChange>,
     /// What must be known of those figures: client-bound trials, drift, failed calls and the like.
-    #[serde(default)]
-    pub marks: Vec<MarkedCell>,
+    pub cautions: Vec<CautionsChange>,
     /// The highest rates that hold all objectives, where a run searched for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub capacity: Option<CapacityChange>,
+    pub capacity: Option<BeforeAfter<CapacityFindings>>,
     /// What the runs had to reach, and whether they did.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub objectives: Vec<ObjectiveChange>,
+    pub objectives: Vec<BeforeAfter<ObjectiveFindings>>,
     /// How the floors stand to each other: what changed on the machine.
     pub floors: Vec<FloorChange>,
     /// Verdicts that are not the same any more.
@@ -63,7 +60,7 @@ pub struct Diff {
     /// Verdicts that are the same.
     pub verdicts_unchanged: u64,
     /// What differs between the machines and programs.
-    pub environment: Vec<EnvironmentChange>,
+    pub environment: Vec<Difference>,
     /// Variants of the same name that call in different ways.
     pub settings: Vec<SettingsChange>,
     /// Variants that only the first run has.
@@ -73,12 +70,11 @@ pub struct Diff {
 }
 
 /// Which run this is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RunLabel {
     /// The study's name.
     pub study: String,
     /// When its first trial started, milliseconds since the Unix epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at_ms: Option<u64>,
     /// Trials that were measured.
     pub measured: u64,
@@ -86,8 +82,23 @@ pub struct RunLabel {
     pub planned: u64,
 }
 
+/// What one of two runs has at least. Nothing is judged of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BeforeAfter<T> {
+    /// The first run's; absent where it has none.
+    pub before: Option<T>,
+    /// The second run's; absent where it has none.
+    pub after: Option<T>,
+}
+
+impl<T> BeforeAfter<T> {
+    fn of([before, after]: [Option<T>; 2]) -> Option<Self> {
+        (before.is_some() || after.is_some()).then_some(Self { before, after })
+    }
+}
+
 /// One metric of one variant in both runs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MetricChange {
     /// The variant.
     pub variant: String,
@@ -104,21 +115,15 @@ pub struct MetricChange {
     pub ratio: f64,
     /// After over before, each against something that both runs share: what is judged. Empty where they
     /// do not share all of it, and where nothing is judged.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shifts: Vec<Shift>,
     /// Whether dynamic code made and read the messages in a run.
-    #[serde(default, skip_serializing_if = "is_false")]
     pub dynamic_code: bool,
     /// What it comes to.
     pub outcome: Change,
 }
 
-fn is_false(value: &bool) -> bool {
-    !value
-}
-
 /// How a figure stands to what both runs share, after over before.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Shift {
     /// What it is held against.
     #[serde(flatten)]
@@ -126,12 +131,11 @@ pub struct Shift {
     /// The ratio of the ratios.
     pub ratio: f64,
     /// Its interval; absent where a run has fewer than two invocations.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<[f64; 2]>,
 }
 
 /// What a change comes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
     /// Better after than before.
@@ -154,20 +158,19 @@ pub enum Change {
 }
 
 /// What must be known of a variant's figures in two runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MarkedCell {
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CautionsChange {
     /// The variant.
     pub variant: String,
     /// Where client and server ran.
     pub placement: Placement,
-    /// The first run's marks, each with its trials: `client-bound 12/12`; empty without any.
-    pub before: String,
+    /// The first run's.
+    pub before: Vec<Caution>,
     /// The second run's.
-    pub after: String,
+    pub after: Vec<Caution>,
 }
 
 /// Compares two runs, variant by variant.
-#[must_use]
 pub fn compare(before: &Findings, after: &Findings) -> Diff {
     let margin = before.study.margin.max(after.study.margin);
     let (verdicts, verdicts_unchanged) = changes::verdicts(before, after);
@@ -178,8 +181,8 @@ pub fn compare(before: &Findings, after: &Findings) -> Diff {
         margin,
         confidence: before.study.confidence,
         metrics: judge::metrics(before, after, margin),
-        marks: marked(before, after),
-        capacity: capacity::capacity(before, after),
+        cautions: cautions(before, after),
+        capacity: BeforeAfter::of([before, after].map(|run| run.capacity.clone())),
         objectives: objectives::objectives(before, after),
         floors: changes::floors(before, after),
         verdicts,
@@ -200,7 +203,6 @@ const SPEED: [Metric; 4] = [
 ];
 
 /// Whether two runs have a variant of the same name.
-#[must_use]
 pub fn share_a_variant(before: &Findings, after: &Findings) -> bool {
     common(before, after).next().is_some()
 }
@@ -208,7 +210,6 @@ pub fn share_a_variant(before: &Findings, after: &Findings) -> bool {
 impl Diff {
     /// Whether any latency or goodput could be judged: it has an interval against what both runs share,
     /// or nothing is answered any more.
-    #[must_use]
     pub fn judges_speed(&self) -> bool {
         let has_intervals = |change: &MetricChange| {
             let shifts = &change.shifts;
@@ -234,7 +235,7 @@ impl Diff {
     /// # Errors
     /// [`ReportError::Json`].
     pub fn to_json(&self) -> Result<String, ReportError> {
-        Ok(serde_json::to_string_pretty(self)? + "\n")
+        json::pretty(self)
     }
 }
 
@@ -268,17 +269,17 @@ fn common<'a>(
         .filter_map(|v| Some((v, after.variant(&v.name)?)))
 }
 
-/// The cells of both runs that have marks in one of them.
-fn marked(before: &Findings, after: &Findings) -> Vec<MarkedCell> {
+/// The cells of both runs that have a caution in one of them.
+fn cautions(before: &Findings, after: &Findings) -> Vec<CautionsChange> {
     let cells = common(before, after).flat_map(|(old, new)| {
         let cells = old.cells.iter();
         cells.filter_map(move |cell| Some((old, cell, new.cell(cell.placement)?)))
     });
-    let cells = cells.map(|(variant, old, new)| MarkedCell {
+    let cells = cells.map(|(variant, old, new)| CautionsChange {
         variant: variant.name.clone(),
         placement: old.placement,
-        before: Marks::of(&old.cautions).names,
-        after: Marks::of(&new.cautions).names,
+        before: old.cautions.clone(),
+        after: new.cautions.clone(),
     });
     cells
         .filter(|cell| !(cell.before.is_empty() && cell.after.is_empty()))

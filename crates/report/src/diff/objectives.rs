@@ -1,25 +1,16 @@
-//! What became of each objective in both runs.
+//! What became of each objective in both runs. It may have been asked of one of them alone.
 
 use rpcgauge_study::objective::Objective;
-use serde::{Deserialize, Serialize};
 
-use super::common;
+use super::{BeforeAfter, common};
 use crate::findings::Findings;
 use crate::findings::objective::ObjectiveFindings;
 
-/// An objective of a variant that both runs have. It may have been asked of one run alone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ObjectiveChange {
-    /// What became of it in the first run; absent where that had no such objective.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<ObjectiveFindings>,
-    /// What became of it in the second run; absent where that has no such objective.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<ObjectiveFindings>,
-}
-
 /// The objectives of both runs, in the first one's order.
-pub(super) fn objectives(before: &Findings, after: &Findings) -> Vec<ObjectiveChange> {
+pub(super) fn objectives(
+    before: &Findings,
+    after: &Findings,
+) -> Vec<BeforeAfter<ObjectiveFindings>> {
     let of_variant = |variant: &str, run: &Findings| -> Vec<ObjectiveFindings> {
         let own = run.objectives.iter().filter(|o| o.variant == variant);
         own.cloned().collect()
@@ -30,12 +21,12 @@ pub(super) fn objectives(before: &Findings, after: &Findings) -> Vec<ObjectiveCh
         for old in of_variant(&variant.name, before) {
             let same = |new: &ObjectiveFindings| asks_the_same(&new.objective, &old.objective);
             let new = added.iter().position(same).map(|at| added.remove(at));
-            changes.push(ObjectiveChange {
+            changes.push(BeforeAfter {
                 before: Some(old),
                 after: new,
             });
         }
-        changes.extend(added.into_iter().map(|new| ObjectiveChange {
+        changes.extend(added.into_iter().map(|new| BeforeAfter {
             before: None,
             after: Some(new),
         }));

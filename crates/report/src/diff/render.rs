@@ -3,13 +3,13 @@
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::settings::Placement;
 
-use super::{Base, Change, Diff, MetricChange, ObjectiveChange, RunLabel, Shift};
+use super::{Base, BeforeAfter, Change, Diff, Difference, MetricChange, RunLabel, Shift};
 use crate::document::{Answer, Block, Column, Item, Section, Shown, Table};
 use crate::findings::objective::{ObjectiveFindings, ObjectiveOutcome};
 use crate::metric::row;
 use crate::terminal::{self, Style};
 use crate::units;
-use crate::words;
+use crate::words::{self, Labels};
 
 /// The metrics in the table, from left to right, and when their columns are dropped.
 const SHOWN: [(Metric, &str, u8); 6] = [
@@ -22,7 +22,6 @@ const SHOWN: [(Metric, &str, u8); 6] = [
 ];
 
 /// Writes differences for a terminal.
-#[must_use]
 pub fn render(diff: &Diff, style: Style) -> String {
     let mut facts = vec![format!(
         "The machine's mood is another one in each run. So a figure is held against its run's floor and \
@@ -51,7 +50,7 @@ pub fn render(diff: &Diff, style: Style) -> String {
     ]
     .into_iter()
     .chain(placements.map(|placement| figures(diff, placement)))
-    .chain([marks(diff), others(diff)])
+    .chain([cautions(diff), others(diff)])
     .filter(|section| !section.blocks.is_empty())
     .collect();
     terminal::sections(&titles, &facts, &sections, style)
@@ -96,7 +95,9 @@ fn capacity(diff: &Diff) -> Section {
     let facts = diff.capacity.iter().map(|change| {
         let runs = [("before", &change.before), ("after", &change.after)];
         let facts = runs.map(|(label, found)| {
-            let sentence = found.as_ref().map(|found| found.sentence.clone());
+            let sentence = found
+                .as_ref()
+                .map(|found| words::capacity::sentences(found).join(" "));
             let sentence = sentence.unwrap_or_else(|| "not searched for".to_owned());
             (label.to_owned(), sentence.into())
         });
@@ -107,7 +108,7 @@ fn capacity(diff: &Diff) -> Section {
 
 /// What became of every objective, before and after.
 fn objectives(diff: &Diff) -> Section {
-    let item = |change: &ObjectiveChange| {
+    let item = |change: &BeforeAfter<ObjectiveFindings>| {
         let (sign, answer) = turn(change);
         signed(sign, answer, objective(change))
     };
@@ -117,7 +118,7 @@ fn objectives(diff: &Diff) -> Section {
 }
 
 /// Whether an objective is reached or missed now and was not before.
-fn turn(change: &ObjectiveChange) -> (char, Answer) {
+fn turn(change: &BeforeAfter<ObjectiveFindings>) -> (char, Answer) {
     let outcomes = [&change.before, &change.after].map(|o| o.as_ref().map(|o| o.outcome));
     let [before, after] = outcomes;
     match after {
@@ -134,7 +135,7 @@ fn turn(change: &ObjectiveChange) -> (char, Answer) {
     }
 }
 
-fn objective(change: &ObjectiveChange) -> String {
+fn objective(change: &BeforeAfter<ObjectiveFindings>) -> String {
     let named = change.before.as_ref().or(change.after.as_ref());
     let name = named.map_or_else(String::new, |o| format!("{} {}", o.variant, o.objective));
     let outcome = |found: &Option<ObjectiveFindings>| {
@@ -262,7 +263,7 @@ fn figures(diff: &Diff, placement: Placement) -> Section {
         let line = |head: &str, cell: &dyn Fn(&MetricChange) -> String| {
             let cells = SHOWN.map(|(metric, ..)| {
                 let change = here().find(|m| m.variant == *name && m.metric == metric);
-                change.map_or_else(|| units::NONE.to_owned(), cell)
+                change.map_or_else(units::none, cell)
             });
             [head.to_owned()]
                 .into_iter()
@@ -323,37 +324,34 @@ fn or_none(text: &str) -> &str {
     if text.is_empty() { "none" } else { text }
 }
 
-/// What must be known of the figures above.
-fn marks(diff: &Diff) -> Section {
-    let marks = diff.marks.iter().map(|cell| {
-        let marks = match cell.before == cell.after {
-            true => format!("{} before and after", cell.before),
-            false => format!(
-                "{} before; {} after",
-                or_none(&cell.before),
-                or_none(&cell.after)
-            ),
+/// What must be known of the figures above. Dynamic code stands beside the changes themselves.
+fn cautions(diff: &Diff) -> Section {
+    let lines = diff.cautions.iter().filter_map(|cell| {
+        let [before, after] = [&cell.before, &cell.after].map(|of| Labels::of(of).names);
+        let labels = match before == after {
+            true if before.is_empty() => return None,
+            true => format!("{before} before and after"),
+            false => format!("{} before; {} after", or_none(&before), or_none(&after)),
         };
-        paragraph(format!(
-            "{} {}: {marks}",
-            cell.variant,
-            words::on(cell.placement)
-        ))
+        let place = words::on(cell.placement);
+        Some(paragraph(format!("{} {place}: {labels}", cell.variant)))
     });
-    section("Marks, by trials".to_owned(), marks.collect())
+    section("Cautions, by trials".to_owned(), lines.collect())
 }
 
 fn others(diff: &Diff) -> Section {
     let mut entries: Vec<String> = Vec::new();
-    entries.extend(diff.environment.iter().map(|change| {
-        let (before, after) = (or_none(&change.before), or_none(&change.after));
-        format!("{}: {before} → {after}", change.what)
-    }));
+    let line = |difference: &Difference| {
+        let [before, after] = [&difference.before, &difference.after].map(|text| match &**text {
+            "" => units::NONE,
+            text => text,
+        });
+        format!("{}: {before} → {after}", difference.what)
+    };
+    entries.extend(diff.environment.iter().map(line));
     entries.extend(diff.settings.iter().map(|change| {
-        format!(
-            "{} calls differently: {} → {}",
-            change.variant, change.before, change.after
-        )
+        let lines: Vec<String> = change.differences.iter().map(line).collect();
+        format!("{} calls differently: {}", change.variant, lines.join(", "))
     }));
     if !diff.only_before.is_empty() {
         entries.push(format!("only before: {}", diff.only_before.join(", ")));

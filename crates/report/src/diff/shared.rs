@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use rpcgauge_stats::{Bootstrap, Estimate, InRuns, Pair, PairedRatios, compare};
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::settings::Placement;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::common;
 use crate::findings::trial::TrialRow;
@@ -17,7 +17,7 @@ use crate::findings::{Findings, VariantFindings, controls, figure};
 use crate::metric::{is_about_server, is_counted};
 
 /// What a figure is held against, so that the machine's mood cancels.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "base", rename_all = "kebab-case")]
 pub enum Base {
     /// Nothing: it is counted, and the machine has no part in it.

@@ -44,7 +44,7 @@ pub(crate) struct Scale {
 #[derive(Default)]
 pub(crate) struct Bar {
     pub(crate) name: String,
-    pub(crate) marks: String,
+    pub(crate) cautions: String,
     pub(crate) parts: Vec<Part>,
     /// A second, thinner bar of spans that overlap the first one's.
     pub(crate) spans: Vec<Part>,

@@ -1,10 +1,10 @@
 //! Published figures, and what became of them.
 
-use super::verdicts::{claimed, drawn, placed, reach};
+use super::verdicts::{claimed, drawn, placed, reach, turned};
 use super::{Answer, Block, Drawn, Section, Shown};
 use crate::findings::Findings;
 use crate::findings::verdict::{ClaimFindings, ClaimMeasured};
-use crate::metric::{better, row as metric};
+use crate::metric::row as metric;
 use crate::words::{self, About};
 
 /// A published figure.
@@ -15,9 +15,9 @@ pub(crate) struct Claim {
     pub(crate) about: String,
     /// The published sentence, and where it stands.
     pub(crate) says: String,
-    /// The published ratio, if there is one, and the figures.
+    /// The published ratio, or the figures where these have none; and both.
     pub(crate) published: String,
-    pub(crate) figures: String,
+    pub(crate) published_in_full: String,
     pub(crate) measured: Vec<Measured>,
 }
 
@@ -78,10 +78,7 @@ fn claim(claim: &ClaimFindings, margin: f64) -> Claim {
     };
     let published = claim
         .published_ratio
-        .map(|ratio| match better(claim.metric) {
-            rpcgauge_stats::Better::Higher => ratio.ln(),
-            rpcgauge_stats::Better::Lower => -ratio.ln(),
-        });
+        .map(|ratio| turned(claim.metric, ratio));
     let measured = |(index, p): (usize, &ClaimMeasured)| Measured {
         place: placed(several, p.verdict.placement),
         text: words::claim_measured(claim.metric, &p.verdict),
@@ -101,13 +98,11 @@ fn claim(claim: &ClaimFindings, margin: f64) -> Claim {
             claim.against
         ),
         says: format!("{} ({})", claim.says, claim.source),
-        published: claim.published_ratio.map_or_else(String::new, |ratio| {
-            words::factor_phrase(claim.metric, ratio)
-        }),
-        figures: format!(
-            "{} against {} {}",
-            claim.published.of, claim.published.against, claim.published.unit
-        ),
+        published: match claim.published_ratio {
+            Some(ratio) => words::factor_phrase(claim.metric, ratio),
+            None => words::claim_published(claim),
+        },
+        published_in_full: words::claim_published(claim),
         measured: claim.placements.iter().enumerate().map(measured).collect(),
     }
 }

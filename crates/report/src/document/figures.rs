@@ -3,12 +3,12 @@
 use rpcgauge_study::record::Stage;
 use rpcgauge_study::settings::{Placement, Timing};
 
-use super::groups::{self, Group};
+use super::groups::{self, Group, measured, members};
 use super::live::{LEFT_OUT, time};
 use super::{Block, Column, MOST_IN_TEXTS, Section, Shown, Table, Text};
 use crate::findings::{Cell, Figures, Findings, StageFindings, VariantFindings};
-use crate::units::{self, NONE};
-use crate::words::{self, Marks};
+use crate::units;
+use crate::words::{self, Labels};
 
 /// A column of figures: its head, and what stands in it.
 type Figure = (Column, fn(&Figures) -> Option<String>);
@@ -101,10 +101,10 @@ fn delay(
 
 /// The figures of some groups. A column that no variant has is left out.
 pub(super) fn table(groups: &[Group<'_>]) -> Table {
-    let members = || groups.iter().flat_map(|group| &group.members);
-    let is_codec = |variant: &VariantFindings| variant.how.operation.is_some();
+    let members = || members(groups);
+    let is_codec = |variant: &VariantFindings| variant.how.is_codec();
     let all_codecs = members().all(|(variant, _)| is_codec(variant));
-    let at_a_rate = members().any(|(variant, _)| variant.how.at_a_rate);
+    let at_a_rate = members().any(|(variant, _)| variant.how.is_at_a_rate());
     let shown: Vec<Figure> = FIGURES
         .into_iter()
         .filter(|(column, figure)| {
@@ -117,17 +117,17 @@ pub(super) fn table(groups: &[Group<'_>]) -> Table {
         RATE if all_codecs => Column::number("messages/s", column.rank),
         _ => column.clone(),
     };
-    let row = |(variant, cell): &(&VariantFindings, &Cell)| {
+    let row = |(variant, cell): (&VariantFindings, &Cell)| {
         let figures = cell.figures.as_deref();
         let cells = shown
             .iter()
-            .map(|(_, figure)| figures.and_then(figure).unwrap_or_else(|| NONE.to_owned()));
+            .map(|(_, figure)| figures.and_then(figure).unwrap_or_else(units::none));
         [variant.name.clone()].into_iter().chain(cells).collect()
     };
-    let marks: Vec<Marks> = members()
-        .map(|(_, cell)| Marks::of(&cell.cautions))
+    let cautions: Vec<Labels> = members()
+        .map(|(_, cell)| Labels::of(&cell.cautions))
         .collect();
-    let letters: String = marks.iter().map(|marks| &*marks.letters).collect();
+    let letters: String = cautions.iter().map(|labels| &*labels.letters).collect();
     let columns: Vec<Column> = [Column::text("variant", 0)]
         .into_iter()
         .chain(shown.iter().map(column))
@@ -158,7 +158,7 @@ pub(super) fn table(groups: &[Group<'_>]) -> Table {
     Table {
         rows: members().map(row).collect(),
         columns,
-        marks,
+        cautions,
         breaks,
         legend: words::caution::legend(&letters),
         notes,
@@ -215,24 +215,19 @@ fn merge(known: &mut Vec<String>, more: Vec<String>) {
 /// What the instrument itself took, and how late it was, in every report: the columns of both may have no
 /// room.
 fn client(groups: &[Group<'_>]) -> Option<String> {
-    let members = groups.iter().flat_map(|group| &group.members);
-    let measured: Vec<(&str, &Figures)> = members
-        .filter_map(|(v, cell)| Some((&*v.name, cell.figures.as_deref()?)))
-        .collect();
-    let shares = measured
-        .iter()
-        .filter_map(|(name, f)| Some((f.client_share_max?, *name)));
+    let shares = measured(groups).filter_map(|(v, f)| Some((f.client_share_max?, &v.name)));
     let (share, busiest) = shares.max_by(|a, b| a.0.total_cmp(&b.0))?;
     let mut text = format!(
         "rpcgauge's own client used up to {} of its core ({busiest})",
         units::percent(share)
     );
-    let delays = measured.iter().filter_map(|(name, figures)| {
+    let delays = measured(groups).filter_map(|(variant, figures)| {
+        let name = &variant.name;
         let delay = figures.send_delay.as_ref()?;
         // Too few calls for a percentile have a longest one still.
         Some(match delay.p99_ns {
-            Some(ns) => (ns, "99% of its calls", *name),
-            None => (delay.max_ns, "its calls", *name),
+            Some(ns) => (ns, "99% of its calls", name),
+            None => (delay.max_ns, "its calls", name),
         })
     });
     if let Some((delay, calls, latest)) = delays.max_by_key(|(ns, ..)| *ns) {
@@ -246,19 +241,15 @@ fn client(groups: &[Group<'_>]) -> Option<String> {
 
 /// How many spikes there were, and the highest.
 fn spikes(groups: &[Group<'_>]) -> Option<String> {
-    let members = || groups.iter().flat_map(|group| &group.members);
-    let timelines = || {
-        members().filter_map(|(variant, cell)| Some((variant, &cell.figures.as_deref()?.timeline)))
-    };
+    let timelines = || measured(groups).map(|(variant, figures)| (variant, &figures.timeline));
     let found: u64 = timelines().map(|(_, t)| t.spikes_found).sum();
     let with = timelines().filter(|(_, t)| t.spikes_found > 0).count();
     let spikes = timelines().flat_map(|(v, t)| t.spikes.iter().map(move |s| (s.max_ns, v)));
     let (highest, variant) = spikes.max_by_key(|(ns, _)| *ns)?;
-    let spikes = if found == 1 { "spike" } else { "spikes" };
     Some(format!(
-        "{} {spikes} in {with} of {} variants, the highest of {} in {}; report.html shows when.",
-        units::count(found),
-        members().count(),
+        "{} in {with} of {} variants, the highest of {} in {}; report.html shows when.",
+        units::counted(found, "spike"),
+        members(groups).count(),
         units::time(highest as f64),
         variant.name,
     ))
@@ -266,28 +257,24 @@ fn spikes(groups: &[Group<'_>]) -> Option<String> {
 
 /// The stages of all variants that were timed by stages, mean and median; none without any.
 pub(super) fn stages(groups: &[Group<'_>]) -> Option<Table> {
-    let members = groups.iter().flat_map(|group| &group.members);
-    let staged: Vec<(&str, &[StageFindings])> = members
-        .filter_map(|(variant, cell)| Some((&*variant.name, &*cell.figures.as_deref()?.stages)))
+    let staged: Vec<(&str, &[StageFindings])> = measured(groups)
+        .map(|(variant, figures)| (&*variant.name, &*figures.stages))
         .filter(|(_, stages)| !stages.is_empty())
         .collect();
     let has = |stage: &Stage| {
         let mut all = staged.iter().flat_map(|(_, stages)| stages.iter());
         all.any(|found| found.stage == *stage)
     };
-    let used: Vec<Stage> = Stage::CLIENT.into_iter().chain(SPANS).filter(has).collect();
+    let used: Vec<Stage> = Stage::ALL.into_iter().filter(has).collect();
     let cell = |stages: &[StageFindings], stage: Stage| {
         let found = stages.iter().find(|s| s.stage == stage);
-        found.map_or_else(
-            || NONE.to_owned(),
-            |s| {
-                format!(
-                    "{} ({})",
-                    units::time(s.mean_ns),
-                    units::time(s.p50_ns as f64)
-                )
-            },
-        )
+        found.map_or_else(units::none, |s| {
+            format!(
+                "{} ({})",
+                units::time(s.mean_ns),
+                units::time(s.p50_ns as f64)
+            )
+        })
     };
     let row = |(name, stages): &(&str, &[StageFindings])| {
         let cells = used.iter().map(|stage| cell(stages, *stage));
@@ -329,9 +316,12 @@ pub(super) fn stage_name(stage: Stage) -> &'static str {
 
 /// How each of some variants calls.
 pub(super) fn how(variants: &[&VariantFindings]) -> Vec<(String, Text)> {
-    let how = variants.iter();
-    how.map(|variant| (variant.name.clone(), variant.how.line.clone().into()))
-        .collect()
+    let how = variants.iter().map(|variant| {
+        let how = &variant.how;
+        let line = format!("{}; {}", how.line, how.called);
+        (variant.name.clone(), line.into())
+    });
+    how.collect()
 }
 
 /// The placements that some variants were planned under.

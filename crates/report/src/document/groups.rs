@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rpcgauge_study::settings::Placement;
 
 use crate::findings::verdict::Comparison;
-use crate::findings::{Cell, Findings, VariantFindings};
+use crate::findings::{Cell, Figures, Findings, VariantFindings};
 use crate::words::{self, About};
 
 /// A question, and the comparisons that answer it.
@@ -103,6 +103,22 @@ pub(crate) struct Group<'a> {
     /// The part of the study they belong to, and what their names share: `list n=10`.
     pub(crate) title: Option<String>,
     pub(crate) members: Vec<(&'a VariantFindings, &'a Cell)>,
+}
+
+/// Every variant of some groups.
+pub(crate) fn members<'a>(
+    groups: &[Group<'a>],
+) -> impl Iterator<Item = (&'a VariantFindings, &'a Cell)> {
+    groups
+        .iter()
+        .flat_map(|group| group.members.iter().copied())
+}
+
+/// Every variant of some groups that was measured.
+pub(crate) fn measured<'a>(
+    groups: &[Group<'a>],
+) -> impl Iterator<Item = (&'a VariantFindings, &'a Figures)> {
+    members(groups).filter_map(|(variant, cell)| Some((variant, cell.figures.as_deref()?)))
 }
 
 /// Those of some variants that were planned under a placement, in the study's order; those of one part

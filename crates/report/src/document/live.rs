@@ -1,13 +1,13 @@
 //! What was measured of live services: results, objectives, ramps and searches.
 
-use rpcgauge_study::record::CLIENT_BOUND_SHARE;
+use rpcgauge_study::record::{CLIENT_BOUND_SHARE, FailureKind};
 
 use super::{Answer, Block, Column, Item, Section, Shown, Table, Text};
 use crate::findings::capacity::{CapacityFindings, CapacityTrial};
 use crate::findings::objective::ObjectiveOutcome;
 use crate::findings::steps::StepFindings;
 use crate::findings::{BytesPerCall, Cell, Distribution, Figures, Findings, VariantFindings};
-use crate::units::{self, NONE};
+use crate::units::{self, none};
 use crate::words;
 
 /// What no figure of a load holds: requests are encoded before they are due, or on another thread, and a
@@ -18,11 +18,8 @@ pub(super) const LEFT_OUT: &str = "the client's own encoding of requests and dec
 pub(super) fn results(findings: &Findings) -> Vec<Section> {
     let several = findings.live().count() > 1;
     let cells = findings.live().flat_map(|variant| {
-        let measured = variant
-            .cells
-            .iter()
-            .filter_map(move |cell| Some((variant, cell, cell.figures.as_deref()?)));
-        measured.collect::<Vec<_>>()
+        let measured = variant.measured();
+        measured.map(move |(cell, figures)| (variant, cell, figures))
     });
     let section = |(variant, cell, figures): (&VariantFindings, &Cell, &Figures)| {
         let mut blocks = vec![Block::Facts(facts(variant, figures))];
@@ -47,9 +44,10 @@ pub(super) fn results(findings: &Findings) -> Vec<Section> {
 /// What is said of a live service: a label and a text each.
 fn facts(variant: &VariantFindings, figures: &Figures) -> Vec<(String, Text)> {
     let mut facts: Vec<(&str, Text)> = vec![
-        ("called", called(variant).into()),
+        ("called", Text::from(&variant.how.called)),
+        ("how", Text::from(&variant.how.line)),
         ("calls", calls(figures).into()),
-        ("rate", rate(variant, figures).into()),
+        ("rate", rate(figures).into()),
     ];
     let of_whom = match figures.calls.answered == figures.calls.started {
         true => "",
@@ -73,22 +71,6 @@ fn facts(variant: &VariantFindings, figures: &Figures) -> Vec<(String, Text)> {
     named
         .map(|(label, text)| (label.to_owned(), text))
         .collect()
-}
-
-fn called(variant: &VariantFindings) -> String {
-    let how = &variant.how;
-    let kept = match how.connections {
-        1 => how.connection.clone(),
-        many => format!("{}, {many} at a time", how.connection),
-    };
-    let tls = how.tls.as_ref().map(|tls| format!(" over {tls}"));
-    format!(
-        "{}, by {}{}; {kept}; a call fails after {}",
-        how.call(),
-        how.http,
-        tls.unwrap_or_default(),
-        units::time(how.deadline_ms as f64 * 1e6)
-    )
 }
 
 fn calls(figures: &Figures) -> String {
@@ -117,7 +99,7 @@ fn calls(figures: &Figures) -> String {
     text
 }
 
-fn rate(variant: &VariantFindings, figures: &Figures) -> String {
+fn rate(figures: &Figures) -> String {
     let seconds = figures.elapsed_ns as f64 / 1e9;
     let sent = figures
         .calls
@@ -125,11 +107,10 @@ fn rate(variant: &VariantFindings, figures: &Figures) -> String {
         .saturating_sub(figures.calls.never_sent);
     let sent = match seconds > 0.0 {
         true => units::number(sent as f64 / seconds),
-        false => NONE.to_owned(),
+        false => none(),
     };
     format!(
-        "{}; sent {sent}/s, answered {}/s, in {}",
-        variant.how.schedule,
+        "sent {sent}/s, answered {}/s, in {}",
         units::number(figures.goodput),
         units::time(figures.elapsed_ns as f64)
     )
@@ -156,9 +137,9 @@ fn times(of: &Distribution) -> String {
 /// Each kind of failure, the most frequent first, with its most frequent text, and of how many where
 /// not all have it.
 fn errors(figures: &Figures) -> Vec<Text> {
-    let mut kinds: Vec<(&String, &u64)> = figures.calls.failed.iter().collect();
+    let mut kinds: Vec<(&FailureKind, &u64)> = figures.calls.failed.iter().collect();
     kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-    let line = |(kind, count): (&String, &u64)| {
+    let line = |(kind, count): (&FailureKind, &u64)| {
         let text = Text::from(format!("{} × {kind}", units::count(*count)));
         match figures.errors.iter().find(|error| error.kind == *kind) {
             Some(error) if error.count < *count => text
@@ -190,7 +171,8 @@ fn connections(variant: &VariantFindings, figures: &Figures) -> String {
         "{at_start} at the start, {} opened later",
         connections.opened.map_or_else(none, units::count)
     );
-    if variant.how.tls.is_some() && connections.opened > Some(0) {
+    let tls = variant.how.service.as_ref().and_then(|it| it.verified);
+    if tls.is_some() && connections.opened > Some(0) {
         text += &format!(
             " ({} of them with a resumed TLS session)",
             units::count(connections.tls_resumed)
@@ -198,7 +180,7 @@ fn connections(variant: &VariantFindings, figures: &Figures) -> String {
     }
     if connections.failed > 0 {
         let has = |kind| figures.errors.iter().any(|error| error.kind == kind);
-        let cause = match (has("out-of-files"), has("out-of-ports")) {
+        let cause = match (has(FailureKind::OutOfFiles), has(FailureKind::OutOfPorts)) {
             (true, _) => ", since this machine is out of files: raise `ulimit -n`",
             (_, true) => ", since this machine is out of local ports",
             _ => "",
@@ -207,11 +189,6 @@ fn connections(variant: &VariantFindings, figures: &Figures) -> String {
         text += &format!(", {failed} attempts failed{cause}");
     }
     text
-}
-
-/// What is shown of a figure that is not known.
-fn none() -> String {
-    NONE.to_owned()
 }
 
 fn client(figures: &Figures) -> String {
@@ -268,8 +245,8 @@ pub(super) fn objectives(findings: &Findings) -> Option<Section> {
 
 /// The tables that stand beside a live service's figures: a search, then ramps.
 pub(super) fn listings(findings: &Findings) -> Vec<Section> {
-    let cells = findings.variants.iter().flat_map(|v| &v.cells);
-    let figures = cells.filter_map(|cell| cell.figures.as_deref());
+    let cells = findings.variants.iter().flat_map(VariantFindings::measured);
+    let figures = cells.map(|(_, figures)| figures);
     let ramps = figures.filter(|figures| !figures.steps.is_empty());
     findings
         .capacity
@@ -430,7 +407,7 @@ mod tests {
         let mut figures = variant.cells[0].figures.as_deref().unwrap().clone();
         figures.connections.failed = 7;
         assert!(connections(variant, &figures).ends_with(", 7 attempts failed"));
-        figures.errors[0].kind = "out-of-files".to_owned();
+        figures.errors[0].kind = FailureKind::OutOfFiles;
         assert!(connections(variant, &figures).contains("7 attempts failed, since"));
     }
 }

@@ -15,11 +15,11 @@ mod verdicts;
 
 pub(crate) use chart::{Bar, Bars, Chart, Part, Plot, Size, Weight};
 pub(crate) use claims::Claim;
-pub(crate) use run::cautions;
+pub(crate) use run::{cautions, machine_facts};
 pub(crate) use verdicts::{Answer, Drawn, Question, Row, SIGNS, Verdict, Verdicts};
 
 use crate::findings::Findings;
-use crate::words::Marks;
+use crate::words::Labels;
 
 /// A report.
 pub(crate) struct Document {
@@ -146,10 +146,10 @@ pub(crate) struct Table {
     pub(crate) columns: Vec<Column>,
     pub(crate) rows: Vec<Vec<String>>,
     /// What must be known of each row; empty where the table has no such column.
-    pub(crate) marks: Vec<Marks>,
+    pub(crate) cautions: Vec<Labels>,
     /// The rows that begin a group, but for the first.
     pub(crate) breaks: Vec<usize>,
-    /// What the letters of the marks mean, where these stand by their letters.
+    /// What the letters of the cautions mean, where these stand by their letters.
     pub(crate) legend: Vec<String>,
     /// How to read it.
     pub(crate) notes: Vec<String>,

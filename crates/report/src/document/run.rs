@@ -52,8 +52,8 @@ fn machine(e: &Environment) -> String {
         .as_ref()
         .map(|v| format!(", {v}"))
         .unwrap_or_default();
-    let cores = if e.cores == 1 { "core" } else { "cores" };
-    format!("{}, {} {cores}{place}", e.processor, e.cores)
+    let cores = units::counted(u64::from(e.cores), "core");
+    format!("{}, {cores}{place}", e.processor)
 }
 
 /// What makes all of a report weaker than it could be.
@@ -113,15 +113,11 @@ pub(super) fn failures(findings: &Findings) -> Option<Section> {
 
 /// What failed of the calls and connections of subjects; a live service's stands with its result.
 pub(super) fn calls(findings: &Findings) -> Option<Section> {
-    let cells = findings
-        .variants
-        .iter()
-        .filter(|v| !v.is_live())
-        .flat_map(|variant| {
-            let cells = variant.cells.iter();
-            cells.filter_map(move |cell| Some((variant, cell, cell.figures.as_deref()?)))
-        });
-    let items = cells.filter_map(|(variant, cell, figures)| failed_calls(variant, cell, figures));
+    let subjects = findings.variants.iter().filter(|v| !v.is_live());
+    let items = subjects.flat_map(|variant| {
+        let measured = variant.measured();
+        measured.filter_map(move |(cell, figures)| failed_calls(variant, cell, figures))
+    });
     let items: Vec<Item> = items.collect();
     (!items.is_empty()).then(|| Section {
         id: "calls",
@@ -159,7 +155,7 @@ fn failed_calls(variant: &VariantFindings, cell: &Cell, figures: &Figures) -> Op
     let kinds = figures.calls.failed.iter().flat_map(|(kind, count)| {
         let said = figures.errors.iter().filter(|error| error.kind == *kind);
         let said: Vec<(u64, Text)> = said.map(|e| (e.count, Text::foreign(&e.text))).collect();
-        let line = |count: u64| Text::from(format!("{} × ", units::count(count))).and_foreign(kind);
+        let line = |count: u64| Text::from(format!("{} × {kind}", units::count(count)));
         if said.is_empty() {
             return vec![line(*count)];
         }
@@ -183,23 +179,26 @@ fn failed_calls(variant: &VariantFindings, cell: &Cell, figures: &Figures) -> Op
 /// The machine and the programs.
 pub(super) fn environment(findings: &Findings) -> Option<Section> {
     let environment = findings.environment.as_ref()?;
-    let mut facts = named(environment);
-    facts.extend(floor_blocks(findings).map(|text| ("Floor by block".to_owned(), text)));
+    let own = machine_facts(environment).into_iter();
+    let own = own.map(|(name, fact)| (name.to_owned(), fact));
+    let subjects = environment.subjects.iter().map(|(subject, versions)| {
+        let versions = versions.iter().map(|(what, v)| format!("{what} {v}"));
+        let versions: Vec<String> = versions.collect();
+        (format!("Subject {subject}"), versions.join(", "))
+    });
+    let floors = floor_blocks(findings).map(|text| ("Floor by block".to_owned(), text));
+    let facts = own.chain(subjects).chain(floors);
+    let facts = facts.map(|(name, fact)| (name, Text::foreign(fact)));
     Some(Section {
         id: "environment",
         title: "Environment".to_owned(),
         shown: Shown::Folded,
-        blocks: vec![Block::Facts(
-            facts
-                .into_iter()
-                .map(|(name, text)| (name, Text::foreign(text)))
-                .collect(),
-        )],
+        blocks: vec![Block::Facts(facts.collect())],
     })
 }
 
-/// The environment, name by name; what makes it noisy is among the cautions.
-fn named(environment: &Environment) -> Vec<(String, String)> {
+/// The machine, name by name; what makes it noisy is among the cautions.
+pub(crate) fn machine_facts(environment: &Environment) -> [(&'static str, String); 8] {
     let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "not known".to_owned());
     let idle = &environment.idle;
     let mut idle_text = if idle.asked == idle.got {
@@ -210,7 +209,7 @@ fn named(environment: &Environment) -> Vec<(String, String)> {
     if let Some(reason) = &idle.reason {
         idle_text += &format!(" ({reason})");
     }
-    let own = [
+    [
         ("rpcgauge", environment.rpcgauge.clone()),
         ("System", environment.system.clone()),
         ("Processor", environment.processor.clone()),
@@ -219,27 +218,26 @@ fn named(environment: &Environment) -> Vec<(String, String)> {
         ("Virtual machine", or_unknown(&environment.virtualization)),
         ("Frequency governor", or_unknown(&environment.governor)),
         ("Idle states", idle_text),
-    ];
-    let subjects = environment.subjects.iter().map(|(subject, versions)| {
-        let versions = versions.iter().map(|(what, v)| format!("{what} {v}"));
-        let versions: Vec<String> = versions.collect();
-        (format!("Subject {subject}"), versions.join(", "))
-    });
-    let own = own.into_iter().map(|(name, text)| (name.to_owned(), text));
-    own.chain(subjects).collect()
+    ]
 }
 
 /// How far the machine moved a floor during the run: the one that it moved furthest, since floors
 /// of other bytes and transports are not to be compared. None without two blocks of a floor.
 fn floor_blocks(findings: &Findings) -> Option<String> {
-    let cells = findings
-        .variants
-        .iter()
-        .flat_map(|v| v.cells.iter().map(move |c| (v, c)));
-    let floors = cells.filter_map(|(variant, cell)| {
-        let floor = cell.figures.as_deref()?.floor.as_ref()?;
-        let moved = floor.highest_round_trip_ns as f64 / floor.lowest_round_trip_ns.max(1) as f64;
-        (floor.blocks > 1).then_some((moved, floor, variant, cell))
+    let floors = findings.variants.iter().flat_map(|variant| {
+        let floors = variant.measured();
+        let floors = floors.filter_map(|(cell, figures)| Some((cell, figures.floor.as_ref()?)));
+        floors
+            .filter(|(_, floor)| floor.blocks > 1)
+            .map(move |(cell, floor)| {
+                let lowest = floor.lowest_round_trip_ns.max(1) as f64;
+                (
+                    floor.highest_round_trip_ns as f64 / lowest,
+                    floor,
+                    variant,
+                    cell,
+                )
+            })
     });
     let (moved, floor, variant, cell) = floors.max_by(|a, b| a.0.total_cmp(&b.0))?;
     Some(format!(
@@ -297,8 +295,8 @@ pub(super) fn reading(findings: &Findings) -> Section {
                  resolved” means that this run cannot tell; it says how much more measuring would; “1.10× \
                  faster to 1.23× slower” are the two ends of its interval. The two figures beside a ratio \
                  are over all calls, and can differ by another ratio than the blocks do. “Depends on \
-                 placement” means that the answer changes with the cores on which client and server run: \
-                 then neither answer is the answer."
+                 placement” means that the verdict changes with the cores on which client and server run, so \
+                 that none of them holds alone."
             ),
         );
         about(
@@ -342,9 +340,9 @@ pub(super) fn reading(findings: &Findings) -> Section {
     let meanings = caution::meanings().map(|(name, meaning)| format!("{name}: {meaning}"));
     let meanings: Vec<String> = meanings.collect();
     about(
-        "Marks.",
+        "Cautions.",
         format!(
-            "{}. Beside a mark stands how many it is about; beside a bar it stands only where it is about \
+            "{}. Beside a caution stands how many it is about; beside a bar it stands only where it is about \
              most trials.",
             meanings.join("; ")
         ),

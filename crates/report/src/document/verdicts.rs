@@ -1,5 +1,6 @@
 //! The verdicts: each question with its comparisons, and what was found under each placement.
 
+use rpcgauge_study::plan::Metric;
 use rpcgauge_study::settings::Placement;
 
 use super::groups::{self, Asked};
@@ -312,10 +313,7 @@ pub(super) fn reach<'a>(
 /// A verdict to be drawn; none without an estimate.
 pub(super) fn drawn(about: About<'_>, verdict: &PlacementVerdict, margin: f64) -> Option<Drawn> {
     let estimate = verdict.estimate?;
-    let turn = |ratio: f64| match better(about.metric) {
-        rpcgauge_stats::Better::Higher => ratio.ln(),
-        rpcgauge_stats::Better::Lower => -ratio.ln(),
-    };
+    let turn = |ratio: f64| turned(about.metric, ratio);
     let control = verdict
         .control
         .as_ref()
@@ -330,6 +328,14 @@ pub(super) fn drawn(about: About<'_>, verdict: &PlacementVerdict, margin: f64) -
         control: control.map(|[low, high]| low.ln().abs().max(high.ln().abs())),
         published: None,
     })
+}
+
+/// The logarithm of a ratio, better to the right.
+pub(super) fn turned(metric: Metric, ratio: f64) -> f64 {
+    match better(metric) {
+        rpcgauge_stats::Better::Higher => ratio.ln(),
+        rpcgauge_stats::Better::Lower => -ratio.ln(),
+    }
 }
 
 /// What a claim comes to, as a sign.

@@ -7,9 +7,9 @@
 use rpcgauge_stats::{self as stats, CapacitySearch, SearchEnd, SearchStep, Tried, bracket};
 use rpcgauge_study::objective::Objective;
 use rpcgauge_study::plan::{Capacity, Plan};
-use rpcgauge_study::record::{CLIENT_BOUND_SHARE, Ending, Measured, Outcome, TrialRecord};
+use rpcgauge_study::record::{CLIENT_BOUND_SHARE, Ending, Measured, TrialOutcome, TrialRecord};
 use rpcgauge_study::settings::Schedule;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::Ended;
 use super::figures::Distribution;
@@ -17,7 +17,7 @@ use super::objective::{Evidence, ObjectiveOutcome, held_against};
 use super::trial::goodput;
 
 /// The highest rate that holds the objectives, with what it rests on. Rates are in calls a second.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CapacityFindings {
     /// What had to hold, all of it.
     pub objectives: Vec<Objective>,
@@ -26,20 +26,17 @@ pub struct CapacityFindings {
     /// How the search ended.
     pub end: CapacityEnd,
     /// The highest rate that held; absent where none did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<CapacityBound>,
     /// The lowest rate above it that did not; absent where none was tried.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missed: Option<CapacityBound>,
     /// What stood in the way of a higher rate, as far as it is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
     /// Every trial, in the order they ran.
     pub trials: Vec<CapacityTrial>,
 }
 
 /// How a search ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CapacityEnd {
     /// Both ends of the bracket are sure, and it is as narrow as asked for.
@@ -55,7 +52,7 @@ pub enum CapacityEnd {
 }
 
 /// An end of the bracket.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CapacityBound {
     /// Calls a second.
     pub rate: f64,
@@ -68,7 +65,7 @@ pub struct CapacityBound {
 }
 
 /// What stood in the way of a higher rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
     /// The service: its responses did not hold the objectives.
@@ -82,7 +79,7 @@ pub enum Limit {
 }
 
 /// One trial of a search.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CapacityTrial {
     /// Its place in the plan.
     pub index: u32,
@@ -91,10 +88,8 @@ pub struct CapacityTrial {
     /// Whether every objective held.
     pub held: bool,
     /// Those that did not, with what was measured.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missed: Vec<MissedObjective>,
     /// What stood in the way, where it did not hold.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
     /// Calls that were due.
     pub started: u64,
@@ -105,30 +100,24 @@ pub struct CapacityTrial {
     /// Calls answered a second.
     pub goodput: f64,
     /// Median latency, ns.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_p50_ns: Option<u64>,
     /// 99th percentile of latency, ns; absent with fewer than 100 calls.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_p99_ns: Option<u64>,
     /// 99th percentile of how late calls were sent, ns; absent with fewer than 100 calls.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_delay_p99_ns: Option<u64>,
     /// The share of its core that the client used.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_share: Option<f64>,
 }
 
 /// An objective that did not hold.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MissedObjective {
     /// The objective, as it was written.
     pub objective: Objective,
     /// What was measured, in the unit of its bound; absent where too few calls were due to tell, and where
     /// the latency asked for is that of a call that was never answered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub figure: Option<f64>,
     /// The share of the calls that were never answered, where that is so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unanswered: Option<f64>,
 }
 
@@ -143,7 +132,6 @@ pub struct RateSearch {
 
 impl RateSearch {
     /// The search of a plan; none where it has none, or none that can be carried out.
-    #[must_use]
     pub fn of(plan: &Plan) -> Option<Self> {
         let Capacity {
             start,
@@ -162,7 +150,6 @@ impl RateSearch {
     }
 
     /// The rate of the next trial, calls a second; none where the search is over.
-    #[must_use]
     pub fn next_rate(&self) -> Option<f64> {
         match self.search.next(&self.tried) {
             SearchStep::Try(rate) if !self.broken_off => Some(rate),
@@ -174,12 +161,12 @@ impl RateSearch {
     /// could not be carried out ends the search: the next one would fail as well.
     pub fn ended(&mut self, record: &TrialRecord) {
         match (&record.outcome, record.rate) {
-            (Outcome::Measured(measured), Some(rate)) if is_whole(measured) => {
+            (TrialOutcome::Measured(measured), Some(rate)) if is_whole(measured) => {
                 let held = trial(record, measured, rate, &self.objectives).held;
                 self.tried.push(Tried { rate, held });
             }
-            (Outcome::Measured(_), _) => {}
-            (Outcome::Failed { .. }, _) => self.broken_off = true,
+            (TrialOutcome::Measured(_), _) => {}
+            (TrialOutcome::Failed { .. }, _) => self.broken_off = true,
         }
     }
 
@@ -202,7 +189,6 @@ fn is_whole(measured: &Measured) -> bool {
 
 impl CapacityFindings {
     /// Whether a rate held, in enough trials to rely on.
-    #[must_use]
     pub fn is_reached(&self) -> bool {
         self.held.is_some_and(|held| held.is_sure)
     }
@@ -219,7 +205,7 @@ pub(super) fn findings(plan: &Plan, ended: &Ended<'_>) -> Option<CapacityFinding
     let mut trials = Vec::new();
     for record in ended.values() {
         search.ended(record);
-        if let (Outcome::Measured(measured), Some(rate)) = (&record.outcome, record.rate)
+        if let (TrialOutcome::Measured(measured), Some(rate)) = (&record.outcome, record.rate)
             && is_whole(measured)
         {
             trials.push(trial(record, measured, rate, &plan.objectives));
@@ -296,7 +282,7 @@ fn trial(
             })
         })
         .collect();
-    let sent = calls.started.saturating_sub(calls.unsent());
+    let sent = calls.started.saturating_sub(calls.never_sent);
     CapacityTrial {
         index: record.trial.index,
         rate,
@@ -340,7 +326,7 @@ pub(super) fn carried_out<'a>(
     let mut plan = plan.clone();
     let rate = found.shown_rate();
     let is_shown = |record: &TrialRecord| match (&record.outcome, rate) {
-        (Outcome::Measured(measured), Some(_)) => record.rate == rate && is_whole(measured),
+        (TrialOutcome::Measured(measured), Some(_)) => record.rate == rate && is_whole(measured),
         _ => true,
     };
     let shown: Ended<'a> = ended

@@ -6,35 +6,37 @@
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::record::Code;
 use rpcgauge_study::settings::{Placement, Timing};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::figures::Figures;
-use super::model::{TrialCounts, VariantFindings, is_zero};
+use super::model::{TrialCounts, VariantFindings};
 use super::verdict::{Outcome, PlacementVerdict};
 use crate::metric::is_counted;
 
 /// What a reader must know.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Caution {
     /// Which thing.
     #[serde(rename = "caution")]
     pub kind: CautionKind,
     /// The variant that it is about; absent where it is about a pair of them, or about the run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
     /// Under which placement; absent where it is about the run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
     /// How many, in the unit of the kind; absent where nothing is counted.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub count: u64,
     /// Of how many; absent where there is no whole.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub of: u64,
 }
 
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// The kinds of cautions, in the order in which they are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CautionKind {
     /// Idle states were to be held off and were not.
@@ -160,11 +162,14 @@ pub(super) fn of_cell(
             (Kind::MixedIdle, [u64::from(figures.idle.len() > 1), 0]),
             (
                 Kind::Uncompressed,
-                [figures.uncompressed_answers, calls.answered],
+                [figures.uncompressed_responses, calls.answered],
             ),
             (Kind::FailedConnects, [connections.failed, 0]),
             (Kind::Reopened, [connections.reopened, 0]),
-            (Kind::LeftOutFailed, [calls.left_out_failed, calls.left_out]),
+            (
+                Kind::LeftOutFailed,
+                [figures.left_out_failed, figures.left_out],
+            ),
             (Kind::NeverBegun, [calls.never_begun, calls.started]),
             (Kind::Retried, [calls.retried, 0]),
             (Kind::BodiesLate, [figures.bodies_late, calls.started]),
@@ -215,7 +220,7 @@ pub(super) fn of_verdict(
         (None, Some(most)) => Some((against, most)),
         _ => None,
     };
-    let bounded = bounded.filter(|_| of.is_live() && of.how.at_a_rate);
+    let bounded = bounded.filter(|_| of.is_live() && of.how.is_at_a_rate());
     cautions.extend(bounded.map(|(variant, most)| {
         Caution::about(Kind::Bounded, &variant.name, [u64::from(most), 0]).under(placement)
     }));

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use rpcgauge_stats::{Bootstrap, PairedRatios, compare};
 use rpcgauge_study::histogram::Unpacked;
 use rpcgauge_study::record::{
-    Code, Cpu, CpuTimes, ErrorSample, FloorRecord, Histogram, Measured, Memory, Payload, Stage,
-    Traffic, TrialRecord,
+    BytesByClass, Calls, Code, Cpu, CpuTimes, ErrorSample, FailureKind, FloorRecord, Histogram,
+    Measured, Memory, Payload, Slices, Stage, TrialRecord,
 };
 use rpcgauge_study::settings::{Idle, Schedule, Settings, Timing};
 
 use super::figures::{
-    BytesPerCall, CallCounts, Connections, CpuPerCall, CpuSide, Distribution, Figures, Floor,
-    InFlight, StageFindings, TrafficPerCall,
+    BytesPerCall, Connections, CpuPerCall, CpuSide, Distribution, Figures, Floor, InFlight,
+    StageFindings, TrafficPerCall,
 };
 use super::trial::{goodput, supported};
 use super::{steps, timeline};
@@ -55,6 +55,8 @@ pub(crate) fn figures(
         .collect::<Option<Vec<_>>>()
         .map(|all| sum(all.into_iter()));
     let shares: Vec<f64> = measured().filter_map(|m| m.client_share).collect();
+    let of_slices =
+        |count: fn(&Slices) -> u64| sum(measured().map(|m| m.slices.as_ref().map_or(0, count)));
     Ok(Some(Figures {
         elapsed_ns,
         idle: distinct(trials.iter().map(|(t, _)| t.idle)),
@@ -96,7 +98,7 @@ pub(crate) fn figures(
             failed: sum(measured().map(|m| m.connects_failed)),
             reopened: sum(measured().map(|m| m.connections_reopened)),
         },
-        uncompressed_answers: sum(measured().map(|m| m.uncompressed_answers)),
+        uncompressed_responses: sum(measured().map(|m| m.uncompressed_responses)),
         bodies_late: sum(measured().map(|m| m.bodies_late)),
         in_flight: in_flight(trials, settings),
         timeline: timeline::merge(trials),
@@ -105,6 +107,8 @@ pub(crate) fn figures(
         errors_left_out,
         errors_without_sample: sum(measured().map(|m| m.errors_without_sample)),
         calls,
+        left_out: of_slices(|slices| slices.skipped),
+        left_out_failed: of_slices(|slices| slices.skipped_failed),
     }))
 }
 
@@ -133,7 +137,7 @@ impl PerCall {
         }
     }
 
-    fn traffic<'a>(&self, all: impl Iterator<Item = &'a Traffic> + Clone) -> TrafficPerCall {
+    fn traffic<'a>(&self, all: impl Iterator<Item = &'a BytesByClass> + Clone) -> TrafficPerCall {
         TrafficPerCall {
             headers: self.of(sum(all.clone().map(|t| t.headers))),
             bodies: self.of(sum(all.clone().map(|t| t.bodies))),
@@ -205,28 +209,10 @@ pub(super) fn merged(
     Ok(sum)
 }
 
-fn calls(trials: &[MeasuredTrial<'_>]) -> CallCounts {
-    let mut all = CallCounts::default();
+fn calls(trials: &[MeasuredTrial<'_>]) -> Calls {
+    let mut all = Calls::default();
     for (_, measured) in trials {
-        let calls = &measured.calls;
-        all.started = all.started.saturating_add(calls.started);
-        all.answered = all.answered.saturating_add(calls.answered);
-        all.answered_late = all.answered_late.saturating_add(calls.answered_late);
-        all.abandoned = all.abandoned.saturating_add(calls.abandoned);
-        all.never_begun = all.never_begun.saturating_add(calls.never_begun);
-        all.never_sent = all.never_sent.saturating_add(calls.unsent());
-        all.retried = all.retried.saturating_add(calls.retried);
-        all.answered_after_retry = all
-            .answered_after_retry
-            .saturating_add(calls.answered_after_retry);
-        if let Some(slices) = measured.slices {
-            all.left_out = all.left_out.saturating_add(slices.skipped);
-            all.left_out_failed = all.left_out_failed.saturating_add(slices.skipped_failed);
-        }
-        for (kind, count) in &calls.failed {
-            let failed = all.failed.entry(kind.clone()).or_default();
-            *failed = failed.saturating_add(*count);
-        }
+        all.add(&measured.calls);
     }
     all
 }
@@ -236,9 +222,8 @@ fn stages(
     trials: &[MeasuredTrial<'_>],
     latency: Option<&Distribution>,
 ) -> Result<Vec<StageFindings>, ReportError> {
-    let spans = [Stage::RequestTime, Stage::HandlerTime, Stage::ResponseTime];
     let mut findings = Vec::new();
-    for stage in Stage::CLIENT.into_iter().chain(spans) {
+    for stage in Stage::ALL {
         let histograms: Vec<&Histogram> = trials
             .iter()
             .filter_map(|(_, m)| m.stages.get(&stage))
@@ -333,8 +318,8 @@ fn floor(
     }))
 }
 
-/// Message sizes: the mean over trials, weighted by the calls that were answered. A trial without an
-/// answer knows no size of one, and may have sent nothing; where no trial has one, the requests that
+/// Message sizes: the mean over trials, weighted by the calls that were answered. A trial without a
+/// response knows no size of one, and may have sent nothing; where no trial has one, the requests that
 /// were sent are those of calls that were started.
 fn payload(trials: &[MeasuredTrial<'_>]) -> Payload {
     let mean = |size: fn(&Payload) -> Option<f64>, weight: fn(&Measured) -> u64| {
@@ -370,20 +355,20 @@ fn distinct(idle: impl Iterator<Item = Idle>) -> Vec<Idle> {
 
 /// The most frequent error texts, and how many others there are.
 fn errors(trials: &[MeasuredTrial<'_>]) -> (Vec<ErrorSample>, u64) {
-    let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    let mut counts: BTreeMap<(FailureKind, &str), u64> = BTreeMap::new();
     for sample in trials.iter().flat_map(|(_, m)| &m.error_samples) {
-        let count = counts.entry((&sample.kind, &sample.text)).or_default();
+        let count = counts.entry((sample.kind, &sample.text)).or_default();
         *count = count.saturating_add(sample.count);
     }
     let mut errors: Vec<ErrorSample> = counts
         .into_iter()
         .map(|((kind, text), count)| ErrorSample {
-            kind: kind.to_owned(),
+            kind,
             text: text.to_owned(),
             count,
         })
         .collect();
-    // A stable sort: texts of the same count stay in the alphabet's order.
+    // A stable sort: texts of the same count stay in the order of their kinds, then the alphabet's.
     errors.sort_by_key(|error| std::cmp::Reverse(error.count));
     let left_out = errors.len().saturating_sub(MOST_ERRORS) as u64;
     errors.truncate(MOST_ERRORS);

@@ -3,20 +3,22 @@
 //! Times are nanoseconds, sizes bytes, shares 0 to 1 (above 1 only where a measured part exceeds
 //! its whole by noise). What could not be measured is absent, never 0.
 
-use std::collections::BTreeMap;
-
-use rpcgauge_study::record::{Code, ErrorSample, Histogram, Memory, Payload, Stage};
+use rpcgauge_study::record::{Calls, Code, ErrorSample, Histogram, Memory, Payload, Stage};
 use rpcgauge_study::settings::Idle;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::steps::StepFindings;
 use super::timeline::TimelineFindings;
 
 /// The measured trials of a cell together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figures {
     /// What became of every call.
-    pub calls: CallCounts,
+    pub calls: Calls,
+    /// Calls at the starts of slices, which no other count holds.
+    pub left_out: u64,
+    /// How many of those failed.
+    pub left_out_failed: u64,
     /// Measured time of all trials together.
     pub elapsed_ns: u64,
     /// Whether idle states were in truth held off; two values where trials differ.
@@ -24,25 +26,18 @@ pub struct Figures {
     /// Successful calls a second, over the measured time.
     pub goodput: f64,
     /// Latency of calls that succeeded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Distribution>,
     /// Latency of calls that failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_latency: Option<Distribution>,
     /// How long after they were due calls were sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_delay: Option<Distribution>,
     /// The client's stages in order, then the spans that overlap them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageFindings>,
     /// The part of the mean call that no stage accounts for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between_stages_ns: Option<f64>,
     /// What no client could beat here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floor: Option<Floor>,
     /// Bytes a call on the connections.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<BytesPerCall>,
     /// Sizes of the encoded messages.
     pub payload: Payload,
@@ -51,64 +46,50 @@ pub struct Figures {
     /// The highest peaks of resident memory.
     pub memory: Memory,
     /// The share of its core that the client used: the median over trials.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_share: Option<f64>,
     /// The highest such share.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_share_max: Option<f64>,
     /// Whether generated or dynamic code made and read the messages.
     pub code: Vec<Code>,
     /// Connections opened in the measured parts, a call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections_per_call: Option<f64>,
     /// Connections of all trials.
-    #[serde(default)]
     pub connections: Connections,
-    /// Answers that came uncompressed although a compression was asked for.
-    #[serde(default)]
-    pub uncompressed_answers: u64,
+    /// Responses that came uncompressed although a compression was asked for.
+    pub uncompressed_responses: u64,
     /// Calls that were due and had no body yet: begun late by the client's fault.
-    #[serde(default)]
     pub bodies_late: u64,
     /// Calls in flight, where a number of them is asked for and recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<InFlight>,
     /// The trials in slices, one after the other.
     pub timeline: TimelineFindings,
     /// A ramp, step by step; empty for other schedules.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepFindings>,
     /// The most frequent distinct error texts, as the other side sent them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<ErrorSample>,
     /// Distinct error texts beyond those listed.
     pub errors_left_out: u64,
     /// Failures whose text was not recorded: a trial keeps only so many distinct ones.
-    #[serde(default)]
     pub errors_without_sample: u64,
 }
 
 /// The connections of a cell's trials.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Connections {
     /// The fewest that were open when a trial's measured part began.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fewest_at_start: Option<u64>,
     /// Opened in the measured parts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opened: Option<u64>,
     /// How many of those went on with the TLS session of an earlier one.
-    #[serde(default)]
     pub tls_resumed: u64,
     /// Attempts to open one that failed, those of the warm-ups included.
     pub failed: u64,
     /// Closed by the server between slices, and opened again outside the figures.
-    #[serde(default)]
     pub reopened: u64,
 }
 
 /// Calls in flight at a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct InFlight {
     /// As many as the variant asks for, or as a trial has calls.
     pub asked: u64,
@@ -116,60 +97,9 @@ pub struct InFlight {
     pub reached: u64,
 }
 
-/// What became of every call of a cell.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CallCounts {
-    /// Calls begun.
-    pub started: u64,
-    /// Calls that succeeded.
-    pub answered: u64,
-    /// How many of them ended after the time in which calls were due at a rate.
-    #[serde(default)]
-    pub answered_late: u64,
-    /// Calls that failed, by kind.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub failed: BTreeMap<String, u64>,
-    /// Calls still open when their trial ended.
-    pub abandoned: u64,
-    /// How many of the abandoned ones were due but never begun.
-    #[serde(default)]
-    pub never_begun: u64,
-    /// How many of the failed and abandoned ones were never sent.
-    #[serde(default)]
-    pub never_sent: u64,
-    /// Sends of calls beyond their first, of calls that the server did not process.
-    #[serde(default)]
-    pub retried: u64,
-    /// How many of the answered ones were sent more than once.
-    #[serde(default)]
-    pub answered_after_retry: u64,
-    /// Calls at the starts of slices, which no other count holds.
-    #[serde(default)]
-    pub left_out: u64,
-    /// How many of those failed.
-    #[serde(default)]
-    pub left_out_failed: u64,
-}
-
-impl CallCounts {
-    /// All calls that failed.
-    #[must_use]
-    pub fn failed_total(&self) -> u64 {
-        self.failed
-            .values()
-            .fold(0, |sum, n| sum.saturating_add(*n))
-    }
-
-    /// Calls that ended, well or not.
-    #[must_use]
-    pub fn ended(&self) -> u64 {
-        self.answered.saturating_add(self.failed_total())
-    }
-}
-
 /// A distribution of times from merged histograms. A percentile is given only where at least one
 /// call lies beyond it: the 99.9th from 1,000 calls on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Distribution {
     /// How many values.
     pub count: u64,
@@ -180,16 +110,12 @@ pub struct Distribution {
     /// Median.
     pub p50_ns: u64,
     /// 90th percentile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p90_ns: Option<u64>,
     /// 95th percentile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p95_ns: Option<u64>,
     /// 99th percentile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_ns: Option<u64>,
     /// 99.9th percentile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p999_ns: Option<u64>,
     /// Largest.
     pub max_ns: u64,
@@ -198,7 +124,7 @@ pub struct Distribution {
 }
 
 /// One stage or span of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct StageFindings {
     /// Which.
     pub stage: Stage,
@@ -209,7 +135,6 @@ pub struct StageFindings {
     /// Its part of the mean call. A call that did not have one of the client's stages spent no time
     /// in it, so that the means of rare stages count for less here; of a call without marks nothing
     /// is known, so that the means of spans count in full.
-    #[serde(default)]
     pub per_call_ns: f64,
     /// That part over the mean call.
     pub share: f64,
@@ -217,7 +142,7 @@ pub struct StageFindings {
 
 /// What two bare loops took for the same bytes over the same transport, measured in turn with the calls
 /// that stand on them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Floor {
     /// The median round trip of all blocks.
     pub round_trip_ns: u64,
@@ -233,19 +158,17 @@ pub struct Floor {
     pub client_cpu_ns: f64,
     /// Bytes sent each call, in the first block.
     pub request_bytes: u64,
-    /// Bytes answered each call.
+    /// Bytes received each call.
     pub response_bytes: u64,
     /// The kernel's share of a call: the median over the blocks of the floor's median round trip over
     /// the median call. Absent for load trials, whose calls wait for each other.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
     /// Its 95% interval; absent with fewer than two invocations.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_interval: Option<[f64; 2]>,
 }
 
 /// Bytes a call on the connections.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct BytesPerCall {
     /// Client to server.
     pub sent: TrafficPerCall,
@@ -255,14 +178,13 @@ pub struct BytesPerCall {
 
 impl BytesPerCall {
     /// Both directions together, without the marks.
-    #[must_use]
     pub fn total(&self) -> f64 {
         self.sent.total() + self.received.total()
     }
 }
 
 /// Bytes a call in one direction.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct TrafficPerCall {
     /// Header blocks and trailers.
     pub headers: f64,
@@ -270,47 +192,36 @@ pub struct TrafficPerCall {
     pub bodies: f64,
     /// Frames, chunking, message prefixes, connection set-up.
     pub overhead: f64,
-    /// The handler marks' header fields, which are in none of the others; absent without any.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    /// The handler marks' header fields, which are in none of the others.
     pub marks: f64,
 }
 
 impl TrafficPerCall {
     /// The call's own bytes of this direction: all but the marks.
-    #[must_use]
     pub fn total(&self) -> f64 {
         self.headers + self.bodies + self.overhead
     }
 }
 
-fn is_zero(bytes: &f64) -> bool {
-    *bytes == 0.0
-}
-
 /// Processor time a call.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct CpuPerCall {
     /// The measuring thread, or the process of a client or codec that tells it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<CpuSide>,
     /// The subject's process; absent for a live service.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<CpuSide>,
 }
 
 /// Processor time a call of one side.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct CpuSide {
     /// User and system together.
     pub total_ns: f64,
     /// In user mode, in the trials in which that is known; absent, as is `system_ns`, where it is in
     /// none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_ns: Option<f64>,
     /// In the kernel, in the same trials.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_ns: Option<f64>,
     /// User and system together, in the trials that do not tell them apart; absent where all do.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsplit_ns: Option<f64>,
 }

@@ -32,7 +32,7 @@ use std::collections::BTreeMap;
 
 use rpcgauge_study::plan::Plan;
 use rpcgauge_study::record::{
-    CLIENT_BOUND_SHARE, Ending, Environment, FloorRecord, Measured, Outcome, TrialRecord,
+    CLIENT_BOUND_SHARE, Ending, Environment, FloorRecord, Measured, TrialOutcome, TrialRecord,
 };
 use rpcgauge_study::run::Run;
 use rpcgauge_study::settings::{Idle, Placement};
@@ -161,9 +161,9 @@ fn is_idle_as_asked(environment: &Environment) -> bool {
 
 /// That the certificate of a service was not verified.
 fn unverified(variant: &VariantFindings) -> Option<Caution> {
-    let unverified = variant.how.tls.as_deref() == Some(describe::UNVERIFIED);
-    (unverified && variant.repeats.is_none())
-        .then(|| Caution::about(CautionKind::Unverified, &variant.how.workload, [0, 0]))
+    let service = variant.how.service.as_ref()?;
+    (service.verified == Some(false) && variant.repeats.is_none())
+        .then(|| Caution::about(CautionKind::Unverified, &service.target, [0, 0]))
 }
 
 /// The record that counts of each trial that ended, in the plan's order.
@@ -183,7 +183,12 @@ fn ended<'a>(plan: &Plan, trials: &'a [TrialRecord]) -> Result<Ended<'a>, Report
                 planned: plan.trials.len(),
             });
         }
-        let rank = |t: &TrialRecord| (matches!(t.outcome, Outcome::Measured(_)), t.started_at_ms);
+        let rank = |t: &TrialRecord| {
+            (
+                matches!(t.outcome, TrialOutcome::Measured(_)),
+                t.started_at_ms,
+            )
+        };
         let kept = ended.entry(trial.trial.index).or_insert(trial);
         if rank(trial) > rank(kept) {
             *kept = trial;
@@ -194,8 +199,8 @@ fn ended<'a>(plan: &Plan, trials: &'a [TrialRecord]) -> Result<Ended<'a>, Report
 
 fn measured<'a>(ended: &Ended<'a>) -> impl Iterator<Item = MeasuredTrial<'a>> {
     ended.values().filter_map(|trial| match &trial.outcome {
-        Outcome::Measured(measured) => Some((*trial, &**measured)),
-        Outcome::Failed { .. } => None,
+        TrialOutcome::Measured(measured) => Some((*trial, &**measured)),
+        TrialOutcome::Failed { .. } => None,
     })
 }
 
@@ -285,7 +290,7 @@ fn cell(
         },
         client_bound,
         is_client_bound: client_bound * 2 > measured,
-        uncompressed: count(|m| m.uncompressed_answers > 0),
+        uncompressed: count(|m| m.uncompressed_responses > 0),
         connects_failed: count(|m| m.connects_failed > 0),
         never_begun: count(|m| m.calls.never_begun > 0),
         interrupted: count(|m| m.ending == Ending::Interrupted),
@@ -307,7 +312,7 @@ const MOST_REASONS: usize = 10;
 fn reasons(variant: u32, ended: &Ended<'_>) -> Vec<String> {
     let mut reasons: Vec<String> = Vec::new();
     for trial in ended.values().filter(|t| t.trial.variant == variant) {
-        if let Outcome::Failed { reason, .. } = &trial.outcome
+        if let TrialOutcome::Failed { reason, .. } = &trial.outcome
             && !reasons.contains(reason)
         {
             reasons.push(reason.clone());
@@ -339,7 +344,7 @@ fn study(plan: &Plan) -> StudyFindings {
     }
 }
 
-fn progress(planned: usize, ended: &Ended<'_>) -> Progress {
+fn progress(planned: usize, ended: &Ended<'_>) -> PlanProgress {
     let planned = planned as u64;
     let measured_trials = measured(ended).count() as u64;
     let all_ended = ended.len() as u64;
@@ -347,7 +352,7 @@ fn progress(planned: usize, ended: &Ended<'_>) -> Progress {
         t.measured_from_ms(m)
             .saturating_add(m.spanned_ns() / 1_000_000)
     };
-    Progress {
+    PlanProgress {
         planned,
         measured: measured_trials,
         failed: all_ended - measured_trials,
@@ -359,7 +364,7 @@ fn progress(planned: usize, ended: &Ended<'_>) -> Progress {
 
 fn failures(ended: &Ended<'_>) -> Vec<FailedTrial> {
     let failed = ended.values().filter_map(|t| match &t.outcome {
-        Outcome::Failed { reason, fault, log } => Some(FailedTrial {
+        TrialOutcome::Failed { reason, fault, log } => Some(FailedTrial {
             index: t.trial.index,
             variant: t.variant.clone(),
             invocation: t.trial.invocation,
@@ -369,7 +374,7 @@ fn failures(ended: &Ended<'_>) -> Vec<FailedTrial> {
             fault: *fault,
             log: log.clone(),
         }),
-        Outcome::Measured(_) => None,
+        TrialOutcome::Measured(_) => None,
     });
     failed.collect()
 }

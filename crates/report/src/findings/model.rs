@@ -7,7 +7,7 @@ use rpcgauge_study::plan::Limits;
 use rpcgauge_study::record::{Environment, Fault};
 use rpcgauge_study::run::RunInfo;
 use rpcgauge_study::settings::{Idle, Placement, Timing};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::capacity::CapacityFindings;
 use super::caution::Caution;
@@ -21,37 +21,31 @@ use super::verdict::{ClaimFindings, Comparison};
 pub const SCHEMA: u32 = 1;
 
 /// What a run means.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Findings {
     /// The version of this schema.
     pub schema: u32,
     /// The run directory's own note, where the findings come from one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunInfo>,
     /// What was asked.
     pub study: StudyFindings,
     /// How much of the plan is there.
-    pub progress: Progress,
+    pub progress: PlanProgress,
     /// The machine and the programs; absent where the run ended before its first record.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<Environment>,
     /// What makes these findings weaker than they could be: the machine's state, or a live service's
     /// own figures.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cautions: Vec<Caution>,
     /// What the lab noted of the machine, and what the run directory lacks, one line each.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// The verdicts, in the study's order.
     pub comparisons: Vec<Comparison>,
     /// The published figures, and what became of them here.
     pub claims: Vec<ClaimFindings>,
     /// What the variants had to reach, and whether they did.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objectives: Vec<ObjectiveFindings>,
     /// The highest rate that holds all objectives, where it was searched for. The variant's figures are
     /// then those of that rate; of the lowest that was tried, where none holds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<CapacityFindings>,
     /// What was measured of each variant, in the study's order.
     pub variants: Vec<VariantFindings>,
@@ -62,7 +56,7 @@ pub struct Findings {
 }
 
 /// What was asked.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StudyFindings {
     /// The study's name.
     pub name: String,
@@ -83,13 +77,12 @@ pub struct StudyFindings {
     /// The share of intervals that hold the true value.
     pub confidence: f64,
     /// Bounds of what was decoded, on both sides.
-    #[serde(default)]
     pub limits: Limits,
 }
 
 /// How much of the plan is there.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Progress {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlanProgress {
     /// Trials of the plan.
     pub planned: u64,
     /// Trials that were measured.
@@ -99,31 +92,26 @@ pub struct Progress {
     /// Trials that did not run: the run was interrupted.
     pub missing: u64,
     /// When the first trial started, milliseconds since the Unix epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at_ms: Option<u64>,
     /// When the last measured trial ended, as far as is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at_ms: Option<u64>,
 }
 
-impl Progress {
+impl PlanProgress {
     /// Whether every planned trial was measured.
-    #[must_use]
     pub fn is_complete(&self) -> bool {
         self.measured == self.planned
     }
 }
 
 /// One variant, and what was measured of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VariantFindings {
     /// Its name in the study.
     pub name: String,
     /// The part of the study it belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// The variant that this one repeats under a second name (A/A).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<String>,
     /// How it calls.
     pub how: HowItCalls,
@@ -133,27 +121,24 @@ pub struct VariantFindings {
     pub cells: Vec<Cell>,
     /// Why nothing at all was measured of it, if so: one distinct reason a line, of many the first
     /// and how many others there are.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_run: Vec<String>,
 }
 
 /// One variant under one placement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cell {
     /// Where client and server ran.
     pub placement: Placement,
     /// What became of its trials.
     pub trials: TrialCounts,
     /// What must be known of its figures.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cautions: Vec<Caution>,
     /// What the measured trials say together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub figures: Option<Box<Figures>>,
 }
 
 /// What became of the trials of a cell.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct TrialCounts {
     /// Trials of the plan.
     pub planned: u64,
@@ -168,28 +153,19 @@ pub struct TrialCounts {
     /// Whether more than half of the measured trials are client-bound.
     pub is_client_bound: bool,
     /// Measured trials with responses that came uncompressed although a compression was asked for.
-    #[serde(default)]
     pub uncompressed: u64,
     /// Measured trials in which attempts to open a connection failed.
-    #[serde(default)]
     pub connects_failed: u64,
     /// Measured trials with calls that were due but never begun.
-    #[serde(default)]
     pub never_begun: u64,
     /// Measured trials that the user ended; their figures are those of the part before.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub interrupted: u64,
     /// Measured trials that ended since nothing but failures came for too long.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub gave_up: u64,
 }
 
-pub(super) fn is_zero(count: &u64) -> bool {
-    *count == 0
-}
-
 /// A trial that could not be measured.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FailedTrial {
     /// Its place in the plan.
     pub index: u32,
@@ -206,13 +182,11 @@ pub struct FailedTrial {
     /// Whose fault it was.
     pub fault: Fault,
     /// The last lines of the subject's log.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub log: String,
 }
 
 impl Findings {
     /// The variant of this name.
-    #[must_use]
     pub fn variant(&self, name: &str) -> Option<&VariantFindings> {
         self.variants.iter().find(|v| v.name == name)
     }
@@ -225,7 +199,6 @@ impl Findings {
 
     /// Whether every objective was reached, or a rate found that does; where a live service had none, whether it answered a
     /// call at all.
-    #[must_use]
     pub fn is_reached(&self) -> bool {
         if let Some(capacity) = &self.capacity {
             return capacity.is_reached();
@@ -234,13 +207,12 @@ impl Findings {
             return self.objectives.iter().all(ObjectiveFindings::is_reached);
         }
         self.live().all(|variant| {
-            let mut figures = variant.cells.iter().filter_map(|c| c.figures.as_deref());
-            figures.any(|figures| figures.calls.answered > 0)
+            let mut measured = variant.measured();
+            measured.any(|(_, figures)| figures.calls.answered > 0)
         })
     }
 
     /// Whether a variant's figures rest on a trial: of a search only those at the rate that is shown.
-    #[must_use]
     pub fn rest_on(&self, trial: &TrialRow) -> bool {
         let shown = self
             .capacity
@@ -250,7 +222,6 @@ impl Findings {
     }
 
     /// What was measured of a variant under a placement.
-    #[must_use]
     pub fn figures(&self, variant: &str, placement: Placement) -> Option<&Figures> {
         self.variant(variant)?.cell(placement)?.figures.as_deref()
     }
@@ -258,13 +229,17 @@ impl Findings {
 
 impl VariantFindings {
     /// Whether it is a service that was there before the run.
-    #[must_use]
     pub fn is_live(&self) -> bool {
-        self.how.subject.is_none()
+        self.how.service.is_some()
+    }
+
+    /// Its cells that have figures.
+    pub(crate) fn measured(&self) -> impl Iterator<Item = (&Cell, &Figures)> {
+        let cells = self.cells.iter();
+        cells.filter_map(|cell| Some((cell, cell.figures.as_deref()?)))
     }
 
     /// What was planned and measured under a placement.
-    #[must_use]
     pub fn cell(&self, placement: Placement) -> Option<&Cell> {
         self.cells.iter().find(|c| c.placement == placement)
     }

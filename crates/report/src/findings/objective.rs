@@ -1,14 +1,14 @@
 //! What a run had to reach, and whether it did.
 
 use rpcgauge_study::objective::{Measure, Objective};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::figures::{Distribution, Figures};
 use super::model::VariantFindings;
 use super::steps::StepFindings;
 
 /// An objective, held against one variant.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ObjectiveFindings {
     /// The variant.
     pub variant: String,
@@ -16,14 +16,11 @@ pub struct ObjectiveFindings {
     pub objective: Objective,
     /// The step of a ramp that decides it, from 0: the first that does not reach it, or the one that
     /// came nearest to that. Absent for other schedules.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<usize>,
     /// What was measured, in the unit of the objective's bound: ns, a share, calls a second.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub figure: Option<f64>,
     /// The share of the calls that were never answered, where the latency asked for is that of one of
     /// them: there is no figure then, and it is missed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unanswered: Option<f64>,
     /// What became of it.
     #[serde(flatten)]
@@ -31,7 +28,7 @@ pub struct ObjectiveFindings {
 }
 
 /// What became of an objective.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum ObjectiveOutcome {
     /// The figure holds it.
@@ -49,7 +46,6 @@ pub enum ObjectiveOutcome {
 
 impl ObjectiveFindings {
     /// Whether it was reached: too few calls have not shown that it was.
-    #[must_use]
     pub fn is_reached(&self) -> bool {
         self.outcome == ObjectiveOutcome::Reached
     }

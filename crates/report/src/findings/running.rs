@@ -76,7 +76,7 @@ fn is_decided([of, against]: [(f64, f64); 2], margin: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use rpcgauge_study::record::Outcome as Ended;
+    use rpcgauge_study::record::TrialOutcome;
 
     use super::super::caution::{Caution, CautionKind};
     use super::super::verdict::Withheld;
@@ -146,7 +146,7 @@ mod tests {
     fn there_is_no_verdict_on_how_late_calls_were_sent() {
         let mut late = versus(2.0, 0.01);
         for record in &mut late.trials {
-            if let Ended::Measured(measured) = &mut record.outcome
+            if let TrialOutcome::Measured(measured) = &mut record.outcome
                 && record.variant == "rest"
             {
                 measured.send_delay = measured.latency.clone();

@@ -23,7 +23,7 @@ const TAILS: [Tail; 2] = [
 pub(super) fn cautions(variants: &[VariantFindings]) -> Vec<Caution> {
     let is_looked_at = |v: &&VariantFindings| v.is_live() && v.repeats.is_none();
     let of = |variant: &VariantFindings| {
-        let figures = variant.cells.iter().filter_map(|c| c.figures.as_deref());
+        let figures = variant.measured().map(|(_, figures)| figures);
         let level = figures.filter(|figures| figures.steps.is_empty());
         let found = level.flat_map(|figures| [stalls(figures), late(figures)]);
         found
@@ -56,13 +56,13 @@ fn late(figures: &Figures) -> Option<(CautionKind, [u64; 2])> {
 #[cfg(test)]
 mod tests {
     use rpcgauge_study::histogram::Unpacked;
-    use rpcgauge_study::record::{Histogram, Measured, Outcome};
+    use rpcgauge_study::record::{Histogram, Measured, TrialOutcome};
 
     use crate::fixture::{Sample, findings, live, ramp, versus};
 
     fn shown(mut sample: Sample, change: impl Fn(&mut Measured)) -> Vec<String> {
         for record in &mut sample.trials {
-            if let Outcome::Measured(measured) = &mut record.outcome {
+            if let TrialOutcome::Measured(measured) = &mut record.outcome {
                 change(measured);
             }
         }

@@ -1,7 +1,7 @@
 //! A ramp step by step: one percentile over all of its rates would mean little.
 
 use rpcgauge_study::record::Step;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::cell::{MeasuredTrial, merged};
 use super::figures::Distribution;
@@ -9,7 +9,7 @@ use super::trial::goodput;
 use crate::error::ReportError;
 
 /// What became of the calls that were due in one step of a ramp.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StepFindings {
     /// Calls a second that were asked for at its start.
     pub from: f64,
@@ -20,7 +20,6 @@ pub struct StepFindings {
     /// How long it was to last.
     pub time_ns: u64,
     /// How long it did: less where the load ended before its ramp, 0 where it ended before this step.
-    #[serde(default)]
     pub lasted_ns: u64,
     /// Calls that were due in it.
     pub started: u64,
@@ -33,10 +32,8 @@ pub struct StepFindings {
     /// Answered ones a second of the time that it lasted.
     pub goodput: f64,
     /// Latency of those that were answered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Distribution>,
     /// How long after they were due they were begun, or failed before that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_delay: Option<Distribution>,
 }
 

@@ -15,7 +15,7 @@
 
 use rpcgauge_stats::{mad, median};
 use rpcgauge_study::record::{Measured, TimelineSlice as Slice, TrialRecord};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Robust standard deviations above the usual slice from which on a slice is a spike.
 pub const SPIKE_DEVIATIONS: f64 = 6.0;
@@ -39,7 +39,7 @@ pub const MOST_BINS: usize = 240;
 pub const MOST_SPIKES: usize = 20;
 
 /// The trials of a cell one after the other, in the order they ran.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct TimelineFindings {
     /// The bins in order.
     pub bins: Vec<Bin>,
@@ -49,18 +49,16 @@ pub struct TimelineFindings {
     /// How many slices of all trials are spikes, neighbours counted once.
     pub spikes_found: u64,
     /// The highest of them, in the order they came.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spikes: Vec<Spike>,
     /// Trials too short to be searched.
     pub trials_not_searched: u64,
     /// The median of the longest calls of all slices: in half of them a call took so long. Spikes in most
     /// slices stand out from none, and show here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usual_longest_ns: Option<u64>,
 }
 
 /// Some neighbouring slices together.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Bin {
     /// When it begins, counted over the measured time of all trials so far.
     pub start_ns: u64,
@@ -71,14 +69,13 @@ pub struct Bin {
     /// Calls that failed.
     pub failed: u64,
     /// Mean latency of those that succeeded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_ns: Option<f64>,
     /// The longest of them.
     pub max_ns: u64,
 }
 
 /// A moment in which a call took far longer than usual.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spike {
     /// The trial's place in the plan.
     pub trial: u32,
@@ -244,7 +241,7 @@ fn keep_highest(timeline: &mut TimelineFindings) {
 
 #[cfg(test)]
 mod tests {
-    use rpcgauge_study::record::{Outcome, Timeline};
+    use rpcgauge_study::record::{Timeline, TrialOutcome};
 
     use super::*;
     use crate::fixture::two;
@@ -258,7 +255,7 @@ mod tests {
             latency_sum_ns: us * 5_000,
             latency_max_ns: us * 1_000,
         };
-        let Outcome::Measured(measured) = &mut trial.outcome else {
+        let TrialOutcome::Measured(measured) = &mut trial.outcome else {
             panic!("it was measured")
         };
         measured.timeline = Timeline {
@@ -272,8 +269,8 @@ mod tests {
         let measured: Vec<(&TrialRecord, &Measured)> = trials
             .iter()
             .filter_map(|t| match &t.outcome {
-                Outcome::Measured(measured) => Some((t, &**measured)),
-                Outcome::Failed { .. } => None,
+                TrialOutcome::Measured(measured) => Some((t, &**measured)),
+                TrialOutcome::Failed { .. } => None,
             })
             .collect();
         merge(&measured)
@@ -308,7 +305,7 @@ mod tests {
         let calm = (0..100).map(|n| if n == 40 { 2_000 } else { 100 + n % 7 });
         let mut trial = trial(calm);
         let from = trial.started_at_ms + 5_000;
-        let Outcome::Measured(measured) = &mut trial.outcome else {
+        let TrialOutcome::Measured(measured) = &mut trial.outcome else {
             panic!("it was measured")
         };
         measured.measured_from_ms = Some(from);

@@ -7,12 +7,12 @@ use rpcgauge_study::plan::Metric;
 use rpcgauge_study::record::{CLIENT_BOUND_SHARE, FloorRecord, Measured, TrialRecord};
 use rpcgauge_study::settings::{Idle, Placement, Timing};
 use rpcgauge_study::words::Word as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 
 use crate::metric::{self, Kind, Trial, per_call};
 
 /// The figures of one measured trial. Times are nanoseconds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TrialRow {
     /// Its place in the plan.
     pub index: u32,
@@ -31,7 +31,6 @@ pub struct TrialRow {
     /// When it started, milliseconds since the Unix epoch.
     pub started_at_ms: u64,
     /// Calls a second, where a search chose the rate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
     /// Measured time.
     pub elapsed_ns: u64,
@@ -40,7 +39,6 @@ pub struct TrialRow {
     /// Whether the client used more than 80% of its core.
     pub client_bound: bool,
     /// The share of its core that the client used.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_share: Option<f64>,
     /// Calls begun.
     pub started: u64,
@@ -51,53 +49,39 @@ pub struct TrialRow {
     /// Calls still open at the end.
     pub abandoned: u64,
     /// Bytes of the handler marks a call, which `call_bytes` leaves out; absent without any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marks_bytes: Option<f64>,
     /// How many of the abandoned ones were due but never begun.
-    #[serde(default)]
     pub never_begun: u64,
     /// How many of the failed and abandoned ones were never sent.
-    #[serde(default)]
     pub never_sent: u64,
     /// Calls of the warm-up that failed.
-    #[serde(default)]
     pub warmup_failed: u64,
     /// Connections open when the measured part began.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections_at_start: Option<u64>,
     /// Connections opened in the measured part.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections_opened: Option<u64>,
     /// Attempts to open a connection that failed, those of the warm-up included.
-    #[serde(default)]
     pub connects_failed: u64,
-    /// Answers that came uncompressed although a compression was asked for.
-    #[serde(default)]
-    pub uncompressed_answers: u64,
+    /// Responses that came uncompressed although a compression was asked for.
+    pub uncompressed_responses: u64,
     /// Failures whose text was not recorded.
-    #[serde(default)]
     pub errors_without_sample: u64,
     /// Sends of calls beyond their first.
-    #[serde(default)]
     pub retried: u64,
     /// How many of the answered calls were sent more than once.
-    #[serde(default)]
     pub answered_after_retry: u64,
     /// Calls that were due and had no body yet.
-    #[serde(default)]
     pub bodies_late: u64,
     /// How long after they were due calls were sent; absent where none was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_delay: Option<SendDelay>,
     /// What two bare loops took beside it for the same bytes; absent where they did not run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floor: Option<FloorBeside>,
     /// The figures that pairs and claims compare, as far as the trial has them.
     pub figures: TrialFigures,
 }
 
 /// What two bare loops took beside one trial.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct FloorBeside {
     /// Their median round trip.
     pub round_trip_ns: f64,
@@ -138,12 +122,11 @@ impl FloorBeside {
 }
 
 /// How long after they were due the calls of one trial were sent, ns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct SendDelay {
     /// Median.
     pub p50_ns: u64,
     /// 99th percentile; absent with fewer than 100 calls.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_ns: Option<u64>,
     /// Longest.
     pub max_ns: u64,
@@ -165,7 +148,6 @@ pub struct TrialFigures(BTreeMap<Metric, f64>);
 
 impl TrialFigures {
     /// The figure of a metric.
-    #[must_use]
     pub fn get(&self, metric: Metric) -> Option<f64> {
         self.0.get(&metric).copied()
     }
@@ -189,14 +171,6 @@ impl Serialize for TrialFigures {
                 .iter()
                 .map(|(metric, figure)| (field(*metric), figure)),
         )
-    }
-}
-
-impl<'de> Deserialize<'de> for TrialFigures {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let fields = BTreeMap::<String, f64>::deserialize(deserializer)?;
-        let known = |metric| Some((metric, *fields.get(&field(metric))?));
-        Ok(Self(Metric::all().filter_map(known).collect()))
     }
 }
 
@@ -230,12 +204,12 @@ impl TrialRow {
                 .and_then(|bytes| bytes_per_call(measured, bytes.received.marks))
                 .filter(|b| *b > 0.0),
             never_begun: measured.calls.never_begun,
-            never_sent: measured.calls.unsent(),
+            never_sent: measured.calls.never_sent,
             warmup_failed: measured.warmup.failed,
             connections_at_start: measured.connections_at_start,
             connections_opened: measured.connections_opened,
             connects_failed: measured.connects_failed,
-            uncompressed_answers: measured.uncompressed_answers,
+            uncompressed_responses: measured.uncompressed_responses,
             errors_without_sample: measured.errors_without_sample,
             retried: measured.calls.retried,
             answered_after_retry: measured.calls.answered_after_retry,

@@ -5,13 +5,13 @@
 
 use rpcgauge_stats::{Share, shares_differ};
 use rpcgauge_study::plan::Metric;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::figures::Figures;
 use crate::metric::{self, Kind};
 
 /// The shares of calls that were not answered.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Unanswered {
     /// Of the variant that a verdict is about.
     pub of: f64,
@@ -27,7 +27,7 @@ pub(crate) struct Uneven {
 }
 
 impl Uneven {
-    /// None where the shares are the same, as far as can be told, or the metric is no latency.
+    /// None where the shares are the same, as far as can be seen, or the metric is no latency.
     pub(crate) fn of(metric: Metric, of: &Figures, against: &Figures) -> Option<Self> {
         let [own, other] = [of, against].map(|figures| Share {
             part: figures.calls.started.saturating_sub(figures.calls.answered),

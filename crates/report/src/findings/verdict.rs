@@ -4,13 +4,13 @@ use rpcgauge_stats as stats;
 pub use rpcgauge_stats::{ClaimOutcome, More, SizeMatch, Unresolved};
 use rpcgauge_study::plan::{Metric, Published};
 use rpcgauge_study::settings::{Operation, Placement, Timing};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::caution::{Caution, CautionKind};
 use super::unanswered::Unanswered;
 
 /// A pair of variants compared on one metric, under each placement it was planned for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// The pair's name in the study.
     pub pair: String,
@@ -23,7 +23,6 @@ pub struct Comparison {
     /// What is compared.
     pub metric: Metric,
     /// What `of` is timed at, where it is a codec.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<Operation>,
     /// Whether it was planned under every placement.
     pub headline: bool,
@@ -36,47 +35,39 @@ pub struct Comparison {
 }
 
 /// A verdict under one placement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlacementVerdict {
     /// Where client and server ran.
     pub placement: Placement,
     /// What was timed.
     pub timing: Timing,
     /// The metric of `of`, over all its trials there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_value: Option<f64>,
     /// The metric of `against`, over all its trials there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against_value: Option<f64>,
     /// The median of the blocks' ratios of/against, with its interval.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Estimate>,
     /// What it comes to.
     pub outcome: Outcome,
     /// The blocks it rests on, and those it does not.
     pub blocks: BlockCounts,
     /// The A/A pair that it is held against.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<Control>,
     /// The smallest ratio (above 1) that this comparison would resolve with 80% probability.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smallest_difference: Option<f64>,
     /// For a latency: the shares of calls that were not answered, where they differ.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unanswered: Option<Unanswered>,
     /// What a reader must know beside it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cautions: Vec<Caution>,
 }
 
 /// A measured ratio of/against.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
     /// The median ratio over all blocks.
     pub ratio: f64,
     /// The interval's ends; absent with fewer than two invocations. Of services that were running
     /// before it is over the blocks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<[f64; 2]>,
     /// The probability with which the interval is to hold the true ratio.
     pub confidence: f64,
@@ -107,7 +98,7 @@ impl Estimate {
 }
 
 /// What a comparison comes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum Outcome {
     /// `of` is better: faster, smaller, or more of a yield.
@@ -121,7 +112,6 @@ pub enum Outcome {
         /// Why not.
         reason: Unresolved,
         /// How much more measuring would probably decide it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         more: Option<More>,
     },
     /// There is nothing to judge.
@@ -132,7 +122,7 @@ pub enum Outcome {
 }
 
 /// Why a comparison has no verdict at all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Withheld {
     /// No block holds both variants' figures.
@@ -174,7 +164,7 @@ impl From<stats::Outcome> for Outcome {
 }
 
 /// The blocks of a comparison.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct BlockCounts {
     /// Blocks that the plan has for both variants.
     pub planned: u64,
@@ -189,7 +179,7 @@ pub struct BlockCounts {
 }
 
 /// The A/A pair that a verdict is held against.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Control {
     /// The variant that was measured twice.
     pub of: String,
@@ -200,7 +190,7 @@ pub struct Control {
 }
 
 /// What the verdicts under several placements come to together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Combined {
     /// Every placement gives the same resolved verdict; also where there is only one.
@@ -214,7 +204,7 @@ pub enum Combined {
 }
 
 /// A published figure, and what became of it here.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClaimFindings {
     /// The claim's name in the study.
     pub name: String,
@@ -231,7 +221,6 @@ pub struct ClaimFindings {
     /// The published figures.
     pub published: Published,
     /// Their ratio of/against, where they have one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published_ratio: Option<f64>,
     /// What was measured under each placement; the first is the study's own.
     pub placements: Vec<ClaimMeasured>,
@@ -239,14 +228,13 @@ pub struct ClaimFindings {
     pub outcome: ClaimOutcome,
     /// The placements that are resolved, where they agree and others are not resolved: the outcome is
     /// unconfirmed there.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub only_under: Vec<Placement>,
     /// Whether placements give different resolved outcomes.
     pub depends_on_placement: bool,
 }
 
 /// A claim under one placement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClaimMeasured {
     /// The comparison it rests on.
     #[serde(flatten)]
@@ -254,6 +242,5 @@ pub struct ClaimMeasured {
     /// What it comes to there.
     pub claim: ClaimOutcome,
     /// How the measured size stands to the published one, where both have a size.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<SizeMatch>,
 }

@@ -54,8 +54,8 @@ fn bar(page: &mut Page, bar: &Bar, full: f64) {
         &bar.name,
         "",
     );
-    if !bar.marks.is_empty() {
-        page.element(" <span class=\"mark\">", &bar.marks, "</span>");
+    if !bar.cautions.is_empty() {
+        page.element(" <span class=\"mark\">", &bar.cautions, "</span>");
     }
     page.raw("</div><div class=\"bar-track\"><div class=\"bar\">");
     parts(page, &bar.parts, full);

@@ -63,7 +63,6 @@ const MOSTS: [Most; 5] = [
 
 /// Draws findings as a page. Where the whole would be larger than [`LIMIT`], plots are left out,
 /// and the page says which; verdicts and the tables of figures never are.
-#[must_use]
 pub fn render(findings: &Findings) -> String {
     let document = Document::of(findings);
     let mut drawn = String::new();
@@ -254,16 +253,16 @@ fn table(page: &mut Page, table: &Table) {
                 _ => "<td>",
             });
             page.text(cell);
-            let marks = table
-                .marks
+            let labels = table
+                .cautions
                 .get(index)
-                .filter(|marks| is_head && !marks.names.is_empty());
-            if let Some(marks) = marks {
-                page.raw(match marks.main.is_empty() {
+                .filter(|labels| is_head && !labels.names.is_empty());
+            if let Some(labels) = labels {
+                page.raw(match labels.main.is_empty() {
                     true => " <span class=\"mark minor\">",
                     false => " <span class=\"mark\">",
                 });
-                page.text(&marks.names).raw("</span>");
+                page.text(&labels.names).raw("</span>");
             }
             page.raw(if is_head { "</th>" } else { "</td>" });
         }

@@ -98,8 +98,8 @@ fn no_text_of_others_reorders_the_page() {
     let page = render(&findings(&sample));
     assert!(!page.contains(['\u{202e}', '\u{200b}']));
     let shown = r"a\u{202e}b\u{200b}c";
-    let told = page.matches(&format!("<bdi>{shown}</bdi>")).count();
-    assert_eq!(told, 2, "the warning, and why it did not run");
+    let expected = page.matches(&format!("<bdi>{shown}</bdi>")).count();
+    assert_eq!(expected, 2, "the warning, and why it did not run");
     assert!(page.contains(&format!("<bdi>go {shown}</bdi>")));
 }
 
@@ -264,7 +264,7 @@ fn widths(page: &str, heading: &str) -> Vec<f64> {
 fn a_bar_is_as_long_as_its_total_where_the_split_is_not_known() {
     let mut sample = two(2.0).build();
     for trial in &mut sample.trials {
-        let rpcgauge_study::record::Outcome::Measured(measured) = &mut trial.outcome else {
+        let rpcgauge_study::record::TrialOutcome::Measured(measured) = &mut trial.outcome else {
             continue;
         };
         let server = measured.cpu.server.as_mut().unwrap();

@@ -185,13 +185,9 @@ pub(super) fn claims(page: &mut Page, claims: &[Claim], reach: Option<f64>) {
             &claim.outcome,
             "</em></span>",
         );
-        let published = match claim.published.is_empty() {
-            true => &claim.figures,
-            false => &claim.published,
-        };
         page.element(
             "<span class=\"found\" data-label=\"published\">",
-            published,
+            &claim.published,
             "</span>",
         );
         page.raw("<span class=\"found\" data-label=\"measured\"><span>");
@@ -213,7 +209,11 @@ pub(super) fn claims(page: &mut Page, claims: &[Claim], reach: Option<f64>) {
             &claim.says,
             "</p>",
         );
-        page.element("<p class=\"figs\">Published: ", &claim.figures, "</p>");
+        page.element(
+            "<p class=\"figs\">Published: ",
+            &claim.published_in_full,
+            "</p>",
+        );
         for measured in &claim.measured {
             page.raw("<p class=\"figs\">Measured");
             if let Some(place) = measured.place {

@@ -19,7 +19,6 @@ use crate::findings::Findings;
 use crate::words;
 
 /// Writes findings for a terminal.
-#[must_use]
 pub fn render(findings: &Findings, style: Style) -> String {
     let document = Document::of(findings);
     let mut page = Page::new(style);
@@ -283,11 +282,7 @@ impl Page {
         let (sign, answer) = claim.sign;
         let text = format!("{}: {}", words::capital(&claim.outcome), claim.about);
         self.signed(paint(answer), sign, "", &text);
-        let published = match claim.published.is_empty() {
-            true => claim.figures.clone(),
-            false => format!("{} ({})", claim.published, claim.figures),
-        };
-        self.paragraph(Paint::Quiet, "    published  ", &published);
+        self.paragraph(Paint::Quiet, "    published  ", &claim.published_in_full);
         for measured in &claim.measured {
             let first = format!("    {:<9}  ", measured.place.unwrap_or("measured"));
             self.paragraph(Paint::Plain, &first, &measured.words());

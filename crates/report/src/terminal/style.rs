@@ -31,7 +31,6 @@ pub(crate) enum Paint {
 impl Style {
     /// A style for an output: colour only on a terminal and only where `NO_COLOR`
     /// (<https://no-color.org>) is unset or empty; 100 columns where `width` is none.
-    #[must_use]
     pub fn new(is_terminal: bool, no_color: Option<&str>, width: Option<usize>) -> Self {
         let color = is_terminal && no_color.is_none_or(str::is_empty);
         Self {
@@ -65,7 +64,6 @@ impl Style {
 
     /// Text in lines that fit, the first one after `first`, the others after as many spaces. A
     /// word longer than a line stays whole.
-    #[must_use]
     pub fn wrap(self, first: &str, text: &str) -> String {
         let indent = first.chars().count();
         let room = self.columns().saturating_sub(indent).max(20);

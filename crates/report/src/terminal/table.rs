@@ -69,7 +69,7 @@ impl Fitted<'_> {
     }
 }
 
-/// The columns that a text shows; last the marks, a letter each.
+/// The columns that a text shows; last the cautions, a letter each.
 fn fitted_columns(table: &Table) -> Vec<Fitted<'_>> {
     use std::borrow::Cow;
     let columns = table.columns.iter().enumerate();
@@ -83,13 +83,13 @@ fn fitted_columns(table: &Table) -> Vec<Fitted<'_>> {
             }
         })
         .collect();
-    if !table.marks.is_empty() {
+    if !table.cautions.is_empty() {
         all.push(Fitted {
             head: Cow::Owned(Column::text("", 3)),
             cells: table
-                .marks
+                .cautions
                 .iter()
-                .map(|marks| marks.letters.clone())
+                .map(|labels| labels.letters.clone())
                 .collect(),
         });
     }

@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use rpcgauge_study::record::Outcome;
+use rpcgauge_study::record::TrialOutcome;
 
 use super::*;
 use crate::fixture::{capacity, findings, live, quickstart, ramp, two};
@@ -119,7 +119,7 @@ proptest! {
 #[test]
 fn messages_that_were_not_made_in_time_are_said_of_a_live_service() {
     let mut sample = live();
-    if let Outcome::Measured(measured) = &mut sample.trials[0].outcome {
+    if let TrialOutcome::Measured(measured) = &mut sample.trials[0].outcome {
         measured.bodies_late = 3;
     }
     let page = render(&findings(&sample), plain(100));
@@ -138,7 +138,7 @@ fn calls_in_flight_that_were_not_reached_are_said_of_a_live_service() {
         page.contains("A trial had at most 10 calls in flight, not the 64 asked for.")
     };
     let reach = |sample: &mut crate::fixture::Sample, most| {
-        if let Outcome::Measured(measured) = &mut sample.trials[0].outcome {
+        if let TrialOutcome::Measured(measured) = &mut sample.trials[0].outcome {
             measured.most_in_flight = Some(most);
         }
     };
@@ -151,7 +151,7 @@ fn calls_in_flight_that_were_not_reached_are_said_of_a_live_service() {
 #[test]
 fn sends_beyond_a_calls_first_are_said_of_a_live_service() {
     let mut sample = live();
-    if let Outcome::Measured(measured) = &mut sample.trials[0].outcome {
+    if let TrialOutcome::Measured(measured) = &mut sample.trials[0].outcome {
         measured.calls.retried = 90;
         measured.calls.answered_after_retry = 88;
     }

@@ -79,17 +79,14 @@ fn too_little(estimate: &Estimate) -> String {
     if estimate.independent() >= FEW_INVOCATIONS {
         return "so noisy that hardly any difference can be resolved".to_owned();
     }
-    let plural = |count: u64| if count == 1 { "" } else { "s" };
     let (blocks, runs) = (estimate.blocks, estimate.invocations);
     // Only running services have an interval over one.
     if runs == 1 {
         return format!("too few blocks ({blocks})");
     }
-    format!(
-        "too few blocks ({blocks} block{} in {runs} invocation{})",
-        plural(blocks),
-        plural(runs)
-    )
+    let [blocks, runs] =
+        [(blocks, "block"), (runs, "invocation")].map(|(n, one)| units::counted(n, one));
+    format!("too few blocks ({blocks} in {runs})")
 }
 
 #[cfg(test)]

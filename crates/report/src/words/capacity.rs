@@ -78,8 +78,10 @@ fn sure(bound: &CapacityBound, yes: &'static str, no: &'static str) -> &'static 
 
 fn trials(bound: &CapacityBound) -> String {
     let (holds, all) = (bound.holds, bound.holds + bound.misses);
-    let of = if all == 1 { "trial" } else { "trials" };
-    format!("held in {holds} of {all} {of}")
+    format!(
+        "held in {holds} of {}",
+        units::counted(u64::from(all), "trial")
+    )
 }
 
 fn end(found: &CapacityFindings) -> Option<&'static str> {

@@ -10,8 +10,8 @@ use crate::findings::caution::{Caution, CautionKind as Kind};
 use crate::findings::verdict::{Comparison, Outcome, PlacementVerdict};
 use crate::units;
 
-/// The kinds that stand as marks beside a variant's figures: a letter, a name, and what it means.
-const MARKS: [(Kind, char, &str, &str); 8] = [
+/// The kinds that stand beside a variant's figures: a letter, a name, and what it means.
+const LABELS: [(Kind, char, &str, &str); 8] = [
     (
         Kind::ClientBound,
         'C',
@@ -62,8 +62,8 @@ const MARKS: [(Kind, char, &str, &str); 8] = [
     ),
 ];
 
-/// The marks of a variant's figures.
-pub(crate) struct Marks {
+/// The cautions about a variant's figures, as labels.
+pub(crate) struct Labels {
     /// A letter each: small where it is about at most half of the trials.
     pub(crate) letters: String,
     /// Their names, each with how many it is about. How code was made stands elsewhere.
@@ -72,10 +72,10 @@ pub(crate) struct Marks {
     pub(crate) main: String,
 }
 
-impl Marks {
+impl Labels {
     pub(crate) fn of(cautions: &[Caution]) -> Self {
         let all = || {
-            MARKS.into_iter().filter_map(|(kind, letter, name, _)| {
+            LABELS.into_iter().filter_map(|(kind, letter, name, _)| {
                 let caution = cautions.iter().find(|caution| caution.kind == kind)?;
                 Some((caution, letter, name))
             })
@@ -103,7 +103,7 @@ impl Marks {
     }
 }
 
-/// What the letters of some marks mean, a line each; only those that are used.
+/// What the letters of some cautions mean, a line each; only those that are used.
 pub(crate) fn legend(letters: &str) -> Vec<String> {
     let meaning = |(_, letter, name, meaning): (Kind, char, &str, &str)| {
         let small = letter.to_ascii_lowercase();
@@ -116,12 +116,12 @@ pub(crate) fn legend(letters: &str) -> Vec<String> {
             format!("{letter} {name}: {meaning}{small}")
         })
     };
-    MARKS.into_iter().filter_map(meaning).collect()
+    LABELS.into_iter().filter_map(meaning).collect()
 }
 
-/// What all marks mean, for a text that explains them.
+/// What all labels mean, for a text that explains them.
 pub(crate) fn meanings() -> impl Iterator<Item = (&'static str, &'static str)> {
-    MARKS
+    LABELS
         .into_iter()
         .map(|(_, _, name, meaning)| (name, meaning))
 }
@@ -338,7 +338,7 @@ mod tests {
         );
         let mut sample = two(2.0).build();
         for trial in sample.trials.iter_mut().filter(|t| t.trial.invocation == 0) {
-            if let rpcgauge_study::record::Outcome::Measured(measured) = &mut trial.outcome {
+            if let rpcgauge_study::record::TrialOutcome::Measured(measured) = &mut trial.outcome {
                 measured.warmup.settled = false;
             }
         }
@@ -431,21 +431,21 @@ mod tests {
 
     #[test]
     fn a_small_letter_is_a_minority() {
-        let first = |findings: &Findings| Marks::of(&findings.variants[0].cells[0].cautions);
+        let first = |findings: &Findings| Labels::of(&findings.variants[0].cells[0].cautions);
         let mut builder = two(2.0);
         assert_eq!(first(&findings(&builder.build())).letters, "");
         builder.specs[0].unsettled = true;
-        let marks = first(&findings(&builder.build()));
-        assert_eq!(marks.letters, "U");
+        let labels = first(&findings(&builder.build()));
+        assert_eq!(labels.letters, "U");
         assert_eq!(
-            legend(&marks.letters),
+            legend(&labels.letters),
             ["U unsettled: latency was still drifting when measuring began"]
         );
         let mut some = findings(&builder.build());
         some.variants[0].cells[0].cautions[0].count = 2;
-        let marks = first(&some);
+        let labels = first(&some);
         assert_eq!(
-            (&*marks.letters, &*marks.names, &*marks.main),
+            (&*labels.letters, &*labels.names, &*labels.main),
             ("u", "unsettled 2/12", "")
         );
     }
@@ -456,8 +456,8 @@ mod tests {
         builder.specs[0].client_share = 0.95;
         let mut sample = builder.build();
         sample.trials.retain(|trial| trial.trial.invocation == 0);
-        let marks = Marks::of(&findings(&sample).variants[0].cells[0].cautions);
-        assert_eq!(marks.names, "client-bound 3/3, incomplete 9/12");
-        assert_eq!(marks.letters, "CI");
+        let labels = Labels::of(&findings(&sample).variants[0].cells[0].cautions);
+        assert_eq!(labels.names, "client-bound 3/3, incomplete 9/12");
+        assert_eq!(labels.letters, "CI");
     }
 }

@@ -16,8 +16,10 @@ use rpcgauge_study::settings::{Operation, Placement};
 
 pub(crate) use a_a::{a_a, a_a_brief};
 pub(crate) use answer::{Answer, SIGNS, answer};
-pub(crate) use caution::Marks;
-pub(crate) use claim::{HOW_CLAIMS_ARE_READ, claim, claim_measured, claim_outcome, size_match};
+pub(crate) use caution::Labels;
+pub(crate) use claim::{
+    HOW_CLAIMS_ARE_READ, claim, claim_measured, claim_outcome, claim_published, size_match,
+};
 pub(crate) use ratio::{Factor, Found, change_phrase, factor_phrase, interval_beside};
 pub(crate) use reason::{LONGER, code_mark};
 pub(crate) use verdict::{Line, brief, lines};
@@ -92,15 +94,14 @@ pub(crate) fn place(placement: Placement) -> &'static str {
 /// How often each variant ran: `2 blocks in each of 8 invocations`; `10 blocks` of services of which
 /// there was none.
 pub(crate) fn design(invocations: u32, blocks: u32, is_live: bool) -> String {
-    let counted = |count: u32, one: &str| match count {
-        1 => format!("1 {one}"),
-        _ => format!("{count} {one}s"),
-    };
-    let blocks = counted(blocks, "block");
+    let blocks = units::counted(blocks.into(), "block");
     match invocations {
         _ if is_live => blocks,
         1 => format!("{blocks} in 1 invocation"),
-        _ => format!("{blocks} in each of {}", counted(invocations, "invocation")),
+        _ => format!(
+            "{blocks} in each of {}",
+            units::counted(invocations.into(), "invocation")
+        ),
     }
 }
 

@@ -87,13 +87,13 @@ impl Found {
 
 /// `2.31× faster`.
 pub(crate) fn factor_phrase(metric: Metric, ratio: f64) -> String {
+    phrase(metric, ratio, row(metric).sides())
+}
+
+fn phrase(metric: Metric, ratio: f64, [better, worse]: [&str; 2]) -> String {
     let factor = Factor::of(metric, ratio, None);
-    let [better, worse] = row(metric).sides();
-    format!(
-        "{}× {}",
-        units::ratio(factor.value),
-        if factor.is_better { better } else { worse }
-    )
+    let side = if factor.is_better { better } else { worse };
+    format!("{}× {side}", units::ratio(factor.value))
 }
 
 /// `[2.24, 2.39]`, in the direction in which the ratio is given; that there is none, or that there
@@ -151,13 +151,7 @@ fn is_exact(metric: Metric, estimate: &Estimate) -> bool {
 
 /// `1.12× slower`, of one variant before and after.
 pub(crate) fn change_phrase(metric: Metric, ratio: f64) -> String {
-    let [better, worse] = row(metric).changes();
-    let factor = Factor::of(metric, ratio, None);
-    format!(
-        "{}× {}",
-        units::ratio(factor.value),
-        if factor.is_better { better } else { worse }
-    )
+    phrase(metric, ratio, row(metric).changes())
 }
 
 #[cfg(test)]

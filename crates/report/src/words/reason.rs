@@ -169,19 +169,15 @@ fn help(more: More, run: u64) -> String {
              this one)"
         );
     }
-    let counted = |count: u64, one: &str| {
-        let plural = if count == 1 { "" } else { "s" };
-        format!("{} {one}{plural}", units::count(count))
-    };
     if invocations == 0 {
-        let blocks = counted(blocks, "more block");
+        let blocks = units::counted(blocks, "more block");
         return format!("about {blocks} of this length ({LONGER}) would settle it");
     }
     let longer = 1.0 + invocations as f64 / run.max(1) as f64;
     format!(
         "about {} ({}) would settle it: a run, or a --budget, {}× as long",
-        counted(invocations, "more invocation"),
-        counted(blocks, "block"),
+        units::counted(invocations, "more invocation"),
+        units::counted(blocks, "block"),
         units::number(longer)
     )
 }

@@ -3,11 +3,11 @@
 use rpcgauge_report::findings::capacity::RateSearch;
 use rpcgauge_study::histogram::Unpacked;
 use rpcgauge_study::plan::Capacity;
-use rpcgauge_study::ramp::RampPart;
+use rpcgauge_study::settings::RampPart;
 
 use super::*;
 
-/// A load of one service, of which nothing is known but its answers; a few calls failed.
+/// A load of one service, of which nothing is known but its responses; a few calls failed.
 pub fn live() -> Sample {
     let mut sample = two(2.0).build();
     let plan = &mut sample.plan;
@@ -34,11 +34,15 @@ pub fn live() -> Sample {
     record.trial = plan.trials[0].clone();
     record.variant = plan.variants[0].name.clone();
     seen_from_outside(record);
-    if let Outcome::Measured(measured) = &mut record.outcome {
+    if let TrialOutcome::Measured(measured) = &mut record.outcome {
         measured.calls.started += 4;
-        measured.calls.failed = [("http-503".to_owned(), 3), ("deadline".to_owned(), 1)].into();
+        measured.calls.failed = [
+            (FailureKind::HttpStatus(503), 3),
+            (FailureKind::Deadline, 1),
+        ]
+        .into();
         measured.error_samples = vec![ErrorSample {
-            kind: "http-503".to_owned(),
+            kind: FailureKind::HttpStatus(503),
             text: "status 503".to_owned(),
             count: 3,
         }];
@@ -69,10 +73,10 @@ fn service(target: &str) -> Callee {
     }
 }
 
-/// Of a live service nothing is known but its answers.
+/// Of a live service nothing is known but its responses.
 fn seen_from_outside(record: &mut TrialRecord) {
     record.timing = Timing::Load;
-    if let Outcome::Measured(measured) = &mut record.outcome {
+    if let TrialOutcome::Measured(measured) = &mut record.outcome {
         measured.stages.clear();
         measured.cpu.server = None;
         measured.memory.server_peak = None;
@@ -144,7 +148,7 @@ pub fn ramp() -> Sample {
         (0, 0, 0, 0),
         (800, 500, 20, 90_000_000),
     ];
-    if let Outcome::Measured(measured) = &mut sample.trials[0].outcome {
+    if let TrialOutcome::Measured(measured) = &mut sample.trials[0].outcome {
         measured.elapsed_ns = 8_000_000_000;
         let steps = parts.iter().zip(became);
         measured.steps = steps
@@ -200,7 +204,7 @@ pub fn capacity() -> Sample {
         record.rate = Some(rate);
         record.started_at_ms += u64::from(spec.index) * 3_000;
         let is_slow = rate > 1_000.0 || spec.index == 2;
-        if let Outcome::Measured(measured) = &mut record.outcome {
+        if let TrialOutcome::Measured(measured) = &mut record.outcome {
             let calls = rate.max(1_000.0) as u64;
             let mut latency = Unpacked::new(3).expect("three digits");
             let mut send_delay = latency.clone();

@@ -59,7 +59,7 @@ pub struct Spec {
     pub one_core: f64,
     /// Encoding, then decoding, as parts of the call.
     pub codec: (f64, f64),
-    /// Request, then answer, bytes.
+    /// Request, then response, bytes.
     pub bytes: (u64, u64),
     pub client_share: f64,
     pub code: Code,
@@ -67,7 +67,7 @@ pub struct Spec {
     /// One call in this many takes twelve times as long; 0 for none.
     pub spike_every: u64,
     /// A kind of failure, its text, and one call in how many.
-    pub failing: Option<(&'static str, &'static str, u64)>,
+    pub failing: Option<(FailureKind, &'static str, u64)>,
     /// Answers of each trial that came uncompressed although a compression was asked for.
     pub uncompressed: u64,
     /// Attempts of each trial to open a connection that failed.

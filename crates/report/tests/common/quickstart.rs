@@ -111,7 +111,7 @@ fn specs(builder: Builder) -> Builder {
             ..load("load-grpc", 410_000.0)
         })
         .spec(Spec {
-            failing: Some(("deadline", HOSTILE, 50)),
+            failing: Some((FailureKind::Deadline, HOSTILE, 50)),
             failed_connects: 2,
             never_begun: 5,
             retried: 1,
@@ -133,8 +133,8 @@ fn specs(builder: Builder) -> Builder {
 fn pairs(builder: Builder) -> Builder {
     use Metric::*;
     let several = "How much faster than a JSON API is gRPC for a large message?";
-    let list = "How does the answer's length change the winner?";
-    let gzip = "When does compressing an answer pay?";
+    let list = "How does the response's length change the winner?";
+    let gzip = "When does compressing a response pay?";
     let unix = "Does a Unix domain socket beat loopback TCP?";
     let load = "What does the server carry with 32 calls in flight?";
     builder

@@ -13,12 +13,14 @@ impl Builder {
         rng: &mut SplitMix64,
     ) -> TrialRecord {
         let outcome = match spec.cannot_run {
-            Some(reason) => Outcome::Failed {
+            Some(reason) => TrialOutcome::Failed {
                 reason: reason.to_owned(),
                 fault: Fault::Subject,
                 log: "listening on 127.0.0.1:0\n<b>error</b>: no such stack".to_owned(),
             },
-            None => Outcome::Measured(Box::new(self.measured(spec, trial.placement, mood, rng))),
+            None => {
+                TrialOutcome::Measured(Box::new(self.measured(spec, trial.placement, mood, rng)))
+            }
         };
         TrialRecord {
             trial: trial.clone(),
@@ -71,7 +73,7 @@ impl Builder {
             record(&mut delay, 80.0 + 60.0 * rng.unit());
             if let Some((kind, _, every)) = spec.failing.filter(|(_, _, every)| call % every == 0) {
                 let _ = every;
-                *calls.failed.entry(kind.to_owned()).or_default() += 1;
+                *calls.failed.entry(kind).or_default() += 1;
                 slice.failed += 1;
                 record(&mut failed, ns * 3.0);
                 continue;
@@ -109,7 +111,7 @@ impl Builder {
             118
         };
         let error_samples = spec.failing.iter().map(|(kind, text, _)| ErrorSample {
-            kind: (*kind).to_owned(),
+            kind: *kind,
             text: (*text).to_owned(),
             count: calls.failed_total(),
         });
@@ -149,13 +151,13 @@ impl Builder {
             measured_from_ms: None,
             connections_reopened: spec.reopened,
             bytes: Some(Bytes {
-                sent: Traffic {
+                sent: BytesByClass {
                     headers: headers * ended,
                     bodies: request * ended,
                     overhead: overhead * ended,
                     marks: 0,
                 },
-                received: Traffic {
+                received: BytesByClass {
                     headers: headers * ended / 2,
                     bodies: answer * ended,
                     overhead: overhead * ended,
@@ -185,7 +187,7 @@ impl Builder {
             connections_at_start: Some(u64::from(spec.settings().connections)),
             tls_resumed: 0,
             connects_failed: spec.failed_connects,
-            uncompressed_answers: spec.uncompressed,
+            uncompressed_responses: spec.uncompressed,
             bodies_late: spec.bodies_late,
             most_in_flight: spec.most_in_flight.or(Some(u64::from(spec.in_flight))),
             errors_without_sample: 0,

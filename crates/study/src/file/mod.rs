@@ -5,6 +5,7 @@
 
 mod layer;
 mod part;
+mod service;
 mod top;
 mod workload;
 
@@ -21,7 +22,9 @@ use crate::setting::Key;
 
 pub(crate) use layer::{Layer, Values};
 pub(crate) use part::{ClaimWritten, Group, PairWritten, Part, VariantWritten};
-pub(crate) use top::{Others, PlacementWritten, Top};
+pub(crate) use service::ServiceWritten;
+pub use service::parse_header;
+pub(crate) use top::{CapacityWritten, Others, PlacementWritten, Top, WarmupTime};
 pub(crate) use workload::{OwnWritten, Paths, WorkloadWritten};
 
 /// A study file, parsed as written and not yet resolved.
@@ -107,7 +110,7 @@ fn study_name(file: &str) -> String {
     let plain: String = stem
         .chars()
         .map(|c| {
-            if c.is_alphanumeric() || "-_".contains(c) {
+            if c.is_alphanumeric() || "-_.".contains(c) {
                 c
             } else {
                 '-'

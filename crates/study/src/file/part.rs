@@ -7,6 +7,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::layer::{Exclude, Layer, Values, exclude, factors};
+use super::service::ServiceWritten;
 use super::workload::WorkloadWritten;
 use crate::error::StudyError;
 use crate::plan::{Metric, Published};
@@ -17,6 +18,7 @@ use crate::setting::Key;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Part {
     pub(crate) workload: Option<WorkloadWritten>,
+    pub(crate) service: Option<ServiceWritten>,
     pub(crate) base: Layer,
     pub(crate) factors: Values,
     pub(crate) excludes: Vec<Exclude>,
@@ -39,6 +41,7 @@ pub(crate) struct Group {
 pub(crate) struct VariantWritten {
     pub(crate) name: Spanned<Name>,
     pub(crate) workload: Option<WorkloadWritten>,
+    pub(crate) service: Option<ServiceWritten>,
     pub(crate) settings: Layer,
 }
 
@@ -81,6 +84,7 @@ impl Part {
     pub(super) fn read(table: &mut Table<'_>) -> Result<Self, StudyError> {
         let part = Self {
             workload: WorkloadWritten::read(table)?,
+            service: ServiceWritten::read(table)?,
             base: table
                 .table("base")?
                 .map_or(Ok(Layer::default()), Layer::read)?,
@@ -134,6 +138,7 @@ impl VariantWritten {
         Ok(Self {
             name: table.need("name")?,
             workload: WorkloadWritten::read(&mut table)?,
+            service: ServiceWritten::read(&mut table)?,
             settings: Layer::read(table)?,
         })
     }
@@ -152,13 +157,13 @@ impl TryFrom<String> for Name {
                 "this name has {length} characters, and may have {MOST_NAME}"
             ));
         }
-        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.:+".contains(c);
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.:+=".contains(c);
         // After `--only` and `--against` a name with `-` before it would be taken for an option.
         if !name.is_empty() && name.chars().all(plain) && !name.starts_with('-') {
             return Ok(Self(name));
         }
         Err(format!(
-            "the name \"{name}\" must be of lower-case letters, digits and - . : +, and begin with no -"
+            "the name \"{name}\" must be of lower-case letters, digits and - . : + =, and begin with no -"
         ))
     }
 }

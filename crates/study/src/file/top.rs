@@ -6,9 +6,11 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::error::{Source, StudyError};
+use crate::objective::Objective;
 use crate::plan::check::{CONFIDENCE, MARGIN};
 use crate::read::{Line, Table, Time, one_or_more};
 use crate::settings::{Idle, Placement};
+use crate::words::parse_time_ms;
 
 /// Keys that only the study itself has.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -24,6 +26,20 @@ pub(crate) struct Top {
     /// How long a slice should last where variants are measured in turn.
     pub(crate) slice: Option<Time>,
     pub(crate) a_a: Option<Spanned<Line>>,
+    /// How long all of it may take.
+    pub(crate) budget: Option<Spanned<Time>>,
+    /// What every live service must reach.
+    pub(crate) objectives: Option<Spanned<Vec<Objective>>>,
+    pub(crate) capacity: Option<Spanned<CapacityWritten>>,
+}
+
+/// `[capacity]` as written: a search for the highest rate that holds all objectives.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct CapacityWritten {
+    pub(crate) start_rate: Option<Spanned<f64>>,
+    pub(crate) max_rate: Option<Spanned<f64>>,
+    pub(crate) precision: Option<Spanned<f64>>,
 }
 
 /// `placement` as written.
@@ -45,7 +61,23 @@ pub(crate) struct Others(#[serde(deserialize_with = "one_or_more")] pub(crate) V
 #[serde(deny_unknown_fields)]
 pub(crate) struct WarmupWritten {
     pub(crate) calls: Option<NonZeroU32>,
-    pub(crate) time: Option<Time>,
+    pub(crate) time: Option<WarmupTime>,
+}
+
+/// The longest time of a warm-up, ms; `0s` for none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct WarmupTime(pub(crate) u64);
+
+impl TryFrom<String> for WarmupTime {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        match text.as_str() {
+            "0" | "0s" | "0ms" => Ok(Self(0)),
+            text => parse_time_ms(text).map(Self),
+        }
+    }
 }
 
 impl Top {

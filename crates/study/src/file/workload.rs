@@ -85,5 +85,5 @@ fn built_in_has_none(key: &str) -> Option<&'static str> {
 }
 
 fn own_has_none(key: &str) -> Option<&'static str> {
-    (key == "n").then_some("it is for built-in workloads; \"scale\" makes your own answer longer")
+    (key == "n").then_some("it is for built-in workloads; \"scale\" makes your own response longer")
 }

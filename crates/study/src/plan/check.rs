@@ -1,8 +1,10 @@
 //! What every plan holds to, also one that is read from a run directory, where anything may stand.
 
+use rpcgauge_trial::LONGEST_MS;
+
 use super::Plan;
 use crate::resolve::MAX_TRIALS;
-use crate::words::{LONGEST_MS, number_word};
+use crate::words::number_word;
 
 /// A number of a plan that lies between two others.
 pub(crate) struct Share {

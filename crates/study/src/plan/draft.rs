@@ -1,7 +1,6 @@
 //! A plan in the making: from variants and pairs to trials in their order.
 //!
-//! Studies and `rpcgauge compare` both end here, so that both get the A/A pair, the other
-//! placements and the seeded order.
+//! It adds the A/A pair, the other placements and the seeded order.
 
 use rpcgauge_message::nearest::Nearest;
 
@@ -127,6 +126,17 @@ impl Draft {
             .iter()
             .map(|(_, rounds)| rounds.trials().saturating_mul(lanes))
             .fold(0, u64::saturating_add)
+    }
+
+    /// The same with other repetitions: half of them, with one block, under the placements that check the
+    /// headline pairs, which is enough to see a verdict flip.
+    pub(crate) fn repeated(mut self, rounds: Rounds) -> Self {
+        self.variants.iter_mut().for_each(|(_, own)| *own = rounds);
+        self.checks.rounds = Rounds {
+            invocations: rounds.invocations.div_ceil(2).max(4),
+            blocks: 1,
+        };
+        self
     }
 
     /// Adds the A/A pair where there is to be one, and orders the trials.

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
+use rpcgauge_trial::RampPart;
 
 use super::{Plan, Slice, Variant};
-use crate::ramp::{RampPart, time_ms};
 use crate::settings::{Callee, ConnectionUse, Placement, REFERENCE, Schedule, Settings, Stop};
 
-/// From starting the embedded subject until its answers are proved right: for each variant and
+/// From starting the embedded subject until its responses are proved right: for each variant and
 /// placement of an invocation.
 pub const START: Duration = Duration::from_millis(30);
 /// The same of another subject, which may load an interpreter and its libraries first.
@@ -120,7 +120,7 @@ fn trial_time(
         Schedule::Rate { per_second, .. } => *per_second,
         Schedule::Ramp { parts, .. } => {
             let calls: f64 = parts.iter().map(RampPart::calls).sum();
-            calls / (time_ms(parts) as f64 / 1_000.0)
+            calls / (RampPart::time_of(parts) as f64 / 1_000.0)
         }
     };
     let bounded = |stop: Stop| {
@@ -173,7 +173,7 @@ pub fn guess_call(settings: &Settings) -> Duration {
         Compression::Gzip { .. } => guess::GZIP_NS,
         Compression::Zstd { .. } => guess::ZSTD_NS,
     };
-    // The answer is the larger message in all workloads but echo, where both are as large.
+    // The response is the larger message in all workloads but echo, where both are as large.
     let compression =
         compressing(settings.request_compression).max(compressing(settings.response_compression));
     let connection = match settings.connection {

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{Plan, TrialSpec, Variant};
+use crate::setting::{SETTINGS, Setting};
 
 impl Plan {
     /// The variant of that name.
@@ -70,10 +71,12 @@ impl Plan {
         if name != before {
             return format!("the variant \"{name}\" stands where \"{before}\" stood");
         }
-        let (now, then) = (now.settings.written(), then.settings.written());
-        let mut words = now.keys().chain(then.keys());
-        match words.find(|word| now.get(*word) != then.get(*word)) {
-            Some(word) => format!("the variant \"{name}\" has another {word} now"),
+        let value = |one: &Variant, row: &Setting| row.value(&one.settings);
+        match SETTINGS
+            .iter()
+            .find(|row| value(now, row) != value(then, row))
+        {
+            Some(row) => format!("the variant \"{name}\" has another {} now", row.word),
             None => format!("the variant \"{name}\" has other settings now"),
         }
     }

@@ -2,40 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use rpcgauge_trial::Random;
+
 use super::TrialSpec;
 use crate::settings::Placement;
-
-/// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014):
-/// small, fixed for ever, and more than random enough to order trials.
-#[derive(Debug, Clone)]
-pub(super) struct SplitMix64(u64);
-
-impl SplitMix64 {
-    pub(super) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// A number below `bound`, from the high part of a product, whose bias is below 2⁻³² for the
-    /// bounds of a plan.
-    fn below(&mut self, bound: usize) -> usize {
-        ((u128::from(self.next()) * bound as u128) >> 64) as usize
-    }
-
-    /// Shuffles in place: every order is as likely (Fisher and Yates).
-    pub(super) fn shuffle<T>(&mut self, items: &mut [T]) {
-        for last in (1..items.len()).rev() {
-            items.swap(last, self.below(last + 1));
-        }
-    }
-}
 
 /// How often something is repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +58,7 @@ pub(super) fn trials(seed: u64, lanes: &[Lane]) -> Vec<TrialSpec> {
             .max()
             .unwrap_or(0)
     };
-    let mut random = SplitMix64::new(seed);
+    let mut random = Random::new(seed);
     let mut trials = Vec::new();
     for invocation in 0..most(|rounds| rounds.invocations) {
         for block in 0..most(|rounds| rounds.blocks) {
@@ -163,14 +133,6 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_shuffle_is_a_permutation(seed: u64, count in 0_usize..200) {
-            let mut items: Vec<usize> = (0..count).collect();
-            SplitMix64::new(seed).shuffle(&mut items);
-            items.sort_unstable();
-            prop_assert_eq!(items, (0..count).collect::<Vec<_>>());
-        }
-
-        #[test]
         fn every_block_holds_every_variant_once(
             seed: u64, variants in 1_u32..12, invocations in 1_u32..5, blocks in 1_u32..4,
         ) {
@@ -187,13 +149,6 @@ mod tests {
             }
             prop_assert!(trials.is_sorted_by_key(|t| (t.invocation, t.block)));
         }
-    }
-
-    #[test]
-    fn the_generator_is_the_published_one() {
-        let mut random = SplitMix64::new(1_234_567);
-        assert_eq!(random.next(), 6_457_827_717_110_365_317);
-        assert_eq!(random.next(), 3_203_168_211_198_807_973);
     }
 
     #[test]

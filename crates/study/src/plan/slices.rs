@@ -4,7 +4,7 @@
 //! an order drawn anew for each round. What the machine's mood does to one, it does to all of them
 //! (docs/method.md).
 
-use serde::{Deserialize, Serialize};
+pub use rpcgauge_trial::Slice;
 
 use super::{Pair, Plan, Variant};
 use crate::settings::{Callee, ConnectionUse, Schedule, Settings, Timing};
@@ -32,20 +32,6 @@ const LEAST_CALLS_IN_FLIGHT: u64 = 20;
 /// and this many calls in flight have ended once more. `make bench-slices` shows how long the first
 /// calls are disturbed.
 const SKIP_US: u64 = 200;
-
-/// What a slice of a variant is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Slice {
-    /// Calls at its start that are left out of the figures, at least.
-    pub skip_calls: u64,
-    /// And so long calls are left out, at least, µs.
-    pub skip_us: u64,
-    /// Calls that count, at least.
-    pub least_calls: u64,
-    /// After this time it ends, with its least number of calls, µs.
-    pub time_us: u64,
-}
 
 impl Settings {
     /// The slices that a trial goes in, where one should last `slice_us`; `None` for a trial that is

@@ -34,7 +34,7 @@ pub(crate) fn measured() -> Measured {
         connections_reopened: 0,
         tls_resumed: 0,
         connects_failed: 0,
-        uncompressed_answers: 0,
+        uncompressed_responses: 0,
         bodies_late: 0,
         most_in_flight: None,
         error_samples: Vec::new(),
@@ -57,7 +57,7 @@ fn counts_of_what_did_not_happen_are_left_out() {
         "failed",
         "connections_at_start",
         "connects_failed",
-        "uncompressed_answers",
+        "uncompressed_responses",
         "errors_without_sample",
     ] {
         assert!(!text.contains(&format!("\"{key}\"")), "{key}: {text}");
@@ -78,7 +78,7 @@ fn counts_of_what_went_amiss_come_back() {
     amiss.warmup.failed = 2;
     amiss.connections_at_start = Some(0);
     amiss.connects_failed = 3;
-    amiss.uncompressed_answers = 4;
+    amiss.uncompressed_responses = 4;
     amiss.errors_without_sample = 5;
     let text = serde_json::to_string(&amiss).unwrap();
     assert_eq!(serde_json::from_str::<Measured>(&text).unwrap(), amiss);
@@ -87,12 +87,15 @@ fn counts_of_what_went_amiss_come_back() {
 #[test]
 fn marks_that_are_absent_are_zero_and_zero_is_absent() {
     let without = r#"{"headers":3,"bodies":2,"overhead":1}"#;
-    let mut traffic: Traffic = serde_json::from_str(without).unwrap();
+    let mut traffic: BytesByClass = serde_json::from_str(without).unwrap();
     assert_eq!((traffic.of_call(), traffic.total()), (6, 6));
     assert_eq!(serde_json::to_string(&traffic).unwrap(), without);
     traffic.marks = 76;
     let line = serde_json::to_string(&traffic).unwrap();
-    assert_eq!(serde_json::from_str::<Traffic>(&line).unwrap(), traffic);
+    assert_eq!(
+        serde_json::from_str::<BytesByClass>(&line).unwrap(),
+        traffic
+    );
     assert_eq!((traffic.of_call(), traffic.total()), (6, 82));
 }
 
@@ -130,7 +133,11 @@ fn sound() -> Measured {
             started: 15,
             answered: 5,
             answered_late: 0,
-            failed: [("timeout".to_owned(), 4), ("http-503".to_owned(), 1)].into(),
+            failed: [
+                (FailureKind::Deadline, 4),
+                (FailureKind::HttpStatus(503), 1),
+            ]
+            .into(),
             abandoned: 5,
             never_begun: 3,
             never_sent: 3,
@@ -167,7 +174,7 @@ fn problem(change: impl FnOnce(&mut Measured)) -> String {
         idle: Idle::Held,
         started_at_ms: 0,
         rate: None,
-        outcome: Outcome::Measured(Box::new(measured)),
+        outcome: TrialOutcome::Measured(Box::new(measured)),
     };
     record.check().err().unwrap_or_default()
 }
@@ -176,8 +183,6 @@ fn problem(change: impl FnOnce(&mut Measured)) -> String {
 fn right_records_are_believed() {
     assert_eq!(problem(|_| {}), "");
     assert_eq!(problem(|m| *m = measured()), "", "nothing was called");
-    // Older records tell less.
-    assert_eq!(problem(|m| m.calls.never_sent = 0), "");
     assert_eq!(problem(|m| m.failed_latency = None), "");
     assert_eq!(problem(|m| m.timeline = Timeline::default()), "");
     // A client subject tells no delays, and calls after a ramp's end are in none of its steps.
@@ -209,6 +214,7 @@ fn records_that_contradict_themselves_are_refused() {
     insta::assert_snapshot!(problem(|m| m.calls.abandoned = u64::MAX), @"15 calls were started, but 5 were answered, 5 failed and 18446744073709551615 were abandoned");
     insta::assert_snapshot!(problem(|m| { m.calls.abandoned = u64::MAX; m.calls.started = u64::MAX }), @"18446744073709551615 is more than can be counted in a trial");
     insta::assert_snapshot!(problem(|m| m.calls.never_begun = 6), @"more calls were never begun, never sent, answered late or after a retry than there can be");
+    insta::assert_snapshot!(problem(|m| m.calls.never_sent = 2), @"more calls were never begun, never sent, answered late or after a retry than there can be");
     insta::assert_snapshot!(problem(|m| m.calls.answered_late = 6), @"more calls were never begun, never sent, answered late or after a retry than there can be");
     insta::assert_snapshot!(problem(|m| m.latency = times(0)), @"it has 5 answered calls, and the latency of 0");
     insta::assert_snapshot!(problem(|m| m.failed_latency = Some(times(6))), @"it has 5 failed calls, and the latency of 6");

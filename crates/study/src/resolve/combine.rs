@@ -27,9 +27,13 @@ impl<'a> Resolver<'a> {
     ) -> Result<Vec<Combined>, StudyError> {
         let part = section.part;
         let mut base = Merged::default();
-        base.lay(study.part.workload.as_ref(), &study.part.base);
+        base.lay(
+            study.part.workload.as_ref(),
+            study.part.service.as_ref(),
+            &study.part.base,
+        );
         if section.group.is_some() {
-            base.lay(part.workload.as_ref(), &part.base);
+            base.lay(part.workload.as_ref(), part.service.as_ref(), &part.base);
         }
         let points = product(&part.factors).ok_or_else(|| self.too_many(section))?;
         let listed: Vec<Option<&VariantWritten>> = if part.variants.is_empty() {
@@ -45,11 +49,12 @@ impl<'a> Resolver<'a> {
         for listed in listed {
             let mut merged = base.clone();
             if let Some(listed) = listed {
-                merged.lay(listed.workload.as_ref(), &listed.settings);
+                let service = listed.service.as_ref();
+                merged.lay(listed.workload.as_ref(), service, &listed.settings);
             }
             for point in &points {
                 let mut merged = merged.clone();
-                merged.lay(None, point);
+                merged.lay(None, None, point);
                 let names = Names::of(section.group, listed, point);
                 let span = listed.map_or_else(
                     || section_span(study, section, point),
@@ -71,6 +76,8 @@ impl<'a> Resolver<'a> {
                         repeats: None,
                         settings,
                     },
+                    layer: merged.layer,
+                    service: merged.service,
                     local: names.local,
                     listed: listed.map(|listed| listed.name.get_ref().to_string()),
                     label: names.label,

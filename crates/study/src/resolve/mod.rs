@@ -5,9 +5,13 @@
 //!              combine.rs                                   settings.rs names.rs    plan/draft.rs
 //! ```
 
+mod budget;
+mod capacity;
 mod combine;
+pub mod loader;
 mod names;
 pub mod own;
+pub mod service;
 mod settings;
 mod workload;
 
@@ -21,23 +25,27 @@ use std::ops::Range;
 use rpcgauge_message::{Compression, Encoding, Limits, Workload, WorkloadSpec};
 use toml::Spanned;
 
+use crate::capacity::MOST_TRIALS;
 use crate::error::{Source, StudyError};
 use crate::features::Features;
-use crate::file::{Others, Part, PlacementWritten, StudyFile};
+use crate::file::{Layer, Others, Part, PlacementWritten, ServiceWritten, StudyFile, WarmupTime};
+use crate::objective::Objective;
 use crate::plan::draft::{Checks, Draft, DraftError, Guard};
 use crate::plan::order::Rounds;
-use crate::plan::{Plan, SLICE_US, Variant};
+use crate::plan::{Capacity, Plan, SLICE_US, Variant};
 use crate::read::Time;
 use crate::settings::{Idle, Placement, Stop};
-use own::{OwnCache, OwnLoader};
+use loader::Loader;
+use own::OwnCache;
+use service::Resolved;
 
 /// What resolving needs to know beside the study.
 #[derive(Clone, Copy)]
 pub struct ResolveContext<'a> {
     /// The subjects that can be started, by name, with what each can do.
     pub subjects: &'a BTreeMap<String, Features>,
-    /// Loads a user's own methods and samples.
-    pub loader: &'a dyn OwnLoader,
+    /// Loads the files that the study names.
+    pub loader: &'a dyn Loader,
     /// Cores this program may use.
     pub cores: u32,
     /// What the command line changes.
@@ -83,6 +91,10 @@ pub const MAX_TRIALS: u64 = 200_000;
 #[derive(Debug, Clone)]
 struct Combined {
     variant: Variant,
+    /// What the layers say of it.
+    layer: Layer,
+    /// What they say of the live service that it calls.
+    service: Option<ServiceWritten>,
     /// Its name within its group.
     local: String,
     /// The listed variant it was made from, if any.
@@ -108,6 +120,9 @@ struct Resolver<'a> {
     made: Vec<(WorkloadSpec, Workload)>,
     /// The ways of sending a workload that are known to be within the limits.
     within_limits: Vec<Sent>,
+    /// Whether the study searches for a rate.
+    searches: bool,
+    services: service::Read,
 }
 
 /// How a workload's messages are sent.
@@ -121,38 +136,62 @@ impl StudyFile {
     /// The first thing that contradicts, names what is not there, or cannot be loaded, with its
     /// line and column.
     pub fn resolve(&self, context: &ResolveContext<'_>) -> Result<Plan, StudyError> {
+        self.resolve_with_inputs(context)
+            .map(|resolved| resolved.plan)
+    }
+
+    /// As [`StudyFile::resolve`], with what calls to live services are made of.
+    ///
+    /// # Errors
+    ///
+    /// As [`StudyFile::resolve`].
+    pub fn resolve_with_inputs(
+        &self,
+        context: &ResolveContext<'_>,
+    ) -> Result<Resolved, StudyError> {
         let mut resolver = Resolver {
             source: &self.source,
             context,
             own: OwnCache::new(context.loader),
             made: Vec::new(),
             within_limits: Vec::new(),
+            searches: self.top.capacity.is_some(),
+            services: service::Read::default(),
         };
-        let (main, others) = resolver.placements(self)?;
-        let combined = resolver.variants(self)?;
+        let mut combined = resolver.variants(self)?;
+        let machine = match self.is_live() {
+            true => resolver.live(self, &mut combined)?,
+            false => resolver.subjects(self)?,
+        };
         let (pairs, claims) = resolver.pairs_and_claims(self, &combined)?;
-        let guard = match &self.top.a_a {
+        let control = match &self.top.a_a {
+            // A live service alone is compared with nothing, not with itself either.
+            None if self.is_live() && combined.len() == 1 => Guard::Absent,
             None => Guard::Headline,
             Some(name) => Guard::Variant(resolver.a_a(self, &combined, name)?),
         };
         let top = &self.top;
+        let Machine {
+            main,
+            checks,
+            idle,
+            warmup,
+            capacity,
+        } = machine;
         let draft = Draft {
             name: self.name.clone(),
             question: self.question().to_owned(),
             seed: context.overrides.seed.or(top.seed).unwrap_or(DEFAULT_SEED),
-            checks: Checks {
-                placements: others,
-                rounds: resolver.check_rounds(self),
-            },
             main,
-            idle: top.idle.unwrap_or(Idle::Held),
+            checks,
+            idle,
             margin: number(&top.margin, DEFAULT_MARGIN),
             confidence: number(&top.confidence, DEFAULT_CONFIDENCE),
             warmup: match (top.warm_up.calls, top.warm_up.time) {
-                (None, None) => DEFAULT_WARMUP,
+                (None, None) => warmup,
                 (calls, time) => Stop {
                     calls: calls.map(|calls| calls.get().into()),
-                    time_ms: time.map(|Time(ms)| ms),
+                    time_ms: time.map(|WarmupTime(ms)| ms),
                 },
             },
             slice_us: top
@@ -165,9 +204,9 @@ impl StudyFile {
                 .collect(),
             pairs,
             claims,
-            objectives: Vec::new(),
-            capacity: None,
-            guard,
+            objectives: self.objectives().to_vec(),
+            capacity,
+            guard: control,
         };
         let mut draft = draft
             .only(&context.overrides.only)
@@ -176,6 +215,18 @@ impl StudyFile {
             // Made of what `--only` has left, so that something is always compared.
             draft.pairs = self.default_pairs(&combined, |name| draft.has(name));
         }
+        let finish = |draft: Draft| self.finish(draft, &combined);
+        let plan = match &self.top.budget {
+            None => finish(draft)?,
+            Some(budget) => resolver.within(self, budget, &draft, &combined, finish)?,
+        };
+        Ok(Resolved {
+            plan,
+            services: resolver.take_inputs(),
+        })
+    }
+
+    fn finish(&self, draft: Draft, combined: &[Combined]) -> Result<Plan, StudyError> {
         let trials = draft.trial_count();
         if trials > MAX_TRIALS {
             return Err(self.source.whole(format!(
@@ -192,6 +243,111 @@ impl StudyFile {
                 Some(one) => self.source.error(one.span.clone(), error.to_string()),
                 None => self.source.whole(error.to_string()),
             }
+        })
+    }
+
+    /// What every live service must reach.
+    fn objectives(&self) -> &[Objective] {
+        let written = self.top.objectives.as_ref();
+        written.map_or(&[], |written| written.get_ref())
+    }
+}
+
+/// Where a plan's trials run, how often its headline pairs are checked elsewhere, and their bounds.
+struct Machine {
+    main: Placement,
+    checks: Checks,
+    idle: Idle,
+    warmup: Stop,
+    capacity: Option<Capacity>,
+}
+
+impl Resolver<'_> {
+    /// Of a study of subjects.
+    fn subjects(&self, study: &StudyFile) -> Result<Machine, StudyError> {
+        let top = &study.top;
+        let of_live = [
+            (top.capacity.as_ref().map(Spanned::span), "capacity"),
+            (top.objectives.as_ref().map(Spanned::span), "objectives"),
+        ];
+        for (place, word) in of_live {
+            if let Some(place) = place {
+                let message =
+                    format!("\"{word}\" is for live services; write [service], or leave it out");
+                return Err(self.source.error(place, message));
+            }
+        }
+        let (main, placements) = self.placements(study)?;
+        Ok(Machine {
+            main,
+            checks: Checks {
+                placements,
+                rounds: self.check_rounds(study),
+            },
+            idle: top.idle.unwrap_or(Idle::Held),
+            warmup: DEFAULT_WARMUP,
+            capacity: None,
+        })
+    }
+
+    /// Of a study of live services, which run where they run and are never started afresh.
+    fn live(
+        &mut self,
+        study: &StudyFile,
+        combined: &mut [Combined],
+    ) -> Result<Machine, StudyError> {
+        let is_subject = |one: &&Combined| one.variant.settings.callee.live().is_none();
+        if let Some(one) = combined.iter().find(is_subject) {
+            let message = format!(
+                "variant \"{}\" calls a subject, and others call live services; make two studies of them",
+                one.variant.name
+            );
+            return Err(self.source.error(one.span.clone(), message));
+        }
+        let asked = self.context.overrides;
+        let placement = study.placement.main.as_ref().map(Spanned::span);
+        let of_subjects = [
+            (placement.is_some(), "placement"),
+            (study.top.idle.is_some(), "idle"),
+            (study.top.budget.is_some(), "budget"),
+            (
+                study
+                    .part
+                    .invocations
+                    .or(asked.invocations.and_then(NonZeroU32::new))
+                    .is_some(),
+                "invocations",
+            ),
+        ];
+        if let Some((_, word)) = of_subjects.iter().find(|(is_said, _)| *is_said) {
+            return Err(self.source.whole(format!(
+                "\"{word}\" is of subjects, and live services are called here; leave it out"
+            )));
+        }
+        self.check_services(combined)?;
+        let capacity = study.top.capacity.as_ref();
+        let capacity = capacity.map(|written| self.search(study, written, combined));
+        let capacity = capacity.transpose()?;
+        let rounds = match capacity {
+            Some(_) => Rounds {
+                invocations: 1,
+                blocks: MOST_TRIALS,
+            },
+            None => study.live_rounds(combined.len(), asked.blocks),
+        };
+        combined.iter_mut().for_each(|one| one.rounds = rounds);
+        Ok(Machine {
+            main: Placement::Free,
+            checks: Checks {
+                placements: Vec::new(),
+                rounds,
+            },
+            idle: Idle::AsIs,
+            warmup: match &capacity {
+                Some(search) => capacity::warmup(search),
+                None => self.live_warmup(study, combined)?,
+            },
+            capacity,
         })
     }
 }

@@ -6,6 +6,7 @@ use rpcgauge_message::nearest::Nearest;
 use rpcgauge_message::{Encoding, WorkloadSpec};
 
 use super::Resolver;
+use super::service::live_settings;
 use super::workload::{Merged, sample_place, scale_of, workload};
 use crate::error::StudyError;
 use crate::features::{Features, Role};
@@ -15,13 +16,22 @@ use crate::setting::{Key, Whose};
 use crate::settings::{Callee, ConnectionUse, HttpVersion, Protocol, Schedule, Settings};
 use crate::words::Word as _;
 
-/// What a layer says, with the defaults of all else, by the table of settings.
+/// Connections at a rate where each call in flight needs one and none are asked for: a call that waits
+/// for another's connection would be a figure of the client, not of the server.
+const CONNECTIONS_AT_A_RATE: u32 = 64;
+
+/// What a layer says, with the defaults of all else.
 pub(super) fn said(layer: &Layer, workload: WorkloadSpec) -> Settings {
     let mut settings = Settings::new(Callee::reference(workload), Protocol::Rest);
-    for (key, value) in &layer.0 {
-        (key.row().set)(&mut settings, value.get_ref());
-    }
+    fill(&mut settings, layer);
     settings
+}
+
+/// Puts what a layer says into settings, by the table of settings.
+pub(super) fn fill(settings: &mut Settings, layer: &Layer) {
+    for (key, value) in &layer.0 {
+        (key.row().set)(settings, value.get_ref());
+    }
 }
 
 /// The settings of a variant.
@@ -31,6 +41,17 @@ pub(super) fn settings_of(
     span: &Range<usize>,
     merged: &Merged<'_>,
 ) -> Result<Settings, StudyError> {
+    match (&merged.service, merged.workload) {
+        (None, _) => {}
+        (Some(service), None) => return live_settings(resolver, name, span, merged, service),
+        (Some(_), Some(_)) => {
+            let message = format!(
+                "variant \"{name}\": [workload] is a subject's, and a live service is sent what [service] \
+                 says; keep one of the two"
+            );
+            return Err(resolver.source.error(span.clone(), message));
+        }
+    }
     let workload = workload(resolver, name, span, merged)?;
     let mut settings = said(&merged.layer, workload.clone());
     let check = Check {
@@ -65,11 +86,11 @@ pub(super) fn settings_of(
 }
 
 /// One variant under check, with all that an error about it needs.
-struct Check<'r, 'a> {
-    resolver: &'r Resolver<'a>,
-    name: &'r str,
-    span: &'r Range<usize>,
-    layer: &'r Layer,
+pub(super) struct Check<'r, 'a> {
+    pub(super) resolver: &'r Resolver<'a>,
+    pub(super) name: &'r str,
+    pub(super) span: &'r Range<usize>,
+    pub(super) layer: &'r Layer,
 }
 
 impl Check<'_, '_> {
@@ -85,19 +106,24 @@ impl Check<'_, '_> {
     }
 
     /// Refuses the first of these settings that is said.
-    fn refuse(&self, is_refused: impl Fn(&Key) -> bool, why: &str) -> Result<(), StudyError> {
+    pub(super) fn refuse(
+        &self,
+        is_refused: impl Fn(&Key) -> bool,
+        why: &str,
+    ) -> Result<(), StudyError> {
         match self.layer.0.keys().find(|key| is_refused(key)) {
             None => Ok(()),
             Some(key) => Err(self.error(Some(*key), format!("\"{}\" {why}", key.row().word))),
         }
     }
 
-    fn call(&self, settings: &mut Settings) -> Result<(), StudyError> {
+    pub(super) fn call(&self, settings: &mut Settings) -> Result<(), StudyError> {
         self.refuse(
             |key| key.row().whose == Whose::Codec,
             "is a codec's, and there is none; write codec = \"…\"",
         )?;
-        if !self.says(Key::Protocol) {
+        let is_live = settings.callee.live().is_some();
+        if !is_live && !self.says(Key::Protocol) {
             let message = "it has no protocol; write protocol = \"grpc\" or \"rest\"";
             return Err(self.error(None, message));
         }
@@ -107,11 +133,17 @@ impl Check<'_, '_> {
                 "gRPC needs HTTP/2; write http = \"2\", or exclude it by [[exclude]] with protocol = \"grpc\" and http = \"1.1\"",
             ));
         }
-        if self.says(Key::Arrivals) && !self.says(Key::Rate) {
+        let searches = self.resolver.searches;
+        if self.says(Key::Arrivals) && !self.says(Key::Rate) && !searches {
             return Err(self.error(
                 Some(Key::Arrivals),
                 "\"arrivals\" spaces calls at a \"rate\", and there is none; write rate = 1000",
             ));
+        }
+        if let (Schedule::Ramp { .. }, false) = (&settings.schedule, is_live) {
+            let message =
+                "a ramp is for a live service, and a subject is called at one rate; write that";
+            return Err(self.error(Some(Key::Rate), message));
         }
         let mut first_style = None;
         if let Callee::Subject { server, client, .. } = &settings.callee {
@@ -126,7 +158,7 @@ impl Check<'_, '_> {
                         "is the engine's: a client subject opens as many as it needs",
                     )?;
                     let styles = &self.features(Key::Client, &client.stack)?.styles;
-                    // One without any is no client, which is told when it is checked.
+                    // One without any is no client, and the check below refuses it.
                     first_style = styles.first().filter(|_| !self.says(Key::Style)).copied();
                 }
             }
@@ -211,6 +243,7 @@ impl Check<'_, '_> {
     fn connections(&self, settings: &Settings) -> Result<u32, StudyError> {
         let asked = self.says(Key::Connections).then_some(settings.connections);
         let one_each = settings.at_a_time().is_some();
+        let is_live = settings.callee.live().is_some();
         let why = if settings.connection == ConnectionUse::PerCall {
             "a connection made for one call carries one call"
         } else {
@@ -218,7 +251,10 @@ impl Check<'_, '_> {
         };
         match (&settings.schedule, asked) {
             (Schedule::Closed { in_flight }, None) if one_each => Ok(*in_flight),
-            (Schedule::Closed { in_flight }, Some(asked)) if one_each && asked != *in_flight => {
+            // Where fewer are open than calls could be in flight, a live service has fewer in flight.
+            (Schedule::Closed { in_flight }, Some(asked))
+                if one_each && asked != *in_flight && !is_live =>
+            {
                 Err(self.error(
                     Some(Key::Connections),
                     format!("{why}, so {in_flight} in flight need {in_flight} connections, not {asked}; leave \"connections\" out"),
@@ -228,10 +264,9 @@ impl Check<'_, '_> {
                 Some(Key::Connections),
                 format!("{in_flight} in flight cannot use {asked} connections; write fewer, or a larger in-flight"),
             )),
-            (Schedule::Rate { .. }, None) if one_each => Err(self.error(
-                Some(Key::Rate),
-                format!("{why}, so a rate needs their number; write connections = 8"),
-            )),
+            (Schedule::Rate { .. } | Schedule::Ramp { .. }, None) if one_each => {
+                Ok(CONNECTIONS_AT_A_RATE)
+            }
             (_, asked) => Ok(asked.unwrap_or(1)),
         }
     }

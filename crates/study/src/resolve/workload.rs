@@ -9,7 +9,7 @@ use toml::Spanned;
 use super::{Resolver, Sent};
 use crate::error::StudyError;
 use crate::features::WorkloadKind;
-use crate::file::{Layer, WorkloadWritten};
+use crate::file::{Layer, ServiceWritten, WorkloadWritten};
 use crate::setting::Key;
 use crate::settings::Sample;
 use crate::words::Word as _;
@@ -18,11 +18,21 @@ use crate::words::Word as _;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Merged<'a> {
     pub(super) workload: Option<&'a WorkloadWritten>,
+    pub(super) service: Option<ServiceWritten>,
     pub(super) layer: Layer,
 }
 
 impl<'a> Merged<'a> {
-    pub(super) fn lay(&mut self, workload: Option<&'a WorkloadWritten>, layer: &Layer) {
+    pub(super) fn lay(
+        &mut self,
+        workload: Option<&'a WorkloadWritten>,
+        service: Option<&ServiceWritten>,
+        layer: &Layer,
+    ) {
+        if let Some(service) = service {
+            let outer = self.service.take().unwrap_or_default();
+            self.service = Some(service.clone().over(&outer));
+        }
         if workload.is_some() {
             self.workload = workload;
             // A size belongs to the workload it was written for.
@@ -33,7 +43,7 @@ impl<'a> Merged<'a> {
     }
 }
 
-/// How many times as long the answer of a user's own method is made, where that is said.
+/// How many times as long the response of a user's own method is made, where that is said.
 pub(super) fn scale_of(merged: &Merged<'_>) -> Option<Spanned<u32>> {
     merged
         .layer
@@ -56,11 +66,11 @@ pub(super) fn workload(
     match merged.workload {
         None => Err(source.error(
             span.clone(),
-            format!("variant \"{name}\": it calls nothing; write [workload] with name = \"echo\" and n = 10"),
+            format!("variant \"{name}\": it calls nothing; write [workload] with name = \"echo\" and n = 10, or [service] with a target"),
         )),
         Some(WorkloadWritten::Own(place, own)) => {
             if let Some(n) = size(Key::N) {
-                let message = "\"n\" is for built-in workloads; \"scale\" makes your own answer longer";
+                let message = "\"n\" is for built-in workloads; \"scale\" makes your own response longer";
                 return Err(source.error(n.span(), message));
             }
             let scale = scale_of(merged);
@@ -103,7 +113,7 @@ impl Resolver<'_> {
         if self.within_limits.contains(&sent) {
             return Ok(());
         }
-        // What cannot be made was refused before, or is told by its trials.
+        // What cannot be made was refused before, or its trials report it.
         let (workload, encoding, request, response) = &sent;
         if let Ok(workload) = self.made(workload) {
             let limits = self.context.overrides.limits;

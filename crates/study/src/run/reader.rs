@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use super::{RunError, RunInfo, names};
 use crate::plan::{Plan, TrialSpec};
 use crate::record::{Environment, FloorRecord, Record, SCHEMA, TrialRecord};
+use crate::refusal::Refusal;
 use crate::settings::Placement;
 
 /// The most bytes of a line of `trials.jsonl`: a trial's record has some ten thousand.
@@ -37,7 +38,7 @@ pub struct Run {
     pub trials: Vec<TrialRecord>,
     /// The floors, in the order they were calibrated.
     pub floors: Vec<FloorRecord>,
-    /// What was found amiss and tolerated, one line each.
+    /// What is damaged and was tolerated, one line each.
     pub warnings: Vec<String>,
     /// Bytes of `trials.jsonl` up to the end of its last whole line.
     pub(super) whole_bytes: u64,
@@ -343,42 +344,15 @@ pub(super) fn json_problem(error: &serde_json::Error) -> String {
     let sentence = text
         .rsplit_once(" at line ")
         .map_or(text.as_str(), |(sentence, _)| sentence);
-    let sentence = in_our_words(sentence);
+    let sentence = match Refusal::of(sentence, "an object") {
+        Some(Refusal { wanted, found }) => format!("expected {wanted}, not {found}"),
+        None if sentence.starts_with("data did not match any variant of ") => {
+            "a variant calls no server, codec or service that is known".to_owned()
+        }
+        None => sentence.to_owned(),
+    };
     match error.column() {
         0 => sentence,
         column => format!("{sentence} (column {column})"),
     }
-}
-
-/// A sentence of serde's without the names of our types, whose forms are part of its interface
-/// (`serde::de::Error`).
-fn in_our_words(sentence: &str) -> String {
-    if sentence.starts_with("data did not match any variant of ") {
-        return "a variant calls no server, codec or service that is known".to_owned();
-    }
-    let expected = sentence
-        .strip_prefix("invalid ")
-        .and_then(|text| text.rsplit_once(", expected "));
-    let Some((found, wanted)) = expected else {
-        return sentence.to_owned();
-    };
-    let wanted = match wanted {
-        "i8" | "i16" | "i32" | "i64" => "a whole number",
-        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0 on",
-        "f32" | "f64" => "a number",
-        "a boolean" => "true or false",
-        "a sequence" => "a list",
-        "a borrowed string" | "a string" => "a text",
-        wanted if wanted.starts_with("struct ") => "an object",
-        wanted if wanted.contains("enum ") || wanted == "a map" => "an object",
-        wanted if wanted.contains("variant") || wanted.contains("map") => "a known word",
-        wanted => wanted,
-    };
-    let found = match found.split_once(": ") {
-        Some((_, "sequence")) => "a list",
-        Some((_, "map")) => "an object",
-        Some((_, value)) => value,
-        None => found,
-    };
-    format!("expected {wanted}, not {found}")
 }

@@ -15,9 +15,9 @@ use super::*;
 use crate::file::StudyFile;
 use crate::plan::Plan;
 use crate::record::{
-    Environment, Fault, FloorRecord, Histogram, IdleOutcome, Outcome, Record, TrialRecord,
+    Environment, Fault, FloorRecord, Histogram, IdleOutcome, Record, TrialOutcome, TrialRecord,
 };
-use crate::resolve::own::FileLoader;
+use crate::resolve::loader::FileLoader;
 use crate::resolve::{Overrides, ResolveContext};
 use crate::settings::{Idle, Placement, Timing, Transport};
 
@@ -26,9 +26,7 @@ const STUDY: &str = "# Is it fast?\ninvocations = 2\nblocks = 1\n[workload]\nnam
 fn plan_of(study: &str) -> Plan {
     let context = ResolveContext {
         subjects: &crate::features::embedded_only(),
-        loader: &FileLoader {
-            folder: PathBuf::new(),
-        },
+        loader: &FileLoader::default(),
         cores: 2,
         overrides: &Overrides::default(),
     };
@@ -51,7 +49,7 @@ fn failed(plan: &Plan, index: usize) -> Record {
         idle: Idle::Held,
         started_at_ms: 1_795_170_900_000,
         rate: None,
-        outcome: Outcome::Failed {
+        outcome: TrialOutcome::Failed {
             reason: "port 1 is in use".to_owned(),
             fault: Fault::Machine,
             log: String::new(),
@@ -63,7 +61,7 @@ fn measured(plan: &Plan) -> Record {
     let Record::Trial(mut record) = failed(plan, 3) else {
         unreachable!("it is a trial's");
     };
-    record.outcome = Outcome::Measured(Box::new(crate::record::tests::measured()));
+    record.outcome = TrialOutcome::Measured(Box::new(crate::record::tests::measured()));
     Record::Trial(record)
 }
 

@@ -14,7 +14,7 @@ use super::{Run, RunError, RunInfo, names};
 use crate::clock::Utc;
 use crate::plan::{Plan, TrialSpec};
 use crate::printable;
-use crate::record::{Environment, Outcome, Record, SCHEMA, TrialRecord};
+use crate::record::{Environment, Record, SCHEMA, TrialOutcome, TrialRecord};
 
 /// What a new run directory begins with.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +57,8 @@ pub struct Resumed {
 impl Resumed {
     /// Takes up again, as if they had been broken off, the invocations in which a trial failed.
     pub fn retry_failed(&mut self) {
-        let is_failed = |record: &&TrialRecord| matches!(record.outcome, Outcome::Failed { .. });
+        let is_failed =
+            |record: &&TrialRecord| matches!(record.outcome, TrialOutcome::Failed { .. });
         let failed = self.run.trials.iter().filter(is_failed);
         let invocations: BTreeSet<u32> = failed.map(|record| record.trial.invocation).collect();
         for invocation in &invocations {

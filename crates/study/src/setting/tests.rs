@@ -1,6 +1,9 @@
 //! What the table of settings promises to those that go through it.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::*;
+use crate::settings::{Arrivals, Protocol, Schedule};
 
 /// The settings of a call and of a codec, which together have every setting but a workload's size.
 fn skeletons() -> [Settings; 3] {
@@ -18,7 +21,9 @@ fn values(row: &Setting) -> Vec<Value> {
         Values::Stack => vec![Value::Stack("python/http".to_owned())],
         Values::Words { all, .. } => all().into_iter().map(Value::Word).collect(),
         Values::Compression => vec![Value::Compression(Compression::GZIP)],
-        Values::Whole { low, .. } => vec![Value::Whole(*low), Value::Whole(low + 7)],
+        Values::Whole(bounds) => [0, 7]
+            .map(|more| Value::Whole(bounds.start() + more))
+            .to_vec(),
         Values::Rate => vec![Value::Rate(2.5)],
         Values::Time { least_ms } => vec![Value::Time(*least_ms), Value::Time(7_000)],
     }
@@ -50,6 +55,29 @@ fn what_is_put_into_settings_is_found_there_and_said() {
             assert!(!found.is_empty(), "{} = {value}", row.word);
         }
     }
+}
+
+/// So that what is read, named, written and compared by the table is all of the settings.
+#[test]
+fn every_field_of_settings_has_a_row() {
+    let fields = |settings: &Settings| -> BTreeMap<String, serde_json::Value> {
+        serde_json::from_value(serde_json::to_value(settings).unwrap()).unwrap()
+    };
+    let mut without: BTreeSet<String> = skeletons().iter().flat_map(fields).map(|f| f.0).collect();
+    for row in &SETTINGS {
+        for (mut settings, value) in skeletons().into_iter().flat_map(|one| {
+            values(row)
+                .into_iter()
+                .map(move |value| (one.clone(), value))
+        }) {
+            let before = fields(&settings);
+            (row.set)(&mut settings, &value);
+            let after = fields(&settings);
+            without.retain(|field| before.get(field) == after.get(field));
+        }
+    }
+    // The message is chosen under [workload].
+    assert_eq!(without, BTreeSet::from(["workload".to_owned()]));
 }
 
 #[test]

@@ -6,19 +6,19 @@ use super::code::Code;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum GrpcViolation {
     /// The content type is not `application/grpc`, alone or with the subtype that was asked.
-    #[error("the answer's content-type is not gRPC's (gRPC HTTP/2 spec, Responses)")]
+    #[error("the response's content-type is not gRPC's (gRPC HTTP/2 spec, Responses)")]
     ContentType,
     /// The content type is gRPC's, with another subtype than was asked.
-    #[error("the answer is in another encoding than asked (gRPC HTTP/2 spec, Responses)")]
+    #[error("the response is in another encoding than asked (gRPC HTTP/2 spec, Responses)")]
     Subtype,
     /// No `grpc-status`, neither in trailers nor in a trailers-only response.
-    #[error("the answer has no grpc-status (gRPC HTTP/2 spec, Responses)")]
+    #[error("the response has no grpc-status (gRPC HTTP/2 spec, Responses)")]
     StatusMissing,
     /// `grpc-status` is no number.
-    #[error("the answer's grpc-status is not a number (gRPC HTTP/2 spec, Responses)")]
+    #[error("the response's grpc-status is not a number (gRPC HTTP/2 spec, Responses)")]
     StatusMalformed,
     /// `grpc-status` twice, with different values.
-    #[error("the answer has two grpc-status that differ (gRPC HTTP/2 spec, Responses)")]
+    #[error("the response has two grpc-status that differ (gRPC HTTP/2 spec, Responses)")]
     StatusConflict,
     /// The flag before a message is neither 0 nor 1.
     #[error("a message has an unknown flag (gRPC HTTP/2 spec, Length-Prefixed-Message)")]
@@ -27,13 +27,13 @@ pub enum GrpcViolation {
     #[error("a message is compressed without a grpc-encoding (gRPC HTTP/2 spec, Message-Encoding)")]
     UnnamedCompression,
     /// The body ends inside a message.
-    #[error("the answer ends inside a message (gRPC HTTP/2 spec, Length-Prefixed-Message)")]
+    #[error("the response ends inside a message (gRPC HTTP/2 spec, Length-Prefixed-Message)")]
     Truncated,
     /// Status OK without a message.
-    #[error("the answer is OK but has no message (gRPC status codes, cardinality)")]
+    #[error("the response is OK but has no message (gRPC status codes, cardinality)")]
     NoMessage,
     /// More than one message in a unary response.
-    #[error("a unary answer has more than one message (gRPC status codes, cardinality)")]
+    #[error("a unary response has more than one message (gRPC status codes, cardinality)")]
     ManyMessages,
     /// A message over the client's limit.
     #[error("a message of {length} bytes is over the limit of {limit} (max_message_bytes)")]

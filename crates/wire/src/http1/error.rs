@@ -7,10 +7,10 @@ pub enum Http1Violation {
     #[error("the status line is malformed (RFC 9112 §4)")]
     StatusLine,
     /// The response is not HTTP/1.0 or 1.1.
-    #[error("the answer is of another protocol version than HTTP/1.0 or 1.1 (RFC 9112 §2.3)")]
+    #[error("the response is of another protocol version than HTTP/1.0 or 1.1 (RFC 9112 §2.3)")]
     Version,
     /// The response starts as an HTTP/2 frame does.
-    #[error("the answer looks like HTTP/2, where HTTP/1.1 was asked (RFC 9113 §3.4)")]
+    #[error("the response looks like HTTP/2, where HTTP/1.1 was asked (RFC 9113 §3.4)")]
     Http2Response,
     /// A carriage return without a line feed.
     #[error("a carriage return stands without a line feed (RFC 9112 §2.2)")]

@@ -119,7 +119,7 @@ pub enum Http2Violation {
     #[error("a second GOAWAY takes back what the first said (RFC 9113 §6.8)")]
     GoAwayIncreased,
     /// Data before the final head.
-    #[error("data comes before the answer's head (RFC 9113 §8.1)")]
+    #[error("data comes before the response's head (RFC 9113 §8.1)")]
     DataBeforeHead,
     /// A pseudo-header field that is unknown, misplaced, or given twice, or no status at all.
     #[error("the pseudo-header fields are not exactly one :status in front (RFC 9113 §8.3)")]
@@ -134,13 +134,13 @@ pub enum Http2Violation {
     #[error("a field's value is malformed (RFC 9113 §8.2.1)")]
     FieldValue,
     /// A field of HTTP/1.1's connection handling.
-    #[error("a connection-specific field stands in an answer (RFC 9113 §8.2.2)")]
+    #[error("a connection-specific field stands in a response (RFC 9113 §8.2.2)")]
     ConnectionField,
     /// A trailer section that does not end the stream, or a head after the final one.
     #[error("trailers do not end their stream (RFC 9113 §8.1)")]
     TrailersNotLast,
     /// An interim response that ends the stream, or status 101.
-    #[error("an interim answer ends its stream or is 101 (RFC 9113 §8.1, §8.6)")]
+    #[error("an interim response ends its stream or is 101 (RFC 9113 §8.1, §8.6)")]
     Interim,
     /// Content-Length is no number or given with several values.
     #[error("content-length is malformed (RFC 9113 §8.1.1)")]

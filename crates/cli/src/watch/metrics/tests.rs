@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use rpcgauge_load::FailureKind;
+use rpcgauge_trial::FailureKind;
 
 use super::*;
 

@@ -175,7 +175,7 @@ fn collect(address: &str) -> (String, String) {
         .write_all(format!("GET /metrics HTTP/1.1\r\nhost: {address}\r\n\r\n").as_bytes())
         .expect("it is sent");
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("an answer");
+    stream.read_to_string(&mut answer).expect("a response");
     let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
     (head.to_owned(), body.to_owned())
 }

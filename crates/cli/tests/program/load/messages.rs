@@ -89,8 +89,8 @@ fn an_http_service_is_called_in_either_version() {
             .well();
         let report = report(&place.path().join(out));
         assert_eq!(figures(&report)["calls"]["answered"], 50, "HTTP/{version}");
-        let how = &report["variants"][0]["how"];
-        assert_eq!(how["http"], format!("HTTP/{version}"));
+        let settings = &report["variants"][0]["how"]["settings"];
+        assert_eq!(settings["http"], *version);
     }
 }
 
@@ -251,7 +251,7 @@ fn each_of_two_targets_has_headers_of_its_own() {
     let unknown = format!("http://{}/", unknown.address);
     place
         .run(&["load", &one, "--vs", &unknown, "-H", "authorization: x"])
-        .refused(&[&unknown, "--vs-header 'authorization: …'"]);
+        .refused(&[&unknown, "the header 'authorization: …'"]);
 }
 
 #[test]
@@ -314,4 +314,53 @@ fn files_under(folder: &Path) -> Vec<PathBuf> {
             false => vec![path],
         })
         .collect()
+}
+
+/// What `load` does from options, `run` does from the study that it prints, with secrets from the
+/// environment.
+#[test]
+fn a_printed_load_runs_as_a_study() {
+    let place = Place::new();
+    let (target, kept) = keeping_requests();
+    let words = [
+        "load",
+        &target,
+        "-H",
+        "authorization: hush",
+        "--data",
+        "{\"n\":{{n}}}",
+        "--calls",
+        "5",
+        "--warmup",
+        "0s",
+        "--print-study",
+    ];
+    let study = place.run(&words).well();
+    assert!(
+        !study.contains("hush") && study.contains("$AUTHORIZATION"),
+        "{study}"
+    );
+    assert!(
+        kept.lock().expect("no panic").is_empty(),
+        "nothing is called"
+    );
+    place.file("my.toml", &study);
+    let run = ["run", "my.toml", "--out", "run", "--quiet"];
+    place
+        .run(&run)
+        .refused(&["my.toml:", "\"AUTHORIZATION\" is not set"]);
+    let output = place
+        .command(&run)
+        .env("AUTHORIZATION", "hush")
+        .output()
+        .expect("it ran");
+    assert!(output.status.success(), "{output:?}");
+    let requests = kept.lock().expect("no panic");
+    let is_whole = |r: &&String| r.contains("authorization: hush") && r.contains("{\"n\":");
+    assert!(
+        requests.iter().filter(is_whole).count() >= 5,
+        "{requests:?}"
+    );
+    let plan = fs::read_to_string(place.path().join("run/plan.json")).expect("a plan");
+    assert!(!plan.contains("hush"));
 }

@@ -61,7 +61,7 @@ fn a_service_that_is_not_what_was_meant_is_said_before_anything_is_written() {
     let path = format!("http://{}/nothing", absent.address);
     refused(&path, &[], &["responds with 404", "/nothing", "GET"]);
     let cases: [(&str, &[&str]); 3] = [
-        (UNKNOWN_CALLER, &["http-401", "-H 'authorization"]),
+        (UNKNOWN_CALLER, &["http-401", "header 'authorization"]),
         (OTHER_METHOD, &["responds with 405", "/orders", "GET", "-X"]),
         (
             OTHER_TYPE,
@@ -115,7 +115,7 @@ fn a_method_that_the_second_target_has_not_is_said_to_be_its() {
         let nearest = "did you mean \"hello.Hello/SayHello\"?";
         place
             .run(&words)
-            .refused(&["--vs: no method \"hello.Hello/SayHalo\"", nearest]);
+            .refused(&["no method \"hello.Hello/SayHalo\"", nearest]);
     }
     assert_eq!(place.names(), [""; 0], "nothing was begun");
 }
@@ -150,17 +150,17 @@ fn bad_input_is_said_in_one_line() {
         ),
         (
             &["http://127.0.0.1:9/{{n}}"],
-            &["/{{n}}: placeholders are filled in --data alone"],
+            &["/{{n}}: placeholders are filled in \"data\" alone"],
         ),
         (
             &[target, "-H", "x-id: {{uuid}}"],
             &[
                 "--header",
-                "'x-id: …': placeholders are filled in --data alone",
+                "'x-id: …': placeholders are filled in \"data\" alone",
             ],
         ),
         (&[target, "--duration", "10"], &["--duration", "is no time"]),
-        (&[target, "--calls", "0"], &["--calls", "at least 1"]),
+        (&[target, "--calls", "0"], &["--calls", "from 1 to"]),
         (
             &[target, "--connections", "8", "--in-flight", "2"],
             &["--connections"],
@@ -175,11 +175,11 @@ fn bad_input_is_said_in_one_line() {
         (&[&grpc, "--data", "{}"], &["cannot connect"]),
         (
             &[&grpc, "--proto", &proto, "--data", "{\"nam\":1}"],
-            &["--data: ", "nam"],
+            &["data: ", "nam"],
         ),
         (
             &[&grpc, "--proto", &proto, "--data", "{{who}}"],
-            &["--data: line 1, column 1", "who"],
+            &["data: line 1, column 1", "who"],
         ),
         (
             &[&grpc, "--proto", &proto, "--rows", "bad.jsonl"],
@@ -195,13 +195,13 @@ fn bad_input_is_said_in_one_line() {
         ),
         (
             &[&grpc, "--proto", &proto, "--rows", "rows.txt"],
-            &["--rows", ".jsonl"],
+            &["rows", ".jsonl"],
         ),
         (
             &[&grpc, "--proto", &proto, "--data", "@absent"],
             &["absent"],
         ),
-        (&[&grpc, "--data", "@"], &["--data @ names no file"]),
+        (&[&grpc, "--data", "@"], &["--data: @ names no file"]),
         (&[&grpc, "--data", "@-", "--rows", "-"], &["standard input"]),
         (
             &["grpc://h:1/a.B/C", "--proto", &proto, "--data", "{}"],

@@ -38,10 +38,9 @@ fn a_rate_is_held_for_a_time() {
         .as_u64()
         .expect("a count");
     assert!((100..400).contains(&started), "about 200 arrive: {started}");
-    let how = report["variants"][0]["how"]["schedule"]
-        .as_str()
-        .expect("words");
-    assert_eq!(how, "400 calls/s, at random (Poisson)");
+    let settings = &report["variants"][0]["how"]["settings"];
+    assert_eq!(settings["rate"], "400");
+    assert_eq!(settings["arrivals"], "poisson");
 }
 
 #[test]
@@ -251,11 +250,10 @@ fn targets_of_two_protocols_have_the_connections_that_each_needs() {
     assert!(words.join(" ").contains(told), "{shown}");
     let report = report(&place.path().join("run"));
     let variants = report["variants"].as_array().expect("variants");
-    let connections = variants.iter().map(|v| v["how"]["connections"].as_u64());
-    assert_eq!(
-        connections.collect::<Vec<_>>(),
-        [Some(1), Some(64), Some(64)]
-    );
+    let connections = variants
+        .iter()
+        .map(|v| &v["how"]["settings"]["connections"]);
+    assert_eq!(connections.collect::<Vec<_>>(), ["1", "64", "64"]);
 }
 
 #[test]

@@ -4,10 +4,11 @@ use rpcgauge_load as load;
 use rpcgauge_message::contract;
 use rpcgauge_study::features::WorkloadKind;
 use rpcgauge_study::settings::Settings;
+use rpcgauge_trial::{FailureKind, Timing};
 use serde_json::json;
 
 use super::{LIMITS, StackCheck, Way, broken, workload, wrong};
-use crate::calls::Calls;
+use crate::calls::CallSpec;
 use crate::error::TrialResult;
 use crate::exchange::Exchange;
 use crate::role;
@@ -46,8 +47,8 @@ impl StackCheck<'_> {
         self.attempt("refuses a body that is no message", |check| {
             let body = NO_MESSAGE.to_vec();
             check.turns_down(first, body, |kind| match kind {
-                load::FailureKind::HttpStatus(status) => (400..500).contains(&status),
-                kind => matches!(kind, load::FailureKind::GrpcStatus(_)),
+                FailureKind::HttpStatus(status) => (400..500).contains(&status),
+                kind => matches!(kind, FailureKind::GrpcStatus(_)),
             })
         })?;
         let list = ways.iter().find(|way| way.workload == WorkloadKind::List);
@@ -56,8 +57,8 @@ impl StackCheck<'_> {
                 check.turns_down(list, too_few(list)?, |kind| {
                     matches!(
                         kind,
-                        load::FailureKind::HttpStatus(BAD_REQUEST)
-                            | load::FailureKind::GrpcStatus(INVALID_ARGUMENT)
+                        FailureKind::HttpStatus(BAD_REQUEST)
+                            | FailureKind::GrpcStatus(INVALID_ARGUMENT)
                     )
                 })
             })?;
@@ -88,7 +89,7 @@ impl StackCheck<'_> {
         &mut self,
         way: &Way,
         body: Vec<u8>,
-        is_right: impl Fn(load::FailureKind) -> bool,
+        is_right: impl Fn(FailureKind) -> bool,
     ) -> TrialResult {
         let mut up = self.up(way)?;
         let bodies = load::Bodies::Prepared {
@@ -100,7 +101,7 @@ impl StackCheck<'_> {
             verifier: None,
         };
         let trial = load::Trial {
-            timing: load::Timing::Calls,
+            timing: Timing::Load,
             ..up.calls.trial(&up.settings)
         };
         let settle = &mut |_| load::Settling::Settled;
@@ -139,14 +140,14 @@ impl StackCheck<'_> {
 struct Up {
     subject: Subject,
     exchange: Exchange,
-    calls: Calls,
+    calls: CallSpec,
     settings: Settings,
 }
 
 impl Up {
     fn prove(&mut self, check: &StackCheck<'_>) -> TrialResult {
         let calls = load::Trial {
-            timing: load::Timing::Stages,
+            timing: Timing::Stages,
             ..self.calls.trial(&self.settings)
         };
         let measured = verify::prove(&mut self.exchange, &calls, check.stop)

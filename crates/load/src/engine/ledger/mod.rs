@@ -25,6 +25,7 @@ mod retry;
 
 use std::collections::VecDeque;
 
+use rpcgauge_trial::{FailureKind, Timing};
 use rpcgauge_wire::Failure;
 
 pub(super) use self::events::{CallEnd, CallEvents, Seen};
@@ -34,10 +35,8 @@ use self::retry::{Sent, may_retry};
 use super::response::{Held, Response, Rules};
 use super::stamps::{Stamps, stage_times};
 use crate::clock::{self, nanos};
-use crate::failure::FailureKind;
 use crate::recorder::{Recorded, Recorder};
 use crate::schedule::Dues;
-use crate::stage::Timing;
 use crate::trial::Trial;
 
 /// The calls of a trial.
@@ -90,7 +89,7 @@ impl<'t> Ledger<'t> {
             },
             timed,
             checks,
-            dues: Dues::new(&trial.schedule, u64::MAX),
+            dues: Dues::new(&trial.schedule, trial.seed, u64::MAX),
             calls: InFlight::new(nanos(trial.deadline)),
             to_retry: VecDeque::new(),
             held: Held::new(trial.expect.max_response_bytes),
@@ -130,8 +129,8 @@ impl<'t> Ledger<'t> {
             return;
         };
         self.recorder.started(due);
-        self.recorder.account.abandoned += 1;
-        self.recorder.account.never_begun += 1;
+        self.recorder.account.calls.abandoned += 1;
+        self.recorder.account.calls.never_begun += 1;
     }
 
     /// Begins a call. `counts_most` says whether the measured part goes on.
@@ -234,7 +233,7 @@ impl<'t> Ledger<'t> {
                 self.recorder.answered(due, done);
                 if call.retries > 0 {
                     // The stages of its last send say nothing of the call.
-                    self.recorder.account.answered_after_retry += 1;
+                    self.recorder.account.calls.answered_after_retry += 1;
                 } else if self.timed {
                     let times = stage_times(&call.stamps, &call.response, done);
                     self.recorder.stages(times);
@@ -252,7 +251,7 @@ impl<'t> Ledger<'t> {
             return false;
         };
         let sent = Sent {
-            protocol: self.trial.target.protocol,
+            protocol: self.trial.endpoint.protocol,
             style: &self.trial.request.style,
             retries: call.retries,
             response_begun: call.stamps.first_byte != 0,
@@ -282,8 +281,8 @@ impl<'t> Ledger<'t> {
     /// `now`. It would end with the last call that ended otherwise, and a service that has been silent
     /// since would have the goodput of its better days.
     pub(super) fn abandon_in_flight(&mut self, now: u64) {
-        self.recorder.account.abandoned += self.calls.measured();
-        if self.recorder.account.abandoned > 0 {
+        self.recorder.account.calls.abandoned += self.calls.measured();
+        if self.recorder.account.calls.abandoned > 0 {
             self.recorder.end = self.recorder.end.max(now);
         }
     }
@@ -299,7 +298,7 @@ impl<'t> Ledger<'t> {
         self.recorder.end = self.recorder.end.max(reach.unwrap_or(0));
         self.recorder.arrivals_end = arrivals_end;
         if arrivals_end.is_none() {
-            self.recorder.account.answered_late = 0;
+            self.recorder.account.calls.answered_late = 0;
         }
         self.recorder.counted_ns = counted_ns;
         self.recorder.finish()
@@ -308,10 +307,12 @@ impl<'t> Ledger<'t> {
 
 #[cfg(test)]
 mod tests {
+
+    use rpcgauge_trial::Schedule;
+
     use super::*;
     use crate::engine::failure_kinds::{NOT_SENT, TOO_LATE};
     use crate::engine::tests::{trial, unused};
-    use crate::schedule::Schedule;
 
     #[test]
     fn each_measured_call_is_in_one_of_the_sums() {
@@ -320,7 +321,7 @@ mod tests {
             ..trial(unused())
         };
         let mut ledger = Ledger::new(&trial, false, false);
-        ledger.dues = Dues::new(&trial.schedule, 100);
+        ledger.dues = Dues::new(&trial.schedule, 0, 100);
         let [answered, failed, abandoned] = [(); 3].map(|()| {
             let call = Beginning {
                 connection: 0,

@@ -9,6 +9,7 @@ mod prefetch;
 mod sizes;
 
 use bytes::Bytes;
+use rpcgauge_trial::{FailureKind, Timing};
 use rpcgauge_wire::grpc::{self, MessageTooLong, PREFIX_LENGTH};
 
 use self::check::Checking;
@@ -20,8 +21,6 @@ use super::stamps::Stamps;
 use crate::bodies::{Bodies, Body, Codec, CodecError, ResponseCheck};
 use crate::clock;
 use crate::error::LoadError;
-use crate::failure::FailureKind;
-use crate::stage::Timing;
 use crate::trial::{CallStyle, Trial};
 
 /// A request that is ready to go.
@@ -83,10 +82,10 @@ impl<'b, 'r> Messages<'b, 'r> {
         let grpc = matches!(trial.request.style, CallStyle::Grpc { .. });
         let kind = match bodies {
             Bodies::Prepared { bodies, .. } if bodies.is_empty() => {
-                return Err(LoadError::Setting {
-                    what: "the prepared request bodies",
-                    allowed: "at least 1",
-                });
+                return Err(LoadError::setting(
+                    "the prepared request bodies",
+                    "at least 1",
+                ));
             }
             Bodies::Prepared { bodies, verifier } => Kind::Prepared {
                 bodies: bodies

@@ -1,8 +1,9 @@
 //! How large the messages were.
 
+use rpcgauge_trial::Payload;
+
 use super::Outgoing;
 use crate::engine::response::Response;
-use crate::measurement::Payload;
 
 /// Sums of message sizes over measured calls, bytes.
 #[derive(Debug, Default)]
@@ -58,11 +59,11 @@ impl Sizes {
     pub(crate) fn means(&self) -> Payload {
         let mean = |sum: u64, count: u64| sum as f64 / count.max(1) as f64;
         Payload {
-            request: mean(self.request_plain, self.requests),
-            request_carried: mean(self.request_carried, self.requests),
+            request: Some(mean(self.request_plain, self.requests)),
+            request_compressed: Some(mean(self.request_carried, self.requests)),
             response: (self.plain_responses > 0)
                 .then(|| mean(self.response_plain, self.plain_responses)),
-            response_carried: mean(self.response_carried, self.responses),
+            response_compressed: Some(mean(self.response_carried, self.responses)),
         }
     }
 }

@@ -25,6 +25,8 @@ mod spent;
 mod stop;
 mod warmup;
 
+use rpcgauge_trial::{ConnectionUse, Ending, Schedule};
+
 use self::patience::Failing;
 pub(super) use self::slices::Slicing;
 use self::spent::Spent;
@@ -33,9 +35,8 @@ use self::warmup::WarmUp;
 use super::ledger::{EndedCall, Ledger};
 use super::pool::Pool;
 use crate::clock::{self, nanos};
-use crate::measurement::Ending;
-use crate::schedule::{Dues, Schedule};
-use crate::trial::{ConnectionUse, Trial};
+use crate::schedule::Dues;
+use crate::trial::Trial;
 use crate::warmup::{Settling, WarmupSlice};
 
 /// Calls that are counted as never begun at most: counting takes time after the trial's end, and a
@@ -236,9 +237,6 @@ impl<'t, 'r> Phases<'t, 'r> {
         if !matches!(self.phase, Phase::Measured | Phase::Draining) {
             self.advance_to_measured(now, pool, ledger);
         }
-        if self.used_up {
-            self.ending = Ending::BodiesUsedUp;
-        }
         match self.phase {
             Phase::Skipping if self.is_out_of_patience() => {
                 self.ending = Ending::GaveUp;
@@ -319,7 +317,7 @@ impl<'t, 'r> Phases<'t, 'r> {
             self.start_measuring(pool, ledger);
         }
         // Without a warm-up the first call is due when the measured part begins, and not before.
-        ledger.dues = Dues::new(&self.trial.schedule, self.started_at);
+        ledger.dues = Dues::new(&self.trial.schedule, self.trial.seed, self.started_at);
     }
 
     #[cold]
@@ -330,7 +328,7 @@ impl<'t, 'r> Phases<'t, 'r> {
     }
 
     fn start_measuring(&mut self, pool: &Pool<'_>, ledger: &mut Ledger<'_>) {
-        if ledger.recorder.account.started == 0 {
+        if ledger.recorder.account.calls.started == 0 {
             self.connections_at_start = pool.counts().open;
             self.failing = Failing::default();
         }
@@ -391,7 +389,7 @@ impl<'t, 'r> Phases<'t, 'r> {
         };
         Status {
             start,
-            started: recorded.account.started - before,
+            started: recorded.account.calls.started - before,
             next_due: ledger.dues.next(),
         }
     }
@@ -411,6 +409,12 @@ impl<'t, 'r> Phases<'t, 'r> {
     }
 
     // What it came to.
+
+    /// Whether no more calls are made, whatever the [`rpcgauge_trial::Stop`]: it was stopped, the bodies are used
+    /// up, or nothing but failures came for too long.
+    pub(super) fn is_over(&self) -> bool {
+        self.used_up || !self.ending.is_complete()
+    }
 
     /// Why the trial ended.
     pub(super) fn ending(&self) -> Ending {

@@ -5,15 +5,15 @@
 //! next call would have been due. With several calls in flight about as many end in it as begin. Its
 //! bytes are those of all its calls, with those that are left out: only so are they exact.
 
+use rpcgauge_trial::Slice;
 use rpcgauge_wire::Traffic;
 
-use super::stop::StopRule;
+use super::stop::{StopRule, US};
 use super::{Phase, Phases};
 use crate::clock::nanos;
 use crate::engine::ledger::Ledger;
 use crate::engine::pool::Pool;
 use crate::measurement::SliceCount;
-use crate::trial::SliceBounds;
 
 /// The state of a session between its slices, and in the present one.
 #[derive(Debug, Default)]
@@ -55,10 +55,11 @@ impl Phases<'_, '_> {
         self.slicing = Some(Slicing::default());
     }
 
-    /// Begins a slice of a session that is paused.
+    /// Begins a slice of a session that is paused, of so many counted calls at most.
     pub(crate) fn begin_slice(
         &mut self,
-        bounds: &SliceBounds,
+        slice: &Slice,
+        most_calls: u64,
         now: u64,
         pool: &mut Pool<'_>,
         ledger: &Ledger<'_>,
@@ -71,10 +72,10 @@ impl Phases<'_, '_> {
         pool.forget_attempts();
         slicing.opened_before = pool.counts().opened;
         slicing.fails = false;
-        slicing.skip_to = slicing.count.skipped.saturating_add(bounds.skip_calls);
-        slicing.skip_time = nanos(bounds.skip_time);
-        slicing.started_before = ledger.recorder.account.started;
-        self.stop = StopRule::of_slice(bounds, nanos(self.trial.drain));
+        slicing.skip_to = slicing.count.skipped.saturating_add(slice.skip_calls);
+        slicing.skip_time = slice.skip_us.saturating_mul(US);
+        slicing.started_before = ledger.recorder.account.calls.started;
+        self.stop = StopRule::of_slice(slice, most_calls, nanos(self.trial.drain));
         self.phase = Phase::Resuming;
         self.started_at = now;
     }

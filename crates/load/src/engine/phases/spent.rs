@@ -4,13 +4,13 @@ use std::ops::{AddAssign, Sub};
 
 use rpcgauge_wire::Traffic;
 
-use crate::clock::{self, Cpu};
+use crate::clock::{self, CpuReading};
 use crate::engine::pool::Pool;
 
 /// A reading of what only ever grows, or the difference of two.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Reading {
-    pub(crate) cpu: Cpu,
+    pub(crate) cpu: CpuReading,
     pub(crate) traffic: Traffic,
     pub(crate) connections_opened: u64,
     pub(crate) tls_resumed: u64,

@@ -1,7 +1,12 @@
 //! Where the measured part ends: a function of counts and times.
 
+use rpcgauge_trial::Slice;
+
 use crate::clock::nanos;
-use crate::trial::{SliceBounds, Stop, Trial};
+use crate::trial::Trial;
+
+/// Nanoseconds in a microsecond.
+pub(super) const US: u64 = 1_000;
 
 /// The end of the measured part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,22 +46,27 @@ pub(super) enum Decision {
 
 impl StopRule {
     pub(super) fn new(trial: &Trial) -> StopRule {
-        let Stop { calls, time } = trial.stop;
+        let times = [trial.stop.time(), trial.schedule.lasts()];
         StopRule {
-            most_calls: calls.unwrap_or(u64::MAX),
+            most_calls: trial.stop.calls.unwrap_or(u64::MAX),
             least_calls: 0,
-            time: time
-                .map_or(u64::MAX, nanos)
-                .min(trial.schedule.lasts().unwrap_or(u64::MAX)),
+            time: times
+                .into_iter()
+                .flatten()
+                .map(nanos)
+                .min()
+                .unwrap_or(u64::MAX),
             drain: nanos(trial.drain),
         }
     }
 
-    pub(super) fn of_slice(bounds: &SliceBounds, drain: u64) -> StopRule {
+    /// Of a slice with so many calls at most, of which there is at least one.
+    pub(super) fn of_slice(slice: &Slice, most_calls: u64, drain: u64) -> StopRule {
+        let most_calls = most_calls.max(1);
         StopRule {
-            most_calls: bounds.most_calls.max(bounds.least_calls),
-            least_calls: bounds.least_calls.max(1),
-            time: nanos(bounds.time),
+            most_calls,
+            least_calls: slice.least_calls.clamp(1, most_calls),
+            time: slice.time_us.saturating_mul(US),
             drain,
         }
     }

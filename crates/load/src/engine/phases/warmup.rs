@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use rpcgauge_trial::Warmup;
+
 use crate::Histogram;
 use crate::clock::nanos;
 use crate::engine::ledger::EndedCall;
 use crate::histogram::{histogram, record};
-use crate::measurement::WarmupOutcome;
 use crate::warmup::{Settling, WarmupBounds, WarmupSlice};
 
 /// A slice of up to so many calls keeps their latencies as they are. Most slices are small, and
@@ -19,7 +20,7 @@ pub(crate) struct WarmUp<'r> {
     settling: Box<dyn FnMut(WarmupSlice) -> Settling + 'r>,
     /// There is one while it goes on.
     meter: Option<SliceMeter>,
-    pub(crate) outcome: WarmupOutcome,
+    pub(crate) outcome: Warmup,
     /// Calls of it that have ended since the measured part began.
     pub(crate) ended_after: u64,
 }
@@ -33,7 +34,7 @@ impl<'r> WarmUp<'r> {
             bounds,
             settling,
             meter: None,
-            outcome: WarmupOutcome::default(),
+            outcome: Warmup::default(),
             ended_after: 0,
         }
     }
@@ -73,7 +74,7 @@ impl<'r> WarmUp<'r> {
     /// It is over, and took until `now` (ns).
     pub(super) fn end(&mut self, now: u64) {
         if let Some(meter) = self.meter.take() {
-            self.outcome.elapsed = Duration::from_nanos(now.saturating_sub(meter.started_at));
+            self.outcome.elapsed_ns = now.saturating_sub(meter.started_at);
         }
     }
 }

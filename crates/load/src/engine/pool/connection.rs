@@ -57,7 +57,7 @@ pub(super) struct Connecting {
     pub(super) stream: Option<Stream>,
     /// When that began, ns.
     pub(super) since: u64,
-    /// The call that it is made for, with [`crate::ConnectionUse::PerCall`].
+    /// The call that it is made for, with [`rpcgauge_trial::ConnectionUse::PerCall`].
     pub(super) call: Option<u64>,
 }
 

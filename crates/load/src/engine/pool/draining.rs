@@ -5,10 +5,11 @@
 //! on in a place of its own, for draining, and another is opened where it stood. It is moved between
 //! two turns of the loop, when nothing that was read from it is under way.
 
+use rpcgauge_trial::ConnectionUse;
+
 use super::Pool;
 use super::connection::{Connection, State};
 use crate::error::LoadError;
-use crate::trial::ConnectionUse;
 
 impl Pool<'_> {
     /// The server said that it ends this connection (GOAWAY).

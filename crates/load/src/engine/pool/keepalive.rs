@@ -7,9 +7,10 @@
 use std::io;
 use std::time::Duration;
 
+use rpcgauge_trial::Keepalive;
+
 use super::Pool;
 use crate::clock::nanos;
-use crate::trial::Keepalive;
 
 /// Looks within the shorter of the two times: a silence is seen at most this part of it too late.
 const CHECKS: u32 = 16;
@@ -53,11 +54,11 @@ impl Liveness {
         };
         let passed = |from: u64, time| now.saturating_sub(from) >= nanos(time);
         match self.asked_at {
-            None if passed(since, keepalive.time) => {
+            None if passed(since, keepalive.time()) => {
                 self.asked_at = Some(now);
                 Action::Ask
             }
-            Some(asked) if passed(asked, keepalive.timeout) => {
+            Some(asked) if passed(asked, keepalive.timeout()) => {
                 match std::mem::replace(&mut self.overdue, true) {
                     true => Action::End,
                     false => Action::Leave,
@@ -76,7 +77,7 @@ impl Pool<'_> {
             return false;
         }
         let between = self.trial.keepalive.map_or(Duration::MAX, |keepalive| {
-            keepalive.time.min(keepalive.timeout) / CHECKS
+            keepalive.time().min(keepalive.timeout()) / CHECKS
         });
         self.keepalive_at = now.saturating_add(nanos(between));
         true
@@ -97,7 +98,7 @@ impl Pool<'_> {
                 }
                 None
             }
-            Action::End => Some(silence(keepalive.timeout)),
+            Action::End => Some(silence(keepalive.timeout())),
         }
     }
 
@@ -118,16 +119,16 @@ mod tests {
     use super::*;
 
     const KEEPALIVE: Keepalive = Keepalive {
-        time: Duration::from_nanos(30),
-        timeout: Duration::from_nanos(20),
+        time_ms: 30,
+        timeout_ms: 20,
     };
 
-    /// What is done at each check, given as (bytes so far, when).
+    /// What is done at each check, given as (bytes so far, when in ms).
     fn checks(looks: &[(u64, u64)]) -> Vec<Action> {
         let mut liveness = Liveness::default();
         looks
             .iter()
-            .map(|(bytes, now)| liveness.check(*bytes, *now, &KEEPALIVE))
+            .map(|(bytes, now)| liveness.check(*bytes, now * 1_000_000, &KEEPALIVE))
             .collect()
     }
 

@@ -29,15 +29,15 @@ mod transfer;
 use std::collections::VecDeque;
 
 use mio::Registry;
+use rpcgauge_trial::{ConnectionUse, MOST_IN_FLIGHT, Schedule};
 use rpcgauge_wire::{Limits, Protocol, Traffic};
 
 use self::connection::{Connection, Open};
 pub(super) use self::opening::Attempt;
 use super::inbox::Origin;
 use crate::clock::{self, nanos};
-use crate::schedule::{MOST_IN_FLIGHT, Schedule};
 use crate::tls::TlsClient;
-use crate::trial::{CallStyle, ConnectionUse, Trial};
+use crate::trial::{CallStyle, Trial};
 
 /// The connections of a trial.
 pub(super) struct Pool<'t> {
@@ -89,12 +89,15 @@ impl ConnectionCounts {
 impl<'t> Pool<'t> {
     /// A pool whose sockets are watched by way of `registry`. Nothing is opened yet.
     pub(super) fn new(trial: &'t Trial, registry: Registry) -> Pool<'t> {
-        let target = &trial.target;
+        let endpoint = &trial.endpoint;
         let places = places(trial);
         let mut pool = Pool {
             trial,
             registry,
-            tls: target.tls.as_ref().map(|tls| tls.client(target.protocol)),
+            tls: endpoint
+                .tls
+                .as_ref()
+                .map(|tls| tls.client(endpoint.protocol)),
             limits: limits(trial),
             deadline: nanos(trial.deadline),
             with_room: VecDeque::with_capacity(places.len()),
@@ -105,7 +108,7 @@ impl<'t> Pool<'t> {
             going_away: Vec::new(),
             // HTTP/1.1 has nothing to ask with: the system's probes are all.
             keepalive_at: match trial.keepalive {
-                Some(_) if target.protocol == Protocol::Http2 => 0,
+                Some(_) if endpoint.protocol == Protocol::Http2 => 0,
                 _ => u64::MAX,
             },
             places,
@@ -310,10 +313,10 @@ fn limits(trial: &Trial) -> Limits {
 #[cfg(test)]
 mod tests {
     use mio::Poll;
+    use rpcgauge_trial::FailureKind;
 
     use super::*;
     use crate::engine::tests::{trial, unused};
-    use crate::failure::FailureKind;
 
     #[test]
     fn attempts_that_fail_are_counted_and_then_back_off() {

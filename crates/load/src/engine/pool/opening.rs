@@ -2,15 +2,15 @@
 
 use std::io;
 
+use rpcgauge_trial::{ConnectionUse, FailureKind};
 use rpcgauge_wire::Client;
 
 use super::Pool;
 use super::connection::{Connecting, Open, State};
 use crate::clock;
+use crate::engine::failure_kinds;
 use crate::engine::stream::Stream;
 use crate::error::LoadError;
-use crate::failure::FailureKind;
-use crate::trial::ConnectionUse;
 
 /// Connections being made at the same time at most, so that the server's queue of waiting
 /// connections (128 on many systems) does not run over.
@@ -132,8 +132,8 @@ impl Pool<'_> {
                 call,
             })
         };
-        let target = &self.trial.target;
-        let connected = Stream::connect(&target.address, self.tls.as_ref(), self.trial.keepalive)
+        let endpoint = &self.trial.endpoint;
+        let connected = Stream::connect(&endpoint.address, self.tls.as_ref(), self.trial.keepalive)
             .and_then(|mut stream| {
                 let connected = stream.go_on_connecting()?;
                 Ok((stream, connected))
@@ -196,7 +196,7 @@ impl Pool<'_> {
         if stream.may_hold_input() {
             self.mark_to_read(index);
         }
-        let client = Client::new(self.trial.target.protocol, self.limits.clone());
+        let client = Client::new(self.trial.endpoint.protocol, self.limits.clone());
         let connection = &mut self.places[index];
         connection.attempted = true;
         connection.generation += 1;
@@ -217,8 +217,8 @@ impl Pool<'_> {
         self.give_up(index, at);
         Attempt::Failed {
             call,
-            kind: FailureKind::of_connect(error),
-            text: format!("cannot connect to {}: {error}", self.trial.target.address),
+            kind: failure_kinds::of_connect(error),
+            text: format!("cannot connect to {}: {error}", self.trial.endpoint.address),
             at,
         }
     }

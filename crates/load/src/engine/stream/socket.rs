@@ -8,12 +8,13 @@ use mio::event::Source;
 use mio::net::{TcpStream, UnixStream};
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
+use rpcgauge_trial::Keepalive;
 use rustix::io::Errno;
 use rustix::net::{
     RecvFlags, SendAncillaryBuffer, SendFlags, getpeername, recv, send, sendmsg, sockopt,
 };
 
-use crate::trial::{Address, Keepalive};
+use crate::trial::Address;
 
 /// Every call to the system says itself whether it may wait.
 const AT_ONCE: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
@@ -113,8 +114,8 @@ impl Socket {
 /// Has the system probe an idle connection after the keep-alive's time, and end it (ETIMEDOUT) when no
 /// probe was answered by the end of its time-out.
 fn probe(stream: &TcpStream, keepalive: Keepalive) -> io::Result<()> {
-    let idle = whole_seconds(keepalive.time);
-    let timeout = whole_seconds(keepalive.timeout);
+    let idle = whole_seconds(keepalive.time());
+    let timeout = whole_seconds(keepalive.timeout());
     let probes = timeout.min(MOST_PROBES);
     let between = timeout.div_ceil(probes);
     sockopt::set_socket_keepalive(stream, true)?;
@@ -148,10 +149,10 @@ mod tests {
     fn the_system_probes_within_the_keep_alives_times() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = Address::Tcp(listener.local_addr().unwrap());
-        let probed = |time, timeout| {
+        let probed = |time_ms, timeout_ms| {
             let keepalive = Keepalive {
-                time: Duration::from_millis(time),
-                timeout: Duration::from_millis(timeout),
+                time_ms,
+                timeout_ms,
             };
             let socket = Socket::connect(&address, Some(keepalive)).unwrap();
             assert!(sockopt::socket_keepalive(&socket.fd).unwrap());

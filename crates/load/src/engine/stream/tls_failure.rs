@@ -3,10 +3,9 @@
 use std::fmt;
 use std::io;
 
+use rpcgauge_trial::FailureKind;
 use rpcgauge_wire::Protocol;
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerMisbehaved};
-
-use crate::failure::FailureKind;
 
 /// A failure of TLS, carried in an [`io::Error`] like those of the socket below it.
 #[derive(Debug)]

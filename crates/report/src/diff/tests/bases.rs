@@ -18,7 +18,7 @@ fn slow_down(sample: &mut crate::fixture::Sample, factor: f64) {
         floor.client_cpu_ns *= factor;
     }
     for trial in &mut sample.trials {
-        if let Outcome::Measured(measured) = &mut trial.outcome {
+        if let TrialOutcome::Measured(measured) = &mut trial.outcome {
             measured.latency = scaled(&measured.latency);
             measured.stages.values_mut().for_each(|h| *h = scaled(h));
             times(&mut measured.elapsed_ns);

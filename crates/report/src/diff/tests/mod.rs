@@ -3,7 +3,8 @@ use super::*;
 use crate::findings::objective::ObjectiveOutcome;
 use crate::fixture::{capacity, findings, live, two};
 use crate::terminal::Style;
-use rpcgauge_study::record::Outcome;
+use rpcgauge_message::Compression;
+use rpcgauge_study::record::TrialOutcome;
 
 mod bases;
 mod load;
@@ -112,8 +113,35 @@ fn a_slower_variant_is_found_and_its_verdict_turns() {
         (&*diff.verdicts[0].was, &*diff.verdicts[0].is),
         ("better", "worse")
     );
-    assert_eq!(diff.environment[0].what, "system");
+    assert_eq!(diff.environment[0].what, "System");
     assert_eq!(diff.only_after, ["rest-new"]);
+}
+
+#[test]
+fn a_variant_that_calls_differently_is_shown_setting_by_setting() {
+    let mut sample = two(2.0).build();
+    let before = findings(&sample);
+    let rest = &mut sample.plan.variants[1];
+    rest.settings.response_compression = Compression::GZIP;
+    rest.settings.deadline_ms = 5_000;
+    // Trials of another length call in the same way.
+    rest.settings.stop.time_ms = Some(7_000);
+    let diff = compare(&before, &findings(&sample));
+    let [change] = &diff.settings[..] else {
+        panic!("{:?}", diff.settings)
+    };
+    assert_eq!(change.variant, "rest");
+    let differences = change.differences.iter();
+    let differences: Vec<[&str; 3]> = differences
+        .map(|d| [&*d.what, &*d.before, &*d.after])
+        .collect();
+    let expected = [
+        ["compression", "none", ""],
+        ["deadline", "10s", "5s"],
+        ["request-compression", "", "none"],
+        ["response-compression", "", "gzip"],
+    ];
+    assert_eq!(differences, expected);
 }
 
 #[test]
@@ -175,11 +203,17 @@ fn one_invocation_resolves_nothing() {
 }
 
 #[test]
-fn json_reads_back() {
+fn json_holds_every_change() {
     let (before, after) = days();
     let diff = compare(&before, &after);
-    let text = diff.to_json().unwrap();
-    assert_eq!(serde_json::from_str::<Diff>(&text).unwrap(), diff);
+    let value: serde_json::Value = serde_json::from_str(&diff.to_json().unwrap()).unwrap();
+    assert_eq!(
+        value["metrics"].as_array().unwrap().len(),
+        diff.metrics.len()
+    );
+    assert_eq!(value["verdicts"][0]["is"], "worse");
+    assert_eq!(value["only_after"], serde_json::json!(["rest-new"]));
+    assert_eq!(value.get("capacity"), None);
 }
 
 #[test]
@@ -223,8 +257,8 @@ fn what_a_variant_calls_otherwise_is_told_beside_its_change() {
         verbose: false,
     };
     let text = render(&compare(&before, &findings(&other.build())), style);
-    let told = "▼ grpc (called differently) on two cores: p50 latency 2.";
-    assert!(text.contains(told), "{text}");
+    let expected = "▼ grpc (called differently) on two cores: p50 latency 2.";
+    assert!(text.contains(expected), "{text}");
 }
 
 #[test]

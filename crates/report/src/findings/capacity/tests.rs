@@ -1,5 +1,7 @@
 //! What a search comes to, from its records.
 
+use rpcgauge_study::record::FailureKind;
+
 use super::*;
 use crate::Findings;
 use crate::fixture::{Sample, capacity, findings};
@@ -12,7 +14,7 @@ fn found(sample: &Sample) -> CapacityFindings {
 fn changed(which: impl Fn(f64) -> bool, change: impl Fn(&mut Measured)) -> Sample {
     let mut sample = capacity();
     for record in &mut sample.trials {
-        if let (Some(rate), Outcome::Measured(measured)) = (record.rate, &mut record.outcome)
+        if let (Some(rate), TrialOutcome::Measured(measured)) = (record.rate, &mut record.outcome)
             && which(rate)
         {
             change(measured);
@@ -39,10 +41,7 @@ fn the_figures_are_those_of_the_rate_that_held() {
     let findings = findings(&sample);
     let held = findings.capacity.as_ref().unwrap().held.unwrap();
     let variant = &findings.variants[0];
-    assert_eq!(
-        variant.how.schedule,
-        format!("{} calls/s, evenly spaced", held.rate)
-    );
+    assert_eq!(variant.how.settings["rate"], held.rate.to_string());
     let trials = u64::from(held.holds + held.misses);
     assert_eq!(variant.cells[0].trials.measured, trials);
     assert_eq!(
@@ -81,7 +80,7 @@ fn what_stood_in_the_way_is_named() {
 fn a_trial_that_was_broken_off_tells_nothing() {
     let mut sample = capacity();
     sample.trials.truncate(2);
-    if let Outcome::Measured(measured) = &mut sample.trials[1].outcome {
+    if let TrialOutcome::Measured(measured) = &mut sample.trials[1].outcome {
         measured.ending = Ending::Interrupted;
         measured.calls.answered = 0;
     }
@@ -105,16 +104,16 @@ fn a_search_without_a_trial_says_so() {
 }
 
 #[test]
-fn calls_that_no_objective_bounds_and_nobody_answered_are_told() {
+fn calls_without_a_response_that_no_objective_bounds_are_named() {
     let turned_away = changed(
         |_| true,
         |measured| {
             let lost = measured.calls.answered / 4;
             measured.calls.answered -= lost;
-            measured.calls.failed = [("http-503".to_owned(), lost)].into();
+            measured.calls.failed = [(FailureKind::HttpStatus(503), lost)].into();
         },
     );
-    let told = |sample: &Sample| crate::words::capacity::sentences(&found(sample)).join(" ");
+    let expected = |sample: &Sample| crate::words::capacity::sentences(&found(sample)).join(" ");
     let holding = |objectives: &[&str]| {
         let mut sample = turned_away.clone();
         sample.plan.objectives = objectives.iter().map(|o| o.parse().unwrap()).collect();
@@ -122,14 +121,18 @@ fn calls_that_no_objective_bounds_and_nobody_answered_are_told() {
     };
     let of_latency = holding(&["p50<20ms"]);
     let lost = "were not answered, and no objective bounds that";
-    assert!(told(&of_latency).contains(lost), "{}", told(&of_latency));
+    assert!(
+        expected(&of_latency).contains(lost),
+        "{}",
+        expected(&of_latency)
+    );
     let lenient = holding(&["p50<20ms", "errors<50%"]);
     assert!(
-        !told(&lenient).contains("not answered"),
+        !expected(&lenient).contains("not answered"),
         "{}",
-        told(&lenient)
+        expected(&lenient)
     );
-    assert!(!told(&capacity()).contains("not answered"));
+    assert!(!expected(&capacity()).contains("not answered"));
 }
 
 #[test]
@@ -140,15 +143,15 @@ fn no_rate_holds_a_percentile_that_was_mostly_not_answered() {
             let calls = &mut measured.calls;
             let lost = calls.started / 10 * 9;
             calls.answered -= lost;
-            calls.failed = [("http-503".to_owned(), lost)].into();
+            calls.failed = [(FailureKind::HttpStatus(503), lost)].into();
         },
     );
     let found = found(&turned_away);
     assert!(found.held.is_none(), "{found:?}");
-    let told = crate::words::capacity::outcome(&found.trials[0]);
+    let expected = crate::words::capacity::outcome(&found.trials[0]);
     assert!(
-        told.starts_with("missed p99<20ms: 90% never answered"),
-        "{told}"
+        expected.starts_with("missed p99<20ms: 90% never answered"),
+        "{expected}"
     );
 }
 

@@ -1,6 +1,6 @@
 //! What becomes of objectives.
 
-use rpcgauge_study::record::{Outcome, Step};
+use rpcgauge_study::record::{FailureKind, Step, TrialOutcome};
 
 use super::*;
 use crate::findings::Findings;
@@ -13,7 +13,7 @@ fn answering(percent: u64, objectives: &[&str]) -> Findings {
         .iter()
         .map(|text| text.parse().unwrap())
         .collect();
-    if let Outcome::Measured(measured) = &mut sample.trials[0].outcome {
+    if let TrialOutcome::Measured(measured) = &mut sample.trials[0].outcome {
         let calls = &mut measured.calls;
         calls.started = calls.answered * 100 / percent;
         calls.failed.clear();
@@ -21,7 +21,7 @@ fn answering(percent: u64, objectives: &[&str]) -> Findings {
         if percent < 100 {
             calls
                 .failed
-                .insert("http-503".to_owned(), calls.abandoned - 1);
+                .insert(FailureKind::HttpStatus(503), calls.abandoned - 1);
             calls.abandoned = 1;
         }
     }
@@ -150,7 +150,7 @@ fn a_ramp_must_reach_an_objective_in_every_step() {
         .iter()
         .map(|found| (found.step, found.outcome))
         .collect();
-    // Pauses are left out, and of what is reached the step nearest to missing is told.
+    // Pauses are left out, and of what is reached the step nearest to missing is shown.
     assert_eq!(
         found,
         [
@@ -173,7 +173,7 @@ fn a_ramp_must_reach_an_objective_in_every_step() {
 fn cut_off_after(elapsed_ns: u64, change: impl FnOnce(&mut Step)) -> Findings {
     let mut sample = ramp();
     sample.plan.objectives = vec!["goodput>49".parse().unwrap()];
-    if let Outcome::Measured(measured) = &mut sample.trials[0].outcome {
+    if let TrialOutcome::Measured(measured) = &mut sample.trials[0].outcome {
         measured.elapsed_ns = elapsed_ns;
         change(&mut measured.steps[3]);
     }

@@ -1,7 +1,7 @@
 //! What the figures of a variant are made of.
 
 use rpcgauge_study::plan::Metric;
-use rpcgauge_study::record::Stage;
+use rpcgauge_study::record::{FailureKind, Stage};
 
 use super::*;
 use crate::fixture::Spec;
@@ -19,7 +19,7 @@ fn percentiles_come_from_the_merged_histogram() {
     let findings = findings(&sample);
     let mut all = hdrhistogram::Histogram::<u64>::new(3).unwrap();
     for trial in sample.trials.iter().filter(|t| t.variant == "grpc") {
-        let Outcome::Measured(measured) = &trial.outcome else {
+        let TrialOutcome::Measured(measured) = &trial.outcome else {
             panic!("it was measured")
         };
         all.add(measured.latency.unpack()).unwrap();
@@ -73,7 +73,7 @@ fn a_stage_that_few_calls_had_is_a_small_part_of_the_mean_call() {
     connect.record(90_000).unwrap();
     let connect = rpcgauge_study::record::Histogram::from(connect);
     for trial in &mut sample.trials {
-        if let Outcome::Measured(measured) = &mut trial.outcome {
+        if let TrialOutcome::Measured(measured) = &mut trial.outcome {
             measured.stages.insert(Stage::Connect, connect.clone());
         }
     }
@@ -108,7 +108,7 @@ fn the_kernels_share_is_of_floors_and_calls_in_the_same_block() {
     }
     for trial in &mut sample.trials {
         let mood = mood(trial.trial.invocation, trial.trial.block);
-        if let Outcome::Measured(measured) = &mut trial.outcome {
+        if let TrialOutcome::Measured(measured) = &mut trial.outcome {
             measured.latency = one(40_000 * mood);
         }
     }
@@ -169,9 +169,9 @@ fn the_bytes_of_a_call_are_the_same_with_marks_and_without() {
 fn a_trial_without_an_answer_knows_no_size_of_one() {
     let mut sample = two(2.0).build();
     let silence = |trial: &mut rpcgauge_study::record::TrialRecord| {
-        if let Outcome::Measured(measured) = &mut trial.outcome {
+        if let TrialOutcome::Measured(measured) = &mut trial.outcome {
             measured.calls.answered = 0;
-            measured.calls.failed = [("refused".to_owned(), 200)].into();
+            measured.calls.failed = [(FailureKind::ConnectRefused, 200)].into();
             measured.payload.request = Some(0.0);
             measured.payload.response_compressed = Some(0.0);
         }
@@ -199,14 +199,14 @@ fn a_trial_without_an_answer_knows_no_size_of_one() {
     assert_eq!(crate::metric::of_cell(Metric::ResponseBytes, figures), None);
 }
 
-/// A pair in whose trials the server's user and system time are told apart where `told` says so.
-fn with_server_split(told: impl Fn(usize) -> bool) -> Findings {
+/// A pair in whose trials the server's user and system time are split where `is_split` says so.
+fn with_server_split(is_split: impl Fn(usize) -> bool) -> Findings {
     let mut sample = two(2.0).build();
     for (index, trial) in sample.trials.iter_mut().enumerate() {
-        let Outcome::Measured(measured) = &mut trial.outcome else {
+        let TrialOutcome::Measured(measured) = &mut trial.outcome else {
             continue;
         };
-        if let Some(server) = measured.cpu.server.as_mut().filter(|_| !told(index)) {
+        if let Some(server) = measured.cpu.server.as_mut().filter(|_| !is_split(index)) {
             (server.user_ns, server.system_ns) = (None, None);
         }
     }
@@ -214,9 +214,9 @@ fn with_server_split(told: impl Fn(usize) -> bool) -> Findings {
 }
 
 #[test]
-fn user_and_system_time_that_are_not_told_apart_are_neither() {
-    let server = |told: fn(usize) -> bool| {
-        let findings = with_server_split(told);
+fn user_and_system_time_that_are_not_is_split_apart_are_neither() {
+    let server = |is_split: fn(usize) -> bool| {
+        let findings = with_server_split(is_split);
         let figures = findings.figures("grpc", Placement::TwoCores).unwrap();
         figures.cpu.server.unwrap()
     };

@@ -1,6 +1,7 @@
 //! What stands beside a verdict: a client at its limit, failed calls, drift, what was not as asked.
 
 use rpcgauge_study::plan::Metric;
+use rpcgauge_study::record::FailureKind;
 
 use super::super::caution::{Caution, CautionKind as Kind};
 use super::super::verdict::{Combined, Withheld};
@@ -57,7 +58,7 @@ fn some_client_bound_blocks_are_left_out_and_counted() {
     let mut sample = load_pair(0.5).build();
     let fast = sample.trials.iter_mut().filter(|t| t.variant == "fast");
     for trial in fast.take(3) {
-        if let Outcome::Measured(measured) = &mut trial.outcome {
+        if let TrialOutcome::Measured(measured) = &mut trial.outcome {
             measured.client_share = Some(0.9);
         }
     }
@@ -103,7 +104,7 @@ fn a_client_bound_stage_trial_is_marked_and_keeps_its_verdict() {
 #[test]
 fn failed_calls_and_drift_stand_beside_the_verdict() {
     let mut builder = two(2.0);
-    builder.specs[1].failing = Some(("reset", "connection reset by peer", 20));
+    builder.specs[1].failing = Some((FailureKind::ConnectionReset, "connection reset by peer", 20));
     builder.specs[1].unsettled = true;
     let findings = findings(&builder.build());
     let cautions = &findings.comparisons[0].placements[0].cautions;
@@ -113,7 +114,7 @@ fn failed_calls_and_drift_stand_beside_the_verdict() {
     ];
     assert_eq!(cautions[..], expected);
     let figures = findings.figures("rest", Placement::TwoCores).unwrap();
-    assert_eq!(figures.calls.failed["reset"], 120);
+    assert_eq!(figures.calls.failed[&FailureKind::ConnectionReset], 120);
     assert_eq!(figures.calls.ended(), figures.calls.started);
     assert_eq!(figures.failed_latency.as_ref().unwrap().count, 120);
     assert_eq!(figures.errors[0].count, 120);
@@ -158,7 +159,7 @@ fn what_the_client_could_not_do_as_asked_is_in_cells_rows_and_verdicts() {
     let row = row.unwrap();
     assert_eq!(
         [
-            row.uncompressed_answers,
+            row.uncompressed_responses,
             row.connects_failed,
             row.never_begun,
             row.retried,

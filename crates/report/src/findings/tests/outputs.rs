@@ -31,14 +31,14 @@ fn limits_that_are_not_the_defaults_are_shown() {
 
 #[test]
 fn every_output_says_how_a_verdict_stands_to_a_failing_a_a_pair() {
-    for (ratio, told) in [
+    for (ratio, expected) in [
         (1.2, "This does not lie beyond what the A/A pair shows (1."),
         (1.6, "This lies beyond what the A/A pair shows (1."),
     ] {
         let mut builder = two(ratio);
         builder.specs[2].latency_ns *= 1.2;
         for text in outputs(&findings(&builder.build())) {
-            let (_, rest) = text.split_once(told).expect(&text);
+            let (_, rest) = text.split_once(expected).expect(&text);
             assert!(rest.contains("]), which is grpc measured twice"), "{rest}");
         }
     }
@@ -59,9 +59,9 @@ fn a_verdict_on_dynamic_code_says_so_in_its_own_line_in_every_output() {
     let one = "Rest runs on dynamic code and the other does not, so that the difference may be \
                that of the code.";
     let both = "Both run on dynamic code, and generated code may differ.";
-    for (dynamic, told) in [(&[1][..], one), (&[0, 1, 2], both)] {
+    for (dynamic, expected) in [(&[1][..], one), (&[0, 1, 2], both)] {
         for text in text_of(dynamic, Metric::LatencyP50) {
-            assert_eq!(text.matches(told).count(), 1, "{text}");
+            assert_eq!(text.matches(expected).count(), 1, "{text}");
             // In the summary, where there is one, and beside the published figure.
             assert!(text.contains("] (dynamic code)"), "{text}");
             let is_json = text.starts_with('{');

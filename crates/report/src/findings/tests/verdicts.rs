@@ -1,6 +1,7 @@
 //! When there is a verdict, and which.
 
 use rpcgauge_study::plan::Metric;
+use rpcgauge_study::record::FailureKind;
 
 use super::super::verdict::{ClaimOutcome, Combined, Unresolved, Withheld};
 use super::*;
@@ -59,7 +60,7 @@ fn a_difference_beyond_an_a_a_pair_that_differs_stands_and_says_so() {
 #[test]
 fn what_does_not_lie_beyond_an_a_a_pair_is_not_resolved() {
     let open = |reason| verdict::Outcome::NotResolved { reason, more: None };
-    for (ratio, reason, told) in [
+    for (ratio, reason, expected) in [
         (
             1.2,
             Unresolved::NotBeyondAa,
@@ -73,8 +74,8 @@ fn what_does_not_lie_beyond_an_a_a_pair_is_not_resolved() {
     ] {
         let (outcome, said, _) = beside_an_a_a_pair_that_differs(ratio);
         assert_eq!(outcome, open(reason), "{said}");
-        let told = format!("{told} the A/A pair shows (1.");
-        assert!(said.contains(&told), "{said}");
+        let expected = format!("{expected} the A/A pair shows (1.");
+        assert!(said.contains(&expected), "{said}");
     }
 }
 
@@ -165,7 +166,7 @@ fn a_claim_that_one_placement_leaves_open_says_where_it_is_resolved() {
     for trial in &mut sample.trials {
         // One core answers in one invocation alone: there is no interval.
         if trial.trial.placement == Placement::OneCore && trial.trial.invocation > 0 {
-            trial.outcome = Outcome::Failed {
+            trial.outcome = TrialOutcome::Failed {
                 reason: "it was in use".to_owned(),
                 fault: rpcgauge_study::record::Fault::Machine,
                 log: String::new(),
@@ -192,7 +193,7 @@ fn a_claim_that_one_placement_leaves_open_says_where_it_is_resolved() {
 #[test]
 fn a_variant_whose_calls_all_fail_has_no_verdict() {
     let mut builder = two(2.0);
-    builder.specs[1].failing = Some(("refused", "connection refused", 1));
+    builder.specs[1].failing = Some((FailureKind::ConnectRefused, "connection refused", 1));
     let findings = findings(&builder.build());
     let reason = Withheld::NotMeasured;
     assert_eq!(
@@ -213,7 +214,7 @@ fn failing(metric: Metric, every: [u64; 2]) -> (verdict::Outcome, String) {
     };
     builder.pairs[0].metric = metric;
     for (spec, every) in builder.specs.iter_mut().zip(every) {
-        spec.failing = (every > 0).then_some(("http-503", "status 503", every));
+        spec.failing = (every > 0).then_some((FailureKind::HttpStatus(503), "status 503", every));
     }
     let findings = findings(&builder.build());
     (
@@ -235,9 +236,9 @@ fn a_latency_that_unanswered_calls_could_have_changed_has_no_verdict() {
     ] {
         let (outcome, said) = failing(metric, every);
         assert_eq!(outcome, withheld, "{metric:?} {every:?}: {said}");
-        let told = "of the calls of grpc and 0.0% of those of rest were not answered: what these \
+        let expected = "of the calls of grpc and 0.0% of those of rest were not answered: what these \
                     would have taken could change the verdict";
-        assert!(said.contains(told), "{said}");
+        assert!(said.contains(expected), "{said}");
     }
 }
 

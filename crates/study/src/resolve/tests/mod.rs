@@ -1,5 +1,7 @@
 //! Studies resolved without files: what they share.
 
+mod budget;
+mod live;
 mod refused;
 mod resolved;
 
@@ -8,7 +10,8 @@ use std::cell::Cell;
 use rpcgauge_message::workload::OwnWorkload;
 use serde_json::json;
 
-use super::own::{OwnError, OwnLoader, OwnSource};
+use super::loader::LoadError;
+use super::own::OwnSource;
 use super::*;
 use crate::features::{CompressionKind, Role, embedded_only};
 use crate::settings::{ConnectionUse, DEFAULT_STOP, HttpVersion, Protocol, Style};
@@ -17,8 +20,12 @@ use crate::settings::{ConnectionUse, DEFAULT_STOP, HttpVersion, Protocol, Style}
 #[derive(Default)]
 struct Known(Cell<u32>);
 
-impl OwnLoader for Known {
-    fn load(&self, source: &OwnSource) -> Result<OwnWorkload, OwnError> {
+impl Loader for Known {
+    fn variable(&self, name: &str) -> Option<String> {
+        (name == "TOKEN").then(|| "secret".to_owned())
+    }
+
+    fn load(&self, source: &OwnSource) -> Result<OwnWorkload, LoadError> {
         self.0.set(self.0.get() + 1);
         if source.method == "shop.Orders/Get" {
             return Ok(OwnWorkload {
@@ -32,7 +39,7 @@ impl OwnLoader for Known {
             "there is no method {}; did you mean shop.Orders/Get?",
             source.method
         );
-        Err(OwnError {
+        Err(LoadError {
             key: "method",
             message,
         })
@@ -40,6 +47,10 @@ impl OwnLoader for Known {
 }
 
 fn resolve_with(text: &str, cores: u32, overrides: &Overrides) -> Result<Plan, StudyError> {
+    resolve_all(text, cores, overrides).map(|resolved| resolved.plan)
+}
+
+fn resolve_all(text: &str, cores: u32, overrides: &Overrides) -> Result<Resolved, StudyError> {
     let mut subjects = embedded_only();
     let plain = Features {
         roles: vec![Role::Server],
@@ -72,7 +83,7 @@ fn resolve_with(text: &str, cores: u32, overrides: &Overrides) -> Result<Plan, S
         cores,
         overrides,
     };
-    StudyFile::parse(text, "my.toml").and_then(|file| file.resolve(&context))
+    StudyFile::parse(text, "my.toml").and_then(|file| file.resolve_with_inputs(&context))
 }
 
 fn resolve(text: &str) -> Result<Plan, StudyError> {

@@ -11,13 +11,12 @@ fn contradictory_settings() {
     assert_snapshot!(one_with("protocol = \"rest\"\nin-flight = 4\nconnections = 2"), @r#"my.toml:7:15: variant "base": HTTP/1.1 carries one call at a time on a connection, so 4 in flight need 4 connections, not 2; leave "connections" out"#);
     assert_snapshot!(one_with("protocol = \"grpc\"\nconnections = 2"), @r#"my.toml:6:15: variant "base": 1 in flight cannot use 2 connections; write fewer, or a larger in-flight"#);
     assert_snapshot!(one_with("protocol = \"grpc\"\nconnection = \"per-call\"\nin-flight = 4\nconnections = 2"), @r#"my.toml:8:15: variant "base": a connection made for one call carries one call, so 4 in flight need 4 connections, not 2; leave "connections" out"#);
-    assert_snapshot!(one_with("protocol = \"rest\"\nrate = 100"), @r#"my.toml:6:8: variant "base": HTTP/1.1 carries one call at a time on a connection, so a rate needs their number; write connections = 8"#);
     assert_snapshot!(one_with("protocol = \"grpc\"\narrivals = \"poisson\""), @r#"my.toml:6:12: variant "base": "arrivals" spaces calls at a "rate", and there is none; write rate = 1000"#);
 }
 
 #[test]
 fn workloads_that_do_not_fit() {
-    assert_snapshot!(refused("# ?!\n[base]\nprotocol = \"grpc\""), @r#"my.toml:1:1: variant "base": it calls nothing; write [workload] with name = "echo" and n = 10"#);
+    assert_snapshot!(refused("# ?!\n[base]\nprotocol = \"grpc\""), @r#"my.toml:1:1: variant "base": it calls nothing; write [workload] with name = "echo" and n = 10, or [service] with a target"#);
     assert_snapshot!(one_with("protocol = \"grpc\"\nn = 3"), @r#"my.toml:6:5: the workload "hello" has one size; leave "n" out"#);
     assert_snapshot!(two_and("[factors]\nn = [10, 4294967295]"), @r#"my.toml:13:10: the workload "echo" has 100000 items at most, not 4294967295"#);
     assert_snapshot!(one_with("protocol = \"grpc\"\nscale = 3"), @r#"my.toml:6:9: "scale" is for a method of your own; built-in workloads have "n""#);

@@ -175,10 +175,10 @@ fn a_plan_is_held_to_the_bounds_of_a_study() {
             "{told}"
         );
     }
-    assert_snapshot!(schedule(ramp(json!([part(-1.0, 1.0, 10)]))), @r#"variant "tcp": a rate is from 0 to 1e9 calls a second, not -1"#);
-    assert_snapshot!(schedule(ramp(json!([]))), @r#"variant "tcp": it has no parts"#);
-    assert_snapshot!(schedule(ramp(json!([part(1.0, 1.0, 0)]))), @r#"variant "tcp": a part of it lasts from 1ms to 24h"#);
-    assert_snapshot!(plan_with("/variants/0/settings/deadline_ms", json!(0)), @r#"variant "tcp": "deadline" must be at least 10ms"#);
+    assert_snapshot!(schedule(ramp(json!([part(-1.0, 1.0, 10)]))), @r#"variant "tcp": each rate of a ramp must be 0 to 1e9 calls a second"#);
+    assert_snapshot!(schedule(ramp(json!([]))), @r#"variant "tcp": the number of a ramp's parts must be at least 1"#);
+    assert_snapshot!(schedule(ramp(json!([part(1.0, 1.0, 0)]))), @r#"variant "tcp": the time of each part of a ramp must be 1ms to 24h"#);
+    assert_snapshot!(plan_with("/variants/0/settings/deadline_ms", json!(0)), @r#"variant "tcp": "deadline" must be at least 1ms"#);
     assert_snapshot!(plan_with("/variants/0/settings/stop", json!({"time_ms": u64::MAX})), @r#"variant "tcp": "time" must be at most 24h"#);
     assert_snapshot!(plan_with("/variants/0/settings/connections", json!(0)), @r#"variant "tcp": "connections" must be a whole number from 1 to 65536, not 0"#);
     assert_snapshot!(plan_with("/slice_us", json!(0)), @"a slice and a warm-up last at most 24h, and a slice some time");
@@ -232,7 +232,7 @@ fn a_floor_stands_under_variants_of_the_plan_once() {
 
 /// Every value of a floor and of a trial, and of the plan, made one of another kind.
 #[test]
-fn damage_is_told_without_the_names_of_types() {
+fn damage_is_reported_without_the_names_of_types() {
     use serde_json::{Value, json};
     fn paths(value: &Value, path: &str, all: &mut Vec<String>) {
         all.push(path.to_owned());

@@ -254,7 +254,7 @@ fn responses_in_the_wrong_order_end_their_call_only() {
     ends_call(
         s,
         &Frame::data(1, b"x").bytes(),
-        "before the answer's head",
+        "before the response's head",
         1,
     );
     let (s, _, interim, ..) = server();

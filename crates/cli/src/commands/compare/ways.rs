@@ -1,0 +1,205 @@
+//! The ways to call that are compared: settings of the embedded server, or stacks of subjects.
+
+use std::collections::BTreeMap;
+
+use rpcgauge_message::Encoding;
+use rpcgauge_message::nearest::Nearest;
+use rpcgauge_study::features::{Features, Role};
+use rpcgauge_study::settings::{HttpVersion, Protocol, REFERENCE};
+use rpcgauge_study::words::Word as _;
+
+use crate::args::CompareArgs;
+use crate::exit::Failure;
+
+/// One way to call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Way {
+    pub(super) name: String,
+    /// Its settings, as a study writes them.
+    pub(super) settings: Vec<(&'static str, String)>,
+}
+
+/// The ways of the embedded server. They differ from one another by one choice where they can:
+/// `rest-json` is what most services do, `grpc` is the usual other, and the rest change one thing of
+/// these two.
+const EMBEDDED: [(&str, &[(&str, &str)]); 6] = [
+    ("rest-json", &[("protocol", "rest")]),
+    ("grpc", &[("protocol", "grpc")]),
+    (
+        "grpc-gzip",
+        &[("protocol", "grpc"), ("compression", "gzip")],
+    ),
+    ("grpc-unix", &[("protocol", "grpc"), ("transport", "unix")]),
+    ("msgpack", &[("protocol", "rest"), ("encoding", "msgpack")]),
+    ("hybrid", &[("protocol", "grpc"), ("encoding", "hybrid")]),
+];
+
+/// The encodings in which a protocol's stacks are compared.
+const ENCODINGS: [(Protocol, &[Encoding]); 2] = [
+    (Protocol::Grpc, &[Encoding::Protobuf]),
+    (Protocol::Rest, &[Encoding::Json]),
+];
+
+impl Way {
+    /// Whether messages are compressed.
+    pub(super) fn compresses(&self) -> bool {
+        self.settings.iter().any(|(key, _)| *key == "compression")
+    }
+}
+
+/// The ways that the options choose, and the name of the one that every other is compared with.
+///
+/// # Errors
+/// An option names what is not there, or leaves nothing to compare.
+pub(super) fn chosen(
+    args: &CompareArgs,
+    stacks: &BTreeMap<String, Features>,
+) -> Result<(Vec<Way>, String), Failure> {
+    let all = match args.stack.is_empty() && args.client.is_empty() {
+        true => embedded(),
+        false => of_stacks(args, stacks)?,
+    };
+    let find = |option: &str, name: &str| {
+        let names = || all.iter().map(|way| way.name.as_str());
+        match names().any(|known| known == name) {
+            true => Ok(()),
+            false => {
+                let hint = Nearest::or_known(name, names());
+                let message = format!("{option}: there is no variant \"{name}\"{hint}");
+                Err(Failure::input(message))
+            }
+        }
+    };
+    let first = || all.first().map_or_else(String::new, |way| way.name.clone());
+    let against = args.against.clone().unwrap_or_else(first);
+    find("--against", &against)?;
+    args.only.iter().try_for_each(|name| find("--only", name))?;
+    let is_in =
+        |way: &Way| args.only.is_empty() || way.name == against || args.only.contains(&way.name);
+    let ways: Vec<Way> = all.iter().filter(|way| is_in(way)).cloned().collect();
+    match (ways.len(), args.only.is_empty()) {
+        (2.., _) => Ok((ways, against)),
+        (_, false) => Err(Failure::input(format!(
+            "--only leaves nothing to compare with \"{against}\"; name another variant"
+        ))),
+        (_, true) => Err(Failure::input(format!(
+            "there is nothing to compare with \"{against}\"; give another --stack or --client"
+        ))),
+    }
+}
+
+fn embedded() -> Vec<Way> {
+    let ways = EMBEDDED.iter().map(|(name, settings)| Way {
+        name: (*name).to_owned(),
+        settings: settings
+            .iter()
+            .map(|(key, value)| (*key, (*value).to_owned()))
+            .collect(),
+    });
+    ways.collect()
+}
+
+/// Each server with the engine, and with each client that speaks what it does.
+fn of_stacks(args: &CompareArgs, stacks: &BTreeMap<String, Features>) -> Result<Vec<Way>, Failure> {
+    let find =
+        |option: &str, name: &str, role: Role| {
+            let fits = |features: &Features| features.roles.contains(&role);
+            stacks.get(name).filter(|features| fits(features)).ok_or_else(|| {
+            let known = stacks.iter().filter(|(_, features)| fits(features));
+            let hint = Nearest::or_known(name, known.map(|(name, _)| name.as_str()));
+            let what = role.word();
+            Failure::input(format!(
+                "{option}: there is no {what} \"{name}\"{hint} (rpcgauge subjects lists them)"
+            ))
+        })
+        };
+    let reference = [REFERENCE.to_owned()];
+    let servers = match args.stack.is_empty() {
+        true => &reference[..],
+        false => &args.stack,
+    };
+    let mut ways: Vec<Way> = Vec::new();
+    for server in servers {
+        let serves = find("--stack", server, Role::Server)?;
+        if !args.stack.is_empty() {
+            ways.extend(spoken(serves, None).map(|spoken| way(server, None, spoken)));
+        }
+        for client in &args.client {
+            let calls = find("--client", client, Role::Client)?;
+            ways.extend(
+                spoken(serves, Some(calls)).map(|spoken| way(server, Some(client), spoken)),
+            );
+        }
+    }
+    for client in &args.client {
+        let is_called = |way: &Way| way.settings.contains(&("client", client.clone()));
+        if !ways.iter().any(is_called) {
+            let servers = servers.join(", ");
+            return Err(Failure::input(format!(
+                "--client {client}: it has no protocol and encoding in common with {servers}; give --stack \
+                 a server that it can call"
+            )));
+        }
+    }
+    // A stack that is there in one way alone is called by its name alone.
+    let names: Vec<String> = ways.iter().map(|way| stem(&way.name)).collect();
+    for (way, stem) in ways.iter_mut().zip(&names) {
+        if names.iter().filter(|name| *name == stem).count() == 1 {
+            way.name.clone_from(stem);
+        }
+    }
+    Ok(ways)
+}
+
+type Spoken = (Protocol, HttpVersion, Encoding);
+
+/// What a server and the client that calls it both speak; all that the server does for the engine.
+fn spoken<'f>(
+    server: &'f Features,
+    client: Option<&'f Features>,
+) -> impl Iterator<Item = Spoken> + 'f {
+    let both =
+        move |speaks: &dyn Fn(&Features) -> bool| speaks(server) && client.is_none_or(speaks);
+    ENCODINGS.iter().flat_map(move |(protocol, encodings)| {
+        let versions = server.protocols.get(protocol).into_iter().flatten();
+        let has = |features: &Features, http: &HttpVersion| {
+            features
+                .protocols
+                .get(protocol)
+                .is_some_and(|all| all.contains(http))
+        };
+        let http = versions.copied().find(|http| both(&|f| has(f, http)));
+        let encodings = encodings.iter().copied();
+        let encodings = encodings.filter(move |encoding| both(&|f| f.encodings.contains(encoding)));
+        encodings.filter_map(move |encoding| Some((*protocol, http?, encoding)))
+    })
+}
+
+fn way(server: &str, client: Option<&String>, (protocol, http, encoding): Spoken) -> Way {
+    // Names stand in names of files, where a stack's / would be a folder.
+    let plain = |stack: &str| stack.replace('/', ":");
+    let mut name = plain(server);
+    let mut settings = vec![("server", server.to_owned())];
+    if let Some(client) = client {
+        name += &format!("+{}", plain(client));
+        settings.push(("client", client.clone()));
+    }
+    settings.push(("protocol", protocol.word().to_owned()));
+    settings.push(("http", http.word().to_owned()));
+    settings.push(("encoding", encoding.word().to_owned()));
+    Way {
+        name: format!("{name}{SEPARATOR}{}", encoding.word()),
+        settings,
+    }
+}
+
+/// Between the stacks of a name and its encoding.
+const SEPARATOR: char = '-';
+
+/// A name without its encoding.
+fn stem(name: &str) -> String {
+    let encodings = ENCODINGS.iter().flat_map(|(_, encodings)| *encodings);
+    let mut endings = encodings.map(|encoding| format!("{SEPARATOR}{}", encoding.word()));
+    let stem = endings.find_map(|ending| name.strip_suffix(ending.as_str()));
+    stem.unwrap_or(name).to_owned()
+}

@@ -1,0 +1,274 @@
+//! From a resolved study to its live services, ready to be called: texts of messages made, files of TLS
+//! read, each service found and tried.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use rpcgauge_lab::live::{self as lab, Extent, Live, LiveError, LiveInputs, Texts};
+use rpcgauge_load::Tls;
+use rpcgauge_message::data::{Data, DataError, Form, Order, RowFormat, Rows};
+use rpcgauge_message::{MessageType, Schema};
+use rpcgauge_study::plan::{Plan, Variant};
+use rpcgauge_study::resolve::service::{ServiceInputs, Template};
+use rpcgauge_study::settings::{LiveService, Protocol, RowOrder, Settings, Stop};
+use rustix::process::{Resource, getrlimit};
+
+use crate::exit::{self, Failure};
+use crate::inputs::{self, Resolved};
+
+/// A live service before anything was sent to it.
+pub(crate) struct Prepared<'r> {
+    variant: &'r Variant,
+    inputs: &'r ServiceInputs,
+    tls: Option<Tls>,
+    data: Option<Source>,
+}
+
+/// The texts of all calls with the name of where they come from.
+#[derive(Clone)]
+struct Source {
+    data: Arc<Data>,
+    name: String,
+}
+
+/// Reads what the services of a study are sent, and the files of TLS. None of it is sent yet.
+///
+/// # Errors
+/// A file cannot be read, or what stands in it cannot be sent.
+pub(crate) fn prepare(study: &Resolved) -> Result<Vec<Prepared<'_>>, Failure> {
+    let Resolved { plan, services, .. } = study;
+    warn_of_files(plan);
+    let called = plan.variants.iter().filter_map(|variant| {
+        let service = variant.settings.callee.live()?;
+        Some((variant, service, services.get(&variant.name)?))
+    });
+    let form = form(called.clone());
+    // Variants that send the same share it.
+    let mut read: Vec<(&LiveService, Source)> = Vec::new();
+    let prepared = called.map(|(variant, service, inputs)| {
+        let messages = &service.messages;
+        let known = read.iter().find(|(other, _)| other.messages == *messages);
+        let data = match known {
+            Some((_, source)) => Some(source.clone()),
+            None => source(service, inputs, form, plan.seed)?,
+        };
+        read.extend(data.clone().map(|data| (service, data)));
+        Ok(Prepared {
+            variant,
+            inputs,
+            tls: lab::tls(&variant.settings).map_err(Failure::input)?,
+            data,
+        })
+    });
+    prepared.collect()
+}
+
+/// Finds each service, and tries it with one call.
+///
+/// # Errors
+/// A service is not there, or cannot be called so; or Ctrl-C came.
+pub(crate) fn find(
+    prepared: &[Prepared<'_>],
+    plan: &Plan,
+    stop: &AtomicBool,
+) -> Result<BTreeMap<String, Live>, Failure> {
+    let mut found = BTreeMap::new();
+    for one in prepared {
+        found.insert(one.variant.name.clone(), one.find(plan, stop)?);
+    }
+    Ok(found)
+}
+
+fn uncallable(error: LiveError) -> Failure {
+    match error {
+        LiveError::Interrupted => Failure::interrupted("interrupted; nothing was measured"),
+        error => Failure::input(error),
+    }
+}
+
+impl Prepared<'_> {
+    fn find(&self, plan: &Plan, stop: &AtomicBool) -> Result<Live, Failure> {
+        let settings = &self.variant.settings;
+        let inputs = LiveInputs {
+            headers: self.inputs.headers.clone(),
+            tls: self.tls.clone(),
+            texts: None,
+        };
+        let reflected = match (&self.inputs.schema, &self.data) {
+            (None, Some(_)) if settings.protocol == Protocol::Grpc => {
+                Some(lab::reflect(settings, &inputs, stop).map_err(uncallable)?)
+            }
+            _ => None,
+        };
+        let schema = self.inputs.schema.as_ref().or(reflected.as_ref());
+        let inputs = LiveInputs {
+            texts: self.texts(schema)?,
+            ..inputs
+        };
+        let extent = Extent {
+            warmup: plan.warmup,
+            limits: plan.limits,
+            prepared_bytes: Extent::PREPARED_BYTES,
+        };
+        Live::find(&largest(plan, settings), &inputs, &extent, stop).map_err(uncallable)
+    }
+
+    /// The texts of the calls, with the type that a schema gives them.
+    fn texts(&self, schema: Option<&Schema>) -> Result<Option<Texts>, Failure> {
+        let service = self.variant.settings.callee.live();
+        let method = service.and_then(|service| service.target.method());
+        let message_type: Option<MessageType> = match (schema, method) {
+            (Some(schema), Some(method)) => {
+                let found = schema.method(method);
+                let found = found.map_err(|error| {
+                    Failure::input(format!(
+                        "{}: {error}",
+                        self.variant.settings.callee.called()
+                    ))
+                });
+                Some(found?.request)
+            }
+            _ => None,
+        };
+        Ok(self.data.as_ref().map(|source| Texts {
+            data: Arc::clone(&source.data),
+            message_type,
+            source: source.name.clone(),
+        }))
+    }
+}
+
+/// The settings of a variant's largest trial: every trial has the same texts, as many as that needs.
+/// How many those are is not known for a search without a highest rate, nor for a trial in slices, each of
+/// which leaves calls out.
+fn largest(plan: &Plan, settings: &Settings) -> Settings {
+    let highest = plan.capacity.map(|search| (search, search.highest));
+    match highest {
+        None if plan.slice(settings).is_none() => settings.clone(),
+        Some((search, Some(highest))) => search.at_rate(settings, highest),
+        None | Some((_, None)) => Settings {
+            stop: Stop {
+                calls: None,
+                time_ms: None,
+            },
+            ..settings.clone()
+        },
+    }
+}
+
+/// The texts of a service's calls.
+fn source(
+    service: &LiveService,
+    inputs: &ServiceInputs,
+    form: Form,
+    seed: u64,
+) -> Result<Option<Source>, Failure> {
+    let (template, rows) = (&inputs.template, &service.messages.rows);
+    let of_template = |template: &Template| match &template.path {
+        Some(path) => inputs::name(path),
+        None => "data".to_owned(),
+    };
+    let rows_name = || rows.as_ref().map(|rows| inputs::name(&rows.path));
+    let name = match (template, rows_name()) {
+        (None, None) => return Ok(None),
+        (Some(template), None) => of_template(template),
+        (None, Some(rows)) => rows,
+        (Some(template), Some(rows)) => format!("{} with {rows}", of_template(template)),
+    };
+    let rows_read = rows
+        .as_ref()
+        .map(|rows| read_rows(&rows.path))
+        .transpose()?;
+    let order = match rows.as_ref().map(|rows| rows.order) {
+        None | Some(RowOrder::InTurn) => Order::InTurn,
+        Some(RowOrder::Random) => Order::Random,
+    };
+    let text = template.as_ref().map(|template| &*template.text);
+    let data = Data::new(text, rows_read, form, order, seed).map_err(|error| {
+        // A mistake in a row is in its file, any other in the template.
+        let in_row = matches!(
+            error,
+            DataError::Row { .. } | DataError::NoRows | DataError::Unreadable { .. }
+        );
+        let place = match (rows_name().filter(|_| in_row), template) {
+            (Some(rows), _) => rows,
+            (None, Some(template)) => of_template(template),
+            (None, None) => name.clone(),
+        };
+        Failure::input(format!("{place}: {error}"))
+    })?;
+    Ok(Some(Source {
+        data: Arc::new(data),
+        name,
+    }))
+}
+
+/// Whether texts are JSON: always for gRPC, and for HTTP unless its content type says otherwise.
+fn form<'a>(
+    mut called: impl Iterator<Item = (&'a Variant, &'a LiveService, &'a ServiceInputs)>,
+) -> Form {
+    let is_plain = |(_, service, inputs): (&Variant, &LiveService, &ServiceInputs)| {
+        let mut fields = inputs.headers.iter();
+        let named = fields.find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        !service.target.scheme.is_grpc() && named.is_some_and(|(_, value)| !value.contains("json"))
+    };
+    match called.all(is_plain) {
+        true => Form::Plain,
+        false => Form::Json,
+    }
+}
+
+/// Rows of a file that fits into memory are all read now, those of a larger one as calls need them.
+fn read_rows(path: &Path) -> Result<Rows, Failure> {
+    let format = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("csv") => RowFormat::Csv,
+        Some("jsonl" | "ndjson") => RowFormat::JsonLines,
+        None if path == Path::new("-") => RowFormat::JsonLines,
+        _ => {
+            return Err(Failure::input(format!(
+                "rows {}: is it CSV or JSON lines? Name it .csv, .jsonl or .ndjson",
+                path.display()
+            )));
+        }
+    };
+    let rows = match inputs::is_larger_than_memory(path) {
+        true => Rows::in_file(path, format),
+        false => Rows::in_memory(inputs::text(path)?.as_bytes(), format),
+    };
+    rows.map_err(|error| Failure::input(format!("{}: {error}", inputs::name(path))))
+}
+
+/// Says that not all connections can be opened that are asked for, where that is so.
+fn warn_of_files(plan: &Plan) {
+    let connections = plan.variants.iter().map(|v| v.settings.connections).max();
+    let Some(limit) = getrlimit(Resource::Nofile).current else {
+        return;
+    };
+    if let Some(line) = few_files(u64::from(connections.unwrap_or(0)), limit) {
+        exit::note(&line);
+    }
+}
+
+/// What is said where `connections` are asked for and a process may have `limit` open files.
+fn few_files(connections: u64, limit: u64) -> Option<String> {
+    (connections >= limit).then(|| {
+        format!(
+            "{connections} connections are asked for, and this program may have {limit} open files: \
+             raise the limit (`ulimit -n`), or not all can be opened"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_connections_than_open_files_are_named() {
+        assert_eq!(few_files(64, 1024), None);
+        let line = few_files(65_536, 20_000).unwrap();
+        assert!(line.contains("65536") && line.contains("20000"), "{line}");
+    }
+}

@@ -1,0 +1,104 @@
+//! The figures of a ramp, step by step.
+
+use rpcgauge_trial::{RampPart, RampStep, Schedule};
+
+use crate::Histogram;
+use crate::clock::nanos;
+use crate::histogram::small_histogram;
+
+/// What became of the calls that were due in one step of a ramp.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepFigures {
+    /// The step.
+    pub step: RampStep,
+    /// Calls that were due in it.
+    pub started: u64,
+    /// How many of them were given to the transport.
+    pub sent: u64,
+    /// How many of them succeeded.
+    pub answered: u64,
+    /// How many failed.
+    pub failed: u64,
+    /// Latency of those that succeeded, ns.
+    pub latency: Histogram,
+    /// How long after it was due each was begun, or failed before that, ns.
+    pub send_delay: Histogram,
+}
+
+/// Fills the figures of a ramp's steps. Other schedules have none.
+#[derive(Debug)]
+pub(crate) struct StepRecorder {
+    /// When each step ends, ns after the ramp's start.
+    ends: Vec<u64>,
+    pub(crate) figures: Vec<StepFigures>,
+}
+
+impl StepRecorder {
+    pub(crate) fn new(schedule: &Schedule) -> StepRecorder {
+        let steps: Vec<RampStep> = schedule.ramp().iter().flat_map(RampPart::steps).collect();
+        let mut end = 0u64;
+        StepRecorder {
+            ends: steps
+                .iter()
+                .map(|step| {
+                    end = end.saturating_add(nanos(step.time));
+                    end
+                })
+                .collect(),
+            figures: steps
+                .into_iter()
+                .map(|step| StepFigures {
+                    step,
+                    started: 0,
+                    sent: 0,
+                    answered: 0,
+                    failed: 0,
+                    latency: small_histogram(),
+                    send_delay: small_histogram(),
+                })
+                .collect(),
+        }
+    }
+
+    /// The step of a call that was due `due_ns` after the ramp's start.
+    pub(crate) fn at(&mut self, due_ns: u64) -> Option<&mut StepFigures> {
+        let index = self.ends.partition_point(|end| *end <= due_ns);
+        self.figures.get_mut(index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+
+    use rpcgauge_trial::Arrivals;
+
+    use super::*;
+
+    #[test]
+    fn a_call_is_counted_where_it_was_due() {
+        let part = |from, time_ms| RampPart {
+            from,
+            to: 1.0,
+            time_ms,
+        };
+        // The first goes in ten steps of a millisecond.
+        let ramp = Schedule::Ramp {
+            parts: vec![part(0.0, 10), part(1.0, 1), part(1.0, 5)],
+            arrivals: Arrivals::Constant,
+        };
+        let mut recorder = StepRecorder::new(&ramp);
+        for due_us in [0, 999, 1_000, 9_999, 10_000, 11_000, 15_999, 16_000] {
+            if let Some(step) = recorder.at(due_us * 1_000) {
+                step.started += 1;
+            }
+        }
+        let started: Vec<u64> = recorder.figures.iter().map(|step| step.started).collect();
+        assert_eq!(
+            started,
+            [2, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2],
+            "and none after the end"
+        );
+        let rate = Schedule::Closed { in_flight: 1 };
+        assert!(StepRecorder::new(&rate).at(0).is_none());
+    }
+}

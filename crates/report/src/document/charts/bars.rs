@@ -1,0 +1,282 @@
+//! Stacked bars: where the time goes, bytes and CPU.
+
+use rpcgauge_study::record::Stage;
+
+use super::super::chart::{Bar, Bars, Chart, Named, Part, Scale, Weight};
+use super::super::figures::{SPANS, stage_name};
+use super::super::groups::{Group, members};
+use crate::findings::{Cell, CpuSide, Figures, TrafficPerCall, VariantFindings};
+use crate::units;
+use crate::words::Labels;
+
+/// Bars shorter than this part of the longest would hardly be seen: they get a scale of their own.
+const SHORTEST: f64 = 0.08;
+
+/// Stacked bars of each group; none without a bar. `all` are the parts that there can be, in the order in
+/// which the key names them.
+fn bars(
+    groups: &[Group<'_>],
+    show: fn(f64) -> String,
+    all: impl IntoIterator<Item = Named>,
+    bar: impl Fn(&Figures) -> Option<Bar>,
+) -> Option<Bars> {
+    let drawn = |(variant, cell): &(&VariantFindings, &Cell)| {
+        let bar = bar(cell.figures.as_deref()?)?;
+        Some(Bar {
+            name: variant.name.clone(),
+            cautions: Labels::of(&cell.cautions).main,
+            ..bar
+        })
+    };
+    let mut scales = Vec::new();
+    for Group { title, members } in groups {
+        let mut left: Vec<(usize, Bar)> = members
+            .iter()
+            .filter_map(drawn)
+            .filter(|bar| bar.length() > 0.0)
+            .enumerate()
+            .collect();
+        let mut bands: Vec<(usize, Scale)> = Vec::new();
+        while let Some(most) = left.iter().map(|(_, bar)| bar.length()).reduce(f64::max) {
+            let (together, shorter): (Vec<_>, Vec<_>) = left
+                .into_iter()
+                .partition(|(_, bar)| bar.length() >= most * SHORTEST);
+            left = shorter;
+            let first = together.first().map_or(0, |(place, _)| *place);
+            let scale = Scale {
+                title: title.clone(),
+                full: most,
+                width: show(most),
+                bars: together.into_iter().map(|(_, bar)| bar).collect(),
+            };
+            bands.push((first, scale));
+        }
+        // In the study's order, not that of size.
+        bands.sort_by_key(|(place, _)| *place);
+        scales.extend(bands.into_iter().map(|(_, scale)| scale));
+    }
+    let has = |named: &Named| {
+        let mut bars = scales.iter().flat_map(|scale: &Scale| &scale.bars);
+        bars.any(|bar| {
+            bar.parts
+                .iter()
+                .chain(&bar.spans)
+                .any(|part| part.named == *named)
+        })
+    };
+    let key = all.into_iter().filter(has).collect();
+    (!scales.is_empty()).then_some(Bars { key, scales })
+}
+
+/// The parts that have a size.
+fn parts(
+    named: impl IntoIterator<Item = (Named, Option<f64>)>,
+    show: fn(f64) -> String,
+) -> Vec<Part> {
+    let has_size = |(named, size): (Named, Option<f64>)| {
+        let size = size.filter(|size| *size > 0.0)?;
+        let value = show(size);
+        Some(Part { named, size, value })
+    };
+    named.into_iter().filter_map(has_size).collect()
+}
+
+/// A chart of bars alone.
+fn chart(weight: Weight, title: &str, intro: String, bars: Bars) -> Chart {
+    Chart {
+        weight,
+        title: title.to_owned(),
+        intro,
+        bars: Some(bars),
+        plots: Vec::new(),
+    }
+}
+
+/// A stage's class and name.
+fn stage_named(stage: Stage) -> Named {
+    let class = match stage {
+        Stage::RequestTime => "request",
+        Stage::HandlerTime => "handler",
+        Stage::ResponseTime => "response",
+        own => stage_name(own),
+    };
+    (class, stage_name(stage))
+}
+
+/// The part of a call that no stage accounts for.
+const BETWEEN: Named = ("between", "between stages");
+
+/// Where the time goes: a bar for each variant that was timed by stages.
+pub(super) fn stages(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
+    let bar = |figures: &Figures| {
+        let of_stages = |is_own: bool| {
+            let stages = figures.stages.iter();
+            let stages = stages.filter(move |s| Stage::CLIENT.contains(&s.stage) == is_own);
+            stages.map(|s| (stage_named(s.stage), Some(s.per_call_ns)))
+        };
+        let between = [(BETWEEN, figures.between_stages_ns)];
+        let floor = figures.floor.as_ref();
+        // The share is of the median call, and the bar that of the mean one.
+        let detail = floor
+            .and_then(|f| Some((f.round_trip_ns, f.share?)))
+            .map(|(ns, share)| {
+                format!(
+                    "floor {}, {} of the median call{}",
+                    units::time(ns as f64),
+                    units::percent(share),
+                    figures.latency.as_ref().map_or_else(String::new, |l| {
+                        format!(" ({})", units::time(l.p50_ns as f64))
+                    })
+                )
+            });
+        (!figures.stages.is_empty()).then(|| Bar {
+            parts: parts(of_stages(true).chain(between), units::time),
+            spans: parts(of_stages(false), units::time),
+            total: figures
+                .latency
+                .as_ref()
+                .map_or_else(String::new, |l| units::time(l.mean_ns)),
+            floor: floor.map(|f| f.round_trip_ns as f64),
+            detail: detail.unwrap_or_default(),
+            ..Bar::default()
+        })
+    };
+    let own = Stage::CLIENT
+        .iter()
+        .map(|stage| stage_named(*stage))
+        .chain([BETWEEN]);
+    let bars = bars(groups, units::time, own.chain(SPANS.map(stage_named)), bar)?;
+    let intro = "The mean call, stage by stage; a stage that only some calls had, such as connecting, \
+                counts by how many had it. Below it, thinner: request time, handler time, response time. \
+                The dashed mark is the floor: the median round trip of two bare loops with the same bytes."
+        .to_owned();
+    Some(chart(weight, "Where the time goes", intro, bars))
+}
+
+const SENT: [Named; 3] = [
+    ("sent-headers", "sent headers"),
+    ("sent-bodies", "sent bodies"),
+    ("sent-overhead", "sent overhead"),
+];
+const RECEIVED: [Named; 3] = [
+    ("got-headers", "received headers"),
+    ("got-bodies", "received bodies"),
+    ("got-overhead", "received overhead"),
+];
+
+/// Bytes a call on the connections, by direction and kind.
+pub(super) fn bytes(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
+    let known = |size: Option<f64>| size.map_or_else(units::none, units::size);
+    let sizes = |of: &TrafficPerCall| [of.headers, of.bodies, of.overhead].map(Some);
+    let bar = |figures: &Figures| {
+        let bytes = figures.bytes?;
+        let payload = &figures.payload;
+        let plain = payload
+            .response
+            .filter(|size| payload.response_compressed.is_some_and(|sent| sent < *size));
+        let compressed = plain.map_or_else(String::new, |size| {
+            format!(", {} before compression", units::size(size))
+        });
+        let marks = match bytes.received.marks {
+            0.0 => String::new(),
+            marks => format!("; handler marks apart, {}", units::size(marks)),
+        };
+        let sent = SENT.into_iter().zip(sizes(&bytes.sent));
+        let received = RECEIVED.into_iter().zip(sizes(&bytes.received));
+        Some(Bar {
+            parts: parts(sent.chain(received), units::size),
+            total: units::size(bytes.total()),
+            detail: format!(
+                "request {}, response {}{compressed}{marks}",
+                known(payload.request_compressed),
+                known(payload.response_compressed),
+            ),
+            ..Bar::default()
+        })
+    };
+    let bars = bars(groups, units::size, SENT.into_iter().chain(RECEIVED), bar)?;
+    let subjects = match any_subject(groups) {
+        true => {
+            " The handler marks, which a server adds to its headers only where stages are timed, are \
+                 left out."
+        }
+        false => "",
+    };
+    let intro = format!(
+        "On the connection, both directions. Overhead is frames, chunking, message prefixes and the \
+         connection's set-up.{subjects}"
+    );
+    Some(chart(weight, "Bytes a call", intro, bars))
+}
+
+fn any_subject(groups: &[Group<'_>]) -> bool {
+    members(groups).any(|(variant, _)| !variant.is_live())
+}
+
+/// Whether nothing is called: codecs make and read messages.
+fn is_of_codecs(groups: &[Group<'_>]) -> bool {
+    members(groups).all(|(variant, _)| variant.how.is_codec())
+}
+
+/// One side's user, system and unsplit time.
+const CLIENT_CPU: [Named; 3] = [
+    ("client-user", "client, user"),
+    ("client-system", "client, system"),
+    ("client-unsplit", "client, user or system"),
+];
+const SERVER_CPU: [Named; 3] = [
+    ("server-user", "server, user"),
+    ("server-system", "server, system"),
+    ("server-unsplit", "server, user or system"),
+];
+
+/// CPU a call, by side and mode.
+pub(super) fn cpu(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
+    let times = |side: Option<CpuSide>| {
+        side.map_or([None; 3], |side| {
+            [side.user_ns, side.system_ns, side.unsplit_ns]
+        })
+    };
+    let total =
+        |side: Option<CpuSide>| side.map_or_else(units::none, |side| units::time(side.total_ns));
+    let bar = |figures: &Figures| {
+        let (client, server) = (figures.cpu.client, figures.cpu.server);
+        let bare = figures.floor.as_ref().map_or_else(String::new, |floor| {
+            format!("bare loop {}; ", units::time(floor.client_cpu_ns))
+        });
+        let share = figures
+            .client_share
+            .map_or_else(units::none, units::percent);
+        let of_client = CLIENT_CPU.into_iter().zip(times(client));
+        let of_server = SERVER_CPU.into_iter().zip(times(server));
+        Some(Bar {
+            parts: parts(of_client.chain(of_server), units::time),
+            total: match server {
+                Some(_) => format!("{} + {}", total(client), total(server)),
+                None => total(client),
+            },
+            detail: format!("{bare}client at {share} of its core"),
+            ..Bar::default()
+        })
+    };
+    let bars = bars(
+        groups,
+        units::time,
+        CLIENT_CPU.into_iter().chain(SERVER_CPU),
+        bar,
+    )?;
+    let subjects = match any_subject(groups) {
+        true => {
+            " and of the server's process. The server's split into user and system is the kernel's \
+                 estimate, and of a trial that took less than one of its ticks there is none. Bare loop: \
+                 the client's CPU of the floor."
+        }
+        false => ".",
+    };
+    let title = match is_of_codecs(groups) {
+        true => "CPU a message",
+        false => "CPU a call",
+    };
+    let intro = format!("Processor time of the client's measuring thread{subjects}");
+    Some(chart(weight, title, intro, bars))
+}

@@ -1,0 +1,76 @@
+//! The charts of some variants: where the time goes, latency by percentile, timelines, bytes and CPU.
+
+mod bars;
+mod curves;
+mod timeline;
+
+use super::chart::{Chart, Weight};
+use super::figures;
+use super::groups::{self, Group, measured};
+use super::{Block, Section, Shown};
+use crate::findings::{Findings, VariantFindings};
+use crate::words;
+
+/// Charts and tables of some variants, placement by placement.
+pub(super) fn of_group(findings: &Findings, variants: &[&VariantFindings]) -> Vec<Block> {
+    let placements = figures::placements(findings, variants);
+    let several = placements.len() > 1;
+    let mut blocks = Vec::new();
+    for (index, placement) in placements.into_iter().enumerate() {
+        let groups = groups::groups(findings, variants.iter().copied(), placement);
+        if measured(&groups).next().is_some() {
+            if several {
+                blocks.push(Block::Heading(words::capital(words::on(placement))));
+            }
+            let own = |weight| if index == 0 { weight } else { Weight::Further };
+            blocks.extend(bars::stages(&groups, own(Weight::Bars)).map(Block::Chart));
+            blocks.extend(figures::stages(&groups).map(Block::Table));
+            blocks.extend(plots(&groups, own).map(Block::Chart));
+        }
+        blocks.push(Block::Table(figures::table(&groups)));
+    }
+    blocks.push(Block::Facts(figures::how(variants)));
+    blocks
+}
+
+/// The charts of a load of one service, which stand by themselves.
+pub(super) fn of_load(findings: &Findings) -> Option<Section> {
+    let placement = *findings.study.placements.first()?;
+    let groups = groups::groups(findings, &findings.variants, placement);
+    let blocks: Vec<Block> = plots(&groups, |weight| weight).map(Block::Chart).collect();
+    (!blocks.is_empty()).then(|| Section {
+        id: "charts",
+        title: "Charts".to_owned(),
+        shown: Shown::Always,
+        blocks,
+    })
+}
+
+fn plots(groups: &[Group<'_>], weight: impl Fn(Weight) -> Weight) -> impl Iterator<Item = Chart> {
+    let all = [
+        curves::chart(groups, weight(Weight::Curves)),
+        timeline::chart(groups, weight(Weight::Timelines)),
+        bars::bytes(groups, weight(Weight::Bars)),
+        bars::cpu(groups, weight(Weight::Bars)),
+    ];
+    all.into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::chart::{Plot, Size};
+    use super::*;
+
+    #[test]
+    fn a_load_has_its_timeline_over_seconds_and_as_wide_as_the_page() {
+        let findings = crate::fixture::findings(&crate::fixture::live());
+        let blocks = of_load(&findings).expect("it was measured").blocks;
+        let plots = blocks.iter().flat_map(|block| match block {
+            Block::Chart(chart) => &chart.plots[..],
+            _ => &[],
+        });
+        let plots: Vec<&Plot> = plots.filter(|plot| plot.size == Size::Whole).collect();
+        assert_eq!(plots.len(), 1);
+        assert!(plots[0].x.iter().any(|tick| tick.label.ends_with(" ms")));
+    }
+}

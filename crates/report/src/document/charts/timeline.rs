@@ -1,0 +1,163 @@
+//! Timelines: the trials of each variant one after the other, with their spikes.
+
+use super::super::chart::{Axis, Chart, Line, Plot, Size, Weight};
+use super::super::groups::{self, Group, measured};
+use super::super::{Column, Table};
+use crate::findings::timeline::{Bin, Spike, TimelineFindings};
+use crate::units;
+
+/// With more trials than this, the lines between them would hide the rest.
+const MOST_BOUNDARIES: usize = 60;
+
+/// The trials of each variant one after the other, with their spikes.
+pub(super) fn chart(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
+    let size = match groups::members(groups).count() {
+        1 => Size::Whole,
+        2 => Size::Half,
+        _ => Size::Small,
+    };
+    let plots: Vec<Plot> = measured(groups)
+        .filter_map(|(variant, figures)| timeline(&variant.name, &figures.timeline, size))
+        .collect();
+    (!plots.is_empty()).then(|| Chart {
+        weight,
+        title: "Timeline".to_owned(),
+        intro:
+            "All trials of a variant one after the other, over the measured time: the mean (blue) and \
+                the longest (grey) of each moment; spikes are marked above."
+                .to_owned(),
+        bars: None,
+        plots,
+    })
+}
+
+fn timeline(name: &str, timeline: &TimelineFindings, size: Size) -> Option<Plot> {
+    let last = timeline.bins.last()?;
+    let end = last.start_ns.saturating_add(last.length_ns).max(1) as f64;
+    let low = timeline
+        .bins
+        .iter()
+        .filter_map(|bin| bin.mean_ns)
+        .reduce(f64::min)?;
+    let high = timeline.bins.iter().map(|bin| bin.max_ns).max()? as f64;
+    let axis = Axis::over(low, high);
+    let middle = |start: u64, length: u64| ((start as f64 + length as f64 / 2.0) / end).min(1.0);
+    let line = |class: &'static str, value: fn(&Bin) -> Option<f64>| Line {
+        name: String::new(),
+        class,
+        points: timeline
+            .bins
+            .iter()
+            .filter_map(|bin| Some((middle(bin.start_ns, bin.length_ns), axis.place(value(bin)?))))
+            .collect(),
+        figures: Vec::new(),
+    };
+    let starts = timeline.trial_starts_ns.iter().skip(1);
+    let starts = starts.filter(|_| timeline.trial_starts_ns.len() <= MOST_BOUNDARIES);
+    let summary = summary(timeline);
+    Some(Plot {
+        title: name.to_owned(),
+        label: format!("Timeline of {name}: {summary}"),
+        size,
+        x: Axis::Linear { high: end }.times(),
+        y: axis.times(),
+        lines: vec![
+            line("longest", |bin| {
+                (bin.max_ns > 0).then_some(bin.max_ns as f64)
+            }),
+            line("mean", |bin| bin.mean_ns),
+        ],
+        trials: starts.map(|start| *start as f64 / end).collect(),
+        spikes: timeline
+            .spikes
+            .iter()
+            .map(|spike| middle(spike.start_ns, spike.length_ns))
+            .collect(),
+        heads: Vec::new(),
+        below: summary,
+        table: (!timeline.spikes.is_empty()).then(|| ("Spikes", spikes(&timeline.spikes))),
+    })
+}
+
+/// How many trials there were, and what was found in them.
+fn summary(timeline: &TimelineFindings) -> String {
+    let trials = timeline.trial_starts_ns.len() as u64;
+    let searched = trials - timeline.trials_not_searched.min(trials);
+    let all = units::counted(trials, "trial");
+    let mut text = match timeline.spikes_found {
+        _ if searched == 0 => format!("{all}, too short to be searched for spikes"),
+        0 => format!("{all}; no spikes"),
+        found => format!("{all}; {}", units::counted(found, "spike")),
+    };
+    let listed = timeline.spikes.len() as u64;
+    if listed < timeline.spikes_found {
+        text += &format!(", the {listed} highest marked");
+    }
+    if searched > 0 && searched < trials {
+        text += &format!(", {} too short to be searched", trials - searched);
+    }
+    let failed: u64 = timeline
+        .bins
+        .iter()
+        .map(|bin| bin.failed)
+        .fold(0, u64::saturating_add);
+    if failed > 0 {
+        text += &format!("; {} calls failed", units::count(failed));
+    }
+    text
+}
+
+fn spikes(spikes: &[Spike]) -> Table {
+    let row = |spike: &Spike| {
+        vec![
+            spike.trial.to_string(),
+            units::wall_clock_to_ms(spike.at_ms),
+            units::time(spike.offset_ns as f64),
+            units::time(spike.max_ns as f64),
+            format!("{}×", units::ratio(spike.factor)),
+        ]
+    };
+    let heads = [
+        "trial",
+        "at, UTC",
+        "into the trial",
+        "longest call",
+        "× usual",
+    ];
+    Table {
+        columns: heads.map(|title| Column::number(title, 0)).to_vec(),
+        rows: spikes.iter().map(row).collect(),
+        ..Table::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_too_short_to_be_searched_is_not_said_to_have_no_spikes() {
+        let said = |trials: u64, not_searched: u64, spikes_found: u64| {
+            summary(&TimelineFindings {
+                trial_starts_ns: (0..trials).collect(),
+                trials_not_searched: not_searched,
+                spikes_found,
+                ..TimelineFindings::default()
+            })
+        };
+        assert_eq!(
+            said(1, 1, 0),
+            "1 trial, too short to be searched for spikes"
+        );
+        assert_eq!(
+            said(3, 3, 0),
+            "3 trials, too short to be searched for spikes"
+        );
+        assert_eq!(
+            said(3, 1, 0),
+            "3 trials; no spikes, 1 too short to be searched"
+        );
+        assert_eq!(said(3, 0, 0), "3 trials; no spikes");
+        assert!(said(3, 0, 5).starts_with("3 trials; 5 spikes"));
+    }
+}

@@ -1,0 +1,147 @@
+//! `[service]`: a live service and what it is sent, with the words of `rpcgauge load`'s options.
+
+use std::ops::Range;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::workload::Paths;
+use crate::error::StudyError;
+use crate::read::{Line, Table, Time};
+use crate::settings::{AtEnd, RowOrder};
+use crate::target::Target;
+
+/// A live service as one table writes it. Paths are relative to the study file.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct ServiceWritten {
+    pub(crate) target: Option<Spanned<Url>>,
+    pub(crate) unix_socket: Option<Spanned<Line>>,
+    pub(crate) method: Option<Spanned<Line>>,
+    pub(crate) http_method: Option<Spanned<Line>>,
+    pub(crate) headers: Option<Vec<Spanned<HeaderWritten>>>,
+    pub(crate) cacert: Option<Spanned<Line>>,
+    pub(crate) cert: Option<Spanned<Line>>,
+    pub(crate) key: Option<Spanned<Line>>,
+    pub(crate) server_name: Option<Spanned<Line>>,
+    pub(crate) insecure: Option<Spanned<bool>>,
+    pub(crate) data: Option<Spanned<String>>,
+    pub(crate) rows: Option<Spanned<Line>>,
+    pub(crate) order: Option<Spanned<RowOrder>>,
+    pub(crate) proto: Option<Spanned<Paths>>,
+    pub(crate) include: Option<Spanned<Paths>>,
+    pub(crate) descriptor_set: Option<Spanned<Line>>,
+    pub(crate) at_end: Option<Spanned<AtEnd>>,
+    pub(crate) keepalive: Option<Spanned<Time>>,
+    pub(crate) keepalive_timeout: Option<Spanned<Time>>,
+}
+
+/// A target's URL.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct Url(pub(crate) Target);
+
+impl TryFrom<String> for Url {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse().map(Self).map_err(|error| format!("{error}"))
+    }
+}
+
+/// A header field, `name: value`. A value of the form `$NAME` is that environment variable's, so that
+/// a study need not hold a secret.
+#[derive(Clone, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct HeaderWritten {
+    pub(crate) name: String,
+    pub(crate) value: String,
+}
+
+impl std::fmt::Debug for HeaderWritten {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: …", self.name)
+    }
+}
+
+impl TryFrom<String> for HeaderWritten {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let (name, value) = parse_header(&text)?;
+        Ok(Self { name, value })
+    }
+}
+
+impl HeaderWritten {
+    /// The environment variable that holds the value.
+    pub(crate) fn variable(&self) -> Option<&str> {
+        let name = self.value.strip_prefix('$')?;
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        (!name.is_empty() && name.chars().all(plain)).then_some(name)
+    }
+}
+
+/// A header field's name and value, from `name: value`.
+///
+/// # Errors
+/// One sentence, which does not show the value: it may be a secret.
+pub fn parse_header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text
+        .split_once(':')
+        .ok_or("a header field is written as 'name: value'")?;
+    let (name, value) = (name.trim(), value.trim());
+    if name.is_empty() {
+        return Err("a header field needs a name, as in 'name: value'".to_owned());
+    }
+    if text.contains("{{") {
+        return Err(format!(
+            "'{name}: …': placeholders are filled in \"data\" alone, and every call has the same header; \
+             write the value in place of {{{{…}}}}"
+        ));
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+impl ServiceWritten {
+    /// The `service` of a table.
+    pub(super) fn read(table: &mut Table<'_>) -> Result<Option<Self>, StudyError> {
+        let table = table.table("service")?;
+        table.map(Table::rest).transpose()
+    }
+
+    /// This table over one of an outer layer: each key that it lacks is the outer one's.
+    pub(crate) fn over(self, outer: &Self) -> Self {
+        macro_rules! merged {
+            ($($key:ident),*) => { Self { $($key: self.$key.or_else(|| outer.$key.clone())),* } };
+        }
+        merged!(
+            target,
+            unix_socket,
+            method,
+            http_method,
+            headers,
+            cacert,
+            cert,
+            key,
+            server_name,
+            insecure,
+            data,
+            rows,
+            order,
+            proto,
+            include,
+            descriptor_set,
+            at_end,
+            keepalive,
+            keepalive_timeout
+        )
+    }
+
+    /// The first key of TLS that is said.
+    pub(crate) fn tls(&self) -> Option<Range<usize>> {
+        let files = [&self.cacert, &self.cert, &self.key, &self.server_name];
+        let said = files.into_iter().flatten().map(Spanned::span).next();
+        said.or_else(|| self.insecure.as_ref().map(Spanned::span))
+    }
+}

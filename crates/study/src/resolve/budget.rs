@@ -1,0 +1,160 @@
+//! `budget`: as many repetitions and as long trials as fit a time.
+
+use std::time::Duration;
+
+use toml::Spanned;
+
+use super::{Combined, Resolver, Section};
+use crate::error::StudyError;
+use crate::file::StudyFile;
+use crate::plan::Plan;
+use crate::plan::draft::Draft;
+use crate::plan::estimate::guess_call;
+use crate::plan::order::Rounds;
+use crate::read::Time;
+use crate::setting::Key;
+use crate::settings::Stop;
+use crate::words::time_word;
+
+/// Shortest measured part of a trial: below it, the warm-up's end is all that is seen.
+const SHORTEST_TRIAL_MS: u64 = 50;
+/// Trials of this length are long enough: more time goes into more invocations first.
+const LONG_TRIAL_MS: u64 = 1_000;
+/// The longest that a trial may be.
+const LONGEST_TRIAL_MS: u64 = 3_000;
+/// Lengths of trials differ by multiples of this.
+const TRIAL_STEP_MS: u64 = 5;
+/// More invocations than these are for budgets in which every trial is long.
+const ENOUGH_INVOCATIONS: u32 = 12;
+/// Calls that a trial should have room for, so that its median means something.
+const CALLS_A_TRIAL: u64 = 10;
+/// Repetitions, the most wanted first: intervals over few invocations are wide, so that blocks go
+/// first.
+const REPETITIONS: [Rounds; 10] = [
+    rounds(48, 3),
+    rounds(24, 3),
+    rounds(16, 3),
+    rounds(12, 3),
+    rounds(12, 2),
+    rounds(10, 2),
+    rounds(8, 2),
+    rounds(8, 1),
+    rounds(6, 1),
+    LAST_RESORT,
+];
+/// The fewest repetitions that still give an interval.
+const LAST_RESORT: Rounds = rounds(5, 1);
+
+const fn rounds(invocations: u32, blocks: u32) -> Rounds {
+    Rounds {
+        invocations,
+        blocks,
+    }
+}
+
+impl Resolver<'_> {
+    /// The plan that fits the budget. `finish` makes one of a draft.
+    pub(super) fn within(
+        &self,
+        study: &StudyFile,
+        budget: &Spanned<Time>,
+        draft: &Draft,
+        combined: &[Combined],
+        finish: impl Fn(Draft) -> Result<Plan, StudyError>,
+    ) -> Result<Plan, StudyError> {
+        self.refuse_what_a_budget_decides(study, combined)?;
+        let Time(ms) = *budget.get_ref();
+        let time = Duration::from_millis(ms);
+        let mut least = Duration::MAX;
+        for rounds in REPETITIONS {
+            let mut plan = finish(draft.clone().repeated(rounds))?;
+            set_trial(&mut plan, SHORTEST_TRIAL_MS);
+            least = least.min(plan.estimate());
+            let wanted = match rounds {
+                LAST_RESORT => SHORTEST_TRIAL_MS,
+                Rounds { invocations, .. } if invocations > ENOUGH_INVOCATIONS => LONG_TRIAL_MS,
+                _ => wanted_trial_ms(&plan),
+            };
+            if fill(&mut plan, wanted, time) {
+                return Ok(plan);
+            }
+        }
+        let message = format!(
+            "{} is too short for {} variants; give at least {}s, or take fewer by --only",
+            time_word(ms),
+            draft.variants.len(),
+            least.as_secs_f64().ceil()
+        );
+        Err(self.source.error(budget.span(), message))
+    }
+
+    fn refuse_what_a_budget_decides(
+        &self,
+        study: &StudyFile,
+        combined: &[Combined],
+    ) -> Result<(), StudyError> {
+        let overrides = self.context.overrides;
+        let said = overrides.invocations.is_some() || overrides.blocks.is_some();
+        let says = |s: Section<'_>| s.part.invocations.is_some() || s.part.blocks.is_some();
+        if said || study.sections().any(says) {
+            let message =
+                "\"budget\" decides how many invocations and blocks there are; keep one of the two";
+            return Err(self.source.whole(message));
+        }
+        let says = |one: &Combined| {
+            [Key::Calls, Key::Time]
+                .iter()
+                .find_map(|key| one.layer.span(*key))
+        };
+        if let Some(place) = combined.iter().find_map(says) {
+            let message = "\"budget\" decides how long trials are; keep one of the two";
+            return Err(self.source.error(place, message));
+        }
+        Ok(())
+    }
+}
+
+/// Sets the longest trials, of at least `wanted_ms`, that fit the budget; false where none do.
+fn fill(plan: &mut Plan, wanted_ms: u64, budget: Duration) -> bool {
+    let mut fits = |trial_ms| {
+        set_trial(plan, trial_ms);
+        plan.estimate() <= budget
+    };
+    if !fits(wanted_ms) {
+        return false;
+    }
+    let longer_by = |steps: u64| wanted_ms + steps * TRIAL_STEP_MS;
+    let (mut fitting, mut too_many) = (0, (LONGEST_TRIAL_MS - wanted_ms) / TRIAL_STEP_MS + 1);
+    while too_many - fitting > 1 {
+        let middle = fitting.midpoint(too_many);
+        match fits(longer_by(middle)) {
+            true => fitting = middle,
+            false => too_many = middle,
+        }
+    }
+    set_trial(plan, longer_by(fitting));
+    true
+}
+
+/// Sets the length of every trial, and bounds its warm-up by the same: most end long before.
+fn set_trial(plan: &mut Plan, trial_ms: u64) {
+    let stop = Stop {
+        calls: None,
+        time_ms: Some(trial_ms),
+    };
+    for variant in &mut plan.variants {
+        variant.settings.stop = stop;
+    }
+    plan.warmup = stop;
+}
+
+/// The length of a trial that gives the slowest variant enough calls.
+fn wanted_trial_ms(plan: &Plan) -> u64 {
+    let slowest = plan
+        .variants
+        .iter()
+        .map(|variant| guess_call(&variant.settings))
+        .max();
+    let enough = slowest.unwrap_or_default().as_millis() as u64 * CALLS_A_TRIAL;
+    enough.clamp(100, LONG_TRIAL_MS)
+}

@@ -1,0 +1,122 @@
+//! `[capacity]`: from what is asked to the search of a plan.
+
+use toml::Spanned;
+
+use rpcgauge_trial::{MOST_RATE, is_rate};
+
+use super::{Combined, Resolver};
+use crate::capacity::PRECISIONS;
+use crate::error::StudyError;
+use crate::file::{CapacityWritten, StudyFile};
+use crate::objective::{Measure, Objective};
+use crate::plan::Capacity;
+use crate::setting::Key;
+use crate::settings::{AtEnd, Stop};
+
+/// The least time of a trial where none is given.
+const TRIAL_MS: u64 = 5_000;
+/// No rate is tried at which a trial would need more than so many times its least time to measure its
+/// percentile.
+const LONGEST_TRIAL_TIMES: u64 = 12;
+/// The longest warm-up of a trial where none is given.
+const LONGEST_WARMUP_MS: u64 = 2_000;
+/// How near both ends must come where nothing is said.
+const PRECISION: f64 = 0.05;
+
+impl Resolver<'_> {
+    /// Plans the search, and gives its first rate to the variant that it searches.
+    pub(super) fn search(
+        &self,
+        study: &StudyFile,
+        written: &Spanned<CapacityWritten>,
+        combined: &mut [Combined],
+    ) -> Result<Capacity, StudyError> {
+        let asked = written.get_ref();
+        let objectives = study.objectives();
+        let wrong = |message: &str| Err(self.source.error(written.span(), message));
+        let [one] = combined else {
+            return wrong(
+                "[capacity] searches one variant of a live service at a time; leave the others out",
+            );
+        };
+        let Some(service) = one.variant.settings.callee.live() else {
+            return wrong("[capacity] is for a live service; write [service]");
+        };
+        if service.at_end == AtEnd::Cancel {
+            return wrong(
+                "at-end \"cancel\" would give up calls in every trial of a search; leave it out",
+            );
+        }
+        if objectives.is_empty() {
+            return wrong(
+                "what must hold? Write objectives of latency or errors, as in objectives = [\"p99<20ms\"]",
+            );
+        }
+        if let Some(written) = &study.top.objectives
+            && objectives
+                .iter()
+                .any(|objective| objective.measure == Measure::Goodput)
+        {
+            let message = "a search needs objectives that are harder to hold at a higher rate: latency and \
+                errors, not goodput";
+            return Err(self.source.error(written.span(), message));
+        }
+        for key in [Key::InFlight, Key::Rate, Key::Calls] {
+            if let Some(place) = one.layer.span(key) {
+                let word = key.row().word;
+                let message = format!(
+                    "\"{word}\": the search chooses the rate of each trial, and how many calls it has; leave it out"
+                );
+                return Err(self.source.error(place, message));
+            }
+        }
+        for rate in [&asked.start_rate, &asked.max_rate].into_iter().flatten() {
+            if !is_rate(*rate.get_ref()) {
+                let message = "must be more than 0 and at most 1e9 calls a second";
+                return Err(self.source.error(rate.span(), message));
+            }
+        }
+        let plain = |number: &Option<Spanned<f64>>| number.as_ref().map(|number| *number.get_ref());
+        let (start, highest) = (plain(&asked.start_rate), plain(&asked.max_rate));
+        if let (Some(written), Some(start), Some(highest)) = (&asked.start_rate, start, highest)
+            && start > highest
+        {
+            let message = "is above \"max-rate\"";
+            return Err(self.source.error(written.span(), message));
+        }
+        if let Some(share) = &asked.precision
+            && !PRECISIONS.contains(share.get_ref())
+        {
+            let message = "must be from 0.1% to 100%, as a share: 0.001 to 1";
+            return Err(self.source.error(share.span(), message));
+        }
+        let time_ms = match one.layer.get(Key::Time) {
+            None => TRIAL_MS,
+            Some(_) => one.variant.settings.stop.time_ms.unwrap_or(TRIAL_MS),
+        };
+        let needed = |objective: &Objective| objective.measure.reliable_calls(objective.bound);
+        let calls = objectives.iter().map(needed).max().unwrap_or(1);
+        let rate_in = |ms: u64| calls as f64 * 1_000.0 / ms as f64;
+        let start = start
+            .unwrap_or_else(|| rate_in(time_ms))
+            .min(highest.unwrap_or(MOST_RATE));
+        let search = Capacity {
+            start,
+            lowest: rate_in(time_ms.saturating_mul(LONGEST_TRIAL_TIMES)).min(start),
+            highest,
+            precision: plain(&asked.precision).unwrap_or(PRECISION),
+            time_ms,
+            calls,
+        };
+        one.variant.settings = search.at_rate(&one.variant.settings, start);
+        Ok(search)
+    }
+}
+
+/// The longest warm-up of a search's trials.
+pub(super) fn warmup(search: &Capacity) -> Stop {
+    Stop {
+        calls: None,
+        time_ms: Some(LONGEST_WARMUP_MS.min(search.time_ms)),
+    }
+}

@@ -1,0 +1,166 @@
+//! The files and environment variables that a study names.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rpcgauge_message::workload::OwnWorkload;
+use rpcgauge_message::{MessageType, Schema, whole_file};
+use serde_json::Value;
+
+use super::own::OwnSource;
+use crate::system::sentence;
+
+/// Why a file of a study, or what stands in it, cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct LoadError {
+    /// The key of the study, and the command line's option, that led here.
+    pub key: &'static str,
+    /// What is wrong, where, and what to do.
+    pub message: String,
+}
+
+impl LoadError {
+    fn new(key: &'static str, message: impl ToString) -> Self {
+        Self {
+            key,
+            message: message.to_string(),
+        }
+    }
+}
+
+/// Loads what a study names: files and environment variables.
+pub trait Loader {
+    /// Loads a method with its samples.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be read, the description does not compile, the method is not there, or
+    /// a sample does not fit its message.
+    fn load(&self, source: &OwnSource) -> Result<OwnWorkload, LoadError> {
+        source.load()
+    }
+
+    /// Where a path of the study leads.
+    fn path(&self, written: &str) -> PathBuf {
+        PathBuf::from(written)
+    }
+
+    /// The value of an environment variable.
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+}
+
+/// Loads from files, relative paths taken from a folder.
+#[derive(Clone, Default)]
+pub struct FileLoader {
+    /// The folder that relative paths start from: the study file's, or the current one.
+    pub folder: PathBuf,
+    /// Variables of a study that was made from a command line; the environment's are not asked for them.
+    /// Their values may be secrets.
+    pub variables: BTreeMap<String, String>,
+}
+
+impl FileLoader {
+    /// For the paths in a study file.
+    pub fn beside(study_file: &Path) -> Self {
+        Self {
+            folder: study_file
+                .parent()
+                .map_or_else(PathBuf::new, Path::to_owned),
+            ..Self::default()
+        }
+    }
+}
+
+impl Loader for FileLoader {
+    fn path(&self, written: &str) -> PathBuf {
+        match written {
+            // Standard input.
+            "-" => PathBuf::from("-"),
+            path => self.folder.join(path),
+        }
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        let given = self.variables.get(name).cloned();
+        given.or_else(|| std::env::var(name).ok())
+    }
+}
+
+/// What describes messages: .proto files or a descriptor set.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SchemaSource {
+    /// The .proto files; empty when there is a descriptor set.
+    pub proto: Vec<PathBuf>,
+    /// Where imports are looked for; empty for each file's own folder.
+    pub include: Vec<PathBuf>,
+    /// A compiled descriptor set.
+    pub descriptor_set: Option<PathBuf>,
+}
+
+impl SchemaSource {
+    /// Reads the descriptor set, or compiles the .proto files.
+    ///
+    /// # Errors
+    /// A file cannot be read, or does not compile.
+    pub fn read(&self) -> Result<Schema, LoadError> {
+        let Some(path) = &self.descriptor_set else {
+            let compiled = Schema::compile(&self.proto, &self.include);
+            return compiled.map_err(|error| LoadError::new("proto", error));
+        };
+        let bytes =
+            whole_file::read(path).map_err(|error| unreadable("descriptor-set", path, &error))?;
+        Schema::from_descriptor_set(&bytes).map_err(|error| {
+            LoadError::new("descriptor-set", format!("{}: {error}", path.display()))
+        })
+    }
+}
+
+impl OwnSource {
+    /// Reads the method with its samples.
+    ///
+    /// # Errors
+    /// As [`Loader::load`].
+    pub fn load(&self) -> Result<OwnWorkload, LoadError> {
+        let schema = self.schema.read()?;
+        let method = schema
+            .method(&self.method)
+            .map_err(|e| LoadError::new("method", e))?;
+        Ok(OwnWorkload {
+            request: sample("request", &self.request, &method.request)?,
+            response: sample("response", &self.response, &method.response)?,
+            method: method.name,
+            descriptor_set: STANDARD.encode(schema.descriptor_set()),
+        })
+    }
+}
+
+fn sample(key: &'static str, path: &Path, message: &MessageType) -> Result<Value, LoadError> {
+    let text = whole_file::read_text(path).map_err(|error| unreadable(key, path, &error))?;
+    OwnWorkload::sample(message, &text)
+        .map_err(|error| LoadError::new(key, error.in_file(&path.display().to_string())))
+}
+
+/// Reads a text; `-` is standard input.
+///
+/// # Errors
+/// It cannot be read, or is too large.
+pub fn text(key: &'static str, path: &Path) -> Result<String, LoadError> {
+    let read = match path == Path::new("-") {
+        true => whole_file::text_within(std::io::stdin().lock(), whole_file::MOST_BYTES),
+        false => whole_file::read_text(path),
+    };
+    read.map_err(|error| unreadable(key, path, &error))
+}
+
+fn unreadable(key: &'static str, path: &Path, error: &std::io::Error) -> LoadError {
+    let name = match path == Path::new("-") {
+        true => "standard input".to_owned(),
+        false => path.display().to_string(),
+    };
+    LoadError::new(key, format!("cannot read {name}: {}", sentence(error)))
+}

@@ -1,0 +1,47 @@
+//! Repetitions and lengths of trials that fit a budget.
+
+use super::*;
+
+/// Three variants within a budget.
+fn within(budget: &str) -> String {
+    format!(
+        "# Is it fast?\nbudget = \"{budget}\"\nworkload = {{ name = \"hello\" }}\n[factors]\n\
+         encoding = [\"protobuf\", \"json\", \"msgpack\"]\n[base]\nprotocol = \"grpc\"\n"
+    )
+}
+
+#[test]
+fn a_plan_fills_its_budget() {
+    for seconds in [20, 30, 60, 180, 600] {
+        let plan = resolve(&within(&format!("{seconds}s"))).unwrap();
+        let (time, budget) = (plan.estimate().as_secs_f64(), f64::from(seconds));
+        assert!(time <= budget && time >= 0.9 * budget, "{time} of {budget}");
+        assert_eq!(plan.placements, [Placement::TwoCores, Placement::OneCore]);
+        let stop = plan.variants[0].settings.stop;
+        assert!(plan.variants.iter().all(|v| v.settings.stop == stop));
+        assert_eq!(plan.warmup, stop);
+    }
+}
+
+#[test]
+fn a_longer_budget_gives_no_fewer_trials() {
+    let trials = |seconds| {
+        resolve(&within(&format!("{seconds}s")))
+            .unwrap()
+            .trials
+            .len()
+    };
+    let counts = [20, 50, 100, 200, 400].map(trials);
+    assert!(counts.is_sorted() && counts[0] < counts[4], "{counts:?}");
+}
+
+#[test]
+fn a_budget_decides_alone_and_must_be_long_enough() {
+    let tiny = refused(&within("1ms"));
+    let start = "my.toml:2:10: 1ms is too short for 3 variants; give at least ";
+    assert!(tiny.starts_with(start), "{tiny}");
+    let refused = |more: &str| refused(&format!("{}{more}", within("1m")));
+    insta::assert_snapshot!(refused("time = \"1s\"\n"), @r#"my.toml:8:8: "budget" decides how long trials are; keep one of the two"#);
+    let blocks = within("1m").replace("workload", "blocks = 3\nworkload");
+    insta::assert_snapshot!(super::refused(&blocks), @r#"my.toml: "budget" decides how many invocations and blocks there are; keep one of the two"#);
+}

@@ -1,0 +1,302 @@
+//! Studies of live services.
+
+use super::*;
+use crate::settings::{LiveService, Settings, Timing};
+
+const GRPC: &str = "grpc://localhost:50051/shop.Orders/Get";
+const HTTP: &str = "http://localhost/orders";
+
+/// A study of one service: its keys, settings, and keys of the study.
+fn service(target: &str, keys: &str, settings: &str, top: &str) -> String {
+    format!("# Is it fast?\n{top}\n[service]\ntarget = \"{target}\"\n{keys}\n[base]\n{settings}\n")
+}
+
+fn grpc(keys: &str) -> String {
+    service(GRPC, keys, "", "")
+}
+
+fn two(settings: &str, targets: [&str; 2]) -> String {
+    let [a, b] = targets;
+    format!(
+        "# Which is faster?\n[base]\n{settings}\n[[variants]]\nname = \"a\"\nservice.target = \"{a}\"\n\
+         [[variants]]\nname = \"b\"\nservice.target = \"{b}\"\n"
+    )
+}
+
+fn live(text: &str) -> LiveService {
+    let plan = resolve(text).unwrap();
+    plan.variants[0].settings.callee.live().cloned().unwrap()
+}
+
+fn settings(text: &str) -> Settings {
+    resolve(text).unwrap().variants.swap_remove(0).settings
+}
+
+#[test]
+fn one_target_is_one_trial_that_is_compared_with_nothing() {
+    let plan = resolve(&service(GRPC, "", "", "objectives = [\"p99<20ms\"]")).unwrap();
+    assert_eq!((plan.variants.len(), plan.trials.len()), (1, 1));
+    assert!(plan.pairs.is_empty() && plan.is_live());
+    assert_eq!(
+        (&plan.placements[..], plan.idle),
+        (&[Placement::Free][..], Idle::AsIs)
+    );
+    let settings = &plan.variants[0].settings;
+    assert_eq!(
+        settings.timing(),
+        Timing::Load,
+        "a live service marks nothing"
+    );
+    assert_eq!(
+        (settings.http, settings.encoding),
+        (HttpVersion::Http2, Some(Encoding::Protobuf))
+    );
+    assert_eq!(settings.stop.time_ms, Some(10_000));
+    assert_eq!(plan.objectives, ["p99<20ms".parse().unwrap()]);
+    let text = serde_json::to_string(&plan).unwrap();
+    assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
+}
+
+#[test]
+fn two_targets_are_measured_in_blocks_with_one_of_them_twice() {
+    let plan = resolve(&two("calls = 10\ntime = \"2s\"", [GRPC, HTTP])).unwrap();
+    assert_eq!(names(&plan), ["a", "b", "a-again"]);
+    assert_eq!(
+        (plan.trials.len(), plan.invocations, plan.blocks),
+        (30, 1, 10)
+    );
+    assert_eq!(
+        (plan.warmup.calls, plan.warmup.time_ms),
+        (Some(10), Some(2_000))
+    );
+}
+
+#[test]
+fn factors_vary_what_a_service_gets() {
+    let text = format!(
+        "{}[factors]\nin-flight = [1, 16]\n",
+        service(HTTP, "", "", "")
+    );
+    let plan = resolve(&text).unwrap();
+    assert_eq!(names(&plan)[..2], ["in-flight=1", "in-flight=16"]);
+    let connections: Vec<u32> = plan
+        .variants
+        .iter()
+        .map(|v| v.settings.connections)
+        .collect();
+    assert_eq!(connections, [1, 16, 1], "HTTP/1.1 carries one call on each");
+}
+
+#[test]
+fn each_target_has_as_many_connections_as_its_protocol_needs() {
+    let connections = |settings: &str| {
+        let plan = resolve(&two(settings, [GRPC, HTTP])).unwrap();
+        plan.variants
+            .iter()
+            .map(|v| v.settings.connections)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(connections("rate = 9"), [1, 64, 1]);
+    assert_eq!(connections("rate = 9\nconnections = 8"), [8; 3]);
+    assert_eq!(connections("in-flight = 8"), [1, 8, 1]);
+    assert_eq!(
+        settings(&service(HTTP, "", "in-flight = 8\nconnections = 2", "")).connections,
+        2
+    );
+}
+
+#[test]
+fn a_warm_up_is_bounded_by_what_is_measured() {
+    let warmup = |settings: &str, top: &str| {
+        let plan = resolve(&service(GRPC, "", settings, top)).unwrap();
+        (plan.warmup.calls, plan.warmup.time_ms)
+    };
+    assert_eq!(warmup("", ""), (None, Some(5_000)));
+    assert_eq!(warmup("calls = 7", ""), (Some(7), Some(5_000)));
+    assert_eq!(warmup("time = \"90ms\"", ""), (None, Some(90)));
+    assert_eq!(warmup("", "warm-up = { time = \"0s\" }"), (None, Some(0)));
+    assert_eq!(
+        warmup("", "warm-up = { time = \"8s\" }"),
+        (None, Some(8_000))
+    );
+}
+
+#[test]
+fn a_method_may_be_given_beside_the_address() {
+    for given in ["shop.Orders/Get", "/shop.Orders/Get", "shop.Orders.Get"] {
+        let keys = format!("method = \"{given}\"");
+        let live = live(&service("grpc://localhost:50051", &keys, "", ""));
+        assert_eq!(live.target.method(), Some("shop.Orders/Get"), "{given}");
+    }
+}
+
+#[test]
+fn http_is_called_with_get_or_post_with_a_body_unless_something_else_is_said() {
+    let method = |target: &str, keys: &str| live(&service(target, keys, "", "")).http_method;
+    assert_eq!(method(HTTP, "").as_deref(), Some("GET"));
+    assert_eq!(method(GRPC, ""), None);
+    assert_eq!(method(HTTP, "data = \"{}\"").as_deref(), Some("POST"));
+    assert_eq!(method(HTTP, "rows = \"rows.csv\"").as_deref(), Some("POST"));
+    assert_eq!(
+        method(HTTP, "data = \"{}\"\nhttp-method = \"PUT\"").as_deref(),
+        Some("PUT")
+    );
+}
+
+#[test]
+fn secrets_stand_beside_the_plan_and_never_in_it() {
+    let keys =
+        "headers = [\"authorization: $TOKEN\", \"accept: x\"]\ndata = \"{\\\"pin\\\":1234}\"";
+    let resolved = resolve_all(&grpc(keys), 2, &Overrides::default()).unwrap();
+    let inputs = &resolved.services["base"];
+    let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    assert_eq!(
+        inputs.headers,
+        [field("authorization", "secret"), field("accept", "x")]
+    );
+    assert_eq!(inputs.template.as_ref().unwrap().text, "{\"pin\":1234}");
+    let plan = serde_json::to_string(&resolved.plan).unwrap();
+    for secret in ["secret", "pin", "1234"] {
+        assert!(!plan.contains(secret), "{secret} in {plan}");
+    }
+    assert!(
+        plan.contains("authorization") && plan.contains("sha256"),
+        "{plan}"
+    );
+    let debug = format!("{resolved:?}");
+    assert!(!debug.contains("1234"), "{debug}");
+}
+
+#[test]
+fn keys_of_a_variant_stand_over_those_of_the_study() {
+    let text = grpc("insecure = true\nheaders = [\"a: 1\"]").replace(GRPC, "https://h/a")
+        + "[[variants]]\nname = \"one\"\n[[variants]]\nname = \"two\"\nservice.target = \"https://h/b\"\nservice.headers = []\n";
+    let plan = resolve(&text).unwrap();
+    let services: Vec<&LiveService> = plan
+        .variants
+        .iter()
+        .filter_map(|v| v.settings.callee.live())
+        .collect();
+    assert_eq!(
+        (&*services[0].target.path, services[0].header_names.len()),
+        ("/a", 1)
+    );
+    assert_eq!(
+        (&*services[1].target.path, services[1].header_names.len()),
+        ("/b", 0)
+    );
+    assert!(services.iter().all(|s| s.tls.as_ref().unwrap().insecure));
+}
+
+#[test]
+fn a_keepalive_stands_in_the_plan() {
+    let keepalive = live(&grpc("keepalive = \"30s\"")).keepalive.unwrap();
+    assert_eq!((keepalive.time_ms, keepalive.timeout_ms), (30_000, 20_000));
+    assert_eq!(live(&grpc("")).keepalive, None);
+}
+
+#[test]
+fn what_contradicts_is_refused_with_what_to_do() {
+    let keys = |keys: &str| refused(&grpc(keys));
+    let at = |target: &str, keys: &str| refused(&service(target, keys, "", ""));
+    insta::assert_snapshot!(at("grpc://h:1", ""), @r#"my.toml:4:10: grpc://h:1/: which method? Write it behind the address, as in grpc://HOST:PORT/package.Service/Method, or give "method""#);
+    insta::assert_snapshot!(keys("method = \"a.B/C\""), @"my.toml:5:10: the target names shop.Orders/Get already; leave one of the two out");
+    insta::assert_snapshot!(at("grpc://h:1", "method = \"nothing\""), @r#"my.toml:5:10: "nothing" is no gRPC method; write package.Service/Method"#);
+    insta::assert_snapshot!(at(HTTP, "method = \"a.B/C\""), @"my.toml:5:10: http://localhost/orders is called by HTTP; the path behind its host says what is called");
+    insta::assert_snapshot!(at("http://h/orders/{{n}}?a=b", ""), @r#"my.toml:4:10: http://h/orders/{{n}}?a=b: placeholders are filled in "data" alone, and every call has the same path and query; write a value in place of {{…}}, or %7B%7B where braces are meant"#);
+    insta::assert_snapshot!(keys("http-method = \"POST\""), @"my.toml:5:15: grpc://localhost:50051/shop.Orders/Get is called by gRPC, which has its own; leave it out");
+    insta::assert_snapshot!(at(HTTP, "insecure = true"), @"my.toml:5:12: http://localhost/orders is called without TLS; write grpcs:// or https://");
+    insta::assert_snapshot!(at(HTTP, "proto = \"x.proto\""), @"my.toml:5:9: http://localhost/orders is called by HTTP, where bodies are sent as they are given; leave the description of messages out");
+    insta::assert_snapshot!(keys("keepalive = \"999ms\""), @"my.toml:5:13: must be at least 1s: the system's keep-alive of TCP counts whole seconds");
+    insta::assert_snapshot!(keys("keepalive-timeout = \"2s\""), @r#"my.toml:5:21: "keepalive-timeout" needs "keepalive" beside it"#);
+    insta::assert_snapshot!(at(HTTP, "keepalive = \"1s\"\nunix-socket = \"s\""), @"my.toml:5:13: http://localhost/orders over s is called by HTTP/1.1 over a Unix socket, where there is nothing to keep alive; leave it out");
+    insta::assert_snapshot!(keys("order = \"random\""), @r#"my.toml:5:9: "order" is that of "rows", and there are none; write rows = "rows.csv""#);
+    insta::assert_snapshot!(keys("cert = \"c.pem\""), @r#"my.toml:5:8: "cert" needs "key" beside it"#);
+    insta::assert_snapshot!(keys("data = \"@\""), @"my.toml:5:8: @ names no file; write @FILE, or @- for standard input");
+    insta::assert_snapshot!(keys("data = \"@-\"\nrows = \"-\""), @r#"my.toml:5:8: "data" and "rows" cannot both read standard input; give one of them a file"#);
+    insta::assert_snapshot!(keys("headers = [\"authorization: $NOT_SET\"]"), @r#"my.toml:5:12: the environment variable "NOT_SET" is not set"#);
+    insta::assert_snapshot!(keys("headers = [\"password\"]"), @"my.toml:5:11: a header field is written as 'name: value'");
+    insta::assert_snapshot!(refused("# Is it fast?\n[service]\ninsecure = true\n"), @r#"my.toml:1:1: [service] needs a "target"; write target = "grpc://HOST:PORT/package.Service/Method" or "http://HOST:PORT/path""#);
+    insta::assert_snapshot!(at("ftp://h/", ""), @r#"my.toml:4:10: "ftp://h/" is no target: there is no scheme "ftp"; known are grpc, grpcs, http, https; write it like grpc://localhost:50051/shop.Orders/Get or http://localhost:8080/orders"#);
+    let said = |settings: &str| refused(&service(GRPC, "", settings, ""));
+    insta::assert_snapshot!(said("http = \"1.1\""), @r#"my.toml:7:8: variant "base": gRPC needs HTTP/2; write http = "2", or exclude it by [[exclude]] with protocol = "grpc" and http = "1.1""#);
+    insta::assert_snapshot!(said("rate = 0"), @r#"my.toml:7:8: "rate" must be more than 0 and at most 1e9 calls a second, not 0"#);
+    insta::assert_snapshot!(said("connections = 8"), @r#"my.toml:7:15: variant "base": 1 in flight cannot use 8 connections; write fewer, or a larger in-flight"#);
+    insta::assert_snapshot!(said("encoding = \"json\""), @r#"my.toml:7:12: variant "base": "encoding" is of subjects, and a live service is called here; leave it out"#);
+    insta::assert_snapshot!(said("rate = \"10:x\""), @r#"my.toml:7:8: "10:x" is no ramp: "x" is no time; write it as 150ms, 10s or 1m30s; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
+    insta::assert_snapshot!(refused(&service(GRPC, "at-end = \"cancel\"", "calls = 9", "")), @r#"my.toml:5:10: "at-end" "cancel" is for an end by time, and "calls" counts calls that may end; leave one of the two out"#);
+    insta::assert_snapshot!(refused(&two("in-flight = 8\nconnections = 2", [GRPC, HTTP])), @"my.toml: connections: one target carries many calls on a connection and another one call, so that 8 calls would be in flight to one and 2 to the other; give connections 8, or leave it out");
+    insta::assert_snapshot!(refused(&service(GRPC, "", "", "placement = \"free\"")), @r#"my.toml: "placement" is of subjects, and live services are called here; leave it out"#);
+    insta::assert_snapshot!(refused(&service(GRPC, "", "", "invocations = 2")), @r#"my.toml: "invocations" is of subjects, and live services are called here; leave it out"#);
+    insta::assert_snapshot!(refused(&service(GRPC, "", "", "workload = { name = \"hello\" }")), @r#"my.toml:1:1: variant "base": [workload] is a subject's, and a live service is sent what [service] says; keep one of the two"#);
+    let mixed = format!(
+        "{}[[variants]]\nname = \"c\"\nprotocol = \"grpc\"\nworkload.name = \"hello\"\n",
+        two("", [GRPC, HTTP])
+    );
+    insta::assert_snapshot!(refused(&mixed), @r#"my.toml:11:8: variant "c" calls a subject, and others call live services; make two studies of them"#);
+    insta::assert_snapshot!(one_with("protocol = \"grpc\"\nrate = \"1..9:5s\"\n"), @r#"my.toml:6:8: variant "base": a ramp is for a live service, and a subject is called at one rate; write that"#);
+    insta::assert_snapshot!(refused("# Is it fast?\nobjectives = [\"p99<1s\"]\nworkload.name = \"hello\"\nbase.protocol = \"grpc\"\n"), @r#"my.toml:2:14: "objectives" is for live services; write [service], or leave it out"#);
+}
+
+#[test]
+fn a_ramp_lasts_as_long_as_its_parts_and_has_no_warm_up() {
+    let ramp = "rate = \"10,20:5s,20..0:1m\"\ncalls = 7";
+    let plan = resolve(&service(GRPC, "", ramp, "")).unwrap();
+    let stop = plan.variants[0].settings.stop;
+    assert_eq!((stop.calls, stop.time_ms), (Some(7), Some(70_000)));
+    assert_eq!((plan.warmup.calls, plan.warmup.time_ms), (None, Some(0)));
+    let text = serde_json::to_string(&plan).unwrap();
+    assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
+    insta::assert_snapshot!(refused(&two("rate = \"1:1s\"", [GRPC, GRPC])), @r#"my.toml:3:8: a ramp has no warm-up and is compared with nothing; begin the ramp with a warm-up, as in rate = "100:5s,100..1000:30s", and leave "warm-up" and other variants out"#);
+    insta::assert_snapshot!(refused(&service(GRPC, "", ramp, "warm-up = { time = \"5s\" }")), @r#"my.toml:7:8: a ramp has no warm-up and is compared with nothing; begin the ramp with a warm-up, as in rate = "100:5s,100..1000:30s", and leave "warm-up" and other variants out"#);
+    insta::assert_snapshot!(refused(&service(GRPC, "", &format!("{ramp}\ntime = \"1s\""), "")), @r#"my.toml:9:8: variant "base": "time" is the ramp's own: it ends with its last part; leave it out"#);
+}
+
+#[test]
+fn a_search_is_planned_with_trials_that_decide_its_objectives() {
+    let search = |capacity: &str, objectives: &str, settings: &str| {
+        service(
+            HTTP,
+            "",
+            settings,
+            &format!("objectives = {objectives}\ncapacity = {{ {capacity} }}"),
+        )
+    };
+    let plan = resolve(&search("", "[\"p99<20ms\", \"p50<1s\"]", "")).unwrap();
+    let capacity = plan.capacity.unwrap();
+    // Ten calls beyond the 99th percentile in the 5 s of a trial.
+    assert_eq!((capacity.calls, capacity.time_ms), (1_000, 5_000));
+    assert_eq!((capacity.start, capacity.precision), (200.0, 0.05));
+    assert_eq!(
+        (capacity.trial_ms(200.0), capacity.trial_ms(100.0)),
+        (5_000, 10_000)
+    );
+    assert_eq!(capacity.trial_ms(capacity.lowest), 60_000);
+    assert_eq!((plan.trials.len(), plan.warmup.time_ms), (60, Some(2_000)));
+    let settings = &plan.variants[0].settings;
+    assert_eq!(
+        (settings.stop.calls, settings.stop.time_ms),
+        (None, Some(5_000))
+    );
+    assert_eq!(settings.connections, 64);
+    let text = serde_json::to_string(&plan).unwrap();
+    assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
+    let p99 = "[\"p99<20ms\"]";
+    let low = resolve(&search("max-rate = 50.0", p99, ""))
+        .unwrap()
+        .capacity
+        .unwrap();
+    assert_eq!((low.start, low.highest), (50.0, Some(50.0)));
+    let why = |capacity: &str, objectives: &str, settings: &str| {
+        refused(&search(capacity, objectives, settings))
+    };
+    insta::assert_snapshot!(why("", "[]", ""), @r#"my.toml:3:12: what must hold? Write objectives of latency or errors, as in objectives = ["p99<20ms"]"#);
+    insta::assert_snapshot!(why("", "[\"p99<1s\", \"goodput>5\"]", ""), @"my.toml:2:14: a search needs objectives that are harder to hold at a higher rate: latency and errors, not goodput");
+    insta::assert_snapshot!(why("", p99, "in-flight = 2"), @r#"my.toml:8:13: "in-flight": the search chooses the rate of each trial, and how many calls it has; leave it out"#);
+    insta::assert_snapshot!(why("start-rate = 0.0", p99, ""), @"my.toml:3:27: must be more than 0 and at most 1e9 calls a second");
+    insta::assert_snapshot!(why("start-rate = 60.0, max-rate = 50.0", p99, ""), @r#"my.toml:3:27: is above "max-rate""#);
+    insta::assert_snapshot!(why("precision = 2.0", p99, ""), @"my.toml:3:26: must be from 0.1% to 100%, as a share: 0.001 to 1");
+    let two =
+        two("", [GRPC, HTTP]).replacen('\n', "\nobjectives = [\"p99<1s\"]\ncapacity = {}\n", 1);
+    insta::assert_snapshot!(refused(&two), @"my.toml:3:12: [capacity] searches one variant of a live service at a time; leave the others out");
+}

@@ -1,0 +1,395 @@
+//! The table of settings: a row is all that is said of one setting, wherever it is read, named,
+//! filled in, asked of a subject, or put into words.
+
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+pub(crate) use table::Key;
+pub use table::SETTINGS;
+
+use rpcgauge_message::nearest::Nearest;
+use rpcgauge_message::{Compression, WorkloadSpec};
+use rpcgauge_trial::{LONGEST_MS, RampPart, is_rate};
+use toml::de::DeValue;
+
+use crate::features::{Features, Role};
+use crate::ramp::{Ramp, parts_word};
+use crate::settings::{Callee, Settings};
+use crate::words::{Word, number_word, parse_time_ms, time_word};
+
+/// The column of `rpcgauge plan` that says what is called.
+const CALLS: &str = "calls";
+/// The column that says when a trial ends.
+const UNTIL: &str = "until";
+
+/// A row of the table.
+pub struct Setting {
+    pub(crate) key: Key,
+    /// Its key in a study.
+    pub word: &'static str,
+    /// What it can be.
+    pub values: Values,
+    pub(crate) whose: Whose,
+    /// Whether no other setting has such a value, so that a variant's name need not name the setting.
+    pub(crate) speaks_for_itself: bool,
+    /// Settings that may not stand in one table with it, and why.
+    pub(crate) contradicts: &'static [(Key, &'static str)],
+    /// Settings of a lower layer that it takes the place of.
+    pub(crate) pushes_out: &'static [Key],
+    /// Its value, in settings that have one.
+    pub(crate) get: fn(&Settings) -> Option<Value>,
+    /// Puts a value of it into settings, after those of the rows above.
+    pub(crate) set: fn(&mut Settings, &Value),
+    /// The rest of a sentence that begins with a stack which cannot do it in a role.
+    pub(crate) lack: fn(&Settings, &Features, Role) -> Option<String>,
+    /// The column of `rpcgauge plan` that it stands in.
+    column: &'static str,
+    /// What it says there, and in a sentence, of its value; empty for nothing.
+    says: fn(&Settings, &Value) -> String,
+}
+
+/// What has a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// Calls alone.
+    Call,
+    /// Codecs alone.
+    Codec,
+    Both,
+}
+
+/// What a setting can be.
+pub enum Values {
+    /// `SUBJECT/STACK`.
+    Stack,
+    /// One of these words.
+    Words {
+        /// What a word is called in a sentence.
+        what: &'static str,
+        /// All of them.
+        all: fn() -> Vec<&'static str>,
+    },
+    /// A compression with its level.
+    Compression,
+    /// A whole number within bounds, both included.
+    Whole(RangeInclusive<u32>),
+    /// A number above 0.
+    Rate,
+    /// A time.
+    Time {
+        /// The least, ms.
+        least_ms: u64,
+    },
+}
+
+/// The value of a setting.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// A stack.
+    Stack(String),
+    /// A word of a closed set.
+    Word(&'static str),
+    /// A compression.
+    Compression(Compression),
+    /// A whole number.
+    Whole(u32),
+    /// Calls a second.
+    Rate(f64),
+    /// Calls a second that change.
+    Ramp(Vec<RampPart>),
+    /// A time, ms.
+    Time(u64),
+}
+
+impl Key {
+    pub(crate) fn row(self) -> &'static Setting {
+        // The table is in the keys' order, as a test sees to.
+        &SETTINGS[self as usize]
+    }
+
+    pub(crate) fn from_word(word: &str) -> Option<Self> {
+        let row = SETTINGS.iter().find(|row| row.word == word);
+        row.map(|row| row.key)
+    }
+}
+
+impl Setting {
+    /// Its value in settings to which it applies.
+    pub fn value(&self, settings: &Settings) -> Option<Value> {
+        let is_codec = matches!(settings.callee, Callee::Codec { .. });
+        let applies = match self.whose {
+            Whose::Both => true,
+            Whose::Call => !is_codec,
+            Whose::Codec => is_codec,
+        };
+        (self.get)(settings).filter(|_| applies)
+    }
+
+    /// Whether it says when a trial ends, and not how is called.
+    pub fn ends_trials(&self) -> bool {
+        self.column == UNTIL
+    }
+
+    /// What it says of settings.
+    fn words(&self, settings: &Settings) -> String {
+        let value = self.value(settings);
+        value.map_or(String::new(), |value| (self.says)(settings, &value))
+    }
+
+    /// Its value from what a study writes.
+    pub(crate) fn read(&self, written: &DeValue<'_>) -> Result<Value, String> {
+        let word = self.word;
+        let wrong = |wanted: &str| {
+            let found = match written {
+                DeValue::Integer(number) => number.to_string(),
+                other => format!("of type {}", other.type_str()),
+            };
+            format!("\"{word}\" must be {wanted}, not {found}")
+        };
+        let text = written.as_str();
+        let read = match &self.values {
+            Values::Stack => match text {
+                Some(text) if !text.trim().is_empty() => Ok(Value::Stack(text.to_owned())),
+                _ => Err(wrong("a stack, SUBJECT/STACK")),
+            },
+            Values::Words { what, all } => {
+                let all = all();
+                let quoted: Vec<String> = all.iter().map(|word| format!("\"{word}\"")).collect();
+                let text = text.ok_or_else(|| wrong(&format!("one of {}", quoted.join(", "))))?;
+                let known = all.iter().find(|word| **word == text);
+                known.map(|word| Value::Word(word)).ok_or_else(|| {
+                    let hint = Nearest::or_known(text, all.iter().copied());
+                    format!("unknown {what} \"{text}\"{hint}")
+                })
+            }
+            Values::Compression => {
+                let text = text.ok_or_else(|| wrong("a string, such as \"gzip:6\""))?;
+                let compression = text.parse::<Compression>();
+                compression
+                    .map(Value::Compression)
+                    .map_err(|error| error.to_string())
+            }
+            Values::Whole(bounds) => {
+                let number = written.as_integer();
+                let number = number
+                    .and_then(|number| u32::from_str_radix(number.as_str(), number.radix()).ok());
+                number
+                    .map(Value::Whole)
+                    .ok_or_else(|| wrong(&whole_number(bounds)))
+            }
+            Values::Rate => match written {
+                DeValue::Float(number) => number.as_str().parse().ok().map(Value::Rate),
+                DeValue::Integer(number) => number.as_str().parse().ok().map(Value::Rate),
+                _ => match text.map(str::parse::<Ramp>) {
+                    Some(Err(error)) => return Err(error.to_string()),
+                    Some(Ok(Ramp(parts))) => Some(Value::Ramp(parts)),
+                    None => None,
+                },
+            }
+            .ok_or_else(|| {
+                wrong("a number of calls a second, or a ramp such as \"100..1000:30s\"")
+            }),
+            Values::Time { .. } => {
+                let text = text.ok_or_else(|| wrong("a time with its unit, such as \"150ms\""))?;
+                parse_time_ms(text).map(Value::Time)
+            }
+        };
+        read.and_then(|value| self.check(&value).map(|()| value))
+    }
+
+    /// Holds a value, of a study or of a plan, to the bounds of this setting.
+    fn check(&self, value: &Value) -> Result<(), String> {
+        let must_be = |bounds: String| Err(format!("\"{}\" must be {bounds}", self.word));
+        match (&self.values, value) {
+            (Values::Whole(bounds), Value::Whole(number)) if !bounds.contains(number) => {
+                must_be(format!("{}, not {number}", whole_number(bounds)))
+            }
+            (Values::Rate, Value::Rate(rate)) if !is_rate(*rate) => must_be(format!(
+                "more than 0 and at most 1e9 calls a second, not {}",
+                number_word(*rate)
+            )),
+            (Values::Rate, Value::Ramp(parts)) => {
+                RampPart::check(parts).map_err(|bounds| bounds.to_string())
+            }
+            (Values::Time { least_ms }, Value::Time(ms)) if ms < least_ms => {
+                must_be(format!("at least {}", time_word(*least_ms)))
+            }
+            (Values::Time { .. }, Value::Time(ms)) if *ms > LONGEST_MS => {
+                must_be("at most 24h".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn whole_number(bounds: &RangeInclusive<u32>) -> String {
+    format!("a whole number from {} to {}", bounds.start(), bounds.end())
+}
+
+impl Value {
+    fn word<T: Word>(value: T) -> Option<Self> {
+        Some(Self::Word(value.word()))
+    }
+
+    fn put<T: Word>(&self, place: &mut T) {
+        if let Self::Word(word) = self
+            && let Some(value) = T::from_word(word)
+        {
+            *place = value;
+        }
+    }
+
+    fn stack(name: &str) -> Self {
+        Self::Stack(name.to_owned())
+    }
+
+    // A row reads the kind of value that it puts, as a test sees to.
+    fn whole(&self) -> u32 {
+        match self {
+            Self::Whole(number) => *number,
+            _ => 0,
+        }
+    }
+
+    fn rate(&self) -> f64 {
+        match self {
+            Self::Rate(per_second) => *per_second,
+            _ => 0.0,
+        }
+    }
+
+    fn ms(&self) -> u64 {
+        match self {
+            Self::Time(ms) => *ms,
+            _ => 0,
+        }
+    }
+
+    fn compression(&self) -> Compression {
+        match self {
+            Self::Compression(compression) => *compression,
+            _ => Compression::None,
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stack(name) => f.write_str(name),
+            Self::Word(word) => f.write_str(word),
+            Self::Compression(value) => value.fmt(f),
+            Self::Whole(number) => number.fmt(f),
+            Self::Rate(number) => number.fmt(f),
+            Self::Ramp(parts) => f.write_str(&parts_word(parts)),
+            Self::Time(ms) => f.write_str(&time_word(*ms)),
+        }
+    }
+}
+
+impl Features {
+    /// The first thing that `settings` need of a stack in a role and that it lacks, with its
+    /// setting: the rest of a sentence that begins with the stack.
+    pub(crate) fn lack(&self, role: Role, settings: &Settings) -> Option<(Option<Key>, String)> {
+        let of_role = missing(&self.roles, role);
+        let rows = SETTINGS
+            .iter()
+            .filter(|row| role != Role::Codec || row.whose != Whose::Call);
+        let mut lacks =
+            rows.filter_map(|row| Some((Some(row.key), (row.lack)(settings, self, role)?)));
+        let of_workload = || missing(&self.workloads, settings.callee.workload()?.into());
+        of_role
+            .map(|lack| (None, lack))
+            .or_else(|| lacks.next())
+            .or_else(|| of_workload().map(|lack| (None, lack)))
+    }
+}
+
+impl Settings {
+    /// Holds every setting of a plan to its bounds, which are those of a study. The times of a live
+    /// service have others: a deadline may be short, and a search or a ramp longer than a day.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let is_live = self.callee.live().is_some();
+        let values = SETTINGS.iter().map(|row| (row, row.value(self)));
+        for (row, value) in values {
+            match value {
+                Some(Value::Time(ms)) if is_live && ms > 0 => {}
+                Some(value) => row.check(&value)?,
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// What is said of these settings, by column, in the table's order; nothing where nothing is.
+    pub fn columns(&self) -> Vec<(&'static str, String)> {
+        let mut columns = vec![(CALLS, self.callee.called())];
+        for row in &SETTINGS {
+            let words = row.words(self);
+            match columns.iter_mut().find(|(name, _)| *name == row.column) {
+                None => columns.push((row.column, words)),
+                Some((_, cell)) if cell.is_empty() => *cell = words,
+                Some((_, cell)) if !words.is_empty() => *cell += &format!(" {words}"),
+                Some(_) => {}
+            }
+        }
+        columns
+    }
+
+    /// What is called, and by what: the first column.
+    pub fn called(&self) -> String {
+        self.columns().swap_remove(0).1
+    }
+
+    /// How is called, in one line: all but what is called, and when a trial ends.
+    pub fn how(&self) -> String {
+        let mut columns = self.columns();
+        columns.retain(|(name, words)| ![CALLS, UNTIL].contains(name) && !words.is_empty());
+        let how: Vec<String> = columns.into_iter().map(|(_, words)| words).collect();
+        how.join(", ")
+    }
+
+    /// Every setting that applies, with its value, as one table of a study could say them all.
+    pub fn written(&self) -> impl Iterator<Item = (&'static Setting, Value)> {
+        let values = SETTINGS
+            .iter()
+            .filter_map(|row| Some((row, row.value(self)?)));
+        let values: Vec<(&Setting, Value)> = values.collect();
+        let all = values.iter().flat_map(|(row, _)| row.contradicts);
+        let contradicted: Vec<Key> = all.map(|(key, _)| *key).collect();
+        let stands = move |(row, _): &(&Setting, Value)| !contradicted.contains(&row.key);
+        values.into_iter().filter(stands)
+    }
+}
+
+impl Callee {
+    /// What is called: a workload with its size as in `list n=10`, the method's name for a user's
+    /// own, or a live service's target.
+    pub fn called(&self) -> String {
+        match self {
+            Self::Subject { workload, .. } | Self::Codec { workload, .. } => match workload {
+                WorkloadSpec::Echo { n } => format!("echo n={n}"),
+                WorkloadSpec::Hello {} => "hello".to_owned(),
+                WorkloadSpec::List { n } => format!("list n={n}"),
+                WorkloadSpec::Records { n } => format!("records n={n}"),
+                WorkloadSpec::Profile {} => "profile".to_owned(),
+                WorkloadSpec::Followers { n } => format!("followers n={n}"),
+                WorkloadSpec::Own(own) => own.method.clone(),
+            },
+            Self::Live { service } => service.target.to_string(),
+        }
+    }
+}
+
+/// That a stack has not the value of a set that is needed of it.
+fn missing<T: Word>(has: &[T], needed: T) -> Option<String> {
+    let words: Vec<&str> = has.iter().map(|value| value.word()).collect();
+    (!has.contains(&needed)).then(|| {
+        let (what, needed) = (T::WHAT, needed.word());
+        format!("has no {what} \"{needed}\" (it has: {})", words.join(", "))
+    })
+}

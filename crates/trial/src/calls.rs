@@ -1,0 +1,220 @@
+//! What became of a trial's calls.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::failure::FailureKind;
+use crate::is_zero;
+
+/// What became of every measured call: `started = answered + failed + abandoned`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Calls {
+    /// Calls that were due in the measured part.
+    pub started: u64,
+    /// Calls that succeeded.
+    pub answered: u64,
+    /// How many of them ended after the time in which calls were due at a rate. None in a closed loop,
+    /// whose time lasts until the last call ends.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub answered_late: u64,
+    /// Calls that failed, by kind.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failed: BTreeMap<FailureKind, u64>,
+    /// Calls still open when the trial ended.
+    pub abandoned: u64,
+    /// How many of the abandoned ones were due but never begun, since the trial's end came first. At
+    /// most ten million are counted, here and in the sums.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub never_begun: u64,
+    /// How many of the failed and abandoned ones were never given to the transport: those that were
+    /// [never begun](Self::never_begun), and those for which no connection, no body or no room was found.
+    /// All others were sent.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub never_sent: u64,
+    /// Sends of calls beyond their first: calls that the server said it did not process (GOAWAY,
+    /// REFUSED_STREAM) and, in HTTP/1.1, calls of an idempotent method on a kept connection that
+    /// the server closed before any byte of the response. A call is sent again three times at most,
+    /// keeps its due time and deadline, and is one call in every other number.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retried: u64,
+    /// How many of the answered ones were sent more than once. Their stages are left out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub answered_after_retry: u64,
+}
+
+impl Calls {
+    /// All calls that failed.
+    pub fn failed_total(&self) -> u64 {
+        self.failed.values().copied().fold(0, u64::saturating_add)
+    }
+
+    /// Calls that ended, well or not.
+    pub fn ended(&self) -> u64 {
+        self.answered.saturating_add(self.failed_total())
+    }
+
+    /// Counts the calls of another trial too.
+    pub fn add(&mut self, other: &Self) {
+        // Every field is named, so that a new one cannot get lost here.
+        let Self {
+            started,
+            answered,
+            answered_late,
+            failed,
+            abandoned,
+            never_begun,
+            never_sent,
+            retried,
+            answered_after_retry,
+        } = other;
+        for (sum, more) in [
+            (&mut self.started, started),
+            (&mut self.answered, answered),
+            (&mut self.answered_late, answered_late),
+            (&mut self.abandoned, abandoned),
+            (&mut self.never_begun, never_begun),
+            (&mut self.never_sent, never_sent),
+            (&mut self.retried, retried),
+            (&mut self.answered_after_retry, answered_after_retry),
+        ] {
+            *sum = sum.saturating_add(*more);
+        }
+        for (kind, more) in failed {
+            let sum = self.failed.entry(*kind).or_default();
+            *sum = sum.saturating_add(*more);
+        }
+    }
+
+    /// Holds the counts to each other: every call has one end, and a part is no more than its whole.
+    ///
+    /// # Errors
+    /// What does not add up: a part of a sentence.
+    pub fn check(&self) -> Result<(), String> {
+        // Sums saturate, so that too large numbers do not look small.
+        let failed = self.failed_total();
+        if self.ended().saturating_add(self.abandoned) != self.started {
+            return Err(format!(
+                "{} calls were started, but {} were answered, {failed} failed and {} were abandoned",
+                self.started, self.answered, self.abandoned
+            ));
+        }
+        let holds = self.never_begun <= self.abandoned
+            && self.never_begun <= self.never_sent
+            && self.never_sent <= self.started - self.answered
+            && self.answered_after_retry <= self.answered
+            && self.answered_late <= self.answered;
+        match holds {
+            true => Ok(()),
+            false => Err(
+                "more calls were never begun, never sent, answered late or after a retry than there can be"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+/// Why the measured part of a trial ended. All figures are right for the part measured, whatever the
+/// reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ending {
+    /// It reached its [`crate::Stop`], its ramp's end or its last body.
+    #[default]
+    Complete,
+    /// The user ended it.
+    Interrupted,
+    /// Nothing but failures came for too long.
+    GaveUp,
+}
+
+impl Ending {
+    /// Whether the planned end was reached.
+    pub fn is_complete(&self) -> bool {
+        *self == Self::Complete
+    }
+}
+
+/// The warm-up of a trial.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Warmup {
+    /// Calls begun before the first measured one; at a rate, with those that were due before its end
+    /// and begun, or failed, after.
+    pub calls: u64,
+    /// How many of them failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failed: u64,
+    /// How long it took.
+    pub elapsed_ns: u64,
+    /// Whether the rule said that the latency had settled. False without a warm-up.
+    pub settled: bool,
+}
+
+/// Mean sizes of the messages of measured calls, bytes, without any framing. Absent where they are not
+/// known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Payload {
+    /// Request, encoded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<f64>,
+    /// Request, as carried after compression.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_compressed: Option<f64>,
+    /// Response, encoded; absent where it came compressed and was not decompressed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<f64>,
+    /// Response, as carried after compression.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_compressed: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A call of each end, with what can be said of it.
+    fn calls() -> Calls {
+        Calls {
+            started: 4,
+            answered: 1,
+            answered_late: 1,
+            failed: [(FailureKind::Deadline, 1), (FailureKind::Encode, 1)].into(),
+            abandoned: 1,
+            never_begun: 1,
+            never_sent: 2,
+            retried: 3,
+            answered_after_retry: 1,
+        }
+    }
+
+    #[test]
+    fn calls_of_two_trials_add_up() {
+        let mut sum = calls();
+        sum.add(&calls());
+        assert_eq!(sum.check(), Ok(()));
+        assert_eq!((sum.started, sum.ended(), sum.never_sent), (8, 6, 4));
+        assert_eq!((sum.retried, sum.failed[&FailureKind::Encode]), (6, 2));
+        let mut all = Calls::default();
+        all.add(&sum);
+        assert_eq!(all, sum);
+    }
+
+    #[test]
+    fn a_part_is_no_more_than_its_whole() {
+        type Change = fn(&mut Calls);
+        let changes: [Change; 7] = [
+            |calls| calls.started = 5,
+            |calls| calls.abandoned = u64::MAX,
+            |calls| calls.never_begun = 2,
+            |calls| calls.never_sent = 0,
+            |calls| calls.never_sent = 4,
+            |calls| calls.answered_late = 2,
+            |calls| calls.answered_after_retry = 2,
+        ];
+        for (number, change) in changes.into_iter().enumerate() {
+            let mut calls = calls();
+            change(&mut calls);
+            assert!(calls.check().is_err(), "change {number}");
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! How connections are held open.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Whether a connection serves many calls or one.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum ConnectionUse {
+    /// Connections are opened before the first call and kept; a lost one is opened again.
+    #[default]
+    Reuse,
+    /// Every call opens a connection of its own and closes it.
+    PerCall,
+}
+
+impl ConnectionUse {
+    /// Whether connections are kept.
+    pub fn is_reuse(&self) -> bool {
+        *self == Self::Reuse
+    }
+}
+
+/// How connections are kept alive, and found dead, while nothing comes on them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Keepalive {
+    /// A connection on which nothing came for this long is asked for a sign of life, ms: by PING in HTTP/2,
+    /// with or without calls in flight, and by the system's own probes where it is idle over TCP. More
+    /// than 0; the system counts whole seconds, at least one.
+    pub time_ms: u64,
+    /// Where nothing comes for this long after that, the connection is ended, ms, and its calls fail as
+    /// [`crate::FailureKind::ConnectionLost`]. More than 0; whole seconds for the system's probes.
+    pub timeout_ms: u64,
+}
+
+impl Keepalive {
+    /// The time-out where none is given, ms: gRPC's own.
+    pub const TIMEOUT_MS: u64 = 20_000;
+
+    /// [`Self::time_ms`].
+    pub fn time(&self) -> Duration {
+        Duration::from_millis(self.time_ms)
+    }
+
+    /// [`Self::timeout_ms`].
+    pub fn timeout(&self) -> Duration {
+        Duration::from_millis(self.timeout_ms)
+    }
+}

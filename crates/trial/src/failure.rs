@@ -1,0 +1,375 @@
+//! Why calls fail: kinds, the side at fault, and samples of the texts that came with them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Distinct error texts that are kept.
+const MOST_SAMPLES: usize = 10;
+
+/// The side at fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Side {
+    /// This program, its settings or its message.
+    Client,
+    /// The server, or something in between that speaks for it.
+    Server,
+    /// The machine that this program runs on: a port, a descriptor, memory.
+    Machine,
+}
+
+/// Why a call failed. Its `Display` is a short stable name for counting by kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FailureKind {
+    /// Nothing listens there.
+    ConnectRefused,
+    /// The connection could not be made for another reason.
+    ConnectFailed,
+    /// This process or machine is out of file descriptors.
+    OutOfFiles,
+    /// This machine is out of local ports.
+    OutOfPorts,
+    /// The server's certificate has expired, or is not valid yet.
+    CertificateExpired,
+    /// The server's certificate is for another name.
+    CertificateName,
+    /// No authority that is trusted has signed the server's certificate.
+    CertificateUnknownIssuer,
+    /// The server's certificate cannot be verified for another reason.
+    CertificateInvalid,
+    /// The server wants a client certificate, or does not take the one it was shown.
+    ClientCertificate,
+    /// The server did not agree to the version of HTTP in the TLS handshake.
+    Alpn,
+    /// The TLS handshake failed for another reason.
+    TlsHandshake,
+    /// The connection was reset, or ended by a TLS alert.
+    ConnectionReset,
+    /// The connection was closed before the response was complete.
+    ConnectionClosed,
+    /// Nothing came on the connection for so long that it was ended: no acknowledgement of a PING
+    /// in time, or the system gave up to reach the other side.
+    ConnectionLost,
+    /// The deadline passed after the call was handed to its connection, made or being made for it.
+    Deadline,
+    /// The deadline passed while the call waited to be sent.
+    DeadlineUnsent,
+    /// The deadline passed while the call waited for its streamed body to be made.
+    BodyLate,
+    /// The server reset this call (RST_STREAM).
+    StreamReset,
+    /// The server said that it did not process the call (REFUSED_STREAM, GOAWAY).
+    NotProcessed,
+    /// The server speaks another version of HTTP than it was called with, or wants another.
+    WrongProtocol,
+    /// What the server sent is not the protocol.
+    Protocol,
+    /// The response is over one of the client's limits.
+    TooLarge,
+    /// The server sends without end what no response needs: interim responses, chunk extensions,
+    /// CONTINUATION, or frames to be acknowledged whose acknowledgements it does not read.
+    Flood,
+    /// The server accepts no request head of this size.
+    HeadTooLarge,
+    /// An HTTP status outside 200 to 299.
+    HttpStatus(u16),
+    /// A gRPC status other than OK, sent by the server. Codes above 16 are absurd and all counted
+    /// as 17.
+    GrpcStatus(u32),
+    /// The response is of another media type than expected.
+    ContentType,
+    /// The response is compressed in a way that was not asked for.
+    ContentEncoding,
+    /// The request could not be encoded or compressed.
+    Encode,
+    /// The response could not be decompressed.
+    Decompress,
+    /// The response could not be decoded.
+    Decode,
+    /// A call of a client subject failed: its library has its own names for the reasons.
+    CallFailed,
+}
+
+/// The words of all kinds but the statuses.
+const WORDS: [(FailureKind, &str); 30] = [
+    (FailureKind::ConnectRefused, "connect-refused"),
+    (FailureKind::ConnectFailed, "connect-failed"),
+    (FailureKind::OutOfFiles, "out-of-files"),
+    (FailureKind::OutOfPorts, "out-of-ports"),
+    (FailureKind::CertificateExpired, "certificate-expired"),
+    (FailureKind::CertificateName, "certificate-name"),
+    (
+        FailureKind::CertificateUnknownIssuer,
+        "certificate-unknown-issuer",
+    ),
+    (FailureKind::CertificateInvalid, "certificate-invalid"),
+    (FailureKind::ClientCertificate, "client-certificate"),
+    (FailureKind::Alpn, "alpn"),
+    (FailureKind::TlsHandshake, "tls-handshake"),
+    (FailureKind::ConnectionReset, "connection-reset"),
+    (FailureKind::ConnectionClosed, "connection-closed"),
+    (FailureKind::ConnectionLost, "connection-lost"),
+    (FailureKind::Deadline, "deadline"),
+    (FailureKind::DeadlineUnsent, "deadline-unsent"),
+    (FailureKind::BodyLate, "body-late"),
+    (FailureKind::StreamReset, "stream-reset"),
+    (FailureKind::NotProcessed, "not-processed"),
+    (FailureKind::WrongProtocol, "wrong-protocol"),
+    (FailureKind::Protocol, "protocol"),
+    (FailureKind::TooLarge, "too-large"),
+    (FailureKind::Flood, "flood"),
+    (FailureKind::HeadTooLarge, "head-too-large"),
+    (FailureKind::ContentType, "content-type"),
+    (FailureKind::ContentEncoding, "content-encoding"),
+    (FailureKind::Encode, "encode"),
+    (FailureKind::Decompress, "decompress"),
+    (FailureKind::Decode, "decode"),
+    (FailureKind::CallFailed, "call-failed"),
+];
+
+/// gRPC's statuses by their codes; beyond them the code that any other one is counted as.
+const GRPC: [&str; 18] = [
+    "ok",
+    "cancelled",
+    "unknown",
+    "invalid-argument",
+    "deadline-exceeded",
+    "not-found",
+    "already-exists",
+    "permission-denied",
+    "resource-exhausted",
+    "failed-precondition",
+    "aborted",
+    "out-of-range",
+    "unimplemented",
+    "internal",
+    "unavailable",
+    "data-loss",
+    "unauthenticated",
+    "invalid",
+];
+
+impl FailureKind {
+    /// The side at fault.
+    pub fn side_at_fault(self) -> Side {
+        match self {
+            Self::OutOfFiles | Self::OutOfPorts => Side::Machine,
+            Self::BodyLate
+            | Self::TooLarge
+            | Self::HeadTooLarge
+            | Self::Encode
+            | Self::ClientCertificate => Side::Client,
+            _ => Side::Server,
+        }
+    }
+}
+
+impl fmt::Display for FailureKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::HttpStatus(status) => write!(f, "http-{status}"),
+            Self::GrpcStatus(code) => {
+                let name = GRPC.get(*code as usize).unwrap_or(&"invalid");
+                write!(f, "grpc-{name}")
+            }
+            kind => {
+                let word = WORDS.iter().find(|(known, _)| known == kind);
+                f.write_str(word.map_or("unknown", |(_, word)| word))
+            }
+        }
+    }
+}
+
+/// A text that names no kind of failure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownFailure(String);
+
+impl fmt::Display for UnknownFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} is no kind of failure", self.0)
+    }
+}
+
+impl std::error::Error for UnknownFailure {}
+
+impl FromStr for FailureKind {
+    type Err = UnknownFailure;
+
+    fn from_str(text: &str) -> Result<Self, UnknownFailure> {
+        let status = || {
+            if let Some(status) = text.strip_prefix("http-") {
+                return status.parse().ok().map(Self::HttpStatus);
+            }
+            let name = text.strip_prefix("grpc-")?;
+            let code = GRPC.iter().position(|known| *known == name)?;
+            u32::try_from(code).ok().map(Self::GrpcStatus)
+        };
+        let known = WORDS.iter().find(|(_, word)| *word == text);
+        known
+            .map(|(kind, _)| *kind)
+            .or_else(status)
+            .ok_or_else(|| UnknownFailure(text.to_owned()))
+    }
+}
+
+impl Serialize for FailureKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for FailureKind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(D::Error::custom)
+    }
+}
+
+/// An error text and how often it came. The text may be the other side's: escape it wherever it
+/// goes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorSample {
+    /// The kind it is counted under.
+    pub kind: FailureKind,
+    /// The text, shortened to 200 characters.
+    pub text: String,
+    /// How often it came.
+    pub count: u64,
+}
+
+impl ErrorSample {
+    /// Characters of an error text that are kept.
+    pub const MOST_CHARS: usize = 200;
+
+    /// A text's first [`Self::MOST_CHARS`] characters.
+    pub fn shortened(text: &str) -> &str {
+        match text.char_indices().nth(Self::MOST_CHARS) {
+            Some((end, _)) => &text[..end],
+            None => text,
+        }
+    }
+}
+
+/// Distinct error texts, a bounded number of them.
+#[derive(Debug, Default)]
+pub struct ErrorSamples {
+    /// Those that found a place.
+    pub samples: Vec<ErrorSample>,
+    /// Errors that found no place.
+    pub without_sample: u64,
+}
+
+impl ErrorSamples {
+    /// Counts a text under its kind.
+    pub fn add(&mut self, kind: FailureKind, text: &str) {
+        let text = ErrorSample::shortened(text);
+        let known = self
+            .samples
+            .iter_mut()
+            .find(|sample| sample.kind == kind && sample.text == text);
+        if let Some(sample) = known {
+            sample.count += 1;
+        } else if self.samples.len() < MOST_SAMPLES {
+            self.samples.push(ErrorSample {
+                kind,
+                text: text.to_owned(),
+                count: 1,
+            });
+        } else {
+            self.without_sample += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// Records keep these names: they may not change.
+    #[test]
+    fn kinds_have_short_stable_names() {
+        let table = [
+            (FailureKind::ConnectRefused, "connect-refused"),
+            (FailureKind::CertificateExpired, "certificate-expired"),
+            (FailureKind::CertificateName, "certificate-name"),
+            (
+                FailureKind::CertificateUnknownIssuer,
+                "certificate-unknown-issuer",
+            ),
+            (FailureKind::ClientCertificate, "client-certificate"),
+            (FailureKind::TlsHandshake, "tls-handshake"),
+            (FailureKind::ConnectionLost, "connection-lost"),
+            (FailureKind::DeadlineUnsent, "deadline-unsent"),
+            (FailureKind::BodyLate, "body-late"),
+            (FailureKind::NotProcessed, "not-processed"),
+            (FailureKind::WrongProtocol, "wrong-protocol"),
+            (FailureKind::Flood, "flood"),
+            (FailureKind::HttpStatus(503), "http-503"),
+            (FailureKind::GrpcStatus(14), "grpc-unavailable"),
+            (FailureKind::GrpcStatus(4), "grpc-deadline-exceeded"),
+            (FailureKind::GrpcStatus(17), "grpc-invalid"),
+        ];
+        for (kind, name) in table {
+            assert_eq!(kind.to_string(), name);
+        }
+    }
+
+    #[test]
+    fn a_record_has_each_kind_by_its_name() {
+        let statuses = [
+            FailureKind::HttpStatus(503),
+            FailureKind::GrpcStatus(2),
+            FailureKind::GrpcStatus(17),
+        ];
+        for kind in WORDS.map(|(kind, _)| kind).into_iter().chain(statuses) {
+            let counts = BTreeMap::from([(kind, 7)]);
+            let text = serde_json::to_string(&counts).unwrap();
+            assert_eq!(text, format!("{{\"{kind}\":7}}"));
+            let read: BTreeMap<FailureKind, u64> = serde_json::from_str(&text).unwrap();
+            assert_eq!(read, counts);
+        }
+        for text in ["", "http-", "http-99999", "grpc-14", "timeout"] {
+            let problem = text.parse::<FailureKind>().unwrap_err().to_string();
+            assert_eq!(problem, format!("{text:?} is no kind of failure"));
+        }
+    }
+
+    #[test]
+    fn each_kind_names_the_side_at_fault() {
+        let table = [
+            (FailureKind::ConnectRefused, Side::Server),
+            (FailureKind::OutOfPorts, Side::Machine),
+            (FailureKind::OutOfFiles, Side::Machine),
+            (FailureKind::CertificateExpired, Side::Server),
+            (FailureKind::ClientCertificate, Side::Client),
+            (FailureKind::Encode, Side::Client),
+            (FailureKind::BodyLate, Side::Client),
+            (FailureKind::TooLarge, Side::Client),
+            (FailureKind::Flood, Side::Server),
+            (FailureKind::ConnectionLost, Side::Server),
+            (FailureKind::Deadline, Side::Server),
+            (FailureKind::Decode, Side::Server),
+        ];
+        for (kind, side) in table {
+            assert_eq!(kind.side_at_fault(), side, "{kind}");
+        }
+    }
+
+    #[test]
+    fn error_texts_are_bounded_in_number_and_length() {
+        let mut errors = ErrorSamples::default();
+        for i in 0..30 {
+            errors.add(FailureKind::Protocol, &format!("text {}", i % 15));
+        }
+        assert_eq!((errors.samples.len(), errors.without_sample), (10, 10));
+        assert!(errors.samples.iter().all(|sample| sample.count == 2));
+        assert_eq!(
+            ErrorSample::shortened(&"ä".repeat(300)).chars().count(),
+            ErrorSample::MOST_CHARS
+        );
+    }
+}

@@ -1,0 +1,195 @@
+//! Ramps: rates that change over time, and the steps that their figures come in.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::bounds::{LONGEST_MS, OutOfBounds, is_rate};
+
+/// A part of a ramp: a time in which the rate stays, or goes evenly from one to another. With both
+/// rates 0 it is a pause.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RampPart {
+    /// Calls a second at its start.
+    pub from: f64,
+    /// Calls a second at its end.
+    pub to: f64,
+    /// How long it lasts, ms.
+    pub time_ms: u64,
+}
+
+/// What has figures of its own: a level part of a ramp, or a slice of one that is not.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RampStep {
+    /// Calls a second at its start.
+    pub from: f64,
+    /// Calls a second at its end.
+    pub to: f64,
+    /// How long it lasts.
+    pub time: Duration,
+}
+
+/// Equal slices of a part whose rate changes: one percentile over all of it would mean little.
+const SLICES: u32 = 10;
+/// The most steps of a ramp. Each has histograms of its own.
+const MOST_STEPS: usize = 200;
+
+impl RampPart {
+    /// Whether the rate stays.
+    pub fn is_level(&self) -> bool {
+        self.from == self.to
+    }
+
+    /// The steps that its figures come in.
+    pub fn steps(&self) -> Vec<RampStep> {
+        let slices = if self.is_level() { 1 } else { SLICES };
+        // The rate at the end of a number of slices.
+        let rate = |ended: u32| match ended {
+            _ if ended == slices => self.to,
+            _ => self.from + (self.to - self.from) * f64::from(ended) / f64::from(slices),
+        };
+        let step = |slice| RampStep {
+            from: rate(slice),
+            to: rate(slice + 1),
+            time: Duration::from_millis(self.time_ms) / slices,
+        };
+        (0..slices).map(step).collect()
+    }
+
+    /// Calls that are due in it, on average.
+    pub fn calls(&self) -> f64 {
+        (self.from + self.to) / 2.0 * self.time_ms as f64 / 1_000.0
+    }
+
+    /// How long all parts last, ms.
+    pub fn time_of(parts: &[Self]) -> u64 {
+        let times = parts.iter().map(|part| part.time_ms);
+        times.fold(0, u64::saturating_add)
+    }
+
+    /// Holds a ramp to what can be carried out.
+    ///
+    /// # Errors
+    /// Which number of it, and what it may be.
+    pub fn check(parts: &[Self]) -> Result<(), OutOfBounds> {
+        let refuse = |what, allowed| Err(OutOfBounds { what, allowed });
+        let is_level_or_rate = |rate: f64| rate == 0.0 || is_rate(rate);
+        let Some(first) = parts.first() else {
+            return refuse("the number of a ramp's parts", "at least 1");
+        };
+        if !parts
+            .iter()
+            .all(|part| [part.from, part.to].into_iter().all(is_level_or_rate))
+        {
+            return refuse("each rate of a ramp", "0 to 1e9 calls a second");
+        }
+        if !parts
+            .iter()
+            .all(|part| (1..=LONGEST_MS).contains(&part.time_ms))
+        {
+            return refuse("the time of each part of a ramp", "1ms to 24h");
+        }
+        if first.from == 0.0 && first.to == 0.0 {
+            return refuse("the first part of a ramp", "more than a pause");
+        }
+        if parts.iter().flat_map(RampPart::steps).count() > MOST_STEPS {
+            return refuse(
+                "the number of a ramp's steps",
+                "at most 200 (a part whose rate changes has 10)",
+            );
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn part(from: f64, to: f64, time_ms: u64) -> RampPart {
+        RampPart { from, to, time_ms }
+    }
+
+    #[test]
+    fn a_rate_that_changes_has_ten_steps() {
+        let part = part(100.0, 0.0, 5);
+        let steps = part.steps();
+        assert_eq!(steps.len(), 10);
+        assert_eq!((steps[0].from, steps[0].to), (100.0, 90.0));
+        assert_eq!((steps[9].from, steps[9].to), (10.0, 0.0));
+        assert!(
+            steps
+                .iter()
+                .all(|step| step.time == Duration::from_micros(500))
+        );
+        assert_eq!(part.calls(), 0.25);
+    }
+
+    #[test]
+    fn what_is_no_ramp_is_refused() {
+        let level = part(1.0, 1.0, 10);
+        let table = [
+            (vec![], "the number of a ramp's parts must be at least 1"),
+            (
+                vec![level, part(-1.0, 1.0, 10)],
+                "each rate of a ramp must be 0 to 1e9 calls a second",
+            ),
+            (
+                vec![level, part(1.0, f64::NAN, 10)],
+                "each rate of a ramp must be 0 to 1e9 calls a second",
+            ),
+            (
+                vec![part(1.0, 2e9, 10)],
+                "each rate of a ramp must be 0 to 1e9 calls a second",
+            ),
+            (
+                vec![level, part(1.0, 1.0, 0)],
+                "the time of each part of a ramp must be 1ms to 24h",
+            ),
+            (
+                vec![part(1.0, 1.0, LONGEST_MS + 1)],
+                "the time of each part of a ramp must be 1ms to 24h",
+            ),
+            (
+                vec![part(0.0, 0.0, 10), level],
+                "the first part of a ramp must be more than a pause",
+            ),
+            (
+                vec![level; 201],
+                "the number of a ramp's steps must be at most 200 (a part whose rate changes has 10)",
+            ),
+            (
+                vec![part(0.0, 1.0, 1); 21],
+                "the number of a ramp's steps must be at most 200 (a part whose rate changes has 10)",
+            ),
+        ];
+        for (parts, why) in table {
+            assert_eq!(RampPart::check(&parts).unwrap_err().to_string(), why);
+        }
+        assert_eq!(RampPart::check(&vec![level; 200]), Ok(()));
+        assert_eq!(RampPart::check(&vec![part(0.0, 1.0, 1); 20]), Ok(()));
+        assert_eq!(RampPart::check(&[level, part(0.0, 0.0, 10)]), Ok(()));
+    }
+
+    proptest! {
+        #[test]
+        fn steps_go_from_end_to_end_without_a_gap(
+            from in 0.0..1e6f64, to in 0.0..1e6f64, time_ms in 1..10_000_000u64,
+        ) {
+            let part = part(from, to, time_ms);
+            let steps = part.steps();
+            prop_assert_eq!((steps[0].from, steps[steps.len() - 1].to), (from, to));
+            prop_assert!(steps.windows(2).all(|pair| pair[0].to == pair[1].from));
+            let lasts: Duration = steps.iter().map(|step| step.time).sum();
+            prop_assert_eq!(lasts, Duration::from_millis(time_ms));
+            let calls: f64 = steps
+                .iter()
+                .map(|step| (step.from + step.to) / 2.0 * step.time.as_secs_f64())
+                .sum();
+            prop_assert!((calls - part.calls()).abs() <= 1e-9 * part.calls().max(1.0));
+        }
+    }
+}

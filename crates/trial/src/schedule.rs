@@ -1,0 +1,117 @@
+//! When calls are due.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::bounds::{MOST_IN_FLIGHT, OutOfBounds, is_rate};
+use crate::ramp::RampPart;
+
+/// When calls are due.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Schedule {
+    /// A call is due as soon as one before it ends, this many at a time over all connections.
+    Closed {
+        /// Calls in flight over all connections, 1 to [`MOST_IN_FLIGHT`].
+        in_flight: u32,
+    },
+    /// Calls arrive at a rate, whatever becomes of the ones before.
+    Rate {
+        /// Calls a second, more than 0.
+        per_second: f64,
+        /// How arrivals are spaced.
+        arrivals: Arrivals,
+    },
+    /// Calls arrive at a rate that changes, in steps or linearly. The trial ends with the last part at
+    /// the latest, and has no warm-up: the first part can be one.
+    Ramp {
+        /// One after the other, with 1 to 200 steps. The first is no pause.
+        parts: Vec<RampPart>,
+        /// How arrivals are spaced.
+        arrivals: Arrivals,
+    },
+}
+
+/// How arrivals at a rate are spaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrivals {
+    /// Evenly: the `n`-th call is due when the rate has added up to `n`, counted from 0.
+    Constant,
+    /// At random around the rate, from the trial's seed: a Poisson process, whose gaps at an even rate
+    /// are exponential.
+    Poisson,
+}
+
+impl Schedule {
+    /// Refuses what cannot be carried out.
+    ///
+    /// # Errors
+    /// Which number, and what it may be.
+    pub fn check(&self) -> Result<(), OutOfBounds> {
+        let refuse = |what, allowed| Err(OutOfBounds { what, allowed });
+        match self {
+            Self::Closed { in_flight } if !(1..=MOST_IN_FLIGHT).contains(in_flight) => {
+                refuse("the number of calls in flight", "1 to 65,536")
+            }
+            Self::Rate { per_second, .. } if !is_rate(*per_second) => {
+                refuse("the rate", "more than 0 and at most 1e9 calls a second")
+            }
+            Self::Ramp { parts, .. } => RampPart::check(parts),
+            _ => Ok(()),
+        }
+    }
+
+    /// The parts of a ramp; none of other schedules.
+    pub fn ramp(&self) -> &[RampPart] {
+        match self {
+            Self::Closed { .. } | Self::Rate { .. } => &[],
+            Self::Ramp { parts, .. } => parts,
+        }
+    }
+
+    /// How long it goes on. `None` is without end.
+    pub fn lasts(&self) -> Option<Duration> {
+        match self {
+            Self::Closed { .. } | Self::Rate { .. } => None,
+            Self::Ramp { parts, .. } => Some(Duration::from_millis(RampPart::time_of(parts))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MOST_RATE;
+
+    #[test]
+    fn what_is_no_rate_or_loop_is_refused() {
+        let rate = |per_second| Schedule::Rate {
+            per_second,
+            arrivals: Arrivals::Constant,
+        };
+        for per_second in [0.0, -1.0, f64::NAN, f64::INFINITY, 2e9] {
+            assert!(rate(per_second).check().is_err(), "{per_second}");
+        }
+        assert_eq!(rate(MOST_RATE).check(), Ok(()));
+        for (in_flight, is_good) in [(0, false), (1, true), (65_536, true), (65_537, false)] {
+            assert_eq!(Schedule::Closed { in_flight }.check().is_ok(), is_good);
+        }
+    }
+
+    #[test]
+    fn a_ramp_lasts_as_long_as_its_parts() {
+        let part = |time_ms| RampPart {
+            from: 1.0,
+            to: 2.0,
+            time_ms,
+        };
+        let ramp = Schedule::Ramp {
+            parts: vec![part(700), part(300)],
+            arrivals: Arrivals::Poisson,
+        };
+        assert_eq!(ramp.lasts(), Some(Duration::from_secs(1)));
+        assert_eq!(Schedule::Closed { in_flight: 1 }.lasts(), None);
+    }
+}

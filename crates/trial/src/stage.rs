@@ -1,0 +1,75 @@
+//! What is timed, and the stages of a call (docs/method.md).
+
+use serde::{Deserialize, Serialize};
+
+/// What a trial times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Timing {
+    /// One call in flight in a closed loop, from the start of encoding to the end of decoding, with a
+    /// stamp between the stages.
+    Stages,
+    /// Many calls in flight or arrivals at a rate: each call from when it was due to the last byte of its
+    /// response, without stamps.
+    Load,
+}
+
+/// The stages of a call, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stage {
+    /// The connection's making, the TLS handshake included, for calls that open their own.
+    Connect,
+    /// Message to bytes.
+    Encode,
+    /// Bytes to fewer bytes.
+    Compress,
+    /// From the request's bytes, over their framing and first write, until the last byte is handed
+    /// to the kernel.
+    Send,
+    /// Until the first byte of the response is read.
+    Wait,
+    /// Until its last byte is read and its framing understood.
+    Receive,
+    /// Back to the plain bytes.
+    Decompress,
+    /// Bytes to message.
+    Decode,
+    /// Start of encoding until the handler has the decoded message. Overlaps the client's stages.
+    RequestTime,
+    /// The handler's own time. Overlaps `Wait`.
+    HandlerTime,
+    /// The handler's end until the client has decoded. Overlaps the client's stages.
+    ResponseTime,
+}
+
+impl Stage {
+    /// All of them, in their order: first the client's own stages, which together are the whole call.
+    pub const ALL: [Self; 11] = [
+        Self::Connect,
+        Self::Encode,
+        Self::Compress,
+        Self::Send,
+        Self::Wait,
+        Self::Receive,
+        Self::Decompress,
+        Self::Decode,
+        Self::RequestTime,
+        Self::HandlerTime,
+        Self::ResponseTime,
+    ];
+
+    /// The client's own stages.
+    pub const CLIENT: &'static [Self] = Self::ALL.split_at(8).0;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_stages_stand_in_their_order() {
+        assert!(Stage::ALL.is_sorted_by(|a, b| a < b));
+        assert_eq!(Stage::CLIENT.last(), Some(&Stage::Decode));
+    }
+}
