@@ -53,7 +53,7 @@ JSON = Stack(roles=("codec",), encodings=("json",))
 
 STACKS = {
     "http": replace(REST, roles=("server", "client"), bounds_inflation=True),
-    "fastapi": replace(REST, roles=("server",), styles=(), bounds_inflation=True, threads=64),
+    "fastapi": replace(REST, roles=("server",), styles=(), bounds_inflation=True, threads=8),
     "httpx": replace(REST, styles=("blocking", "coroutine")),
     "requests": replace(REST, transports=("tcp",)),
     "grpcio": replace(GRPC, styles=("blocking", "future")),
