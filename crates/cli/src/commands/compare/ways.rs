@@ -37,7 +37,7 @@ const EMBEDDED: [(&str, &[(&str, &str)]); 6] = [
 /// The encodings in which a protocol's stacks are compared.
 const ENCODINGS: [(Protocol, &[Encoding]); 2] = [
     (Protocol::Grpc, &[Encoding::Protobuf]),
-    (Protocol::Rest, &[Encoding::Json]),
+    (Protocol::Rest, &[Encoding::Json, Encoding::ProtoJson]),
 ];
 
 impl Way {
