@@ -243,6 +243,16 @@ func TestPackageNamesAreNames(t *testing.T) {
 	}
 }
 
+func TestAFileCannotTakeALibrarysName(t *testing.T) {
+	descriptors := odd(t)
+	descriptors.File = append(descriptors.File, &descriptorpb.FileDescriptorProto{Name: proto.String("my/empty.proto")})
+	placeFiles(descriptors)
+	last := descriptors.File[len(descriptors.File)-1]
+	if of := last.Options.GetGoPackage(); !strings.HasSuffix(of, ";emptypb2") {
+		t.Error(of)
+	}
+}
+
 func TestFilesOfLibrariesAreTakenFromThem(t *testing.T) {
 	descriptors := odd(t)
 	for _, name := range placeFiles(descriptors) {

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/genproto/googleapis/api/annotations"
 	"google.golang.org/protobuf/compiler/protogen"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/pluginpb"
@@ -89,7 +90,15 @@ func generate(plugins, scratch string, descriptors *descriptorpb.FileDescriptorS
 // are to be generated: all but the ones that come with a library.
 func placeFiles(descriptors *descriptorpb.FileDescriptorSet) []string {
 	var own []string
+	// The main package imports them all by their names.
 	taken := map[string]bool{}
+	protoregistry.GlobalFiles.RangeFiles(func(linked protoreflect.FileDescriptor) bool {
+		if options, ok := linked.Options().(*descriptorpb.FileOptions); ok {
+			folder, _, _ := strings.Cut(options.GetGoPackage(), ";")
+			taken[path.Base(folder)] = true
+		}
+		return true
+	})
 	for _, file := range descriptors.File {
 		if file.Options == nil {
 			file.Options = &descriptorpb.FileOptions{}
