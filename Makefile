@@ -23,6 +23,7 @@ test: tools ## Every test; installs what it needs
 	$(CARGO) test --workspace --locked
 	$(CARGO) test $(BENCH_SERVERS)
 	./scripts/test-python-subject
+	./scripts/test-node-subject
 	$(CARGO) run --locked -p rpcgauge -- subjects check
 
 check: fmt clippy deps ## Formatting, lints, and who may use whom
