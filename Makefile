@@ -24,6 +24,7 @@ test: tools ## Every test; installs what it needs
 	$(CARGO) test $(BENCH_SERVERS)
 	./scripts/test-python-subject
 	./scripts/test-go-subject
+	./scripts/test-node-subject
 	$(CARGO) run --locked -p rpcgauge -- subjects check
 
 check: fmt clippy deps ## Formatting, lints, and who may use whom

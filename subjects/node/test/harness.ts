@@ -4,6 +4,7 @@ import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from "node:c
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { createInterface } from "node:readline";
 import { after } from "node:test";
 
@@ -58,6 +59,8 @@ export class Subject {
   constructor(messages: string) {
     this.process = spawn(process.execPath, [join(TARGET, "main.js"), "--messages", messages]);
     this.process.stderr.pipe(process.stderr);
+    // Of a test that failed.
+    after(() => this.process.kill("SIGKILL"));
     this.lines = createInterface({ input: this.process.stdout })[Symbol.asyncIterator]();
   }
 
@@ -73,5 +76,40 @@ export class Subject {
     const ended = new Promise<number>((done) => this.process.once("close", (code) => done(code ?? -1)));
     this.process.stdin.end();
     return ended;
+  }
+}
+
+/** Stands between a client and a server: counts connections, and can cut them. */
+export class Relay {
+  accepted = 0;
+  private readonly open = new Set<Socket>();
+  private constructor(readonly address: string) {}
+
+  static async to(address: string): Promise<Relay> {
+    const [host, port] = address.split(":") as [string, string];
+    const server = createServer((client) => {
+      relay.accepted += 1;
+      const upstream = connect({ host, port: Number(port), noDelay: true });
+      for (const [from, to] of [[client, upstream], [upstream, client]] as const) {
+        relay.open.add(from);
+        from.pipe(to);
+        // The other end goes with it.
+        from.on("error", () => undefined).on("close", () => to.destroy());
+      }
+    });
+    after(() => void server.close());
+    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+    const relay = new Relay(`127.0.0.1:${(server.address() as AddressInfo).port}`);
+    return relay;
+  }
+
+  async cut(): Promise<void> {
+    const closed = [...this.open].filter((socket) => !socket.destroyed);
+    await Promise.all(
+      closed.map((socket) => new Promise((done) => socket.once("close", done).destroy())),
+    );
+    this.open.clear();
+    // Until the client's library has seen it.
+    await new Promise((done) => setTimeout(done, 200));
   }
 }

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { RECORD_BYTES } from "../src/slices.js";
 import type { Json } from "../src/shape.js";
-import { BUILT_IN, CONTRACT, generated, Subject, temporary } from "./harness.js";
+import { BUILT_IN, CONTRACT, generated, Relay, Subject, temporary } from "./harness.js";
 
 const JSON_1 = { protocol: "rest", http: "1.1", encoding: "json" };
 const GRPC = { protocol: "grpc", http: "2", encoding: "protobuf" };
@@ -61,6 +61,40 @@ for (const [serving, calling, way] of PAIRS) {
       assert.ok((start as bigint) <= (finish as bigint) && (finish as bigint) < (end as bigint));
       assert.equal(bytes.readUInt32LE(at + 72), 0);
     }
+    assert.deepEqual([await client.end(), await up.end()], [0, 0]);
+  });
+}
+
+for (const [serving, calling, way] of PAIRS) {
+  test(`${calling} opens connections again that were lost`, async () => {
+    const [up, address] = await server(serving, way);
+    const relay = await Relay.to(address);
+    const client = new Subject(messages);
+    const records = join(temporary(), "records");
+    await client.ask(clientLine(calling, way, relay.address, records, { in_flight: 2 }));
+    await client.ask({ slice: { skip: 0, calls: 6 } });
+    const had = relay.accepted;
+    assert.equal(had, way === GRPC ? 1 : 2);
+    await relay.cut();
+    const { slice } = (await client.ask({ slice: { skip: 0, calls: 6 } })) as { slice: Json };
+    assert.equal(slice.reopened, had);
+    assert.equal(slice.error, undefined);
+    assert.equal(relay.accepted, 2 * had);
+    await relay.cut();
+    assert.deepEqual([await client.end(), await up.end()], [0, 0]);
+  });
+
+  test(`${calling} can open a connection for each call`, async () => {
+    const [up, address] = await server(serving, way);
+    const relay = await Relay.to(address);
+    const client = new Subject(messages);
+    const records = join(temporary(), "records");
+    const more = { connection: "per-call" };
+    await client.ask(clientLine(calling, way, relay.address, records, more));
+    const { slice } = (await client.ask({ slice: { skip: 2, calls: 3 } })) as { slice: Json };
+    assert.equal(slice.error, undefined);
+    assert.equal(relay.accepted, 5);
+    await relay.cut();
     assert.deepEqual([await client.end(), await up.end()], [0, 0]);
   });
 }

@@ -80,11 +80,9 @@ export async function load(settings: ClientSettings, workload: Workload): Promis
   function call(message: Message, stamps: Stamps, done: Done<Message>): void {
     const link = perCall ? linkOf(settings, es) : kept;
     const unary = perCall ? stub(link) : keptStub;
-    const onHeader = (headers: Headers): void => {
-      stamps.first = now();
-      if (settings.marks) readMarks(stamps, (name) => headers.get(name));
-    };
-    unary(message, { onHeader }).then(
+    // The library calls it once the response is decoded: when the first byte came is out of sight.
+    const onHeader = (headers: Headers): void => readMarks(stamps, (name) => headers.get(name));
+    unary(message, settings.marks ? { onHeader } : {}).then(
       (response) => {
         stamps.end = now();
         if (perCall) link.close();

@@ -38,6 +38,8 @@ export async function load(settings: ClientSettings, workload: Workload): Promis
   setGlobalDispatcher(
     new Agent({
       connect: connector(connections),
+      // It would open another one where a call begins at the end of the one before.
+      connections: settings.in_flight,
       // The library's word for a connection that is not kept.
       pipelining: settings.connection === "reuse" ? 1 : 0,
       keepAliveTimeout: KEPT_MS,

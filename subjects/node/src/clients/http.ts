@@ -23,7 +23,8 @@ export class KeptAgent extends Agent {
     private readonly connections: Connections,
     settings: ClientSettings,
   ) {
-    super({ keepAlive: settings.connection === "reuse", maxSockets: settings.in_flight });
+    // Node takes a bound on connections for a wish to keep them.
+    super(settings.connection === "reuse" ? { keepAlive: true, maxSockets: settings.in_flight } : {});
   }
 
   override createConnection(): Duplex {

@@ -7,12 +7,15 @@ import process from "node:process";
 
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import {
-  type CodeGeneratorResponse_File, CodeGeneratorRequestSchema, CodeGeneratorResponseSchema,
+  CodeGeneratorRequestSchema, type CodeGeneratorResponse, type CodeGeneratorResponse_File,
+  CodeGeneratorResponse_Feature, CodeGeneratorResponseSchema, Edition, type FileDescriptorProto,
   type FileDescriptorSet,
 } from "@bufbuild/protobuf/wkt";
 
 /** The version of protoc that a plugin sees. Generators write it into comments only. */
 const COMPILER = { major: 33, minor: 0, patch: 0 };
+
+const SUPPORTS_EDITIONS = BigInt(CodeGeneratorResponse_Feature.SUPPORTS_EDITIONS);
 
 /** Returns the files that the plugin generates; an error has its own words. */
 export async function runPlugin(
@@ -21,11 +24,12 @@ export async function runPlugin(
   descriptors: FileDescriptorSet,
   generate: string[],
 ): Promise<CodeGeneratorResponse_File[]> {
+  const files = descriptors.file.filter((file) => generate.includes(file.name));
   const request = create(CodeGeneratorRequestSchema, {
     fileToGenerate: generate,
     parameter,
     protoFile: descriptors.file,
-    sourceFileDescriptors: descriptors.file.filter((file) => generate.includes(file.name)),
+    sourceFileDescriptors: files,
     compilerVersion: COMPILER,
   });
   const plugin = spawn(process.execPath, [join("node_modules", program)], {
@@ -44,8 +48,25 @@ export async function runPlugin(
     ended,
   ]);
   process.stderr.write(log);
-  if (code !== 0) throw new Error(`${program} failed: ${log.toString().trim()}`);
+  if (code !== 0) {
+    const said = log.toString().trim();
+    // Node shows where an error was thrown before and after its words.
+    throw new Error(`${program} failed: ${/^\w*Error: (.*)$/m.exec(said)?.[1] ?? said}`);
+  }
   const response = fromBinary(CodeGeneratorResponseSchema, output);
   if (response.error) throw new Error(`${program}: ${response.error}`);
+  for (const file of files) checkEdition(program, response, file);
   return response.file;
+}
+
+/** What protoc checks: a plugin that does not know editions takes their files for proto2. */
+function checkEdition(
+  program: string,
+  { supportedFeatures, minimumEdition, maximumEdition }: CodeGeneratorResponse,
+  { name, syntax, edition }: FileDescriptorProto,
+): void {
+  if (syntax !== "editions") return;
+  const knows = (supportedFeatures & SUPPORTS_EDITIONS) !== 0n;
+  if (knows && minimumEdition <= edition && edition <= maximumEdition) return;
+  throw new Error(`${name}: ${program} does not support ${Edition[edition] ?? `edition ${edition}`}`);
 }
