@@ -12,9 +12,8 @@ use rpcgauge_message::{Limits, OverLimit, Schema, whole_file};
 use rpcgauge_study::builtin;
 use rpcgauge_study::file::StudyFile;
 use rpcgauge_study::plan::Plan;
-use rpcgauge_study::resolve::loader::{self, FileLoader, SchemaSource};
-use rpcgauge_study::resolve::own::OwnSource;
-use rpcgauge_study::resolve::service::ServiceInputs;
+use rpcgauge_study::resolve::inputs::ServiceInputs;
+use rpcgauge_study::resolve::loader::{self, FileLoader, OwnSource, SchemaSource};
 use rpcgauge_study::resolve::{self, Overrides, ResolveContext};
 
 use crate::args::{LimitArgs, OverrideArgs, SchemaArgs};
@@ -90,8 +89,8 @@ pub(crate) struct Resolved {
 }
 
 impl Resolved {
-    pub(crate) fn new(resolved: resolve::service::Resolved, text: Option<String>) -> Self {
-        let resolve::service::Resolved { plan, services } = resolved;
+    pub(crate) fn new(resolved: resolve::inputs::Resolved, text: Option<String>) -> Self {
+        let resolve::inputs::Resolved { plan, services } = resolved;
         Self {
             plan,
             services,

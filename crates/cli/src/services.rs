@@ -11,7 +11,7 @@ use rpcgauge_load::Tls;
 use rpcgauge_message::data::{Data, DataError, Form, Order, RowFormat, Rows};
 use rpcgauge_message::{MessageType, Schema};
 use rpcgauge_study::plan::{Plan, Variant};
-use rpcgauge_study::resolve::service::{ServiceInputs, Template};
+use rpcgauge_study::resolve::inputs::{ServiceInputs, Template};
 use rpcgauge_study::settings::{LiveService, Protocol, RowOrder, Settings, Stop};
 use rustix::process::{Resource, getrlimit};
 

@@ -3,7 +3,7 @@
 use rpcgauge_study::StudyError;
 use rpcgauge_study::file::StudyFile;
 use rpcgauge_study::resolve::ResolveContext;
-use rpcgauge_study::resolve::service::Resolved;
+use rpcgauge_study::resolve::inputs::Resolved;
 use toml::Value;
 
 use crate::exit::Failure;

@@ -5,15 +5,11 @@ use std::io::IoSlice;
 use bytes::Bytes;
 
 use crate::error::StartError;
-use crate::event::Sink;
+use crate::event::{Sink, Token};
 use crate::limits::Limits;
 use crate::request::Head;
 use crate::traffic::Traffic;
 use crate::{http1, http2};
-
-/// The caller's name for a call. The connection hands it back and never looks into it; it must be
-/// unique among the calls in flight on one connection.
-pub type Token = u64;
 
 /// The protocol of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,7 +1,10 @@
 //! What a connection reports to its caller.
 
-use crate::client::Token;
 use crate::error::{Closing, Failure};
+
+/// The caller's name for a call. The connection hands it back and never looks into it; it must be
+/// unique among the calls in flight on one connection.
+pub type Token = u64;
 
 /// Something the server sent, in the order it came. Borrows from the bytes just read.
 ///

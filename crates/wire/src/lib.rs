@@ -53,9 +53,9 @@ pub mod grpc;
 pub mod http1;
 pub mod http2;
 
-pub use client::{Client, Protocol, Token};
+pub use client::{Client, Protocol};
 pub use error::{Closing, Failure, LimitExceeded, PrepareError, Stage, StartError, Violation};
-pub use event::{Event, FieldIter, Fields, Sink};
+pub use event::{Event, FieldIter, Fields, Sink, Token};
 pub use http2::ErrorCode;
 pub use limits::Limits;
 pub use request::{Head, HeadBuilder};

@@ -1,6 +1,7 @@
 //! Writes events down as lines, so that tests read as scripts.
 
-use crate::client::{Client, Protocol, Token};
+use crate::client::{Client, Protocol};
+use crate::event::Token;
 use crate::event::{Event, Fields};
 use crate::limits::Limits;
 

@@ -110,7 +110,8 @@ impl Built {
         let commands = Commands {
             task: Task::Messages,
             subject: manifest,
-            built: self,
+            folder: &self.folder,
+            program: &|word| self.program(word),
             commands: &commands,
         };
         let prepare = || {
@@ -185,7 +186,8 @@ impl Package {
         let commands = Commands {
             task: Task::Build,
             subject: &self.manifest,
-            built: &built,
+            folder: &built.folder,
+            program: &|word| built.program(word),
             commands: &self.manifest.build,
         };
         let prepare = || {

@@ -19,7 +19,6 @@ use rustix::fs::{FlockOperation, flock};
 
 use rpcgauge_study::subject::Manifest;
 
-use super::build::Built;
 use super::error::{CommandFailed, SubjectsError, Task};
 use crate::subject::ending::{end, how_it_ended, spawn};
 
@@ -59,8 +58,10 @@ pub(super) struct Commands<'a> {
     pub(super) task: Task,
     /// Whose they are.
     pub(super) subject: &'a Manifest,
-    /// The subject, in whose folder they run.
-    pub(super) built: &'a Built,
+    /// The subject's own folder, in which they run.
+    pub(super) folder: &'a Path,
+    /// Where the program of a command is.
+    pub(super) program: &'a dyn Fn(&str) -> PathBuf,
     /// One after the other.
     pub(super) commands: &'a [Vec<String>],
 }
@@ -90,23 +91,25 @@ impl Commands<'_> {
         let log = beside(folder, "log");
         let mut file = File::create(&log).map_err(unwritable(&log))?;
         for (number, words) in (1..).zip(self.commands) {
-            let command = words.join(" ");
+            let shown = words.join(" ");
             let mut report = |elapsed| {
                 report(Step::Running {
                     number,
                     of: self.commands.len(),
-                    command: &command,
+                    command: &shown,
                     elapsed,
                 });
             };
-            writeln!(file, "$ {command}").map_err(unwritable(&log))?;
-            let ended = run(self.built, words, &file, &mut report, stop);
+            writeln!(file, "$ {shown}").map_err(unwritable(&log))?;
+            let mut command = Command::new((self.program)(&words[0]));
+            command.args(&words[1..]).current_dir(self.folder);
+            let ended = run(&mut command, &file, &mut report, stop);
             ended.map_err(|how| match stop.load(Ordering::Relaxed) {
                 true => SubjectsError::Stopped,
                 false => SubjectsError::Command(Box::new(CommandFailed {
                     task: self.task,
                     subject: self.subject.name.clone(),
-                    command: command.clone(),
+                    command: shown.clone(),
                     how,
                     fetches: fetches(self.subject, &tail(&log)),
                     log: log.clone(),
@@ -169,22 +172,18 @@ fn lock(
 
 /// Runs one command until it ends, or `stop` is set; why it failed, in words.
 fn run(
-    built: &Built,
-    words: &[String],
+    command: &mut Command,
     log: &File,
     report: &mut dyn FnMut(Duration),
     stop: &AtomicBool,
 ) -> Result<(), String> {
     let failed = |error: io::Error| format!("could not be started: {error}");
-    let mut command = Command::new(built.program(&words[0]));
     command
-        .args(&words[1..])
-        .current_dir(built.folder())
         .stdin(Stdio::null())
         .stdout(log.try_clone().map_err(failed)?)
         .stderr(log.try_clone().map_err(failed)?);
     report(Duration::ZERO);
-    let mut child = spawn(&mut command, None).map_err(failed)?;
+    let mut child = spawn(command, None).map_err(failed)?;
     let start = Instant::now();
     let in_time = loop {
         if how_it_ended(&child).is_some() {

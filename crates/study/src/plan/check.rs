@@ -3,8 +3,10 @@
 use rpcgauge_trial::LONGEST_MS;
 
 use super::Plan;
-use crate::resolve::MAX_TRIALS;
 use crate::words::number_word;
+
+/// Most trials of a plan: more are a slip in the factors, not a study that ends.
+pub(crate) const MAX_TRIALS: u64 = 200_000;
 
 /// A number of a plan that lies between two others.
 pub(crate) struct Share {

@@ -5,7 +5,8 @@ use std::ops::Range;
 use rpcgauge_message::WorkloadSpec;
 use toml::Spanned;
 
-use super::settings::{said, settings_of};
+use super::service::live_settings;
+use super::settings::{said, subject_settings};
 use super::workload::Merged;
 use super::{Combined, MAX_VARIANTS, Resolver, Section};
 use crate::error::StudyError;
@@ -126,6 +127,26 @@ impl<'a> Resolver<'a> {
         Err(self
             .source
             .error(section.part.excludes[place].span(), message))
+    }
+}
+
+/// The settings of a variant.
+fn settings_of(
+    resolver: &mut Resolver<'_>,
+    name: &str,
+    span: &Range<usize>,
+    merged: &Merged<'_>,
+) -> Result<Settings, StudyError> {
+    match (&merged.service, merged.workload) {
+        (None, _) => subject_settings(resolver, name, span, merged),
+        (Some(service), None) => live_settings(resolver, name, span, merged, service),
+        (Some(_), Some(_)) => {
+            let message = format!(
+                "variant \"{name}\": [workload] is a subject's, and a live service is sent what [service] \
+                 says; keep one of the two"
+            );
+            Err(resolver.source.error(span.clone(), message))
+        }
     }
 }
 

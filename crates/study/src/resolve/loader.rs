@@ -9,7 +9,6 @@ use rpcgauge_message::workload::OwnWorkload;
 use rpcgauge_message::{MessageType, Schema, whole_file};
 use serde_json::Value;
 
-use super::own::OwnSource;
 use crate::system::sentence;
 
 /// Why a file of a study, or what stands in it, cannot be had.
@@ -118,6 +117,19 @@ impl SchemaSource {
             LoadError::new("descriptor-set", format!("{}: {error}", path.display()))
         })
     }
+}
+
+/// Where a user's own method and its samples are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnSource {
+    /// What describes its messages.
+    pub schema: SchemaSource,
+    /// `package.Service/Method`.
+    pub method: String,
+    /// The request, as a JSON file.
+    pub request: PathBuf,
+    /// The response, as a JSON file.
+    pub response: PathBuf,
 }
 
 impl OwnSource {

@@ -3,15 +3,18 @@
 //! ```text
 //! StudyFile ─► layers (study < group < variant < factor) ─► settings ─► variants ─► Draft ─► Plan
 //!              combine.rs                                   settings.rs names.rs    plan/draft.rs
+//!                                                           service.rs  machine.rs
 //! ```
 
 mod budget;
 mod capacity;
 mod combine;
+pub mod inputs;
 pub mod loader;
+mod machine;
 mod names;
-pub mod own;
-pub mod service;
+mod own;
+mod service;
 mod settings;
 mod workload;
 
@@ -19,25 +22,25 @@ mod workload;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU32;
 use std::ops::Range;
 
 use rpcgauge_message::{Compression, Encoding, Limits, Workload, WorkloadSpec};
 use toml::Spanned;
 
-use crate::capacity::MOST_TRIALS;
 use crate::error::{Source, StudyError};
 use crate::features::Features;
-use crate::file::{Layer, Others, Part, PlacementWritten, ServiceWritten, StudyFile, WarmupTime};
+use crate::file::{Layer, Part, ServiceWritten, StudyFile, WarmupTime};
 use crate::objective::Objective;
-use crate::plan::draft::{Checks, Control, Draft, DraftError};
+use crate::plan::check::MAX_TRIALS;
+use crate::plan::draft::{Control, Draft, DraftError};
 use crate::plan::order::Rounds;
-use crate::plan::{Capacity, Plan, SLICE_US, Variant};
+use crate::plan::{Plan, SLICE_US, Variant};
 use crate::read::Time;
-use crate::settings::{Idle, Placement, Stop};
+use crate::settings::Stop;
+use inputs::Resolved;
 use loader::Loader;
+use machine::Machine;
 use own::OwnCache;
-use service::Resolved;
 
 /// What resolving needs to know beside the study.
 #[derive(Clone, Copy)]
@@ -84,8 +87,6 @@ pub const DEFAULT_WARMUP: Stop = Stop {
 };
 /// Most variants of a plan: more are a slip in the factors, not a study that ends.
 pub const MAX_VARIANTS: usize = 1_000;
-/// Most trials of a plan, for the same reason.
-pub const MAX_TRIALS: u64 = 200_000;
 
 /// A variant on its way into the plan.
 #[derive(Debug, Clone)]
@@ -122,7 +123,7 @@ struct Resolver<'a> {
     within_limits: Vec<Sent>,
     /// Whether the study searches for a rate.
     searches: bool,
-    services: service::Read,
+    services: inputs::Read,
 }
 
 /// How a workload's messages are sent.
@@ -156,7 +157,7 @@ impl StudyFile {
             made: Vec::new(),
             within_limits: Vec::new(),
             searches: self.top.capacity.is_some(),
-            services: service::Read::default(),
+            services: inputs::Read::default(),
         };
         let mut combined = resolver.variants(self)?;
         let machine = match self.is_live() {
@@ -253,178 +254,7 @@ impl StudyFile {
     }
 }
 
-/// Where a plan's trials run, how often its headline pairs are checked elsewhere, and their bounds.
-struct Machine {
-    main: Placement,
-    checks: Checks,
-    idle: Idle,
-    warmup: Stop,
-    capacity: Option<Capacity>,
-}
-
 impl Resolver<'_> {
-    /// Of a study of subjects.
-    fn subjects(&self, study: &StudyFile) -> Result<Machine, StudyError> {
-        let top = &study.top;
-        let of_live = [
-            (top.capacity.as_ref().map(Spanned::span), "capacity"),
-            (top.objectives.as_ref().map(Spanned::span), "objectives"),
-        ];
-        for (place, word) in of_live {
-            if let Some(place) = place {
-                let message =
-                    format!("\"{word}\" is for live services; write [service], or leave it out");
-                return Err(self.source.error(place, message));
-            }
-        }
-        let (main, placements) = self.placements(study)?;
-        Ok(Machine {
-            main,
-            checks: Checks {
-                placements,
-                rounds: self.check_rounds(study),
-            },
-            idle: top.idle.unwrap_or(Idle::Held),
-            warmup: DEFAULT_WARMUP,
-            capacity: None,
-        })
-    }
-
-    /// Of a study of live services, which run where they run and are never started afresh.
-    fn live(
-        &mut self,
-        study: &StudyFile,
-        combined: &mut [Combined],
-    ) -> Result<Machine, StudyError> {
-        let is_subject = |one: &&Combined| one.variant.settings.target.live().is_none();
-        if let Some(one) = combined.iter().find(is_subject) {
-            let message = format!(
-                "variant \"{}\" calls a subject, and others call live services; make two studies of them",
-                one.variant.name
-            );
-            return Err(self.source.error(one.span.clone(), message));
-        }
-        let asked = self.context.overrides;
-        let placement = study.placement.main.as_ref().map(Spanned::span);
-        let of_subjects = [
-            (placement.is_some(), "placement"),
-            (study.top.idle.is_some(), "idle"),
-            (study.top.budget.is_some(), "budget"),
-            (
-                study
-                    .part
-                    .invocations
-                    .or(asked.invocations.and_then(NonZeroU32::new))
-                    .is_some(),
-                "invocations",
-            ),
-        ];
-        if let Some((_, word)) = of_subjects.iter().find(|(is_said, _)| *is_said) {
-            return Err(self.source.whole(format!(
-                "\"{word}\" is of subjects, and live services are called here; leave it out"
-            )));
-        }
-        self.check_services(combined)?;
-        let capacity = study.top.capacity.as_ref();
-        let capacity = capacity.map(|written| self.search(study, written, combined));
-        let capacity = capacity.transpose()?;
-        let rounds = match capacity {
-            Some(_) => Rounds {
-                invocations: 1,
-                blocks: MOST_TRIALS,
-            },
-            None => study.live_rounds(combined.len(), asked.blocks),
-        };
-        combined.iter_mut().for_each(|one| one.rounds = rounds);
-        Ok(Machine {
-            main: Placement::Free,
-            checks: Checks {
-                placements: Vec::new(),
-                rounds,
-            },
-            idle: Idle::AsIs,
-            warmup: match &capacity {
-                Some(search) => capacity::warmup(search),
-                None => self.live_warmup(study, combined)?,
-            },
-            capacity,
-        })
-    }
-}
-
-impl<'a> Resolver<'a> {
-    /// The study's own placement, then those that check its headline pairs.
-    fn placements(&self, study: &StudyFile) -> Result<(Placement, Vec<Placement>), StudyError> {
-        let written = &study.placement;
-        let cores = self.context.cores;
-        let fits = |placement: Placement| placement != Placement::TwoCores || cores >= 2;
-        let main = written
-            .main
-            .as_ref()
-            .map(|main| (*main.get_ref(), main.span()));
-        let others = written.others.iter().flat_map(|others| {
-            let Others(all) = others.get_ref();
-            all.iter().map(|other| (*other, others.span()))
-        });
-        let mut all = main.clone().into_iter().chain(others);
-        if let Some((_, place)) = all.find(|(placement, _)| !fits(*placement)) {
-            return Err(self.source.error(
-                place,
-                format!("two-cores needs 2 cores, and this program may use {cores}; write \"one-core\" or \"free\""),
-            ));
-        }
-        let default = if fits(Placement::TwoCores) {
-            Placement::TwoCores
-        } else {
-            Placement::OneCore
-        };
-        let main = main.map_or(default, |(main, _)| main);
-        let others: Vec<Placement> = match &written.others {
-            Some(others) => others.get_ref().0.clone(),
-            None if main == Placement::OneCore && fits(Placement::TwoCores) => {
-                vec![Placement::TwoCores]
-            }
-            None if main == Placement::OneCore => vec![Placement::Free],
-            None => vec![Placement::OneCore],
-        };
-        // The machine may have made an "other" the default main. Where it was the only one, the
-        // scheduler's own placement checks the pairs.
-        let mut besides: Vec<Placement> =
-            others.into_iter().filter(|other| *other != main).collect();
-        if besides.is_empty() {
-            besides.push(Placement::Free);
-        }
-        Ok((main, besides))
-    }
-
-    /// The repetitions of the study, or of a group that has its own.
-    fn rounds(&self, study: &Part, group: Option<&Part>) -> Rounds {
-        let overrides = self.context.overrides;
-        let study = Rounds {
-            invocations: overrides
-                .invocations
-                .or_else(|| study.invocations.map(NonZeroU32::get))
-                .unwrap_or(DEFAULT_INVOCATIONS),
-            blocks: overrides
-                .blocks
-                .or_else(|| study.blocks.map(NonZeroU32::get))
-                .unwrap_or(DEFAULT_BLOCKS),
-        };
-        let Some(group) = group else { return study };
-        own_rounds(study, overrides, group.invocations, group.blocks)
-    }
-
-    /// The repetitions under other placements.
-    fn check_rounds(&self, study: &StudyFile) -> Rounds {
-        let PlacementWritten {
-            invocations,
-            blocks,
-            ..
-        } = study.placement;
-        let all = self.rounds(&study.part, None);
-        own_rounds(all, self.context.overrides, invocations, blocks)
-    }
-
     fn variants(&mut self, study: &StudyFile) -> Result<Vec<Combined>, StudyError> {
         let mut combined = Vec::new();
         let Part {
@@ -462,28 +292,6 @@ impl<'a> Resolver<'a> {
 
 fn number(written: &Option<Spanned<f64>>, default: f64) -> f64 {
     written.as_ref().map_or(default, |number| *number.get_ref())
-}
-
-/// A part's own repetitions; a command line's number is an upper bound of them.
-fn own_rounds(
-    study: Rounds,
-    overrides: &Overrides,
-    invocations: Option<NonZeroU32>,
-    blocks: Option<NonZeroU32>,
-) -> Rounds {
-    let own = |own: Option<NonZeroU32>, study: u32, overridden: bool| match own {
-        None => study,
-        Some(own) if overridden => study.min(own.get()),
-        Some(own) => own.get(),
-    };
-    Rounds {
-        invocations: own(
-            invocations,
-            study.invocations,
-            overrides.invocations.is_some(),
-        ),
-        blocks: own(blocks, study.blocks, overrides.blocks.is_some()),
-    }
 }
 
 impl StudyFile {

@@ -2,29 +2,15 @@
 //! plan, so that a plan needs no other file.
 
 use std::ops::Range;
-use std::path::PathBuf;
 
 use rpcgauge_message::Limits;
 use rpcgauge_message::workload::OwnWorkload;
 use toml::Spanned;
 
-use super::loader::{Loader, SchemaSource};
+use super::loader::{Loader, OwnSource, SchemaSource};
 use crate::error::{Source, StudyError};
 use crate::file::{OwnWritten, Paths};
 use crate::read::Line;
-
-/// Where a user's own method and its samples are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnSource {
-    /// What describes its messages.
-    pub schema: SchemaSource,
-    /// `package.Service/Method`.
-    pub method: String,
-    /// The request, as a JSON file.
-    pub request: PathBuf,
-    /// The response, as a JSON file.
-    pub response: PathBuf,
-}
 
 /// Each method loaded once, however many variants call it.
 pub(super) struct OwnCache<'a> {

@@ -6,7 +6,6 @@ use rpcgauge_message::nearest::Nearest;
 use rpcgauge_message::{Encoding, WorkloadSpec};
 
 use super::Resolver;
-use super::service::live_settings;
 use super::workload::{Merged, sample_place, scale_of, workload};
 use crate::error::StudyError;
 use crate::features::{Features, Role};
@@ -34,24 +33,13 @@ pub(super) fn fill(settings: &mut Settings, layer: &Layer) {
     }
 }
 
-/// The settings of a variant.
-pub(super) fn settings_of(
+/// The settings of a variant that calls a subject, or is a codec.
+pub(super) fn subject_settings(
     resolver: &mut Resolver<'_>,
     name: &str,
     span: &Range<usize>,
     merged: &Merged<'_>,
 ) -> Result<Settings, StudyError> {
-    match (&merged.service, merged.workload) {
-        (None, _) => {}
-        (Some(service), None) => return live_settings(resolver, name, span, merged, service),
-        (Some(_), Some(_)) => {
-            let message = format!(
-                "variant \"{name}\": [workload] is a subject's, and a live service is sent what [service] \
-                 says; keep one of the two"
-            );
-            return Err(resolver.source.error(span.clone(), message));
-        }
-    }
     let workload = workload(resolver, name, span, merged)?;
     let mut settings = said(&merged.layer, workload.clone());
     let check = Check {

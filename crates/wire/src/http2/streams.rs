@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::client::Token;
+use crate::event::Token;
 
 /// One call in flight.
 ///

@@ -10,11 +10,10 @@ use std::cell::Cell;
 use rpcgauge_message::workload::OwnWorkload;
 use serde_json::json;
 
-use super::loader::LoadError;
-use super::own::OwnSource;
+use super::loader::{LoadError, OwnSource};
 use super::*;
 use crate::features::{CompressionKind, Role, embedded_only};
-use crate::settings::{ConnectionUse, DEFAULT_STOP, HttpVersion, Protocol, Style};
+use crate::settings::{ConnectionUse, DEFAULT_STOP, HttpVersion, Idle, Placement, Protocol, Style};
 
 /// A loader without files: knows one method, and counts how often it was asked.
 #[derive(Default)]
