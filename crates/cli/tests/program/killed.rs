@@ -86,6 +86,15 @@ fn what_a_build_leaves_running_ends_with_the_build() {
 }
 
 #[test]
+fn what_has_left_its_group_ends_with_rpcgauge() {
+    let script = STARTS_ANOTHER.replace("sleep 1000 &", "setsid sleep 1000 &");
+    for end in [kill, interrupt] {
+        let place = place(&script, "true");
+        end_with_it(&place, &["subjects", "build", "made"], end);
+    }
+}
+
+#[test]
 fn the_workers_of_a_subject_end_with_rpcgauge() {
     for end in [kill, interrupt, twice] {
         let place = place("true", STARTS_ANOTHER);

@@ -28,6 +28,7 @@ pub(crate) fn spawn(command: &mut Command, cores: Option<CoreSet>) -> io::Result
     // A group of its own: Ctrl-C at the terminal reaches the lab alone, which ends its subjects in
     // order, and a signal to the group also ends what a wrapper script started.
     command.process_group(0);
+    command.env(guard::MARK, &*guard::MARK_VALUE);
     let lab = getpid();
     // SAFETY: between fork and exec only system calls are made; nothing allocates or locks.
     unsafe {

@@ -2,12 +2,14 @@
 //! kills only the processes that this program itself has started.
 //!
 //! The guard is a shell that knows the process groups by lines on its standard input. The kernel closes
-//! that when this program ends in any way, and the guard kills the groups that are left.
+//! that when this program ends in any way, and the guard kills the groups that are left, and what has
+//! left its group: it still has a variable of this program's in its environment.
 
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{ChildStdin, Command, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::time::SystemTime;
 
 use rustix::process::Pid;
 
@@ -30,7 +32,21 @@ done
 for group in $groups; do
     kill -9 "-$group" 2>/dev/null
 done
+for file in $(grep -lsxz "$1" /proc/[0-9]*/environ); do
+    pid=${file#/proc/}
+    kill -9 "${pid%/environ}" 2>/dev/null
+done
 "#;
+
+/// The variable by which processes are known that have left their group.
+pub(super) const MARK: &str = "RPCGAUGE_STARTED_BY";
+
+/// Its value, which no other program's processes have: its number, and when it began.
+pub(super) static MARK_VALUE: LazyLock<String> = LazyLock::new(|| {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let began = since.unwrap_or_default().as_nanos();
+    format!("{}-{began}", std::process::id())
+});
 
 /// The guard's input, once there is a guard. Where none can be started the processes are ended as
 /// long as this program lives.
@@ -64,9 +80,11 @@ fn tell(guard: &mut Option<ChildStdin>, what: &str, group: Pid) {
 fn start() -> Option<ChildStdin> {
     let mut command = Command::new("/bin/sh");
     command
-        .args(["-c", SCRIPT])
+        .args(["-c", SCRIPT, "rpcgauge-guard"])
+        .arg(format!("{MARK}={}", *MARK_VALUE))
         .current_dir("/")
         .env_clear()
+        .env("PATH", "/usr/bin:/bin")
         .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
