@@ -109,7 +109,7 @@ mod tests {
         let script = format!("exec 3<>{}; sleep 1000 & echo v1", pipe.display());
         let said = version_text(Path::new("/bin/sh"), &["-c", &script]);
         assert_eq!(said.unwrap(), "v1\n\n");
-        // A pipe that nobody has open for reading cannot be opened for writing without waiting.
+        // A pipe without a reader cannot be opened for writing without waiting.
         let is_open = || {
             let flags = OFlags::WRONLY | OFlags::NONBLOCK;
             rustix::fs::open(&pipe, flags, Mode::empty()).is_ok()

@@ -69,7 +69,7 @@ impl Bench {
         self.message.code()
     }
 
-    /// What the operation makes, so that it can be held against what is right.
+    /// What the operation makes, so that it can be compared with what is right.
     pub(crate) fn verify(&mut self) -> Result<Verified, Failed> {
         match self.operation {
             Operation::Encode => {

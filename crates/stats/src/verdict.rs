@@ -150,7 +150,7 @@ impl Verdict {
 /// between two runs that of each. Without one the verdict is unguarded, which a report must say.
 ///
 /// In this order: without an interval nothing is resolved; nor is an interval that holds 1 and
-/// reaches out of the margin. Any other is held against the threshold, the end of the A/A interval
+/// reaches out of the margin. Any other is compared with the threshold, the end of the A/A interval
 /// that is farthest from 1: one inside the margin is no difference where the threshold lies inside
 /// the margin too, and one outside is faster or slower where all of it lies beyond the threshold.
 #[must_use]

@@ -265,8 +265,7 @@ pub struct BytesByClass {
     /// Frames, chunking, message prefixes, connection set-up.
     pub overhead: u64,
     /// The handler marks' header fields, which are not among `headers`: the server sends them only
-    /// where stages are timed, and they are no part of the call. Absent where there are none, and
-    /// in runs that were recorded before marks were told apart.
+    /// where stages are timed, and they are no part of the call. Absent where there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub marks: u64,
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub struct Url {
     /// What the URL begins with.
     pub scheme: Scheme,
-    /// Host, and port if the URL has one, as the server is told (RFC 9110, section 7.2).
+    /// Host, and port if the URL has one, as sent to the server (RFC 9110, section 7.2).
     pub authority: String,
     /// Where it listens.
     pub address: Address,
@@ -106,7 +106,7 @@ impl Scheme {
 }
 
 impl Url {
-    /// The same calls over a Unix domain socket; host and port are only what the server is told.
+    /// The same calls over a Unix domain socket; host and port are only sent to the server.
     #[must_use]
     pub fn over_unix_socket(mut self, path: &Path) -> Self {
         self.address = Address::Unix {
@@ -174,7 +174,7 @@ impl FromStr for Url {
     }
 }
 
-/// A URL, as far as it can be told: what stands before an `@` may be a password.
+/// A URL as an error may show it: what stands before an `@` may be a password.
 fn without_user(text: &str) -> String {
     let (scheme, rest) = match text.split_once("://") {
         Some((scheme, rest)) => (format!("{scheme}://"), rest),

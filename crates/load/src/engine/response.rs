@@ -16,7 +16,7 @@ const HANDLER_END: &[u8] = b"rpcgauge-handler-end";
 /// gRPC status codes above this are absurd; they are counted as one kind.
 const LAST_GRPC_CODE: u32 = 16;
 
-/// What responses are held against; the same for all calls of a trial.
+/// What responses are compared with; the same for all calls of a trial.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules<'a> {
     pub(super) style: &'a CallStyle,

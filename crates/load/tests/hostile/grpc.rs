@@ -68,10 +68,7 @@ fn statuses() -> Vec<Case> {
             ],
         ),
         ending(
-            case(
-                "grpc-status that nobody has heard of",
-                fail(&["grpc-invalid"]),
-            ),
+            case("grpc-status that does not exist", fail(&["grpc-invalid"])),
             &[&[("grpc-status", "17")], &[("grpc-status", "4294967295")]],
         ),
         ending(

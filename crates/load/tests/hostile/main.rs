@@ -1,7 +1,7 @@
 //! Servers that are broken, absent or malicious. Whatever they do, every call is counted by kind
 //! with the side at fault, within the deadline and in bounded memory.
 //!
-//! docs/hostile.md has them as a table, and is held against what is run here.
+//! docs/hostile.md has them as a table, and is compared with what is run here.
 
 #[path = "../support/mod.rs"]
 mod support;

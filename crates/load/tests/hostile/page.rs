@@ -1,4 +1,4 @@
-//! docs/hostile.md, held against the table.
+//! docs/hostile.md, compared with the table.
 
 use std::fmt::Write;
 use std::fs;

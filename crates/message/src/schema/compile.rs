@@ -27,7 +27,7 @@ pub(super) fn compile(files: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>
     }
 }
 
-/// The error of what was compiled, of the files that it was compiled from: nobody gave a descriptor set.
+/// The error of what was compiled, about the .proto files, since no descriptor set was given.
 pub(super) fn of_files(error: SchemaError, files: &[PathBuf], includes: &[PathBuf]) -> SchemaError {
     let SchemaError::DescriptorSet { file, what } = error else {
         return error;

@@ -29,7 +29,7 @@ pub struct FloorChange {
 pub struct VerdictChange {
     /// The variant that it is about.
     pub of: String,
-    /// The variant it is held against.
+    /// The variant it is compared with.
     pub against: String,
     /// What is compared.
     pub metric: Metric,

@@ -1,6 +1,6 @@
 //! Two runs against each other.
 //!
-//! Between two runs lie two moods of the machine. So a figure is not held against what it was, but
+//! Between two runs lie two moods of the machine. So a figure is not compared with what it was, but
 //! against what both runs measured beside it: the floor, and the variant that it is compared with
 //! ([`Base`]). It is better or worse where both say so, beyond what both runs' A/A pairs show, with
 //! intervals that all hold together ([`rpcgauge_stats::judge_changes`]).
@@ -125,7 +125,7 @@ pub struct MetricChange {
 /// How a figure stands to what both runs share, after over before.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Shift {
-    /// What it is held against.
+    /// What it is compared with.
     #[serde(flatten)]
     pub base: Base,
     /// The ratio of the ratios.
@@ -146,7 +146,7 @@ pub enum Change {
     NoDifference,
     /// The two runs do not decide it.
     NotResolved,
-    /// The runs do not share what it would be held against: a floor, a variant that it is compared with
+    /// The runs do not share what it would be compared with: a floor, a variant that it is compared with
     /// and that calls in the same way, an A/A pair.
     NoBase,
     /// The runs left different shares of the calls unanswered, and what these would have taken could

@@ -24,7 +24,7 @@ const SHOWN: [(Metric, &str, u8); 6] = [
 /// Writes differences for a terminal.
 pub fn render(diff: &Diff, style: Style) -> String {
     let mut facts = vec![format!(
-        "The machine's mood is another one in each run. So a figure is held against its run's floor and \
+        "The machine's mood is another one in each run. So a figure is compared with its run's floor and \
          against the variant that it is compared with, and changed where both say so: in at most {} of \
          diffs anything does by chance.",
         words::margin_percent(1.0 - diff.confidence)

@@ -1,4 +1,4 @@
-//! What two runs share, and a figure held against it.
+//! What two runs share, and a figure compared with it.
 //!
 //! Blocks of two runs are no pairs: the machine was in another mood. So each figure is divided, block
 //! by block, by what was measured beside it in the same run, and these ratios are compared between the
@@ -16,7 +16,7 @@ use crate::findings::trial::TrialRow;
 use crate::findings::{Findings, VariantFindings, controls, figure};
 use crate::metric::{is_about_server, is_counted};
 
-/// What a figure is held against, so that the machine's mood cancels.
+/// What a figure is compared with, so that the machine's mood cancels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "base", rename_all = "kebab-case")]
 pub enum Base {
@@ -217,7 +217,7 @@ fn calls_the_same(variant: &str, [before, after]: [&Findings; 2]) -> bool {
     how(before) == how(after)
 }
 
-/// The variants that one is held against by the runs' pairs, then those that are held against it: each
+/// The variants that one is compared with by the runs' pairs, then those that are compared with it: each
 /// in both runs, and called in the same way.
 fn partners<'a>(variant: &str, runs: [&'a Findings; 2]) -> Vec<&'a str> {
     let [before, after] = runs;

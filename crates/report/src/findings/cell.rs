@@ -258,7 +258,7 @@ fn between_stages(stages: &[StageFindings], latency: Option<&Distribution>) -> O
         .map(|call| (call.mean_ns - staged).max(0.0))
 }
 
-/// The floor of a cell. Each of its blocks is held against the variant's own trial in that block: both
+/// The floor of a cell. Each of its blocks is compared with the variant's own trial in that block: both
 /// met the machine in the same moods.
 fn floor(
     variant: &str,

@@ -242,7 +242,7 @@ impl<'a> Blocks<'a> {
                 counts.missing += 1;
                 continue;
             };
-            // Each by its own timing: a stage trial can be held against a load.
+            // Each by its own timing: a stage trial can be compared with a load.
             let is_bound = |row: &TrialRow| row.client_bound && is_about_server(metric, row.timing);
             if is_bound(of) || is_bound(against) {
                 counts.client_bound += 1;
@@ -306,7 +306,7 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// The A/A pairs that a variant's verdicts may be held against, each the second name and the original: those of its own
+/// The A/A pairs that a variant's verdicts may be compared with, each the second name and the original: those of its own
 /// group before any other, those timed in the same way before any other, then in the study's order.
 pub(crate) fn controls(variants: &[VariantFindings], judged: &VariantFindings) -> Vec<[u32; 2]> {
     let all = || (0..).zip(variants);

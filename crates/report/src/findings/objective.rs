@@ -7,7 +7,7 @@ use super::figures::{Distribution, Figures};
 use super::model::VariantFindings;
 use super::steps::StepFindings;
 
-/// An objective, held against one variant.
+/// An objective, compared with one variant.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ObjectiveFindings {
     /// The variant.
@@ -79,7 +79,7 @@ pub(crate) fn judge(
     .collect()
 }
 
-/// What an objective is held against: the calls of a variant, of a step, or of one trial.
+/// What an objective is compared with: the calls of a variant, of a step, or of one trial.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Evidence<'a> {
     pub(crate) started: u64,
@@ -162,7 +162,7 @@ pub(crate) fn held_against(objective: &Objective, evidence: &Evidence<'_>) -> He
     }
 }
 
-/// What is held against the bound; infinite for a latency of calls that were never answered.
+/// What is compared with the bound; infinite for a latency of calls that were never answered.
 fn figure(measure: Measure, evidence: &Evidence<'_>) -> f64 {
     let of_all = |time: fn(&Distribution) -> f64| match evidence.latency {
         Some(latency) if evidence.answered == evidence.started => time(latency),

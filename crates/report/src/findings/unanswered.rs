@@ -15,7 +15,7 @@ use crate::metric::{self, Kind};
 pub struct Unanswered {
     /// Of the variant that a verdict is about.
     pub of: f64,
-    /// Of the one it is held against.
+    /// Of the one it is compared with.
     pub against: f64,
 }
 

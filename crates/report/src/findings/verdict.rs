@@ -18,7 +18,7 @@ pub struct Comparison {
     pub question: String,
     /// The variant that the verdict is about.
     pub of: String,
-    /// The variant it is held against.
+    /// The variant it is compared with.
     pub against: String,
     /// What is compared.
     pub metric: Metric,
@@ -51,7 +51,7 @@ pub struct PlacementVerdict {
     pub outcome: Outcome,
     /// The blocks it rests on, and those it does not.
     pub blocks: BlockCounts,
-    /// The A/A pair that it is held against.
+    /// The A/A pair that it is compared with.
     pub control: Option<Control>,
     /// The smallest ratio (above 1) that this comparison would resolve with 80% probability.
     pub smallest_difference: Option<f64>,
@@ -178,7 +178,7 @@ pub struct BlockCounts {
     pub client_bound: u64,
 }
 
-/// The A/A pair that a verdict is held against.
+/// The A/A pair that a verdict is compared with.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Control {
     /// The variant that was measured twice.
@@ -214,7 +214,7 @@ pub struct ClaimFindings {
     pub says: String,
     /// The variant the claim is about.
     pub of: String,
-    /// The variant it was held against.
+    /// The variant it was compared with.
     pub against: String,
     /// What was compared.
     pub metric: Metric,

@@ -18,7 +18,7 @@ pub(crate) struct Moods {
     pub(crate) own: f64,
 }
 
-/// The part of a call that is the kernel's: of a group's base variant, and of those held against it.
+/// The part of a call that is the kernel's: of a group's base variant, and of those compared with it.
 const KERNEL: [f64; 3] = [0.4, 0.2, 0.6];
 
 /// Between fresh processes of one thing, and between its blocks; two of them differ by √2 times that.

@@ -100,7 +100,7 @@ impl Part {
         let claimed = part.claims.iter().map(|claim| (&claim.of, &claim.against));
         let mut both = compared.chain(claimed);
         if let Some((_, against)) = both.find(|(of, against)| of == against) {
-            let message = "a variant is held against itself; the A/A pair is there in every study";
+            let message = "a variant is compared with itself; the A/A pair is there in every study";
             return Err(table.source.error(against.span(), message));
         }
         let mut figures = part.claims.iter().map(|claim| &claim.published);

@@ -116,7 +116,7 @@ fn keys_that_contradict_each_other() {
     assert_snapshot!(with_question("placement = { main = \"free\", others = [\"free\"] }"), @r#"my.toml:2:39: a placement stands twice; "others" are checked besides "main""#);
     assert_snapshot!(with_question("[factors]\nn = [10, 20, 10]"), @"my.toml:3:14: the value 10 stands twice in this list");
     assert_snapshot!(with_question("[[exclude]]"), @"my.toml:2:1: this [[exclude]] says no setting, so it would exclude everything");
-    assert_snapshot!(with_question("[[pairs]]\nof = \"a\"\nagainst = \"a\""), @"my.toml:4:11: a variant is held against itself; the A/A pair is there in every study");
+    assert_snapshot!(with_question("[[pairs]]\nof = \"a\"\nagainst = \"a\""), @"my.toml:4:11: a variant is compared with itself; the A/A pair is there in every study");
 }
 
 #[test]

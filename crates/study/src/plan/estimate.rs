@@ -50,7 +50,7 @@ mod guess {
 }
 
 impl Plan {
-    /// About how long the plan takes, as far as can be told before it runs: warm-ups as long as
+    /// About how long the plan takes, as far as can be known before it runs: warm-ups as long as
     /// they usually are, calls at a guess.
     pub fn estimate(&self) -> Duration {
         self.estimate_with(|_| None)

@@ -115,7 +115,7 @@ pub struct Pair {
     pub question: String,
     /// The variant that the verdict is about.
     pub of: String,
-    /// The variant it is held against.
+    /// The variant it is compared with.
     pub against: String,
     /// What is compared.
     pub metric: Metric,
@@ -136,7 +136,7 @@ pub struct Claim {
     pub says: String,
     /// The variant the claim is about.
     pub of: String,
-    /// The variant it was held against.
+    /// The variant it was compared with.
     pub against: String,
     /// What was compared.
     pub metric: Metric,

@@ -19,7 +19,7 @@ pub struct Environment {
     pub cores: u32,
     /// Memory of the machine, bytes.
     pub memory_bytes: u64,
-    /// Whether it runs inside a virtual machine or container, where that can be told.
+    /// Whether it runs inside a virtual machine or container, where that can be known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub virtualization: Option<String>,
     /// The frequency governor, where there is one.
@@ -27,7 +27,7 @@ pub struct Environment {
     pub governor: Option<String>,
     /// What was asked of idle states, and what was got.
     pub idle: IdleOutcome,
-    /// The subjects that took part, by name, with the versions they told.
+    /// The subjects that took part, by name, with the versions that they reported.
     pub subjects: BTreeMap<String, BTreeMap<String, String>>,
     /// Anything else about the machine that makes figures noisy, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

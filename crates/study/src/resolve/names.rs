@@ -270,7 +270,7 @@ fn is_codec(one: &Combined) -> bool {
 }
 
 impl StudyFile {
-    /// Without any pair, every variant is held against the first listed one under the same
+    /// Without any pair, every variant is compared with the first listed one under the same
     /// factors, or against the first of all where none is listed. Only those whose name `is_in`
     /// count.
     pub(super) fn default_pairs(

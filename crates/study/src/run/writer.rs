@@ -104,7 +104,7 @@ impl RunWriter {
         let made = make_parents(parent).map_err(failed)?;
         let draft = Draft::beside(parent).map_err(failed);
         let result = draft.and_then(|draft| {
-            // What cannot be filled is not there in the end, so it is told as a whole.
+            // What cannot be filled is not there in the end, so the error names the whole.
             draft.fill(new).map_err(|error| match error {
                 RunError::Write { source, .. } => failed(source),
                 other => other,
@@ -112,7 +112,7 @@ impl RunWriter {
             draft.settle(directory)
         });
         if result.is_err() {
-            // Best effort: the error that is told is the first one.
+            // Best effort: the first error is the one returned.
             for folder in made.iter().rev() {
                 let _ = fs::remove_dir(folder);
             }

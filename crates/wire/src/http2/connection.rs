@@ -37,7 +37,7 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const LAST_STREAM: u32 = (1 << 31) - 1;
 
 /// How many streams that the client reset are remembered, so that what the server sent before it
-/// knew is told from frames on streams that are long over.
+/// knew is distinguished from frames on streams that ended long ago.
 const REMEMBERED_RESETS: usize = 256;
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Codecs: held against this program's own.
+//! Codecs: compared with this program's own.
 
 use std::fmt;
 use std::path::PathBuf;

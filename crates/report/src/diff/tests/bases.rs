@@ -1,4 +1,4 @@
-//! What a figure is held against: the floor and the base variant that both runs have.
+//! What a figure is compared with: the floor and the base variant that both runs have.
 
 use super::*;
 
@@ -84,7 +84,7 @@ fn a_figure_is_held_against_the_floor_and_the_variant_it_is_compared_with() {
 #[test]
 fn only_the_variant_that_got_slower_is_said_to_be() {
     let before = findings(&two(2.0).build());
-    // The one that others are held against, and one that is held against it.
+    // The one that others are compared with, and one that is compared with it.
     for (slow, name) in [(vec![1], "rest"), (vec![0, 2], "grpc")] {
         let mut later = two(2.0);
         later.seed = 99;

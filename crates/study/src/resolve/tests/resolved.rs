@@ -432,7 +432,7 @@ compression = "gzip"
     assert_snapshot!(target("engine"), @r#"{"server":"reference","workload":{"name":"hello"}}"#);
     assert_snapshot!(target("futures"), @r#"{"server":"reference","client":{"stack":"python/http","style":"future"},"workload":{"name":"hello"}}"#);
     assert_snapshot!(target("codec"), @r#"{"codec":"python/json","operation":"encode","sample":"request","workload":{"name":"hello"}}"#);
-    // A codec is held against nothing that calls.
+    // A codec is compared with nothing that calls.
     assert!(plan.pairs.iter().all(|pair| pair.a_a || pair.of != "codec"));
     // What was kept of it is read again.
     let kept = serde_json::to_string(&plan).unwrap();
