@@ -110,14 +110,12 @@ fn study(args: &LoadArgs, variables: &mut BTreeMap<String, String>) -> Result<St
     }
     text.table("[service]");
     let mut headers = |of: &str, fields: &[(String, String)]| -> Vec<String> {
-        let fields = fields.iter().enumerate();
-        fields
-            .map(|(place, (name, value))| {
-                let variable = variable(of, name, fields_before(args, of, place, name));
-                variables.insert(variable.clone(), value.clone());
-                format!("{name}: ${variable}")
-            })
-            .collect()
+        let reference = |(name, value): &(String, String)| {
+            let variable = unused_variable(of, name, variables);
+            variables.insert(variable.clone(), value.clone());
+            format!("{name}: ${variable}")
+        };
+        fields.iter().map(reference).collect()
     };
     let (of_target, of_vs) = (
         headers("", &service.header),
@@ -279,29 +277,17 @@ fn question(args: &LoadArgs) -> String {
     }
 }
 
-/// The variable that stands for the value of a header field in the study.
-fn variable(of: &str, name: &str, before: usize) -> String {
+/// A variable that stands for the value of a header field in the study, and for no other.
+fn unused_variable(of: &str, name: &str, used: &BTreeMap<String, String>) -> String {
     let upper = |c: char| match c.is_ascii_alphanumeric() {
         true => c.to_ascii_uppercase(),
         false => '_',
     };
-    let name: String = name.chars().map(upper).collect();
-    match before {
-        0 => format!("{of}{name}"),
-        before => format!("{of}{name}_{}", before + 1),
-    }
-}
-
-/// How many fields of the same name stand before one.
-fn fields_before(args: &LoadArgs, of: &str, place: usize, name: &str) -> usize {
-    let fields = match of {
-        "" => &args.service.header,
-        _ => &args.vs_header,
-    };
-    let before = fields.iter().take(place);
-    before
-        .filter(|(other, _)| other.eq_ignore_ascii_case(name))
-        .count()
+    let plain: String = of.chars().chain(name.chars().map(upper)).collect();
+    let numbered = (2..).map(|number| format!("{plain}_{number}"));
+    let mut names = std::iter::once(plain.clone()).chain(numbered);
+    let unused = names.find(|name| !used.contains_key(name));
+    unused.unwrap_or(plain)
 }
 
 fn shown(path: &std::path::Path) -> String {
@@ -311,4 +297,27 @@ fn shown(path: &std::path::Path) -> String {
 /// A number as TOML has it; one beyond its integers is refused like any that is too large.
 fn number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_header_field_has_a_variable_of_its_own() {
+        let mut used = BTreeMap::new();
+        let mut next = |of: &str, name: &str| {
+            let variable = unused_variable(of, name, &used);
+            used.insert(variable.clone(), String::new());
+            variable
+        };
+        let names = [
+            next("", "x-a"),
+            next("", "x_a"),
+            next("", "X-A"),
+            next("", "vs-x"),
+            next("VS_", "x"),
+        ];
+        assert_eq!(names, ["X_A", "X_A_2", "X_A_3", "VS_X", "VS_X_2"]);
+    }
 }
