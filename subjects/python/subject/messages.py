@@ -68,6 +68,4 @@ def load_protobuf(workload: Workload, encoding: str, implementation: str) -> Mes
     found = protobufs.IMPLEMENTATION
     if found != implementation:
         raise Refused(f"protobuf is here as {found}, not as {implementation}", "machine")
-    if encoding == "hybrid":
-        return protobufs.hybrid(workload)
-    return protobufs.Protobufs(workload, encoding)
+    return protobufs.load(workload, encoding)

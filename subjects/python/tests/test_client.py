@@ -12,6 +12,7 @@ from tests.harness import (
     GRPC,
     HTTP,
     HTTPX,
+    HYBRID,
     NOT_KNOWN,
     REQUESTS,
     Relay,
@@ -30,6 +31,7 @@ STYLES = [
     (HTTPX, "coroutine"),
     (GRPC, "blocking"),
     (GRPC, "future"),
+    (HYBRID, "blocking"),
     (AIO, "coroutine"),
 ]
 REST = [(stack, style) for stack, style in STYLES if stack["protocol"] == "rest"]
