@@ -57,6 +57,9 @@ STACKS = {
     "httpx": replace(REST, styles=("blocking", "coroutine")),
     "requests": replace(REST, transports=("tcp",)),
     "grpcio": replace(GRPC, encodings=("protobuf", "hybrid"), styles=("blocking", "future")),
+    "grpcio-python": replace(
+        GRPC, roles=("client",), encodings=("protobuf", "hybrid"), styles=("blocking",)
+    ),
     "grpcio-aio": GRPC,
     "json": JSON,
     "orjson": JSON,

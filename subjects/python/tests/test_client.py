@@ -14,6 +14,7 @@ from tests.harness import (
     HTTPX,
     HYBRID,
     NOT_KNOWN,
+    PURE,
     REQUESTS,
     Relay,
     Subject,
@@ -32,11 +33,12 @@ STYLES = [
     (GRPC, "blocking"),
     (GRPC, "future"),
     (HYBRID, "blocking"),
+    (PURE, "blocking"),
     (AIO, "coroutine"),
 ]
 REST = [(stack, style) for stack, style in STYLES if stack["protocol"] == "rest"]
 # Those that connect before they are asked for a call.
-EAGER = ("http", "grpcio", "grpcio-aio")
+EAGER = ("http", "grpcio", "grpcio-python", "grpcio-aio")
 
 
 def is_grpc(stack: dict[str, str]) -> bool:
