@@ -76,7 +76,7 @@ for (const [serving, calling, way] of PAIRS) {
     await client.ask(clientLine(calling, way, relay.address, records, { in_flight: 2 }));
     await client.ask({ slice: { skip: 0, calls: 6 } });
     const had = relay.accepted;
-    assert.equal(had, way === GRPC ? 1 : 2);
+    assert.equal(had, way.protocol === "grpc" ? 1 : 2);
     await relay.cut();
     const { slice } = (await client.ask({ slice: { skip: 0, calls: 6 } })) as { slice: Json };
     assert.equal(slice.reopened, had);
