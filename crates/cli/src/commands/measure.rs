@@ -8,8 +8,8 @@ use std::time::SystemTime;
 
 use rpcgauge_lab::live::Live;
 use rpcgauge_lab::subjects::Subjects;
-use rpcgauge_lab::{Lab, LabError, Options, RunEnding, Stacks, Summary};
-use rpcgauge_report::findings::capacity::RateSearch;
+use rpcgauge_lab::{Lab, LabError, Options, RateSearch, RunEnding, Stacks, Summary};
+use rpcgauge_report::findings::capacity::PlannedSearch;
 use rpcgauge_report::{Findings, closing, escape, files};
 use rpcgauge_study::plan::{Plan, TrialSpec};
 use rpcgauge_study::record::{Environment, TrialRecord};
@@ -197,7 +197,7 @@ fn carry_out_load(
 ) -> Result<Ended, Failure> {
     let mut kept = Kept::new(writer)?;
     let mut view = LoadView::start(plan, how.output.quiet, &mut exports)?;
-    let summary = match RateSearch::of(plan) {
+    let summary = match PlannedSearch::of(plan) {
         Some(search) => {
             let mut search = Searching(search);
             lab.search(plan, &mut search, &mut kept, &mut view, how.stop)
@@ -223,9 +223,9 @@ fn carry_out_load(
 }
 
 /// The lab asks for rates, and the report's rules choose them.
-struct Searching(RateSearch);
+struct Searching(PlannedSearch);
 
-impl rpcgauge_lab::RateSearch for Searching {
+impl RateSearch for Searching {
     fn next_rate(&mut self) -> Option<f64> {
         self.0.next_rate()
     }

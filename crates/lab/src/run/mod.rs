@@ -105,9 +105,10 @@ impl Lab {
     /// Runs `trials`, which are those of `plan` that are not recorded yet, in the plan's order:
     /// `plan.trials` for a new run, what is missing for one that is taken up again.
     ///
-    /// The lab reads `stop` during and between trials: once it is true, the lab gives up the trial that
-    /// runs, records nothing of it, and ends the run. The calling thread measures; it must live until this
-    /// returns, since the subjects are bound to its life.
+    /// The lab reads `stop` during and between trials: once it is true, the lab gives up the trials that
+    /// run and ends the run. It records a given-up trial of a live service as interrupted, and no other.
+    /// The calling thread measures; it must live until this returns, since the subjects are bound to its
+    /// life.
     ///
     /// # Errors
     /// [`LabError`] when the run cannot go on. A trial that fails is no error: it is recorded.

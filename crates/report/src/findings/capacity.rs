@@ -1,7 +1,7 @@
 //! The highest rate that holds the objectives: what was tried, what came of it, and what stood in
 //! the way.
 //!
-//! A search is carried out and reported by the same rules: [`RateSearch`] says at which rate the next
+//! A search is carried out and reported by the same rules: [`PlannedSearch`] says at which rate the next
 //! trial is, and the findings are what it comes to over the recorded ones.
 
 use rpcgauge_stats::{self as stats, CapacitySearch, SearchEnd, SearchStep, Tried, bracket};
@@ -123,14 +123,14 @@ pub struct MissedObjective {
 
 /// A search on its way: at which rate the next trial is, after those that ended.
 #[derive(Debug, Clone)]
-pub struct RateSearch {
+pub struct PlannedSearch {
     search: CapacitySearch,
     objectives: Vec<Objective>,
     tried: Vec<Tried>,
     broken_off: bool,
 }
 
-impl RateSearch {
+impl PlannedSearch {
     /// The search of a plan; none where it has none, or none that can be carried out.
     pub fn of(plan: &Plan) -> Option<Self> {
         let Capacity {
@@ -201,7 +201,7 @@ impl CapacityFindings {
 
 /// What a plan's search came to; none where the plan has none.
 pub(super) fn findings(plan: &Plan, ended: &Ended<'_>) -> Option<CapacityFindings> {
-    let mut search = RateSearch::of(plan)?;
+    let mut search = PlannedSearch::of(plan)?;
     let mut trials = Vec::new();
     for record in ended.values() {
         search.ended(record);

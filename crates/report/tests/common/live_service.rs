@@ -1,6 +1,6 @@
 //! Loads of one live service: at a rate, in a ramp, and in a search for its capacity.
 
-use rpcgauge_report::findings::capacity::RateSearch;
+use rpcgauge_report::findings::capacity::PlannedSearch;
 use rpcgauge_study::histogram::Unpacked;
 use rpcgauge_study::plan::Capacity;
 use rpcgauge_study::settings::RampPart;
@@ -194,7 +194,7 @@ pub fn capacity() -> Sample {
         ..first.trial.clone()
     });
     sample.plan.trials = slots.collect();
-    let mut search = RateSearch::of(&sample.plan).expect("a search");
+    let mut search = PlannedSearch::of(&sample.plan).expect("a search");
     for spec in &sample.plan.trials {
         let Some(rate) = search.next_rate() else {
             break;

@@ -127,8 +127,8 @@ impl Resolver<'_> {
         let [of, against] = variants;
         if is_codec(of) != is_codec(against) {
             return refuse(format!(
-                "one of \"{}\" and \"{}\" is a codec, which calls nothing; hold codecs against \
-                 codecs",
+                "one of \"{}\" and \"{}\" is a codec, which calls nothing; compare codecs \
+                 with codecs",
                 of.variant.name, against.variant.name
             ));
         }
