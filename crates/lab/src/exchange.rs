@@ -69,10 +69,7 @@ impl Exchange {
 
     /// Whether generated or dynamic code makes and reads the messages.
     pub(crate) fn code(&self) -> Code {
-        match self.workload.code() {
-            rpcgauge_message::Code::Generated => Code::Generated,
-            rpcgauge_message::Code::Dynamic => Code::Dynamic,
-        }
+        self.workload.code()
     }
 
     /// How messages become bytes.

@@ -62,13 +62,6 @@ pub struct TrialProgress<'a> {
     pub traffic: Traffic,
 }
 
-impl TrialProgress<'_> {
-    /// All calls that failed.
-    pub fn failed_total(&self) -> u64 {
-        self.failed.values().sum()
-    }
-}
-
 /// Times of the calls between two snapshots, ns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IntervalTimes {

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::str::FromStr as _;
 
-use rpcgauge_message::contract::Fault;
+use rpcgauge_message::contract::{Code, Fault};
 use rpcgauge_message::{Compression, Encoding, Workload, WorkloadSpec};
 use rpcgauge_reference::{ListenOn, ServeError, Server, Settings, default_memory};
 use serde::Serialize;
@@ -46,7 +46,7 @@ struct Announcement<'a> {
     address: String,
     grpc: &'a str,
     rest: &'a str,
-    code: &'static str,
+    code: Code,
 }
 
 fn announce(server: &Server, json: bool) -> Result<(), Failure> {
@@ -54,10 +54,7 @@ fn announce(server: &Server, json: bool) -> Result<(), Failure> {
         address: server.address().to_string(),
         grpc: server.method_path(),
         rest: server.rest_path(),
-        code: match server.code() {
-            rpcgauge_message::contract::Code::Generated => "generated",
-            rpcgauge_message::contract::Code::Dynamic => "dynamic",
-        },
+        code: server.code(),
     };
     if json {
         return print_json(&announcement).map(drop);

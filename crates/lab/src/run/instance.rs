@@ -8,7 +8,8 @@ use rpcgauge_message::contract::{self, Listen};
 use rpcgauge_message::{Workload, WorkloadSpec};
 use rpcgauge_study::plan::{TrialSpec, Variant};
 use rpcgauge_study::record::Fault;
-use rpcgauge_study::settings::{Placement, REFERENCE, Target, Transport};
+use rpcgauge_study::settings::{REFERENCE, Target, Transport};
+use rpcgauge_study::words::Word as _;
 
 use super::Run;
 use crate::caller::{Caller, Proof};
@@ -130,7 +131,7 @@ impl<'a> Run<'a> {
             variant,
             progress: self.pace.progress(),
         });
-        let place = place_word(trial.placement);
+        let place = trial.placement.word();
         Ok(Starting {
             variant,
             layout: self.placements.layout(trial.placement)?,
@@ -205,12 +206,8 @@ impl<'a> Run<'a> {
         trial: &TrialSpec,
         transport: Transport,
     ) -> TrialResult<Subject> {
-        let (invocation, place) = (trial.invocation, place_word(trial.placement));
-        let carrier = match transport {
-            Transport::Tcp => "tcp",
-            Transport::Unix => "unix",
-        };
-        let log = format!("{invocation}-floor-{place}-{carrier}");
+        let (invocation, place) = (trial.invocation, trial.placement.word());
+        let log = format!("{invocation}-floor-{place}-{}", transport.word());
         let listen = self.listen(transport, &format!("{invocation}-floor-{place}"))?;
         let cores = self.placements.layout(trial.placement)?.server;
         let command = self.options.stacks.command(REFERENCE, None)?;
@@ -296,13 +293,5 @@ impl<'a> Run<'a> {
             .map(|c| if is_plain(c) { c } else { '_' })
             .collect();
         self.options.logs.join(format!("{plain}.log"))
-    }
-}
-
-fn place_word(placement: Placement) -> &'static str {
-    match placement {
-        Placement::OneCore => "one-core",
-        Placement::TwoCores => "two-cores",
-        Placement::Free => "free",
     }
 }

@@ -18,7 +18,6 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 
 use self::insecure::Unverified;
-use crate::error::Blame;
 
 /// Server names whose sessions are kept to be resumed. A trial has one.
 const RESUMABLE_SERVERS: usize = 1;
@@ -111,17 +110,6 @@ pub enum TlsError {
     /// The TLS library refused its own defaults.
     #[error("TLS cannot be set up: {0}: this is a fault of rpcgauge, please report it")]
     Library(String),
-}
-
-impl TlsError {
-    /// Who must act.
-    pub fn blame(&self) -> Blame {
-        match self {
-            Self::NoSystemRoots => Blame::Machine,
-            Self::Library(_) => Blame::Instrument,
-            _ => Blame::User,
-        }
-    }
 }
 
 impl Tls {

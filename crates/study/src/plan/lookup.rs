@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Plan, TrialSpec, Variant};
+use super::{Plan, Variant};
 use crate::setting::{SETTINGS, Setting};
 use crate::settings::{Settings, Stop};
 
@@ -28,30 +28,10 @@ impl Plan {
         self.variants.iter().find(|variant| variant.name == name)
     }
 
-    /// The variant that a trial measures.
-    pub fn variant_of(&self, trial: &TrialSpec) -> Option<&Variant> {
-        self.variants.get(trial.variant as usize)
-    }
-
     /// Whether a service is called that was there before the run, and not a subject of the lab's own.
     pub fn is_live(&self) -> bool {
         let mut variants = self.variants.iter();
         variants.any(|variant| variant.settings.target.live().is_some())
-    }
-
-    /// The names of the groups in their order, each once. Empty when the study has none.
-    pub fn groups(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = Vec::new();
-        for group in self
-            .variants
-            .iter()
-            .filter_map(|variant| variant.group.as_deref())
-        {
-            if !names.contains(&group) {
-                names.push(group);
-            }
-        }
-        names
     }
 
     /// What differs first between this plan and `other`, as a sentence's part; nothing when they

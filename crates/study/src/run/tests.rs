@@ -5,7 +5,6 @@ mod places;
 mod resuming;
 
 use std::fs::{self, File};
-use std::io::Write as _;
 use std::time::{Duration, UNIX_EPOCH};
 
 use hdrhistogram::Histogram as Hdr;
@@ -217,13 +216,4 @@ fn the_environment_is_replaced_whole() {
             .iter()
             .any(|name| name.contains("draft"))
     );
-}
-
-#[test]
-fn logs_have_plain_names() {
-    let scene = Scene::new();
-    let writer = RunWriter::resume(&scene.run, None).unwrap().writer;
-    let path = writer.log_path("../list n=10/grpc");
-    assert_eq!(path, scene.run.join("logs/.._list_n=10_grpc.log"));
-    File::create(path).unwrap().write_all(b"hello").unwrap();
 }

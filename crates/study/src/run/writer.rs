@@ -184,24 +184,6 @@ impl RunWriter {
         &self.directory
     }
 
-    /// Where a subject's log goes: `logs/<name>.log`, with every character of the name that is
-    /// not plain replaced.
-    pub fn log_path(&self, name: &str) -> PathBuf {
-        let plain: String = name
-            .chars()
-            .map(|c| {
-                if c.is_ascii_alphanumeric() || "-_=.".contains(c) {
-                    c
-                } else {
-                    '_'
-                }
-            })
-            .collect();
-        self.directory
-            .join(names::LOGS)
-            .join(format!("{plain}.log"))
-    }
-
     /// Appends one record and hands it to the disk.
     ///
     /// # Errors
