@@ -42,10 +42,10 @@ impl Rule {
         Self(WarmUp::new(DriftRule::default()).ok())
     }
 
-    /// Takes a slice.
-    pub(super) fn push(&mut self, slice: &load::WarmupSlice) -> load::Settling {
+    /// Takes the median latency of a slice, ns.
+    pub(super) fn push(&mut self, median_ns: u64) -> load::Settling {
         let drift = self.0.as_mut();
-        match drift.map(|drift| drift.push(slice.median_ns as f64)) {
+        match drift.map(|drift| drift.push(median_ns as f64)) {
             Some(Ok(Settling::Settled { .. })) => load::Settling::Settled,
             Some(Ok(Settling::NeverSettled)) => load::Settling::NeverSettled,
             _ => load::Settling::GoOn,
@@ -57,20 +57,11 @@ impl Rule {
 mod tests {
     use super::*;
 
-    fn slice(median_ns: u64, number: u32) -> load::WarmupSlice {
-        load::WarmupSlice {
-            calls: 3,
-            failed: 0,
-            median_ns,
-            elapsed: Duration::from_millis(10) * number,
-        }
-    }
-
     /// After how many slices the warm-up was over, and how.
     fn over(latency: impl Fn(u32) -> u64) -> (u32, load::Settling) {
         let mut rule = Rule::new();
         for number in 1..1_000 {
-            match rule.push(&slice(latency(number), number)) {
+            match rule.push(latency(number)) {
                 load::Settling::GoOn => {}
                 settling => return (number, settling),
             }

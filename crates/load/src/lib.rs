@@ -93,7 +93,7 @@ pub use timeline::TimelineRecorder;
 pub use tls::{Identity, Roots, Tls, TlsError, TlsSettings};
 pub use trial::{Address, CallStyle, Endpoint, Expect, Request, Trial};
 pub use unix::connect_unix;
-pub use warmup::{Settling, WarmupBounds, WarmupSlice};
+pub use warmup::{Settling, WarmupBounds};
 
 /// A histogram of nanoseconds with three significant digits.
 pub type Histogram = hdrhistogram::Histogram<u64>;

@@ -16,19 +16,6 @@ pub struct WarmupBounds {
     pub slice_time: Duration,
 }
 
-/// One slice of the warm-up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WarmupSlice {
-    /// Calls that ended in it, well or not.
-    pub calls: u64,
-    /// How many of them failed.
-    pub failed: u64,
-    /// Median latency of all of them (the lower of the two middle ones), ns.
-    pub median_ns: u64,
-    /// Time since the warm-up began, at the slice's end.
-    pub elapsed: Duration,
-}
-
 /// What the rule says of the slices so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Settling {

@@ -33,12 +33,7 @@ fn a_warm_up_ends_when_the_rule_says_so() {
         (measurement.warmup.calls, measurement.warmup.failed),
         (50, 0)
     );
-    assert_eq!((slices.len(), slices[0].calls), (5, 10));
-    assert!(
-        slices
-            .windows(2)
-            .all(|pair| pair[0].elapsed < pair[1].elapsed)
-    );
+    assert!(slices.len() == 5 && slices[0] > 0, "{slices:?}");
     assert_eq!(measurement.calls.started, 100);
     assert_eq!(
         measurement.traffic.sent.body, 200,

@@ -155,12 +155,7 @@ impl<'s> CallerMeasurer<'s> {
             self.warmup.calls += calls;
             self.warmup.failed += failed;
             self.warmup.elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
-            let settling = rule.push(&load::WarmupSlice {
-                calls,
-                failed,
-                median_ns: self.each_ns,
-                elapsed,
-            });
+            let settling = rule.push(self.each_ns);
             self.warmup.settled = settling == load::Settling::Settled;
             let is_over = self.warmup.calls >= bounds.max_calls || elapsed >= bounds.max_time;
             if settling != load::Settling::GoOn || is_over {

@@ -98,7 +98,7 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
         let (observer, variant) = (self.observer, self.variant);
         let every = observer.borrow_mut().watch().map(|watch| watch.every());
         load::Hooks {
-            settling: Box::new(move |slice| rule.push(&slice)),
+            settling: Box::new(move |median| rule.push(median)),
             measuring: Box::new(move |begins| {
                 if let Some(server_cpu) = &server_cpu {
                     server_cpu.note(begins);

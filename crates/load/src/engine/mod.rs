@@ -52,7 +52,7 @@ use crate::error::LoadError;
 use crate::measurement::Measurement;
 use crate::progress::ProgressHook;
 use crate::trial::Trial;
-use crate::warmup::{Settling, WarmupSlice};
+use crate::warmup::Settling;
 
 /// Carries `trial` out on the calling thread.
 ///
@@ -65,7 +65,7 @@ use crate::warmup::{Settling, WarmupSlice};
 pub fn measure(
     trial: &Trial,
     bodies: Bodies<'_>,
-    rule: &mut dyn FnMut(WarmupSlice) -> Settling,
+    rule: &mut dyn FnMut(u64) -> Settling,
     stop: &AtomicBool,
 ) -> Result<Measurement, LoadError> {
     let hooks = Hooks {
@@ -79,8 +79,9 @@ pub fn measure(
 
 /// What the caller does at certain moments of a trial, on the calling thread.
 pub struct Hooks<'r> {
-    /// Asked after each slice of the warm-up.
-    pub settling: Box<dyn FnMut(WarmupSlice) -> Settling + 'r>,
+    /// Asked after each slice of the warm-up, with the median latency of its calls (the lower of the
+    /// two middle ones), ns.
+    pub settling: Box<dyn FnMut(u64) -> Settling + 'r>,
     /// Called with true just before the first measured call of the trial, or of a slice, is due, and
     /// with false when no further one is begun: the place to read what the server has used so far.
     pub measuring: Box<dyn FnMut(bool) + 'r>,

@@ -37,7 +37,7 @@ use super::pool::Pool;
 use crate::clock::{self, nanos};
 use crate::schedule::Dues;
 use crate::trial::Trial;
-use crate::warmup::{Settling, WarmupSlice};
+use crate::warmup::Settling;
 
 /// Calls that are counted as never begun at most: counting takes time after the trial's end, and a
 /// rate may bring a thousand million a second.
@@ -98,7 +98,7 @@ impl<'t, 'r> Phases<'t, 'r> {
     /// of the warm-up, `measuring` called where what is spent begins and ceases to count.
     pub(super) fn new(
         trial: &'t Trial,
-        settling: Box<dyn FnMut(WarmupSlice) -> Settling + 'r>,
+        settling: Box<dyn FnMut(u64) -> Settling + 'r>,
         measuring: Box<dyn FnMut(bool) + 'r>,
         now: u64,
     ) -> Self {

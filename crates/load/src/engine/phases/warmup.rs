@@ -1,14 +1,12 @@
 //! The warm-up, slice by slice.
 
-use std::time::Duration;
-
 use rpcgauge_trial::Warmup;
 
 use crate::Histogram;
 use crate::clock::nanos;
 use crate::engine::ledger::EndedCall;
 use crate::histogram::{histogram, record};
-use crate::warmup::{Settling, WarmupBounds, WarmupSlice};
+use crate::warmup::{Settling, WarmupBounds};
 
 /// A slice of up to so many calls keeps their latencies as they are. Most slices are small, and
 /// looking through a whole histogram after every few calls would itself disturb the calls.
@@ -17,7 +15,7 @@ const FEW: usize = 1024;
 /// The warm-up of a trial, which may have none.
 pub(crate) struct WarmUp<'r> {
     bounds: Option<WarmupBounds>,
-    settling: Box<dyn FnMut(WarmupSlice) -> Settling + 'r>,
+    settling: Box<dyn FnMut(u64) -> Settling + 'r>,
     /// There is one while it goes on.
     meter: Option<SliceMeter>,
     pub(crate) outcome: Warmup,
@@ -28,7 +26,7 @@ pub(crate) struct WarmUp<'r> {
 impl<'r> WarmUp<'r> {
     pub(super) fn new(
         bounds: Option<WarmupBounds>,
-        settling: Box<dyn FnMut(WarmupSlice) -> Settling + 'r>,
+        settling: Box<dyn FnMut(u64) -> Settling + 'r>,
     ) -> WarmUp<'r> {
         WarmUp {
             bounds,
@@ -49,8 +47,8 @@ impl<'r> WarmUp<'r> {
     pub(super) fn call_ended(&mut self, call: &EndedCall) -> Settling {
         let latency = call.done.saturating_sub(call.due);
         let meter = self.meter.as_mut();
-        match meter.and_then(|meter| meter.call_ended(call.done, latency, call.succeeded)) {
-            Some(slice) => (self.settling)(slice),
+        match meter.and_then(|meter| meter.call_ended(call.done, latency)) {
+            Some(median) => (self.settling)(median),
             None => Settling::GoOn,
         }
     }
@@ -87,7 +85,6 @@ struct SliceMeter {
     ended: u64,
     slice_started_at: u64,
     slice_calls: u64,
-    slice_failed: u64,
     /// Latencies of the slice, ns, until there are too many: then they go into the histogram.
     few: Vec<u64>,
     many: Histogram,
@@ -101,17 +98,15 @@ impl SliceMeter {
             ended: 0,
             slice_started_at: now,
             slice_calls: 0,
-            slice_failed: 0,
             few: Vec::with_capacity(FEW),
             many: histogram(),
         }
     }
 
-    /// Takes a call that ended; returns the slice that it completes.
-    fn call_ended(&mut self, done: u64, latency: u64, succeeded: bool) -> Option<WarmupSlice> {
+    /// Takes a call that ended; returns the median latency of the slice that it completes.
+    fn call_ended(&mut self, done: u64, latency: u64) -> Option<u64> {
         self.ended += 1;
         self.slice_calls += 1;
-        self.slice_failed += u64::from(!succeeded);
         if self.few.len() == FEW {
             self.spill();
         }
@@ -120,16 +115,9 @@ impl SliceMeter {
         if self.slice_calls < self.bounds.slice_calls || lasted < nanos(self.bounds.slice_time) {
             return None;
         }
-        let slice = WarmupSlice {
-            calls: self.slice_calls,
-            failed: self.slice_failed,
-            median_ns: self.take_median(),
-            elapsed: Duration::from_nanos(done.saturating_sub(self.started_at)),
-        };
         self.slice_calls = 0;
-        self.slice_failed = 0;
         self.slice_started_at = done;
-        Some(slice)
+        Some(self.take_median())
     }
 
     /// Whether a bound is reached.
@@ -165,6 +153,8 @@ impl SliceMeter {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn meter() -> SliceMeter {
@@ -180,17 +170,11 @@ mod tests {
     #[test]
     fn a_slice_has_its_calls_and_its_time() {
         let mut meter = meter();
-        assert_eq!(meter.call_ended(5010, 10, true), None);
-        assert_eq!(meter.call_ended(5020, 30, false), None);
-        assert_eq!(meter.call_ended(5030, 20, true), None, "too short");
-        let slice = WarmupSlice {
-            calls: 4,
-            failed: 1,
-            median_ns: 20,
-            elapsed: Duration::from_nanos(100),
-        };
-        assert_eq!(meter.call_ended(5100, 40, true), Some(slice));
-        assert_eq!(meter.call_ended(5300, 40, true), None, "too few calls");
+        assert_eq!(meter.call_ended(5010, 10), None);
+        assert_eq!(meter.call_ended(5020, 30), None);
+        assert_eq!(meter.call_ended(5030, 20), None, "too short");
+        assert_eq!(meter.call_ended(5100, 40), Some(20));
+        assert_eq!(meter.call_ended(5300, 40), None, "too few calls");
     }
 
     #[test]
@@ -205,12 +189,12 @@ mod tests {
             let mut meter = SliceMeter::new(bounds, 0);
             for round in 0..2 {
                 // 1 to `calls` in some other order.
-                let slices = (0..calls).map(|i| 1 + (i * 7919) % calls);
-                let slice = slices
-                    .filter_map(|latency| meter.call_ended(1, latency, true))
+                let latencies = (0..calls).map(|i| 1 + (i * 7919) % calls);
+                let median = latencies
+                    .filter_map(|latency| meter.call_ended(1, latency))
                     .next()
                     .expect("a slice of so many calls");
-                let (got, right) = (slice.median_ns as f64, calls.div_ceil(2) as f64);
+                let (got, right) = (median as f64, calls.div_ceil(2) as f64);
                 assert!(
                     (got - right).abs() <= right / 1000.0,
                     "{got} of {calls}, round {round}"
@@ -223,11 +207,11 @@ mod tests {
     fn a_warmup_is_bounded_by_calls_and_time() {
         let mut meter = meter();
         for _ in 0..6 {
-            meter.call_ended(5001, 1, true);
+            meter.call_ended(5001, 1);
         }
         assert!(!meter.is_over(5999));
         assert!(meter.is_over(6000));
-        meter.call_ended(5001, 1, true);
+        meter.call_ended(5001, 1);
         assert!(meter.is_over(5001));
     }
 }
