@@ -17,7 +17,7 @@ use rpcgauge_message::{
     Codec, Compression, Encoding, Limits, Message, Workload, WorkloadSpec, content_type,
 };
 use rpcgauge_study::settings::{Idle, Placement};
-use rpcgauge_trial::{ConnectionUse, Schedule, Slice, Stop, Timing};
+use rpcgauge_trial::{Address, ConnectionUse, Schedule, Slice, Stop, Timing};
 
 /// The places in a slice that are looked at, from 1.
 const PLACES: [u64; 10] = [1, 2, 3, 4, 5, 7, 10, 15, 25, 40];
@@ -83,8 +83,8 @@ fn goes_round(
         ));
     }
     for (subject, _, trial) in &mut sides {
-        if let Some(contract::Address::Tcp(address)) = subject.ready().address {
-            trial.endpoint.address = load::Address::Tcp(address);
+        if let Some(address) = &subject.ready().address {
+            trial.endpoint.address = address.clone();
         }
     }
     let bound = Bound::to(&layout.client)?;
@@ -189,7 +189,7 @@ fn trial(workload: &Workload, protocol: Protocol) -> load::Trial {
     let patience = Duration::from_secs(10);
     load::Trial {
         endpoint: load::Endpoint {
-            address: load::Address::Tcp(([127, 0, 0, 1], 1).into()),
+            address: Address::Tcp(([127, 0, 0, 1], 1).into()),
             protocol: version,
             tls: None,
         },

@@ -8,6 +8,7 @@ use rpcgauge_message::{
 };
 use rpcgauge_study::record::{Code, Fault};
 use rpcgauge_study::settings::{Protocol, Settings};
+use rpcgauge_trial::Address;
 
 /// Requests that are made in advance where each call's differs, so that making them is no part of
 /// a call. They are used in turn.
@@ -83,10 +84,10 @@ impl Exchange {
     }
 
     /// The calls to a subject that listens at `address`.
-    pub(crate) fn calls(&self, address: load::Address) -> CallSpec {
+    pub(crate) fn calls(&self, address: Address) -> CallSpec {
         let authority = match &address {
-            load::Address::Tcp(address) => address.to_string(),
-            load::Address::Unix(_) => "localhost".to_owned(),
+            Address::Tcp(address) => address.to_string(),
+            Address::Unix(_) => "localhost".to_owned(),
         };
         CallSpec {
             endpoint: load::Endpoint {

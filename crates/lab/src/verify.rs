@@ -96,23 +96,14 @@ pub(crate) fn unanswered(measurement: &load::Measurement) -> TrialFailure {
         Ending::Complete | Ending::Interrupted => "",
     };
     TrialFailure::new(
-        blamed(kind.side_at_fault().into()),
+        kind.fault(),
         format!("{count} of {started} calls failed{gave_up}, mostly as {kind}{said}"),
     )
 }
 
 /// A failure of the engine as a failure of its trial.
 pub(crate) fn failure(error: load::LoadError) -> TrialFailure {
-    TrialFailure::new(blamed(error.blame()), error.to_string())
-}
-
-fn blamed(blame: load::Blame) -> Fault {
-    match blame {
-        load::Blame::User => Fault::User,
-        load::Blame::Instrument => Fault::Instrument,
-        load::Blame::Server => Fault::Subject,
-        load::Blame::Machine => Fault::Machine,
-    }
+    TrialFailure::new(error.fault(), error.to_string())
 }
 
 /// Compares every response as it is decoded, and keeps the first difference.

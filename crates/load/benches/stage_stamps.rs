@@ -10,10 +10,10 @@ use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Address, Bodies, CallStyle, Codec, CodecError, Endpoint, Expect, Limits, LoadError,
-    Measurement, Protocol, Request, Settling, Trial, WarmupBounds, measure,
+    Bodies, CallStyle, Codec, CodecError, Endpoint, Expect, Limits, LoadError, Measurement,
+    Protocol, Request, Settling, Trial, WarmupBounds, measure,
 };
-use rpcgauge_trial::{ConnectionUse, Schedule, Stop, Timing};
+use rpcgauge_trial::{Address, ConnectionUse, Schedule, Stop, Timing};
 
 /// Pairs of trials. Odd, so that there is one in the middle.
 const PAIRS: usize = 41;

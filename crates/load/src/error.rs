@@ -2,7 +2,7 @@
 
 use std::io;
 
-use rpcgauge_trial::{OutOfBounds, Side};
+use rpcgauge_trial::{Fault, OutOfBounds};
 use rpcgauge_wire::PrepareError;
 
 use crate::bodies::CodecError;
@@ -13,17 +13,6 @@ pub enum LoadError {
     /// A setting that cannot be carried out.
     #[error(transparent)]
     Setting(#[from] OutOfBounds),
-    /// The target's name has no address.
-    #[error(
-        "the host name {host:?} cannot be resolved: check the name, and that this machine can look \
-         names up ({source})"
-    )]
-    Resolve {
-        /// The name.
-        host: String,
-        /// What the system said.
-        source: io::Error,
-    },
     /// The request's head cannot be sent.
     #[error("the request cannot be sent: {0}")]
     Request(#[from] PrepareError),
@@ -51,19 +40,6 @@ pub enum LoadError {
     Accounting(String),
 }
 
-/// Who must act on a [`LoadError`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Blame {
-    /// What the user asked for cannot be done.
-    User,
-    /// rpcgauge itself.
-    Instrument,
-    /// The server.
-    Server,
-    /// The machine.
-    Machine,
-}
-
 impl LoadError {
     /// Refuses a setting.
     pub(crate) fn setting(what: &'static str, allowed: &'static str) -> LoadError {
@@ -76,24 +52,12 @@ impl LoadError {
     }
 
     /// Who must act.
-    pub fn blame(&self) -> Blame {
+    pub fn fault(&self) -> Fault {
         match self {
-            Self::Setting(_) | Self::Resolve { .. } | Self::Request(_) | Self::Body(_) => {
-                Blame::User
-            }
-            Self::Machine { .. } => Blame::Machine,
-            Self::WrongResponse { .. } => Blame::Server,
-            Self::Accounting(_) => Blame::Instrument,
-        }
-    }
-}
-
-impl From<Side> for Blame {
-    fn from(side: Side) -> Blame {
-        match side {
-            Side::Client => Blame::Instrument,
-            Side::Server => Blame::Server,
-            Side::Machine => Blame::Machine,
+            Self::Setting(_) | Self::Request(_) | Self::Body(_) => Fault::User,
+            Self::Machine { .. } => Fault::Machine,
+            Self::WrongResponse { .. } => Fault::Subject,
+            Self::Accounting(_) => Fault::Instrument,
         }
     }
 }

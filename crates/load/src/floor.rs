@@ -10,8 +10,8 @@ use std::time::Duration;
 use crate::Histogram;
 use crate::clock;
 use crate::histogram::{histogram, record};
-use crate::trial::Address;
 use crate::unix::connect_unix;
+use rpcgauge_trial::Address;
 
 /// What the ping-pong carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -21,7 +21,7 @@
 //! use std::time::Duration;
 //!
 //! use rpcgauge_load::*;
-//! use rpcgauge_trial::{Arrivals, ConnectionUse, Schedule, Stop, Timing};
+//! use rpcgauge_trial::{Address, Arrivals, ConnectionUse, Schedule, Stop, Timing};
 //!
 //! # fn main() -> Result<(), LoadError> {
 //! let trial = Trial {
@@ -84,14 +84,14 @@ pub mod floor;
 pub use bodies::{Bodies, Body, Codec, CodecError, ResponseCheck};
 pub use clock::now as monotonic_ns;
 pub use engine::{Counted, Hooks, Session, measure, measure_with};
-pub use error::{Blame, LoadError};
+pub use error::LoadError;
 pub use measurement::{Marks, Measurement, SliceCount, Stages};
 pub use progress::{IntervalTimes, ProgressHook, TrialProgress};
 pub use rpcgauge_wire::{ByteCount, Limits, Protocol, Traffic};
 pub use steps::StepFigures;
 pub use timeline::TimelineRecorder;
 pub use tls::{Identity, Roots, Tls, TlsError, TlsSettings};
-pub use trial::{Address, CallStyle, Endpoint, Expect, Request, Trial};
+pub use trial::{CallStyle, Endpoint, Expect, Request, Trial};
 pub use unix::connect_unix;
 pub use warmup::{Settling, WarmupBounds};
 

@@ -1,54 +1,13 @@
 //! What a trial calls, how, and for how long.
 
-use std::fmt;
-use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::PathBuf;
 use std::time::Duration;
 
-use rpcgauge_trial::{ConnectionUse, Keepalive, MOST_IN_FLIGHT, Schedule, Stop, Timing};
+use rpcgauge_trial::{Address, ConnectionUse, Keepalive, MOST_IN_FLIGHT, Schedule, Stop, Timing};
 use rpcgauge_wire::{Head, Limits, PrepareError, Protocol, grpc};
 
 use crate::error::LoadError;
 use crate::tls::Tls;
 use crate::warmup::WarmupBounds;
-
-/// Where a server listens.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Address {
-    /// A TCP address.
-    Tcp(SocketAddr),
-    /// The path of a Unix domain socket.
-    Unix(PathBuf),
-}
-
-impl Address {
-    /// Looks a host's name up and takes the first address that the system gives. Done once, before
-    /// the trial: a look-up is no part of a call.
-    ///
-    /// # Errors
-    /// [`LoadError::Resolve`] when the name has no address, or the system cannot be asked.
-    pub fn resolve(host: &str, port: u16) -> Result<Address, LoadError> {
-        let unresolved = |source| LoadError::Resolve {
-            host: host.to_owned(),
-            source,
-        };
-        let mut found = (host, port).to_socket_addrs().map_err(unresolved)?;
-        let first = found
-            .next()
-            .ok_or_else(|| unresolved(io::ErrorKind::NotFound.into()))?;
-        Ok(Address::Tcp(first))
-    }
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Address::Tcp(address) => address.fmt(f),
-            Address::Unix(path) => path.display().fmt(f),
-        }
-    }
-}
 
 /// A server and how to call it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use rpcgauge_load::{Address, LoadError, Protocol, Trial};
-use rpcgauge_trial::{Keepalive, Schedule};
+use rpcgauge_load::{LoadError, Protocol, Trial};
+use rpcgauge_trial::{Address, Keepalive, Schedule};
 use support::frames::{frame, ok_frame, settings};
 use support::*;
 

@@ -6,8 +6,7 @@ mod support;
 use std::net::TcpListener;
 use std::time::Duration;
 
-use rpcgauge_load::{Address, Blame, LoadError};
-use rpcgauge_trial::{ConnectionUse, FailureKind, Schedule, Side};
+use rpcgauge_trial::{Address, ConnectionUse, FailureKind, Fault, Schedule};
 use support::*;
 
 /// Files that this process may open, beside those that it has.
@@ -49,22 +48,5 @@ fn calls_without_a_file_descriptor_are_a_kind_of_their_own() {
     );
     assert!(failed[&FailureKind::Deadline] >= 1, "{failed:?}");
     assert_eq!(failed.len(), 2, "{failed:?}");
-    assert_eq!(FailureKind::OutOfFiles.side_at_fault(), Side::Machine);
-}
-
-#[test]
-fn a_name_without_an_address_is_the_users() {
-    // An empty part makes it no name, so that no resolver is asked for it.
-    let error = Address::resolve("no..name", 80).unwrap_err();
-    assert!(matches!(error, LoadError::Resolve { .. }));
-    assert_eq!(error.blame(), Blame::User);
-    let text = error.to_string();
-    assert!(
-        text.starts_with("the host name \"no..name\" cannot be resolved"),
-        "{text}"
-    );
-    let Ok(Address::Tcp(found)) = Address::resolve("127.0.0.1", 80) else {
-        panic!("an address is its own name")
-    };
-    assert_eq!(found, ([127, 0, 0, 1], 80).into());
+    assert_eq!(FailureKind::OutOfFiles.fault(), Fault::Machine);
 }

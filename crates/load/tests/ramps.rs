@@ -4,8 +4,8 @@ mod support;
 
 use std::time::Duration;
 
-use rpcgauge_load::{Address, LoadError, Trial};
-use rpcgauge_trial::{Arrivals, Ending, RampPart, Schedule, Stop};
+use rpcgauge_load::{LoadError, Trial};
+use rpcgauge_trial::{Address, Arrivals, Ending, RampPart, Schedule, Stop};
 use support::*;
 
 fn part(from: f64, to: f64, time_ms: u64) -> RampPart {

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use rpcgauge_load::{Address, Bodies, CallStyle, Measurement, Protocol, Trial};
-use rpcgauge_trial::{ConnectionUse, Schedule, Stage, Stop, Timing};
+use rpcgauge_load::{Bodies, CallStyle, Measurement, Protocol, Trial};
+use rpcgauge_trial::{Address, ConnectionUse, Schedule, Stage, Stop, Timing};
 use support::frames::{Came, goaway, ok_frame, play_frames, reset, serve_frames};
 use support::*;
 

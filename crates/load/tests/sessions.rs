@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use rpcgauge_load::{Address, Hooks, LoadError, Measurement, Session, Settling, Trial};
-use rpcgauge_trial::{Ending, Schedule, Slice};
+use rpcgauge_load::{Hooks, LoadError, Measurement, Session, Settling, Trial};
+use rpcgauge_trial::{Address, Ending, Schedule, Slice};
 use support::{
     assert_sums_hold, ok, ok_after, only_read, prepared, read_request, respond_with, serve, trial,
     warmup,

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{Bodies, Body, CodecError, Measurement, Protocol, Trial, WarmupBounds};
-use rpcgauge_trial::{ConnectionUse, Ending, FailureKind, Schedule, Side, Stop};
+use rpcgauge_trial::{ConnectionUse, Ending, FailureKind, Fault, Schedule, Stop};
 use support::frames::{Came, ok_frame, reset, serve_frames};
 use support::*;
 
@@ -116,7 +116,7 @@ fn bodies_that_come_late_are_counted_and_not_hidden() {
     let failed = &measurement.calls.failed;
     assert!(failed[&FailureKind::BodyLate] >= 1, "{failed:?}");
     assert!(measurement.bodies_late >= failed[&FailureKind::BodyLate]);
-    assert_eq!(FailureKind::BodyLate.side_at_fault(), Side::Client);
+    assert_eq!(FailureKind::BodyLate.fault(), Fault::Instrument);
 }
 
 #[test]

@@ -13,7 +13,6 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-mod address;
 mod error;
 mod line;
 mod record;
@@ -23,10 +22,9 @@ mod workload;
 #[cfg(test)]
 mod tests;
 
-pub use address::Address;
 pub use error::ContractError;
 pub use record::{RECORD_BYTES, Record, RecordError};
-pub use rpcgauge_trial::ConnectionUse;
+pub use rpcgauge_trial::{Address, ConnectionUse, Fault};
 pub use slice::{Answer, Ask, SliceAsk, SliceDone, Until, Verified};
 pub use workload::{OwnWorkload, WorkloadSpec};
 
@@ -315,31 +313,6 @@ pub struct Failed {
     pub error: String,
     /// Who can do something about it.
     pub fault: Fault,
-}
-
-/// Who can do something about a failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Fault {
-    /// What the user asked for cannot be done: a sample that does not fit its message, for one.
-    User,
-    /// The one who wrote the settings line: it breaks the contract.
-    Instrument,
-    /// The subject: it lacks what it declared, or it broke.
-    Subject,
-    /// The machine: a port, a path, a limit, memory.
-    Machine,
-}
-
-impl Fault {
-    /// The exit code of a subject that ends with this fault.
-    pub const fn exit_code(self) -> u8 {
-        match self {
-            Self::Subject => 1,
-            Self::User | Self::Instrument => 2,
-            Self::Machine => 3,
-        }
-    }
 }
 
 /// The address that is listened on unless another was asked for.

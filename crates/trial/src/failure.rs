@@ -1,4 +1,4 @@
-//! Why calls fail: kinds, the side at fault, and samples of the texts that came with them.
+//! Why calls fail: kinds, who must act, and samples of the texts that came with them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,19 +6,10 @@ use std::str::FromStr;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::Fault;
+
 /// Distinct error texts that are kept.
 const MOST_SAMPLES: usize = 10;
-
-/// The side at fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Side {
-    /// This program, its settings or its message.
-    Client,
-    /// The server, or something in between that speaks for it.
-    Server,
-    /// The machine that this program runs on: a port, a descriptor, memory.
-    Machine,
-}
 
 /// Why a call failed. Its `Display` is a short stable name for counting by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -152,16 +143,16 @@ const GRPC: [&str; 18] = [
 ];
 
 impl FailureKind {
-    /// The side at fault.
-    pub fn side_at_fault(self) -> Side {
+    /// Who must act.
+    pub fn fault(self) -> Fault {
         match self {
-            Self::OutOfFiles | Self::OutOfPorts => Side::Machine,
+            Self::OutOfFiles | Self::OutOfPorts => Fault::Machine,
             Self::BodyLate
             | Self::TooLarge
             | Self::HeadTooLarge
             | Self::Encode
-            | Self::ClientCertificate => Side::Client,
-            _ => Side::Server,
+            | Self::ClientCertificate => Fault::Instrument,
+            _ => Fault::Subject,
         }
     }
 }
@@ -339,23 +330,23 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_names_the_side_at_fault() {
+    fn each_kind_names_who_must_act() {
         let table = [
-            (FailureKind::ConnectRefused, Side::Server),
-            (FailureKind::OutOfPorts, Side::Machine),
-            (FailureKind::OutOfFiles, Side::Machine),
-            (FailureKind::CertificateExpired, Side::Server),
-            (FailureKind::ClientCertificate, Side::Client),
-            (FailureKind::Encode, Side::Client),
-            (FailureKind::BodyLate, Side::Client),
-            (FailureKind::TooLarge, Side::Client),
-            (FailureKind::Flood, Side::Server),
-            (FailureKind::ConnectionLost, Side::Server),
-            (FailureKind::Deadline, Side::Server),
-            (FailureKind::Decode, Side::Server),
+            (FailureKind::ConnectRefused, Fault::Subject),
+            (FailureKind::OutOfPorts, Fault::Machine),
+            (FailureKind::OutOfFiles, Fault::Machine),
+            (FailureKind::CertificateExpired, Fault::Subject),
+            (FailureKind::ClientCertificate, Fault::Instrument),
+            (FailureKind::Encode, Fault::Instrument),
+            (FailureKind::BodyLate, Fault::Instrument),
+            (FailureKind::TooLarge, Fault::Instrument),
+            (FailureKind::Flood, Fault::Subject),
+            (FailureKind::ConnectionLost, Fault::Subject),
+            (FailureKind::Deadline, Fault::Subject),
+            (FailureKind::Decode, Fault::Subject),
         ];
-        for (kind, side) in table {
-            assert_eq!(kind.side_at_fault(), side, "{kind}");
+        for (kind, fault) in table {
+            assert_eq!(kind.fault(), fault, "{kind}");
         }
     }
 

@@ -4,11 +4,13 @@
 //! hold them: one type each, so that nothing is converted in between. This crate measures nothing,
 //! reads no file and uses none of the others.
 
+mod address;
 mod bounds;
 mod calls;
 mod connection;
 mod cpu;
 mod failure;
+mod fault;
 mod ramp;
 mod random;
 mod schedule;
@@ -16,11 +18,13 @@ mod stage;
 mod stop;
 mod timeline;
 
+pub use address::Address;
 pub use bounds::{LONGEST_MS, MOST_IN_FLIGHT, MOST_RATE, OutOfBounds, is_rate};
 pub use calls::{Calls, Ending, Payload, Warmup};
 pub use connection::{ConnectionUse, Keepalive};
 pub use cpu::Cpu;
-pub use failure::{ErrorSample, ErrorSamples, FailureKind, Side};
+pub use failure::{ErrorSample, ErrorSamples, FailureKind};
+pub use fault::Fault;
 pub use ramp::{RampPart, RampStep};
 pub use random::Random;
 pub use schedule::{Arrivals, Schedule};

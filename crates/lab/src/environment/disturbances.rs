@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use rpcgauge_load::Address;
+use rpcgauge_trial::Address;
 
 use super::others::Others;
 use super::steal::StealMeter;

@@ -6,7 +6,7 @@ use std::fs;
 use std::iter::successors;
 use std::time::Instant;
 
-use rpcgauge_load::Address;
+use rpcgauge_trial::Address;
 
 use crate::machine::listener::Listeners;
 use crate::machine::process::Stat;

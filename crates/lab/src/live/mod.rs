@@ -29,7 +29,7 @@ use rpcgauge_load as load;
 use rpcgauge_message::data::Data;
 use rpcgauge_message::{Limits, MessageType};
 use rpcgauge_study::settings::{LiveService, Settings};
-use rpcgauge_trial::Stop;
+use rpcgauge_trial::{Address, Stop};
 
 pub(crate) use bodies::LiveBodies;
 pub use error::LiveError;
@@ -109,7 +109,7 @@ impl Live {
     }
 
     /// Where it is.
-    pub(crate) fn address(&self) -> &load::Address {
+    pub(crate) fn address(&self) -> &Address {
         &self.calls.endpoint.address
     }
 

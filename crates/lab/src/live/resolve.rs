@@ -10,17 +10,15 @@ use std::time::Duration;
 use rpcgauge_load as load;
 use rpcgauge_study::settings::{LiveService, Settings};
 use rpcgauge_study::system::sentence;
-use rpcgauge_study::url::Address;
+use rpcgauge_study::url;
+use rpcgauge_trial::Address;
 
 use super::LiveError;
 use crate::scratch::MAX_SOCKET_PATH;
 
 /// Finds the address that takes connections. A name may have several, as `localhost` has, and a
 /// service may listen at one of them alone.
-pub(super) fn address(
-    service: &LiveService,
-    settings: &Settings,
-) -> Result<load::Address, LiveError> {
+pub(super) fn address(service: &LiveService, settings: &Settings) -> Result<Address, LiveError> {
     let unreachable = |address: String, source| LiveError::Unreachable {
         target: service.url.to_string(),
         address,
@@ -28,10 +26,10 @@ pub(super) fn address(
     };
     let within = Duration::from_millis(settings.deadline_ms);
     let (host, port) = match &service.url.address {
-        Address::Tcp { host, port } => (host, *port),
-        Address::Unix { path } => {
+        url::Address::Tcp { host, port } => (host, *port),
+        url::Address::Unix { path } => {
             return match load::connect_unix(path, within) {
-                Ok(_) => Ok(load::Address::Unix(path.clone())),
+                Ok(_) => Ok(Address::Unix(path.clone())),
                 Err(source) => Err(LiveError::Socket {
                     target: service.url.to_string(),
                     what: no_socket(path, &source),
@@ -50,7 +48,7 @@ pub(super) fn address(
     let mut first_refusal = None;
     for address in found {
         match TcpStream::connect_timeout(&address, within) {
-            Ok(_) => return Ok(load::Address::Tcp(address)),
+            Ok(_) => return Ok(Address::Tcp(address)),
             Err(source) => {
                 first_refusal.get_or_insert((address, source));
             }
@@ -89,8 +87,8 @@ pub fn tls(settings: &Settings) -> Result<Option<load::Tls>, LiveError> {
         return Ok(None);
     };
     let host = match &service.url.address {
-        Address::Tcp { host, .. } => host.clone(),
-        Address::Unix { .. } => host_of(&service.url.authority),
+        url::Address::Tcp { host, .. } => host.clone(),
+        url::Address::Unix { .. } => host_of(&service.url.authority),
     };
     let tls = load::Tls::new(load::TlsSettings {
         roots: match &choice.ca {

@@ -4,7 +4,7 @@
 use rpcgauge_message::data::{Form, Order, RowFormat, Rows};
 use rpcgauge_message::{Compression, Schema};
 use rpcgauge_study::settings::{AtEnd, HttpVersion, LiveService, Messages, Protocol, Target};
-use rpcgauge_trial::Schedule;
+use rpcgauge_trial::{Address, Schedule};
 
 use super::*;
 
@@ -398,7 +398,7 @@ fn what_may_be_secret_is_not_shown() {
     let live = Live {
         calls: CallSpec {
             endpoint: load::Endpoint {
-                address: load::Address::Unix("/x.sock".into()),
+                address: Address::Unix("/x.sock".into()),
                 protocol: load::Protocol::Http1,
                 tls: None,
             },

@@ -5,7 +5,7 @@ use std::fs;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 
-use rpcgauge_load::Address;
+use rpcgauge_trial::Address;
 
 /// A listening socket's state in `/proc/net/tcp`.
 const LISTENING: &str = "0A";

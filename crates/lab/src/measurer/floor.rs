@@ -7,10 +7,10 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use rpcgauge_load::Address;
 use rpcgauge_load::floor::{Floor, FloorCall, ping_pong};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::Transport;
+use rpcgauge_trial::Address;
 
 use super::{Carried, Finished, Measurer};
 use crate::error::{TrialFailure, TrialResult};

@@ -4,10 +4,10 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use rpcgauge_load as load;
 use rpcgauge_study::plan::{TrialSpec, Variant};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::{Placement, Transport};
+use rpcgauge_trial::Address;
 
 use super::instance::Instance;
 use super::{Planned, Run};
@@ -127,7 +127,7 @@ impl Run<'_> {
         floors: &mut FloorHalves,
         trial: &TrialSpec,
         transport: Transport,
-    ) -> TrialResult<load::Address> {
+    ) -> TrialResult<Address> {
         let half = match floors.entry((trial.placement, transport)) {
             Entry::Occupied(there) => there.into_mut(),
             Entry::Vacant(empty) => empty.insert(self.new_floor(trial, transport)?),

@@ -7,7 +7,6 @@ use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rpcgauge_load as load;
 use rpcgauge_message::contract::{self, Address, Failed, Ready, Settings};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::Transport;
@@ -157,10 +156,10 @@ impl Subject {
     ///
     /// # Errors
     /// It listens elsewhere.
-    pub(crate) fn listening(&self, transport: Transport) -> TrialResult<load::Address> {
+    pub(crate) fn listening(&self, transport: Transport) -> TrialResult<Address> {
         match (&self.ready.address, transport) {
-            (Some(Address::Tcp(address)), Transport::Tcp) => Ok(load::Address::Tcp(*address)),
-            (Some(Address::Unix(path)), Transport::Unix) => Ok(load::Address::Unix(path.clone())),
+            (Some(at @ Address::Tcp(_)), Transport::Tcp)
+            | (Some(at @ Address::Unix(_)), Transport::Unix) => Ok(at.clone()),
             (address, _) => {
                 let address = address
                     .as_ref()

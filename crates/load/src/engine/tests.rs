@@ -5,13 +5,13 @@ use std::net::TcpListener;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use rpcgauge_trial::{ConnectionUse, Schedule, Stop, Timing};
+use rpcgauge_trial::{Address, ConnectionUse, Schedule, Stop, Timing};
 use rpcgauge_wire::{Limits, Protocol};
 
 use super::Hooks;
 use super::event_loop::EventLoop;
 use crate::bodies::{Bodies, Body};
-use crate::trial::{Address, CallStyle, Endpoint, Expect, Request, Trial};
+use crate::trial::{CallStyle, Endpoint, Expect, Request, Trial};
 use crate::warmup::Settling;
 
 /// A closed loop of one GET at a time, which ends after 20 ms. All its bounds are a second.

@@ -8,8 +8,8 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use rpcgauge_load::{Address, Bodies, Hooks, ProgressHook, Protocol, Settling, measure_with};
-use rpcgauge_trial::{ConnectionUse, Ending, FailureKind, Schedule, Side, Stop};
+use rpcgauge_load::{Bodies, Hooks, ProgressHook, Protocol, Settling, measure_with};
+use rpcgauge_trial::{Address, ConnectionUse, Ending, FailureKind, Fault, Schedule, Stop};
 
 use super::server::reset_connection;
 use crate::support::frames::{goaway, settings};
@@ -253,14 +253,8 @@ fn without_a_listener_calls_are_refused_and_the_processor_rests() {
         // Rests of 1, 2, 4, 8, ... ms: without them there would be tens of thousands.
         assert!((1..40).contains(&failed[0].1), "{failed:?}");
         assert_eq!(
-            measurement
-                .calls
-                .failed
-                .keys()
-                .next()
-                .unwrap()
-                .side_at_fault(),
-            Side::Server
+            measurement.calls.failed.keys().next().unwrap().fault(),
+            Fault::Subject
         );
     }
 }

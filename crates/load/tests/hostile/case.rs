@@ -7,10 +7,10 @@ use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Address, Bodies, CallStyle, Codec, Hooks, Measurement, Protocol, ResponseCheck, Settling,
-    Trial, measure_with,
+    Bodies, CallStyle, Codec, Hooks, Measurement, Protocol, ResponseCheck, Settling, Trial,
+    measure_with,
 };
-use rpcgauge_trial::{ConnectionUse, Ending, Side};
+use rpcgauge_trial::{Address, ConnectionUse, Ending, Fault};
 
 use crate::support::memory;
 use crate::support::{assert_sums_hold, failures, prepared, run_with, trial};
@@ -58,14 +58,12 @@ pub(crate) enum Outcome {
     /// Each second call fails in this way, and the server is at fault; the others are answered.
     Half(&'static str),
     /// They fail, each in one of these ways.
-    Fail(&'static [&'static str], Side),
-    /// There is no trial.
-    NoTrial,
+    Fail(&'static [&'static str], Fault),
 }
 
 /// The calls fail in this way, and the server is at fault.
 pub(crate) const fn fail(kinds: &'static [&'static str]) -> Outcome {
-    Outcome::Fail(kinds, Side::Server)
+    Outcome::Fail(kinds, Fault::Subject)
 }
 
 impl fmt::Display for Outcome {
@@ -74,13 +72,12 @@ impl fmt::Display for Outcome {
             Outcome::Answered => f.write_str("answered"),
             Outcome::Retried => f.write_str("answered, some when sent again"),
             Outcome::Half(kind) => write!(f, "half answered, half `{kind}` (server)"),
-            Outcome::NoTrial => f.write_str("no trial"),
             Outcome::Fail(kinds, fault) => {
                 let kinds: Vec<String> = kinds.iter().map(|kind| format!("`{kind}`")).collect();
                 let fault = match fault {
-                    Side::Client => "client",
-                    Side::Server => "server",
-                    Side::Machine => "machine",
+                    Fault::User | Fault::Instrument => "client",
+                    Fault::Subject => "server",
+                    Fault::Machine => "machine",
                 };
                 write!(f, "{} ({fault})", kinds.join(" or "))
             }
@@ -292,13 +289,12 @@ impl Case {
                     "{seen}"
                 );
             }
-            Outcome::NoTrial => panic!("{seen}"),
             Outcome::Fail(kinds, fault) => {
                 assert_eq!(calls.failed_total(), started, "{seen}");
                 for kind in calls.failed.keys() {
                     let name = kind.to_string();
                     assert!(kinds.contains(&name.as_str()), "{seen}");
-                    assert_eq!(kind.side_at_fault(), fault, "{seen}");
+                    assert_eq!(kind.fault(), fault, "{seen}");
                     let sampled = measurement.error_samples.iter().any(|s| s.kind == *kind);
                     assert!(sampled, "{seen}");
                 }

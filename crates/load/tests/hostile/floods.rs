@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use rpcgauge_trial::Side;
+use rpcgauge_trial::Fault;
 
 use super::case::{Case, Outcome, Over, fail};
 use super::server::*;
@@ -28,7 +28,7 @@ fn endless() -> Vec<Case> {
         )),
         case(
             "CONTINUATION flood with fields",
-            Outcome::Fail(&["too-large"], Side::Client),
+            Outcome::Fail(&["too-large"], Fault::Instrument),
         )
         .server(responds_without_end_after(
             |id| frame(HEADERS, 0, id, &[0x88]),
@@ -71,7 +71,7 @@ fn endless() -> Vec<Case> {
             .per_call(),
         case(
             "body without an end",
-            Outcome::Fail(&["too-large"], Side::Client),
+            Outcome::Fail(&["too-large"], Fault::Instrument),
         )
         .server(responds_without_end_after(
             |id| [head(id), data(id, 0, &[0, 0x7f, 0, 0, 0])].concat(),
@@ -86,7 +86,7 @@ fn endless() -> Vec<Case> {
 fn responds_without_end_after(
     before: fn(u32) -> Vec<u8>,
     then: fn(u32) -> Vec<u8>,
-) -> impl Fn() -> rpcgauge_load::Address + Send + 'static {
+) -> impl Fn() -> rpcgauge_trial::Address + Send + 'static {
     http2(settings(), move |request, stream| {
         if stream.write_all(&before(request.stream)).is_ok() {
             let many = then(request.stream).repeat(100);
@@ -97,7 +97,7 @@ fn responds_without_end_after(
 }
 
 fn heads() -> Vec<Case> {
-    let too_large = || Outcome::Fail(&["too-large"], Side::Client);
+    let too_large = || Outcome::Fail(&["too-large"], Fault::Instrument);
     vec![
         case("giant header field", too_large()).server(responds(|id| {
             long_headers(id, &block(&[OK, ("x-large", &"x".repeat(1 << 20))]))

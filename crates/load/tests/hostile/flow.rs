@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 use std::net::TcpStream;
 
-use rpcgauge_load::Address;
-use rpcgauge_trial::Schedule;
+use rpcgauge_trial::{Address, Schedule};
 use rpcgauge_wire::http2::hpack::{DecodedFields, Decoder};
 
 use super::case::{Case, Outcome, Over, fail};

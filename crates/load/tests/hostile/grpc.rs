@@ -1,6 +1,6 @@
 //! gRPC responses that HTTP/2 has nothing against.
 
-use rpcgauge_trial::{Schedule, Side};
+use rpcgauge_trial::{Fault, Schedule};
 
 use super::case::{Case, Outcome, Over, fail};
 use super::server::*;
@@ -127,14 +127,14 @@ fn messages() -> Vec<Case> {
         saying(
             case(
                 "prefix of a giant message",
-                Outcome::Fail(&["too-large"], Side::Client),
+                Outcome::Fail(&["too-large"], Fault::Instrument),
             ),
             vec![|id| with_body(id, &[0, 0xff, 0xff, 0xff, 0xff, b'x'])],
         ),
         saying(
             case(
                 "giant message that is stated and never sent",
-                Outcome::Fail(&["too-large"], Side::Client),
+                Outcome::Fail(&["too-large"], Fault::Instrument),
             ),
             vec![
                 |id| [head(id), data(id, 0, &[0, 0xff, 0xff, 0xff, 0xff])].concat(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use rpcgauge_trial::Side;
+use rpcgauge_trial::Fault;
 
 use super::case::{Case, Outcome, Over, fail};
 use super::server::*;
@@ -245,7 +245,7 @@ fn smuggling() -> Vec<Case> {
 }
 
 fn too_much() -> Vec<Case> {
-    let too_large = || Outcome::Fail(&["too-large"], Side::Client);
+    let too_large = || Outcome::Fail(&["too-large"], Fault::Instrument);
     vec![
         case("giant header field", too_large()).server(|| {
             let field = format!("{HEAD}x-large: {}\r\n\r\n", "x".repeat(1 << 20));

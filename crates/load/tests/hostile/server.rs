@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use rpcgauge_load::Address;
+use rpcgauge_trial::Address;
 
 use crate::support::frames::{frame, settings};
 use crate::support::{read_request, respond_with, serve};

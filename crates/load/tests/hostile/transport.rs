@@ -9,8 +9,8 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
-use rpcgauge_load::{Address, Hooks, LoadError, Protocol, Settling, Tls, measure_with};
-use rpcgauge_trial::{ConnectionUse, Side};
+use rpcgauge_load::{Hooks, Protocol, Settling, Tls, measure_with};
+use rpcgauge_trial::{Address, ConnectionUse, Fault};
 
 use super::case::{Case, Outcome, Over, fail};
 use crate::support::tls::{Authority, Damage, Faulty, Serving, serve_tls, serve_tls_over};
@@ -102,7 +102,7 @@ fn machine() -> Vec<Case> {
     vec![
         case(
             "out of file descriptors",
-            Outcome::Fail(&["out-of-files"], Side::Machine),
+            Outcome::Fail(&["out-of-files"], Fault::Machine),
         )
         .instead(|| {
             let Address::Tcp(server) = serve(respond_with(ok)) else {
@@ -119,10 +119,6 @@ fn machine() -> Vec<Case> {
                 child.status.success() && said.contains("1 passed"),
                 "{said}"
             );
-        }),
-        case("name without an address", Outcome::NoTrial).instead(|| {
-            let error = Address::resolve("no-such-name.invalid", 80);
-            assert!(matches!(error, Err(LoadError::Resolve { .. })), "{error:?}");
         }),
     ]
 }
@@ -158,7 +154,7 @@ fn out_of_files() {
     assert_sums_hold(&measurement);
     assert_eq!(failures(&measurement), [("out-of-files".to_owned(), 4)]);
     let kind = measurement.calls.failed.keys().next().expect("a kind");
-    assert_eq!(kind.side_at_fault(), Side::Machine);
+    assert_eq!(kind.fault(), Fault::Machine);
 }
 
 /// A server over TLS, and a client that trusts `authority`.
@@ -242,7 +238,7 @@ fn certificates() -> Vec<Case> {
         ),
         case(
             "client certificate that is wanted",
-            Outcome::Fail(&["client-certificate"], Side::Client),
+            Outcome::Fail(&["client-certificate"], Fault::Instrument),
             Box::new({
                 let authority = Arc::clone(ours);
                 move || {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hyper::header::HeaderValue;
-use rpcgauge_load::{Address, Bodies, WarmupBounds};
-use rpcgauge_trial::{Arrivals, Schedule, Stop, Timing};
+use rpcgauge_load::{Bodies, WarmupBounds};
+use rpcgauge_trial::{Address, Arrivals, Schedule, Stop, Timing};
 
 use super::grpc_trial;
 use super::server::{echo, serve_http2};

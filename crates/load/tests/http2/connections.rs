@@ -1,7 +1,7 @@
 //! How many connections there are, and how many calls on each.
 
-use rpcgauge_load::{Address, Bodies, Protocol};
-use rpcgauge_trial::{ConnectionUse, Schedule, Stage, Timing};
+use rpcgauge_load::{Bodies, Protocol};
+use rpcgauge_trial::{Address, ConnectionUse, Schedule, Stage, Timing};
 
 use super::grpc_trial;
 use super::server::{echo, serve_http2};

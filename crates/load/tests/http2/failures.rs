@@ -6,8 +6,7 @@ use std::time::Duration;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::{Request, Response};
-use rpcgauge_load::Address;
-use rpcgauge_trial::ConnectionUse;
+use rpcgauge_trial::{Address, ConnectionUse};
 
 use super::grpc_trial;
 use super::server::{grpc, serve_http2};

@@ -8,7 +8,8 @@ mod connections;
 mod failures;
 mod server;
 
-use rpcgauge_load::{Address, CallStyle, Protocol, Trial};
+use rpcgauge_load::{CallStyle, Protocol, Trial};
+use rpcgauge_trial::Address;
 use support::trial;
 
 fn grpc_trial(address: Address) -> Trial {

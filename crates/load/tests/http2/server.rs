@@ -9,7 +9,7 @@ use hyper::body::{Body, Bytes, Frame, Incoming};
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use rpcgauge_load::Address;
+use rpcgauge_trial::Address;
 
 use super::support::serve_tasks;
 

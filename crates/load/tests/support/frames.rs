@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rpcgauge_load::Address;
+use rpcgauge_trial::Address;
 
 use super::serve;
 

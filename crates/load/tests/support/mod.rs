@@ -14,10 +14,10 @@ use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Address, Bodies, Body, CallStyle, Codec, CodecError, Endpoint, Expect, Limits, LoadError,
-    Measurement, Protocol, Request, Settling, StepFigures, Trial, WarmupBounds, measure,
+    Bodies, Body, CallStyle, Codec, CodecError, Endpoint, Expect, Limits, LoadError, Measurement,
+    Protocol, Request, Settling, StepFigures, Trial, WarmupBounds, measure,
 };
-use rpcgauge_trial::{Arrivals, ConnectionUse, Schedule, Stop, Timing};
+use rpcgauge_trial::{Address, Arrivals, ConnectionUse, Schedule, Stop, Timing};
 
 /// Serves every connection of a new listener on its own thread.
 pub(crate) fn serve(each: impl Fn(TcpStream) + Send + Clone + 'static) -> Address {

@@ -16,7 +16,8 @@ use rcgen::{
     BasicConstraints, Certificate, CertificateParams, CertifiedKey, DnType, IsCa, KeyPair,
     date_time_ymd,
 };
-use rpcgauge_load::{Address, Identity, Roots, Tls, TlsSettings, Trial};
+use rpcgauge_load::{Identity, Roots, Tls, TlsSettings, Trial};
+use rpcgauge_trial::Address;
 use rustls::crypto::ring;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::server::WebPkiClientVerifier;

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 
 use rpcgauge_load::Protocol;
-use rpcgauge_trial::{ConnectionUse, Schedule, Side};
+use rpcgauge_trial::{ConnectionUse, Fault, Schedule};
 
 use super::support::tls::*;
 use super::support::*;
@@ -36,7 +36,7 @@ fn a_server_without_alpn_gets_http_1_1() {
     assert_answered(&run(&trial, &[b"x"]), 100);
     trial.endpoint.protocol = Protocol::Http2;
     let text = "the server does not speak HTTP/2 over TLS";
-    assert_all_fail(&trial, "alpn", Side::Server, text);
+    assert_all_fail(&trial, "alpn", Fault::Subject, text);
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_server_of_the_other_version_only_is_an_error() {
         let mut trial = authority.trial(echo_over_tls(&authority, &serving));
         trial.endpoint.protocol = protocol;
         let text = format!("the server does not speak {version} over TLS");
-        assert_all_fail(&trial, "alpn", Side::Server, &text);
+        assert_all_fail(&trial, "alpn", Fault::Subject, &text);
     }
 }
 
@@ -71,6 +71,6 @@ fn a_server_without_tls_is_an_error() {
         });
         let trial = authority.trial(address);
         let text = "the server does not speak TLS here";
-        assert_all_fail(&trial, "tls-handshake", Side::Server, text);
+        assert_all_fail(&trial, "tls-handshake", Fault::Subject, text);
     }
 }

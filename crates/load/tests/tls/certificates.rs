@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use rpcgauge_load::TlsSettings;
-use rpcgauge_trial::Side;
+use rpcgauge_trial::Fault;
 
 use super::support::tls::*;
 use super::support::*;
@@ -41,7 +41,7 @@ fn a_certificate_that_is_not_good_enough_has_its_kind_and_its_remedy() {
     for (signer, serving, kind, remedy) in table {
         let address = serve_tls(signer.server(serving), respond_with(ok));
         let trial = authority.trial(address.clone());
-        assert_all_fail(&trial, kind, Side::Server, remedy);
+        assert_all_fail(&trial, kind, Fault::Subject, remedy);
 
         let insecure = TlsSettings {
             insecure: true,
@@ -97,9 +97,9 @@ fn a_client_certificate_is_shown_where_it_is_wanted() {
         let address = serve_tls(authority.server(&serving), refuse);
         let missing = with_tls(trial(address.clone()), with(None));
         let text = "the server wants a client certificate";
-        assert_all_fail(&missing, "client-certificate", Side::Client, text);
+        assert_all_fail(&missing, "client-certificate", Fault::Instrument, text);
         let unknown = with_tls(trial(address), with(Some(other.identity())));
         let text = "does not take the client certificate";
-        assert_all_fail(&unknown, "client-certificate", Side::Client, text);
+        assert_all_fail(&unknown, "client-certificate", Fault::Instrument, text);
     }
 }

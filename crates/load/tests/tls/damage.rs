@@ -4,8 +4,7 @@ use std::io::{Read, Write};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use rpcgauge_load::Address;
-use rpcgauge_trial::{ConnectionUse, Side, Stop};
+use rpcgauge_trial::{Address, ConnectionUse, Fault, Stop};
 
 use super::support::tls::*;
 use super::support::*;
@@ -28,7 +27,7 @@ fn a_cut_in_the_handshake_is_a_failed_handshake() {
     for end in [0, 1, 3, 5, 50, 200, 500] {
         let trial = authority.trial(faulty(&authority, Damage::CutAfter(end)));
         let text = "the TLS handshake failed";
-        assert_all_fail(&trial, "tls-handshake", Side::Server, text);
+        assert_all_fail(&trial, "tls-handshake", Fault::Subject, text);
     }
 }
 
@@ -89,7 +88,7 @@ fn a_response_without_an_end_of_its_own_needs_a_close_notify() {
     });
     let trial = authority.trial(address);
     let text = "without TLS's close_notify";
-    assert_all_fail(&trial, "connection-closed", Side::Server, text);
+    assert_all_fail(&trial, "connection-closed", Fault::Subject, text);
 }
 
 #[test]
@@ -118,7 +117,7 @@ fn a_record_that_was_tampered_with_is_no_response() {
         let _ = tunnel.sock.read_to_end(&mut Vec::new());
     });
     let trial = authority.trial(address);
-    assert_all_fail(&trial, "protocol", Side::Server, "no sound TLS");
+    assert_all_fail(&trial, "protocol", Fault::Subject, "no sound TLS");
 }
 
 proptest! {

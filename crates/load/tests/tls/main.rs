@@ -8,8 +8,8 @@ mod calls;
 mod certificates;
 mod damage;
 
-use rpcgauge_load::{Address, Trial};
-use rpcgauge_trial::{ConnectionUse, Side};
+use rpcgauge_load::Trial;
+use rpcgauge_trial::{Address, ConnectionUse, Fault};
 use support::tls::*;
 use support::*;
 
@@ -20,7 +20,7 @@ fn echo_over_tls(authority: &Authority, serving: &Serving) -> Address {
 }
 
 /// Checks that ten calls fail as they should, whatever the connections' use.
-fn assert_all_fail(trial: &Trial, kind: &str, fault: Side, text: &str) {
+fn assert_all_fail(trial: &Trial, kind: &str, fault: Fault, text: &str) {
     for connection_use in BOTH_USES {
         let mut trial = trial.clone();
         trial.stop.calls = Some(10);
@@ -35,6 +35,6 @@ fn assert_all_fail(trial: &Trial, kind: &str, fault: Side, text: &str) {
         );
         let sample = &measurement.error_samples[0];
         assert!(sample.text.contains(text), "{}", sample.text);
-        assert_eq!(sample.kind.side_at_fault(), fault);
+        assert_eq!(sample.kind.fault(), fault);
     }
 }

@@ -250,7 +250,7 @@ mod tests {
     use rpcgauge_wire::{Head, Limits, Protocol};
 
     use super::*;
-    use crate::trial::Address;
+    use rpcgauge_trial::Address;
 
     #[test]
     fn a_call_begins_where_nothing_can_be_taken_for_its_response() {

@@ -10,14 +10,13 @@ use std::io::{self, IoSlice};
 use std::time::Duration;
 
 use mio::Registry;
-use rpcgauge_trial::Keepalive;
+use rpcgauge_trial::{Address, Keepalive};
 use rpcgauge_wire::Traffic;
 
 use self::socket::Socket;
 use self::tls::TlsStream;
 pub(super) use self::tls_failure::TlsFailure;
 use crate::tls::TlsClient;
-use crate::trial::Address;
 
 /// A transport that blocks only in [`Stream::read_waiting`].
 #[derive(Debug)]

@@ -8,13 +8,11 @@ use mio::event::Source;
 use mio::net::{TcpStream, UnixStream};
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
-use rpcgauge_trial::Keepalive;
+use rpcgauge_trial::{Address, Keepalive};
 use rustix::io::Errno;
 use rustix::net::{
     RecvFlags, SendAncillaryBuffer, SendFlags, getpeername, recv, send, sendmsg, sockopt,
 };
-
-use crate::trial::Address;
 
 /// Every call to the system says itself whether it may wait.
 const AT_ONCE: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);

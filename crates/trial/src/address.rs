@@ -1,4 +1,4 @@
-//! Where a subject listens, as its ready line says it.
+//! Where a server listens.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// What a Unix domain socket's address starts with.
 const UNIX: &str = "unix:";
 
-/// Where a subject listens: `127.0.0.1:41234`, `[::1]:41234` or `unix:/path`.
+/// Where a server listens, in words: `127.0.0.1:41234`, `[::1]:41234` or `unix:/path`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Address {
