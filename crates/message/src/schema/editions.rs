@@ -7,9 +7,9 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::process::{ExitStatus, Stdio};
-use std::{env, fs, io};
+use std::{fs, io};
 
-use super::includes::{find, list};
+use super::includes::find;
 use super::sources::source_of;
 use super::{FIRST_PROTOC, SchemaError};
 use crate::path::clip;
@@ -80,6 +80,9 @@ pub(super) fn compile(
     })
 }
 
+/// The file of a folder of its own that a compiler writes.
+const SET: &str = "set.binpb";
+
 type Compiler = fn(&[PathBuf], &[PathBuf]) -> io::Result<Outcome>;
 
 enum Outcome {
@@ -90,11 +93,12 @@ enum Outcome {
 }
 
 fn protoc(files: &[PathBuf], includes: &[PathBuf]) -> io::Result<Outcome> {
-    let out = Scratch::new()?;
+    let folder = tempfile::tempdir()?;
+    let out = folder.path().join(SET);
     let mut command = Command::new("protoc");
     command
         .arg("--include_imports")
-        .arg(option("--descriptor_set_out=", &out.file));
+        .arg(option("--descriptor_set_out=", &out));
     command.args(includes.iter().map(|include| option("-I", include)));
     command.args(files);
     match run(command, &out)? {
@@ -113,7 +117,8 @@ fn is_protoc_too_old() -> bool {
 
 fn buf(files: &[PathBuf], includes: &[PathBuf]) -> io::Result<Outcome> {
     // buf has no include paths: each is a module, named relative to where buf is started.
-    let out = Scratch::new()?;
+    let folder = tempfile::tempdir()?;
+    let out = folder.path().join(SET);
     let root = Path::new("/");
     let mut config = String::from("version: v2\nmodules:\n");
     for include in includes {
@@ -123,7 +128,7 @@ fn buf(files: &[PathBuf], includes: &[PathBuf]) -> io::Result<Outcome> {
     }
     let mut command = Command::new("buf");
     command.args(["build", "--as-file-descriptor-set", "--config", &config]);
-    command.arg(option("--output=", &out.file));
+    command.arg(option("--output=", &out));
     for file in files {
         command
             .arg("--path")
@@ -139,10 +144,10 @@ fn option(name: &str, path: &Path) -> OsString {
     option
 }
 
-fn run(mut command: Command, out: &Scratch) -> io::Result<Outcome> {
+fn run(mut command: Command, out: &Path) -> io::Result<Outcome> {
     let (status, words) = output(&mut command)?;
     if status.success() {
-        return whole_file::read(&out.file).map(Outcome::Compiled);
+        return whole_file::read(out).map(Outcome::Compiled);
     }
     // An edition that is younger than the compiler.
     let too_old = words.contains("unknown edition")
@@ -180,42 +185,6 @@ fn output(command: &mut Command) -> io::Result<(ExitStatus, String)> {
     let status = child.wait()?;
     read?;
     Ok((status, String::from_utf8_lossy(&words).into_owned()))
-}
-
-/// A file that is gone when this is dropped.
-struct Scratch {
-    folder: PathBuf,
-    file: PathBuf,
-}
-
-impl Scratch {
-    fn new() -> io::Result<Self> {
-        let base = env::temp_dir();
-        for attempt in 0..100u32 {
-            let folder = base.join(format!("rpcgauge-schema-{}-{attempt}", std::process::id()));
-            match fs::create_dir(&folder) {
-                Ok(()) => {
-                    return Ok(Self {
-                        file: folder.join("set.binpb"),
-                        folder,
-                    });
-                }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Err(io::Error::other(format!(
-            "no scratch folder in {}",
-            list(&[base])
-        )))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // Only a leftover in the folder for temporary files when it fails.
-        let _ = fs::remove_dir_all(&self.folder);
-    }
 }
 
 #[cfg(test)]
