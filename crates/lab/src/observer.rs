@@ -28,8 +28,8 @@ pub trait Watch {
 
     /// Takes a snapshot of the measured part of `variant`'s trial. The thread that measures calls it
     /// between two turns of its loop, and the calls that become due meanwhile are late: it may hand
-    /// something over, and wait for nothing.
-    fn sample(&mut self, variant: &Variant, progress: &mut load::TrialProgress<'_>);
+    /// something over, and wait for nothing. Returns histograms for the next interval.
+    fn sample(&mut self, variant: &Variant, progress: load::TrialProgress) -> load::IntervalTimes;
 }
 
 /// An observer that takes no snapshots.

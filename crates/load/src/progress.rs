@@ -21,7 +21,10 @@ pub struct ProgressHook<'r> {
     ///
     /// A trial with a hook counts every call in a second set of histograms, and at each snapshot sums the
     /// bytes of its connections.
-    pub sample: Box<dyn FnMut(&mut TrialProgress<'_>) + 'r>,
+    ///
+    /// Returns histograms for the next interval, emptied or not: its own, or others, which takes no longer
+    /// the more calls there are.
+    pub sample: Box<dyn FnMut(TrialProgress) -> IntervalTimes + 'r>,
 }
 
 impl ProgressHook<'_> {
@@ -36,9 +39,9 @@ impl ProgressHook<'_> {
     }
 }
 
-/// The measured part of a trial so far. Nothing is copied for it.
-#[derive(Debug)]
-pub struct TrialProgress<'a> {
+/// The measured part of a trial so far.
+#[derive(Debug, Default)]
+pub struct TrialProgress {
     /// Since the measured part began.
     pub elapsed: Duration,
     /// Since the snapshot before, or since the measured part began.
@@ -50,14 +53,13 @@ pub struct TrialProgress<'a> {
     /// Calls that succeeded.
     pub answered: u64,
     /// Calls that failed, by kind.
-    pub failed: &'a BTreeMap<FailureKind, u64>,
+    pub failed: BTreeMap<FailureKind, u64>,
     /// Sends beyond the first of a call ([`rpcgauge_trial::Calls::retried`]).
     pub retried: u64,
     /// Calls that were begun and have not ended.
     pub in_flight: u64,
-    /// Times of the interval's calls, emptied after the snapshot. To keep them, swap them for an empty set, which
-    /// takes no longer the more calls there are.
-    pub times: &'a mut IntervalTimes,
+    /// Times of the interval's calls.
+    pub times: IntervalTimes,
     /// Bytes on the connections.
     pub traffic: Traffic,
 }

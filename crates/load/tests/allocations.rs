@@ -65,8 +65,9 @@ fn of_calls(trial: &Trial, calls: u64, look_every: Option<Duration>) -> Trialled
     let mut trial = trial.clone();
     trial.stop.calls = Some(calls);
     let (measurement, taken) = taken(|| {
-        let mut sample = |progress: &mut rpcgauge_load::TrialProgress<'_>| {
+        let mut sample = |progress: rpcgauge_load::TrialProgress| {
             assert!(progress.started >= progress.answered);
+            progress.times
         };
         let hooks = Hooks {
             settling: Box::new(|_| Settling::Settled),

@@ -2,54 +2,23 @@
 
 mod support;
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Hooks, IntervalTimes, LoadError, Measurement, ProgressHook, Settling, Traffic, Trial,
-    TrialProgress, WarmupBounds, measure_with,
+    Hooks, IntervalTimes, LoadError, Measurement, ProgressHook, Settling, Trial, TrialProgress,
+    WarmupBounds, measure_with,
 };
 use rpcgauge_trial::{FailureKind, Schedule, Stop};
 use support::*;
-
-/// What a snapshot showed.
-#[derive(Debug, Clone)]
-struct Snapshot {
-    elapsed: Duration,
-    interval: Duration,
-    started: u64,
-    sent: u64,
-    answered: u64,
-    failed: BTreeMap<FailureKind, u64>,
-    in_flight: u64,
-    times: IntervalTimes,
-    traffic: Traffic,
-}
-
-impl Snapshot {
-    fn at(progress: &mut TrialProgress<'_>) -> Snapshot {
-        Snapshot {
-            elapsed: progress.elapsed,
-            interval: progress.interval,
-            started: progress.started,
-            sent: progress.sent,
-            answered: progress.answered,
-            failed: progress.failed.clone(),
-            in_flight: progress.in_flight,
-            times: std::mem::take(progress.times),
-            traffic: progress.traffic,
-        }
-    }
-}
 
 /// Carries a trial out with snapshots of it; `sample` is called with each as well.
 fn sampled(
     trial: &Trial,
     every: Duration,
-    sample: &mut dyn FnMut(&mut TrialProgress<'_>),
+    sample: &mut dyn FnMut(&TrialProgress),
     stop: &AtomicBool,
-) -> Result<(Measurement, Vec<Snapshot>), LoadError> {
+) -> Result<(Measurement, Vec<TrialProgress>), LoadError> {
     let mut snapshots = Vec::new();
     let hooks = Hooks {
         settling: Box::new(|_| Settling::Settled),
@@ -58,8 +27,9 @@ fn sampled(
         progress: Some(ProgressHook {
             every,
             sample: Box::new(|progress| {
-                snapshots.push(Snapshot::at(progress));
-                sample(progress);
+                sample(&progress);
+                snapshots.push(progress);
+                IntervalTimes::new()
             }),
         }),
     };
@@ -68,7 +38,7 @@ fn sampled(
 }
 
 /// What must hold of the snapshots of any trial: together they are its measurement.
-fn assert_snapshots_add_up(measurement: &Measurement, snapshots: &[Snapshot]) {
+fn assert_snapshots_add_up(measurement: &Measurement, snapshots: &[TrialProgress]) {
     assert_sums_hold(measurement);
     let last = snapshots.last().unwrap();
     assert_eq!(last.answered, measurement.calls.answered);
@@ -154,7 +124,7 @@ fn a_trial_can_be_stopped_from_a_snapshot() {
         time_ms: Some(600_000),
     };
     let stop = AtomicBool::new(false);
-    let mut enough = |progress: &mut TrialProgress<'_>| {
+    let mut enough = |progress: &TrialProgress| {
         if progress.elapsed >= Duration::from_millis(50) {
             stop.store(true, Ordering::Relaxed);
         }

@@ -149,11 +149,12 @@ fn calls_that_wait_past_their_deadline_are_a_kind_of_their_own() {
     trial.deadline = Duration::from_millis(20);
     // The snapshot holds the loop up once, as a busy machine would.
     let mut looks = 0;
-    let mut sample = |_: &mut TrialProgress<'_>| {
+    let mut sample = |progress: TrialProgress| {
         looks += 1;
         if looks == 1 {
             thread::sleep(Duration::from_millis(100));
         }
+        progress.times
     };
     let hooks = Hooks {
         settling: Box::new(|_| Settling::Settled),
@@ -296,7 +297,10 @@ fn a_turn_takes_so_many_calls_and_no_more() {
         check: None,
         progress: Some(ProgressHook {
             every: Duration::from_nanos(1),
-            sample: Box::new(|progress| started.push(progress.started)),
+            sample: Box::new(|progress| {
+                started.push(progress.started);
+                progress.times
+            }),
         }),
     };
     let stop = AtomicBool::new(false);

@@ -47,21 +47,17 @@ impl<'a, W: Write> IntervalLog<'a, W> {
     /// for the calls that succeeded, and one for those that failed, if any did.
     pub(super) fn write(&mut self, snapshot: &Snapshot, target: Option<&str>) -> io::Result<()> {
         let ended = snapshot.at.saturating_duration_since(self.began);
-        let start = ended.saturating_sub(snapshot.interval);
+        let (interval, times) = (snapshot.progress.interval, &snapshot.progress.times);
+        let start = ended.saturating_sub(interval);
         let failed = match target {
             Some(target) => format!("{target}-failed"),
             None => "failed".to_owned(),
         };
-        self.line(&snapshot.times.latency, start, snapshot.interval, target)?;
-        if snapshot.times.failed_latency.is_empty() {
+        self.line(&times.latency, start, interval, target)?;
+        if times.failed_latency.is_empty() {
             return Ok(());
         }
-        self.line(
-            &snapshot.times.failed_latency,
-            start,
-            snapshot.interval,
-            Some(&failed),
-        )
+        self.line(&times.failed_latency, start, interval, Some(&failed))
     }
 
     fn line(

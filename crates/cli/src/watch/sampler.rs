@@ -37,24 +37,14 @@ impl Watch for Sampler {
         INTERVAL
     }
 
-    fn sample(&mut self, variant: &Variant, progress: &mut TrialProgress<'_>) {
-        let mut times = self.emptied.try_recv().unwrap_or_default();
-        std::mem::swap(progress.times, &mut times);
+    fn sample(&mut self, variant: &Variant, progress: TrialProgress) -> IntervalTimes {
         let snapshot = Snapshot {
             target: variant.name.clone(),
             at: Instant::now(),
-            elapsed: progress.elapsed,
-            interval: progress.interval,
-            started: progress.started,
-            sent: progress.sent,
-            answered: progress.answered,
-            failed: progress.failed.clone(),
-            retried: progress.retried,
-            in_flight: progress.in_flight,
-            traffic: progress.traffic,
-            times,
+            progress,
         };
         // The thread that watches gives its reason when it is joined.
         let _ = self.messages.send(Message::Snapshot(Box::new(snapshot)));
+        self.emptied.try_recv().unwrap_or_default()
     }
 }

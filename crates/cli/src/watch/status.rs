@@ -1,9 +1,7 @@
 //! How a load goes, in words.
 
-use rpcgauge_load::Histogram;
+use rpcgauge_load::{Histogram, TrialProgress};
 use rpcgauge_report::units;
-
-use super::snapshot::Snapshot;
 
 /// A percentile is shown where at least one call in so many lies beyond it.
 const CALLS_FOR_P99: u64 = 100;
@@ -26,13 +24,13 @@ pub(super) struct Status {
 
 impl Status {
     /// From a snapshot, with the calls that had been sent by the snapshot before.
-    pub(super) fn new(snapshot: &Snapshot, sent_before: u64, left: String) -> Self {
-        let seconds = snapshot.interval.as_secs_f64();
+    pub(super) fn new(progress: &TrialProgress, sent_before: u64, left: String) -> Self {
+        let seconds = progress.interval.as_secs_f64();
         let rate = |calls: u64| match seconds > 0.0 {
             true => units::number(calls as f64 / seconds),
             false => units::NONE.to_owned(),
         };
-        let not_sent = match snapshot.started.saturating_sub(snapshot.sent) {
+        let not_sent = match progress.started.saturating_sub(progress.sent) {
             0 => String::new(),
             calls => format!(", {} not sent", units::count(calls)),
         };
@@ -40,12 +38,12 @@ impl Status {
             left,
             rate: format!(
                 "sent {}/s, answered {}/s, {} in flight{not_sent}",
-                rate(snapshot.sent.saturating_sub(sent_before)),
-                rate(snapshot.times.latency.len()),
-                units::count(snapshot.in_flight)
+                rate(progress.sent.saturating_sub(sent_before)),
+                rate(progress.times.latency.len()),
+                units::count(progress.in_flight)
             ),
-            latency: latency(&snapshot.times.latency),
-            failures: failures(snapshot),
+            latency: latency(&progress.times.latency),
+            failures: failures(progress),
         }
     }
 
@@ -82,11 +80,11 @@ fn latency(of: &Histogram) -> String {
     )
 }
 
-fn failures(snapshot: &Snapshot) -> String {
-    if snapshot.failed.is_empty() {
+fn failures(progress: &TrialProgress) -> String {
+    if progress.failed.is_empty() {
         return "0 failed".to_owned();
     }
-    let mut kinds: Vec<_> = snapshot.failed.iter().collect();
+    let mut kinds: Vec<_> = progress.failed.iter().collect();
     kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     let rest: u64 = kinds.iter().skip(MOST_KINDS).map(|(_, count)| *count).sum();
     let shown = kinds.iter().take(MOST_KINDS);
@@ -106,15 +104,16 @@ mod tests {
     use rpcgauge_trial::FailureKind;
 
     use super::*;
+    use crate::watch::snapshot::example;
 
-    fn line(snapshot: &Snapshot) -> String {
-        Status::new(snapshot, 1_000, "1:07 left".to_owned()).line(None)
+    fn line(progress: &TrialProgress) -> String {
+        Status::new(progress, 1_000, "1:07 left".to_owned()).line(None)
     }
 
     #[test]
     fn a_steady_second_reads_as_rate_latency_and_failures() {
         insta::assert_snapshot!(
-            line(&Snapshot::example((1..=500).map(|i| i * 10))),
+            line(&example((1..=500).map(|i| i * 10))),
             @"1:07 left; sent 504/s, answered 500/s, 12 in flight; p50 2.50 ms, p99 4.95 ms; 0 failed"
         );
     }
@@ -122,7 +121,7 @@ mod tests {
     #[test]
     fn a_second_without_answers_shows_no_percentile() {
         insta::assert_snapshot!(
-            line(&Snapshot::example([])),
+            line(&example([])),
             @"1:07 left; sent 504/s, answered 0/s, 12 in flight; p50 –, p99 –; 0 failed"
         );
     }
@@ -130,32 +129,32 @@ mod tests {
     #[test]
     fn of_few_answers_the_longest_is_shown() {
         insta::assert_snapshot!(
-            line(&Snapshot::example([10, 20, 5_000])),
+            line(&example([10, 20, 5_000])),
             @"1:07 left; sent 504/s, answered 3.00/s, 12 in flight; p50 20.0 µs, max 5.00 ms; 0 failed"
         );
     }
 
     #[test]
     fn calls_that_were_not_sent_have_a_count_of_their_own() {
-        let mut snapshot = Snapshot::example([10]);
-        snapshot.started = 4_000;
+        let mut progress = example([10]);
+        progress.started = 4_000;
         insta::assert_snapshot!(
-            line(&snapshot),
+            line(&progress),
             @"1:07 left; sent 504/s, answered 1.00/s, 12 in flight, 2,496 not sent; p50 10.0 µs, max 10.0 µs; 0 failed"
         );
     }
 
     #[test]
     fn failures_stand_by_kind_the_most_frequent_first() {
-        let mut snapshot = Snapshot::example([10]);
-        snapshot.failed = BTreeMap::from([
+        let mut progress = example([10]);
+        progress.failed = BTreeMap::from([
             (FailureKind::Deadline, 2),
             (FailureKind::HttpStatus(503), 1_200),
             (FailureKind::ConnectRefused, 1),
             (FailureKind::ConnectionReset, 3),
             (FailureKind::Protocol, 1),
         ]);
-        let shown = Status::new(&snapshot, 1_000, "0:00 left".to_owned());
+        let shown = Status::new(&progress, 1_000, "0:00 left".to_owned());
         insta::assert_snapshot!(
             shown.line(Some("b")),
             @"b: 0:00 left; sent 504/s, answered 1.00/s, 12 in flight; p50 10.0 µs, max 10.0 µs; failed: 1,200 × http-503, 3 × connection-reset, 2 × deadline, 2 others"

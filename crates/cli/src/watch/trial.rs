@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use rpcgauge_lab::RunProgress;
+use rpcgauge_load::TrialProgress;
 use rpcgauge_study::plan::Variant;
 use rpcgauge_study::settings::Stop;
 
-use super::snapshot::Snapshot;
 use crate::screen::clock;
 
 /// A trial that is about to begin.
@@ -51,19 +51,19 @@ impl TrialStart {
         format!("{} left{of}", clock(left))
     }
 
-    /// How long the run, or of a search the trial, will go on, about, as of `snapshot`.
-    pub(super) fn left(&self, snapshot: &Snapshot) -> Duration {
+    /// How long the run, or of a search the trial, will go on, about, as of `progress`.
+    pub(super) fn left(&self, progress: &TrialProgress) -> Duration {
         let by_time = self.stop.time_ms.map(Duration::from_millis);
-        let by_time = by_time.map(|time| time.saturating_sub(snapshot.elapsed));
+        let by_time = by_time.map(|time| time.saturating_sub(progress.elapsed));
         let by_calls = self.stop.calls.and_then(|calls| {
-            let each = snapshot.elapsed.as_secs_f64() / snapshot.started as f64;
-            let left = calls.saturating_sub(snapshot.started) as f64 * each;
+            let each = progress.elapsed.as_secs_f64() / progress.started as f64;
+            let left = calls.saturating_sub(progress.started) as f64 * each;
             Duration::try_from_secs_f64(left).ok()
         });
         match by_time.into_iter().chain(by_calls).min() {
             Some(of_the_trial) => of_the_trial + self.after,
             // It ends for another reason: its schedule's, say.
-            None => self.remaining().saturating_sub(snapshot.elapsed),
+            None => self.remaining().saturating_sub(progress.elapsed),
         }
     }
 }
@@ -71,6 +71,7 @@ impl TrialStart {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::watch::snapshot::example;
 
     fn trial(calls: Option<u64>, time_ms: Option<u64>) -> TrialStart {
         TrialStart {
@@ -88,21 +89,21 @@ mod tests {
             after: Duration::ZERO,
             ..trial(None, Some(10_000))
         };
-        let left = search.left(&Snapshot::example([]));
+        let left = search.left(&example([]));
         assert_eq!(search.words(left), "0:07 left of this trial");
     }
 
     #[test]
     fn what_is_left_is_what_ends_first_and_the_trials_after_it() {
         // 1,504 calls in 3 s.
-        let snapshot = Snapshot::example([]);
+        let snapshot = example([]);
         let left = |calls, time_ms| trial(calls, time_ms).left(&snapshot).as_millis();
         assert_eq!(left(None, Some(10_000)), 27_000);
         assert_eq!(left(Some(3_008), None), 23_000);
         assert_eq!(left(Some(3_008), Some(10_000)), 23_000);
         assert_eq!(left(Some(1_000), Some(2_000)), 20_000, "it drains");
         assert_eq!(left(None, None), 27_000, "by the estimate");
-        let nothing = Snapshot {
+        let nothing = TrialProgress {
             started: 0,
             ..snapshot
         };

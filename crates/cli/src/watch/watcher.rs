@@ -119,7 +119,7 @@ impl WatchThread {
                     if let Err(error) = written {
                         log = Err(error);
                     }
-                    let mut times = snapshot.times;
+                    let mut times = snapshot.progress.times;
                     times.clear();
                     // After the last snapshot the sampler is gone, and needs them no more.
                     let _ = to_empty.send(times);
@@ -151,17 +151,18 @@ impl WatchThread {
     }
 
     fn show(&mut self, snapshot: &Snapshot) {
+        let progress = &snapshot.progress;
         let Some(trial) = self.trials.get_mut(&snapshot.target) else {
             return;
         };
         if let Some(metrics) = &self.metrics {
-            metrics.update(snapshot);
+            metrics.update(&snapshot.target, progress);
         }
-        let left = trial.start.left(snapshot);
-        let status = Status::new(snapshot, trial.sent_before, trial.start.words(left));
-        trial.sent_before = snapshot.sent;
+        let left = trial.start.left(progress);
+        let status = Status::new(progress, trial.sent_before, trial.start.words(left));
+        trial.sent_before = progress.sent;
         // The last snapshot of a trial is taken when it ends: too few calls to say how a second went.
-        if snapshot.interval < INTERVAL / 2 {
+        if progress.interval < INTERVAL / 2 {
             return;
         }
         self.snapshots += 1;

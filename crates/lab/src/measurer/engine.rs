@@ -106,10 +106,9 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
             }),
             progress: every.map(|every| load::ProgressHook {
                 every,
-                sample: Box::new(move |progress| {
-                    if let Some(watch) = observer.borrow_mut().watch() {
-                        watch.sample(variant, progress);
-                    }
+                sample: Box::new(move |progress| match observer.borrow_mut().watch() {
+                    Some(watch) => watch.sample(variant, progress),
+                    None => progress.times,
                 }),
             }),
             check: self.check.take(),

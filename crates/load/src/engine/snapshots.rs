@@ -90,22 +90,24 @@ impl<'r> Snapshots<'r> {
         let counted = counted_before(phases).saturating_add(in_slice);
         let in_flight = ledger.measured_in_flight();
         let recorder = &mut ledger.recorder;
-        let (account, Some(times)) = (&recorder.account, &mut recorder.interval) else {
+        let Some(times) = recorder.interval.take() else {
             return;
         };
-        (self.hook.sample)(&mut TrialProgress {
+        let account = &recorder.account;
+        let mut times = (self.hook.sample)(TrialProgress {
             elapsed: Duration::from_nanos(counted),
             interval: Duration::from_nanos(counted.saturating_sub(self.times.last)),
             started: account.calls.started,
             sent: account.sent,
             answered: account.calls.answered,
-            failed: &account.calls.failed,
+            failed: account.calls.failed.clone(),
             retried: account.calls.retried,
             in_flight,
             times,
             traffic,
         });
         times.clear();
+        recorder.interval = Some(times);
         self.times.taken(counted);
     }
 }

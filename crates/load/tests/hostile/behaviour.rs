@@ -395,6 +395,7 @@ fn a_server_that_comes_back_is_found() {
                     if !progress.failed.is_empty() {
                         let _ = failed.send(());
                     }
+                    progress.times
                 }),
             }),
         };

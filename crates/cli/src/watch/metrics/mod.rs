@@ -19,11 +19,10 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
-use rpcgauge_load::{ByteCount, Histogram, IntervalTimes, Traffic};
+use rpcgauge_load::{ByteCount, Histogram, IntervalTimes, Traffic, TrialProgress};
 
 use self::buckets::Buckets;
 pub(super) use self::endpoint::Endpoint;
-use super::snapshot::Snapshot;
 
 /// Names with values; the first is always `target`.
 type Labels = Vec<(&'static str, String)>;
@@ -31,7 +30,7 @@ type Labels = Vec<(&'static str, String)>;
 /// A family's name without its unit, its help, and its value in `From`.
 type Row<From, To> = (&'static str, &'static str, fn(&From) -> To);
 
-const CALLS: [Row<Snapshot, u64>; 4] = [
+const CALLS: [Row<TrialProgress, u64>; 4] = [
     ("calls_started", "Calls that were due", |s| s.started),
     ("calls_sent", "Calls given to the transport", |s| s.sent),
     ("calls_answered", "Calls that succeeded", |s| s.answered),
@@ -110,7 +109,7 @@ impl Metrics {
         let mut figures = Figures::new();
         let mut infos = Vec::new();
         for (name, url) in targets {
-            figures.update(&Snapshot::empty(&name));
+            figures.update(&name, &TrialProgress::default());
             infos.push(vec![("target", name), ("called", url)]);
         }
         let load = figures.registry.sub_registry_with_prefix("load");
@@ -124,8 +123,8 @@ impl Metrics {
     }
 
     /// Adds what a trial has counted since its snapshot before.
-    pub(super) fn update(&self, snapshot: &Snapshot) {
-        self.lock().update(snapshot);
+    pub(super) fn update(&self, target: &str, progress: &TrialProgress) {
+        self.lock().update(target, progress);
     }
 
     /// The text that is collected.
@@ -187,20 +186,20 @@ impl Figures {
         self.in_flight.get_or_create(&target).set(0);
     }
 
-    fn update(&mut self, snapshot: &Snapshot) {
-        let target: Labels = vec![("target", snapshot.target.clone())];
+    fn update(&mut self, target: &str, progress: &TrialProgress) {
+        let target: Labels = vec![("target", target.to_owned())];
         let and = |name, value: String| [&target[..], &[(name, value)]].concat();
         for (counts, (.., calls)) in self.calls.iter_mut().zip(CALLS) {
-            counts.count(&target, calls(snapshot));
+            counts.count(&target, calls(progress));
         }
-        for (kind, calls) in &snapshot.failed {
+        for (kind, calls) in &progress.failed {
             self.failed.count(&and("kind", kind.to_string()), *calls);
         }
         self.in_flight
             .get_or_create(&target)
-            .set(snapshot.in_flight);
+            .set(progress.in_flight);
         for (counts, (.., bytes)) in self.bytes.iter_mut().zip(BYTES) {
-            let bytes = bytes(&snapshot.traffic);
+            let bytes = bytes(&progress.traffic);
             for (class, bytes) in [
                 ("headers", bytes.header + bytes.marks),
                 ("bodies", bytes.body),
@@ -210,7 +209,7 @@ impl Figures {
             }
         }
         for (family, (.., times)) in self.times.iter().zip(TIMES) {
-            family.get_or_create(&target).add(times(&snapshot.times));
+            family.get_or_create(&target).add(times(&progress.times));
         }
     }
 }

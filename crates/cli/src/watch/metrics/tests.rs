@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use rpcgauge_trial::FailureKind;
 
 use super::*;
+use crate::watch::snapshot::example;
 
 fn metrics() -> Metrics {
     Metrics::new([
@@ -24,17 +25,17 @@ fn value(text: &str, sample: &str) -> f64 {
 fn counts_go_on_from_trial_to_trial_and_never_shrink() {
     let metrics = metrics();
     let sent = |bytes| {
-        let mut snapshot = Snapshot::example([20, 30, 5_000]);
-        snapshot.traffic.sent.header = bytes;
-        snapshot
+        let mut progress = example([20, 30, 5_000]);
+        progress.traffic.sent.header = bytes;
+        progress
     };
     metrics.begin("a");
-    metrics.update(&sent(900));
-    metrics.update(&sent(880));
+    metrics.update("a", &sent(900));
+    metrics.update("a", &sent(880));
     let name = "rpcgauge_load_sent_bytes_total{target=\"a\",class=\"headers\"}";
     assert_eq!(value(&metrics.text(), name), 900.0);
     metrics.begin("a");
-    metrics.update(&sent(100));
+    metrics.update("a", &sent(100));
     assert_eq!(value(&metrics.text(), name), 1_000.0);
     let started = "rpcgauge_load_calls_started_total{target=\"a\"}";
     assert_eq!(value(&metrics.text(), started), 2.0 * 1_504.0);
@@ -47,13 +48,12 @@ fn counts_go_on_from_trial_to_trial_and_never_shrink() {
 #[test]
 fn failures_have_their_kind_as_a_label() {
     let metrics = metrics();
-    let mut snapshot = Snapshot::example([]);
-    snapshot.target = "b".to_owned();
-    snapshot.failed = BTreeMap::from([
+    let mut progress = example([]);
+    progress.failed = BTreeMap::from([
         (FailureKind::Deadline, 2),
         (FailureKind::HttpStatus(503), 7),
     ]);
-    metrics.update(&snapshot);
+    metrics.update("b", &progress);
     let of = |kind| format!("rpcgauge_load_calls_failed_total{{target=\"b\",kind=\"{kind}\"}}");
     let text = metrics.text();
     assert_eq!(value(&text, &of("http-503")), 7.0);
@@ -64,7 +64,7 @@ fn failures_have_their_kind_as_a_label() {
 #[test]
 fn every_family_has_its_name_its_type_and_its_unit() {
     let metrics = Metrics::new([("a".to_owned(), "http://x/\"q\"\\".to_owned())]);
-    metrics.update(&Snapshot::example([20, 30, 5_000]));
+    metrics.update("a", &example([20, 30, 5_000]));
     let text = metrics.text();
     let shown = text
         .lines()
