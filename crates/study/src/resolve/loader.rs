@@ -30,29 +30,6 @@ impl LoadError {
     }
 }
 
-/// Loads what a study names: files and environment variables.
-pub trait Loader {
-    /// Loads a method with its samples.
-    ///
-    /// # Errors
-    ///
-    /// When a file cannot be read, the description does not compile, the method is not there, or
-    /// a sample does not fit its message.
-    fn load(&self, source: &OwnSource) -> Result<OwnWorkload, LoadError> {
-        source.load()
-    }
-
-    /// Where a path of the study leads.
-    fn path(&self, written: &str) -> PathBuf {
-        PathBuf::from(written)
-    }
-
-    /// The value of an environment variable.
-    fn variable(&self, name: &str) -> Option<String> {
-        std::env::var(name).ok()
-    }
-}
-
 /// Loads from files, relative paths taken from a folder.
 #[derive(Clone, Default)]
 pub struct FileLoader {
@@ -73,10 +50,9 @@ impl FileLoader {
             ..Self::default()
         }
     }
-}
 
-impl Loader for FileLoader {
-    fn path(&self, written: &str) -> PathBuf {
+    /// Where a path of the study leads.
+    pub(super) fn path(&self, written: &str) -> PathBuf {
         match written {
             // Standard input.
             "-" => PathBuf::from("-"),
@@ -84,7 +60,8 @@ impl Loader for FileLoader {
         }
     }
 
-    fn variable(&self, name: &str) -> Option<String> {
+    /// The value of an environment variable.
+    pub(super) fn variable(&self, name: &str) -> Option<String> {
         let given = self.variables.get(name).cloned();
         given.or_else(|| std::env::var(name).ok())
     }
@@ -136,7 +113,8 @@ impl OwnSource {
     /// Reads the method with its samples.
     ///
     /// # Errors
-    /// As [`Loader::load`].
+    /// A file cannot be read, the description does not compile, the method is not there, or a sample does
+    /// not fit its message.
     pub fn load(&self) -> Result<OwnWorkload, LoadError> {
         let schema = self.schema.read()?;
         let method = schema

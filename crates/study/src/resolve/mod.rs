@@ -38,7 +38,7 @@ use crate::plan::{Plan, SLICE_US, Variant};
 use crate::read::Time;
 use crate::settings::{Stop, Target};
 use inputs::Resolved;
-use loader::Loader;
+use loader::FileLoader;
 use machine::Machine;
 use own::OwnCache;
 
@@ -48,7 +48,7 @@ pub struct ResolveContext<'a> {
     /// The subjects that can be started, by name, with what each can do.
     pub subjects: &'a BTreeMap<String, Features>,
     /// Loads the files that the study names.
-    pub loader: &'a dyn Loader,
+    pub loader: &'a FileLoader,
     /// Cores this program may use.
     pub cores: u32,
     /// What the command line changes.

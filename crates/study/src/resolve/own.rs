@@ -7,19 +7,19 @@ use rpcgauge_message::Limits;
 use rpcgauge_message::workload::OwnWorkload;
 use toml::Spanned;
 
-use super::loader::{Loader, OwnSource, SchemaSource};
+use super::loader::{FileLoader, OwnSource, SchemaSource};
 use crate::error::{Source, StudyError};
 use crate::file::{OwnWritten, Paths};
 use crate::read::Line;
 
 /// Each method loaded once, however many variants call it.
 pub(super) struct OwnCache<'a> {
-    loader: &'a dyn Loader,
+    loader: &'a FileLoader,
     loaded: Vec<(OwnSource, OwnWorkload)>,
 }
 
 impl<'a> OwnCache<'a> {
-    pub(super) fn new(loader: &'a dyn Loader) -> Self {
+    pub(super) fn new(loader: &'a FileLoader) -> Self {
         Self {
             loader,
             loaded: Vec::new(),
@@ -39,7 +39,7 @@ impl<'a> OwnCache<'a> {
         let workload = match self.loaded.iter().find(|(known, _)| *known == source) {
             Some((_, workload)) => workload.clone(),
             None => {
-                let workload = self.loader.load(&source).map_err(|error| {
+                let workload = source.load().map_err(|error| {
                     let place = own.place_of(error.key).unwrap_or_else(|| place.clone());
                     study.error(place, error.message)
                 })?;
@@ -56,7 +56,7 @@ impl<'a> OwnCache<'a> {
 }
 
 impl OwnWritten {
-    fn source(&self, loader: &dyn Loader) -> OwnSource {
+    fn source(&self, loader: &FileLoader) -> OwnSource {
         let path = |path: &Spanned<Line>| loader.path(path.get_ref());
         OwnSource {
             schema: schema_source(loader, &self.proto, &self.include, &self.descriptor_set),
@@ -81,7 +81,7 @@ impl OwnWritten {
 
 /// Where the description of messages is, from the keys that `[workload]` and `[service]` share.
 pub(super) fn schema_source(
-    loader: &dyn Loader,
+    loader: &FileLoader,
     proto: &Option<Spanned<Paths>>,
     include: &Option<Spanned<Paths>>,
     descriptor_set: &Option<Spanned<Line>>,

@@ -1,47 +1,19 @@
-//! Studies resolved without files: what they share.
+//! Studies resolved: what the tests share.
 
 mod budget;
 mod live;
 mod refused;
 mod resolved;
 
-use std::cell::Cell;
-
-use rpcgauge_message::workload::OwnWorkload;
-use serde_json::json;
-
-use super::loader::{LoadError, OwnSource};
 use super::*;
 use crate::features::{CompressionKind, Role, embedded_only};
 use crate::settings::{ConnectionUse, DEFAULT_STOP, HttpVersion, Idle, Placement, Protocol, Style};
 
-/// A loader without files: knows one method, and counts how often it was asked.
-#[derive(Default)]
-struct Known(Cell<u32>);
-
-impl Loader for Known {
-    fn variable(&self, name: &str) -> Option<String> {
-        (name == "TOKEN").then(|| "secret".to_owned())
-    }
-
-    fn load(&self, source: &OwnSource) -> Result<OwnWorkload, LoadError> {
-        self.0.set(self.0.get() + 1);
-        if source.method == "shop.Orders/Get" {
-            return Ok(OwnWorkload {
-                descriptor_set: String::new(),
-                method: source.method.clone(),
-                request: json!({}),
-                response: json!({}),
-            });
-        }
-        let message = format!(
-            "there is no method {}; did you mean shop.Orders/Get?",
-            source.method
-        );
-        Err(LoadError {
-            key: "method",
-            message,
-        })
+/// Loads files, and knows the variable `TOKEN`.
+fn loader() -> FileLoader {
+    FileLoader {
+        variables: [("TOKEN".to_owned(), "secret".to_owned())].into(),
+        ..FileLoader::default()
     }
 }
 
@@ -79,7 +51,7 @@ fn resolve_all(text: &str, cores: u32, overrides: &Overrides) -> Result<Resolved
     ]);
     let context = ResolveContext {
         subjects: &subjects,
-        loader: &Known::default(),
+        loader: &loader(),
         cores,
         overrides,
     };
