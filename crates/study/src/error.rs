@@ -4,6 +4,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use rpcgauge_message::position;
+
 /// What is wrong with a study: one line with the file, the line, the column and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{}{message}", Place(*position))]
@@ -64,27 +66,13 @@ impl Source {
     }
 
     fn position(&self, byte: usize) -> Position {
-        let mut end = byte.min(self.text.len());
-        while !self.text.is_char_boundary(end) {
-            end -= 1;
-        }
-        let before = &self.text[..end];
-        let line_start = before.rfind('\n').map_or(0, |end| end + 1);
-        Position {
-            line: before.matches('\n').count() + 1,
-            column: before[line_start..].chars().count() + 1,
-        }
+        let (line, column) = position(&self.text, byte);
+        Position { line, column }
     }
 }
 
 /// Control characters, which only a value of the user's can have brought in, must not break the
 /// line or the terminal.
 fn one_line(message: String) -> String {
-    if message.chars().any(char::is_control) {
-        return message
-            .chars()
-            .map(|c| if c.is_control() { ' ' } else { c })
-            .collect();
-    }
-    message
+    message.replace(char::is_control, " ")
 }

@@ -14,6 +14,7 @@ use super::Form;
 use super::error::DataError;
 use super::row::Row;
 use crate::nearest::Nearest;
+use crate::position;
 
 const NUMBER: &str = "n";
 const UUID: &str = "uuid";
@@ -205,16 +206,6 @@ impl Quotes {
             }
         }
     }
-}
-
-/// Line and column of a byte, both from 1; columns count characters.
-fn position(text: &str, at: usize) -> (usize, usize) {
-    let before = &text[..at];
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    (
-        before.matches('\n').count() + 1,
-        before[line_start..].chars().count() + 1,
-    )
 }
 
 fn append(out: &mut String, value: impl std::fmt::Display) {

@@ -13,6 +13,7 @@ use protox::file::{File, FileResolver, GoogleFileResolver};
 
 use super::SchemaError;
 use super::includes::{located, shown};
+use crate::position;
 use crate::whole_file::{text_within, without_mark};
 
 /// Most bytes of all files together.
@@ -67,12 +68,11 @@ impl Sources {
         let Some(at) = too_nested(&source) else {
             return Ok(source);
         };
-        let before = &source[..at];
-        let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+        let (line, column) = position(&source, at);
         Err(SchemaError::Proto {
             file: shown(path),
-            line: before.matches('\n').count() + 1,
-            column: before[line_start..].chars().count() + 1,
+            line,
+            column,
             what: format!("more than {MOST_NESTED} brackets inside each other"),
         })
     }
