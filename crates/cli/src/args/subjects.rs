@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint};
 
 /// Where a user's own subjects are.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct SubjectFolders {
     /// A folder of your own subjects, a folder each, beside the built-in ones
     #[arg(long = "subjects", value_name = "DIR", value_hint = ValueHint::DirPath, global = true)]

@@ -3,11 +3,12 @@
 use rpcgauge_lab::doctor;
 
 use super::subjects;
-use crate::args::DoctorArgs;
+use crate::args::{DoctorArgs, SubjectFolders};
 use crate::exit::{Outcome, print_json, print_plain};
 
 pub(crate) fn run(args: DoctorArgs) -> Outcome {
-    let findings = doctor::examine(&subjects::reference()?, !args.no_noise);
+    let subjects = subjects::load(&SubjectFolders::default())?;
+    let findings = doctor::examine(&subjects::reference()?, &subjects, !args.no_noise);
     if args.json {
         print_json(&findings)
     } else {

@@ -1,6 +1,6 @@
 //! Privileges: what this process may do, and what that unlocks.
 
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::io;
 
 use serde::Serialize;
@@ -36,16 +36,8 @@ impl Capability {
     }
 }
 
-/// Capabilities of capabilities(7), by their bit.
-mod bit {
-    pub(super) const NET_ADMIN: u32 = 12;
-    pub(super) const SYS_ADMIN: u32 = 21;
-    pub(super) const PERFMON: u32 = 38;
-}
-
 /// Every privilege that something of rpcgauge needs.
 pub(super) fn privileges() -> Vec<Capability> {
-    let held = held();
     vec![
         Capability::new(
             "root",
@@ -62,18 +54,6 @@ pub(super) fn privileges() -> Vec<Capability> {
             peak_reset(),
             "each trial's own peak memory, not the process's since its start",
         ),
-        Capability::new(
-            "CAP_NET_ADMIN",
-            has(held, bit::NET_ADMIN, "CAP_NET_ADMIN")
-                .and_then(|_| has(held, bit::SYS_ADMIN, "CAP_SYS_ADMIN")),
-            "network namespaces, for emulated links, which this release has none of",
-        ),
-        Capability::new(
-            "/dev/net/tun",
-            writable("/dev/net/tun"),
-            "TUN devices, for emulated links, which this release has none of",
-        ),
-        Capability::new("perf events", perf(held), "profiles of a subject with perf"),
     ]
 }
 
@@ -84,27 +64,6 @@ fn root() -> Result<String, String> {
         Ok(detail)
     } else {
         Err(detail)
-    }
-}
-
-/// The effective capabilities of this process.
-fn held() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    effective(&status).unwrap_or(0)
-}
-
-fn effective(status: &str) -> Option<u64> {
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("CapEff:"))?;
-    u64::from_str_radix(line.trim(), 16).ok()
-}
-
-fn has(held: u64, bit: u32, name: &str) -> Result<String, String> {
-    if held & (1 << bit) == 0 {
-        Err(format!("{name} is not held"))
-    } else {
-        Ok("held".to_owned())
     }
 }
 
@@ -126,42 +85,9 @@ fn peak_reset() -> Result<String, String> {
     }
 }
 
-/// The setting of `perf_event_paranoid` up to which a user may profile own processes, the kernel's
-/// part included.
-const PARANOID_KERNEL: i32 = 1;
-
-fn perf(held: u64) -> Result<String, String> {
-    let path = "/proc/sys/kernel/perf_event_paranoid";
-    let text = fs::read_to_string(path).map_err(|_| "the kernel has no perf events".to_owned())?;
-    let level: i32 = text
-        .trim()
-        .parse()
-        .map_err(|_| format!("{path} holds no number"))?;
-    let is_held = [bit::PERFMON, bit::SYS_ADMIN]
-        .iter()
-        .any(|bit| has(held, *bit, "").is_ok());
-    let detail = format!("perf_event_paranoid is {level}");
-    if is_held || level <= PARANOID_KERNEL {
-        Ok(detail)
-    } else {
-        Err(detail)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn capabilities_are_bits_of_a_hexadecimal_number() {
-        let held = effective("Name:\ta\nCapEff:\t0000000000001000\n").unwrap();
-        assert!(has(held, bit::NET_ADMIN, "CAP_NET_ADMIN").is_ok());
-        assert_eq!(
-            has(held, bit::PERFMON, "CAP_PERFMON"),
-            Err("CAP_PERFMON is not held".into())
-        );
-        assert_eq!(effective("Name:\ta\n"), None);
-    }
 
     #[test]
     fn a_device_that_is_not_there_says_so() {

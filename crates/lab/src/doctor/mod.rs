@@ -20,6 +20,7 @@ pub use stops::{BusyCores, StoppedBy, Stops};
 use crate::environment::{self, Disturbances};
 use crate::machine::placement::Placements;
 use crate::subject::SubjectCommand;
+use crate::subjects::Subjects;
 
 /// What the doctor found. `Display` is the text for a terminal.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -43,7 +44,7 @@ const WATCH: Duration = Duration::from_millis(250);
 
 /// Examines the machine, and with `measure_noise` keeps its cores busy for a second and runs a short
 /// A/A of some seconds against the reference subject.
-pub fn examine(reference: &SubjectCommand, measure_noise: bool) -> Findings {
+pub fn examine(reference: &SubjectCommand, subjects: &Subjects, measure_noise: bool) -> Findings {
     let placements = Placements::detect().unwrap_or_else(|_| Placements::among(Vec::new()));
     let cores = placements.cores(&[Placement::TwoCores, Placement::OneCore]);
     let disturbances = Disturbances::start(cores, Vec::new());
@@ -60,7 +61,7 @@ pub fn examine(reference: &SubjectCommand, measure_noise: bool) -> Findings {
     Findings {
         environment,
         privileges: capability::privileges(),
-        toolchains: tools::toolchains(),
+        toolchains: tools::toolchains(subjects),
         busy_cores,
         noise,
     }

@@ -5,7 +5,7 @@ mod build;
 mod check;
 mod commands;
 mod error;
-mod tools;
+pub(crate) mod tools;
 mod walk;
 
 use std::borrow::Cow;

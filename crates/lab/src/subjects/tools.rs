@@ -8,13 +8,13 @@ use crate::program::{in_path, version_text};
 
 /// A program of the toolchain that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct FoundTool {
+pub(crate) struct FoundTool {
     /// What the manifest calls it.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Where it is.
-    pub(super) path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Its version.
-    pub(super) version: String,
+    pub(crate) version: String,
 }
 
 /// Looks for all of a subject's tools; what is missing, and what to do, one line each.
@@ -33,7 +33,8 @@ pub(super) fn find_all(tools: &[Tool]) -> Result<Vec<FoundTool>, Vec<String>> {
     }
 }
 
-fn find(tool: &Tool) -> Result<FoundTool, String> {
+/// The first of a tool's programs that will do, or why there is none.
+pub(crate) fn find(tool: &Tool) -> Result<FoundTool, String> {
     let mut why = format!("there is no {} in PATH", tool.programs.join(" or "));
     for program in &tool.programs {
         let Some(path) = in_path(program) else {

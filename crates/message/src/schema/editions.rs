@@ -45,7 +45,7 @@ fn is_statement(line: &str, keyword: &str) -> bool {
 
 /// The release of a protoc by its response to `--version`: 29 for `libprotoc 29.3`, and 3 for all
 /// before 22, as in `libprotoc 3.21.12`.
-pub fn protoc_release(version: &str) -> Option<u32> {
+fn protoc_release(version: &str) -> Option<u32> {
     let numbers = version.trim().strip_prefix("libprotoc ")?;
     numbers.split('.').next()?.parse().ok()
 }

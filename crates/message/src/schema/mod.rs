@@ -15,7 +15,6 @@ use buffa::encoding::{Tag, WireType};
 use buffa::types::encode_bytes;
 use buffa_descriptor::{DescriptorPool, MethodDescriptor, ServiceDescriptor};
 
-pub use editions::protoc_release;
 pub use error::SchemaError;
 use types::Types;
 
