@@ -12,7 +12,7 @@ use rpcgauge_message::data::{Data, DataError, Form, Order, RowFormat, Rows};
 use rpcgauge_message::{MessageType, Schema};
 use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::resolve::inputs::{ServiceInputs, Template};
-use rpcgauge_study::settings::{LiveService, Protocol, RowOrder, Settings, Stop};
+use rpcgauge_study::settings::{LiveService, Protocol, Settings, Stop};
 use rustix::process::{Resource, getrlimit};
 
 use crate::exit::{self, Failure};
@@ -181,10 +181,7 @@ fn source(
         .as_ref()
         .map(|rows| read_rows(&rows.path))
         .transpose()?;
-    let order = match rows.as_ref().map(|rows| rows.order) {
-        None | Some(RowOrder::InTurn) => Order::InTurn,
-        Some(RowOrder::Random) => Order::Random,
-    };
+    let order = rows.as_ref().map_or(Order::InTurn, |rows| rows.order);
     let text = template.as_ref().map(|template| &*template.text);
     let data = Data::new(text, rows_read, form, order, seed).map_err(|error| {
         // A mistake in a row is in its file, any other in the template.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 pub use rpcgauge_message::contract::{
     ConnectionUse, HttpVersion, Operation, Protocol, Sample, Style,
 };
-use rpcgauge_message::{Compression, Encoding, workload::WorkloadSpec};
+use rpcgauge_message::{Compression, Encoding, data::Order, workload::WorkloadSpec};
 pub use rpcgauge_trial::{Arrivals, Keepalive, MOST_IN_FLIGHT, RampPart, Schedule, Stop, Timing};
 use serde::{Deserialize, Serialize};
 
@@ -206,17 +206,7 @@ pub struct RowsSource {
     /// The file.
     pub path: PathBuf,
     /// In which order calls take its rows.
-    pub order: RowOrder,
-}
-
-/// In which order calls take rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RowOrder {
-    /// From the first to the last, then from the first again.
-    InTurn,
-    /// Each call any row, from the plan's seed.
-    Random,
+    pub order: Order,
 }
 
 /// How long a trial measures when a study bounds it neither by calls nor by time.

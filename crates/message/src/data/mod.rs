@@ -19,6 +19,8 @@ mod tests;
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 pub use error::DataError;
 pub use reader::RowFormat;
 pub use rows::Rows;
@@ -36,7 +38,8 @@ pub enum Form {
 }
 
 /// In which order calls take the rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// From the first to the last, then from the first again.
     InTurn,

@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
+use rpcgauge_message::data::Order;
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::workload::Paths;
 use crate::error::StudyError;
 use crate::read::{Line, Table, Time};
-use crate::settings::{AtEnd, RowOrder};
+use crate::settings::AtEnd;
 use crate::url::Url;
 
 /// A live service as one table writes it. Paths are relative to the study file.
@@ -27,7 +28,7 @@ pub(crate) struct ServiceWritten {
     pub(crate) insecure: Option<Spanned<bool>>,
     pub(crate) data: Option<Spanned<String>>,
     pub(crate) rows: Option<Spanned<Line>>,
-    pub(crate) order: Option<Spanned<RowOrder>>,
+    pub(crate) order: Option<Spanned<Order>>,
     pub(crate) proto: Option<Spanned<Paths>>,
     pub(crate) include: Option<Spanned<Paths>>,
     pub(crate) descriptor_set: Option<Spanned<Line>>,

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use rpcgauge_message::Encoding;
+use rpcgauge_message::data::Order;
 use rpcgauge_trial::RampPart;
 use toml::Spanned;
 
@@ -16,8 +17,8 @@ use crate::file::ServiceWritten;
 use crate::read::{Line, Time};
 use crate::setting::Key;
 use crate::settings::{
-    Arrivals, AtEnd, Keepalive, LiveService, Messages, Protocol, RowOrder, RowsSource, Schedule,
-    Settings, Stop, Target, TlsChoice, Transport,
+    Arrivals, AtEnd, Keepalive, LiveService, Messages, Protocol, RowsSource, Schedule, Settings,
+    Stop, Target, TlsChoice, Transport,
 };
 use crate::url::{Address, Url};
 
@@ -151,7 +152,7 @@ impl Resolver<'_> {
             order: written
                 .order
                 .as_ref()
-                .map_or(RowOrder::InTurn, |order| *order.get_ref()),
+                .map_or(Order::InTurn, |order| *order.get_ref()),
         });
         if let (Some(order), None) = (&written.order, &rows) {
             let message =
